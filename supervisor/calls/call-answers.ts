@@ -1,5 +1,5 @@
 /**
- * Takes what a worker says about the calls that it holds: whole answers, parts of streams, messages of WebSockets, and
+ * Handles a worker's messages about the calls that it holds: whole answers, parts of streams, messages of WebSockets, and
  * the one ending of each call. An ending frees the call's place in the worker, then answers its owner.
  */
 import { BodyAssembler, totalBytes } from '../../protocol/wire/body-assembler.js';
@@ -19,9 +19,9 @@ export interface AnsweredCalls {
   find(id: number): HeldCall;
   /** Whether the call is one of those that run, or should begin now. */
   isFirst(call: HeldCall): boolean;
-  /** Looks up which calls have begun. */
+  /** Looks up which calls have begun, and marks them. */
   learnBegun(): void;
-  /** The call has ended in the worker: its place is free. `runMs` null: it tells nothing about the next ones. */
+  /** The call has ended in the worker: its place is free. `runMs` is null if it does not predict the time of later calls. */
   release(call: HeldCall, runMs: number | null): void;
 }
 
@@ -60,7 +60,7 @@ export class CallAnswers {
     this.#onCallError = onCallError;
   }
 
-  /** Where the body of a message that is still arriving is to stay; null: that is not known. */
+  /** Returns the buffer for the body of a message that is still arriving; null for the channel's own. */
   room(message: Message, bytes: number): Buffer | null {
     return message.type === 'body' ? this.#results.room(message.id, bytes) : null;
   }
@@ -102,7 +102,7 @@ export class CallAnswers {
   #onResult(message: Message & { type: 'result' }, pieces: Buffer[]): void {
     const call = this.#findAnswered(message.id, message.runMs);
     if (this.#channel.isSending(message.id)) {
-      throw protocolError(`an answer to call ${message.id}, whose body was not read to its end`);
+      throw protocolError(`an answer to call ${message.id} before its body was read to the end`);
     }
     if (message.bodyBytes > this.maxOutputBytes) {
       throw protocolError(`a result of ${message.bodyBytes} bytes; ${this.maxOutputBytes} are allowed`);
@@ -127,7 +127,7 @@ export class CallAnswers {
     const call = this.#calls.find(id);
     this.#checkNoResult(id);
     if (runMs > 0) this.#markBegun(call, runMs);
-    else if (call.batch.calls.length > 1) this.#calls.learnBegun(); // the note may name this call, and mean them all
+    else if (call.batch.calls.length > 1) this.#calls.learnBegun(); // the note may name this call, and all calls of the batch have begun
     const error = new ServeError(asCallErrorCode(message.code), message.message, { detail, status, kind });
     if (!call.job.settled) this.#onCallError(call.job, error);
     call.job.fail(error, runMs);
@@ -137,7 +137,7 @@ export class CallAnswers {
   #onEnd(call: HeldCall, runMs: number): void {
     this.#checkNoResult(call.id);
     call.job.end(runMs);
-    // How long a stream lasts is up to its reader as well; it predicts nothing.
+    // The duration of a stream depends on its reader too; it predicts nothing.
     this.#calls.release(call, null);
   }
 
@@ -146,7 +146,7 @@ export class CallAnswers {
       throw protocolError(`another ending of call ${id} inside its result`);
   }
 
-  /** An answer proves that its call has begun; the first one, whether the worker leaves notes at all. */
+  /** An answer proves that its call has begun. At the first one, the note is checked: the worker must write notes. */
   #findAnswered(id: number, runMs: number): HeldCall {
     if (this.#calls.finished === 0) return this.#findBegun(id);
     const call = this.#calls.find(id);
@@ -158,16 +158,16 @@ export class CallAnswers {
     const call = this.#calls.find(id);
     if (!call.knownBegun) this.#calls.learnBegun();
     if (!call.knownBegun) throw protocolError(`an answer to call ${id}, which never began`);
-    this.#checkTurn(call);
+    this.#checkIsFirst(call);
     return call;
   }
 
   #markBegun(call: HeldCall, runMs: number): void {
-    this.#checkTurn(call);
+    this.#checkIsFirst(call);
     if (!call.knownBegun) call.batch.begin(call, performance.now() - runMs);
   }
 
-  #checkTurn(call: HeldCall): void {
+  #checkIsFirst(call: HeldCall): void {
     if (this.#calls.isFirst(call)) return;
     throw protocolError(`an answer to call ${call.id}, before those sent earlier have ended`);
   }

@@ -1,6 +1,6 @@
 /**
- * Passes on what a worker and the clients of its streaming calls and WebSockets send each other: parts of answers go up,
- * credit for more goes down, messages of a WebSocket go both ways. Each of them may change whether the call waits for its client (`client-wait.ts`).
+ * Passes messages between a worker and the clients of its streaming calls and WebSockets: parts of answers go to the client,
+ * credit for more goes to the worker, messages of a WebSocket go both ways. Each of them may change whether the call waits for its client (`client-wait.ts`).
  */
 import { totalBytes } from '../../protocol/wire/body-assembler.js';
 import type { Channel } from '../../protocol/wire/channel.js';
@@ -14,30 +14,30 @@ export class CallTraffic {
   readonly #channel: Channel;
   readonly #flushSoon: () => void;
 
-  /** `flushSoon` sends what is in the channel, at the latest at the end of this turn of the event loop. */
+  /** `flushSoon` flushes the channel, at the latest at the end of this turn of the event loop. */
   constructor(channel: Channel, flushSoon: () => void) {
     this.#channel = channel;
     this.#flushSoon = flushSoon;
   }
 
-  /** The client of a WebSocket says something. */
-  say(call: HeldCall, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
+  /** Sends a message of the client of a WebSocket to the worker. */
+  send(call: HeldCall, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
     clientWaitOf(call).onSaid();
     this.#channel.send({ type: 'data', id: call.id, ...part }, bytes);
     this.#flushSoon();
   }
 
-  /** Part of a streamed answer. */
+  /** Passes on a part of a streamed answer. */
   onChunk(call: HeldCall, pieces: Buffer[]): void {
-    if (call.job.settled) return; // cancelled: it needs no credit to see that
+    if (call.job.settled) return; // cancelled: the worker needs no credit any more
     call.job.chunk(pieces, this.#onceTaken(call, totalBytes(pieces)));
   }
 
-  /** @throws SERVE_PROTOCOL if the call is no WebSocket */
+  /** Handles a message of a WebSocket's app. @throws SERVE_PROTOCOL if the call is not a WebSocket */
   onConversation(call: HeldCall, message: ConversationMessage, pieces: Buffer[]): void {
     const { job, id } = call;
     const { conversation } = job;
-    if (conversation === null) throw protocolError(`${message.type} in call ${id}, which is no WebSocket`);
+    if (conversation === null) throw protocolError(`${message.type} in call ${id}, which is not a WebSocket`);
     if (job.settled) return;
     if (message.type === 'data') {
       const cost = totalBytes(pieces) + DATA_OVERHEAD_BYTES;

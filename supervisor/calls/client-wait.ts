@@ -1,23 +1,22 @@
 /**
- * In a call that streams or talks, either the app has to act, and the run clock runs, or the client has to read or say
- * something, and the clock may stand still. An app that waits for its client while it works counts as waiting: only it
- * could tell the difference.
+ * Tells whether a streaming call or a WebSocket waits for its client, which has to read or send something: then the run clock
+ * may stand still. An app that waits for its client while it works counts as waiting: only it knows the difference.
  */
 import { STREAM_WINDOW_BYTES } from '../../protocol/wire/messages.js';
 
-/** The clock that the call shares with those that began together with it. */
+/** The clock that the calls of a batch share. */
 export interface PausableClock {
-  /** Whose turn it is may have changed. */
+  /** Called when a call may have begun or ended to wait. */
   setClock(): void;
-  /** The call has something new to do. */
+  /** Called when a call has something new to do. */
   restartClock(): void;
 }
 
 export class ClientWait {
   readonly #clock: PausableClock;
-  /** Bytes that the worker sent and the client has not taken. */
+  /** Bytes that the worker has sent and the client has not read. */
   #unreadBytes = 0;
-  /** Count of `data` frames sent to the worker. */
+  /** Number of `data` frames sent to the worker. */
   #sentParts = 0;
   #isWaiting = false;
 
@@ -25,24 +24,24 @@ export class ClientWait {
     this.#clock = clock;
   }
 
-  /** Whether the client has to act. */
+  /** Whether the call waits for its client. */
   get isOn(): boolean {
     return this.#isWaiting || this.#unreadBytes >= STREAM_WINDOW_BYTES;
   }
 
-  /** The worker sent something for the client. */
+  /** The worker has sent bytes to the client. */
   onSent(bytes: number): void {
     this.#unreadBytes += bytes;
     this.#clock.setClock();
   }
 
-  /** The client took it. */
+  /** The client has read bytes. */
   onTaken(bytes: number): void {
     this.#unreadBytes -= bytes;
     this.#clock.setClock();
   }
 
-  /** The client said something: its answer has the whole run timeout, however long they have talked. */
+  /** The client has sent a message: its answer has the whole run timeout. */
   onSaid(): void {
     this.#sentParts += 1;
     if (!this.#isWaiting) return;
@@ -51,7 +50,7 @@ export class ClientWait {
     this.#clock.setClock();
   }
 
-  /** The app has had so many parts and waits for the next one. Returns false if one is on its way to it. */
+  /** The app has received so many parts and waits for the next one. Returns false if one is on its way. */
   onWaiting(receivedParts: number): boolean {
     if (receivedParts !== this.#sentParts) return false;
     this.#isWaiting = true;

@@ -1,20 +1,20 @@
 /**
- * Calls that were sent together and begin together; each has an ending of its own. One clock runs for all of them: it
+ * A batch of calls that were sent together and begin together; each has its own ending. One clock runs for all of them: it
  * stands still only while every one of them waits for its client.
  */
 import type { Job } from '../dispatch/job.js';
 import { restart, resume, type Clocked } from './run-clock.js';
 import { ClientWait, type PausableClock } from './client-wait.js';
 
-/** A call that a worker holds, running or sent ahead. The worker's note tells whether it has begun; `Job.begun` reads it. */
+/** A call that a worker holds, running or sent ahead. `Job.checkBegun` looks up in the worker's note whether it has begun. */
 export interface HeldCall {
   readonly id: number;
   readonly job: Job;
-  /** The calls that begin with it, itself included. */
+  /** The batch that it belongs to. */
   readonly batch: HeldBatch;
-  /** Whether it was seen to have begun: once true it stays true; false says no more than that nobody has looked since. */
+  /** Whether it is known to have begun: once true it stays true; if false, it may have begun since the last look. */
   knownBegun: boolean;
-  /** Set for a call that streams or talks, as long as its client is there. */
+  /** Set for a streaming call or a WebSocket, until its client leaves. */
   clientWait: ClientWait | null;
 }
 
@@ -23,7 +23,7 @@ export function clientWaitOf(call: HeldCall): ClientWait {
 }
 
 export class HeldBatch implements Clocked, PausableClock {
-  /** Those that have no ending yet, in the order sent. */
+  /** The calls without an ending yet, in the order sent. */
   readonly calls: HeldCall[] = [];
   beganAtMs = 0;
   graceMs: number;
@@ -31,7 +31,7 @@ export class HeldBatch implements Clocked, PausableClock {
   pausedSinceMs: number | null = null;
   #hasBegun = false;
 
-  /** `graceMs`: the time that it may take to begin, besides the limit. */
+  /** `graceMs`: time that it may take to begin, in addition to the limit. */
   constructor(graceMs: number) {
     this.graceMs = graceMs;
   }
@@ -40,12 +40,12 @@ export class HeldBatch implements Clocked, PausableClock {
     return this.#hasBegun;
   }
 
-  /** Its turn has come: it has to begin from now on. */
+  /** It is the first batch now: its time to begin starts. */
   awaitBegin(): void {
     if (!this.#hasBegun) this.beganAtMs = performance.now();
   }
 
-  /** Marks its calls up to `last` as begun at `atMs` on the monotonic clock, as its worker says. */
+  /** Marks its calls up to `last` as begun at `atMs` on the monotonic clock. */
   begin(last: HeldCall, atMs: number): void {
     const nowMs = performance.now();
     for (const call of this.calls) {
@@ -54,7 +54,7 @@ export class HeldBatch implements Clocked, PausableClock {
     }
   }
 
-  /** The call has its ending. */
+  /** Removes a call that has ended. */
   remove(call: HeldCall): void {
     if (this.calls.length === 1) {
       this.calls.pop(); // cheaper than a search, for nearly every call
@@ -75,7 +75,7 @@ export class HeldBatch implements Clocked, PausableClock {
   }
 
   #beginCall(call: HeldCall, atMs: number, nowMs: number): void {
-    // A time that cannot be is another clock's.
+    // A time out of range comes from another clock.
     const beganAtMs = atMs >= call.job.acceptedAtMs && atMs <= nowMs ? atMs : nowMs;
     call.knownBegun = true;
     call.job.begin(beganAtMs);

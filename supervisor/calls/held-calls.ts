@@ -1,12 +1,12 @@
 /**
- * The calls that one worker holds, in batches, in the order sent: the running one first, those sent ahead behind it.
+ * The calls that one worker holds, in batches, in the order sent: first the running batch, behind it those sent ahead.
  *
  * 1. `assign` sends a batch. 2. The ending of a call frees its place in the worker, the last ending that of the batch.
- * Whether a call has begun is looked up in the worker's note, when it matters: at a death, when a limit seems to be over,
- * when somebody asks. A call whose owner has gone keeps its place until the worker has ended it.
+ * Whether a call has begun is looked up in the worker's note when it matters: at a death, when a limit seems to be over, or
+ * on request. A call whose client has left keeps its place until the worker has ended it.
  *
- * Beside: `call-answers.ts` takes what the worker says, `run-timeout.ts` watches the first batch, `call-traffic.ts` is for
- * calls that stream or talk.
+ * Beside: `call-answers.ts` handles the worker's messages, `run-timeout.ts` watches the first batch, `call-traffic.ts` handles
+ * streaming calls and WebSockets.
  */
 import { MONOTONIC_OFFSET_MS, type BegunNote } from '../../protocol/wire/begun-note.js';
 import type { Channel } from '../../protocol/wire/channel.js';
@@ -64,7 +64,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     return this.#count;
   }
 
-  /** Batches that these calls are in. */
+  /** Number of batches that these calls are in. */
   get batchCount(): number {
     return this.#batches.length;
   }
@@ -73,7 +73,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     return this.#finished;
   }
 
-  /** Looks up whether the first batch has begun. */
+  /** Looks up the running batch; null if none has begun. */
   lookUpRunning(): HeldBatch | null {
     const first = this.lookUpFirst();
     return first?.hasBegun === true ? first : null;
@@ -103,12 +103,12 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     throw protocolError(`call ${id} is not held by this worker`);
   }
 
-  /** The requests of those of these calls that are still held. */
+  /** The request ids of those of these calls that are still held. */
   requestIds(ids: readonly number[]): string[] {
     return ids.flatMap((id) => this.#findById(id)?.job.call.requestId ?? []);
   }
 
-  /** All calls held; whether each has begun is up to date. */
+  /** All jobs held; looks up which have begun. */
   jobs(): Job[] {
     this.learnBegun();
     return this.#batches.flatMap(({ calls }) => calls.map(({ job }) => job));
@@ -133,21 +133,21 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     const call = this.#findByJob(job);
     if (call === null) return;
     call.clientWait = null;
-    call.batch.setClock(); // from now on it waits for no reader: its clock runs
+    call.batch.setClock(); // it waits for no client any more: its clock runs
     if (this.#channel.dropBody(call.id)) {
       this.#channel.send({ type: 'cancel', id: call.id, reason });
       this.#flushSoon();
     } else {
-      this.release(call, null); // it never left: the worker knows nothing of it
+      this.release(call, null); // it was never sent: the worker does not know it
     }
   }
 
   sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
     const call = this.#findByJob(job);
-    if (call !== null) this.#traffic.say(call, part, bytes);
+    if (call !== null) this.#traffic.send(call, part, bytes);
   }
 
-  /** Where the body of a message that is still arriving is to stay; null: that is not known. */
+  /** Returns the buffer for the body of a message that is still arriving; null for the channel's own. */
   room(message: Message, bytes: number): Buffer | null {
     return this.#answers.room(message, bytes);
   }
@@ -166,7 +166,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     this.#listener.onFinished(call.job, runMs);
   }
 
-  /** The worker is dead: hands over what it held, in order. */
+  /** The worker is dead: returns the jobs that it held, in order. */
   lose(): Job[] {
     const jobs = this.jobs();
     this.#batches = [];
@@ -179,7 +179,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     this.#timeout.close();
   }
 
-  /** Marks what the worker's note says has begun: the call it names, and those sent before it. */
+  /** Marks the calls that have begun by the worker's note: the call that it names, and those sent before it. */
   learnBegun(): void {
     if (this.#count === 0) return;
     const { id, atMs } = this.#readBegun();
@@ -221,7 +221,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     this.#awaitBegin();
   }
 
-  /** The next batch's turn has come: it begins in time, or its worker is frozen. */
+  /** Starts the clock of the batch that is now first: it must begin in time, or its worker hangs. */
   #awaitBegin(): void {
     const { first } = this;
     if (first === null) return;

@@ -1,8 +1,9 @@
 /**
- * Ends a batch that has used up its time, as `run-clock.ts` measures it; most batches are one call.
+ * Ends a batch that exceeds the run timeout, as `run-clock.ts` measures it; most batches are one call.
  *
- * 1. A batch that runs: the owners and the handlers of its calls are told; if one has not ended after a grace, its process is killed.
- * 2. A batch whose turn came and that never began: its process is killed.
+ * 1. A batch that runs: its clients get an error and its handlers an abort signal; if one has not ended after a grace, the
+ *    process is killed.
+ * 2. A batch that is the first one and never began: the process is killed.
  */
 import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError } from '../../protocol/errors.js';
@@ -11,25 +12,25 @@ import { startLimit, type LimitTimer, type NamedLimit } from '../machine/limit-t
 import type { HeldBatch, HeldCall } from './held-batch.js';
 import { RunClock } from './run-clock.js';
 
-/** A handler that was told to abort gets this long before its process is killed. */
+/** Time between the abort signal of a handler and the kill of its process. */
 export const ABORT_GRACE_MS = 1000;
 
-/** However short the run timeout, a worker has this long to begin: a large body, a busy machine are no fault of it. */
+/** Least time that a worker has to begin, for large bodies and busy machines, even if the run timeout is shorter. */
 export const MIN_BEGIN_MS = 5000;
 
-/** Why the process of a call has to be killed. */
+/** The reason why the process of a call has to be killed. */
 export type StuckCause = 'run timeout' | 'it did not begin its call';
 
 export interface RunTimeoutListener {
-  /** The call failed for a reason that the log may want to know. */
+  /** The call failed; the log may need the error. */
   onCallError(job: Job, error: ServeError): void;
-  /** The process must die: a handler did not obey, or a call never began. */
+  /** The process must be killed: a handler did not end, or a call never began. */
   onStuck(cause: StuckCause): void;
 }
 
 /** The batches of the worker. */
 export interface TimedBatches {
-  /** The running batch, or the one that should begin now. Whether it has begun is looked up. */
+  /** Looks up the running batch, or the one that should begin now. */
   lookUpFirst(): HeldBatch | null;
   holds(batch: HeldBatch): boolean;
 }
@@ -57,12 +58,12 @@ export class RunTimeout {
     this.#clock = this.#newClock();
   }
 
-  /** Time added to the limit of a batch whose turn has come and that has not begun. */
+  /** Time added to the limit of the first batch while it has not begun. */
   get beginGraceMs(): number {
     return Math.max(0, MIN_BEGIN_MS - this.#limit.ms);
   }
 
-  /** Call this when a batch's turn comes. */
+  /** Called when a batch becomes the first one. */
   start(): void {
     this.#clock.start();
   }

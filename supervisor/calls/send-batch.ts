@@ -3,10 +3,10 @@ import type { Channel } from '../../protocol/wire/channel.js';
 import { MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES } from '../../protocol/wire/messages.js';
 import type { Job, JobCall } from '../dispatch/job.js';
 
-/** Room in a head for what is not of its calls, and in a call for what is no text. */
+/** Bytes of a head beside its calls, and of a call beside its texts. */
 const SMALL_FIELDS_BYTES = 128;
 
-/** A character of JavaScript takes up to three bytes in UTF-8. */
+/** Most bytes of a JavaScript character in UTF-8. */
 const MAX_CHAR_BYTES = 3;
 
 /** `number` names the batch on the wire. */
@@ -15,14 +15,14 @@ export function sendBatch(channel: Channel, number: number, jobs: readonly Job[]
     sendAlone(channel, number, jobs[0] as Job);
     return;
   }
-  // A frame that waits for others may be taken back, and the mark with it; so the mark has a frame to itself.
+  // A frame that waits behind others may be taken back, and its mark with it: so the mark gets its own frame.
   const mayWait = channel.hasTransfers || jobs.some(({ bodyBytes }) => bodyBytes > MAX_FRAGMENT_BYTES);
   const frames = mayWait ? jobs.map((job) => [job]) : framesOf(jobs);
   frames.forEach((frame, i) => sendFrame(channel, number, frame, !mayWait && i === frames.length - 1));
   if (mayWait) sendFrame(channel, number, [], true);
 }
 
-/** The usual case, with nothing made for it that a frame of one call does not need. */
+/** The usual case, without the arrays that only several calls need. */
 function sendAlone(channel: Channel, batch: number, { call, pieces, bodyBytes }: Job): void {
   const frame = { type: 'call', calls: [call], inlineBytes: [bodyBytes], batch, last: true } as const;
   channel.sendBody(frame, call.id, pieces, bodyBytes);
@@ -36,7 +36,7 @@ function sendFrame(channel: Channel, batch: number, jobs: readonly Job[], last: 
   channel.sendBody({ type: 'call', calls, inlineBytes, batch, last }, calls[0]?.id ?? 0, pieces, bytes);
 }
 
-/** As many calls in a frame as its head and its body hold; each body fits into a frame. */
+/** Puts as many calls into each frame as its head and body can hold; each body fits into a frame. */
 function framesOf(jobs: readonly Job[]): Job[][] {
   const frames: Job[][] = [];
   let frame: Job[] = [];

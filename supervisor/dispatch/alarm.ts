@@ -1,4 +1,4 @@
-/** One timer for the earliest of the times at which something is to be looked at again. */
+/** One timer for the earliest of several times. */
 export class Alarm {
   readonly #ring: () => void;
   #atMs = Infinity;
@@ -8,12 +8,12 @@ export class Alarm {
     this.#ring = ring;
   }
 
-  /** Rings at `atMs` on the monotonic clock or a little later, unless it rings before. */
+  /** Calls `ring` at `atMs` on the monotonic clock or a little later, unless it is set to an earlier time. */
   set(atMs: number): void {
     if (atMs >= this.#atMs) return;
     this.stop();
     this.#atMs = atMs;
-    // Timers know whole milliseconds; one that rings early would only be set again.
+    // Timers have whole milliseconds; one that fires early would only be set again.
     const waitMs = Math.max(1, Math.ceil(atMs - performance.now()));
     this.#timer = setTimeout(() => this.#onTime(), waitMs);
   }

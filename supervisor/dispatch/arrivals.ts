@@ -1,11 +1,11 @@
 /**
  * Counts a model's calls that were admitted and are not in line yet, and the bytes of their bodies that have arrived. When
- * room runs short, the body that arrives most slowly is refused: whoever drips must not keep others out.
+ * room runs short, the body that arrives most slowly is refused: slow clients must not keep others out.
  */
 import type { ServeError } from '../../protocol/errors.js';
 import type { Arriving, ByteBudget, SlowBody } from './byte-budget.js';
 
-/** A place for a call whose body is still arriving. Give it back: `submit` or `release`; more of them do nothing. */
+/** A place for a call whose body is still arriving. `submit` or `release` gives it back; further calls do nothing. */
 export interface Admission {
   /** The body arrives from now on. `onEvicted` is called if the place is taken away to make room for others. */
   begin(onEvicted: (error: ServeError) => void): void;
@@ -16,19 +16,19 @@ export interface Admission {
   release(): void;
 }
 
-/** A body this young is not judged by its rate: it may have had no chance to arrive. */
+/** Age from which a body is judged by its rate: a younger one may have had no chance to arrive. */
 const MIN_AGE_MS = 1000;
 
-/** The rate counts what came lately: what is older than this counts half, what is twice as old a quarter. */
+/** The rate is of recent bytes: bytes older than this count half, twice as old a quarter. */
 const RATE_WINDOW_MS = 5000;
 
-/** What a place asks of the arrivals that it is one of. */
+/** The part of `Arrivals` that its places use. */
 interface Room {
-  /** @throws SERVE_QUEUE_FULL if so many bytes more cannot be held */
+  /** @throws SERVE_QUEUE_FULL if there is no room for so many more bytes */
   checkRoom(moreBytes: number): void;
   count(bytes: number): void;
   remove(place: Place): void;
-  /** What a client is told whose place is taken away. */
+  /** The error of a call whose place is taken away. */
   refusal(): ServeError;
 }
 
@@ -38,7 +38,7 @@ export class Arrivals implements Arriving {
   readonly #room: Room;
   #bytes = 0;
 
-  /** Counts its bytes in `budget` too, which may refuse its bodies until they leave it. */
+  /** Counts its bytes in `budget` too, which may take places away until they have left it. */
   constructor(budget: ByteBudget, refusal: () => ServeError) {
     this.#room = {
       refusal,
@@ -69,7 +69,7 @@ export class Arrivals implements Arriving {
     return place;
   }
 
-  /** Takes the place of the body that arrives most slowly. @throws SERVE_QUEUE_FULL if none can be judged */
+  /** Takes away the place of the slowest body. @throws SERVE_QUEUE_FULL if all are too young to be judged */
   makePlace(): void {
     const slowest = this.slowest(0, performance.now());
     if (slowest === null) throw this.#room.refusal();
@@ -104,13 +104,13 @@ export class Arrivals implements Arriving {
 }
 
 class Place implements Admission, SlowBody {
-  /** Among all places; -1 once it is given back. */
+  /** Index among all places; -1 once it is given back. */
   index = 0;
   bytes = 0;
   readonly #room: Room;
   #onEvicted: ((error: ServeError) => void) | null = null;
   #beganAtMs = 0;
-  /** The time over which the rate is measured began then, and these bytes count for it. */
+  /** Begin of the time over which the rate is measured, and the bytes that count in it. */
   #rateSinceMs = 0;
   #rateBytes = 0;
 

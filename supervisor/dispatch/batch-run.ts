@@ -1,8 +1,8 @@
-/** Joins what the calls of one batch tell of its run: it has ended once all of them have. */
+/** Measures the run of a batch from its calls: it ends when the last of them ends. */
 import type { ServiceTime } from './service-time.js';
 
 export class BatchRun {
-  /** How many calls it began with. */
+  /** Number of calls with which it began. */
   readonly calls: number;
   #running: number;
   #runMs: number | null = null;
@@ -13,7 +13,7 @@ export class BatchRun {
     this.#running = calls;
   }
 
-  /** One of its calls has ended; the last one tells `service`. `runMs` null: it tells nothing about the next ones. */
+  /** One of its calls has ended; the last one adds the run to `service`. `runMs` is null if it does not predict later calls. */
   end(runMs: number | null, bytes: number, service: ServiceTime): void {
     this.#running -= 1;
     this.#bytes += bytes;

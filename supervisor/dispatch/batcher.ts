@@ -1,27 +1,27 @@
 /**
- * Decides which jobs go to which worker now, which are given up, and when to look again. It has no clock, no timer and
- * no workers of its own, so that the simulator of the tests asks the very same code.
+ * Decides which jobs go to which worker now, which are given up, and when to look again. It has no clock, timer or workers of
+ * its own, so that the simulator of the tests runs the very same code.
  *
- * 1. Who: an idle worker; else one that runs a short call or batch, so that it finds the next one when it is done.
- * 2. What: of the lines whose batch is due, the one whose head came first. A batch is due when it is full, when its head
- *    has waited the delay, or when nothing else is allowed to join it.
- * 3. How much: as many as the batch size allows, less those whose answer would come too late.
+ * 1. The worker: an idle one; else one that runs a short call or batch, so that it has the next one when it is done.
+ * 2. The line: of those whose batch is due, the one whose head came first. A batch is due when it is full, when its head
+ *    has waited the delay, or when nothing else may join it.
+ * 3. The jobs: as many as the batch size allows, without those whose answer would come too late.
  */
 import type { Line, Lines, Waiting } from './lines.js';
 import { batchMayGoAhead, gapToCoverMs, longCallMs, type SendAhead } from './send-ahead.js';
 import type { ServiceTime } from './service-time.js';
 
-/** A worker that is ready, as far as the batcher knows it. */
+/** A ready worker, as the batcher sees it. */
 export interface BatchWorker {
-  /** Calls it holds, running or sent ahead. */
+  /** Number of calls that it holds, running or sent ahead. */
   readonly load: number;
-  /** Batches that they are in, running or sent ahead; a call that runs alone is a batch of one. */
+  /** Number of batches that they are in; a call that runs alone is a batch of one. */
   readonly heldBatches: number;
-  /** How long the first of them has been running, or waited for by us; 0 if there is none. */
+  /** Time since the first of them began, or since it should have begun; 0 if there is none. */
   readonly runningMs: number;
-  /** What runs lasts as long as its client likes: nothing may be sent ahead behind it. */
+  /** Whether it runs a WebSocket, which lasts as long as its client wants: nothing may be sent ahead behind it. */
   readonly isEngaged: boolean;
-  /** Most calls of this route that may begin together there. */
+  /** Most calls of this route that may begin together. */
   maxBatch(route: string): number;
 }
 
@@ -32,21 +32,21 @@ export interface BatchRules {
   readonly maxBatchDelayMs: number;
 }
 
-/** What to do now. While jobs are given or given up, there may be more to do at once. */
+/** The next step. If it gives jobs away or up, there may be another one at once. */
 export interface Plan<T, W> {
-  /** Gets `jobs`, as one batch. */
+  /** The worker that gets `jobs`, as one batch. */
   readonly worker: W | null;
   readonly jobs: readonly T[];
-  /** Their answers would come too late. */
+  /** Jobs whose answers would come too late. */
   readonly late: readonly T[];
-  /** When a batch may be due that is not due now, if nothing happens before; null if only news can change anything. */
+  /** When to plan again if nothing happens before; null if only an event can change the plan. */
   readonly againAtMs: number | null;
 }
 
-/** Predictions are off by the turn of an event loop or two; a call that is begun should make its deadline. */
+/** Error of predictions: a turn or two of an event loop. A call that begins should meet its deadline. */
 export const PREDICTION_SLACK_MS = 2;
 
-/** A call that waits for company leaves its run this much of the expected time before its deadline. */
+/** Multiple of the expected run time that a call that waits for others keeps before its deadline. */
 const WAITING_RISK = 2;
 
 const NONE: readonly never[] = [];
@@ -66,7 +66,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     this.#sendAhead = sendAhead;
   }
 
-  /** The next thing to do for what waits; the caller does it, and asks again until there is nothing to do. */
+  /** Returns the next step; the caller does it, and asks again until there is none. */
   plan(lines: Lines<T>, workers: readonly W[], nowMs: number): Plan<T, W> {
     if (lines.length === 0) return NOTHING;
     const worker = this.#choose(workers);
@@ -114,21 +114,21 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     return Math.max(0, (this.#service.predictMs(load, heldBatches) ?? 0) - runningMs);
   }
 
-  /** Of the lines whose batch is due, the one whose head came first; notes when the next one will be due. */
+  /** Finds the line whose batch is due and whose head came first; notes when the next batch will be due. */
   #findDue(lines: Lines<T>, worker: W, nowMs: number): Line<T> | null {
     let first: Line<T> | null = null;
-    let firstTurn = Infinity;
+    let firstOrder = Infinity;
     this.#dueAtMs = Infinity;
     for (const line of lines.all) {
       const head = line.peek();
-      if (head === null || head.arrivalOrder > firstTurn) continue;
+      if (head === null || head.arrivalOrder > firstOrder) continue;
       const dueAtMs = this.#batchDueAtMs(line, head, worker);
       if (dueAtMs > nowMs) {
         this.#dueAtMs = Math.min(this.#dueAtMs, dueAtMs);
         continue;
       }
       first = line;
-      firstTurn = head.arrivalOrder;
+      firstOrder = head.arrivalOrder;
     }
     return first;
   }
@@ -139,7 +139,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     return Math.min(head.inLineSinceMs + maxBatchDelayMs, this.#latestStartMs(line));
   }
 
-  /** A batch that begins later may end after the deadline of one of these jobs; 0 if it is unknown when it would. */
+  /** Latest begin of the batch that meets the deadlines of these jobs; 0 if run times are unknown. */
   #latestStartMs(line: Line<T>): number {
     let deadlineAtMs = Infinity;
     for (let job = line.peek(); job !== null; job = line.after(job)) {
@@ -150,15 +150,15 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     return runMs === null ? 0 : deadlineAtMs - WAITING_RISK * runMs - PREDICTION_SLACK_MS;
   }
 
-  /** When the head of this line may be sent ahead into a busy worker; Infinity if not before news of it. */
+  /** When the head of this line may be sent ahead into a busy worker; Infinity if not before an event of that worker. */
   #aheadAtMs(line: Line<T>, worker: W, workers: number, nowMs: number): number {
     const head = line.peek() as T;
-    // A call that was lost once waits for an idle worker: behind a call that kills, it would be lost for good.
+    // A call that was lost once waits for an idle worker: behind another call that kills, it would be lost for good.
     if (head.isConversation || head.losses > 0) return Infinity;
     const size = this.#sizeFor(head, worker);
     if (size === 1) return worker.heldBatches <= this.#sendAhead(this.#service, workers) ? nowMs : Infinity;
     if (worker.heldBatches > 1) return Infinity;
-    // Nothing can join it, and no other worker can be done earlier.
+    // Nothing can join the batch, and no other worker can be free earlier.
     if (line.length >= size && workers === 1) return nowMs;
     return nowMs + this.#restMs(worker) - gapToCoverMs(this.#service);
   }
@@ -170,7 +170,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     let late: T[] | null = null;
     for (let job: T | null = head; job !== null && jobs.length < size; job = line.after(job)) {
       if (job.isConversation && jobs.length > 0) break;
-      // Others fill the batch without it: it would run in vain, and delay those behind it.
+      // Others fill the batch without this job, whose answer would come too late.
       const isCrowded = waiting - (late?.length ?? 0) > size;
       if (isCrowded && this.#endsTooLate(job, worker, size, nowMs)) (late ??= []).push(job);
       else jobs.push(job);

@@ -1,18 +1,18 @@
 /**
- * One bound for the bytes that wait in the whole server, bodies that are still arriving included. When they run short, the
- * body that arrives most slowly is refused, whichever model it is for.
+ * Bounds the bytes that wait in the whole server, including bodies that are still arriving. When room runs short, the body
+ * that arrives most slowly is refused, for any model.
  */
 
-/** A body that arrives, and may be refused to make room. */
+/** An arriving body, which may be refused to make room. */
 export interface SlowBody {
-  /** Lately; Infinity for what cannot be judged by its rate. */
+  /** Recent rate; Infinity for a body that is too young to be judged. */
   bytesPerMs(nowMs: number): number;
   evict(): void;
 }
 
-/** Bodies of one model that arrive. */
+/** The arriving bodies of one model. */
 export interface Arriving {
-  /** The body that arrives most slowly of those that hold `minBytes`; null if none can be judged. */
+  /** Finds the slowest of the bodies with at least `minBytes`; null if all are too young to be judged. */
   slowest(minBytes: number, nowMs: number): SlowBody | null;
 }
 
@@ -30,7 +30,7 @@ export class ByteBudget {
     return this.#bytes;
   }
 
-  /** These bodies may be refused to make room, until `leave`. */
+  /** Lets these bodies be refused to make room, until `leave`. */
   join(arriving: Arriving): void {
     this.#arriving.add(arriving);
   }
@@ -39,12 +39,12 @@ export class ByteBudget {
     this.#arriving.delete(arriving);
   }
 
-  /** So many bytes more wait, or fewer. */
+  /** Counts so many more bytes that wait, or fewer. */
   count(bytes: number): void {
     this.#bytes += bytes;
   }
 
-  /** Makes room for so many bytes more, by refusing at most one body. Returns false if there is none to be made. */
+  /** Makes room for so many more bytes, by refusing at most one body. Returns false if that fails. */
   makeRoom(moreBytes: number): boolean {
     const missingBytes = this.#bytes + moreBytes - this.limitBytes;
     if (missingBytes <= 0) return true;

@@ -1,9 +1,9 @@
 /**
  * The only code that pairs a job with a worker.
  *
- * 1. `admit` decides before the body is read: held, or refused with the reason and a time to come back.
- * 2. `submit` puts the job in line; `pump` does what the batcher says, as long as there is something to do.
- * 3. A worker's news (`finished`, `lost`) changes the facts and calls `pump` again.
+ * 1. `admit` decides before the body is read: the call is held, or refused with the reason and a Retry-After.
+ * 2. `submit` puts the job in line; `pump` does the steps of the batcher until there is none.
+ * 3. Events of workers (`finished`, `lost`) change the state and call `pump` again.
  */
 import { ServeError, shuttingDown, type ErrorCode } from '../../protocol/errors.js';
 import { Alarm } from './alarm.js';
@@ -18,22 +18,22 @@ import { QueueTimeout } from './queue-timeout.js';
 import { sendAhead, type SendAhead } from './send-ahead.js';
 import { ServiceTime } from './service-time.js';
 
-/** A worker that is ready, as the dispatcher sees it. */
+/** A ready worker, as the dispatcher sees it. */
 export interface ReadyWorker extends JobHolder, BatchWorker {
-  /** Calls it holds, running or sent ahead, in the order sent. */
+  /** Jobs that it holds, running or sent ahead, in the order sent. */
   heldJobs(): Job[];
   /** Gives it a batch: one or more jobs of one route, which begin together. */
   assign(jobs: readonly Job[]): void;
 }
 
-/** What the pool of workers can do for this model now. */
+/** The model's workers, and whether they can take calls. */
 export interface Supply {
   readyWorkers(): readonly ReadyWorker[];
-  /** Why a new call is not taken; null if it is. */
+  /** The error with which a new call is refused; null if it is taken. */
   refusal(): ServeError | null;
-  /** Why no worker will ever come for a call that was taken; null if one may. */
+  /** The error of an admitted call if no worker will ever come for it; null if one may. */
   noWorkerError(): ServeError | null;
-  /** When a first worker may be ready, for a caller that asks; null if unknown. */
+  /** Estimated time until a first worker is ready; null if unknown. */
   readyInMs(): number | null;
 }
 
@@ -72,15 +72,15 @@ export class Dispatcher {
     );
   }
 
-  /** Apply to those that wait now too. */
+  /** Sets the limits, also for jobs that wait already. */
   set limits(limits: DispatchLimits) {
     this.#limits = limits;
     this.#batcher.rules = limits;
     this.#timeout.limitMs = limits.queueTimeoutMs;
-    if (this.queued > 0) this.#alarm.set(performance.now()); // not now: whoever says so may not be done
+    if (this.queued > 0) this.#alarm.set(performance.now()); // deferred: the caller may still be changing state
   }
 
-  /** Jobs in line, not counting those still arriving. */
+  /** Number of jobs in line, without calls that are still arriving. */
   get queued(): number {
     return this.#lines.length;
   }
@@ -99,7 +99,7 @@ export class Dispatcher {
     return this.#budget.limitBytes;
   }
 
-  /** Jobs that a worker holds and somebody waits for. */
+  /** Number of jobs that workers hold and whose clients wait. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -109,7 +109,7 @@ export class Dispatcher {
   }
 
   /**
-   * Reserves a place before the body is read; when there is none, the body that arrives most slowly loses its own.
+   * Reserves a place before the body is read; if there is none, the slowest arriving body loses its place.
    * `announcedBytes`: Content-Length, 0 if unknown. They must fit now, but count only as they arrive.
    * @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN, SERVE_QUEUE_FULL, each with a Retry-After
    */
@@ -130,7 +130,7 @@ export class Dispatcher {
       throw this.#refusal('SERVE_OVERLOADED');
   }
 
-  /** Counts what a conversation's client says, until a worker takes it (a negative number). @throws SERVE_QUEUE_FULL */
+  /** Counts bytes that the client of a WebSocket has sent, until a worker takes them (a negative number). @throws SERVE_QUEUE_FULL */
   countSaid(bytes: number): void {
     if (bytes > 0) this.#checkRoom(bytes);
     this.#saidBytes += bytes;
@@ -140,7 +140,7 @@ export class Dispatcher {
   /** Takes a job over; it will settle. */
   submit(job: Job, admission: Admission): void {
     admission.release();
-    const noWorker = this.#supply.noWorkerError(); // what was true at admission may have changed while the body came
+    const noWorker = this.#supply.noWorkerError(); // this may have changed since `admit`, while the body arrived
     if (noWorker !== null) {
       job.fail(noWorker);
       return;
@@ -151,7 +151,7 @@ export class Dispatcher {
     if (job.isQueued) this.#timeout.watch();
   }
 
-  /** Gives up on a job: `code` is what its owner is told, `reason` what the app is told. */
+  /** Fails a job before its worker has answered: `error` goes to its client, `reason` to the app. */
   giveUp(job: Job, error: ServeError | ErrorCode, reason: string): void {
     if (job.settled) return;
     if (job.isQueued) this.#lines.remove(job);
@@ -165,7 +165,7 @@ export class Dispatcher {
     for (const job of this.#lines) this.#failWaiting(job, error);
   }
 
-  /** Fails every job that has not begun: those that wait, those sent ahead to a worker, those whose bodies still arrive. */
+  /** Fails every job that has not begun: waiting, sent ahead to a worker, or with a body that still arrives. */
   failNotBegun(error: ServeError): void {
     this.failQueued(error);
     this.#arrivals.evictAll(error);
@@ -174,13 +174,13 @@ export class Dispatcher {
     }
   }
 
-  /** The app's routes are known, perhaps anew: fails every waiting job that they cannot answer. */
+  /** Fails every waiting job that does not fit the routes of the app, which is loaded now. */
   dropUnfit(fits: (job: Job) => boolean): void {
     for (const job of this.#lines) if (!fits(job)) this.#failWaiting(job, new ServeError('SERVE_NOT_FOUND'));
     this.#lines.forgetEmpty();
   }
 
-  /** Fails every job that a worker holds, when nothing more can be waited for: with `begun` if it began. */
+  /** Fails every job that a worker holds, at the end of the drain: with `begun` if it began, else with `notBegun`. */
   failInFlight(begun: ServeError, notBegun: ServeError): void {
     for (const worker of this.#supply.readyWorkers()) {
       for (const job of worker.heldJobs())
@@ -188,7 +188,7 @@ export class Dispatcher {
     }
   }
 
-  /** A worker has room again: the job it held is settled. `runMs` null: it never ran. */
+  /** A worker has room again: a job that it held has ended. `runMs` is null if it does not predict later calls. */
   finished(job: Job, runMs: number | null): void {
     const bytes = job.bodyBytes + job.replyBytes;
     if (job.batch !== null) job.batch.end(runMs, bytes, this.#service);
@@ -197,7 +197,7 @@ export class Dispatcher {
     this.pump();
   }
 
-  /** A worker died holding these jobs, in their order. What began is lost, the rest goes back to the head, once. */
+  /** A worker died holding these jobs, in their order. Jobs that began are lost, the others return to the head of the line, once. */
   lost(jobs: readonly Job[], error: ServeError): void {
     for (const job of [...jobs].reverse()) {
       this.#detach(job);
@@ -212,7 +212,7 @@ export class Dispatcher {
     this.#timeout.watchAnew();
   }
 
-  /** Does what the batcher says, until only time or news can change what it says. */
+  /** Does the steps of the batcher, until only time or an event can bring another one. */
   pump(): void {
     if (this.#lines.length === 0) return;
     const nowMs = performance.now();
@@ -228,18 +228,18 @@ export class Dispatcher {
     }
   }
 
-  /** When a call that came now would begin; null if unknown. */
+  /** Predicts the wait of a call that came now, in ms; null if unknown. */
   predictWaitMs(): number | null {
     return this.#forecast.waitMs(this.arriving, this.#limits.batchSize);
   }
 
-  /** Seconds after which a refused caller has a chance; from queue, measured service time and live workers. */
+  /** Seconds after which a refused call may be tried again; from queue, measured service time and ready workers. */
   retryAfterS(): number {
     const waitMs = this.predictWaitMs() ?? this.#supply.readyInMs() ?? 0;
     return Math.min(300, Math.max(1, Math.ceil(waitMs / 1000)));
   }
 
-  /** For a server that is gone: nothing waits any more, not even what a dying worker gives back. */
+  /** The server has ended: fails waiting jobs, and jobs that dying workers give back later. */
   close(): void {
     this.#isClosed = true;
     this.#timeout.stop();
@@ -286,7 +286,7 @@ export class Dispatcher {
     this.#forget(job);
   }
 
-  /** Nothing more happens to the job here. Returns the worker that holds it. */
+  /** Drops a job that has ended. Returns the worker that holds it. */
   #forget(job: Job): JobHolder | null {
     job.stopDeadline();
     return this.#detach(job);

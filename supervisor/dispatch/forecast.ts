@@ -1,9 +1,9 @@
-/** When a call that comes now would begin, by what is known of a model's calls: for a refusal's Retry-After, and for deadlines. */
+/** Predicts when a call that comes now would begin, from measured run times: for Retry-After, and for deadlines. */
 import { PREDICTION_SLACK_MS, type BatchWorker } from './batcher.js';
 import type { Lines, Waiting } from './lines.js';
 import type { ServiceTime } from './service-time.js';
 
-/** How much of the time left a new call's prediction may use: what runs before it may take longer than the mean. */
+/** Share of the time left to the deadline that a new call's prediction may use: calls before it may take longer than the mean. */
 const ADMITTED_SHARE = 0.85;
 
 export class Forecast {
@@ -17,7 +17,7 @@ export class Forecast {
     this.#service = service;
   }
 
-  /** Behind all that waits, and `arriving` calls that are not in line yet; null if unknown. */
+  /** The wait behind all calls in line and `arriving` calls that are not in line yet; null if unknown. */
   waitMs(arriving: number, batchSize: number): number | null {
     const workers = this.#workers();
     let [calls, runs] = this.#waiting(arriving, batchSize, workers[0]);
@@ -28,16 +28,16 @@ export class Forecast {
     return this.#service.predictWaitMs(calls, workers.length, runs);
   }
 
-  /** Whether a call that came behind these would be answered after its deadline. */
+  /** Whether a call behind these would be answered after its deadline. */
   isTooLate(deadlineAtMs: number, arriving: number, batchSize: number): boolean {
     const waitMs = this.waitMs(arriving, batchSize);
-    // A worker is free: the call is tried, whatever others took, or a slow spell would be believed for ever.
+    // A worker is free: the call is tried, however slow others were, or a slow period would be assumed for ever.
     if (waitMs === null || waitMs === 0) return false;
     const runMs = this.#service.meanMs ?? 0;
     return waitMs + runMs + PREDICTION_SLACK_MS > ADMITTED_SHARE * (deadlineAtMs - performance.now());
   }
 
-  /** Calls in line or arriving, and the runs that they fill; those that fill none run together with the new call. */
+  /** Counts the calls in line or arriving, and the full batches among them; the others run together with the new call. */
   #waiting(
     arriving: number,
     batchSize: number,

@@ -1,6 +1,6 @@
 /**
- * One call with an owner: its bytes, its times, where its answer goes. A job settles exactly once, whatever
- * happens to its client, its worker or the server.
+ * A job: one call with its body, its times and the sink of its answer. It settles exactly once, whatever happens to its
+ * client, its worker or the server.
  */
 import type { ServeError } from '../../protocol/errors.js';
 import type { Call, DataPart, ReplyHead } from '../../protocol/wire/messages.js';
@@ -12,14 +12,14 @@ import { InLine } from './queue.js';
 
 /** A call as a dialect describes it. */
 export interface JobCall extends Omit<Call, 'id'> {
-  /** Number on the wire: written when a worker gets the call, since a copy of the call cost 2 us. */
+  /** Id on the wire, written when a worker gets the call: a copy of the call would cost 2 us. */
   id: number;
-  /** Name and version of the model that it is for; they stay in the front, as a worker runs one model. */
+  /** Name and version of its model; they are not sent, because a worker runs one model. */
   readonly model: string;
   readonly version: string;
 }
 
-/** Where a job's answer goes. Exactly one of `reply`, `end` (after `head`) and `fail` is called, once. */
+/** Receives a job's answer. Exactly one of `reply`, `end` (after `head`) and `fail` is called, once. */
 export interface Sink {
   /** A whole answer; the sink owns the pieces. */
   reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number, release: () => void): void;
@@ -27,34 +27,34 @@ export interface Sink {
   /** Part of a stream. `taken` is called once the client's connection has room for more. */
   chunk(job: Job, pieces: Buffer[], taken: () => void): void;
   end(job: Job): void;
-  /** Also after `head`: the client must then be able to tell that the stream was cut. */
+  /** May follow `head`: the client must then notice that the stream was cut. */
   fail(job: Job, error: ServeError): void;
 }
 
-/** The client's side of a call that talks both ways, besides its sink: what the worker says on it. */
+/** Receives the worker's messages on a WebSocket, beside its sink. */
 export interface Conversation {
   /** Part of a message for the client. `taken` is called once the connection has room for more. */
   data(part: DataPart, pieces: Buffer[], taken: () => void): void;
-  /** The worker takes that much more: bytes, and DATA_OVERHEAD_BYTES per part. */
+  /** The worker accepts so many more bytes, with DATA_OVERHEAD_BYTES per part. */
   credit(bytes: number): void;
-  /** The app waits for the client's next message; it has had all that was sent. */
+  /** The app has received everything and waits for the client's next message. */
   waiting(): void;
-  /** Ends as soon as the app waits for the client, who is told why. */
+  /** Closes the connection as soon as the app waits for the client, with this reason. */
   goAway(why: ServeError): void;
-  /** The app closes the connection; the call ends with its function. */
+  /** The app closes the connection; the call ends when its function returns. */
   close(code: number, reason: string): void;
 }
 
-/** Of a job that is detached before it is submitted. */
+/** The sink of a job that is detached before it is submitted. */
 export const NOWHERE: Sink = { reply() {}, head() {}, chunk() {}, end() {}, fail() {} };
 
-/** A worker, as far as a job it holds is concerned. */
+/** A worker, as its jobs see it. */
 export interface JobHolder {
-  /** Finds out which of its jobs have begun, and tells them. A job asks for itself: see `Job.begun`. */
+  /** Looks up which of its jobs have begun, and marks them. `Job.checkBegun` calls it. */
   learnBegun(): void;
-  /** Nobody waits for this job any more. */
+  /** The client of this job has gone or has an answer. */
   abandon(job: Job, reason: string): void;
-  /** A part of a message from the client, within the credit given. The worker's from now on. */
+  /** Sends a part of a message from the client, within the credit given; the bytes belong to the worker's channel from now on. */
   sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void;
 }
 
@@ -66,19 +66,19 @@ export class Job extends InLine implements Waiting {
   readonly acceptedAtMs: number;
   /** When the client stops waiting, on the monotonic clock; null without a deadline, or once detached. */
   deadlineAtMs: number | null;
-  /** Also told of a whole answer, before the sink is: the pieces are the sink's. */
+  /** Called with a whole answer before the sink, which owns the pieces. */
   onReply: ((head: ReplyHead, pieces: readonly Buffer[]) => void) | null = null;
-  /** The client's side of a call that talks both ways; null for all others. */
+  /** The client's side of a WebSocket; null for other calls. */
   conversation: Conversation | null = null;
   /** Run time as the worker measured it; 0 if the call never ran. */
   runMs = 0;
-  /** The batch that it was given to a worker in; null for one that runs alone. */
+  /** The batch in which a worker got it; null for a job that runs alone. */
   batch: BatchRun | null = null;
   /** Reply size in bytes; 0 until the reply is complete. */
   replyBytes = 0;
   readonly #lease: Pick<Lease, 'release'>;
   #sink: Sink;
-  /** `sent` may be out of date, since a worker begins without a word: `begun` looks it up. */
+  /** `sent` may be out of date, because a worker begins without a message: `checkBegun` looks it up. */
   #state: 'queued' | 'sent' | 'begun' | 'settled' = 'queued';
   #losses = 0;
   /** 0 until it is known that the call has begun. */
@@ -123,28 +123,28 @@ export class Job extends InLine implements Waiting {
     return this.#state === 'queued';
   }
 
-  /** Whether its call runs now; false once it is settled. Looked up in its worker's note. */
+  /** Looks up in its worker's note whether its call runs; false once it is settled. */
   checkBegun(): boolean {
     this.#lookUp();
     return this.#state === 'begun';
   }
 
-  /** Whether its call is known to have begun, whatever became of it. */
+  /** Whether its call is known to have begun; stays true once it is settled. */
   get hasBegun(): boolean {
     return this.#beganAtMs !== 0;
   }
 
-  /** Workers that died holding this job before it began. */
+  /** Number of workers that died holding this job before it began. */
   get losses(): number {
     return this.#losses;
   }
 
-  /** The worker that holds the job, from when it is sent until it has ended there or was given up. */
+  /** The worker that holds the job, from its sending until it has ended there or was given up. */
   get holder(): JobHolder | null {
     return this.#holder;
   }
 
-  /** Gives the memory of the body back: the worker has read all of it. */
+  /** Releases the memory of the body: the worker has read all of it. */
   releaseBody(): void {
     this.#lease.release();
   }
@@ -155,38 +155,38 @@ export class Job extends InLine implements Waiting {
     return (this.#beganAtMs === 0 ? nowMs : this.#beganAtMs) - this.acceptedAtMs;
   }
 
-  /** A worker gets it. */
+  /** Notes that a worker gets it. */
   sendTo(holder: JobHolder): void {
     this.#state = 'sent';
     this.#holder = holder;
   }
 
-  /** Its worker says that the call has begun. */
+  /** Notes that the call has begun. */
   begin(nowMs: number): void {
     if (this.settled) return;
     this.#state = 'begun';
     this.#beganAtMs = nowMs;
   }
 
-  /** No worker holds it any more. Returns the one that did. */
+  /** Notes that no worker holds it any more. Returns the one that did. */
   leaveHolder(): JobHolder | null {
     const holder = this.#holder;
     this.#holder = null;
     return holder;
   }
 
-  /** Its worker died, and had not begun it: it waits again. */
+  /** Its worker died and had not begun it: it waits again. */
   comeBack(): void {
     this.#state = 'queued';
   }
 
-  /** Its worker died. Returns how many workers of it have. */
+  /** Counts a death of its worker. Returns the number of such deaths. */
   countLoss(): number {
     this.#losses += 1;
     return this.#losses;
   }
 
-  /** Calls back when the client stops waiting, unless it is detached or `stopDeadline` is called before. */
+  /** Calls `onPassed` at the deadline, unless the job is detached or `stopDeadline` is called before. */
   startDeadline(onPassed: () => void): void {
     if (this.deadlineAtMs === null) return;
     this.#deadlineTimer = startLimit(Math.max(0, this.deadlineAtMs - performance.now()), onPassed);
@@ -197,14 +197,14 @@ export class Job extends InLine implements Waiting {
     this.#deadlineTimer = null;
   }
 
-  /** Frees the job from its caller, who has an answer: no deadline holds any more, and what comes goes to `sink`. */
+  /** Detaches the job from its client, which has an answer: its deadline ends, and its own answer goes to `sink`. */
   detach(sink: Sink): void {
     this.#sink = sink;
     this.deadlineAtMs = null;
     this.stopDeadline();
   }
 
-  /** `release` gives the memory of the pieces back; it is the sink's to call. */
+  /** Settles with a whole answer. The sink calls `release` to free the memory of the pieces. */
   reply(
     head: ReplyHead,
     pieces: Buffer[],
@@ -230,7 +230,7 @@ export class Job extends InLine implements Waiting {
   }
 
   fail(error: ServeError, runMs = 0): void {
-    this.#lookUp(); // its owner is told how long it waited
+    this.#lookUp(); // the answer contains its time in the queue
     if (this.#settle(runMs)) this.#sink.fail(this, error);
   }
 

@@ -1,18 +1,18 @@
 /**
- * The jobs that wait for the workers of a model: one line per route, since a batch is of one route, and the order of
- * arrival over all of them.
+ * The jobs that wait for the workers of a model: one line per route, because a batch has one route, and the order of arrival
+ * over all lines.
  */
 import type { ByteBudget } from './byte-budget.js';
 import { InLine, JobQueue } from './queue.js';
 
-/** What can wait for a worker. */
+/** A job, as the lines and the batcher see it. */
 export interface Waiting extends InLine {
   readonly route: string;
   /** When its client stops waiting, on the monotonic clock; null without a deadline. */
   readonly deadlineAtMs: number | null;
-  /** It shares a worker with no other: neither in a batch, nor sent ahead behind another. */
+  /** Whether it is a WebSocket, which shares a worker with no other call: neither in a batch, nor sent ahead. */
   readonly isConversation: boolean;
-  /** Workers that died holding it before it began. */
+  /** Number of workers that died holding it before it began. */
   readonly losses: number;
 }
 
@@ -25,7 +25,7 @@ export class Lines<T extends Waiting> {
   readonly #budget: Pick<ByteBudget, 'count'>;
   #length = 0;
   #bytes = 0;
-  #turns = 0;
+  #arrivals = 0;
 
   /** Counts the bytes of the jobs in `budget` too. */
   constructor(budget: Pick<ByteBudget, 'count'>) {
@@ -46,7 +46,7 @@ export class Lines<T extends Waiting> {
     return this.#all;
   }
 
-  /** The job that came first of all that wait. */
+  /** Finds the job that arrived first of all that wait. */
   findOldest(): T | null {
     let oldest: T | null = null;
     for (const line of this.#all) {
@@ -57,14 +57,14 @@ export class Lines<T extends Waiting> {
   }
 
   push(job: T, nowMs: number): void {
-    this.#turns += 1;
-    job.arrivalOrder = this.#turns;
+    this.#arrivals += 1;
+    job.arrivalOrder = this.#arrivals;
     job.inLineSinceMs = nowMs;
     this.#lineOf(job).push(job);
     this.#count(1, job.bodyBytes);
   }
 
-  /** Takes back a job that was in line before, to the head of its line. */
+  /** Puts a job that was in line before back to the head of its line. */
   putBack(job: T): void {
     this.#lineOf(job).unshift(job);
     this.#count(1, job.bodyBytes);
@@ -76,12 +76,12 @@ export class Lines<T extends Waiting> {
     this.#count(-1, -job.bodyBytes);
   }
 
-  /** The jobs of all lines, line by line. The consumer may remove the one that it was given. */
+  /** Iterates over the jobs, line by line. The consumer may remove the job that it was given. */
   *[Symbol.iterator](): Generator<T> {
     for (const line of this.#all) yield* line;
   }
 
-  /** Forgets the lines in which nobody waits: their routes may be gone. */
+  /** Drops empty lines: their routes may be gone. */
   forgetEmpty(): void {
     for (const [route, line] of this.#byRoute) if (line.length === 0) this.#byRoute.delete(route);
     this.#all = [...this.#byRoute.values()];

@@ -1,11 +1,11 @@
-/** Bounds how long a job may wait in line, with one timer for all lines: the job that came first has waited longest. */
+/** Fails jobs that wait longer than the queue timeout, with one timer for all lines: the oldest job has waited longest. */
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import type { Job } from './job.js';
 import type { Lines } from './lines.js';
 
 export class QueueTimeout {
   readonly #lines: Lines<Job>;
-  /** Takes a job out of the line, and tells it. */
+  /** Takes a job out of its line, and fails it. */
   readonly #fail: (job: Job) => void;
   #limitMs: number;
   #timer: LimitTimer | null = null;
@@ -16,13 +16,13 @@ export class QueueTimeout {
     this.#fail = fail;
   }
 
-  /** Changes the limit, for the jobs that wait now too. */
+  /** Changes the limit, also for jobs that wait already. */
   set limitMs(limitMs: number) {
     this.#limitMs = limitMs;
     this.watchAnew();
   }
 
-  /** Notes that a job waits. */
+  /** Sets the timer if a job waits. */
   watch(): void {
     const head = this.#lines.findOldest();
     if (head === null || this.#timer !== null) return;
@@ -30,7 +30,7 @@ export class QueueTimeout {
     this.#timer = startLimit(Math.max(1, dueMs), () => this.#sweep());
   }
 
-  /** Looks at the line again: an older job may be its head now. */
+  /** Sets the timer again: an older job may be first now. */
   watchAnew(): void {
     this.stop();
     this.watch();

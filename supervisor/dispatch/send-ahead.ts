@@ -1,5 +1,5 @@
 /**
- * Decides how many calls beyond the running one a worker may hold, so that it never idles for a pipe round trip.
+ * Decides how many calls behind the running one a worker may hold, so that it never idles for a pipe round trip.
  *
  * The gap to cover is one turn of the front's event loop under load, 1 to 2 ms at 32 connections, not the bare
  * 17 us of the pipe, and the time that the bytes take: a worker deep in a call reads nothing, so a large body, and
@@ -9,7 +9,7 @@
  */
 import type { ServiceTime } from './service-time.js';
 
-/** Returns how many calls may follow the running one into one of so many workers, by what is known of this model's calls. */
+/** Returns the number of calls that may follow the running one into one of so many workers, from the measured run times. */
 export type SendAhead = (service: ServiceTime, workers: number) => number;
 
 const TURN_MS = 2;
@@ -21,19 +21,19 @@ const BYTES_PER_MS = 400_000;
 /** A call that runs longer than this is long, if it has few bytes to move. */
 const LONG_CALL_MS = 25;
 
-/** The same where no other worker could take the next call: it waits for this one in any case. */
+/** The same if there is no other worker: the next call waits for this one in any case. */
 const LONG_CALL_ALONE_MS = 50;
 
-/** Moving its bytes takes less than this part of a long call. */
+/** Moving the bytes of a long call takes less than this part of it. */
 const SMALL_GAP = 0.02;
 
-/** A call so much longer than the others is long, whatever it moves: nothing should sit behind it. */
+/** A call so many times longer than the mean is long, whatever it moves: nothing should wait behind it. */
 const FAR_ABOVE_MEAN = 2;
 
-/** The most bytes that may lie in a worker without having begun: the queue's bounds do not count them. */
+/** Most bytes of calls sent ahead to a worker: the bounds of the queue do not count them. */
 const AHEAD_BYTES = 4_000_000;
 
-/** Nothing is sent ahead behind a call that runs longer than this: a slow one, or a stream that nobody reads. */
+/** Nothing is sent ahead behind a call that runs longer than this: a slow one, or a stream without a reader. */
 export function longCallMs({ meanMs, meanBytes }: ServiceTime, workers: number): number {
   const worthwhileMs = meanBytes / BYTES_PER_MS / SMALL_GAP;
   const longMs = workers === 1 ? LONG_CALL_ALONE_MS : LONG_CALL_MS;
@@ -55,8 +55,8 @@ export function sendAhead(service: ServiceTime, workers: number): number {
 }
 
 /**
- * Whether a batch may go ahead of a running one. A single slow run does not say otherwise, as it does for calls: a batch goes
- * late, when the running one is about to end, so it hardly ever sits behind one that takes long.
+ * Whether a batch may be sent ahead behind a running one. A single slow run does not prevent it, as it does for calls: a
+ * batch is sent late, when the running one is about to end, so it hardly ever waits behind a slow one.
  */
 export function batchMayGoAhead(service: ServiceTime, workers: number): boolean {
   return service.meanMs !== null && service.meanMs <= longCallMs(service, workers);

@@ -1,18 +1,18 @@
 /**
- * Measures what runs of this model cost, by the number of calls in them, and predicts from it. A run is a batch; a call
- * that runs alone is a batch of one. It is pure arithmetic and reads no clock.
+ * Measures the time of runs of a model by the number of calls in them, and predicts later ones. A run is a batch; a call that
+ * runs alone is a batch of one. Pure arithmetic, without a clock.
  */
 
-/** Weight of the newest run: the mean follows a change within some tens of runs. */
+/** Weight of the newest run: the mean follows a change within tens of runs. */
 const NEWEST = 0.1;
 
-/** How fast a slow run is forgotten: it counts half after 35 runs. */
+/** Factor by which a slow run fades with each run: it counts half after 35 runs. */
 const FORGET = 0.98;
 
 /** Fewer runs than this predict nothing. */
 const ENOUGH_RUNS = 5;
 
-/** Variance of the size of batches below which their run times say nothing of what one call more would cost. */
+/** Least variance of batch sizes for which their run times give the cost of one more call. */
 const LEAST_SPREAD = 0.25;
 
 export class ServiceTime {
@@ -26,7 +26,7 @@ export class ServiceTime {
   #slant = 0;
   #perCallMs = 0;
 
-  /** Notes one finished run of so many calls, and the bytes of their bodies and answers. */
+  /** Adds one finished run of so many calls, with the bytes of their bodies and answers. */
   add(runMs: number, bytes: number, calls = 1): void {
     this.#runs += 1;
     const weight = Math.max(NEWEST, 1 / this.#runs);
@@ -36,7 +36,7 @@ export class ServiceTime {
     this.#slowMs = Math.max(runMs, this.#slowMs * FORGET);
   }
 
-  /** Expected time of the next run; null before there is enough to go by. */
+  /** Expected time of the next run; null before there are enough runs. */
   get meanMs(): number | null {
     return this.#runs < ENOUGH_RUNS ? null : this.#meanMs;
   }
@@ -46,19 +46,19 @@ export class ServiceTime {
     return this.#meanBytes;
   }
 
-  /** The slowest of the recent runs, fading. */
+  /** Time of the slowest recent run, fading. */
   get slowMs(): number {
     return this.#slowMs;
   }
 
-  /** Expected time of `runs` runs with `calls` calls in all; null before there is enough to go by. */
+  /** Expected time of `runs` runs with `calls` calls in all; null before there are enough runs. */
   predictMs(calls: number, runs: number): number | null {
     if (this.meanMs === null) return null;
     const perCallMs = Math.max(0, Math.min(this.#perCallMs, this.#meanMs / this.#meanCalls));
     return runs * this.#meanMs + perCallMs * (calls - runs * this.#meanCalls);
   }
 
-  /** When a call behind `calls` others in `runs` runs would begin, with `workers` serving; null if unknown. */
+  /** Time until a call behind `calls` others in `runs` runs would begin, with `workers` serving; null if unknown. */
   predictWaitMs(calls: number, workers: number, runs = calls): number | null {
     const ms = this.predictMs(calls, runs);
     if (ms === null || workers === 0) return null;

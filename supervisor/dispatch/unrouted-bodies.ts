@@ -1,6 +1,6 @@
 /**
- * Where bodies arrive that do not yet say whose they are: their key is in them, or the name of their model. They take no
- * place in a model's queue. Their number and size are bounded; when room runs short, the slowest of them is refused.
+ * Holds request bodies whose model or API key is not known yet, because it is in the body itself. They take no place in a
+ * model's queue. Their number and size are bounded; when room runs short, the slowest of them is refused.
  */
 import { ServeError } from '../../protocol/errors.js';
 import { Arrivals, type Admission } from './arrivals.js';
@@ -15,14 +15,14 @@ export class UnroutedBodies {
     () => new ServeError('SERVE_QUEUE_FULL', undefined, { retryAfterS: 1 }),
   );
 
-  /** @throws SERVE_QUEUE_FULL if there are too many, and all of them came just now */
+  /** @throws SERVE_QUEUE_FULL if there are too many, all of them too young to be judged */
   admit(): UnroutedBody {
     if (this.#arrivals.count >= MAX_PLACES) this.#arrivals.makePlace();
     return new UnroutedBody(this.#arrivals.add());
   }
 }
 
-/** A place in the lobby that becomes one in a model's queue. */
+/** A place for an unrouted body, which becomes one in a model's queue. */
 export class UnroutedBody implements Admission {
   #place: Admission;
   #bytes = 0;
@@ -51,7 +51,7 @@ export class UnroutedBody implements Admission {
     this.#place.release();
   }
 
-  /** Leaves the lobby for a place in a queue, where the body goes on arriving. Throws what `admit` refuses it with. */
+  /** Moves to a place in a queue, where the body continues to arrive. @throws what `admit` throws */
   moveTo(admit: (bytes: number) => Admission): void {
     this.#place.release();
     this.#place = admit(this.#bytes);

@@ -58,7 +58,7 @@ test('the worker of a streamed answer may send as much again once the client has
 
 test('messages of the client go to the worker, and end its wait', (t) => {
   const { traffic, call, channel, story } = setUp(t);
-  traffic.say(call, { text: false, last: true }, Buffer.from('hi'));
+  traffic.send(call, { text: false, last: true }, Buffer.from('hi'));
   assert.deepEqual(channel.sent, [{ type: 'data', id: 7, text: false, last: true }]);
   assert.equal(channel.flushes, 1);
   traffic.onConversation(call, WAITING, []); // sent before it came
@@ -81,7 +81,7 @@ for (const type of ['data', 'credit', 'waiting', 'close'] as const) {
     const message = { type, id: 7 } as ConversationMessage;
     assert.throws(() => traffic.onConversation(call, message, []), {
       code: 'SERVE_PROTOCOL',
-      detail: `${type} in call 7, which is no WebSocket`,
+      detail: `${type} in call 7, which is not a WebSocket`,
     });
   });
 }
