@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { Thrown, startClient, type PublishedClient } from '../helpers/published-client.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { eventually, isAlive, startServer, type Server } from '../helpers/server.js';
+import { eventually, fixture, isAlive, startServer, type Server } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -157,12 +157,15 @@ withEachRuntime(({ app }) => {
       assert.equal(checked.message, failed.message);
     });
   });
+});
 
+/** The queue, keys and the end of a server are the front's, which knows no language. */
+describe('a server of its own', () => {
   for (const major of [3, 4] as const) {
     test(`${major}.0.0: a run that comes during a slow init is held, and answered`, LIMIT, async (t) => {
       const cues = makeCues(t);
       cues.give('init may not end');
-      const server = await startServer(app('works'), { t, env: cues.env });
+      const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
       const client = await startClient(t, major, server);
       const run = client.ask<Outcome>('run', 'key', 'model', { early: true });
       await server.until(({ model }) => model.queue.waiting === 1);
@@ -177,7 +180,7 @@ withEachRuntime(({ app }) => {
       async (t) => {
         const cues = makeCues(t);
         cues.give('init may not end');
-        const server = await startServer(app('works'), {
+        const server = await startServer(fixture('works.mjs'), {
           t,
           env: cues.env,
           args: ['--queue-size', '1'],
@@ -198,7 +201,11 @@ withEachRuntime(({ app }) => {
 
     test(`${major}.0.0: a full queue is told at once, and the next run works`, LIMIT, async (t) => {
       const cues = makeCues(t);
-      const server = await startServer(app('works'), { t, env: cues.env, args: ['--queue-size', '0'] });
+      const server = await startServer(fixture('works.mjs'), {
+        t,
+        env: cues.env,
+        args: ['--queue-size', '0'],
+      });
       await server.until(({ state }) => state === 'ready');
       const client = await startClient(t, major, server);
       const callID = await client.ask<string>('start', 'key', 'model', { until: 'go on' });
@@ -218,7 +225,7 @@ withEachRuntime(({ app }) => {
       LIMIT,
       async (t) => {
         const cues = makeCues(t);
-        const server = await startServer(app('works'), { t, env: cues.env, expectedRestarts: 1 });
+        const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 1 });
         const client = await startClient(t, major, server);
         const run = client.ask('run', 'key', 'model', { until: 'never' });
         await cues.untilNoted(/^begun /);
@@ -231,7 +238,7 @@ withEachRuntime(({ app }) => {
 
     test(`${major}.0.0: SIGTERM lets a run end and refuses the next one`, LIMIT, async (t) => {
       const cues = makeCues(t);
-      const server = await startServer(app('works'), {
+      const server = await startServer(fixture('works.mjs'), {
         t,
         env: cues.env,
         args: ['--drain-lag', '0ms'],
@@ -252,7 +259,7 @@ withEachRuntime(({ app }) => {
     test(`${major}.0.0: the drain timeout fails a run that does not end, and says so`, LIMIT, async (t) => {
       const cues = makeCues(t);
       const args = ['--drain-timeout', '1s', '--drain-lag', '0ms'];
-      const server = await startServer(app('works'), { t, env: cues.env, args });
+      const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
       const client = await startClient(t, major, server);
       const run = client.ask('run', 'key', 'model', { until: 'never' });
       await cues.untilNoted(/^begun /);
@@ -264,7 +271,7 @@ withEachRuntime(({ app }) => {
     test(`${major}.0.0: with API keys, the one in the body counts, and is in no log`, LIMIT, async (t) => {
       const key = 's3cret-of-the-gateway';
       const args = ['--api-key', key, '--access-log', '--log-level', 'debug'];
-      const server = await startServer(app('tells-context'), { t, args, key });
+      const server = await startServer(fixture('tells-context.mjs'), { t, args, key });
       const client = await startClient(t, major, server);
       assert.equal((await fetch(`${server.url}/livez`)).status, 200);
       const { message, modelOutputs } = await client.ask<Outcome>('run', key, 'model', {});
