@@ -1,8 +1,5 @@
 #!/usr/bin/env node
-/**
- * `banana-serve [app]`, `banana-serve new <folder>` and `banana-serve archive …`: argv to options, signals to `close` and
- * `kill`, ends to exit codes. No logic.
- */
+/** The command line: `banana-serve [app]`, `banana-serve new <folder>`, `banana-serve archive …`. Parses argv; no logic. */
 import { Command, CommanderError, Option } from 'commander';
 import { EXIT_CODES, type ExitReason } from './command/exit-codes.js';
 import { collectSeldom } from './memory/gc.js';
@@ -18,7 +15,7 @@ import {
 import type { OptionSpec } from './options/option-spec.js';
 import { MMS_FLAGS, withFlagForEachModel, withoutMmsFlags } from './options/mms/command-flags.js';
 import type { ServerHandle } from './server/server-handle.js';
-import { explainFailure, runServerProcess, say } from './command/server-process.js';
+import { explainFailure, printError, runServerProcess } from './command/server-process.js';
 import { VERSION } from './version.js';
 
 const ARCHIVE = 'archive';
@@ -29,18 +26,18 @@ process.exitCode = process.argv[2] === ARCHIVE ? await archive() : EXIT_CODES[aw
 process.exit();
 
 async function main(argv: readonly string[]): Promise<ExitReason> {
-  let wish: ProjectWish | null = null;
-  const command = describeCommand((folder, { python = false }) => (wish = { folder, isPython: python }));
+  let project: NewProject | null = null;
+  const command = describeCommand((folder, { python = false }) => (project = { folder, isPython: python }));
   try {
     command.parse(withFlagForEachModel(argv, process.cwd()));
   } catch (thrown) {
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 'drained' : 'config';
     throw thrown;
   }
-  if (wish !== null) return createProject(wish);
+  if (project !== null) return createProject(project);
   const { apiKey, managementKey, pythonPath } = command.opts();
   if (pythonPath === true) return printPythonPath();
-  if ((apiKey ?? managementKey) !== undefined) process.title = 'banana-serve'; // takes the flags out of ps
+  if ((apiKey ?? managementKey) !== undefined) process.title = 'banana-serve'; // hides the keys from ps
   const start = async (stop: AbortSignal): Promise<ServerHandle> => {
     const { serve } = await import('./serve.js');
     const [app] = command.args;
@@ -57,18 +54,18 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
   return runServerProcess(start, { endsWithNpm: true });
 }
 
-/** A command of its own, with options of its own. */
+/** Runs the `archive` command, which has its own options. */
 async function archive(): Promise<number> {
   const { runArchiver } = await import('./archive/archiver-command.js');
   return runArchiver(`banana-serve ${ARCHIVE}`, process.argv.slice(3));
 }
 
-interface ProjectWish {
+interface NewProject {
   readonly folder: string;
   readonly isPython: boolean;
 }
 
-async function createProject({ folder, isPython }: ProjectWish): Promise<ExitReason> {
+async function createProject({ folder, isPython }: NewProject): Promise<ExitReason> {
   const { newProject, PYTHON_PROJECT, TYPESCRIPT_PROJECT } = await import('./new/new-project.js');
   try {
     const kind = isPython ? PYTHON_PROJECT : TYPESCRIPT_PROJECT;
@@ -85,38 +82,38 @@ async function printPythonPath(): Promise<ExitReason> {
   return 'drained';
 }
 
-/** `onNew` is called while the arguments are parsed, if they ask for a new project. An app of that name is `./new`. */
+/** Calls `onNew` during parsing if the command is `new`. To serve an app in a folder `new`, write `./new`. */
 function describeCommand(onNew: (folder: string, given: { python?: boolean }) => void): Command {
   const command = new Command('banana-serve')
     .description('Serves a model over HTTP from worker processes.')
     .argument(
       '[app]',
-      'file with init() and inference(modelInputs); app.ts and its like, or app.py, if left out',
+      'file with init() and inference(modelInputs); default: app.ts, app.js, app.py or the like',
     )
     .version(VERSION, '-V, --version', 'Print the version.')
     .helpOption('-h, --help', 'Print this help.')
     .option(
       '--python-path',
-      'Print the folder of what apps in Python import, for PYTHONPATH in tests and editors.',
+      'Print the folder of the Python packages that apps import, for PYTHONPATH in tests and editors.',
     )
     .allowExcessArguments(false)
     .enablePositionalOptions() // `new` has a --python of its own
     .exitOverride()
-    .configureOutput({ outputError: (text) => say(refusalText(text)) })
+    .configureOutput({ outputError: (text) => printError(refusalText(text)) })
     .addHelpText('after', helpTail())
     .helpCommand(false)
     .action(() => {});
   command
     .command('new')
     .description('Writes a small project into a new folder: app, test, types, Dockerfile.')
-    .argument('<folder>', 'where; it may exist, if none of those files is in it')
+    .argument('<folder>', 'the folder; it may exist if it has none of those files')
     .option('--python', 'in Python')
     .allowExcessArguments(false)
     .action(onNew);
   command
     .command(ARCHIVE)
-    .description('Writes a .mar, a .tar.gz or a folder for a model store; --help says how.');
-  for (const flag of MMS_FLAGS) command.addOption(new Option(flag).hideHelp()); // for start scripts that have them
+    .description('Writes a .mar, a .tar.gz or a folder for a model store; see its --help.');
+  for (const flag of MMS_FLAGS) command.addOption(new Option(flag).hideHelp()); // start scripts of Multi Model Server have them
   for (const group of OPTION_GROUPS) {
     if (group === 'Models') command.addOption(modelOption().helpGroup(`${group}:`));
     for (const name of optionsOf(group)) command.addOption(describeOption(name).helpGroup(`${group}:`));
@@ -124,10 +121,10 @@ function describeCommand(onNew: (folder: string, given: { python?: boolean }) =>
   return command;
 }
 
-/** Not an option of the table: it may be given several times, and each adds a model. */
+/** `--model`: not in the table of options, because it may be given several times and each adds a model. */
 function modelOption(): Option {
   const help =
-    'One model more, called at /models/<name>/; may be repeated. Its own options stand in banana.json (docs/models.md).';
+    'Serves another model at /models/<name>/; may be repeated. Its own options go into banana.json (docs/models.md).';
   return new Option('--model <name=path>', help).argParser(collected);
 }
 
@@ -141,14 +138,14 @@ function describeOption(name: OptionName): Option {
   return repeats === true ? option.argParser(collected) : option;
 }
 
-/** The value after `=` is left out: `--api-kye=secret` might be shown. */
+/** Removes the value after `=` from commander's message: `--api-kye=secret` would show a key. */
 function refusalText(text: string): string {
-  const said = text.replace(/^error: /, '').trimEnd();
-  const [unknown, flag] = /^unknown option '([^=']+)=.*'$/m.exec(said) ?? [];
-  if (unknown === undefined) return said;
+  const message = text.replace(/^error: /, '').trimEnd();
+  const [unknown, flag] = /^unknown option '([^=']+)=.*'$/m.exec(message) ?? [];
+  if (unknown === undefined) return message;
   if (OPTION_NAMES.some((name) => OPTIONS[name].flag === flag))
     return `${flag} is a switch and takes no value: write ${flag}, or leave it out.`;
-  return said.replace(unknown, `unknown option '${flag}'`);
+  return message.replace(unknown, `unknown option '${flag}'`);
 }
 
 function helpTail(): string {
@@ -163,8 +160,8 @@ Examples:
   banana-serve --model a=./a.ts --model b=./b.ts       two models on one port
 
 Every option is also an environment variable (${envName('runTimeout')}=30s), a key of banana.json or of "banana" in
-package.json ("runTimeout": "30s"); those of a model may stand in the app's \`config\` export.
-Flags win over the environment, the environment over files, files over the app.
+package.json ("runTimeout": "30s"); options of a model may also be in the app's \`config\` export.
+Flags take precedence over the environment, the environment over files, files over the app.
 
 Exit codes:
 ${codes.join('\n')}

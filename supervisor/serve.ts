@@ -1,4 +1,4 @@
-/** `serve()`: a plan is made of what is given (`plan/`), then a server of the plan (`server/`). */
+/** `serve()`: plans the server from the given options (`plan/`), then opens it (`server/`). */
 import { MAIN_FLAGS, type ListenFlags } from './options/address.js';
 import type { ResolvedOptions } from './options/resolve.js';
 import { OPTIONS, OPTION_NAMES } from './options/table.js';
@@ -21,7 +21,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
   });
 }
 
-/** The error of an address that cannot be opened, with the place where it was written, if that was no flag. */
+/** Adds the name of the setting to the error of an address that cannot be opened, unless that is a flag. */
 function withPlace(error: unknown, { explicit }: ResolvedOptions): unknown {
   const { flags = MAIN_FLAGS } = error as { flags?: ListenFlags };
   const name = OPTION_NAMES.find((option) => OPTIONS[option].flag === flags.port);

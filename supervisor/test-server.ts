@@ -1,10 +1,10 @@
-/** A server for one test: a real worker runs init, a free port of this machine, no restarts. */
+/** Starts a server for a test: a real worker on a free port of 127.0.0.1, without restarts. */
 import type { ServeError } from '../protocol/errors.js';
 import { serve } from './serve.js';
 import type { ServeOptions } from './plan/given-options.js';
 import type { ServerHandle } from './server/server-handle.js';
 
-/** Resolves once a worker is ready. @throws Error if none can start; then nothing is left running */
+/** Resolves once a worker is ready. @throws Error if no worker can start; the server is closed then */
 export async function startTestServer(options: ServeOptions, appPlace: string): Promise<ServerHandle> {
   const given: ServeOptions = { host: '127.0.0.1', port: 0, logLevel: 'warn', restartLimit: 0, ...options };
   const server = await serve(given, { appPlace, isAlone: true });

@@ -1,4 +1,4 @@
-/** Exit codes of the command, for scripts and orchestrators. docs/options.md lists them; a test compares. */
+/** Exit codes of the command, for scripts and orchestrators. A test compares them with the list in docs/options.md. */
 
 export const EXIT_CODES = {
   drained: { code: 0, meaning: 'Stopped by a signal; every accepted call was answered.' },

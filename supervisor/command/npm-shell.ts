@@ -1,12 +1,12 @@
 /**
- * npm starts a command (`npx banana-serve`, `npm start`, `npm run serve`) through `sh -c`. A SIGTERM to npm goes on to
- * that shell, which dies of it and tells nobody; npm ends, and the server would live on with its port. So where npm's
- * own shell started this process, the end of that shell is taken for the SIGTERM that never came.
+ * npm starts a command (`npx banana-serve`, `npm start`, `npm run serve`) through `sh -c`. npm forwards a SIGTERM only to
+ * that shell, which dies and does not forward it; npm ends, and the server would keep running and hold its port. So if npm's
+ * own shell started this process, the end of that shell counts as a SIGTERM.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Short beside any drain, long beside what asking the kernel for a number costs. */
+/** Interval of checks of the parent's pid: short compared with a drain, long compared with the cost of a check. */
 const ASK_MS = 200;
 
 export interface Process {
@@ -16,8 +16,8 @@ export interface Process {
 }
 
 /**
- * Calls `onEnd` once when npm's shell has ended; never if npm's shell did not start this process itself. Does not keep
- * the process alive. The function that is returned ends the watch.
+ * Calls `onEnd` once when npm's shell has ended; never if this process was not started directly by npm's shell. Does not
+ * keep the process alive. The returned function ends the watch.
  */
 export function watchNpmShell(onEnd: () => void): () => void {
   const parent = process.ppid;
@@ -27,7 +27,7 @@ export function watchNpmShell(onEnd: () => void): () => void {
   const timer = setInterval(() => {
     if (process.ppid === parent) return;
     clearInterval(timer);
-    // A signal that reached us together with the shell is told first.
+    // A signal that was sent to this process and the shell at the same time is handled first.
     setImmediate(() => {
       if (watched) onEnd();
     });
@@ -44,9 +44,9 @@ function isNpmEnvironment(env: NodeJS.ProcessEnv): boolean {
 }
 
 /**
- * Whether `parent` is the shell in which npm runs the script of `env`, and waits for `own` as long as it lives. The
- * environment alone proves nothing, for whatever that script starts inherits it. A script that puts something into the
- * background, or out of reach of a hang-up, wants it to outlive the shell.
+ * Whether `parent` is the shell in which npm runs the script of `env`, and waits for `own` to end. The environment alone
+ * proves nothing, because every process that the script starts inherits it. A script that uses `&`, nohup or setsid wants
+ * its command to outlive the shell.
  */
 export function isNpmShell(env: NodeJS.ProcessEnv, parent: Process | null, own: Process | null): boolean {
   if (!isNpmEnvironment(env) || parent === null || own?.group !== parent.group) return false;
@@ -56,7 +56,7 @@ export function isNpmShell(env: NodeJS.ProcessEnv, parent: Process | null, own: 
   return !background && !/\b(?:nohup|setsid)\b/.test(script);
 }
 
-/** Null if there is no such process, or no way to ask. */
+/** Null if there is no such process or it cannot be looked up. */
 function lookUp(pid: number): Process | null {
   try {
     return process.platform === 'linux' ? readProc(pid) : askPs(pid);
@@ -67,7 +67,7 @@ function lookUp(pid: number): Process | null {
 
 function readProc(pid: number): Process {
   const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1).join(' ');
-  // State, parent and group follow the name, which is in parentheses and may hold anything.
+  // State, parent and group follow the name, which is in parentheses and may contain any character.
   const group = /\) \S \d+ (\d+) [^)]*$/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1];
   return { command, group: Number(group) };
 }

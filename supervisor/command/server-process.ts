@@ -1,4 +1,4 @@
-/** A server as the business of its whole process: signals to `close` and `kill`, ends and errors to exit reasons. */
+/** Runs one server as the whole process: signals call `close` and `kill`; ends and errors become exit reasons. */
 import { isatty } from 'node:tty';
 import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
@@ -9,41 +9,41 @@ import type { ServerHandle } from '../server/server-handle.js';
 import type { ServerEnd } from '../status/server-status.js';
 
 export interface ServerProcess {
-  /** Whether the end of npm's shell ends this server too, if that shell started it. */
+  /** Whether the server also ends when npm's shell, which started it, has ended. */
   readonly endsWithNpm: boolean;
 }
 
 /**
- * Resolves once the server that `start` gives has ended; what kept it from starting is told on stderr. `stop` aborts when
- * the process is told to end while `start` is still on its way, which may then reject.
+ * Resolves once the server of `start` has ended. If it cannot start, writes the reason to stderr. `stop` aborts when a
+ * signal ends the process before `start` has resolved, which may then reject.
  */
 export async function runServerProcess(
   start: (stop: AbortSignal) => Promise<ServerHandle>,
   { endsWithNpm }: ServerProcess = { endsWithNpm: false },
 ): Promise<ExitReason> {
-  const ends = watchEnds(endsWithNpm);
+  const signals = watchSignals(endsWithNpm);
   try {
-    return await ends.obey(await start(ends.beforeStart));
+    return await signals.applyTo(await start(signals.beforeStart));
   } catch (thrown) {
-    if (!ends.beforeStart.aborted) return explainFailure(thrown);
-    say('stopped before it had started.');
+    if (!signals.beforeStart.aborted) return explainFailure(thrown);
+    printError('stopped before it had started.');
     return 'drained';
   }
 }
 
-interface Ends {
-  /** Aborts at the first signal that comes before there is a server to obey it. */
+interface SignalWatch {
+  /** Aborts at the first signal that arrives before the server has started. */
   readonly beforeStart: AbortSignal;
-  /** Obeys what has come and what comes; resolves when the server has ended. */
-  obey(server: ServerHandle): Promise<ExitReason>;
+  /** Applies past and future signals to the server; resolves when the server has ended. */
+  applyTo(server: ServerHandle): Promise<ExitReason>;
 }
 
 /**
  * SIGINT or SIGTERM: the first one drains, the second stops at once. A hang-up of the server's terminal, or the end of
- * npm's shell, drains like SIGTERM and hastens nothing: the kernel, the shell and npm may each send their own. All are
- * watched from the start of the process, so that what comes while the server opens is obeyed once it has.
+ * npm's shell, drains like SIGTERM but does not count as a second signal, because the kernel, the shell and npm may each
+ * send one. All are watched from the start of the process, so that a signal during the start is applied afterwards.
  */
-function watchEnds(endsWithNpm: boolean): Ends {
+function watchSignals(endsWithNpm: boolean): SignalWatch {
   const beforeStart = new AbortController();
   let server: ServerHandle | null = null;
   let first: 'SIGINT' | 'SIGTERM' | null = null;
@@ -82,11 +82,11 @@ function watchEnds(endsWithNpm: boolean): Ends {
   const ownTerminal = isAtTerminal();
   process.on('SIGHUP', () => {
     if (ownTerminal) drainAs('SIGTERM');
-    else forgetNpm(); // it died of the hang-up that this server is to survive
+    else forgetNpm(); // npm dies of the same hang-up, which this server is meant to survive
   });
   return {
     beforeStart: beforeStart.signal,
-    obey: async (started) => {
+    applyTo: async (started) => {
       server = started;
       drain();
       const end = await started.ended;
@@ -96,8 +96,8 @@ function watchEnds(endsWithNpm: boolean): Ends {
 }
 
 /**
- * Whether a terminal's hang-up is meant for this process. Node forgets that `nohup` had the signal ignored; but nohup
- * takes the terminal out of all three streams (on other systems than Linux, out of the two that are written to).
+ * Whether a terminal's hang-up should end this process. Node resets SIGHUP even if `nohup` has set it to be ignored, but
+ * nohup redirects all three streams away from the terminal (on systems other than Linux, only stdout and stderr).
  */
 function isAtTerminal(): boolean {
   return isatty(1) || isatty(2) || (process.platform === 'linux' && isatty(0));
@@ -115,35 +115,40 @@ function reasonOf({ reason }: ServerEnd): ExitReason {
   }
 }
 
-/** Tells on stderr what kept a server from starting. */
+/** Writes to stderr why a server could not start. */
 export function explainFailure(thrown: unknown): ExitReason {
   const { code, message } = thrown as NodeJS.ErrnoException;
   if (thrown instanceof ServeError && thrown.code === 'SERVE_CONFIG') {
-    say(message);
+    printError(message);
     return 'config';
   }
   const { place } = thrown as ListenError;
   const where = addressOf(thrown as ListenError) + (place === undefined ? '' : ` (${place})`);
   const { host, port } = (thrown as ListenError).flags ?? MAIN_FLAGS;
   if (code === 'EADDRINUSE') {
-    say(`${where} is in use by another program. Choose another with ${port}, or ${port} 0 for a free one.`);
+    printError(
+      `${where} is in use by another program. Choose another with ${port}, or ${port} 0 for a free one.`,
+    );
     return 'listen';
   }
   if (code === 'EACCES' || code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'ENOENT') {
-    say(`cannot listen on ${where}: ${asSentence(message)} Check ${host} and ${port}.`);
+    printError(`cannot listen on ${where}: ${asSentence(message)} Check ${host} and ${port}.`);
     return 'listen';
   }
-  say(`internal error: ${thrown instanceof Error ? (thrown.stack ?? message) : String(thrown)}`);
+  printError(`internal error: ${thrown instanceof Error ? (thrown.stack ?? message) : String(thrown)}`);
   return 'internal';
 }
 
-/** The fields that `listen`, `Listeners` and `serve` add to a system error. A host without an address has only its name, a socket only its path. */
+/**
+ * The fields that `listen`, `Listeners` and `serve` add to a system error. A host that cannot be resolved has only
+ * `hostname`, a socket only its path in `address`.
+ */
 interface ListenError {
   readonly hostname?: string;
   readonly address?: string;
   readonly port?: number;
   readonly flags?: ListenFlags;
-  /** Where it was written, if not as a flag. */
+  /** The setting that contains the address, if it is not a flag. */
   readonly place?: string;
 }
 
@@ -152,6 +157,6 @@ function addressOf({ hostname, address = '', port = 0 }: ListenError): string {
   return port > 0 ? `port ${port} of ${address}` : address;
 }
 
-export function say(text: string): void {
+export function printError(text: string): void {
   process.stderr.write(`banana-serve: ${text}\n`);
 }

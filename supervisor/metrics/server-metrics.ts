@@ -2,7 +2,7 @@
  * The metrics of a server. Calls and workers are counted by events, and a sampler measures at intervals. A scrape reads the
  * counts, limits the combinations of labels, and writes the text.
  */
-import type { MetricsPage } from '../http/request/metrics-page.js';
+import type { MetricsPage } from '../http/request/backend.js';
 import { asClause } from '../../protocol/text/sentences.js';
 import type { Model } from '../models/model.js';
 import type { WorkerDeath } from '../processes/worker-death.js';

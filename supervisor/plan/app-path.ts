@@ -1,4 +1,4 @@
-/** Finds the app a person meant. */
+/** Finds the file of an app, from a path or in a folder, and explains why it is not found. */
 import { existsSync, lstatSync, readdirSync, readlinkSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
@@ -7,12 +7,12 @@ import { suggest } from '../options/suggest.js';
 
 const DEFAULT_NAMES = APP_EXTENSIONS.map((extension) => `app${extension}`);
 
-/** What a folder that somebody names may have instead: a custom service. */
+/** A folder given by its path may have a custom service instead of an app. */
 const SERVICE_NAMES = APP_EXTENSIONS.map((extension) => `service${extension}`);
 
 /**
- * Absolute path of the app. `given` null: `app.ts` and its like in `folder`. `place`: where it was written, if that has to
- * be said. @throws SERVE_CONFIG with a suggestion
+ * Absolute path of the app. `given` null: looks for `app.ts` and the other default names in `folder`. `place`: the setting
+ * that names the app, for the message; may be empty. @throws SERVE_CONFIG with a suggestion
  */
 export function findApp(given: string | null, folder: string, place = ''): string {
   const fail = (message: string): never => {
@@ -37,7 +37,7 @@ export function findApp(given: string | null, folder: string, place = ''): strin
   );
 }
 
-/** Whether a folder holds an app that is served where nobody names one. */
+/** Whether the folder has an app with a default name. */
 export function holdsApp(folder: string): boolean {
   return appIn(folder) !== null;
 }
@@ -47,13 +47,13 @@ function appIn(folder: string, names: readonly string[] = DEFAULT_NAMES): string
   return found ?? null;
 }
 
-/** Says that one of these names is a link that leads to nothing; null if none is. */
+/** Returns an error text if one of these names is a broken link, else null. */
 function deadLinkIn(within: string, names: readonly string[], folder: string): string | null {
   const paths = names.map((name) => join(within, name));
   return paths.map((path) => deadLink(path, relative(folder, path))).find((text) => text !== null) ?? null;
 }
 
-/** Says what is wrong with a link that leads to no file; null if it is no such link. */
+/** Returns why the link at `path` cannot be followed; null if it can, or is not a link. `shown`: the path in the text. */
 function deadLink(path: string, shown: string): string | null {
   if (!isLink(path)) return null;
   try {
@@ -67,7 +67,7 @@ function deadLink(path: string, shown: string): string | null {
   }
 }
 
-/** Where a link leads, and where each link leads that it leads to. */
+/** The targets of a chain of links, in order. */
 function stepsOf(path: string): string[] {
   const steps: string[] = [];
   for (let link = path; isLink(link) && steps.length < MOST_LINKS;) {
@@ -78,7 +78,7 @@ function stepsOf(path: string): string[] {
   return steps;
 }
 
-/** As many as the system follows. */
+/** The system follows as many. */
 const MOST_LINKS = 40;
 
 function isLink(path: string): boolean {

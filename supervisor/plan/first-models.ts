@@ -1,4 +1,4 @@
-/** All models that a server begins with: its app, those that have names, those of a store. */
+/** Plans all models that a server starts with: its app, named models, and models of the store. */
 import { sourceNameOf, type ResolvedOptions } from '../options/resolve.js';
 import { removeLeftovers } from '../store/archives/leftovers.js';
 import type { ModelStore } from '../store/model-store.js';
@@ -8,11 +8,11 @@ import { openStore, planStoreModels } from './store-models.js';
 export interface FirstModelPlans {
   readonly plans: readonly ModelPlan[];
   readonly store: ModelStore;
-  /** What was left out, or has no effect, and why. */
+  /** Describe models that were left out and settings without effect. */
   readonly warnings: readonly string[];
 }
 
-/** Interpreters are looked for, archives downloaded and unpacked here. @throws SERVE_CONFIG, and the reason of `stop` */
+/** Looks for interpreters, downloads and unpacks archives. @throws SERVE_CONFIG, and the reason of `stop` */
 export async function planFirstModels(given: ModelsGiven): Promise<FirstModelPlans> {
   const { cwd, resolved, isMmsMode, stop } = given;
   const store = openStore(resolved, cwd);

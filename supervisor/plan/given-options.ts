@@ -1,47 +1,47 @@
-/** Options that a program gives: to `serve()`, and to `server.models` for one model. */
+/** Types of the options that programs pass to `serve()` and, for one model, to `server.models`. */
 import type { ProgramModelOptions, ProgramOptions } from '../../protocol/option-types.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { Dialects } from '../http/dialects/index.js';
 import type { OptionSource } from '../options/resolve.js';
 
-/** One of several models: its app, and the options in which it differs from the server's. */
+/** One of several models: its app, and its options where they differ from the server's. */
 export interface ModelSource extends ProgramModelOptions {
-  /** Path of the app; may be left out beside `workerCommand`. */
+  /** Path of the app; optional if `workerCommand` is given. */
   readonly app?: string;
-  /** `'1'` if left out. */
+  /** Default: `'1'`. */
   readonly version?: string;
   /** Program and arguments of a worker in another language (docs/wire.md). */
   readonly workerCommand?: readonly string[];
 }
 
-/** Options of `serve()`, by the names of docs/options.md; durations are ms or have a unit, as on the command line. */
+/** Options of `serve()`, named as in docs/options.md. Durations are numbers of ms, or strings as on the command line. */
 export interface ServeOptions extends Omit<ProgramOptions, 'models'> {
-  /** Path of the app; without it, `app` of the config file, then `app.ts` and its like. */
+  /** Path of the app; default: `app` of the config file, else `app.ts` or another default name. */
   readonly app?: string;
   /** Program and arguments of a worker in another language (docs/wire.md). */
   readonly workerCommand?: readonly string[];
   /**
-   * Several models by their names: a path, or an object of path and options. Without an app, none answers on `/`, and
-   * `app.ts` is not looked for. A text or an array of texts names models of `modelStore`, as `--models` does.
+   * Several models by name: each a path, or an object with path and options. Without `app`, no model answers on `/`, and
+   * `app.ts` is not looked for. A string or an array of strings names models of `modelStore`, as `--models` does.
    */
   readonly models?: Readonly<Record<string, string | ModelSource>> | string | readonly string[] | undefined;
-  /** Folder of the config file and of relative paths; the current one. */
+  /** Folder of the config file and of relative paths; default: the current folder. */
   readonly cwd?: string;
 }
 
-/** Settings that only the command line (its source of options), an app that starts itself, tests and benchmarks give. */
+/** Settings that programs cannot give: they come from the command line, apps that start themselves, tests and benchmarks. */
 export interface ServeInternals {
   readonly flags?: OptionSource;
   /** The values of `--model`. */
   readonly modelFlags?: readonly string[];
-  /** Said in the log at the start. */
+  /** Logged at the start. */
   readonly warnings?: readonly string[];
-  /** No other model is served, whatever the config file says: an app is tested by itself. */
+  /** Serves no other model, even if the config file has some; for tests of one app. */
   readonly isAlone?: boolean;
   readonly sendAhead?: SendAhead;
   readonly dialects?: Dialects;
-  /** Ends what a start may wait for: the answer of an interpreter or of nvidia-smi, downloads, unpacking; `serve()` then rejects. */
+  /** Aborts the start while it waits for an interpreter, nvidia-smi, a download or unpacking; `serve()` then rejects. */
   readonly stop?: AbortSignal;
-  /** Which app of the file, as the worker names them; empty: the one that it exports. */
+  /** Selects an app of the file by the worker's name for it; empty: the app that the file exports. */
   readonly appPlace?: string;
 }

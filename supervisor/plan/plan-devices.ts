@@ -1,4 +1,4 @@
-/** Plans the devices of a server: finds the GPUs of the machine, and gives the first workers of each model theirs. */
+/** Finds the GPUs of the machine and assigns devices to the first workers of each model. */
 import { asClause } from '../../protocol/text/sentences.js';
 import { availableCores } from '../machine/cores.js';
 import { Devices } from '../machine/devices.js';
@@ -6,7 +6,7 @@ import { discoverGpus, type Discovery } from '../machine/gpu-discovery.js';
 import type { ModelOptions } from '../options/resolve.js';
 import type { FirstModel, ModelPlan } from './plan-models.js';
 
-/** Gives each model the places of its first workers. @throws SERVE_CONFIG if a model's options do not fit the machine */
+/** Assigns devices to the first workers of each model. @throws SERVE_CONFIG if a model's options do not fit the machine */
 export function placeModels(plans: readonly ModelPlan[], devices: Devices): FirstModel[] {
   return plans.map((plan) => {
     const { spec, firstWorkers } = plan;
@@ -17,13 +17,13 @@ export function placeModels(plans: readonly ModelPlan[], devices: Devices): Firs
   });
 }
 
-/** Finds the devices of the machine; GPUs are looked for only if one of `wishes` may use them. */
+/** Finds the devices of the machine; looks for GPUs only if one of `wishes` may use them. */
 export async function findDevices(
   wishes: readonly ModelOptions[],
   stop: AbortSignal | undefined,
 ): Promise<{ devices: Devices; problems: readonly string[] }> {
   const needsNoGpu = wishes.every(({ gpus }) => gpus === 'none');
-  const { gpus, result, problem } = await (needsNoGpu ? NOT_ASKED : discoverGpus(process.env, stop));
+  const { gpus, result, problem } = await (needsNoGpu ? NOT_SEARCHED : discoverGpus(process.env, stop));
   const devices = new Devices({
     found: gpus,
     result,
@@ -36,9 +36,9 @@ export async function findDevices(
   };
 }
 
-const NOT_ASKED: Discovery = { gpus: [], problem: null, result: 'none was looked for' };
+const NOT_SEARCHED: Discovery = { gpus: [], problem: null, result: 'no GPU was looked for' };
 
-/** The program that started this process may have left it only some of the devices. ROCm reads CUDA's variable too. */
+/** The environment may restrict this process to some of the GPUs. ROCm reads CUDA's variable too. */
 function inheritedMask(env: NodeJS.ProcessEnv): { inheritedMask: string | undefined; maskVariable: string } {
   const set = ['CUDA_VISIBLE_DEVICES', 'HIP_VISIBLE_DEVICES'].find((name) => env[name] !== undefined);
   return { inheritedMask: set === undefined ? undefined : env[set], maskVariable: set ?? '' };

@@ -1,4 +1,4 @@
-/** Plans the listeners of a server: the keys that they ask for, the management API, metrics and TLS. */
+/** Plans the listeners of a server: API keys, management API, metrics and TLS. */
 import { ApiKeys } from '../http/access/api-keys.js';
 import { readKeyFile } from '../options/api-key.js';
 import { planManagement, type ManagementPlan } from '../options/management.js';
@@ -13,13 +13,13 @@ export interface ListenersPlan {
   readonly managementKeys: ApiKeys;
   /** Null: there is no management API. */
   readonly management: ManagementPlan | null;
-  /** Null: nothing is counted. */
+  /** Null: there are no metrics. */
   readonly metrics: MetricsPlan | null;
-  /** Null: no listener speaks TLS. */
+  /** Null: no listener uses TLS. */
   readonly tls: TlsPlan | null;
 }
 
-/** Relative paths of key files and certificates are below `folder`. @throws SERVE_CONFIG */
+/** `folder`: base of relative paths of key files and certificates. @throws SERVE_CONFIG */
 export function planListeners(resolved: ResolvedOptions, folder: string, mayUseTls: boolean): ListenersPlan {
   const { options } = resolved;
   const { keys, managementKeys } = readKeys(options, folder);
@@ -30,7 +30,7 @@ export function planListeners(resolved: ResolvedOptions, folder: string, mayUseT
   return { keys, managementKeys, management, metrics, tls };
 }
 
-/** Warnings about TLS and CORS options that have no effect, or less than one expects. */
+/** Warnings about TLS and CORS options that have no effect or only a part of it. */
 export function listenerWarnings({ tls }: ListenersPlan, { options, explicit }: ResolvedOptions): string[] {
   const warnings = tls === null || tls.warning === '' ? [] : [tls.warning];
   if (options.corsOrigin !== null) return warnings;
@@ -41,7 +41,7 @@ export function listenerWarnings({ tls }: ListenersPlan, { options, explicit }: 
   ];
 }
 
-/** Reads the keys for calls, and those for the management API, which are the same if it has none of its own. @throws SERVE_CONFIG */
+/** Reads the keys for calls and for the management API, which uses the same keys by default. @throws SERVE_CONFIG */
 function readKeys(
   { apiKey, apiKeyFile, managementKey }: ServerOptions,
   folder: string,
@@ -51,15 +51,15 @@ function readKeys(
   return { keys: new ApiKeys(keys), managementKeys: new ApiKeys(managementKey ?? keys) };
 }
 
-/** Whether there is such a listener: at an address of its own, or sharing that of one for which TLS is asked too. */
+/** Whether the listener exists: with an address of its own, or on the main address if `tlsFor` lists `main` too. */
 function isListener(
   { tlsFor, metricsPort }: ServerOptions,
   listener: TlsListener,
   management: ManagementPlan | null,
   metrics: MetricsPlan | null,
 ): boolean {
-  const isOnMain = tlsFor.includes('main'); // a listener that shares its address speaks TLS as well
+  const isMainTls = tlsFor.includes('main'); // then everything on the main address uses TLS
   if (listener === 'main') return true;
-  if (listener === 'management') return management !== null && (!management.isShared || isOnMain);
-  return metrics !== null && (metrics.listener !== null || (metricsPort !== null && isOnMain));
+  if (listener === 'management') return management !== null && (!management.isShared || isMainTls);
+  return metrics !== null && (metrics.listener !== null || (metricsPort !== null && isMainTls));
 }

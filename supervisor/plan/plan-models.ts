@@ -1,4 +1,4 @@
-/** The models that a server shall have: what was written, checked and completed, so that nothing of it fails later. */
+/** Plans models: checks and completes their options, so that mistakes are found before anything starts. */
 import { resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
 import type { Placement } from '../machine/placement.js';
@@ -21,52 +21,57 @@ import { findApp } from './app-path.js';
 
 export interface ModelPlan {
   readonly spec: ModelSpec;
-  /** It answers on `/`. */
+  /** Whether the model answers on `/`. */
   readonly isDefault: boolean;
-  /** How many workers it begins with, wherever there is room; null: as its options say. */
+  /** Number of its first workers, on any devices; null: its options decide. */
   readonly firstWorkers: number | null;
-  /** Called once its files are needed no more: when its last worker is gone, or it is not served after all. */
+  /** Releases its files; called when its last worker has ended, or when it is not served after all. */
   readonly release: Release;
 }
 
-/** A model that a server starts with, and the places of its first slots. */
+/** A model that a server starts with, and the devices of its first slots. */
 export interface FirstModel extends ModelPlan {
   readonly placements: readonly Placement[];
 }
 
-/** What a server is told of its models. */
+/** The models and settings that were given to a server. */
 export interface ModelsGiven {
-  /** Path of the app that answers on `/`; null: none was named. */
+  /** Path of the app that answers on `/`; null if not given. */
   readonly app: string | null;
   readonly appPlace: string;
   readonly workerCommand: readonly string[] | null;
-  /** The other models, by their names. */
+  /** The other models, which have names. */
   readonly entries: readonly ModelEntry[];
-  /** There are models of a store: no app is looked for. */
+  /** A model store is served without an app, so no app is looked for. */
   readonly isMmsMode: boolean;
   /** Folder of relative paths. */
   readonly cwd: string;
   readonly resolved: ResolvedOptions;
-  /** The server is not wanted any more, before it has started. */
+  /** Aborts the start. */
   readonly stop: AbortSignal | undefined;
 }
 
-/** Without an app, `app.ts` and its like are looked for, unless there are other models, or a store. @throws SERVE_CONFIG, and the reason of `stop` */
+/**
+ * Plans the app and the named models. If no app is given, looks for `app.ts` and the other default names, unless there are
+ * named models or a store. @throws SERVE_CONFIG, and the reason of `stop`
+ */
 export async function planModels(given: ModelsGiven): Promise<ModelPlan[]> {
   const { entries, cwd, resolved, stop } = given;
   const others = await Promise.all(entries.map((entry) => planModel(entry, resolved, cwd, stop)));
-  const isNoneNamed = given.app === null && given.workerCommand === null;
-  if (isNoneNamed && (entries.length > 0 || given.isMmsMode)) {
+  const hasNoApp = given.app === null && given.workerCommand === null;
+  if (hasNoApp && (entries.length > 0 || given.isMmsMode)) {
     refuseTwins(entries);
     if (resolved.options.name === null) return others;
-    throw configError('--name names the app that answers on /, and there is none: all models have names.');
+    throw configError(
+      '--name names the app that answers on /, but there is no such app: all models have names of their own.',
+    );
   }
   const first = await planDefault(given);
   refuseTwins([{ ...first.spec, place: defaultPlace(first, resolved) }, ...entries]);
   return [first, ...others];
 }
 
-/** @throws SERVE_CONFIG naming the place of what is wrong */
+/** Plans one model with a name. @throws SERVE_CONFIG that names the wrong setting */
 export async function planModel(
   entry: ModelEntry,
   server: ResolvedOptions,
@@ -80,7 +85,7 @@ export async function planModel(
   return completed(spec, app, resolved, { ...placeIn(cwd, server), stop });
 }
 
-/** A model of a store, which the plan holds. Whether its file can be loaded is found out by a worker. @throws SERVE_CONFIG */
+/** Plans a model of a store and takes over its `release`. Does not check whether its file can be loaded. @throws SERVE_CONFIG */
 export async function planStored(
   { url, name, app, service, version, place, isFolder, release }: StoredModel,
   own: OptionSource,
@@ -99,13 +104,13 @@ export async function planStored(
   return { spec: { ...spec, program: { ...spec.program, ...watched } }, isDefault, firstWorkers, release };
 }
 
-/** Models of a store are used to other defaults than apps; what the operator or an app says goes before both. */
+/** Models of a store have other defaults than apps; settings of the operator or the app take precedence. */
 function withStoreDefaults({ options, explicit }: ResolvedOptions): ResolvedOptions {
-  const unsaid = Object.entries(STORE_DEFAULTS).filter(([name]) => !explicit.has(name as OptionName));
-  return { options: { ...options, ...Object.fromEntries(unsaid) }, explicit };
+  const unset = Object.entries(STORE_DEFAULTS).filter(([name]) => !explicit.has(name as OptionName));
+  return { options: { ...options, ...Object.fromEntries(unset) }, explicit };
 }
 
-/** Those of Multi Model Server. */
+/** The defaults of Multi Model Server. */
 const STORE_DEFAULTS: Partial<ModelOptions> = { maxBatchDelay: 100, runTimeout: 120_000 };
 
 async function planDefault({ app: given, ...rest }: ModelsGiven): Promise<ModelPlan> {

@@ -1,10 +1,10 @@
 /**
- * From options to a plan of the server: everything that can be refused is refused here, before anything starts.
+ * Makes the plan of a server from its options. Every mistake that can be found before the start is refused here.
  *
  * 1. Options from the caller, environment and config files.
  * 2. Listeners: keys, management, metrics, certificates.
- * 3. Models: their apps are found, those of a store unpacked.
- * 4. Devices that their first workers get.
+ * 3. Models: finds their apps; downloads and unpacks models of the store.
+ * 4. Devices of their first workers.
  */
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { Dialects } from '../http/dialects/index.js';
@@ -26,26 +26,26 @@ import { listenerWarnings, planListeners, type ListenersPlan } from './plan-list
 import type { FirstModel, ModelPlan, ModelsGiven } from './plan-models.js';
 import { planFirstModels } from './first-models.js';
 
-/** Everything that a server is made from, checked already. */
+/** The checked input of a server. */
 export interface ServerPlan extends ListenersPlan {
   readonly models: readonly FirstModel[];
-  /** Where the management API and `--models` find theirs. */
+  /** The store of the models that the management API and `--models` name. */
   readonly store: ModelStore;
-  /** There is no app but a store: the server speaks and listens like Multi Model Server. */
+  /** A model store is served without an app: the server has the API and ports of Multi Model Server. */
   readonly isMmsMode: boolean;
   readonly resolved: ResolvedOptions;
   readonly devices: Devices;
   /** Folder of relative paths. */
   readonly cwd: string;
-  /** Another rule than `dispatch/send-ahead.ts`, to measure it. */
+  /** Replaces the rule of `dispatch/send-ahead.ts`, for benchmarks. */
   readonly sendAhead: SendAhead | undefined;
-  /** Others than those of `http/dialects/index.ts`, to test one. */
+  /** Replaces the dialects of `http/dialects/index.ts`, for tests. */
   readonly dialects: Dialects | undefined;
-  /** Said in the log at the start. */
+  /** Logged at the start. */
   readonly warnings: readonly string[];
 }
 
-/** @throws SERVE_CONFIG if an option is wrong; files of models that were unpacked are removed then */
+/** @throws SERVE_CONFIG if an option is wrong; unpacked files of models are removed then */
 export async function planServer(given: ServeOptions, internals: ServeInternals): Promise<ServerPlan> {
   const { models, warnings } = await gather(given, internals);
   const { resolved, cwd, isMmsMode, stop } = models;
@@ -104,16 +104,15 @@ async function gather(given: ServeOptions, internals: ServeInternals): Promise<G
   };
 }
 
-/** Leaves out the options that bring other models than the app. @throws SERVE_CONFIG */
+/** Resolves the options without those that add models besides the app. @throws SERVE_CONFIG */
 function alone({ given, environment, file }: GivenSources): GatheredOptions {
   const { options, explicit } = resolveOptions([given, environment, file]);
   const own = { ...options, modelStore: null, models: null, managementPort: null };
   return { resolved: { options: own, explicit }, hasMmsConfig: false, warnings: [] };
 }
 
-/** @throws SERVE_CONFIG */
+/** @throws SERVE_CONFIG if `--watch` cannot watch an app; unpacked models of a store are simply not watched */
 function refuseUnwatchable(plans: readonly ModelPlan[]): void {
-  // Models of a store are watched as far as people work on them: not those that were unpacked.
   const unknown = plans.find(
     ({ spec: { service, program } }) => service === null && program.watches.length === 0,
   )?.spec.program;

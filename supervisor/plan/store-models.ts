@@ -1,7 +1,6 @@
 /**
- * Opens the model store that an operator names, and plans the models of it that a server begins with. Like Multi Model
- * Server, a server without an app leaves out models that cannot be served and begins with the others; a server with an app
- * refuses to start, as with any other mistake of its operator.
+ * Opens the model store and plans the models of it that a server starts with. A server without an app leaves out models that
+ * cannot be served and starts with the others, as Multi Model Server does; a server with an app refuses to start.
  */
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -17,7 +16,7 @@ import { ModelStore } from '../store/model-store.js';
 import { releasedOnFailure } from '../store/stored-model.js';
 import { planStored, type ModelPlan } from './plan-models.js';
 
-/** `folder`: that of relative paths. @throws SERVE_CONFIG if it is no folder, naming where it was written */
+/** `folder`: base of relative paths. @throws SERVE_CONFIG that names the setting if the store is not a folder */
 export function openStore(resolved: ResolvedOptions, folder: string): ModelStore {
   const { modelStore: given, allowedUrls, defaultHandler } = resolved.options;
   if (given === null) return new ModelStore({ folder: null, allowedUrls, defaultHandler });
@@ -26,29 +25,28 @@ export function openStore(resolved: ResolvedOptions, folder: string): ModelStore
   const place = sourceNameOf(resolved, 'modelStore');
   if (found === undefined)
     throw configError(`${place} ${given}: no such folder.${nearbyHint(given, folder)}`);
-  if (!found.isDirectory())
-    throw configError(`${place} ${given}: a folder of models is wanted, and this is a file.`);
+  if (!found.isDirectory()) throw configError(`${place} ${given}: this is a file; give a folder of models.`);
   return new ModelStore({ folder: path, allowedUrls, defaultHandler });
 }
 
 export interface StoreModelsGiven {
   readonly store: ModelStore;
-  /** Null: none. */
+  /** Null: no model of the store. */
   readonly wanted: WantedModels | null;
   readonly resolved: ResolvedOptions;
-  /** Folder that the server was started in. */
+  /** Folder in which the server was started. */
   readonly cwd: string;
-  /** The models that there are already: a name may come again, with another version. */
+  /** Models that exist already; a name may occur again with another version. */
   readonly others: readonly FullModelRef[];
-  /** Whether what is named and cannot be served is left out. */
+  /** Whether named models that cannot be served are left out. */
   readonly isLenient: boolean;
-  /** Nobody wants them any more. */
+  /** Aborts the start. */
   readonly stop: AbortSignal | undefined;
 }
 
 export interface StoreModelPlans {
   readonly plans: readonly ModelPlan[];
-  /** What was left out, and why. */
+  /** Describe the models that were left out, with the reason. */
   readonly warnings: readonly string[];
 }
 
@@ -63,7 +61,7 @@ export async function planStoreModels({
   const place = sourceNameOf(given.resolved, 'models');
   if (!isAll && !store.exists && !wanted.every(({ url }) => isWebAddress(url)))
     throw configError(
-      `${place} names models of a store, and there is none: give its folder as --model-store.`,
+      `${place} names models of a store, but no store is given: give its folder as --model-store.`,
     );
   const each = isAll ? (await store.urls()).map((url) => ({ name: null, url })) : wanted;
   const labels = new Set(given.others.map(labelOf));
@@ -94,17 +92,17 @@ async function planOne(
   const stored = await store.find({ url, ...(name === null ? {} : { name }), mayGoUnnamed: true });
   return releasedOnFailure(stored.release, async () => {
     refuseTaken(taken, stored);
-    return planStored(stored, NOTHING_OF_ITS_OWN, resolved, cwd, stop);
+    return planStored(stored, NO_OWN_OPTIONS, resolved, cwd, stop);
   });
 }
 
-const NOTHING_OF_ITS_OWN: OptionSource = { values: {}, where: (name) => name };
+const NO_OWN_OPTIONS: OptionSource = { values: {}, where: (name) => name };
 
 function refuseTaken(labels: ReadonlySet<string>, { name, version }: FullModelRef): void {
   const label = labelOf({ name, version });
   if (!labels.has(label)) return;
   throw configError(
-    `there is a model ${label} already; give one of them another name with name=path, or another version in its manifest.`,
+    `there is already a model ${label}; give one of the two another name with name=path, or another version in its manifest.`,
   );
 }
 

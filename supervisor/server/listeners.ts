@@ -5,8 +5,7 @@
  */
 import type { Server as HttpServer } from 'node:http';
 import type { Listener } from '../http/request/request-context.js';
-import type { Backend } from '../http/request/backend.js';
-import type { MetricsPage } from '../http/request/metrics-page.js';
+import type { Backend, MetricsPage } from '../http/request/backend.js';
 import type { Dialects } from '../http/dialects/index.js';
 import { LateHandler } from '../http/socket/http-server.js';
 import { listen, type Listening, type ListenOptions } from '../http/socket/listen.js';

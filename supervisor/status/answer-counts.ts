@@ -1,4 +1,4 @@
-/** Counts what became of calls, for `/status`, and tells whoever else wants to know, such as the access log. */
+/** Counts the outcomes of calls for `/status`, and passes every outcome on to other observers, such as the access log. */
 import type { IncomingMessage } from 'node:http';
 import type { ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
@@ -10,7 +10,7 @@ import { RecentCalls } from './recent-calls.js';
 export class AnswerCounts implements RequestObserver {
   readonly #listeners: readonly RequestObserver[];
   readonly #replies = new Map<string, number>();
-  /** By model, for whoever manages them. */
+  /** Recent calls by model, for the management pages. */
   readonly recent = new RecentCalls<Model>();
 
   constructor(listeners: readonly RequestObserver[]) {
@@ -22,23 +22,23 @@ export class AnswerCounts implements RequestObserver {
     return this.#replies;
   }
 
-  settled(asked: CountedRequest, job: Job, status: number, error: ServeError | null): void {
+  settled(request: CountedRequest, job: Job, status: number, error: ServeError | null): void {
     this.#count(error?.code ?? 'ok');
-    this.#countRecent(asked, error);
-    for (const listener of this.#listeners) listener.settled(asked, job, status, error);
+    this.#countRecent(request, error);
+    for (const listener of this.#listeners) listener.settled(request, job, status, error);
   }
 
-  refused(asked: CountedRequest, error: ServeError, status: number): void {
-    if (asked.counts) {
+  refused(request: CountedRequest, error: ServeError, status: number): void {
+    if (request.counts) {
       this.#count(error.code);
-      this.#countRecent(asked, error);
+      this.#countRecent(request, error);
     }
-    for (const listener of this.#listeners) listener.refused(asked, error, status);
+    for (const listener of this.#listeners) listener.refused(request, error, status);
   }
 
-  /** No call: it does not count. */
-  answered(asked: LoggedRequest, status: number, error: ServeError | null): void {
-    for (const listener of this.#listeners) listener.answered(asked, status, error);
+  /** Not a call, so it is not counted. */
+  answered(request: LoggedRequest, status: number, error: ServeError | null): void {
+    for (const listener of this.#listeners) listener.answered(request, status, error);
   }
 
   broken(status: number): void {

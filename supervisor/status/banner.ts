@@ -1,4 +1,4 @@
-/** The lines that tell a person, on stderr, how the server started and how it ended. */
+/** Texts of the log lines about a server's start, drain and end. */
 import { relative } from 'node:path';
 import type { Model } from '../models/model.js';
 import type { Placement } from '../machine/placement.js';
@@ -17,8 +17,8 @@ export interface StartedModel {
 }
 
 /**
- * `banana-serve 0.1.0 serves app.ts with 2 workers on 2 GPUs (0, 1) on http://localhost:8000`, and a line for each of
- * several models. `threads`: of each worker.
+ * `banana-serve 0.1.0 serves app.ts with 2 workers on 2 GPUs (0, 1) on http://localhost:8000`; with several models, a line
+ * for each follows. `threads`: CPU threads per worker.
  */
 export function startTexts(models: readonly StartedModel[], threads: number, url: string): string[] {
   const [only] = models;
@@ -33,7 +33,7 @@ function modelText({ spec: { app, program }, placements }: StartedModel, threads
   return `${shownPath(app)}${interpreterText(program)} with ${slotsText(placements, threads)}`;
 }
 
-/** ` (python 3.11.7, .venv/bin/python)`; empty where there was nothing to choose. */
+/** ` (python 3.11.7, .venv/bin/python)`; empty if the app's language has no choice of interpreter. */
 function interpreterText({ label, interpreter }: StartedModel['spec']['program']): string {
   return interpreter === null ? '' : ` (${label} ${interpreter.version}, ${shownPath(interpreter.path)})`;
 }
@@ -43,14 +43,14 @@ function shownPath(path: string): string {
   return shown.startsWith('..') ? path : shown;
 }
 
-/** Nothing is withheld in silence. `names`: variables that no worker gets, because of their names and nobody's wish. */
+/** `names`: variables that workers do not get by default because of their names. */
 export function withheldText(names: readonly string[]): string {
-  return `workers do not get these variables, which are secrets by their names: ${names.join(', ')}; --withhold-env says which to withhold instead, --withhold-env '' (blacklist_env_vars=) none`;
+  return `workers do not get these variables, whose names look like secrets: ${names.join(', ')}; set --withhold-env to a pattern to withhold others, or to '' (blacklist_env_vars=) to withhold none`;
 }
 
 /**
- * A line to paste into another terminal that works for this app as it is: its example. Null without one: what an app
- * takes cannot be guessed. Whoever pastes it has the key; the server shows none.
+ * A curl command that calls the app with its example; null if it has no example, because its input cannot be guessed. The
+ * key is a variable of the shell, so that the log does not contain it.
  */
 export function tryText(
   model: Pick<Model, 'example' | 'routes'>,
@@ -60,7 +60,7 @@ export function tryText(
 ): string | null {
   const [path] = [...(model.routes ?? [])].find(([, { kind }]) => kind !== 'websocket') ?? [];
   if (model.example === '' || path === undefined) return null;
-  // curl's own type is that of a form, which an app may have asked for.
+  // curl's default type is that of a form, and the app may accept forms.
   const type = ['-H', quoted('Content-Type: application/json')];
   const key = needsKey ? ['-H "Authorization: Bearer $BANANA_API_KEY"'] : [];
   const socket = socketPath === null ? [] : ['--unix-socket', quotedIfNeeded(socketPath)];
@@ -69,7 +69,7 @@ export function tryText(
   return ['Try it: curl', ...type, ...key, '-d', quoted(model.example), ...socket, place].join(' ');
 }
 
-/** Quotes a text, whatever it holds, so that a shell takes it as one word. */
+/** Quotes any text as one word for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
@@ -81,13 +81,13 @@ function quotedIfNeeded(text: string): string {
 /** The work that a drain waits for. */
 export interface DrainWaits {
   readonly running: number;
-  /** Taken and not begun, the bodies that are still arriving included. */
+  /** Accepted calls that have not begun, including those whose bodies still arrive. */
   readonly waiting: number;
   readonly workers: number;
   readonly webhooks: number;
 }
 
-/** `hint`: what the person who reads it may do; may be empty. */
+/** `hint`: advice for the reader, such as how to stop at once; may be empty. */
 export function drainText(limitMs: number, waits: DrainWaits, hint: string): string {
   const parts = [
     counted(waits.running, 'call', ' running'),

@@ -1,3 +1,4 @@
+/** Builds the records of models that management pages show. */
 import type { ModelRecord, ProcessRecord } from '../http/request/model-management.js';
 import { residentBytes } from '../machine/process-memory.js';
 import type { Model } from '../models/model.js';
@@ -8,7 +9,7 @@ import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
 import type { CallCounts } from './recent-calls.js';
 
-/** Builds the record of a model, whose pages are written by management dialects. Reads the memory of each process. */
+/** Builds the record of a model. Reads the memory of each of its processes from the system. */
 export function modelRecord(
   registered: Registered<Model>,
   state: ModelStatus['state'],
@@ -32,14 +33,14 @@ export function modelRecord(
 }
 
 /**
- * Every living process of the slot; for a slot without one, an entry that says what becomes of it. Asks the kernel, since
- * a death may not have been noticed yet.
+ * The living processes of the slot, or one entry without a process. Asks the kernel whether they live, because a death may
+ * not have been noticed yet.
  */
 function slotProcesses(slot: Slot, isLeaving: boolean): ProcessRecord[] {
   const { index, device, restarts } = slot;
   const common = { index, device, restarts, lastError: lastErrorOf(slot) };
   const living = slot.workers.flatMap((worker) => livingProcess(worker, isLeaving) ?? []);
-  if (living.length > 0) return living.map((facts) => ({ ...common, ...facts }));
+  if (living.length > 0) return living.map((process) => ({ ...common, ...process }));
   const state =
     isLeaving || !slot.isKept ? 'unloading' : slot.state.name === 'latched' ? 'failed' : 'loading';
   return [{ ...common, state, pid: null, startedAt: null, memoryBytes: 0 }];
@@ -47,14 +48,14 @@ function slotProcesses(slot: Slot, isLeaving: boolean): ProcessRecord[] {
 
 type LivingProcess = Pick<ProcessRecord, 'state' | 'pid' | 'startedAt' | 'memoryBytes'>;
 
-/** Null if it is dead. */
+/** Null if the process is dead. */
 function livingProcess({ state, pid, startedAt }: WorkerHandle, isLeaving: boolean): LivingProcess | null {
   const memoryBytes = residentBytes(pid);
   if (memoryBytes === null) return null;
-  return { state: isLeaving ? 'unloading' : WORDS[state], pid, startedAt, memoryBytes };
+  return { state: isLeaving ? 'unloading' : RECORD_STATES[state], pid, startedAt, memoryBytes };
 }
 
-const WORDS: Readonly<Record<WorkerState, ProcessRecord['state']>> = {
+const RECORD_STATES: Readonly<Record<WorkerState, ProcessRecord['state']>> = {
   spawning: 'loading',
   loading: 'loading',
   initializing: 'loading',

@@ -1,31 +1,31 @@
 /**
- * `/readyz`: whether calls should come here. One bad model never takes the others out of rotation, so the server is ready
- * while a model that wants workers has one; but not before each model that it starts with was ready or has given up, or
- * the first of them would be sent the calls of all.
+ * `/readyz`: whether a load balancer should send calls to this server. A failing model must not take the others out of
+ * rotation, so the server is ready while any model that wants workers has one. During the start it is not ready before each
+ * first model was ready or has given up; else a server with one ready model would get the calls of all.
  */
 import type { Health } from '../models/slot-summary.js';
 
-/** A model, as far as readiness goes. */
+/** The fields of a model that decide readiness. */
 export interface ModelPresence {
-  /** As logs name it. */
+  /** Its name in the log. */
   readonly label: string;
   readonly health: Health;
   readonly wantedWorkers: number;
-  /** The server starts with it, and it was neither ready yet nor has it given up. */
+  /** It is one of the first models, and was not ready yet and has not given up. */
   readonly isComingUp: boolean;
 }
 
 export interface Readiness {
   readonly ready: boolean;
   readonly state: ServedState;
-  /** What a probe is told. */
+  /** The answer to a probe, sent as JSON. */
   readonly body: object;
 }
 
-/** `unloaded`: it wants no workers. */
+/** `unloaded`: no workers are wanted. */
 export type ServedState = Health | 'unloaded';
 
-/** Readiness of the server with all its models; the body names those that are not ready, if there are several. */
+/** Readiness of the server. With several models, the body lists the ones that are not ready. */
 export function serverReadiness(models: readonly ModelPresence[], isDraining: boolean): Readiness {
   const state = isDraining ? 'draining' : stateOfAll(models);
   const others = models.filter((model) => stateOf(model) !== 'ready');
@@ -34,7 +34,7 @@ export function serverReadiness(models: readonly ModelPresence[], isDraining: bo
   return { ready: state === 'ready', state, body: { state, ...notReady } };
 }
 
-/** Readiness of one model, strictly: it has a worker that is ready. */
+/** Readiness of one model: true only while it has a ready worker. */
 export function modelReadiness(model: ModelPresence): Readiness {
   const state = stateOf(model);
   return { ready: state === 'ready', state, body: { state, model: model.label } };

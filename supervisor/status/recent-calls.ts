@@ -1,16 +1,16 @@
-/** Counts the calls of each model over the last ten minutes, one minute at a time. */
+/** Counts the calls of each model in the last ten minutes, by minute. */
 
 const MINUTES = 10;
 const MINUTE_MS = 60_000;
 
 export interface CallCounts {
   readonly requests: number;
-  /** Those of them that no worker was to be had for. */
+  /** Calls answered with 503; they are included in `requests`. */
   readonly rejected: number;
 }
 
 interface Minute {
-  /** Since the clock began. */
+  /** Minutes since the origin of the clock. */
   number: number;
   requests: number;
   rejected: number;

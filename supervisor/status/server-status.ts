@@ -1,4 +1,4 @@
-/** Types of the answer to `GET /status`, which `server.status()` returns too. Times in ms, sizes in bytes. */
+/** Types of the answer to `GET /status`, also returned by `server.status()`. Times in ms, sizes in bytes. */
 import type { ServeError } from '../../protocol/errors.js';
 import type { ModelStatus } from '../models/model-status.js';
 
@@ -12,7 +12,7 @@ export interface ServerEnd {
 export interface ServerStatus {
   /**
    * `ready`: a model has a ready worker, and every model that the server started with was ready or has given up.
-   * `unhealthy`: no worker is ready, and one has died or cannot start, or none is wanted.
+   * `unhealthy`: no worker is ready, and one has died or cannot start, or no workers are wanted.
    */
   readonly state: 'starting' | 'ready' | 'unhealthy' | 'draining';
   readonly version: string;
@@ -20,13 +20,13 @@ export interface ServerStatus {
   /** ISO 8601. */
   readonly startedAt: string;
   readonly uptimeMs: number;
-  /** The model that answers on `/`; without one the first of `models`; without any an empty one, its name ''. */
+  /** The model that answers on `/`, else the first of `models`; if there are no models, an empty one with the name ''. */
   readonly model: ModelStatus;
-  /** Every version of every model, those that are being unregistered last. */
+  /** Every version of every model; the ones that are being unregistered come last. */
   readonly models: readonly ModelStatus[];
   /** Replies to calls so far, by `ok` or error code. */
   readonly replies: Readonly<Record<string, number>>;
-  /** Clients that have not taken all of their answers, and the bytes that are held for them. */
+  /** Clients that have not read all of their answers, and the bytes that are kept for them. */
   readonly unsent: { readonly clients: number; readonly bytes: number; readonly maxBytes: number };
   readonly front: {
     readonly rssBytes: number;

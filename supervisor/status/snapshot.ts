@@ -1,4 +1,4 @@
-/** `GET /status`: one snapshot of everything an operator asks at 3 a.m. Times in ms, sizes in bytes. */
+/** Builds the answer to `GET /status`: a snapshot of the server and its models. Times in ms, sizes in bytes. */
 import type { IntervalHistogram } from 'node:perf_hooks';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { Model } from '../models/model.js';
@@ -7,7 +7,7 @@ import type { Models, Registered } from '../models/models.js';
 import { stateOf, type ModelPresence, type Readiness } from './readiness.js';
 import type { ServerStatus } from './server-status.js';
 
-/** Period of the timer that measures the event loop's delay. */
+/** Period of the timer that measures the delay of the event loop. */
 export const DELAY_RESOLUTION_MS = 10;
 
 export interface ServerFacts {
@@ -48,7 +48,7 @@ export interface DescribedModels {
   presenceOf(model: Model): ModelPresence;
 }
 
-/** Every version of every model, those that are leaving last. */
+/** Every version of every model; the ones that are being unregistered come last. */
 export function describeModels(served: DescribedModels): ModelStatus[] {
   return served.registry.describe().map((registered) => {
     return modelStatus(registered, describedState(registered, served));
@@ -67,7 +67,7 @@ function isOf(model: Model | null, name: string, version: string): boolean {
   return model?.spec.name === name && model.spec.version === version;
 }
 
-/** The histogram holds the time between two ticks of a timer; what is beyond its period is delay. */
+/** The histogram has the times between two ticks of a timer; the delay is the time beyond its period. */
 function delayStatus(delay: IntervalHistogram): ServerStatus['front']['eventLoopDelayMs'] {
   const ms = (ns: number): number => Number(Math.max(0, ns / 1e6 - DELAY_RESOLUTION_MS).toFixed(2));
   return { p50: ms(delay.percentile(50)), p99: ms(delay.percentile(99)), max: ms(delay.max) };

@@ -84,7 +84,7 @@ const MISTAKES: readonly (readonly [script: string, says: string])[] = [
   ['--start --log-config log4j.xml --model-store models', '--log-config log4j.xml: no such file.'],
   [
     '--start --models cats=cats.mjs',
-    '--models names models of a store, and there is none: give its folder as --model-store.',
+    '--models names models of a store, but no store is given: give its folder as --model-store.',
   ],
   ['--start --model-stroe models', "unknown option '--model-stroe'\n(Did you mean --model-store?)"],
 ];

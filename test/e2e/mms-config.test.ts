@@ -213,11 +213,11 @@ const WITHHOLDINGS: readonly (readonly [
   said: RegExp | null,
 ])[] = [
   [
-    'workers of a store do not get what is a secret by its name, and the start says what that was',
+    'workers of a store do not get variables whose names look like secrets, and the start logs their names',
     [],
     '',
     ['MINE', 'MINE_HOME'],
-    /INFO: workers do not get these variables, which are secrets by their names: (?:\S+, )*AWS_SECRET_MINE, (?:\S+, )*MINE_API_KEY, (?:\S+, )*mine_password(?:, \S+)*; --withhold-env says which to withhold instead, --withhold-env '' \(blacklist_env_vars=\) none\n/,
+    /INFO: workers do not get these variables, whose names look like secrets: (?:\S+, )*AWS_SECRET_MINE, (?:\S+, )*MINE_API_KEY, (?:\S+, )*mine_password(?:, \S+)*; set --withhold-env to a pattern to withhold others, or to '' \(blacklist_env_vars=\) to withhold none\n/,
   ],
   [
     "--withhold-env '' gives them all",
@@ -251,7 +251,7 @@ describe('secrets of the environment', RUNS, () => {
       await server.until(({ state }) => state === 'ready');
       assert.deepEqual((await call(`${server.url}/predictions/names`, '1')).json(), kept);
       await server.stop();
-      if (said === null) assert.doesNotMatch(server.stderr(), /secrets by their names/);
+      if (said === null) assert.doesNotMatch(server.stderr(), /names look like secrets/);
       else assert.match(server.stderr(), said);
     });
   }
@@ -274,7 +274,7 @@ describe('secrets of the environment', RUNS, () => {
     await server.until(({ state }) => state === 'ready');
     assert.deepEqual((await call(server.url, '{}')).json(), Object.keys(OF_THE_OPERATOR).sort());
     await server.stop();
-    assert.doesNotMatch(server.stderr(), /secrets by their names/);
+    assert.doesNotMatch(server.stderr(), /names look like secrets/);
   });
 });
 
@@ -326,7 +326,7 @@ const MISTAKES: readonly (readonly [what: string, config: string, args: readonly
       'models without a store',
       'load_models=cats.mar',
       [],
-      'config.properties line 1: load_models names models of a store, and there is none: give its folder as --model-store.',
+      'config.properties line 1: load_models names models of a store, but no store is given: give its folder as --model-store.',
     ],
     [
       'a file that is not there',

@@ -141,7 +141,7 @@ describe('a server of a model store without an app', LIMIT, () => {
       ['m/2.0', 'm 2.0 of m-new'],
     ])
       assert.equal((await call(`${server.url}/predictions/${path}`, '1')).text, said);
-    await server.untilPrinted('--models all: there is a model m@2.0 already');
+    await server.untilPrinted('--models all: there is already a model m@2.0');
     assert.equal((await manage(server, 'PUT', '/m/1.5/set-default')).status, 200);
     assert.equal((await call(`${server.url}/predictions/m`, '1')).text, 'm 1.5 of m-old');
     await server.stop();
@@ -168,7 +168,7 @@ describe('a server of a model store without an app', LIMIT, () => {
       '--models gone: Model not found in model store: gone; it is left out',
       '--models ../app.ts: Relative path is not allowed in url: ../app.ts; it is left out',
       '--models labels.json: labels.json: it is neither a zip archive nor a tar archive',
-      '--models m: there is a model m already; give one of them another name with name=path, or another version in its manifest; it is left out',
+      '--models m: there is already a model m; give one of the two another name with name=path, or another version in its manifest; it is left out',
       'x.mar: not allowed (allowed_urls); it is left out',
     ])
       await server.untilPrinted(said);
@@ -259,7 +259,7 @@ test('a model store that is no folder ends the start', LIMIT, async (t) => {
   const folder = storeOf(t, {});
   for (const [given, said] of [
     ['none', 'no such folder.'],
-    ['app.ts', 'a folder of models is wanted, and this is a file.'],
+    ['app.ts', 'this is a file; give a folder of models.'],
   ] as const) {
     const command = runCommand(['--port', '0', '--model-store', given], { t, cwd: folder });
     assert.equal((await command.ended).code, 2);
@@ -273,7 +273,7 @@ test('models of a store that nobody has named end the start', LIMIT, async (t) =
   assert.equal((await command.ended).code, 2);
   assert.equal(
     command.stderr(),
-    'banana-serve: --models names models of a store, and there is none: give its folder as --model-store.\n',
+    'banana-serve: --models names models of a store, but no store is given: give its folder as --model-store.\n',
   );
 });
 

@@ -266,7 +266,7 @@ describe('a mistake is told before anything starts, with its place', LIMIT, () =
       '--name without an app',
       ['--name', 'x', '--model', `a=${ECHO}`],
       {},
-      '--name names the app that answers on /, and there is none: all models have names.',
+      '--name names the app that answers on /, but there is no such app: all models have names of their own.',
     ],
     [
       'a name with a slash',

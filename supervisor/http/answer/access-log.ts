@@ -1,6 +1,6 @@
 /**
- * Writes one line for each call, and each request to manage models, that was taken or refused: its id, what came of it, how long each part took.
- * No query is told: it may name a place by a secret.
+ * Logs one line for each call and each management request, accepted or refused: its id, its outcome, its times. Queries are
+ * not logged, because they may contain secrets.
  */
 import type { IncomingMessage } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
@@ -19,14 +19,14 @@ export class AccessLog implements RequestObserver {
   readonly #labelOf: (model: Model) => string;
   readonly #attempts = new Attempts();
 
-  /** `labelOf`: how lines name a model; empty while there is only one. */
+  /** `labelOf`: the model's name in the log; empty while there is only one model. */
   constructor(log: Log, labelOf: (model: Model) => string) {
     this.#log = log;
     this.#labelOf = labelOf;
   }
 
-  settled(asked: CountedRequest, job: Job, status: number, error: ServeError | null): void {
-    const { request } = asked;
+  settled(counted: CountedRequest, job: Job, status: number, error: ServeError | null): void {
+    const { request } = counted;
     const nowMs = performance.now();
     const { path, requestId } = job.call;
     const times = {
@@ -34,43 +34,42 @@ export class AccessLog implements RequestObserver {
       runMs: Math.round(job.runMs),
       ms: Math.round(nowMs - job.acceptedAtMs),
     };
-    // A client that has left got no status.
+    // A client that disconnected got no status.
     const outcome =
       error === null
         ? { status }
         : { status: HTTP_STATUS[error.code] === null ? null : status, code: error.code };
-    const whose = this.#modelOf(asked);
     const fields = {
       ...traceOf(request),
       requestId,
-      ...whose,
-      ...this.#attemptOf(asked),
+      ...this.#modelOf(counted),
+      ...this.#attemptOf(counted),
       ...outcome,
       ...times,
     };
     this.#log.info(fields, `${request.method} ${path}`);
   }
 
-  refused(asked: CountedRequest, { code }: ServeError): void {
-    const { request, requestId } = asked;
-    const whose = this.#modelOf(asked);
-    const fields = { ...traceOf(request), requestId, ...whose, ...this.#attemptOf(asked), code };
+  refused(counted: CountedRequest, { code }: ServeError): void {
+    const { request, requestId } = counted;
+    const model = this.#modelOf(counted);
+    const fields = { ...traceOf(request), requestId, ...model, ...this.#attemptOf(counted), code };
     this.#log.info(fields, `${request.method} ${writtenPath(request.url)} refused`);
   }
 
-  answered(asked: LoggedRequest, status: number, error: ServeError | null): void {
-    if (!asked.isLogged) return;
-    const { request, requestId, path, acceptedAtMs } = asked;
+  answered(logged: LoggedRequest, status: number, error: ServeError | null): void {
+    if (!logged.isLogged) return;
+    const { request, requestId, path, acceptedAtMs } = logged;
     const outcome = error === null ? { status } : { status, code: error.code };
     const ms = Math.round(performance.now() - acceptedAtMs);
-    const fields = { ...traceOf(request), requestId, ...this.#modelOf(asked), ...outcome, ms };
+    const fields = { ...traceOf(request), requestId, ...this.#modelOf(logged), ...outcome, ms };
     this.#log.info(fields, `${request.method} ${path}`);
   }
 
-  /** Nobody knows what was asked for. */
+  /** Not logged: no method or path is known. */
   broken(): void {}
 
-  /** An answer that is no call's was cut off. */
+  /** Logs that an answer which does not belong to a call was cut off. */
   cut(request: IncomingMessage, requestId: string, { code }: ServeError): void {
     const fields = { ...traceOf(request), requestId, code };
     this.#log.info(fields, `${request.method} ${writtenPath(request.url)} cut off`);
@@ -81,7 +80,7 @@ export class AccessLog implements RequestObserver {
     return label === '' ? {} : { model: label };
   }
 
-  /** The attempt's number, from the second on. A client retries once it has its reply, so attempts end in their order. */
+  /** The number of the attempt, from 2 on. Clients retry after a reply, so attempts end in order. */
   #attemptOf({ request, headerNames }: CountedRequest): { attempt?: number } {
     const id = firstId(request.headers, headerNames.callIds);
     const attempt = id === null ? 1 : this.#attempts.count(id);
@@ -89,7 +88,7 @@ export class AccessLog implements RequestObserver {
   }
 }
 
-/** The caller's trace, by which a line of the log can be found. */
+/** The caller's `traceparent`, if it is valid, so that log lines can be matched with traces. */
 function traceOf(request: IncomingMessage): { traceparent?: string } {
   const traceparent = validTraceparent(request.headers['traceparent']);
   return traceparent === null ? {} : { traceparent };

@@ -1,21 +1,21 @@
-/** Answers a request with an error, in the shape that its dialect gives. */
+/** Answers a request with an error, in the format of its dialect. */
 import type { ServeError } from '../../../protocol/errors.js';
 import { refuse } from '../socket/refuse.js';
 import type { RequestContext } from '../request/request-context.js';
 
 export interface ErrorFacts {
-  /** Value of the Server-Timing header; absent if the request was no call. */
+  /** Value of the Server-Timing header; absent if the request is not a call. */
   readonly timing?: string;
-  /** The methods that the path takes, if the request had none of them. */
+  /** Methods that the path takes, if the request has another one. */
   readonly allow?: string;
-  /** Whether nothing more is heard on this connection. */
+  /** Whether the connection is closed after this answer. */
   readonly close?: boolean;
 }
 
-/** The Server-Timing of a call that was refused before it had a place. */
+/** Server-Timing of a call that was refused before it had a place in the queue. */
 export const NO_TIME = 'queue;dur=0, run;dur=0';
 
-/** Sends the error; also when the body is still arriving, or when a part of the answer is out already. Returns its status. */
+/** Sends the error and returns its status. The body may still be arriving, and part of the answer may have been sent. */
 export function answerError(context: RequestContext, error: ServeError, facts: ErrorFacts = {}): number {
   const { backend, request, response, dialect, requestId } = context;
   const failure = dialect.fail(error, requestId, context);
@@ -26,13 +26,13 @@ export function answerError(context: RequestContext, error: ServeError, facts: E
   };
   if (facts.timing !== undefined) headers['Server-Timing'] = facts.timing;
   if (facts.allow !== undefined) headers['Allow'] = facts.allow;
-  // What is still to come from a client that was too slow would come as slowly.
+  // The rest of a request that was too slow would arrive as slowly.
   const closes = facts.close === true || error.code === 'SERVE_REQUEST_TIMEOUT' || backend.closing(request);
   refuse(request, response, failure, headers, closes);
   return failure.status;
 }
 
-/** The same for a request that gets no further than this: it is logged, and counted if it is a call. */
+/** Sends the error as the end of the request: it is logged, and counted if the request is a call. */
 export function refuseRequest(context: RequestContext, error: ServeError, facts: ErrorFacts): void {
   const status = answerError(context, error, facts);
   context.backend.observer.refused(context, error, status);

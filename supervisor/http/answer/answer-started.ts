@@ -1,4 +1,4 @@
-/** Answers the caller of a background route while its job lives on. */
+/** Answers the caller of a background route; the job goes on. */
 import type { KeptJob } from '../../jobs/kept-jobs.js';
 import { httpStatus } from '../socket/http-status.js';
 import type { RequestContext } from '../request/request-context.js';
@@ -6,7 +6,7 @@ import { JOB_ID_HEADER } from '../access/client-headers.js';
 
 const BODY = '{"started":true}\n';
 
-/** What the log says of a job whose client had its answer before: the status that would have told its end. */
+/** Status for the access log of a job whose client was answered earlier: the one its result would have had. */
 export function statusOf({ error }: KeptJob): number {
   return error === null ? 200 : httpStatus(error.code);
 }

@@ -1,9 +1,6 @@
-/**
- * Counts how often a client has tried one call: some clients send the same id with every retry. Only what was seen
- * lately is known, so memory stays bounded.
- */
+/** Counts the attempts of a call: some clients send the same id with every retry. Old ids are forgotten, to bound memory. */
 
-/** How many ids are remembered; a client that retries comes back within seconds. */
+/** Number of ids that are remembered; clients retry within seconds. */
 const REMEMBERED = 10_000;
 
 export class Attempts {
@@ -15,10 +12,10 @@ export class Attempts {
     this.#remembered = remembered;
   }
 
-  /** Which attempt this is: 1 if the id is new, or forgotten. */
+  /** Returns the number of this attempt: 1 if the id is new or forgotten. */
   count(id: string): number {
     const attempt = (this.#counts.get(id) ?? 0) + 1;
-    this.#counts.delete(id); // so that it goes to the end
+    this.#counts.delete(id); // moves it to the end
     this.#counts.set(id, attempt);
     if (this.#counts.size > this.#remembered) this.#forgetOldest();
     return attempt;

@@ -1,11 +1,11 @@
-/** How an error looks in the house dialect, and in whatever speaks like it. */
+/** Formats errors as the house dialect does; other dialects use it too. */
 import { ERRORS, type ServeError } from '../../../protocol/errors.js';
 import { SUPPORTED_CODINGS } from '../socket/decode-body.js';
 import { httpStatus } from '../socket/http-status.js';
 import type { Failure } from '../socket/refuse.js';
 import type { RequestContext } from '../request/request-context.js';
 
-/** `context` is null for what the HTTP parser has refused. */
+/** `context` is null for input that the HTTP parser refused. */
 export function houseFailure(error: ServeError, requestId: string, context: RequestContext | null): Failure {
   const isExposed =
     error.code === 'SERVE_INFERENCE_FAILED' &&
@@ -21,17 +21,17 @@ export function houseFailure(error: ServeError, requestId: string, context: Requ
   };
 }
 
-/** The status that comes with a prediction's failure is for the clients of Multi Model Server's paths. */
+/** Ignores the status of a prediction error: only Multi Model Server's paths answer with that. */
 function statusOf({ status, kind, code }: ServeError): number {
   return status === 0 || kind === 'prediction' ? httpStatus(code) : status;
 }
 
-/** The house's one shape of an error body; webhooks tell of failures in it too. */
+/** The JSON body of an error; webhooks report failures with it too. */
 export function errorBody({ code, message }: ServeError, requestId: string): Buffer {
   return Buffer.from(JSON.stringify({ error: { code, message, requestId, source: ERRORS[code].source } }));
 }
 
-/** The headers that HTTP wants beside the status of an error. */
+/** Headers that HTTP requires with the status of an error. */
 export function headersOfStatus({ code, retryAfterS }: ServeError): Record<string, string | number> {
   const headers: Record<string, string | number> = {};
   if (retryAfterS !== undefined) headers['Retry-After'] = retryAfterS;

@@ -1,4 +1,4 @@
-/** Lets dialects answer by way of Koa: status, type, body and stream are set on its context. Only here is Koa used. */
+/** Lets dialects answer with Koa: they set status, type and body on its context. The only module that uses Koa. */
 import Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../../protocol/errors.js';
@@ -8,28 +8,25 @@ import { writtenPath } from '../socket/request-facts.js';
 import { answerError } from './answer-error.js';
 import type { RequestContext } from '../request/request-context.js';
 
-/** What a dialect may use of Koa's context. Programs compile against our types, and they may have none of Koa's. */
+/** The part of Koa's context that dialects use. Our published types must not need Koa's, which programs may not have. */
 export interface AnswerContext {
   readonly res: ServerResponse;
-  /** 200 if a body is set, 404 if none is. */
+  /** Default: 200 with a body, 404 without. */
   status: number;
   type: string;
   /** In bytes; needed for a stream only. */
   length: number;
-  /** Bytes, text, a stream, or data to be sent as JSON. */
+  /** Bytes, text, a stream, or data that is sent as JSON. */
   body: unknown;
   set(name: string, value: string): void;
 }
 
 export type WriteAnswer = (ctx: AnswerContext, context: RequestContext) => void | Promise<void>;
 
-/**
- * Answers a request with what `write` sets. A ServeError that it throws is answered as its dialect says, and returned; else
- * null.
- */
+/** Answers a request as `write` sets it. A ServeError that `write` throws is answered in the dialect's format and returned. */
 export type AnswerWithKoa = (context: RequestContext, write: WriteAnswer) => Promise<ServeError | null>;
 
-interface KoaRequest {
+interface PendingAnswer {
   readonly context: RequestContext;
   readonly write: WriteAnswer;
   error: ServeError | null;
@@ -37,10 +34,10 @@ interface KoaRequest {
 
 export function koaAnswers(log: Log): AnswerWithKoa {
   const app = new Koa();
-  const all = new WeakMap<IncomingMessage, KoaRequest>();
+  const pending = new WeakMap<IncomingMessage, PendingAnswer>();
   app.use(async (ctx) => {
-    const asked = all.get(ctx.req) as KoaRequest;
-    const { context, write } = asked;
+    const answer = pending.get(ctx.req) as PendingAnswer;
+    const { context, write } = answer;
     ctx.set('X-Request-Id', context.requestId);
     if (context.backend.closing(ctx.req)) ctx.set('Connection', 'close');
     ctx.set(context.dialect.headers?.(context) ?? {});
@@ -51,12 +48,12 @@ export function koaAnswers(log: Log): AnswerWithKoa {
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
       ctx.respond = false;
-      asked.error = thrown;
+      answer.error = thrown;
       answerError(context, thrown);
     }
   });
   app.on('error', (thrown: unknown, ctx?: Koa.Context) => {
-    if (ctx?.req.socket.destroyed === true) return; // the client hung up: no failure of ours, and it may do so often
+    if (ctx?.req.socket.destroyed === true) return; // the client disconnected, which is common and not our failure
     log.error(
       { path: writtenPath(ctx?.req.url) },
       `a request handler failed: ${describeThrown(thrown).stack}`,
@@ -64,9 +61,9 @@ export function koaAnswers(log: Log): AnswerWithKoa {
   });
   const handle = app.callback();
   return async (context, write) => {
-    const asked: KoaRequest = { context, write, error: null };
-    all.set(context.request, asked);
+    const answer: PendingAnswer = { context, write, error: null };
+    pending.set(context.request, answer);
     await handle(context.request, context.response);
-    return asked.error;
+    return answer.error;
   };
 }

@@ -1,4 +1,4 @@
-/** Writes a job's answer to the HTTP client that owns it: status, headers and bytes, as they come. */
+/** Writes a job's answer to its HTTP client: status, headers and bytes, as they arrive. */
 import { splitHeaderLines } from '../../../protocol/text/header-lines.js';
 import { ServeError } from '../../../protocol/errors.js';
 import type { ReplyHead } from '../../../protocol/wire/messages.js';
@@ -14,9 +14,9 @@ import { serverTiming } from './server-timing.js';
 export class ReplySink implements Sink {
   readonly #context: RequestContext;
   readonly #dispatcher: Pick<Dispatcher, 'giveUp'>;
-  /** Callbacks of the chunks that wait for room in the connection. */
+  /** Callbacks of the chunks that wait until the connection drains. */
   #untaken: (() => void)[] = [];
-  #hearsCut = false;
+  #watchesCut = false;
 
   constructor(context: RequestContext, dispatcher: Pick<Dispatcher, 'giveUp'>) {
     this.#context = context;
@@ -45,21 +45,21 @@ export class ReplySink implements Sink {
     const { request, response } = this.#context;
     const [first] = pieces;
     if (pieces.length > 1) {
-      response.cork(); // so that the pieces leave in one gathered write
+      response.cork(); // the pieces are sent in one gathered write
       for (const piece of pieces) response.write(piece);
       response.end();
       response.uncork();
     } else if (first === undefined) {
       response.end();
     } else if (bodyBytes < ONE_WRITE_BYTES) {
-      // Left to `end`, the text leaves with an empty part behind it, gathered: a tenth of the front's CPU for a call.
+      // Given to `end`, the text would be sent as a gathered write with an empty second part: 10% of the front's CPU per call.
       response.cork();
-      response.write(first.toString('latin1'), 'latin1'); // any byte is one character of it
+      response.write(first.toString('latin1'), 'latin1'); // one character for each byte
       response.uncork();
       response.end();
     } else {
       response.end(first, () => {
-        if (!request.socket.destroyed) release(); // the kernel has it; what was cut off is the collector's
+        if (!request.socket.destroyed) release(); // the kernel has the bytes; if cut off, the buffer is left to the GC
       });
     }
   }
@@ -73,7 +73,7 @@ export class ReplySink implements Sink {
     this.#dispatcher.giveUp(job, invalid, invalid.message); // no chunk may follow
   }
 
-  /** Not every dialect tells its client what is wrong. */
+  /** Logs invalid headers, because not every dialect reports the reason to the client. */
   #logInvalid({ call: { model, route, requestId } }: Job, { code, message }: ServeError): void {
     this.#context.backend.log.error({ model, requestId, route, code }, message);
   }
@@ -91,10 +91,10 @@ export class ReplySink implements Sink {
       return;
     }
     this.#untaken.push(taken);
-    if (this.#untaken.length > 1) return; // waiting already
+    if (this.#untaken.length > 1) return; // waits for `drain` already
     response.once('drain', () => this.#onDrain());
-    if (this.#hearsCut) return;
-    this.#hearsCut = true;
+    if (this.#watchesCut) return;
+    this.#watchesCut = true;
     onceCut(response, (error) => this.#dispatcher.giveUp(job, error, 'the client stopped reading'));
   }
 
@@ -109,7 +109,7 @@ export class ReplySink implements Sink {
     this.#settleOnceOut(job);
   }
 
-  /** Most answers are with the kernel as soon as they are written; of the others it shows later whether they got out. */
+  /** Reports the outcome once it is known: at once if the kernel has taken the answer, as usual; else when it is sent or cut. */
   #settleOnceOut(job: Job): void {
     const context = this.#context;
     const { backend, request, response } = context;
@@ -141,14 +141,14 @@ export class ReplySink implements Sink {
 
   #headers({ status, contentType, headers: lines }: ReplyHead): Record<string, string | number | string[]> {
     const { backend, request, response, dialect } = this.#context;
-    // An app may name a header as it likes: `constructor`, too.
+    // No prototype: an app may send a header named `constructor`.
     const headers = Object.create(null) as Record<string, string | number | string[]>;
     if (contentType !== '' && mayHaveBody(status)) headers['Content-Type'] = contentType;
     if (lines !== '') {
       for (const [name, value] of splitHeaderLines(lines)) {
         const lower = name.toLowerCase();
         if (OWN_HEADERS.has(lower) || dialect.ownHeaders?.has(lower) === true) continue;
-        // The app's Vary stands beside the front's own.
+        // The app's Vary is added to the front's own.
         const before = headers[name] ?? (lower === 'vary' ? response.getHeader(name) : undefined);
         headers[name] = before === undefined ? value : [before, value].flat().map(String);
       }
@@ -159,7 +159,7 @@ export class ReplySink implements Sink {
     return headers;
   }
 
-  /** Headers come from the app, and may be none that HTTP allows: returns what is wrong with them, or null. */
+  /** Writes status and headers. Returns an error if the app's headers are not valid HTTP, else null. */
   #writeHead(
     { status, phrase }: ReplyHead,
     headers: Record<string, string | number | string[]>,
@@ -169,7 +169,7 @@ export class ReplySink implements Sink {
       else this.#context.response.writeHead(status, phrase, headers);
       return null;
     } catch (cause) {
-      // Node takes them over one by one if the response has some already; those before the bad one must not stay.
+      // If the response has headers already, Node sets the new ones one by one: remove those before the invalid one.
       for (const name of Object.keys(headers)) this.#context.response.removeHeader(name);
       const reason = cause instanceof Error ? cause.message : 'it cannot be sent';
       return new ServeError(
@@ -181,10 +181,10 @@ export class ReplySink implements Sink {
   }
 }
 
-/** Node joins a text this small with the headers into one write; bytes would take a gathered one, 3 us more. */
+/** Node sends headers and a text below this size in one write; bytes would need a gathered write, 3 us more. */
 const ONE_WRITE_BYTES = 4 * 1024;
 
-/** Headers that only the front writes: they belong to the connection, or the caller relies on them. */
+/** Headers that an app cannot set: they belong to the connection, or callers rely on the front's values. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -200,10 +200,7 @@ function timingOf(job: Job): string {
   return serverTiming({ queueMs: job.queueMs(performance.now()), runMs: job.runMs });
 }
 
-/**
- * A 205 has no content but a length, which is 0 (RFC 9110 section 15.3.6). Node itself leaves the body of 204 and 304
- * out.
- */
+/** A 205 has no body and a Content-Length of 0 (RFC 9110 section 15.3.6). Node itself omits the body of 204 and 304. */
 const RESET_CONTENT = 205;
 
 function mayHaveBody(status: number): boolean {

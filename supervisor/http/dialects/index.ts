@@ -1,7 +1,7 @@
 /** The dialects of each listener in their order of precedence, and the one that answers what none of them claims. */
 import { banana } from './banana.js';
 import type { Listener } from '../request/request-context.js';
-import type { MetricsPage } from '../request/metrics-page.js';
+import type { MetricsPage } from '../request/backend.js';
 import type { DefaultDialect, Dialect } from './dialect.js';
 import { gateway } from './gateway/gateway.js';
 import { metricsDialect } from './metrics.js';

@@ -2,7 +2,7 @@
 import { ServeError } from '../../../protocol/errors.js';
 import type { RequestContext } from '../request/request-context.js';
 import { houseFailure } from '../answer/house-error.js';
-import type { MetricsPage } from '../request/metrics-page.js';
+import type { MetricsPage } from '../request/backend.js';
 import type { DefaultDialect, Operation } from './dialect.js';
 
 export const METRICS_PATH = '/metrics';

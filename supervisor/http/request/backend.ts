@@ -1,7 +1,4 @@
-/**
- * Everything that the HTTP side knows of the server behind it. `server/build-backend.ts` builds it and hands it to every
- * dialect.
- */
+/** The server as request handlers and dialects see it. `server/build-backend.ts` builds it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Job } from '../../dispatch/job.js';
@@ -18,81 +15,87 @@ import type { UnroutedBodies } from '../../dispatch/unrouted-bodies.js';
 import type { ManagementAccess } from '../access/management-access.js';
 import type { ModelManagement } from './model-management.js';
 
-/** What the server counts and logs of a request. */
+/** The fields of a request that are counted and logged. */
 export interface CountedRequest {
   readonly request: IncomingMessage;
   readonly requestId: string;
-  /** The headers in which its client may have named the call. */
+  /** Names of the headers in which a client may send an id or a key. */
   readonly headerNames: ClientHeaderNames;
-  /** Whether it is a call, as the operation says that it was claimed for. */
+  /** Whether the request is a call; its operation decides that. */
   readonly counts: boolean;
-  /** The dialect that has claimed it, else the one that answers what nobody claims. */
+  /** The dialect that has claimed the request, else the default dialect. */
   readonly dialect: { readonly name: string };
-  /** The model that it asks for; null if that is not known. */
+  /** The model that is called; null if it is not known. */
   readonly model: Model | null;
 }
 
-/** A request that is answered without a call. */
+/** A request with the fields that are logged if it is answered without a call. */
 export interface LoggedRequest extends CountedRequest {
   readonly path: string;
   /** On the monotonic clock. */
   readonly acceptedAtMs: number;
-  /** Whether the access log has it like a call. */
+  /** Whether the access log has a line for it although it is not a call. */
   readonly isLogged: boolean;
 }
 
-/** Is told what becomes of requests. */
+/** Receives the outcome of every request, to count and to log it. */
 export interface RequestObserver {
-  /** A call has come to its end. `status` is what the client was sent, if it did not leave before. */
-  settled(asked: CountedRequest, job: Job, status: number, error: ServeError | null): void;
-  /** The request got no further than this, and was answered with `status`; it was a call if it `counts`. */
-  refused(asked: CountedRequest, error: ServeError, status: number): void;
-  /** A request was answered that is no call, a page or a probe; `error`: what it was told. */
-  answered(asked: LoggedRequest, status: number, error: ServeError | null): void;
-  /** What came was no request, and was answered with `status`. */
+  /** A call has ended. `status` was sent to the client, unless it disconnected before. */
+  settled(request: CountedRequest, job: Job, status: number, error: ServeError | null): void;
+  /** The request was refused with `status` before it became a job; it is a call if it `counts`. */
+  refused(request: CountedRequest, error: ServeError, status: number): void;
+  /** A request that is not a call, such as a page or a probe, was answered; `error` if it failed. */
+  answered(request: LoggedRequest, status: number, error: ServeError | null): void;
+  /** Input that is not an HTTP request was answered with `status`. */
   broken(status: number): void;
-  /** An answer was cut off that is no call's: a gateway's reply, a kept job, an error. */
+  /** An answer that does not belong to a running call was cut off: a gateway's reply, a kept job, an error. */
   cut(request: IncomingMessage, requestId: string, error: ServeError): void;
 }
 
-/** Whether calls should come, in a word, and what a probe is told. */
+/** The readiness of the server or of a model; `body` is the answer to a probe. */
 export interface ReadinessAnswer {
   readonly ready: boolean;
   readonly state: string;
   readonly body: object;
 }
 
+/** The page of `GET /metrics`. */
+export interface MetricsPage {
+  /** `names`: the metrics that are wanted; all if empty. */
+  scrape(names: readonly string[]): Promise<{ readonly contentType: string; readonly text: string }>;
+}
+
 export interface Backend {
   readonly models: Models;
-  /** Adds, changes and removes models, for those who manage them over HTTP. */
+  /** Adds, changes and removes models over HTTP. */
   readonly modelManagement: ModelManagement;
   readonly options: ServerOptions;
   readonly log: Log;
-  /** Asked before anything is read; a call whose body may hold the key is asked again once that is read. */
+  /** Keys for calls. Checked before a body is read, and again afterwards if the body may contain the key. */
   readonly keys: ApiKeys;
-  /** Who may manage models. */
+  /** The keys and the address that allow managing models. */
   readonly management: ManagementAccess;
-  /** There is no app but a store: what no dialect claims is answered as Multi Model Server answers. */
+  /** A model store is served without an app: unclaimed requests are answered as by Multi Model Server. */
   readonly isMmsMode: boolean;
   readonly hasGpu: boolean;
   readonly jobs: KeptJobs;
   readonly webhooks: Webhooks;
-  /** Is called with the outcome of every request: counts, access log and metrics hang on it. */
+  /** Called with the outcome of every request; passes it to counts, access log and metrics. */
   readonly observer: RequestObserver;
   readonly unsent: UnsentAnswers;
   /** Number of POSTs so far, for Potassium's `sequence_number`. */
   readonly posts: { count: number };
   /** Number of answers to calls so far, by `ok` or error code. */
   readonly replies: ReadonlyMap<string, number>;
-  /** Where bodies arrive that do not say yet whose they are. */
+  /** Bodies that arrive before their model is known. */
   readonly unroutedBodies: UnroutedBodies;
-  /** Whether the server takes no more calls, because it is going. */
+  /** Whether the server refuses new calls because it is stopping. */
   stopping(): boolean;
-  /** Whether the reply to this request ends its connection: the server is going, and nothing was pipelined behind it. */
+  /** Whether the reply to this request closes its connection: the server is stopping and no request is pipelined after it. */
   closing(request: IncomingMessage): boolean;
-  /** Answers `Expect: 100-continue` once the call has a place. */
+  /** Answers `Expect: 100-continue`; called once the call has a place in the queue. */
   inviteBody(request: IncomingMessage, response: ServerResponse): void;
   status(): object;
-  /** Of the server, or of one model, strictly. @throws SERVE_MODEL_NOT_FOUND */
+  /** Readiness of the server, or of one model: it needs a ready worker. @throws SERVE_MODEL_NOT_FOUND */
   readiness(model?: string): ReadinessAnswer;
 }

@@ -14,7 +14,7 @@ for (const [what, script, parent, expected] of [
   ['npm start', START, `sh -c ${START}`, true],
   ['a script-shell of another name', START, `/bin/dash -c ${START}`, true],
   ['the last of several commands', `build && ${START} 2>&1`, `sh -c build && ${START} 2>&1`, true],
-  ['npm itself, whose shell gave its place', START, 'npm start', false],
+  ['npm itself, whose shell replaced itself with exec', START, 'npm start', false],
   ['a script that npm started', './start.sh', '/bin/sh ./start.sh', false],
   ['another shell below that of npm', './start.sh', `sh -c ${START}`, false],
   ['a command in the background', `${START} & sleep 9`, `sh -c ${START} & sleep 9`, false],
@@ -27,14 +27,14 @@ for (const [what, script, parent, expected] of [
   });
 }
 
-test('a process that cannot be looked up, or has a group of its own, is on its own', () => {
+test('a process that cannot be looked up, or has its own process group, does not end with the shell', () => {
   const parent = { command: `sh -c ${START}`, group: 5 };
   assert.equal(isNpmShell(envOf(START), null, OWN), false);
   assert.equal(isNpmShell(envOf(START), parent, null), false);
   assert.equal(isNpmShell(envOf(START), parent, { ...OWN, group: 6 }), false);
 });
 
-test('without the environment of npm, a shell is any shell', () => {
+test("without the environment of npm, a shell is not taken for npm's", () => {
   const parent = { command: `sh -c ${START}`, group: 5 };
   assert.equal(isNpmShell({}, parent, OWN), false);
   assert.equal(isNpmShell({ ...envOf(START), npm_config_user_agent: 'pnpm/9' }, parent, OWN), false);

@@ -31,13 +31,13 @@ const FOUND: readonly (readonly [given: string | null, files: readonly string[],
 ];
 
 for (const [given, files, app] of FOUND) {
-  test(`${String(given)} beside ${files.join(', ')} is ${app}, as an absolute path`, (t) => {
+  test(`${String(given)} in a folder with ${files.join(', ')} finds ${app}, as an absolute path`, (t) => {
     const base = folder(t, files);
     assert.equal(findApp(given, base), join(base, app));
   });
 }
 
-test('an absolute path and a link are taken as they are', (t) => {
+test('an absolute path and a link are returned unchanged', (t) => {
   const base = folder(t, ['real.ts']);
   symlinkSync('real.ts', join(base, 'link.ts'));
   assert.equal(findApp(join(base, 'real.ts'), '/'), join(base, 'real.ts'));
@@ -61,7 +61,7 @@ const REFUSED: readonly (readonly [given: string | null, files: readonly string[
 ];
 
 for (const [given, files, message] of REFUSED) {
-  test(`${String(given)} beside ${files.join(', ')} is refused with a cure`, (t) => {
+  test(`${String(given)} in a folder with ${files.join(', ')} is refused with advice`, (t) => {
     assert.throws(() => findApp(given, folder(t, files)), { code: 'SERVE_CONFIG', message });
   });
 }

@@ -1,12 +1,12 @@
-/** `/readyz` over a table: what a balancer is told of several models. */
+/** The answer of `/readyz` for every combination of models. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Health } from '../../../supervisor/models/slot-summary.js';
 import { modelReadiness, serverReadiness, type ModelPresence } from '../../../supervisor/status/readiness.js';
 
-/** A model that wants a worker; `coming`: it was neither ready yet nor has it given up. */
-function model(label: string, health: Health, coming = false, wantedWorkers = 1): ModelPresence {
-  return { label, health, wantedWorkers, isComingUp: coming };
+/** A model that wants a worker. `isComingUp`: it was not ready yet and has not given up. */
+function model(label: string, health: Health, isComingUp = false, wantedWorkers = 1): ModelPresence {
+  return { label, health, wantedWorkers, isComingUp };
 }
 
 const READY = model('ready', 'ready');
@@ -27,7 +27,7 @@ const ROWS: readonly (readonly [what: string, models: ModelPresence[], ready: bo
   ['no model at all', [], false, { state: 'unloaded' }],
   ['two that are ready', [READY, model('b', 'ready')], true, { state: 'ready' }],
   [
-    'one ready, one that never was and still may be',
+    'one ready, one that still starts',
     [READY, STARTING],
     false,
     { state: 'starting', notReady: { starting: 'starting' } },
@@ -45,7 +45,7 @@ const ROWS: readonly (readonly [what: string, models: ModelPresence[], ready: bo
     { state: 'ready', notReady: { latched: 'unhealthy' } },
   ],
   [
-    'one ready, one that was and has lost its workers',
+    'one ready, one that has lost its workers',
     [READY, LOST],
     true,
     { state: 'ready', notReady: { lost: 'unhealthy' } },
@@ -78,13 +78,13 @@ const ROWS: readonly (readonly [what: string, models: ModelPresence[], ready: bo
 
 describe('/readyz', () => {
   for (const [what, models, ready, body] of ROWS) {
-    test(`of ${what} is ${ready ? 200 : 503} ${JSON.stringify(body)}`, () => {
+    test(`with ${what} is ${ready ? 200 : 503} ${JSON.stringify(body)}`, () => {
       const readiness = serverReadiness(models, false);
       assert.deepEqual([readiness.ready, readiness.body], [ready, body]);
     });
   }
 
-  test('is 503 from the first moment of a drain, whatever the models are', () => {
+  test('is 503 from the beginning of a drain, whatever the models are', () => {
     for (const models of [[], [READY], [DRAINING], [READY, LATCHED]]) {
       const { ready, state } = serverReadiness(models, true);
       assert.deepEqual([ready, state], [false, 'draining']);
@@ -92,7 +92,7 @@ describe('/readyz', () => {
   });
 });
 
-test('/readyz/{model} is strict: 200 only while that model has a ready worker', () => {
+test('/readyz/{model} is 200 only while that model has a ready worker', () => {
   const of = (presence: ModelPresence): unknown[] => {
     const { ready, body } = modelReadiness(presence);
     return [ready, body];

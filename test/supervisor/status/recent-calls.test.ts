@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RecentCalls } from '../../../supervisor/status/recent-calls.js';
 
-test('calls count for ten minutes, those of each model by themselves', () => {
+test('calls count for ten minutes, separately for each model', () => {
   let minute = 100;
   const recent = new RecentCalls(() => minute * 60_000 + 1);
   const [one, other] = [{}, {}];
@@ -12,7 +12,7 @@ test('calls count for ten minutes, those of each model by themselves', () => {
     minute += 1;
   }
   recent.count(other, true);
-  // The last ten of the fifteen minutes but one: this minute is one of the ten, and has had none.
+  // The current minute, which has no calls, is one of the ten: the calls of the last nine of the fifteen minutes count.
   assert.deepEqual(recent.of(one), { requests: 18, rejected: 1 });
   assert.deepEqual(recent.of(other), { requests: 1, rejected: 1 });
   minute += 10;

@@ -1,4 +1,4 @@
-/** How an answer's head reaches its client. */
+/** ReplySink writes the status line and the headers of an answer. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
