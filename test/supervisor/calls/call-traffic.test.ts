@@ -10,7 +10,7 @@ const PIECES = [Buffer.from('ab'), Buffer.from('c')];
 const DATA: ConversationMessage = { type: 'data', id: 7, text: true, last: true };
 const WAITING: ConversationMessage = { type: 'waiting', id: 7, received: 0 };
 
-/** A call that talks with a client whose reading is up to the test. */
+/** A WebSocket call with a client that reads when the test says so. */
 function setUp(t: TestContext) {
   t.mock.method(performance, 'now', () => 1000);
   const channel = new FakeChannel();
@@ -41,7 +41,7 @@ test('messages of a worker on a WebSocket reach its client, in order', (t) => {
   assert.deepEqual(story, ['data abc', 'credit 9', 'waiting', 'close 3000 done']);
 });
 
-test('the worker may send as much again once the client has taken what it sent, and not before', (t) => {
+test('the worker gets credit again once the client has read its bytes, not before', (t) => {
   const { traffic, call, channel, take } = setUp(t);
   traffic.onConversation(call, DATA, PIECES);
   assert.deepEqual(channel.sent, []);
@@ -50,7 +50,7 @@ test('the worker may send as much again once the client has taken what it sent, 
   assert.equal(channel.flushes, 1);
 });
 
-test('the worker of a streamed answer may send as much again once the client has taken what it sent', (t) => {
+test('the worker of a streamed answer gets credit again once the client has read its bytes', (t) => {
   const { traffic, call, channel } = setUp(t);
   traffic.onChunk(call, PIECES); // the test's sink takes it at once
   assert.deepEqual(channel.sent, [{ type: 'credit', id: 7, bytes: 3 }]);
@@ -65,7 +65,7 @@ test('messages of the client go to the worker, and end its wait', (t) => {
   assert.deepEqual(story, []);
 });
 
-test('a call that is settled gets and gives nothing more', (t) => {
+test('a settled call passes on nothing more', (t) => {
   const { traffic, call, channel, story } = setUp(t);
   call.job.end(0);
   traffic.onChunk(call, PIECES);
@@ -75,7 +75,7 @@ test('a call that is settled gets and gives nothing more', (t) => {
 });
 
 for (const type of ['data', 'credit', 'waiting', 'close'] as const) {
-  test(`${type} in a call that is no WebSocket breaks the protocol`, (t) => {
+  test(`${type} in a call that is not a WebSocket breaks the protocol`, (t) => {
     const { traffic, call } = setUp(t);
     call.job.conversation = null;
     const message = { type, id: 7 } as ConversationMessage;

@@ -23,7 +23,7 @@ for (const [name, atMs, beganAtMs] of [
   });
 }
 
-test('the calls of a batch up to the one that the worker names have begun, those behind it have not', () => {
+test('the calls of a batch up to the one in the note have begun, those behind it have not', () => {
   const batch = new HeldBatch(0);
   const calls = [1, 2, 3].map((id) => sentCall(id, { batch }));
   batch.begin(calls[1] as (typeof calls)[0], performance.now());
@@ -37,7 +37,7 @@ test('the calls of a batch up to the one that the worker names have begun, those
   );
 });
 
-test('a batch has one clock, which runs from its first beginning', (t) => {
+test('a batch has one clock, which runs from the begin of its first call', (t) => {
   let nowMs = 100;
   t.mock.method(performance, 'now', () => nowMs);
   const batch = new HeldBatch(0);
@@ -48,7 +48,7 @@ test('a batch has one clock, which runs from its first beginning', (t) => {
   assert.equal(runTimeMs(batch, nowMs), 50);
 });
 
-test('the clock of a batch stands while each of its calls waits for its reader, and not before', (t) => {
+test('the clock of a batch stands still only while each of its calls waits for its reader', (t) => {
   let nowMs = 100;
   t.mock.method(performance, 'now', () => nowMs);
   const batch = new HeldBatch(0);
@@ -64,7 +64,7 @@ test('the clock of a batch stands while each of its calls waits for its reader, 
   assert.equal(pass(), 20);
 });
 
-test('a call has its turns from when they are first asked for, and always the same', () => {
+test('a call has one ClientWait, which is made when it is first needed', () => {
   const call = heldCall(1);
   assert.equal(call.clientWait, null);
   assert.equal(clientWaitOf(call), clientWaitOf(call));

@@ -1,4 +1,4 @@
-/** Held calls and a channel, for tests of what a worker's calls need: what is sent is written down. */
+/** Held calls and a channel that records what is sent, for tests. */
 import type { Channel } from '../../../protocol/wire/channel.js';
 import type { Message } from '../../../protocol/wire/messages.js';
 import { HeldBatch, type HeldCall } from '../../../supervisor/calls/held-batch.js';
@@ -8,7 +8,7 @@ export interface HeldCallOptions {
   /** The batch that it joins; one of its own if left out. */
   readonly batch?: HeldBatch;
   readonly acceptedAtMs?: number;
-  /** Told `ok`, `end` or the error's code. */
+  /** Gets `ok`, `end` or the error's code. */
   readonly onSettled?: (outcome: string) => void;
 }
 
@@ -28,7 +28,7 @@ export function heldCall(id: number, options: HeldCallOptions = {}): HeldCall {
   return call;
 }
 
-/** Remembers what was sent to the worker. */
+/** Records the messages to the worker. */
 export class FakeChannel {
   readonly sent: Message[] = [];
   flushes = 0;

@@ -1,4 +1,4 @@
-/** Held calls against a model of them, over random lives of a worker: whatever happens, in whatever order. */
+/** Compares held calls with a simple model of them, over random events of a worker. */
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
@@ -27,7 +27,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 class Life {
   readonly calls: HeldCalls;
   readonly finished: string[] = [];
-  /** Ids of what the worker holds, by batch. */
+  /** Ids of the calls that the worker holds, by batch. */
   batches: number[][] = [];
   readonly jobs = new Map<number, Job>();
   readonly begun = new Set<number>();
@@ -100,7 +100,7 @@ class Life {
   }
 }
 
-test('whatever begins, ends, is cancelled or dies, a worker holds exactly what has no ending yet', () => {
+test('in any order of begins, endings, cancels and deaths, a worker holds exactly the calls without an ending', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const life = new Life();

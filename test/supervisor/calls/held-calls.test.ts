@@ -11,7 +11,7 @@ import type { Job } from '../../../supervisor/dispatch/job.js';
 import { Tap, nextTurn } from '../../protocol/streams.js';
 import { OK, newJob } from '../dispatch/jobs.js';
 
-/** Held calls over a channel whose writes are seen; the test says what their worker notes and answers. */
+/** Held calls over a channel that records its writes; the test writes the notes and answers of the worker. */
 function setUp() {
   const story: string[] = [];
   const tap = new Tap();
@@ -61,7 +61,7 @@ function frameText(message: Message): string {
   return message.calls.map(({ requestId }) => requestId).join('') + (message.last ? '.' : '-');
 }
 
-test('a batch is one frame with a number of its own, and a new one does not wait for its end', async () => {
+test('a batch is one frame with its own number, and a new one does not wait for its end', async () => {
   const { assign, frames, tap, calls, close } = setUp();
   assign('abc');
   assign('d');
@@ -104,7 +104,7 @@ test('a body that needs several frames has the calls of its batch in frames of t
   close();
 });
 
-test('calls of which one frame cannot hold the bodies, or the heads, are split over frames', () => {
+test('calls whose bodies or heads do not fit into one frame are split over frames', () => {
   for (const options of [{ body: Buffer.alloc(100_000) }, { headers: `X-Long\n${'é'.repeat(180_000)}` }]) {
     const { calls, frames, close } = setUp();
     calls.assign([...'abcde'].map((name) => newJob(name, options)));
@@ -114,7 +114,7 @@ test('calls of which one frame cannot hold the bodies, or the heads, are split o
   }
 });
 
-test('a call of a batch that was sent ahead is cancelled alone, and keeps its place until the worker has let it go', async () => {
+test('a call of a batch that was sent ahead is cancelled alone, and keeps its place until the worker has ended it', async () => {
   const { assign, calls, frames, cancelled, story, close } = setUp();
   assign('a');
   const [, c] = assign('bcd');
@@ -132,7 +132,7 @@ test('a call of a batch that was sent ahead is cancelled alone, and keeps its pl
   close();
 });
 
-test('a call that waits behind a long body is taken out of its batch without a word, the last of it too', async () => {
+test('a call that waits behind a long body is taken out of its batch without a message, also if it is the last one', async () => {
   const { assign, calls, frames, tap, story, close } = setUp();
   tap.hold();
   assign('a', Buffer.alloc(8 * MAX_FRAGMENT_BYTES));
@@ -160,7 +160,7 @@ test('a death loses all calls of the batch that had begun; those of the next one
   calls.close();
 });
 
-test('the note may name a call whose client has left and which ends first: the others have begun all the same', () => {
+test('if the note names a call whose client has left and which ends first, the others have begun all the same', () => {
   const { assign, noteBegun, cancelled, calls } = setUp();
   const [, , c] = assign('abc') as [Job, Job, Job];
   c.fail(new ServeError('SERVE_CANCELLED'));
@@ -173,7 +173,7 @@ test('the note may name a call whose client has left and which ends first: the o
   calls.close();
 });
 
-test('a note of the next batch says that the calls before it have begun too', () => {
+test('a note of the next batch means that the calls before it have begun too', () => {
   const { assign, noteBegun, calls } = setUp();
   assign('ab');
   assign('c');

@@ -4,7 +4,7 @@ import { RunClock, runTimeMs, type Clocked } from '../../../supervisor/calls/run
 
 const LIMIT_MS = 1000;
 
-/** A clock over one worker whose running call is `running`, and a time that passes by hand. */
+/** A clock of one worker whose running call is `running`, and mocked time. */
 function clockwork(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let nowMs = 10_000;
@@ -46,7 +46,7 @@ test('a call that runs longer than the limit times out, once', (t) => {
   assert.equal(state.timedOut.length, 1);
 });
 
-test('each call has the whole limit, however the one timer falls', (t) => {
+test('each call has the whole limit, although there is only one timer', (t) => {
   const { begin, pass, state } = clockwork(t);
   for (let i = 0; i < 10; i += 1) {
     begin();
@@ -57,7 +57,7 @@ test('each call has the whole limit, however the one timer falls', (t) => {
   assert.equal(state.timedOut.length, 1);
 });
 
-test('a worker without a running call times nothing out, and its next call is watched again', (t) => {
+test('a worker without a running call has no timeout, and its next call is watched again', (t) => {
   const { begin, pass, state } = clockwork(t);
   begin();
   pass(100);
@@ -84,7 +84,7 @@ test('time in which a stream waits for its reader does not count', (t) => {
   assert.deepEqual(state.timedOut, [call]);
 });
 
-test('a clock that was stopped says nothing', (t) => {
+test('a clock that was stopped does not fire', (t) => {
   const { begin, pass, stop, state } = clockwork(t);
   begin();
   stop();

@@ -9,7 +9,7 @@ const LIMIT_MS = 1000;
 
 const limitOf = (ms: number): NamedLimit => ({ ms, name: '--run-timeout' });
 
-/** The timeout of a worker that holds what the test says, and a time that passes by hand. */
+/** The timeout of a worker with fake calls, and mocked time. */
 function setUp(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let nowMs = 10_000;
@@ -50,7 +50,7 @@ function setUp(t: TestContext) {
 const TIMED_OUT = ['log r7 SERVE_INFERENCE_TIMEOUT', 'r7 SERVE_INFERENCE_TIMEOUT'];
 const CANCEL = { type: 'cancel', id: 7, reason: 'the run timeout passed' };
 
-test('a call over the limit fails, its worker is told, and killed if it holds it after the grace', (t) => {
+test('a call over the limit fails and is cancelled; its worker is killed if it still holds it after the grace', (t) => {
   const { take, pass, story, channel } = setUp(t);
   take(7);
   pass(LIMIT_MS - 1);
@@ -65,7 +65,7 @@ test('a call over the limit fails, its worker is told, and killed if it holds it
   assert.deepEqual(story, [...TIMED_OUT, 'run timeout']);
 });
 
-test('the calls of a batch have one limit together: each is told, and one that stays is the end of its worker', (t) => {
+test('the calls of a batch share one limit: each fails, and the worker is killed if one of them stays', (t) => {
   const { take, held, pass, story, channel } = setUp(t);
   const { batch } = take(7);
   heldCall(8, { batch, onSettled: (outcome) => story.push(`r8 ${outcome}`) });
@@ -93,7 +93,7 @@ test('a worker that ends the call within the grace lives on', (t) => {
   assert.deepEqual(story, TIMED_OUT);
 });
 
-test('a call whose owner has gone is told to the worker only', (t) => {
+test('a call whose client has left is only cancelled in the worker', (t) => {
   const { take, pass, story, channel } = setUp(t);
   take(7).job.end(0);
   story.length = 0;
@@ -102,7 +102,7 @@ test('a call whose owner has gone is told to the worker only', (t) => {
   assert.deepEqual(channel.sent, [CANCEL]);
 });
 
-test('a call that never began has the time to begin besides; then its worker is killed, and nobody told', (t) => {
+test('a call that never began has the time to begin in addition; then its worker is killed, and the call is not failed', (t) => {
   const { held, pass, story, channel, timeout } = setUp(t);
   const { batch } = sentCall(7, { batch: new HeldBatch(timeout.beginGraceMs) });
   batch.awaitBegin();
@@ -124,7 +124,7 @@ test('the time to begin is at least 5 s, and no longer than a longer limit', (t)
   assert.equal(timeout.beginGraceMs, 0);
 });
 
-test('a new limit holds for the calls that follow', (t) => {
+test('a new limit applies to later calls', (t) => {
   const { take, pass, story, timeout } = setUp(t);
   timeout.limit = limitOf(2 * LIMIT_MS);
   take(7);
@@ -134,7 +134,7 @@ test('a new limit holds for the calls that follow', (t) => {
   assert.deepEqual(story, TIMED_OUT);
 });
 
-test('once closed, nothing follows: neither from the limit nor from the grace', (t) => {
+test('once closed, neither the limit nor the grace fires', (t) => {
   const { take, pass, story, timeout } = setUp(t);
   take(7);
   pass(LIMIT_MS);

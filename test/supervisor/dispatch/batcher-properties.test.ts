@@ -1,4 +1,4 @@
-/** What holds of every load: the batcher runs in the simulator, with loads made from a seed. */
+/** Properties of the batcher under every load: it runs in the simulator, with loads made from a seed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -47,7 +47,7 @@ const load = fc
     };
   });
 
-/** Holds every load that may come to the check; a failure prints the seed that repeats it. */
+/** Checks random loads; a failure prints the seed that repeats it. */
 function holds(check: (load: Load) => void): void {
   fc.assert(fc.property(load, check), { numRuns: 300 });
 }
@@ -56,7 +56,7 @@ function sizeFor({ rules, maxBatch = () => 0xffff }: Load, route: string): numbe
   return Math.min(rules.batchSize, maxBatch(route));
 }
 
-/** Whether the first calls of a line must wait no longer. */
+/** Whether the batch of a line is due. */
 function isDue(load: Load, line: readonly SimulatedCall[], nowMs: number): boolean {
   const [head] = line;
   if (head === undefined) return false;

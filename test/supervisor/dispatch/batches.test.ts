@@ -43,7 +43,7 @@ test('a full batch waits for nothing, and no batch is larger than --batch-size',
   assert.equal(bench.dispatcher.queued, 2);
 });
 
-test('a route that takes one call at a time gets no batch and waits for none, whatever --batch-size says', (t) => {
+test('a route that takes one call at a time gets no batch and waits for none, with any --batch-size', (t) => {
   const bench = batchBench(t, 1, 4, 1000);
   const [worker] = bench.workers as [FakeWorker];
   worker.largestBatch = 1;
@@ -64,7 +64,7 @@ test('a batch is of one route; of those that are due, the route whose call came 
   assert.deepEqual(worker.ids, ['y1', 'y2']);
 });
 
-test('a full batch of one route passes a call of another that still waits for company', (t) => {
+test('a full batch of one route overtakes a call of another route that still waits for others', (t) => {
   const bench = batchBench(t, 1, 2, 5);
   const [worker] = bench.workers as [FakeWorker];
   bench.submit('x', { route: '/x' });
@@ -146,7 +146,7 @@ test('--batch-size and --max-batch-delay change while calls wait', (t) => {
   assert.deepEqual(worker.batches, [2]);
 });
 
-test('a call with a deadline waits for company no longer than it can afford', (t) => {
+test('a call with a deadline waits for others no longer than its deadline allows', (t) => {
   const bench = batchBench(t, 1, 4, 1000);
   const [worker] = bench.workers as [FakeWorker];
   bench.learn(10);
@@ -157,13 +157,13 @@ test('a call with a deadline waits for company no longer than it can afford', (t
   assert.equal(worker.load, 1, 'twice its run time, and a slack, before its deadline');
 });
 
-test('a call with a deadline waits for nobody before it is known what a run takes', (t) => {
+test('a call with a deadline does not wait for others before run times are known', (t) => {
   const bench = batchBench(t, 1, 4, 1000);
   bench.submit('a', { deadlineAtMs: bench.nowMs + 50 });
   assert.equal(bench.workers[0]?.load, 1);
 });
 
-test('what runs cost is learned by the batch: each counts once, with its number of calls', (t) => {
+test('run times are measured by the batch: each counts once, with its number of calls', (t) => {
   const bench = batchBench(t, 1, 4, 0);
   const [worker] = bench.workers as [FakeWorker];
   for (let i = 0; i < 5; i += 1) {

@@ -6,7 +6,7 @@ import { ByteBudget } from '../../../supervisor/dispatch/byte-budget.js';
 import { Lines } from '../../../supervisor/dispatch/lines.js';
 import { newJob } from './jobs.js';
 
-/** Two models of one server, and whose bodies were refused. */
+/** Two models of one server; records whose bodies were refused. */
 function twoModels(limitBytes: number): {
   budget: ByteBudget;
   first: Arrivals;
@@ -55,7 +55,7 @@ test('when bytes run short the slowest body of the server is refused, with the R
   assert.deepEqual(refused, ['drips: SERVE_QUEUE_FULL, again in 1 s']);
 });
 
-test('the bodies of a model that is gone are not looked at any more', (t) => {
+test('the bodies of a model that is gone do not count any more', (t) => {
   let nowMs = 0;
   t.mock.method(performance, 'now', () => nowMs);
   const { budget, first, second, refused, arrive } = twoModels(1000);

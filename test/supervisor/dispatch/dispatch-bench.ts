@@ -1,4 +1,4 @@
-/** A dispatcher over workers that do as they are told, and a time that passes by hand. */
+/** A dispatcher with fake workers, and mocked time. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
@@ -65,7 +65,7 @@ export class Bench {
     for (let left = worker.batches[0] as number; left > 0; left -= 1) this.finish(worker, runMs);
   }
 
-  /** The worker is gone with all it held. */
+  /** The worker dies with all its jobs. */
   lose(worker: FakeWorker): void {
     this.workers.splice(this.workers.indexOf(worker), 1);
     this.dispatcher.lost(worker.held, LOST);
@@ -79,7 +79,7 @@ export class Bench {
     this.dispatcher.pump();
   }
 
-  /** Calls of this length are known. */
+  /** Adds measured calls of this length. */
   learn(runMs: number): void {
     for (let i = 0; i < 5; i += 1) this.dispatcher.service.add(runMs, 0);
   }

@@ -24,7 +24,7 @@ test('calls go to idle workers first, the rest waits in order', (t) => {
   assert.equal(bench.dispatcher.inFlight, 2);
 });
 
-test('short calls are sent ahead, to the worker that holds least, and never past an idle one', (t) => {
+test('short calls are sent ahead to the worker with the fewest calls, and never while one is idle', (t) => {
   const bench = new Bench(t, 2, { queueSize: 100 });
   bench.learn(1);
   for (let i = 0; i < 10; i += 1) bench.submit(`${i}`);
@@ -36,7 +36,7 @@ test('short calls are sent ahead, to the worker that holds least, and never past
   assert.equal(bench.dispatcher.queued, 4);
 });
 
-test('nothing is sent ahead of long calls', (t) => {
+test('nothing is sent ahead behind long calls', (t) => {
   const bench = new Bench(t, 1);
   bench.learn(60);
   for (const id of ['a', 'b']) bench.submit(id);
@@ -81,7 +81,7 @@ test('--queue-size 0 takes a call while a worker is idle, and refuses it while n
   assert.equal(bench.refusal(), null);
 });
 
-test('bytes count as they arrive, whatever was announced; what could not be held is refused at once', (t) => {
+test('bytes count as they arrive, not as announced; a body that cannot be held is refused at once', (t) => {
   const bench = new Bench(t, 0);
   const { dispatcher } = bench;
   const admission = dispatcher.admit(600);
@@ -161,7 +161,7 @@ test('when bytes run short the slowest that holds enough of them is refused', (t
   assert.equal(bench.dispatcher.waitingBytes, 301);
 });
 
-test('a deadline that the line would miss is refused at once; without experience it is admitted', (t) => {
+test('a call that would miss its deadline in the line is refused at once; before run times are known it is admitted', (t) => {
   const bench = new Bench(t, 1, { queueSize: 100 });
   assert.equal(bench.refusal(0, bench.nowMs + 1), null);
   bench.learn(30);
@@ -170,7 +170,7 @@ test('a deadline that the line would miss is refused at once; without experience
   assert.equal(bench.refusal(0, bench.nowMs + 1000), null);
 });
 
-test('a deadline that passes in line answers its caller, and the worker never sees the call', (t) => {
+test('a deadline that passes in line fails the call, and no worker ever gets it', (t) => {
   const bench = new Bench(t, 1);
   bench.submit('runs');
   bench.submit('waits', { deadlineAtMs: bench.nowMs + 100 });
@@ -181,7 +181,7 @@ test('a deadline that passes in line answers its caller, and the worker never se
   assert.equal(bench.workers[0]?.load, 0);
 });
 
-test('a caller that is given up on while its call runs is told how long it waited, not how long it ran', (t) => {
+test('the error of a running call that is given up has its time in the queue, not its run time', (t) => {
   const bench = new Bench(t, 1);
   const job = bench.submit('runs', { deadlineAtMs: bench.nowMs + 100 });
   const [worker] = bench.workers as [FakeWorker];
@@ -191,7 +191,7 @@ test('a caller that is given up on while its call runs is told how long it waite
   assert.equal(job.queueMs(bench.nowMs + 1000), 100, 'it was asked when it began');
 });
 
-test('a deadline that passes while the call runs answers its caller and tells the worker, which stays busy until the call ends', (t) => {
+test('a deadline that passes while the call runs fails it and cancels it in the worker, which stays busy until the call ends', (t) => {
   const bench = new Bench(t, 1);
   bench.submit('runs', { deadlineAtMs: bench.nowMs + 100 });
   bench.pass(100);
@@ -219,7 +219,7 @@ test('--queue-timeout: each waiting call is answered at its own time', (t) => {
   assert.equal(bench.outcomes.get('b'), 'SERVE_QUEUE_TIMEOUT');
 });
 
-test('a lost worker: what began is lost, the rest goes to the head in its order, once', (t) => {
+test('of the calls of a dead worker, those that began are lost, the others return to the head in their order, once', (t) => {
   const bench = new Bench(t, 1, { queueSize: 100 });
   bench.learn(1);
   for (const id of ['a', 'b', 'c', 'd', 'e']) bench.submit(id);
@@ -242,7 +242,7 @@ test('a lost worker: what began is lost, the rest goes to the head in its order,
   assert.equal(bench.dispatcher.inFlight, 0);
 });
 
-test('a call that was lost behind one that kills is not sent ahead again: the next killer costs it nothing', (t) => {
+test('a call that was lost behind one that kills is not sent ahead again, so that the next killer cannot lose it', (t) => {
   const bench = new Bench(t, 2, { queueSize: 100 });
   bench.learn(1);
   const [first, second] = bench.workers as [FakeWorker, FakeWorker];
@@ -272,7 +272,7 @@ test('a call whose client left is not sent again when its worker dies', (t) => {
   assert.deepEqual([...bench.outcomes], [['a', 'SERVE_CANCELLED']]);
 });
 
-test('nothing is admitted when nothing can come: the caller is told why', (t) => {
+test('nothing is admitted if no worker can come, and the error says why', (t) => {
   const bench = new Bench(t, 0);
   bench.noWorker = new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 });
   assert.equal(bench.refusal()?.code, 'SERVE_NOT_READY');
@@ -290,7 +290,7 @@ test('retryAfterS: from line and workers, else from the next start, within 1 and
   assert.equal(bench.dispatcher.retryAfterS(), 300);
 });
 
-test('failInFlight answers every caller, by what is known of its call, and tells every worker', (t) => {
+test('failInFlight fails every call, with the error that fits its state, and cancels it in its worker', (t) => {
   const bench = new Bench(t, 2);
   for (const id of ['a', 'b', 'c']) bench.submit(id);
   bench.dispatcher.failInFlight(LOST, new ServeError('SERVE_SHUTTING_DOWN'));
@@ -302,7 +302,7 @@ test('failInFlight answers every caller, by what is known of its call, and tells
   assert.equal(bench.workers.flatMap(({ abandoned }) => abandoned).length, 2);
 });
 
-test('dropUnfit answers waiting calls that cannot be answered any more, and leaves alone what a worker has', (t) => {
+test('dropUnfit fails waiting calls that do not fit the routes, and keeps the calls that workers hold', (t) => {
   const bench = new Bench(t, 1, { queueBytes: 1000 });
   for (const id of ['sent', 'fits', 'gone']) bench.submit(id, { bytes: 10 });
   bench.dispatcher.dropUnfit(({ call }) => call.requestId === 'fits');
@@ -312,14 +312,14 @@ test('dropUnfit answers waiting calls that cannot be answered any more, and leav
   assert.equal(bench.outcomes.get('sent'), 'ok');
 });
 
-test('a free worker is tried even if calls have been slow: a slow spell is not believed for ever', (t) => {
+test('a free worker is tried even if calls have been slow: a slow period is not assumed for ever', (t) => {
   const bench = new Bench(t, 1);
   bench.learn(700);
   const job = bench.submit('a', { deadlineAtMs: performance.now() + 500 });
   assert.ok(bench.workers[0]?.heldJobs().includes(job));
 });
 
-test('a call whose body came after the last hope had gone is answered at once', (t) => {
+test('a call whose body arrives after the last slot has latched fails at once', (t) => {
   const bench = new Bench(t, 1);
   const job = newJob('late', {});
   const admission = bench.dispatcher.admit(0);
@@ -329,7 +329,7 @@ test('a call whose body came after the last hope had gone is answered at once', 
   assert.equal(bench.dispatcher.queued + bench.dispatcher.arriving, 0);
 });
 
-/** What may happen, in any order. */
+/** Random events, in any order. */
 const step = fc.oneof(
   {
     weight: 4,
@@ -437,7 +437,7 @@ test('nothing is sent ahead behind a WebSocket, and no WebSocket behind another 
   assert.deepEqual(worker.ids, ['b', 'c']);
 });
 
-test('a server that has ended keeps no job: neither those that wait, nor those that a dying worker gives back', (t) => {
+test('a server that has ended keeps no job, neither waiting ones nor those that a dying worker gives back', (t) => {
   const bench = new Bench(t, 1);
   const [worker] = bench.workers as [FakeWorker];
   bench.submit('sent');

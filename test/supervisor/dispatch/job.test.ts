@@ -40,7 +40,7 @@ test('a settled job does not begin any more', () => {
   assert.deepEqual([job.settled, job.checkBegun()], [true, false]);
 });
 
-test('whether a job has begun is looked up in its worker by whoever asks', () => {
+test('checkBegun looks up in its worker whether a job has begun', () => {
   const asks = [
     (job: Job) => assert.equal(job.checkBegun(), true),
     (job: Job) => assert.equal(job.queueMs(500), 80),

@@ -1,4 +1,4 @@
-/** Jobs and workers for tests of the dispatcher: what happens to them is written down. */
+/** Jobs and workers for tests of the dispatcher, which record what happens to them. */
 import type { ServeError } from '../../../protocol/errors.js';
 import type { ReadyWorker } from '../../../supervisor/dispatch/dispatcher.js';
 import { Job, type Sink } from '../../../supervisor/dispatch/job.js';
@@ -55,11 +55,11 @@ export function newJob(id: string, options: JobOptions = {}): Job {
 
 export const OK = { status: 200, contentType: '', headers: '', phrase: '' };
 
-/** A worker that holds what it is given until the test says what happens. */
+/** A worker that holds its jobs until the test ends them. */
 export class FakeWorker implements ReadyWorker {
   readonly held: Job[] = [];
   readonly abandoned: string[] = [];
-  /** Its first job has begun, and nobody asked yet. */
+  /** Its first job has begun, which was not looked up yet. */
   beganUnseen = false;
   runningMs = 0;
   /** Most calls that its routes take together. */
@@ -98,7 +98,7 @@ export class FakeWorker implements ReadyWorker {
     this.batches.push(jobs.length);
   }
 
-  /** Which jobs have begun is known here when it is asked for, as in a real worker. */
+  /** As in a real worker, jobs are marked as begun only when that is looked up. */
   learnBegun(): void {
     if (this.beganUnseen) this.begin();
     this.beganUnseen = false;

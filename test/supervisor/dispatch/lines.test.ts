@@ -30,7 +30,7 @@ test('a job that comes back is before all that came after it, in its own line an
   assert.equal(lines.length, 3);
 });
 
-test('lines in which nobody waits are forgotten when the routes change', () => {
+test('empty lines are dropped when the routes change', () => {
   const { lines, jobs } = linesOf('/a', '/b');
   lines.remove(jobs[0] as Job);
   lines.forgetEmpty();

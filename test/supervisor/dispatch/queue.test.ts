@@ -5,7 +5,7 @@ import type { Job } from '../../../supervisor/dispatch/job.js';
 import { JobQueue } from '../../../supervisor/dispatch/queue.js';
 import { newJob } from './jobs.js';
 
-/** What the queue should be: a plain array. */
+/** The model of the queue: a plain array. */
 class Model {
   jobs: Job[] = [];
   made = 0;
@@ -103,7 +103,7 @@ test('JobQueue behaves as an array would, whatever is pushed, put back, taken an
   );
 });
 
-test('a job that has left can be put back', () => {
+test('a job that was removed can be put back', () => {
   const queue = new JobQueue<Job>();
   const [first, second] = [newJob('1'), newJob('2')];
   queue.push(first);

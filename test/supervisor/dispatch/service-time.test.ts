@@ -67,7 +67,7 @@ for (const [ahead, workers, waitMs] of [
   });
 }
 
-test('a prediction never shrinks with the line, nor grows with the workers', () => {
+test('a longer line never shortens a prediction, and more workers never lengthen it', () => {
   const service = measured(...times(5, 10));
   fc.assert(
     fc.property(fc.nat(1000), fc.integer({ min: 1, max: 64 }), (ahead, workers) => {
@@ -114,7 +114,7 @@ function batches(...sizes: number[]): ServiceTime {
   return service;
 }
 
-test('from batches of several sizes the cost of a run and that of a call are told apart', () => {
+test('batches of several sizes give the time of a run and the time of a call', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 32 }), { minLength: 3, maxLength: 50 }), (sizes) => {
       const service = batches(1, 32, ...sizes);
@@ -127,13 +127,13 @@ test('from batches of several sizes the cost of a run and that of a call are tol
   );
 });
 
-test('what a call costs in a batch is kept while all batches are of one size', () => {
+test('the time of a call in a batch is kept while all batches have one size', () => {
   const sizes = Array<number>(200).fill(8);
   const ms = batches(1, 32, ...sizes).predictMs(16, 1) as number;
   assert.ok(Math.abs(ms - 8.2) < 1e-6, `${ms} ms`);
 });
 
-test('batches of one size say nothing of others: a run is taken to cost what the last ones did', () => {
+test('batches of one size predict nothing about others: a run is expected to take the mean of the last ones', () => {
   assert.equal(batches(8, 8, 8, 8, 8).predictMs(1, 1), 6.6);
 });
 

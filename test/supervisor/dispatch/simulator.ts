@@ -1,6 +1,6 @@
 /**
- * A model's queue and workers on a clock of its own, driven by the batcher of the server: arrivals, a law of run times and
- * workers in; starts, batches and waits out. No transport: what it tells is what the rule makes of a load.
+ * Simulates a model's queue and workers with its own clock and the real batcher. Input: arrivals, run times and workers;
+ * output: starts, batches and waits. There is no transport: the results show the rule alone.
  */
 import {
   Batcher,
@@ -38,11 +38,11 @@ export interface SimulatedState {
   readonly workers: readonly SimulatedWorker[];
 }
 
-/** Told of every step, so that a test can look at each. */
+/** Called at every step, so that a test can check each. */
 export interface Watcher {
   /** Everything that is to be done at this time has been done. */
   onSettled?(state: SimulatedState): void;
-  /** What the batcher says, before it is done. */
+  /** Called with each plan of the batcher, before it is carried out. */
   onPlan?(plan: Plan<SimulatedCall, SimulatedWorker>, state: SimulatedState): void;
   /** The run of a batch ends. Calls that a closed loop sends then; none otherwise. */
   onEnded?(batch: SimulatedBatch, nowMs: number): readonly Arrival[];

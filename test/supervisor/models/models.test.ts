@@ -1,4 +1,4 @@
-/** The registry of models, with models whose workers come and go when the test says so. */
+/** Tests of the registry of models, with fake models whose changes settle when the test says so. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError, shuttingDown } from '../../../protocol/errors.js';
@@ -31,14 +31,14 @@ class Fake implements ManagedModel {
   }
 
   rejectCalls({ code, message }: ServeError): void {
-    this.story.push(`turn away: ${code} ${message}`);
+    this.story.push(`reject calls: ${code} ${message}`);
   }
 
   close(): void {
     this.story.push('closed');
   }
 
-  /** What was asked for last has come to its end. */
+  /** The last change ends. */
   async settles(ready = this.wantedWorkers, error: ServeError | null = null): Promise<void> {
     this.#settle(outcomeOf(this.wantedWorkers, ready, error));
     await nextTurn();
@@ -74,7 +74,7 @@ describe('a model is found', () => {
     assert.deepEqual(described(models), ['digits/1', 'digits/2 default', 'other/1 default']);
   });
 
-  test('or the error says which there are', () => {
+  test('or the error lists the existing names or versions', () => {
     const models = modelsOf(new Fake('digits'), new Fake('other'));
     assert.throws(() => models.find({ name: 'digit\n' }), {
       code: 'SERVE_MODEL_NOT_FOUND',
@@ -87,7 +87,7 @@ describe('a model is found', () => {
     assert.throws(() => modelsOf().find({ name: 'x' }), { message: /this server has none\.$/ });
   });
 
-  test('in a message of bounded length, however many there are and whatever was asked for', () => {
+  test('and if not, the message has a bounded length, for any number of models and any name', () => {
     const models = modelsOf(...Array.from({ length: 1000 }, (_, i) => new Fake(`model-${i}`)));
     assert.throws(
       () => models.find({ name: 'x'.repeat(1e6) }),
@@ -95,7 +95,7 @@ describe('a model is found', () => {
     );
   });
 
-  test('on / only if it is the one that was said to answer there', async () => {
+  test('on / only if it was added as the one that answers there', async () => {
     const models = modelsOf(new Fake('other'));
     assert.equal(models.default, null);
     const app = new Fake('app');
@@ -115,13 +115,13 @@ describe('register', () => {
     assert.deepEqual(described(models), ['digits/1 default']);
   });
 
-  test('refuses a name and version that is there', async () => {
+  test('refuses a name and version that is registered', async () => {
     const models = modelsOf(new Fake('digits'));
     const again = models.register({ name: 'digits', version: '1' }, () => new Fake('digits'));
     await assert.rejects(again, { code: 'SERVE_MODEL_CONFLICT' });
   });
 
-  test('waits for one of the same name and version that is leaving; of two that wait one gets it', async () => {
+  test('waits for a model of the same name and version that is leaving; of two registrations that wait, one succeeds', async () => {
     const first = new Fake('digits');
     const models = modelsOf(first);
     models.unregister({ name: 'digits' }, LIMITS);
@@ -144,7 +144,7 @@ describe('register', () => {
     assert.deepEqual(described(models), ['digits/1 default']);
   });
 
-  test('is refused if the one that is leaving takes too long', async (t) => {
+  test('is refused if the model that is leaving takes too long', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] }); // the real timer is unref'd: it keeps no test alive
     const models = new Models<Fake>(1);
     models.addFirst(new Fake('digits'), false);
@@ -186,7 +186,7 @@ describe('scale', () => {
     });
   }
 
-  test('counts no worker that has given up as one of those that there are', () => {
+  test('does not count the workers of latched slots', () => {
     const model = new Fake('digits');
     [model.wantedWorkers, model.gaveUp] = [3, 2];
     const models = modelsOf(model);
@@ -201,7 +201,7 @@ describe('scale', () => {
     [0, crash, 'failed'],
   ];
   for (const [ready, error, result] of ENDS) {
-    test(`with ${ready} of 3 workers in the end is ${result}`, async () => {
+    test(`with ${ready} of 3 workers ends as ${result}`, async () => {
       const model = new Fake('digits');
       const { settled } = modelsOf(model).scale({ name: 'digits' }, { min: 3, max: 3 }, LIMITS);
       await model.settles(ready, error);
@@ -209,7 +209,7 @@ describe('scale', () => {
     });
   }
 
-  test('that cannot be begun settles with the error and rejects nothing', async () => {
+  test('that cannot be begun settles with the error and does not reject', async () => {
     const model = new Fake('digits');
     const { settled } = modelsOf(model).scale({ name: 'digits' }, { min: 1, max: 1 }, LIMITS);
     const error = new ServeError('SERVE_CONFIG', 'no GPU');
@@ -217,7 +217,7 @@ describe('scale', () => {
     assert.deepEqual(await settled, { result: 'failed', wanted: 1, ready: 0, error });
   });
 
-  test('refuses numbers that are none, and bounds that cross', () => {
+  test('refuses numbers that are no counts, and a min above the max', () => {
     const models = modelsOf(new Fake('digits'));
     for (const [min, max] of [
       [-1, 1],
@@ -230,7 +230,7 @@ describe('scale', () => {
 });
 
 describe('replace', () => {
-  test('runs one after the other, and tells an error as failed even if all workers are ready', async () => {
+  test('runs one after the other; an error means failed even if all workers are ready', async () => {
     const model = new Fake('digits');
     model.wantedWorkers = 1;
     const models = modelsOf(model);
@@ -253,7 +253,7 @@ describe('replace', () => {
     assert.equal((await settled[1])?.result, 'done');
   });
 
-  test('of a model that was unregistered before its turn came is nothing', async () => {
+  test('of a model that was unregistered before it began does nothing and fails', async () => {
     const model = new Fake('digits');
     const models = modelsOf(model);
     const first = deferred<Outcome>();
@@ -290,7 +290,7 @@ describe('unregister', () => {
     assert.deepEqual(described(models), ['digits/2 default', 'digits/1 leaving']);
   });
 
-  test('of a model whose end the server takes over leaves it described', async () => {
+  test('of a model that ends with the server leaves it described', async () => {
     const model = new Fake('digits');
     const models = modelsOf(model);
     const { settled } = models.unregister({ name: 'digits' }, LIMITS);
@@ -300,15 +300,15 @@ describe('unregister', () => {
   });
 });
 
-describe('to turn a model away', () => {
+describe('unregisterAtOnce', () => {
   const [ref, both] = [{ name: 'digits' }, { name: 'digits', version: '1' }];
 
-  test('refuses its calls first; callers are told so for as long as it leaves, and then that there is none', async () => {
+  test('refuses calls first with SERVE_NOT_READY while the model leaves, then with SERVE_MODEL_NOT_FOUND', async () => {
     const model = new Fake('digits');
     const models = modelsOf(model);
     const { settled } = models.unregisterAtOnce(ref, LIMITS);
     const message = 'The model digits is being unregistered.';
-    assert.deepEqual(model.story, [`turn away: SERVE_NOT_READY ${message}`, 'scale 0']);
+    assert.deepEqual(model.story, [`reject calls: SERVE_NOT_READY ${message}`, 'scale 0']);
     for (const meant of [ref, both])
       assert.throws(() => models.find(meant), { code: 'SERVE_NOT_READY', message, retryAfterS: 30 });
     assert.throws(() => models.find({ name: 'digits', version: '2' }), { code: 'SERVE_MODEL_NOT_FOUND' });
@@ -319,7 +319,7 @@ describe('to turn a model away', () => {
     assert.throws(() => models.find(ref), { code: 'SERVE_MODEL_NOT_FOUND' });
   });
 
-  test('that leaves already gives the same end again', async () => {
+  test('of a model that is leaving already returns the same end again', async () => {
     const model = new Fake('digits');
     const models = modelsOf(model);
     const ends = [

@@ -1,4 +1,4 @@
-/** A model with real workers and no server around it: calls go straight to its dispatcher. */
+/** Runs a model with real workers without a server: calls go straight to its dispatcher. */
 import type { TestContext } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import type { ReplyHead } from '../../../protocol/wire/messages.js';
@@ -29,7 +29,7 @@ export interface RealModelOptions {
   readonly gate?: SpawnGate;
 }
 
-/** What a model with this app is made from. */
+/** The spec of a model with this app. */
 export async function specOf(
   app: string,
   options: Readonly<Record<string, unknown>> = {},
@@ -42,7 +42,7 @@ export async function specOf(
   return { ...facts, url: app, program, resolved };
 }
 
-/** A model of which no workers are wanted yet. Killed when the test ends. */
+/** A model without workers. It is killed when the test ends. */
 export async function realModel(
   t: TestContext,
   app: string,
@@ -112,7 +112,7 @@ export class RealModel {
     return this.model.slots.flatMap(({ worker }) => worker?.pid ?? []);
   }
 
-  /** What a call with this input is answered; rejects with its ServeError. */
+  /** Resolves with the answer of a call with this input; rejects with its ServeError. */
   call(input: unknown, route = '/'): Promise<unknown> {
     const body = Buffer.from(JSON.stringify(input));
     return new Promise((resolve, reject) => {
@@ -138,7 +138,7 @@ export class RealModel {
     });
   }
 
-  /** Resolves once the fact is true. */
+  /** Resolves once the condition is true. */
   until(isTrue: (model: Model) => boolean): Promise<void> {
     return eventually(
       () => isTrue(this.model),

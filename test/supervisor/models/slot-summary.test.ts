@@ -26,7 +26,7 @@ for (const [names, lastInitMs, expected] of [
   [['latched', 'closing', 'closed'], 50, null],
 ] as const) {
   const text = expected === null ? 'never' : `in ${expected} ms`;
-  test(`slots that are ${names.join(', ')}, last init ${lastInitMs} ms: a worker may be ready ${text}`, () => {
+  test(`slots that are ${names.join(', ')}, last init ${lastInitMs} ms: a worker is expected ${text}`, () => {
     const slots = names.map((name) => ({ state: SLOTS[name] }));
     assert.equal(readyInMs(slots, lastInitMs, NOW_MS), expected);
   });
@@ -39,7 +39,7 @@ for (const [names, isLatched, code] of [
   [['latched', 'backoff'], false, undefined],
   [['live', 'closed'], false, undefined],
 ] as const) {
-  test(`slots that are ${names.join(', ')}: callers ${code === undefined ? 'may hope' : `are told ${code}`}`, () => {
+  test(`slots that are ${names.join(', ')}: callers ${code === undefined ? 'wait' : `get ${code}`}`, () => {
     const slots = names.map((name) => ({ state: SLOTS[name] }));
     const error = noWorkerError(slots, isLatched);
     assert.equal(error?.code, code);

@@ -14,14 +14,14 @@ class Bench {
   #workers: { state: StartingWorker['state']; sinceMs: number; spawnedMs: number }[] = [];
   readonly #t: TestContext;
   label = '';
-  readonly #news: SlowStarts;
+  readonly #slowStarts: SlowStarts;
 
-  constructor(t: TestContext, teller?: StartReporter) {
+  constructor(t: TestContext, reporter?: StartReporter) {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     this.#t = t;
     const log = { info: (text: string) => this.lines.push(text) };
-    this.#news = new SlowStarts(
-      teller ?? logReporter(log),
+    this.#slowStarts = new SlowStarts(
+      reporter ?? logReporter(log),
       () => this.#starting(),
       () => 600_000,
       () => this.label,
@@ -31,7 +31,7 @@ class Bench {
   enter(worker: number, state: StartingWorker['state']): void {
     const spawnedMs = state === 'spawning' ? this.#nowMs : (this.#workers[worker]?.spawnedMs ?? this.#nowMs);
     this.#workers[worker] = { state, sinceMs: this.#nowMs, spawnedMs };
-    this.#news.update();
+    this.#slowStarts.update();
   }
 
   pass(seconds: number): void {
@@ -50,7 +50,7 @@ class Bench {
   }
 }
 
-test('a start of less than a few seconds is not worth a line', (t) => {
+test('a start of less than a few seconds is not logged', (t) => {
   const bench = new Bench(t);
   bench.enter(0, 'spawning');
   bench.enter(0, 'loading');
@@ -60,7 +60,7 @@ test('a start of less than a few seconds is not worth a line', (t) => {
   assert.deepEqual(bench.lines, []);
 });
 
-test('a slow start: what the worker does, for how long, and the limit with its option', (t) => {
+test('a slow start is logged with what the worker does, for how long, and the limit with its option', (t) => {
   const bench = new Bench(t);
   bench.enter(0, 'spawning');
   bench.enter(0, 'loading');
@@ -73,7 +73,7 @@ test('a slow start: what the worker does, for how long, and the limit with its o
   ]);
 });
 
-test('several workers are told in one line, and those that are ready are left out', (t) => {
+test('several workers are logged in one line, without those that are ready', (t) => {
   const bench = new Bench(t);
   for (const worker of [0, 1, 2, 3]) bench.enter(worker, 'spawning');
   bench.enter(0, 'loading');
@@ -86,7 +86,7 @@ test('several workers are told in one line, and those that are ready are left ou
   ]);
 });
 
-test('among several models the news say of which one a worker is', (t) => {
+test('if there are several models, the line names the model of each worker', (t) => {
   const bench = new Bench(t);
   bench.label = 'digits';
   bench.enter(0, 'loading');
@@ -96,7 +96,7 @@ test('among several models the news say of which one a worker is', (t) => {
   ]);
 });
 
-test('ten minutes of init are about a dozen lines', (t) => {
+test('ten minutes of init give about a dozen lines', (t) => {
   const bench = new Bench(t);
   bench.enter(0, 'spawning');
   bench.enter(0, 'initializing');
@@ -106,7 +106,7 @@ test('ten minutes of init are about a dozen lines', (t) => {
   assert.equal(bench.lines.length, 13);
 });
 
-test('workers that die and start again quickly are no news, however long that goes on', (t) => {
+test('workers that die and start again quickly are not logged, however long that goes on', (t) => {
   const bench = new Bench(t);
   for (let i = 0; i < 60; i += 1) {
     bench.enter(i % 2, 'spawning'); // the other one is still there: some worker is always starting
@@ -115,15 +115,19 @@ test('workers that die and start again quickly are no news, however long that go
   assert.deepEqual(bench.lines, []);
 });
 
-test('the teller hears once that no worker is starting any more, and the next slow start is told anew', (t) => {
-  const heard: string[] = [];
-  const teller = { pauseMs: () => 1000, report: () => heard.push('told'), end: () => heard.push('end') };
-  const bench = new Bench(t, teller);
+test('the reporter is ended once no worker is starting any more, and the next slow start is reported anew', (t) => {
+  const story: string[] = [];
+  const reporter = {
+    pauseMs: () => 1000,
+    report: () => story.push('report'),
+    end: () => story.push('end'),
+  };
+  const bench = new Bench(t, reporter);
   for (let start = 0; start < 2; start += 1) {
     bench.enter(0, 'spawning');
     bench.pass(4);
     bench.enter(0, 'ready');
     bench.pass(10);
   }
-  assert.deepEqual(heard, ['told', 'told', 'end', 'told', 'told', 'end']);
+  assert.deepEqual(story, ['report', 'report', 'end', 'report', 'report', 'end']);
 });

@@ -18,7 +18,7 @@ function makeModel(): Model {
   return model;
 }
 
-test('a waiter goes on once the model is ready, and not at a change before', async () => {
+test('a waiter continues once the model is ready, not at an earlier change', async () => {
   const model = makeModel();
   let gone = 0;
   const waits = [1, 2].map(() => model.waiters.wait(NEVER).then(() => (gone += 1)));
@@ -31,7 +31,7 @@ test('a waiter goes on once the model is ready, and not at a change before', asy
   await model.waiters.wait(NEVER);
 });
 
-test('a waiter is told that it waits in vain, at once or later', async () => {
+test('a waiter gets the error once it waits in vain, at once or later', async () => {
   const model = makeModel();
   const wait = model.waiters.wait(NEVER);
   model.state = 'latched';
@@ -40,7 +40,7 @@ test('a waiter is told that it waits in vain, at once or later', async () => {
   await assert.rejects(model.waiters.wait(NEVER), /in vain/);
 });
 
-test('a waiter that gives up is forgotten', async () => {
+test('a waiter that gives up is removed', async () => {
   const model = makeModel();
   let leave!: () => void;
   const wait = model.waiters.wait(new Promise<void>((resolve) => (leave = resolve)));

@@ -38,7 +38,7 @@ test('a worker that gives two reasons reports the first', () => {
   assert.equal(notes.describe(KILLED, FACTS).fatal?.message, 'no weights');
 });
 
-test('the last 20 lines of stderr are told, and read for a hint', () => {
+test('the last 20 lines of stderr are reported, and searched for a hint', () => {
   const notes = new DeathNotes();
   for (let i = 1; i <= 20; i += 1) notes.printed(Buffer.from(`line ${i}\n`));
   notes.printed(Buffer.from('FATAL ERROR: JavaScript heap out of memory\n'));
@@ -50,7 +50,7 @@ test('the last 20 lines of stderr are told, and read for a hint', () => {
   assert.match(hint, /^the JavaScript heap was full/);
 });
 
-test('the report of a death holds what the owner knows beside what was noted', () => {
+test('the report of a death has the facts of the handle beside the notes', () => {
   const { at, ...death } = new DeathNotes().describe({ code: 3, signal: null }, FACTS);
   assert.ok(Math.abs(Date.now() - at.getTime()) < 10_000);
   const noted = {

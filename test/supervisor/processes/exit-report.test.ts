@@ -18,7 +18,7 @@ interface Row {
   readonly stderr?: string;
   readonly oomKills?: number;
   readonly how: string;
-  /** Empty: nothing is guessed. */
+  /** Empty: there is no hint. */
   readonly hint: RegExp;
 }
 
@@ -75,7 +75,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'an exit that nobody can tell': { exit: { code: null, signal: null }, how: 'unknown exit', hint: /^$/ },
 };
 
-/** The rows in which memory was missing. */
+/** The rows with too little memory. */
 const OUT_OF_MEMORY: readonly string[] = ['a full heap', "SIGKILL while the cgroup's OOM count rose"];
 
 for (const [what, { exit, cause = null, stderr = '', oomKills = 0, how, hint }] of Object.entries(ROWS)) {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Tail } from '../../../supervisor/processes/tail.js';
 
-test('lastLines: the last lines that are not empty, whatever ends them', () => {
+test('lastLines returns the last lines that are not empty, with any line ends', () => {
   const tail = new Tail(1000);
   for (const chunk of ['one\ntw', 'o\r\n\n  \n10%\r20%', '\rlast']) tail.push(Buffer.from(chunk));
   assert.deepEqual(tail.lastLines(3), ['10%', '20%', 'last']);

@@ -8,7 +8,7 @@ import { WorkerEnd } from '../../../supervisor/processes/worker-end.js';
 
 const EXIT: Exit = { code: 1, signal: null };
 
-/** As much of a pipe as is looked at. */
+/** The members of a pipe that are used. */
 class Pipe extends EventEmitter {
   closed = false;
 
@@ -18,7 +18,7 @@ class Pipe extends EventEmitter {
   }
 }
 
-/** A process whose signs come by hand, and a time that passes by hand. */
+/** A fake process whose signs the test gives, and mocked time. */
 function setUp(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const story: string[] = [];
@@ -44,7 +44,7 @@ function setUp(t: TestContext) {
     exits: () => onExit(EXIT),
     isEnding: () => void (isEnding = true),
     pass: (ms: number) => t.mock.timers.tick(ms),
-    /** What was told since it was last asked. */
+    /** Returns the events since the last call. */
     told: (): string[] => story.splice(0),
   };
 }
@@ -77,7 +77,7 @@ test('a worker whose output is closed already is gone at once', (t) => {
   assert.deepEqual(bench.told(), ['sign', 'sign', 'dead 1', 'SIGKILL', 'gone 1']);
 });
 
-test('a stranger that holds its output delays the end by 50 ms', (t) => {
+test('another process that holds its output delays the end by 50 ms', (t) => {
   const bench = setUp(t);
   bench.exits();
   bench.streamEnds();
@@ -100,7 +100,7 @@ test('a process that closed its stream and lives on is unreachable after 25 ms',
   assert.deepEqual(bench.told(), ['unreachable']);
 });
 
-test('a process that exits within those 25 ms is not', (t) => {
+test('a process that exits within those 25 ms is not unreachable', (t) => {
   const bench = setUp(t);
   bench.streamEnds();
   bench.pass(24);
@@ -119,7 +119,7 @@ test('a process that the kernel is ending is not unreachable, however long that 
   assert.deepEqual(bench.told(), ['sign', 'dead 1', 'SIGKILL']);
 });
 
-test('a stream that a stranger holds open is cut 500 ms after the exit', (t) => {
+test('a stream that another process holds open is cut 500 ms after the exit', (t) => {
   const bench = setUp(t);
   bench.exits();
   bench.pass(499);

@@ -30,7 +30,7 @@ const [header = [], ...rows] = GRID.trim()
   .split('\n')
   .map((line) => line.trim().split(/ +/));
 
-test('the grid below covers every state and every event', () => {
+test('the grid covers every state and every event of a worker', () => {
   assert.deepEqual(header, EVENTS);
   assert.deepEqual(
     rows.map(([state]) => state),

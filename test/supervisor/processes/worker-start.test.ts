@@ -5,7 +5,7 @@ import type { WorkerCore } from '../../../supervisor/processes/worker-core.js';
 import { WorkerStart, type WorkerStartListener } from '../../../supervisor/processes/worker-start.js';
 import type { WorkerStop } from '../../../supervisor/processes/worker-stop.js';
 
-test('a worker that says hello is told how much of the init timeout is left by then', (t) => {
+test('the start message has the time that is left of the init timeout after hello', (t) => {
   let nowMs = 500;
   t.mock.method(performance, 'now', () => nowMs);
   const sent: Message[] = [];

@@ -5,7 +5,7 @@ import { CurrentState, type WorkerCore } from '../../../supervisor/processes/wor
 import type { WorkerEvent } from '../../../supervisor/processes/worker-lifecycle.js';
 import { WorkerStop } from '../../../supervisor/processes/worker-stop.js';
 
-/** A worker that is ready, whose process does nothing by itself, and a time that passes by hand. */
+/** A ready worker with a fake process, and mocked time. */
 function setUp(t: TestContext, events: readonly WorkerEvent[] = ['hello', 'loaded', 'ready']) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const story: string[] = [];
@@ -24,7 +24,7 @@ function setUp(t: TestContext, events: readonly WorkerEvent[] = ['hello', 'loade
     state,
     timers,
     pass: (ms: number) => t.mock.timers.tick(ms),
-    /** What was told since it was last asked. */
+    /** Returns the events since the last call. */
     told: (): string[] => story.splice(0),
   };
 }
@@ -44,7 +44,7 @@ test('a worker that is retired ends its calls, then is asked to stop, gets SIGTE
   }
 });
 
-test('a worker that ends its calls hears a shorter limit, and no longer one', (t) => {
+test('a worker that finishes its calls can get a shorter limit, not a longer one', (t) => {
   const { stop, pass, told } = setUp(t);
   stop.retire({ finishMs: 60_000, graceMs: 4000 });
   assert.equal(stop.retire({ finishMs: 5000, graceMs: 1000 }), false);
@@ -61,7 +61,7 @@ test('a worker that ends its calls hears a shorter limit, and no longer one', (t
   assert.deepEqual(told(), [], 'no other timer has stayed');
 });
 
-test('a worker that was asked to stop is not asked twice, and hears a shorter limit', (t) => {
+test('a worker that was asked to stop is not asked twice, and can get a shorter limit', (t) => {
   const { stop, pass, told } = setUp(t);
   stop.stop(20_000);
   stop.stop(60_000);
@@ -75,7 +75,7 @@ test('a worker that was asked to stop is not asked twice, and hears a shorter li
   assert.deepEqual(told(), []);
 });
 
-test('a worker that says that it is finished has a second, whatever is asked of it then', (t) => {
+test('a worker that reports a fatal error has one second, whatever is asked of it then', (t) => {
   const { stop, pass, told } = setUp(t);
   stop.onFatal({
     type: 'fatal',
@@ -92,7 +92,7 @@ test('a worker that says that it is finished has a second, whatever is asked of 
   assert.deepEqual(told(), ['SIGKILL']);
 });
 
-test('a worker that was never ready gets SIGTERM with the wish that it stop', (t) => {
+test('a worker that was never ready gets SIGTERM together with the stop message', (t) => {
   const { stop, pass, told } = setUp(t, ['hello', 'loaded']);
   stop.retire({ finishMs: 10_000, graceMs: 4000 });
   stop.onFinished();

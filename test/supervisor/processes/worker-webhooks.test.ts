@@ -46,7 +46,7 @@ function setUp(takes = true): {
 
 const pieces = (text: string): Buffer[] => [Buffer.from(text)];
 
-test('a webhook in one frame is taken, and the worker told at once', () => {
+test('a webhook in one frame is taken, and that is reported to the worker at once', () => {
   const { webhooks, taken, told, end } = setUp();
   assert.equal(webhooks.take(order(), pieces('body')), true);
   end();
@@ -54,7 +54,7 @@ test('a webhook in one frame is taken, and the worker told at once', () => {
   assert.deepEqual(told, [[REF, 'taken']]);
 });
 
-test('a worker that waits is told how it ended, and only that', () => {
+test('a worker that waits gets the outcome, and only that', () => {
   const { webhooks, told, end } = setUp();
   webhooks.take(order({ wait: true }), pieces('body'));
   assert.deepEqual(told, []);
@@ -62,7 +62,7 @@ test('a worker that waits is told how it ended, and only that', () => {
   assert.deepEqual(told, [[REF, 'failed']]);
 });
 
-test('a webhook that is not taken is dropped, for one that waits too', () => {
+test('a webhook that is not taken is reported as dropped, also to a worker that waits', () => {
   const { webhooks, told } = setUp(false);
   webhooks.take(order(), pieces('body'));
   webhooks.take(order({ ref: REF + 1, wait: true }), pieces('body'));
@@ -72,7 +72,7 @@ test('a webhook that is not taken is dropped, for one that waits too', () => {
   ]);
 });
 
-test('a webhook in fragments is put together; those of calls are left to others', () => {
+test('the fragments of a webhook are joined; fragments of calls are left to others', () => {
   const { webhooks, taken } = setUp();
   webhooks.take(order(), pieces('bo'));
   assert.equal(webhooks.take({ type: 'body', id: 1 }, pieces('xx')), false);
@@ -83,7 +83,7 @@ test('a webhook in fragments is put together; those of calls are left to others'
   assert.deepEqual(taken, ['body', '']);
 });
 
-test('a worker that is gone is told nothing', () => {
+test('nothing is sent to a worker that is gone', () => {
   const { webhooks, told, end } = setUp();
   webhooks.take(order({ wait: true }), pieces('body'));
   webhooks.close();

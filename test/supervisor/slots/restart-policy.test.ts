@@ -22,7 +22,7 @@ const callsDeath = fc.constantFrom(IDLE_USED, IN_FIRST_CALL, IN_LATER_CALL);
 const anyDeath = fc.oneof(failedStart, callsDeath);
 const random = fc.double({ min: 0, max: 1, noNaN: true });
 
-/** Decisions after each of these deaths; stops with the first latch. */
+/** Returns the decisions after each of these deaths, up to the first latch. */
 function live(deaths: readonly Death[], restartLimit: number, chance = 1, everReady = false): Decision[] {
   const decisions: Decision[] = [];
   let history: SlotHistory = NEW_SLOT;
@@ -44,7 +44,7 @@ for (const [what, death] of [
   ['during a later call', IN_LATER_CALL],
   ['idle after a finished call', IDLE_USED],
 ] as const) {
-  test(`a worker that died ${what} is replaced at once, however often, and after whatever was before`, () => {
+  test(`a worker that died ${what} is replaced at once, every time, after any history`, () => {
     assert.deepEqual(delays(live(Array<Death>(100).fill(death), 0)), Array<number>(100).fill(0));
     fc.assert(
       fc.property(fc.array(anyDeath, { maxLength: 20 }), random, (past, chance) => {
@@ -85,7 +85,7 @@ test('a worker that served, or died of a call, ends the row of failed starts', (
   }
 });
 
-test('a death that would repeat gives a slot up at once, whatever was before', () => {
+test('a death that would repeat latches a slot at once, after any history', () => {
   fc.assert(
     fc.property(fc.array(anyDeath, { maxLength: 5 }), anyDeath, (past, last) => {
       const before = live(past, 1000).at(-1)?.history ?? NEW_SLOT;
@@ -97,7 +97,7 @@ test('a death that would repeat gives a slot up at once, whatever was before', (
   );
 });
 
-test('a slot is given up only after more failed starts in a row than are forgiven', () => {
+test('a slot latches only after more failed starts in a row than the restart limit', () => {
   fc.assert(
     fc.property(fc.array(anyDeath, { maxLength: 50 }), fc.nat(10), random, (deaths, limit, chance) => {
       let row = 0;

@@ -110,7 +110,7 @@ test('a slot obeys its table whatever happens in whatever order, and is closed o
   );
 });
 
-test('a slot whose last start failed says so at the gate, until a worker has lived', (t) => {
+test('a slot whose last start failed reports that to the gate, until a worker has lived', (t) => {
   const gate = new SpawnGate(1);
   const asked = t.mock.method(gate, 'enter');
   const bench = new Bench(t, 5, gate);
@@ -145,7 +145,7 @@ test('a worker that dies before it is ready gives the device back', (t) => {
   assert.equal(bench.gateIsOpen(), true);
 });
 
-test('a slot closed while it waits for its device never starts a worker, and holds nobody up', (t) => {
+test('a slot closed while it waits for its device never starts a worker, and frees the gate', (t) => {
   const bench = new Bench(t);
   const leave = bench.gate.enter(GPU_START, () => {});
   bench.start();
@@ -156,7 +156,7 @@ test('a slot closed while it waits for its device never starts a worker, and hol
   assert.equal(bench.gateIsOpen(), true);
 });
 
-test('a slot closed in the very turn in which its worker would start', (t) => {
+test('a slot closed in the very turn of the event loop in which its worker would start starts none', (t) => {
   const bench = new Bench(t);
   bench.slot.start();
   bench.slot.close(500);
@@ -174,7 +174,7 @@ test('closing asks the worker to stop, with the grace it was given, and counts n
   assert.equal(bench.slot.restarts, 0);
 });
 
-test('a worker for which there is no process is tried again later, and its device is free meanwhile', (t) => {
+test('a worker whose process cannot be started is tried again later, and its device is free meanwhile', (t) => {
   const bench = new Bench(t, 1);
   bench.failToStart();
   assert.equal(bench.state, 'backoff');
@@ -182,7 +182,7 @@ test('a worker for which there is no process is tried again later, and its devic
   assert.equal(bench.gateIsOpen(), true);
 });
 
-test('a worker for which there is no process, and no restart allowed, latches the slot and says why', (t) => {
+test('a worker whose process cannot be started latches the slot with the reason if no restart is allowed', (t) => {
   const bench = new Bench(t, 0);
   bench.failToStart();
   assert.equal(bench.state, 'latched');
@@ -245,7 +245,7 @@ for (const [what, second, everReady] of [
   });
 }
 
-test('a slot that begins anew gives its worker the time it was told, and counts no restart', (t) => {
+test('a replaced slot gives its worker the limits of `replace`, and counts no restart', (t) => {
   const bench = new Bench(t);
   bench.start();
   bench.ready();
@@ -262,7 +262,7 @@ test('a slot that begins anew gives its worker the time it was told, and counts 
   assert.equal(bench.slot.lastDeath, null);
 });
 
-test('a slot that begins anew while its worker starts keeps the device until that one has gone', (t) => {
+test('a slot that is replaced while its worker starts keeps the device until that one has gone', (t) => {
   const bench = new Bench(t);
   bench.start();
   bench.slot.replace(RETIRE);
@@ -280,7 +280,7 @@ for (const [from, start] of [
     { ...AT_START, fatal: { code: '', message: 'broken', detail: '', permanent: true, transient: false } },
   ],
 ] as const) {
-  test(`a slot that is ${from} and begins anew has no past: no pause, no failed start, no last death`, (t) => {
+  test(`a slot that is ${from} has no history once it is replaced: no pause, no failed start, no last death`, (t) => {
     const bench = new Bench(t, 1);
     bench.start();
     bench.die(start);
@@ -296,7 +296,7 @@ for (const [from, start] of [
   });
 }
 
-/** On the CPU, with a worker that is ready and another that is to take its place. */
+/** A slot on the CPU with a ready worker and a next one that starts. */
 function renewing(t: TestContext): Bench {
   const bench = new Bench(t, 1, new SpawnGate(1), 'cpu');
   INTO.renewing(bench);
@@ -304,7 +304,7 @@ function renewing(t: TestContext): Bench {
   return bench;
 }
 
-test('a slot that is renewed asks its worker to go once the next one is ready, and counts no restart', (t) => {
+test('a slot that is renewed retires its worker once the next one is ready, and counts no restart', (t) => {
   const bench = renewing(t);
   assert.deepEqual([bench.spawned.length, bench.retired], [2, []]);
   assert.equal(bench.gateIsOpen(), false, 'the next one starts');
@@ -316,7 +316,7 @@ test('a slot that is renewed asks its worker to go once the next one is ready, a
   assert.equal(bench.slot.lastDeath, null);
 });
 
-test('the next worker dies before it is ready: the present one stays, and the slot says how the other died', (t) => {
+test('if the next worker dies before it is ready, the present one stays, and the slot reports how the other died', (t) => {
   const bench = renewing(t);
   bench.die(PERMANENT);
   assert.deepEqual([bench.state, bench.retired, bench.gateIsOpen()], ['live', [], true]);
@@ -325,7 +325,7 @@ test('the next worker dies before it is ready: the present one stays, and the sl
   assert.equal(bench.spawned.length, 2, 'none is tried again');
 });
 
-test('there is no process for the next worker: the present one stays', (t) => {
+test('if the process of the next worker cannot be started, the present one stays', (t) => {
   const bench = new Bench(t, 1, new SpawnGate(1), 'cpu');
   INTO.renewing(bench);
   bench.failSpawn = true;
@@ -333,7 +333,7 @@ test('there is no process for the next worker: the present one stays', (t) => {
   assert.deepEqual([bench.state, bench.gateIsOpen()], ['live', true]);
 });
 
-test('the present worker dies while the next one starts: that one has the place, and may fail as any start', (t) => {
+test('if the present worker dies while the next one starts, that one takes its place, and may fail as any start', (t) => {
   const bench = renewing(t);
   bench.dieAs(0);
   assert.deepEqual([bench.state, bench.slot.restarts], ['live', 1]);
@@ -362,7 +362,7 @@ test('a slot that is closed while it is renewed is closed when both workers have
   assert.deepEqual([bench.state, bench.gateIsOpen()], ['closed', true]);
 });
 
-test('on a GPU the present worker goes before the next one starts', (t) => {
+test('on a GPU the present worker ends before the next one starts', (t) => {
   const bench = new Bench(t);
   bench.start();
   bench.ready();

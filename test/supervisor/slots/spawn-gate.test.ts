@@ -7,12 +7,12 @@ interface Inside extends Start {
   leave: () => void;
 }
 
-/** Goes on record when its turn comes. */
+/** Records its name when its turn comes. */
 function enter(gate: SpawnGate, device: string, name: string, record: string[]): () => void {
   return gate.enter({ device, model: 'm', isRetry: false }, () => record.push(name));
 }
 
-test('one at a time per GPU, in order; GPUs do not wait for each other', () => {
+test('one start at a time per GPU, in order; GPUs do not wait for each other', () => {
   const gate = new SpawnGate(8);
   const record: string[] = [];
   const leaveA = enter(gate, 'gpu 0', 'a', record);
@@ -36,7 +36,7 @@ test('on the CPU only the cap counts', () => {
   assert.deepEqual(record, ['a', 'b', 'c']);
 });
 
-test('a slot that withdraws while it waits is never called, and holds nobody up', () => {
+test('a slot that withdraws while it waits is never called, and delays no other', () => {
   const gate = new SpawnGate(1);
   const record: string[] = [];
   const leaveA = enter(gate, 'gpu 0', 'a', record);
@@ -47,7 +47,7 @@ test('a slot that withdraws while it waits is never called, and holds nobody up'
   assert.deepEqual(record, ['a', 'c']);
 });
 
-test('in any order of events never two start on a GPU, never more than the cap, and nobody waits without a reason', () => {
+test('in any order of events never two start on a GPU, never more than the cap, and no slot waits without a reason', () => {
   const step = fc.oneof(
     fc.record({
       enter: fc.record({
@@ -93,7 +93,7 @@ test('in any order of events never two start on a GPU, never more than the cap, 
   );
 });
 
-test('starts after a failed one go last, whoever came first, and never have every turn', () => {
+test('starts after a failed one go last, even if they came first, and never use the whole cap', () => {
   const gate = new SpawnGate(2);
   const record: string[] = [];
   const retry = (name: string): (() => void) =>
@@ -110,7 +110,7 @@ test('starts after a failed one go last, whoever came first, and never have ever
   assert.deepEqual(record, ['retry 1', 'good', 'better', 'retry 2']);
 });
 
-test('with one turn only, starts after a failed one have it when nobody else waits', () => {
+test('with a cap of 1, starts after a failed one go when no other waits', () => {
   const gate = new SpawnGate(1);
   const record: string[] = [];
   gate.enter({ device: 'cpu', model: 'loops', isRetry: true }, () => record.push('retry'))();

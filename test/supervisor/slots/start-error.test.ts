@@ -1,4 +1,4 @@
-/** What whoever waits for a worker is told when it dies before it is ready. */
+/** Tests of the error for a worker that dies before it is ready. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WorkerDeath } from '../../../supervisor/processes/worker-death.js';

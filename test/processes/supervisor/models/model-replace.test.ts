@@ -1,4 +1,4 @@
-/** A model's spec is replaced as a whole while calls run: at once where the front alone is concerned, else worker by worker. */
+/** Tests of replacing a model's spec while calls run: at once for options of the front, else worker by worker. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Gpu } from '../../../../supervisor/machine/gpu-discovery.js';
@@ -59,7 +59,7 @@ async function versionOf(real: RealModel): Promise<number> {
 }
 
 test(
-  'options of the front hold at once: the workers stay, and what is not said any more is the default again',
+  'options of the front apply at once: the workers stay, and options that are left out have their default again',
   LIMIT,
   async (t) => {
     const { app, real, cues } = await served(t, 1);
@@ -82,7 +82,7 @@ test(
   },
 );
 
-test('what its operator is warned of makes no difference to the workers', LIMIT, async (t) => {
+test('a changed warning of the program does not replace the workers', LIMIT, async (t) => {
   const { app, real } = await served(t, 1);
   const { pids } = real;
   const spec = await specOf(app.path('1.mjs'), { queueSize: 1 });
@@ -91,29 +91,33 @@ test('what its operator is warned of makes no difference to the workers', LIMIT,
   assert.deepEqual([real.pids, real.model.options.queueSize], [pids, 1]);
 });
 
-test('on the CPU the next worker is ready before the present one goes: no call waits', LIMIT, async (t) => {
-  const { app, real, cues } = await served(t, 1);
-  const [before] = real.pids;
-  cues.give('hold 2');
-  const replaced = real.model.replace(await specOf(app.path('2.mjs')), LIMITS);
-  await cues.untilNoted('init 2');
-  assert.equal(await versionOf(real), 1, 'answered while the next one starts');
-  assert.equal(real.model.slots[0]?.state.name, 'renewing');
-  const running = real.call({ until: 'finish' });
-  await cues.untilNoted('begun');
-  cues.give('go on 2');
-  await real.until(({ slots }) => slots[0]?.state.name === 'live');
-  assert.equal(await versionOf(real), 2);
-  let isReplaced = false;
-  void replaced.then(() => (isReplaced = true));
-  await versionOf(real);
-  assert.deepEqual([isAlive(before as number), isReplaced], [true, false], 'it ends its call');
-  cues.give('finish');
-  assert.deepEqual(await running, { version: 1, pid: before });
-  assert.deepEqual(await replaced, { result: 'done', wanted: 1, ready: 1, error: null });
-  assert.equal(isAlive(before as number), false, 'what is settled has left no process behind');
-  assert.deepEqual([real.model.slots[0]?.restarts, real.model.slots[0]?.lastDeath], [0, null]);
-});
+test(
+  'on the CPU the next worker is ready before the present one ends, and no call waits',
+  LIMIT,
+  async (t) => {
+    const { app, real, cues } = await served(t, 1);
+    const [before] = real.pids;
+    cues.give('hold 2');
+    const replaced = real.model.replace(await specOf(app.path('2.mjs')), LIMITS);
+    await cues.untilNoted('init 2');
+    assert.equal(await versionOf(real), 1, 'answered while the next one starts');
+    assert.equal(real.model.slots[0]?.state.name, 'renewing');
+    const running = real.call({ until: 'finish' });
+    await cues.untilNoted('begun');
+    cues.give('go on 2');
+    await real.until(({ slots }) => slots[0]?.state.name === 'live');
+    assert.equal(await versionOf(real), 2);
+    let isReplaced = false;
+    void replaced.then(() => (isReplaced = true));
+    await versionOf(real);
+    assert.deepEqual([isAlive(before as number), isReplaced], [true, false], 'it ends its call');
+    cues.give('finish');
+    assert.deepEqual(await running, { version: 1, pid: before });
+    assert.deepEqual(await replaced, { result: 'done', wanted: 1, ready: 1, error: null });
+    assert.equal(isAlive(before as number), false, 'what is settled has left no process behind');
+    assert.deepEqual([real.model.slots[0]?.restarts, real.model.slots[0]?.lastDeath], [0, null]);
+  },
+);
 
 test(
   'several workers are replaced one after the other under calls, each of which is answered once',
@@ -145,7 +149,7 @@ test(
 );
 
 test(
-  'on a GPU the present worker goes first: two never share its memory, calls are held meanwhile',
+  'on a GPU the present worker ends first: two never share its memory, and calls wait meanwhile',
   LIMIT,
   async (t) => {
     const { app, real, cues } = await served(t, 1, { gpus: CARDS });
@@ -188,7 +192,7 @@ for (const [where, gpus] of [
   );
 }
 
-test('a spec that replaces one on its way is the one that holds', LIMIT, async (t) => {
+test('a spec that replaces one whose replacement is under way takes effect', LIMIT, async (t) => {
   const { app, real, cues } = await served(t, 2);
   cues.give('hold 2');
   const first = real.model.replace(await specOf(app.path('2.mjs')), LIMITS);
@@ -201,7 +205,7 @@ test('a spec that replaces one on its way is the one that holds', LIMIT, async (
 });
 
 test(
-  'the present worker dies while the next one starts: held calls are answered by that one',
+  'if the present worker dies while the next one starts, that one answers the waiting calls',
   LIMIT,
   async (t) => {
     const { app, real, cues } = await served(t, 1);
@@ -220,7 +224,7 @@ test(
 );
 
 test(
-  'while the next ones start, workers come and go: all have the newest spec in the end',
+  'if the model is scaled while the next workers start, all have the newest spec in the end',
   LIMIT,
   async (t) => {
     const { app, real, cues } = await served(t, 2);
@@ -266,28 +270,24 @@ function routesApp(route: string): string {
     export default app;`;
 }
 
-test(
-  'another set of routes: once the first new worker is ready, no call goes to an old one',
-  LIMIT,
-  async (t) => {
-    const { app, real, cues } = await served(t, 0);
-    app.save('old.mjs', routesApp('/old'));
-    app.save('new.mjs', routesApp('/new'));
-    await real.model.replace(await specOf(app.path('old.mjs')), LIMITS);
-    await real.model.scale(2, LIMITS);
-    cues.give('hold new');
-    const replaced = real.model.replace(await specOf(app.path('new.mjs')), LIMITS);
-    await cues.untilNoted('init /new');
-    const busy = [real.call({ until: 'finish' }, '/both'), real.call({ until: 'finish' }, '/both')];
-    await real.until(({ dispatcher }) => dispatcher.inFlight === 2);
-    const waiting = real.call({}, '/old');
-    assert.deepEqual([...(real.model.routes ?? new Map()).keys()], ['/both', '/old']);
-    cues.give('go on new');
-    await assert.rejects(waiting, { code: 'SERVE_NOT_FOUND' });
-    assert.deepEqual([...(real.model.routes ?? new Map()).keys()], ['/both', '/new']);
-    assert.deepEqual(await real.call({}, '/both'), { route: '/new' });
-    cues.give('finish');
-    assert.deepEqual(await Promise.all(busy), [{ route: '/old' }, { route: '/old' }]);
-    assert.deepEqual(await replaced, { result: 'done', wanted: 2, ready: 2, error: null });
-  },
-);
+test('with other routes, no call goes to an old worker once the first new one is ready', LIMIT, async (t) => {
+  const { app, real, cues } = await served(t, 0);
+  app.save('old.mjs', routesApp('/old'));
+  app.save('new.mjs', routesApp('/new'));
+  await real.model.replace(await specOf(app.path('old.mjs')), LIMITS);
+  await real.model.scale(2, LIMITS);
+  cues.give('hold new');
+  const replaced = real.model.replace(await specOf(app.path('new.mjs')), LIMITS);
+  await cues.untilNoted('init /new');
+  const busy = [real.call({ until: 'finish' }, '/both'), real.call({ until: 'finish' }, '/both')];
+  await real.until(({ dispatcher }) => dispatcher.inFlight === 2);
+  const waiting = real.call({}, '/old');
+  assert.deepEqual([...(real.model.routes ?? new Map()).keys()], ['/both', '/old']);
+  cues.give('go on new');
+  await assert.rejects(waiting, { code: 'SERVE_NOT_FOUND' });
+  assert.deepEqual([...(real.model.routes ?? new Map()).keys()], ['/both', '/new']);
+  assert.deepEqual(await real.call({}, '/both'), { route: '/new' });
+  cues.give('finish');
+  assert.deepEqual(await Promise.all(busy), [{ route: '/old' }, { route: '/old' }]);
+  assert.deepEqual(await replaced, { result: 'done', wanted: 2, ready: 2, error: null });
+});

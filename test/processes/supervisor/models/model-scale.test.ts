@@ -1,4 +1,4 @@
-/** Slots that come and go while calls run: nothing is lost, nothing runs twice. */
+/** Tests of scaling while calls run: no call is lost or runs twice. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
@@ -56,7 +56,7 @@ test('workers are added while a call runs; each has an index of its own', LIMIT,
 });
 
 test(
-  'a worker that is given up ends its call first, gets no other, and leaves its place and its index',
+  'a worker of a retired slot finishes its call, gets no other, and frees its device and its index',
   LIMIT,
   async (t) => {
     const { real, cues } = await newModel(t);
@@ -91,7 +91,7 @@ test(
 );
 
 test(
-  'the drain timeout bounds a worker that is given up: its call is told to end, those behind it run elsewhere',
+  'the drain timeout limits a worker of a retired slot: its call is cut, calls behind it run elsewhere',
   LIMIT,
   async (t) => {
     const { real, cues } = await newModel(t);
@@ -122,7 +122,7 @@ test(
 );
 
 test(
-  'with 0, calls are refused at once, those that were taken are answered, then the workers go',
+  'scale to 0 refuses new calls at once, answers accepted ones, then stops the workers',
   LIMIT,
   async (t) => {
     const { real, cues } = await newModel(t);
@@ -141,7 +141,7 @@ test(
   },
 );
 
-test('with 0 and not enough time, what waits is refused, and what runs is cut', LIMIT, async (t) => {
+test('scale to 0 without enough time refuses waiting calls and cuts running ones', LIMIT, async (t) => {
   const { real, cues } = await newModel(t);
   await real.model.scale(1, LIMITS);
   const running = real.call({ ms: 60_000 });
@@ -153,7 +153,7 @@ test('with 0 and not enough time, what waits is refused, and what runs is cut', 
   await scaled;
 });
 
-test('wanted again while the last calls end: the workers stay', LIMIT, async (t) => {
+test('if workers are wanted again while the last calls end, the workers stay', LIMIT, async (t) => {
   const { real, cues } = await newModel(t);
   await real.model.scale(1, LIMITS);
   const { pids } = real;
@@ -172,7 +172,7 @@ test('wanted again while the last calls end: the workers stay', LIMIT, async (t)
   assert.equal(real.pids[0], pids[0]);
 });
 
-test('the last of several wishes for no workers says how long calls may go on', LIMIT, async (t) => {
+test('of several scales to 0, the last one sets the time for running calls', LIMIT, async (t) => {
   const { real, cues } = await newModel(t);
   await real.model.scale(1, LIMITS);
   const running = real.call({ until: 'finish' });
@@ -187,7 +187,7 @@ test('the last of several wishes for no workers says how long calls may go on', 
   assert.deepEqual(await none, { result: 'done', wanted: 0, ready: 0, error: null });
 });
 
-test('a slot that had given up does not make the wish for none fail', LIMIT, async (t) => {
+test('a latched slot does not make scale to 0 fail', LIMIT, async (t) => {
   const cues = makeCues(t);
   process.env['CUES'] = cues.folder;
   const real = await realModel(t, fixture('syntax-error.mjs'));
@@ -197,7 +197,7 @@ test('a slot that had given up does not make the wish for none fail', LIMIT, asy
 });
 
 test(
-  'a change that no worker survives settles with the reason; the same wish again tries again',
+  'a scale whose workers all die settles with the reason; the same scale again tries again',
   LIMIT,
   async (t) => {
     const cues = makeCues(t);
@@ -212,32 +212,28 @@ test(
   },
 );
 
-test(
-  'workers come and go again and again under calls: each is answered once, nothing stays',
-  LIMIT,
-  async (t) => {
-    const { real, cues } = await newModel(t);
-    await real.model.scale(1, LIMITS);
-    let isOver = false;
-    let calls = 0;
-    const caller = async (): Promise<void> => {
-      for (; !isOver; calls += 1) await real.call({});
-    };
-    const callers = Promise.all(Array.from({ length: 4 }, caller));
-    const seen = new Set<number>();
-    for (let i = 0; i < 12; i += 1) {
-      const count = [2, 3, 1][i % 3] as number;
-      const settled = await real.model.scale(count, LIMITS);
-      assert.deepEqual(settled, { result: 'done', wanted: count, ready: count, error: null });
-      for (const pid of real.pids) seen.add(pid);
-    }
-    isOver = true;
-    await callers;
-    const begun = cues.notes().filter((note) => note.startsWith('begun'));
-    assert.deepEqual([begun.length, new Set(begun).size], [calls, calls]);
-    assert.deepEqual([...seen].filter(isAlive), real.pids);
-  },
-);
+test('under repeated scaling each call is answered once, and no worker is left over', LIMIT, async (t) => {
+  const { real, cues } = await newModel(t);
+  await real.model.scale(1, LIMITS);
+  let isOver = false;
+  let calls = 0;
+  const caller = async (): Promise<void> => {
+    for (; !isOver; calls += 1) await real.call({});
+  };
+  const callers = Promise.all(Array.from({ length: 4 }, caller));
+  const seen = new Set<number>();
+  for (let i = 0; i < 12; i += 1) {
+    const count = [2, 3, 1][i % 3] as number;
+    const settled = await real.model.scale(count, LIMITS);
+    assert.deepEqual(settled, { result: 'done', wanted: count, ready: count, error: null });
+    for (const pid of real.pids) seen.add(pid);
+  }
+  isOver = true;
+  await callers;
+  const begun = cues.notes().filter((note) => note.startsWith('begun'));
+  assert.deepEqual([begun.length, new Set(begun).size], [calls, calls]);
+  assert.deepEqual([...seen].filter(isAlive), real.pids);
+});
 
 const CARDS: Gpu[] = [0, 1].map((index) => ({
   index,
@@ -247,7 +243,7 @@ const CARDS: Gpu[] = [0, 1].map((index) => ({
 }));
 
 test(
-  'slots are spread over the GPUs with those of other models in mind; threads are shared among all',
+  'slots are spread over the GPUs together with those of other models; threads are shared among all',
   LIMIT,
   async (t) => {
     const { real } = await newModel(t, { gpus: CARDS });
@@ -264,14 +260,14 @@ test(
   },
 );
 
-test('a device that is not to be had refuses the change, and nothing changes', LIMIT, async (t) => {
+test('a scale without enough devices is refused, and nothing changes', LIMIT, async (t) => {
   const { real } = await newModel(t, { options: { gpus: '0' } });
   await assert.rejects(real.model.scale(1, LIMITS), { code: 'SERVE_CONFIG' });
   assert.deepEqual([real.model.wantedWorkers, real.model.slots.length], [0, 0]);
 });
 
 test(
-  'with no worker wanted, calls that were taken wait for no others to join their batch; later ones do again',
+  'with no workers wanted, accepted calls do not wait for others to join their batch; later calls do again',
   LIMIT,
   async (t) => {
     const cues = makeCues(t);
@@ -294,7 +290,7 @@ test(
 );
 
 test(
-  'whoever waits for one that gives up is told why at once, while the others are still on their way',
+  'whenOneLatched resolves at once with the error of a latched slot, while other workers still start',
   LIMIT,
   async (t) => {
     const real = await realModel(t, fixture('throws-in-one-slot.mjs'), { options: { restartLimit: 0 } });
@@ -309,30 +305,26 @@ test(
   },
 );
 
-test(
-  'a model that turns its calls away fails what waits and what was sent ahead, and lets what has begun end',
-  LIMIT,
-  async (t) => {
-    const { real, cues } = await newModel(t);
-    await real.model.scale(1, LIMITS);
-    const running = real.call({ until: 'finish' });
-    await cues.untilNoted('begun call 1');
-    const waiting = Promise.allSettled(Array.from({ length: 50 }, () => real.call({})));
-    const arriving = real.model.dispatcher.admit(0);
-    const evicted: ServeError[] = [];
-    arriving.begin((error) => evicted.push(error));
-    const error = new ServeError('SERVE_NOT_READY', 'It goes.');
-    real.model.rejectCalls(error);
-    const reasons = (await waiting).map((result) => (result as PromiseRejectedResult).reason as unknown);
-    assert.deepEqual([...new Set([...reasons, ...evicted])], [error]);
-    await assert.rejects(real.call({}), error);
-    await assert.rejects(real.model.whenLoaded(new Promise(() => {})), error);
-    cues.give('finish');
-    await running;
-    assert.deepEqual(await real.model.scale(0, LIMITS), { result: 'done', wanted: 0, ready: 0, error: null });
-    assert.deepEqual(
-      cues.notes().filter((note) => note.startsWith('begun')),
-      ['begun call 1'],
-    );
-  },
-);
+test('rejectCalls fails calls that wait or were sent ahead, and lets running calls end', LIMIT, async (t) => {
+  const { real, cues } = await newModel(t);
+  await real.model.scale(1, LIMITS);
+  const running = real.call({ until: 'finish' });
+  await cues.untilNoted('begun call 1');
+  const waiting = Promise.allSettled(Array.from({ length: 50 }, () => real.call({})));
+  const arriving = real.model.dispatcher.admit(0);
+  const evicted: ServeError[] = [];
+  arriving.begin((error) => evicted.push(error));
+  const error = new ServeError('SERVE_NOT_READY', 'It goes.');
+  real.model.rejectCalls(error);
+  const reasons = (await waiting).map((result) => (result as PromiseRejectedResult).reason as unknown);
+  assert.deepEqual([...new Set([...reasons, ...evicted])], [error]);
+  await assert.rejects(real.call({}), error);
+  await assert.rejects(real.model.whenLoaded(new Promise(() => {})), error);
+  cues.give('finish');
+  await running;
+  assert.deepEqual(await real.model.scale(0, LIMITS), { result: 'done', wanted: 0, ready: 0, error: null });
+  assert.deepEqual(
+    cues.notes().filter((note) => note.startsWith('begun')),
+    ['begun call 1'],
+  );
+});

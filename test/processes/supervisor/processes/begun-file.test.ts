@@ -24,7 +24,7 @@ test('a note outlives its writer, killed right after it wrote', (t) => {
   assert.deepEqual(file.read(), { id: 7, atMs: 1.5 });
 });
 
-test('the text behind a note is read, and of a long one the end', (t) => {
+test('the text behind a note is read; of a long one only the end', (t) => {
   const file = new BegunFile();
   t.after(() => file.close());
   assert.equal(file.readLeft(), '');
@@ -35,7 +35,7 @@ test('the text behind a note is read, and of a long one the end', (t) => {
   assert.equal(file.read().id, 0);
 });
 
-test('the file has no name: nothing is left behind, whoever dies', (t) => {
+test('the file has no name, so that no death leaves it behind', (t) => {
   const file = new BegunFile();
   t.after(() => file.close());
   const mine = `banana-serve-${process.pid}-`;
@@ -48,7 +48,7 @@ test('the file has no name: nothing is left behind, whoever dies', (t) => {
   }
 });
 
-test('a folder that takes no file is passed over; if none takes one, the error names the last', (t) => {
+test('a folder in which no file can be created is skipped; if all fail, the error names the last', (t) => {
   const file = new BegunFile(['/nowhere', tmpdir()]);
   t.after(() => file.close());
   assert.equal(file.read().id, 0);

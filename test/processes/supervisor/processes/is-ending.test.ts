@@ -6,7 +6,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { test } from 'node:test';
 import { isEnding } from '../../../../supervisor/processes/is-ending.js';
 
-/** Elsewhere it cannot be known. */
+/** Other systems do not report it. */
 const LINUX = { timeout: 60_000, skip: process.platform !== 'linux' };
 
 test('a process is ending from its kill on, and not before', LINUX, async () => {
@@ -21,7 +21,7 @@ test('a process is ending from its kill on, and not before', LINUX, async () => 
   assert.equal(isEnding(pid), true, 'it is gone');
 });
 
-/** What the kernel says of a process of this name; another PF_ flag is always set. */
+/** The kernel's stat line of a process of this name; another PF_ flag is always set. */
 const statOf = (name: string, state: string, flags: number): string =>
   `7 (${name}) ${state} 1 7 7 0 -1 ${0x400000 | flags} 120 0\n`;
 

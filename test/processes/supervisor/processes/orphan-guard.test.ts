@@ -1,4 +1,4 @@
-/** Real processes as the guard's shell, so that every death is a real one; the pauses pass by hand. */
+/** Tests with real processes as the guard's shell, so that every death is a real one; the pauses are mocked. */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -63,7 +63,7 @@ const diesAtOnce = (): ChildProcess =>
 const waits = (): ChildProcess => spawn('/bin/cat', { stdio: ['pipe', 'pipe', 'ignore'] });
 
 test(
-  'a shell that dies at once is replaced a few times, then no more, and that is told once',
+  'a shell that dies at once is replaced a few times, then no more, and that is reported once',
   LIMIT,
   async (t) => {
     const bench = new Bench(t, diesAtOnce);
@@ -95,7 +95,7 @@ test('the first replacement comes at once, the next ones after pauses that doubl
   }
 });
 
-test('a guard that is killed now and then is replaced for ever', LIMIT, async (t) => {
+test('a shell that is killed now and then is always replaced', LIMIT, async (t) => {
   const bench = new Bench(t, waits);
   for (let i = 0; i < 2 * MAX_REPLACEMENTS; i += 1) {
     bench.pass(HEALTHY_MS);
@@ -106,33 +106,37 @@ test('a guard that is killed now and then is replaced for ever', LIMIT, async (t
   assert.deepEqual(bench.missing, []);
 });
 
-test('a replacement is started with the groups that live, those of the pause too', LIMIT, async (t) => {
-  const bench = new Bench(t, waits);
-  for (const pid of [11, 12]) bench.guard.add(pid);
-  for (let i = 0; i < 2; i += 1) {
-    bench.shell.kill('SIGKILL');
-    await bench.died();
-  }
-  assert.equal(bench.shells.length, 2, 'a pause');
-  bench.guard.remove(11);
-  bench.guard.add(13);
-  bench.pass(FIRST_PAUSE_MS);
-  bench.guard.add(14);
-  bench.guard.remove(12);
-  bench.guard.close();
-  assert.deepEqual(bench.groups, [[], [11, 12], [12, 13]]);
-  assert.ok(bench.shell.stdout !== null);
-  assert.equal(await text(bench.shell.stdout), '+14\n-12\n', 'and is told what changes');
-});
+test(
+  'a replacement is started with all existing groups, including those added during the pause',
+  LIMIT,
+  async (t) => {
+    const bench = new Bench(t, waits);
+    for (const pid of [11, 12]) bench.guard.add(pid);
+    for (let i = 0; i < 2; i += 1) {
+      bench.shell.kill('SIGKILL');
+      await bench.died();
+    }
+    assert.equal(bench.shells.length, 2, 'a pause');
+    bench.guard.remove(11);
+    bench.guard.add(13);
+    bench.pass(FIRST_PAUSE_MS);
+    bench.guard.add(14);
+    bench.guard.remove(12);
+    bench.guard.close();
+    assert.deepEqual(bench.groups, [[], [11, 12], [12, 13]]);
+    assert.ok(bench.shell.stdout !== null);
+    assert.equal(await text(bench.shell.stdout), '+14\n-12\n', 'and is told what changes');
+  },
+);
 
-test('a shell that is not there is told at once and not looked for again', LIMIT, async (t) => {
+test('a missing shell is reported at once and not looked for again', LIMIT, async (t) => {
   const bench = new Bench(t, () => spawn('/no/such/shell', { stdio: ['pipe', 'ignore', 'ignore'] }));
   await new Promise((resolve) => bench.shell.once('error', resolve));
   bench.pass(LONG_MS);
   assert.deepEqual([bench.shells.length, bench.missing], [1, ['spawn /no/such/shell ENOENT']]);
 });
 
-test('a process that cannot be had just now is tried again, then told once', LIMIT, (t) => {
+test('a process that cannot be started just now is tried again, then reported once', LIMIT, (t) => {
   const bench = new Bench(t, () => {
     throw new Error('spawn ENOMEM');
   });
