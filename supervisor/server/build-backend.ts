@@ -48,15 +48,15 @@ function readinessOf({ served, ending }: ServerParts): Readiness {
   return serverReadiness(models, ending.isDraining);
 }
 
-/** @throws SERVE_MODEL_NOT_FOUND that names no other model if callers need keys: a probe has none */
+/** @throws SERVE_MODEL_NOT_FOUND; it does not list the other models if callers need keys, because probes have none */
 function readinessOfModel({ served, plan }: ServerParts, name: string): Readiness {
   const { registry } = served;
-  const isThere = [...registry.all()].some(({ spec }) => spec.name === name);
-  if (!isThere && plan.keys.required) throw new ServeError('SERVE_MODEL_NOT_FOUND');
+  const exists = [...registry.all()].some(({ spec }) => spec.name === name);
+  if (!exists && plan.keys.required) throw new ServeError('SERVE_MODEL_NOT_FOUND');
   return modelReadiness(served.presenceOf(registry.find({ name })));
 }
 
-/** The address that requests to the management API are for; null if nobody knows how others call this machine. */
+/** The address of the management API that its requests must name; null if it listens on every address or on a socket. */
 function nameOf(management: ManagementPlan | null): string | null {
   if (management === null || isUnixSocket(management.port)) return null;
   return EVERY_ADDRESS.includes(management.host) ? null : management.host;

@@ -1,9 +1,9 @@
 /**
- * The orderly end of all models' calls and workers, and how the drain timeout is shared between the two.
+ * Ends the calls and workers of all models, and divides the drain timeout between the two.
  *
- * 1. Health says draining; calls are taken a little longer, until load balancers have noticed.
- * 2. Calls are refused; what is accepted is finished, or cut off when only the workers' share is left.
- * 3. The workers stop: a message, SIGTERM, SIGKILL.
+ * 1. Readiness is `draining`; calls are still accepted for the drain lag, until load balancers have noticed.
+ * 2. New calls are refused; accepted ones finish, or are cut off when only the time reserved for the workers is left.
+ * 3. The workers stop: a message, then SIGTERM, then SIGKILL.
  */
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
@@ -22,25 +22,25 @@ export interface DrainedModel extends Pick<
 }
 
 export interface Drain {
-  /** All that there are; none comes while they drain. */
+  /** All models; none is added during the drain. */
   readonly models: readonly DrainedModel[];
   readonly log: Pick<Log, 'info' | 'error'>;
-  /** How long calls are still accepted. */
+  /** Time in which calls are still accepted. */
   readonly lagMs: number;
-  /** How long the whole drain may take, the lag included. */
+  /** Longest time of the whole drain, including the lag. */
   readonly timeoutMs: number;
   readonly webhooksOwed: number;
-  /** Ends the line of the log that says what is waited for; may be empty. */
+  /** Appended to the log line that lists the work left; may be empty. */
   readonly hint: string;
-  /** Resolves when every worker has gone. */
+  /** Resolves when every worker has ended. */
   readonly workersClosed: Promise<void>;
   /** Calls are refused from now on. */
   onRefusing(): void;
-  /** The calls that run are about to be cut off. */
+  /** Running calls are about to be cut off. */
   onCut(): void;
 }
 
-/** Resolves when every worker has gone. `drained`: every call was answered. */
+/** Resolves when every worker has ended. `drained`: every call was answered. */
 export async function drain({ models, log, timeoutMs, ...given }: Drain): Promise<'drained' | 'cut'> {
   const endAtMs = performance.now() + timeoutMs;
   for (const model of models) model.announceDrain();
@@ -56,7 +56,7 @@ export async function drain({ models, log, timeoutMs, ...given }: Drain): Promis
   const graceMs = Math.max(0, endAtMs - performance.now() - TERM_GRACE_MS);
   for (const model of models) model.close(graceMs);
   await given.workersClosed;
-  // A worker that died in the meantime gave back what it had not begun.
+  // Calls that a dying worker had not begun went back to the queue.
   for (const { dispatcher } of models) dispatcher.failQueued(shuttingDown());
   return isQuiet ? 'drained' : 'cut';
 }

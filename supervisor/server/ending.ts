@@ -1,7 +1,6 @@
 /**
- * How a server ends, and with what: by a drain, because none of its models can serve, or at once.
- * Before: the server is open. After: every part is closed, and `ended` says how it came; the first end is the one that
- * counts.
+ * Ends a server: by a drain, because no model can serve, or at once. Closes every part, then resolves `ended` with the
+ * reason. Only the first end counts.
  */
 import type { IntervalHistogram } from 'node:perf_hooks';
 import { ServeError } from '../../protocol/errors.js';
@@ -21,7 +20,7 @@ import type { CloseOptions } from './server-handle.js';
 import type { ServerEnd } from '../status/server-status.js';
 import type { ServerLogs } from './logs.js';
 
-/** What is closed at the end. */
+/** The parts that are closed at the end. */
 export interface EndingServer {
   readonly drainTimeoutMs: number;
   readonly log: Log;
@@ -37,7 +36,7 @@ export interface EndingServer {
   readonly store: Pick<ModelStore, 'close'>;
 }
 
-/** How long the last lines of workers and log may take to leave: a reader that takes none must not delay the end. */
+/** Longest time to flush the last lines of workers and log: a reader that has stopped must not delay the end. */
 const FLUSH_MS = 500;
 
 export class Ending {
@@ -60,29 +59,29 @@ export class Ending {
     return this.#draining !== null;
   }
 
-  /** Replies end their connections: a new one could find nobody. */
+  /** Whether replies close their connections, so that no request arrives on one after the server has ended. */
   get lastReplies(): boolean {
     return this.#lastReplies;
   }
 
-  /** Calls and workers come to their end. Only the first call says how. */
+  /** Drains calls and workers. Only the first call's options count. */
   drain({ lagMs = 0, hint = '' }: CloseOptions): void {
     if (this.#draining === null) this.#draining = this.#drain(lagMs, hint);
   }
 
-  /** No model can serve. Held callers have been answered; the answers still reach them. */
+  /** Ends because no model can serve. Waiting callers have been answered; their answers are still sent. */
   fail(error: ServeError): void {
     void this.#finish({ reason: 'failed', error }, performance.now() + this.#server.drainTimeoutMs);
   }
 
-  /** Nothing is waited for. */
+  /** Ends at once. */
   kill(): void {
     this.#reportUnfinished();
     this.killNow();
     void this.#tearDown({ reason: 'killed', error: null });
   }
 
-  /** Workers are killed and connections cut, synchronously: also what the end of the process does. */
+  /** Kills workers and cuts connections, synchronously; also runs when the process exits. */
   readonly killNow = (): void => {
     this.#server.served.killAll();
     this.#server.listeners.destroy();
@@ -107,7 +106,7 @@ export class Ending {
     await this.#finish({ reason, error: null }, endAtMs);
   }
 
-  /** Their callers were told that they are taken, and hear nothing more. */
+  /** Logs the background jobs that are cut off: their callers were answered at their start and learn nothing more. */
   #reportUnfinished(): void {
     const { jobs, log } = this.#server;
     const ids = jobs.unfinished();
@@ -127,7 +126,7 @@ export class Ending {
     await webhooks.drain(limitMs);
   }
 
-  /** The first end is the one that counts: a kill during a drain, a drain after a failed start. */
+  /** Closes everything, once: there may be a kill during a drain, or a drain after a failed start. */
   async #tearDown(end: ServerEnd): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;

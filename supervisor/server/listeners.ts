@@ -1,7 +1,7 @@
 /**
- * The addresses that a server listens on: its own, and those of the management API and of the metrics where they have one.
- * All are open before anything is started, so that one in use starts nothing; requests wait until it is known who
- * answers them.
+ * The listeners of a server: the main one, and those of the management API and the metrics if they have their own address.
+ * All are opened before anything else is started, so that nothing runs if an address is in use. Requests wait until
+ * `answerBy` has set their handlers.
  */
 import type { Server as HttpServer } from 'node:http';
 import type { Listener } from '../http/request/request-context.js';
@@ -19,15 +19,15 @@ export interface Addresses extends Address {
   readonly management: ManagementPlan | null;
   /** Null: there are no metrics. */
   readonly metrics: MetricsPlan | null;
-  /** Null: none speaks TLS. */
+  /** Null: no listener uses TLS. */
   readonly tls: TlsPlan | null;
 }
 
 const LISTENERS: readonly Listener[] = ['main', 'management', 'metrics'];
-/** Makes a server that does not listen yet; without credentials it speaks no TLS. */
+/** Creates a server that does not listen yet; it uses TLS if there are credentials. */
 export type NewServer = (handler: LateHandler, tls: TlsCredentials | null) => HttpServer;
 
-/** A listener beside the main one. */
+/** A listener other than the main one. */
 type OtherListener = Exclude<Listener, 'main'>;
 
 const FLAGS: Readonly<Record<OtherListener, ListenFlags>> = {
@@ -54,7 +54,7 @@ export class Listeners {
     return this.#open.get('main')?.url ?? '';
   }
 
-  /** Null if the server listens on a port. */
+  /** Path of the main listener's socket; null if it listens on a port. */
   get socketPath(): string | null {
     return this.#open.get('main')?.socketPath ?? null;
   }
@@ -70,7 +70,7 @@ export class Listeners {
     return this.#open.get('metrics')?.url ?? null;
   }
 
-  /** Rejects with the system's error if an address cannot be had; then none is open. */
+  /** Rejects with the system's error if an address cannot be opened; then none is open. */
   async open(): Promise<void> {
     const { host, port, management, metrics } = this.#addresses;
     await this.#openOne('main', { host, port }, {});
@@ -95,7 +95,7 @@ export class Listeners {
     this.#open.set(listener, await listen(server, host, port, { ...options, isTls }));
   }
 
-  /** Says who answers. `metrics`: null if nobody asks for them. `dialects`: others than the server's own, to test one. */
+  /** Sets the handlers of requests. `metrics`: null without a metrics page. `dialects`: replaces the server's own, for tests. */
   async answerBy(
     backend: Backend,
     metrics: MetricsPage | null,
@@ -104,7 +104,7 @@ export class Listeners {
     const { createHandler } = await import('../http/handler.js');
     const { dialectsOf } = await import('../http/dialects/index.js');
     const { management, metrics: plan } = this.#addresses;
-    const spoken = dialectsOf({
+    const byListener = dialectsOf({
       isMmsMode: backend.isMmsMode,
       isManagementShared: management?.isShared === true,
       metrics,
@@ -112,17 +112,17 @@ export class Listeners {
       main: dialects,
     });
     for (const listener of LISTENERS) {
-      const theirs = spoken[listener];
-      if (theirs !== null) this.#handlers[listener].arrive(createHandler(backend, theirs, listener));
+      const own = byListener[listener];
+      if (own !== null) this.#handlers[listener].arrive(createHandler(backend, own, listener));
     }
   }
 
-  /** Stops taking connections; resolves once the open ones have ended, or the grace has passed. */
+  /** Stops accepting connections; resolves once the open ones have ended or the grace period has passed. */
   async close(): Promise<void> {
     await Promise.all(Array.from(this.#open.values(), (listening) => listening.close()));
   }
 
-  /** Cuts everything at once. */
+  /** Closes all connections at once. */
   destroy(): void {
     for (const listening of this.#open.values()) listening.destroy();
   }

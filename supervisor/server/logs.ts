@@ -1,4 +1,4 @@
-/** Where the lines of one server go: to stderr and stdout, and to the files that its operator wants. */
+/** The logs of one server: on stderr and stdout, and in the log files that its options name. */
 import { createLog, type Log } from '../observe/log.js';
 import { LineLog } from '../observe/line-log.js';
 import type { LogFile } from '../observe/log-file.js';
@@ -8,17 +8,17 @@ import type { ServerOptions } from '../options/resolve.js';
 
 export class ServerLogs {
   readonly writers = { stdout: new OutputWriter(1), stderr: new OutputWriter(2) };
-  /** The server's own. */
+  /** The server's own log. */
   readonly log: Log;
-  /** Gets a line for each call; null: nobody wants one. */
+  /** The access log; null if it is neither shown nor written to a file. */
   readonly calls: Log | null;
-  /** What workers print goes to these, too. */
+  /** Files that get a copy of the workers' output. */
   readonly printFiles: readonly LogFile[];
-  /** Get the lines of metrics, if there are any: the server's, and those of custom services. */
+  /** Logs of metrics lines: the server's, and the custom services'. */
   readonly metrics: { readonly host: LineLog; readonly model: LineLog };
   readonly #files: readonly LogFile[];
 
-  /** `folder`: that of relative paths. */
+  /** `folder`: base of relative paths. */
   constructor(options: ServerOptions, folder: string) {
     const { logFormat, logLevel, logLocation, metricsLocation } = options;
     const onTrouble = (text: string): void => this.log.warn(text);
@@ -35,7 +35,7 @@ export class ServerLogs {
     this.#files = present(access, server, model, metrics.host, metrics.model);
   }
 
-  /** Resolves once all lines are out, at the latest after `limitMs`; the files are closed then. */
+  /** Flushes all lines, for at most `limitMs`, and closes the files. */
   async close(limitMs: number): Promise<void> {
     const flushed = Object.values(this.writers).map((writer) => writer.flush(limitMs));
     await Promise.all([...flushed, ...this.#files.map((file) => file.close(limitMs))]);

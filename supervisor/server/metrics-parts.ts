@@ -1,4 +1,4 @@
-/** Who counts and tells what a server measures, as its options say: for a scrape, for the log, or for nobody. */
+/** Builds the parts that count and report metrics, as the options say: for scrapes, for the log, or neither. */
 import type { RequestObserver } from '../http/request/backend.js';
 import { HostReader } from '../machine/host-figures.js';
 import { MmsLines } from '../metrics/mms-lines.js';
@@ -12,16 +12,16 @@ import type { ServedModels, WorkerObserver } from './models/served-models.js';
 import type { ServerLogs } from './logs.js';
 
 export interface MetricsPlans {
-  /** Null: nobody scrapes. */
+  /** Null: no metrics page. */
   readonly scraped: MetricsPlan | null;
   readonly mode: ServerOptions['metricsMode'];
   readonly intervalMs: number;
-  /** The folder whose disk is looked at. */
+  /** Folder of the disk that is measured. */
   readonly folder: string;
 }
 
 export class MetricsParts {
-  /** Null: nobody scrapes. */
+  /** Null: no metrics page. */
   readonly page: ServerMetrics | null;
   readonly callListeners: readonly RequestObserver[];
   readonly workerObservers: readonly WorkerObserver[];
@@ -66,7 +66,7 @@ function textOfTorchServe(mode: ServerOptions['metricsMode']): TorchServeText | 
   return mode === 'prometheus' ? new TorchServeText() : null;
 }
 
-/** Without lines of Multi Model Server's they are for whoever looks for a mistake. */
+/** If metrics lines are not wanted, those of custom services go to the debug log. */
 function linesOfServices(
   mode: ServerOptions['metricsMode'],
   { log, metrics }: ServerLogs,
@@ -75,8 +75,8 @@ function linesOfServices(
   if (!writesLines(mode) && !log.isLevelEnabled('debug')) return null;
   return new ServiceLines(({ spec }, worker, line) => {
     const model = labelOf(spec);
-    const whose = model === '' ? { worker } : { model, worker };
-    if (writesLines(mode)) metrics.model.info(line, whose);
-    else log.debug(whose, line);
+    const fields = model === '' ? { worker } : { model, worker };
+    if (writesLines(mode)) metrics.model.info(line, fields);
+    else log.debug(fields, line);
   });
 }

@@ -1,4 +1,4 @@
-/** The parts of one server: the only place where they are made, and where each is told whom to tell what. */
+/** Creates the parts of one server and connects them. The only module that does. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { AccessLog } from '../http/answer/access-log.js';
 import { newRequestId } from '../http/socket/request-id.js';
@@ -18,13 +18,13 @@ import { Listeners } from './listeners.js';
 import { MetricsParts } from './metrics-parts.js';
 import { ServedModels } from './models/served-models.js';
 import { ServerLogs } from './logs.js';
-import { ServerNews } from './news.js';
+import { OperatorLog } from './operator-log.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import { sharedResources } from './shared-resources.js';
 import { DELAY_RESOLUTION_MS, type ServerFacts } from '../status/snapshot.js';
 import { AnswerCounts } from '../status/answer-counts.js';
 
-/** An answer is held as it was written and as it is sent, encrypted, which is a little longer. */
+/** With TLS, Node keeps an answer both plain and encrypted, and the encrypted one is slightly longer. */
 const TLS_COPIES = 2.1;
 
 export class ServerParts {
@@ -32,7 +32,7 @@ export class ServerParts {
   readonly options: ServerOptions;
   readonly logs: ServerLogs;
   readonly log: Log;
-  readonly news: ServerNews;
+  readonly operatorLog: OperatorLog;
   readonly guard: OrphanGuard;
   readonly webhooks: Webhooks;
   readonly metrics: MetricsParts;
@@ -49,11 +49,11 @@ export class ServerParts {
     this.options = plan.resolved.options;
     this.logs = new ServerLogs(this.options, plan.cwd);
     this.log = this.logs.log;
-    this.news = new ServerNews(this.log, plan);
-    this.guard = new OrphanGuard((why) => this.news.onUnguarded(why));
+    this.operatorLog = new OperatorLog(this.log, plan);
+    this.guard = new OrphanGuard((why) => this.operatorLog.logUnguarded(why));
     this.webhooks = new Webhooks({ log: this.log, signer: this.options.webhookSecret });
     this.metrics = this.#newMetrics();
-    this.answerCounts = this.#newTally();
+    this.answerCounts = this.#newAnswerCounts();
     this.unsent = this.#newUnsent();
     this.facts = {
       version: VERSION,
@@ -62,8 +62,8 @@ export class ServerParts {
       replies: this.answerCounts.replies,
     };
     this.jobs = new KeptJobs(newRequestId, {
-      onEnded: (job) => this.news.onJobEnded(job),
-      onNotKept: (call, error) => this.news.onJobNotKept(call, error),
+      onEnded: (job) => this.operatorLog.logFailedJob(job),
+      onNotKept: (call, error) => this.operatorLog.logUnrecordedCall(call, error),
     });
     this.served = this.#newServed();
     this.listeners = this.#newListeners();
@@ -86,7 +86,7 @@ export class ServerParts {
     );
   }
 
-  #newTally(): AnswerCounts {
+  #newAnswerCounts(): AnswerCounts {
     const { calls } = this.logs;
     const accessLog = calls && new AccessLog(calls, ({ spec }) => this.served.labelOf(spec));
     return new AnswerCounts([...(accessLog === null ? [] : [accessLog]), ...this.metrics.callListeners]);
@@ -94,7 +94,7 @@ export class ServerParts {
 
   #newUnsent(): UnsentAnswers {
     const { unsentBytes, maxOutput, stallTimeout } = this.options;
-    // One answer always has room, or none of that size could ever be sent.
+    // At least one answer of the maximum size must fit.
     return new UnsentAnswers({
       maxBytes: Math.max(unsentBytes, this.plan.tls === null ? maxOutput : TLS_COPIES * maxOutput),
       stallTimeoutMs: stallTimeout,
@@ -146,6 +146,6 @@ export class ServerParts {
 
   #onFirstReady(model: Model): void {
     this.facts.eventLoopDelay.enable();
-    if (model === this.served.registry.default) this.news.onDefaultReady(model, this.listeners);
+    if (model === this.served.registry.default) this.operatorLog.logExample(model, this.listeners);
   }
 }

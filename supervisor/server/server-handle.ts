@@ -1,37 +1,37 @@
-/** The type of what `serve()` gives to a program: a running server. */
+/** The type of a running server, as `serve()` returns it to programs. */
 import type { ModelsHandle } from './models/models-handle.js';
 import type { ServerEnd, ServerStatus } from '../status/server-status.js';
 
 export interface CloseOptions {
-  /** How long calls are still accepted first; 0 by default. */
+  /** Time in which calls are still accepted before the drain refuses them; default 0. */
   readonly lagMs?: number;
-  /** Ends the line of the log that says what the drain waits for, such as how to hasten it. */
+  /** Appended to the log line about the drain, such as how to stop at once. */
   readonly hint?: string;
 }
 
 export interface ServerHandle {
-  /** Where it listens, such as `http://localhost:8000`; `unix:/path` for a socket. */
+  /** Address of the server, such as `http://localhost:8000`; `unix:/path` for a socket. */
   readonly url: string;
-  /** Where the management API listens; null if there is none. */
+  /** Address of the management API; null if there is none. */
   readonly managementUrl: string | null;
-  /** Where metrics have a listener of their own; null if they have none. */
+  /** Address of the metrics if they have their own listener, else null. */
   readonly metricsUrl: string | null;
   /**
-   * Resolves with the first worker; with several models, once each that the server starts with has one or has given up.
-   * Rejects (SERVE_APP_INVALID, SERVE_INIT_FAILED, SERVE_CRASH_LOOP) if no model can start. With `watch` that is never
-   * sure before the server ends.
+   * Resolves once a worker is ready; with several models, once each of the first models has a ready worker or has given up.
+   * Rejects (SERVE_APP_INVALID, SERVE_INIT_FAILED, SERVE_CRASH_LOOP) if no model can start. With `watch` a model may start
+   * after any change, so it then rejects only when the server ends.
    */
   readonly ready: Promise<void>;
-  /** Resolves when the server has ended, however that came. */
+  /** Resolves when the server has ended, for whatever reason. */
   readonly ended: Promise<ServerEnd>;
-  /** `--drain-lag` in force. */
+  /** The value of `--drain-lag`. */
   readonly drainLagMs: number;
-  /** Adds, scales and removes models while it runs. */
+  /** Adds, scales and removes models while the server runs. */
   readonly models: ModelsHandle;
   /** The answer to `GET /status`. */
   status(): ServerStatus;
-  /** Drains and stops. Only the first call says how. */
+  /** Drains and stops. Only the first call's options count. */
   close(options?: CloseOptions): Promise<ServerEnd>;
-  /** Stops at once: workers are killed, connections cut. */
+  /** Stops at once: kills workers and cuts connections. */
   kill(): void;
 }

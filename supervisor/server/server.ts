@@ -1,13 +1,12 @@
 /**
- * A server from its open port to its end:
+ * One server, from opening its port to its end:
  *
- * 1. `open`: the port first (a port in use starts nothing), then the workers; Koa is loaded while they boot, and
- *    requests wait for it. Calls are held from the first moment.
- * 2. `close`: calls and workers come to their end, webhooks still owed are sent (`ending.ts`). Bounded by the drain
- *    timeout.
- * 3. `kill`: nothing is waited for.
+ * 1. `open`: opens the port first, so that nothing is started if it is in use; then starts the workers. Koa is loaded while
+ *    they boot, and requests wait for it.
+ * 2. `close`: drains calls and workers and sends the webhooks that are left (`ending.ts`), within the drain timeout.
+ * 3. `kill`: ends at once.
  *
- * `parts.ts` makes the parts and joins them; `build-backend.ts` builds what request handlers see of them.
+ * `parts.ts` creates and connects the parts; `build-backend.ts` builds the `Backend` of request handlers.
  */
 import { buildBackend, statusOf } from './build-backend.js';
 import type { CloseOptions, ServerHandle } from './server-handle.js';
@@ -16,7 +15,7 @@ import { ServerParts } from './parts.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import type { ServerEnd, ServerStatus } from '../status/server-status.js';
 
-/** The line that scripts wait for which have started Multi Model Server. */
+/** Multi Model Server prints this line, and scripts that start it wait for it. */
 const MMS_READY = 'Model server started.\n';
 
 export class Server implements ServerHandle {
@@ -59,8 +58,8 @@ export class Server implements ServerHandle {
 
   /** Rejects with the system's error if the port cannot be opened; then nothing was started. */
   async open(): Promise<void> {
-    const { plan, news, listeners, guard, ending, metrics, served, logs } = this.#parts;
-    news.onBegin();
+    const { plan, operatorLog, listeners, guard, ending, metrics, served, logs } = this.#parts;
+    operatorLog.logWarnings();
     try {
       await listeners.open();
     } catch (error) {
@@ -69,7 +68,7 @@ export class Server implements ServerHandle {
       throw error;
     }
     process.on('exit', ending.killNow);
-    news.onOpen(listeners);
+    operatorLog.logOpen(listeners);
     metrics.start();
     await served.start(plan.models);
     await listeners.answerBy(buildBackend(this.#parts), metrics.page, plan.dialects);

@@ -1,4 +1,4 @@
-/** What the models of a server share: places, memory for bodies, the log, the way out for prints and webhooks. */
+/** Builds the resources that all models of a server share: devices, memory for bodies, log, output of workers, webhooks. */
 import { ByteBudget } from '../dispatch/byte-budget.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { Devices } from '../machine/devices.js';
@@ -20,7 +20,7 @@ export interface SharedParts {
   readonly log: Log;
   readonly webhooks: Webhooks;
   readonly writers: { readonly stdout: OutputWriter; readonly stderr: OutputWriter };
-  /** Files for what workers print. */
+  /** Files that get a copy of the workers' output. */
   readonly printFiles: readonly LogFile[];
   readonly sendAhead: SendAhead | undefined;
 }

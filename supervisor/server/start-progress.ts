@@ -1,4 +1,4 @@
-/** Two ways to tell that workers are still starting: lines of the log, fewer and fewer, or one line of a terminal that changes. */
+/** Reports that workers are still starting: with log lines at growing intervals, or on a status line of the terminal. */
 import { isatty } from 'node:tty';
 import type { StartReporter } from '../models/slow-starts.js';
 import type { Log } from '../observe/log.js';
@@ -9,7 +9,7 @@ const FIRST_PAUSE_MS = 5000;
 const LONGEST_PAUSE_MS = 60_000;
 const REDRAW_MS = 1000;
 
-/** Width that is taken for a terminal that does not tell its own. */
+/** Width of a terminal that does not report its own. */
 const USUAL_COLUMNS = 80;
 
 interface Writers {
@@ -17,7 +17,7 @@ interface Writers {
   readonly stderr: OutputWriter;
 }
 
-/** Text on a terminal gets a line that changes, everything else lines of the log; a log that is turned down gets none. */
+/** A status line if the log is text on a terminal and its level shows `info`; else lines of the log. */
 export function chooseStartReporter(format: 'text' | 'json', log: Log, writers: Writers): StartReporter {
   const isTerminal = isatty(2) && process.env['TERM'] !== 'dumb';
   return format === 'text' && isTerminal && log.isLevelEnabled('info')
@@ -25,7 +25,7 @@ export function chooseStartReporter(format: 'text' | 'json', log: Log, writers: 
     : logReporter(log);
 }
 
-/** Pauses double up to a minute: an init of ten minutes takes about a dozen lines. */
+/** Pauses double up to a minute: an init of ten minutes logs about a dozen lines. */
 export function logReporter(log: Pick<Log, 'info'>): StartReporter {
   return {
     pauseMs: (told) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (told - 1)),

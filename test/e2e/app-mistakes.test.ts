@@ -521,7 +521,7 @@ withEachRuntime(({ language }) => {
             assert.ok(times >= 1 && times <= mistake.tries, `once a try: ${told}`);
             assert.equal(told.match(/; restarting in /g)?.length ?? 0, mistake.tries - 1, told);
             assert.match(told, /; it will not be restarted: /);
-            assert.match(told, new RegExp(`${mistake.name}: no worker could start; the reason stands above`));
+            assert.match(told, new RegExp(`${mistake.name}: no worker could start; see the error above`));
             assert.doesNotMatch(told, /[^.][?.][.;](?!\.)/, 'nothing is joined to a sentence that has ended');
             assert.doesNotMatch(told, OUR_FRAMES, 'frames of the app alone');
           });
@@ -541,7 +541,7 @@ withEachRuntime(({ language }) => {
       assert.equal(told.split(says).length - 1, 1, told);
       assert.match(
         told,
-        /; it will not be restarted: [^]*\n[^]*no worker could start; the reason stands above\n/,
+        /; it will not be restarted: [^]*\n[^]*no worker could start; see the error above\n/,
       );
       assert.equal(command.stdout(), '');
     },

@@ -396,7 +396,7 @@ describe('an app with routes where Multi Model Server has paths', LIMIT, () => {
     const expected = [...OWN, '/invoke', '/', 404];
     assert.deepEqual(routes(await held), expected);
     const clash =
-      '/invocations, /models/has-mms-routes/invoke are routes of the app, and answered as such: the same path of Multi Model Server gives way.';
+      "/invocations, /models/has-mms-routes/invoke are routes of the app; the app answers them, and Multi Model Server's paths of the same names are not served.";
     await server.untilPrinted(clash);
     assert.deepEqual(routes(await Promise.all(paths.map((path) => call(server.url + path, '1')))), expected);
     const isWhole = ({ model: { workers } }: Status, restarts: number): boolean =>

@@ -111,7 +111,7 @@ withEachRuntime((runtime) => {
       for (const status of await Promise.all(calls)) assert.notEqual(status, 200);
       const isGone = (): boolean => !pids.some(isAlive) && server.handle.models.describe().length === 0;
       await eventually(isGone, 15_000, () => 'it is still there');
-      assert.match(await left, /was unregistered before its workers were there/);
+      assert.match(await left, /was unregistered before its workers were ready/);
     });
 
     test('another batch size is told to workers that come one by one, since a service may rely on it', async (t) => {

@@ -326,7 +326,7 @@ test(
     ] as const) {
       for (const ref of [null, 'echo', { version: '1' }] as readonly unknown[] as readonly never[]) {
         const message = new RegExp(
-          `^${operation}\\(model\\): .* is not allowed; give a name and perhaps a version`,
+          `^${operation}\\(model\\): .* is not allowed; give a name and an optional version`,
         );
         assert.throws(() => ask(ref), { code: 'SERVE_CONFIG', message }, operation);
       }

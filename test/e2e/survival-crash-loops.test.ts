@@ -29,7 +29,7 @@ withEachRuntime(({ app, place, frame, exit }) => {
       assert.equal(countArmed(server), 3, 'one start and two restarts');
       assert.match(server.stderr(), /restarting in \d+/);
       assert.match(server.stderr(), new RegExp(`${place('throws-in-init')}.*the weights are missing`));
-      assert.match(server.stderr(), /no worker could start; the reason stands above\n/);
+      assert.match(server.stderr(), /no worker could start; see the error above\n/);
     },
   );
 
@@ -53,7 +53,7 @@ withEachRuntime(({ app, place, frame, exit }) => {
         );
         const mentions = server.stderr().match(/the weights are missing/g) ?? [];
         assert.equal(mentions.length, 4, 'once for each start, and not again where the server ends');
-        assert.match(server.stderr(), /no worker could start; the reason stands above\n/);
+        assert.match(server.stderr(), /no worker could start; see the error above\n/);
       },
     );
   }
@@ -94,7 +94,7 @@ withEachRuntime(({ app, place, frame, exit }) => {
       const cues = makeCues(t);
       const server = await breakWhileServing(t, app('throws-in-init'), cues, 'stay');
       await server.untilPrinted(
-        /the weights are missing[^]*no worker can be restarted; the reason stands above\. Staying up/,
+        /the weights are missing[^]*no worker can be restarted; see the error above\. Staying up/,
       );
       const { model } = await server.status();
       assert.equal(model.workers[0]?.state, 'latched');

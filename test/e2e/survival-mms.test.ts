@@ -282,7 +282,7 @@ withEachRuntime(({ app, language }) => {
     await t.test('is told that somebody has unregistered the model', async () => {
       const { server, management, registered } = await start();
       assert.equal(await management.said('DELETE /models/m'), '200 Model "m" unregistered');
-      assert.equal(await registered, '404 The model m was unregistered before its workers were there.');
+      assert.equal(await registered, '404 The model m was unregistered before its workers were ready.');
       assert.deepEqual(workerProcesses(server), []);
       await server.stop();
     });

@@ -1,4 +1,4 @@
-/** Implements `ModelManagement`, the door by which HTTP dialects change models, on the registry and the model store. */
+/** Implements `ModelManagement`, by which HTTP dialects change models, with the registry and the model store. */
 import { ServeError } from '../../../protocol/errors.js';
 import {
   isStartFailure,
@@ -33,7 +33,7 @@ import type { ServedModels } from './served-models.js';
 
 export interface ManagementParts {
   readonly resolved: ResolvedOptions;
-  /** Folder that the server was started in. */
+  /** Folder in which the server was started. */
   readonly cwd: string;
   readonly store: Pick<ModelStore, 'find'>;
   readonly recent: Pick<RecentCalls<Model>, 'of'>;
@@ -117,7 +117,7 @@ export class HttpManagement implements ModelManagement {
     });
   }
 
-  /** Returns a check of whether the model is registered still, and nothing else was asked of it since. */
+  /** Returns a function that checks whether the model is still registered and was not changed since this call. */
   #changeCheck(model: Model): () => boolean {
     const { spec } = model;
     const { bounds } = this.#registered(model) ?? { bounds: null };
@@ -131,23 +131,23 @@ export class HttpManagement implements ModelManagement {
     try {
       await this.unregister(ref, TAKE_BACK_MS).settled;
     } catch (thrown) {
-      if (!(thrown instanceof ServeError)) throw thrown; // it is gone already, or has become the default
+      if (!(thrown instanceof ServeError)) throw thrown; // it was unregistered already, or has become the default
     }
   }
 
-  /** The outcome of a change that starts workers: as soon as one cannot start, and not later than the init timeout. */
+  /** Resolves with the outcome of a change that starts workers, at the first failed start or after the init timeout. */
   async #withinInitTimeout(model: Model, settled: Promise<Outcome>): Promise<Outcome> {
     const limitMs = model.options.initTimeout;
-    const asked = model.wantedWorkers;
+    const target = model.wantedWorkers;
     const ended = within(limitMs, settled);
     const error = await model.whenOneLatched(ended);
     const { wantedWorkers: wanted, readyWorkers: ready } = model;
     if (error !== null) return { result: 'failed', wanted, ready, error };
     const outcome = await ended;
-    if (asked > 0 && this.#registered(model)?.isLeaving !== false)
+    if (target > 0 && this.#registered(model)?.isLeaving !== false)
       return { result: 'failed', wanted, ready, error: leftMistake(model) };
-    if (outcome !== null && outcome.wanted !== asked)
-      return { result: 'unfinished', wanted, ready, error: null }; // another number was asked for since
+    if (outcome !== null && outcome.wanted !== target)
+      return { result: 'unfinished', wanted, ready, error: null }; // it was scaled again since
     if (outcome !== null) return { ...outcome, result: outcome.result === 'done' ? 'done' : 'failed' };
     if (limitMs > SHORTEST_START_MS) return { result: 'unfinished', wanted, ready, error: null };
     return { result: 'failed', wanted, ready, error: new ServeError('SERVE_INIT_TIMEOUT') };
@@ -159,11 +159,11 @@ export class HttpManagement implements ModelManagement {
 }
 
 function leftMistake({ spec }: Model): ServeError {
-  const message = `The model ${spec.name} was unregistered before its workers were there.`;
+  const message = `The model ${spec.name} was unregistered before its workers were ready.`;
   return new ServeError('SERVE_MODEL_NOT_FOUND', message);
 }
 
-/** Numbers are ms; the dialect has checked them. */
+/** The options as a source for `resolveModelOptions`. Durations are in ms; the dialect has checked them. */
 function sourceOf({ batchSize, maxBatchDelayMs, runTimeoutMs, initTimeoutMs }: ManagedOptions): OptionSource {
   const values = {
     batchSize,
@@ -174,10 +174,10 @@ function sourceOf({ batchSize, maxBatchDelayMs, runTimeoutMs, initTimeoutMs }: M
   return { values, where: (name) => MANAGEMENT_NAMES[name as keyof typeof values], numbersAreMs: true };
 }
 
-/** Time for the processes of a model that could not start to die; they have no calls to end. */
+/** Time for the workers of a model that could not start to end; they have no calls. */
 const TAKE_BACK_MS = 5000;
 
 const UNFINISHED_END: Outcome = { result: 'unfinished', wanted: 0, ready: 0, error: null };
 
-/** A start-up time of 0 means this: no worker can start in it. */
+/** Stands for an init timeout of 0, within which no worker can start. */
 const SHORTEST_START_MS = 1;

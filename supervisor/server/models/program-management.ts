@@ -1,4 +1,4 @@
-/** Implements `server.models`, the door by which programs change models. Checks its arguments: no compiler may have. */
+/** Implements `server.models`, by which programs change models. Checks arguments, because programs may be plain JavaScript. */
 import type { Devices } from '../../machine/devices.js';
 import type { Model } from '../../models/model.js';
 import type { Accepted, FullModelRef, ModelRef } from '../../models/models.js';
@@ -28,7 +28,7 @@ export interface ProgramManagementParts {
 export class ProgramManagement implements ModelsHandle {
   readonly #served: ServedModels;
   readonly #parts: ProgramManagementParts;
-  /** Settles once every replacement that was asked for so far is planned, or refused: none overtakes another. */
+  /** Settles once every replacement so far is planned or refused, so that replacements stay in order. */
   #planned: Promise<unknown> = Promise.resolve();
 
   constructor(served: ServedModels, parts: ProgramManagementParts) {
@@ -74,11 +74,11 @@ export class ProgramManagement implements ModelsHandle {
     const all = describeModels(this.#served);
     if (ref === undefined) return all;
     checkRef(ref, 'describe');
-    const isMeant = ({ name, version }: ModelStatus): boolean =>
-      name === ref.name && (ref.version ?? version) === version;
-    const meant = all.filter(isMeant);
-    if (meant.length === 0) this.#served.registry.find(ref); // throws
-    return meant;
+    const matching = all.filter(
+      ({ name, version }) => name === ref.name && (ref.version ?? version) === version,
+    );
+    if (matching.length === 0) this.#served.registry.find(ref); // throws
+    return matching;
   }
 
   async #plan(given: NamedSource, operation: string): Promise<ModelPlan> {
@@ -97,7 +97,7 @@ export class ProgramManagement implements ModelsHandle {
     return this.describe({ name, version })[0] as ModelStatus;
   }
 
-  /** As many workers as the model would have had from the server's start. */
+  /** The number of workers that the model would have if the server started with it. */
   #firstCount(ref: ModelRef): number {
     const { workers, gpus, workersPerGpu } = this.#served.registry.registered(ref).options;
     return this.#parts.devices.firstCount({ workers, gpus, workersPerGpu });
@@ -112,10 +112,14 @@ export class ProgramManagement implements ModelsHandle {
   }
 }
 
-/** Programs in plain JavaScript may give anything. */
+/** @throws SERVE_CONFIG if a program passed something that is not a reference to a model */
 function checkRef(ref: ModelRef, operation: string): void {
   if (typeof ref !== 'object' || ref === null || typeof ref.name !== 'string')
-    throw notAllowed(`${operation}(model)`, ref, "a name and perhaps a version, such as { name: 'digits' }");
+    throw notAllowed(
+      `${operation}(model)`,
+      ref,
+      "a name and an optional version, such as { name: 'digits' }",
+    );
 }
 
 function styleOf(operation: string): EntryStyle {

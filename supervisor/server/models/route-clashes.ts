@@ -1,9 +1,9 @@
-/** Routes of an app that stand where Multi Model Server has a path: theirs are called, and the operator is told. */
+/** Finds routes of an app that hide paths of Multi Model Server: the app answers them, and the operator is warned. */
 import { calledModel } from '../../http/dialects/mms/called-model.js';
 import type { Model } from '../../models/model.js';
 import type { Models } from '../../models/models.js';
 
-/** The paths at which the model's own routes are called instead; empty while its app is not loaded. */
+/** The paths that the app answers instead of Multi Model Server's API; empty while the app is not loaded. */
 export function routeClashes(model: Model, models: Models): string[] {
   const names = new Set(Array.from(models.all(), ({ spec }) => spec.name));
   const prefix = `/models/${model.spec.name}`;
@@ -17,6 +17,12 @@ export function routeClashes(model: Model, models: Models): string[] {
 }
 
 export function clashText(paths: readonly string[]): string {
-  const which = paths.length === 1 ? 'is a route' : 'are routes';
-  return `${paths.join(', ')} ${which} of the app, and answered as such: the same path of Multi Model Server gives way.`;
+  const [what, answers] =
+    paths.length === 1
+      ? ['is a route', "the app answers it, and Multi Model Server's path of the same name is not served"]
+      : [
+          'are routes',
+          "the app answers them, and Multi Model Server's paths of the same names are not served",
+        ];
+  return `${paths.join(', ')} ${what} of the app; ${answers}.`;
 }

@@ -1,8 +1,7 @@
 /**
- * The models of one server from their first worker to their last: makes them, follows the files of their apps, and knows
- * what they have come to.
- * Before: the server, or a program at run time, says which. After: the registry finds them; `start-up.ts` says what follows
- * when one of them is ready or gives up.
+ * The models of one server, from their creation to the end of their last worker: creates them, watches the files of their
+ * apps, and passes their events to observers. The registry finds them; `start-up.ts` decides what follows when one is ready
+ * or gives up.
  */
 import type { ServeError } from '../../../protocol/errors.js';
 import type { ServerResources } from '../../models/model-resources.js';
@@ -37,20 +36,20 @@ export interface ServedModelsListener {
   onEnd(error: ServeError): void;
 }
 
-/** Is told what the workers of all models do. */
+/** Receives the events of the workers of all models. */
 export interface WorkerObserver {
   /** A worker is ready, `startMs` after its process was started. */
   ready(model: Model, worker: number, startMs: number): void;
-  /** A worker died; what follows is the slot's state. */
+  /** A worker died; the state of the slot says what follows. */
   died(model: Model, slot: Slot, death: WorkerDeath): void;
-  /** A worker tells what its app has measured. */
+  /** A worker has sent metrics of its app. */
   measured(model: Model, worker: number, metrics: readonly AppMetric[]): void;
 }
 
-/** A model's app is watched and its workers are watched over until it is closed. */
+/** A model that has not ended, with the files that it uses. */
 interface Kept {
   readonly closed: Deferred<void>;
-  /** Give back what its workers are loaded from. */
+  /** Release the files that its workers are loaded from. */
   readonly lent: Set<Release>;
   files: readonly AppFiles[];
 }
@@ -77,7 +76,7 @@ export class ServedModels {
     this.#options = options;
     this.registry = new Models(Math.max(options.unregisterTimeout, LEAST_LEAVE_MS));
     this.#isMmsMode = isMmsMode;
-    this.#isNamed = isMmsMode; // where models come and go, whose a line is never changes
+    this.#isNamed = isMmsMode; // models come and go there, so log lines always name their model
     this.#log = resources.log;
     this.#listener = listener;
     this.#observers = observers;
@@ -87,12 +86,12 @@ export class ServedModels {
     });
   }
 
-  /** Those that are being unregistered included. */
+  /** All models, including the ones that are being unregistered. */
   get all(): readonly Model[] {
     return [...this.#kept.keys()];
   }
 
-  /** Resolves once every worker of those that there are now is gone. */
+  /** Resolves once every worker of the present models has ended. */
   async untilClosed(): Promise<void> {
     await Promise.all([...this.#kept.values()].map(({ closed }) => closed.promise));
   }
@@ -102,11 +101,11 @@ export class ServedModels {
     this.#nameIfSeveral();
   }
 
-  /** Starts the workers of those that were added. With `watch`, their files are watched before they are loaded. */
+  /** Starts the workers of the added models. With `watch`, watches their files first. */
   async start(plans: readonly FirstModel[]): Promise<void> {
     const models = plans.map(({ spec }) => this.registry.find(spec));
     this.startUp.begin(models);
-    await Promise.all(models.map((model) => this.#watch(model))); // no change may slip between
+    await Promise.all(models.map((model) => this.#watch(model))); // before the load, so that no change is missed
     models.forEach((model, i) => model.start((plans[i] as FirstModel).placements));
   }
 
@@ -120,7 +119,7 @@ export class ServedModels {
     return model;
   }
 
-  /** As `Model.replace`; with `watch`, the files of the new app are watched before it is loaded. */
+  /** As `Model.replace`; with `watch`, watches the files of the new app before it is loaded. */
   async replace(model: Model, plan: ModelPlan, limits: RetireLimits): Promise<Outcome> {
     const { spec, release } = plan;
     this.#warnOfProgram(plan);
@@ -129,10 +128,10 @@ export class ServedModels {
       await this.#watch(model, spec);
     }
     const { lent } = this.#kept.get(model) as Kept;
-    const before = spec.app === model.spec.app ? [] : [...lent]; // it may be the same file, under other options
+    const before = spec.app === model.spec.app ? [] : [...lent]; // only the options may have changed
     lent.add(release);
     const settled = await model.replace(spec, limits);
-    if (settled.error === null) giveBack(lent, before); // else workers may be loaded from what was before
+    if (settled.error === null) giveBack(lent, before); // else workers may still use the old files
     return settled;
   }
 
@@ -149,12 +148,12 @@ export class ServedModels {
     return { label: labelOf(spec), health, wantedWorkers, isComingUp: this.startUp.isComingUp(model) };
   }
 
-  /** No file is watched any more. */
+  /** Stops watching files. */
   unwatch(): void {
     for (const { files } of this.#kept.values()) for (const watched of files) watched.close();
   }
 
-  /** Nothing is taken or waits any more. */
+  /** Closes the registry and every queue, and stops watching files. */
   close(): void {
     this.registry.close();
     this.unwatch();
@@ -171,13 +170,13 @@ export class ServedModels {
     const model: Model = new Model(plan.spec, this.#resources, {
       onFirstReady: () => {
         this.startUp.onFirstReady(model);
-        this.#tellLoaded(model);
+        this.#logLoaded(model);
         this.#warnOfClashes(model);
         this.#listener.onFirstReady(model);
       },
-      onReady: (...news) => this.#tell((observer) => observer.ready(model, ...news)),
-      onDeath: (...news) => this.#tell((observer) => observer.died(model, ...news)),
-      onMetrics: (...news) => this.#tell((observer) => observer.measured(model, ...news)),
+      onReady: (...event) => this.#notify((observer) => observer.ready(model, ...event)),
+      onDeath: (...event) => this.#notify((observer) => observer.died(model, ...event)),
+      onMetrics: (...event) => this.#notify((observer) => observer.measured(model, ...event)),
       onLatched: (error) => this.startUp.onLatched(model, error, this.labelOf(plan.spec)),
       onClosed: () => {
         closed.resolve();
@@ -188,12 +187,12 @@ export class ServedModels {
     return model;
   }
 
-  #tell(news: (observer: WorkerObserver) => void): void {
-    for (const observer of this.#observers) news(observer);
+  #notify(send: (observer: WorkerObserver) => void): void {
+    for (const observer of this.#observers) send(observer);
   }
 
-  /** To the letter, as Multi Model Server has it: scripts look for it. An app that is named on the command line has other news. */
-  #tellLoaded(model: Model): void {
+  /** Logs exactly the line of Multi Model Server, which scripts look for. Not for the first models of a server with an app. */
+  #logLoaded(model: Model): void {
     const isFirst = this.registry
       .describe()
       .some((registered) => registered.model === model && registered.isFirst);
@@ -209,14 +208,14 @@ export class ServedModels {
     if (paths.length > 0) this.#log.warn(clashText(paths));
   }
 
-  /** Its last worker is gone, and it was unregistered: nothing of it stays. */
+  /** Frees everything of an unregistered model whose last worker has ended. */
   #forget(model: Model): void {
     this.#unwatch(model);
     for (const release of this.#kept.get(model)?.lent ?? []) release();
     this.#kept.delete(model);
     model.dispatcher.close();
     this.startUp.forget(model);
-    this.#log.info(`Model ${model.spec.name} unregistered.`); // to the letter: scripts look for it
+    this.#log.info(`Model ${model.spec.name} unregistered.`); // exactly Multi Model Server's line: scripts look for it
   }
 
   #unwatch(model: Model): void {
@@ -236,17 +235,17 @@ export class ServedModels {
   }
 
   #onAppChanged(model: Model, files: readonly string[]): void {
-    const whose = this.#isNamed ? ` of ${labelOf(model.spec)}` : '';
-    this.#log.info(`${changeText(files)} changed: starting the workers${whose} again`);
+    const ofModel = this.#isNamed ? ` of ${labelOf(model.spec)}` : '';
+    this.#log.info(`${changeText(files)} changed: starting the workers${ofModel} again`);
     model.replaceAtOnce(model.spec, retireLimits(this.#options.drainTimeout));
   }
 
-  /** From the second model on, lines of the log say whose they are. */
+  /** From the second model on, log lines name their model. */
   #nameIfSeveral(): void {
     if (this.registry.count > 1) this.#isNamed = true;
   }
 
-  /** Whose a line of the log is; empty while there is only one model. */
+  /** The name of a model in log lines; empty while there is only one model. */
   labelOf(ref: FullModelRef): string {
     return this.#isNamed ? labelOf(ref) : '';
   }
@@ -259,5 +258,5 @@ function giveBack(lent: Set<Release>, releases: readonly Release[]): void {
   }
 }
 
-/** A worker that is killed at once needs some of it: also where nobody waits for the end of a model, its successor does. */
+/** Least time for the end of a model: even killed workers need some, and a model of the same name waits for it. */
 const LEAST_LEAVE_MS = 5000;

@@ -1,12 +1,12 @@
 /**
- * How the models that a server starts with come up, and what follows when a model has no worker left and gets none.
- * Before: a model says that it is ready for the first time, or has given up. After: the server resolves `ready`, or ends.
+ * Follows the first models of a server until each is ready or has given up, and decides what happens when a model gives up:
+ * the server resolves `ready`, stays up, or ends.
  */
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Log } from '../../observe/log.js';
 import { deferred } from '../../machine/deferred.js';
 
-/** A model, as far as starting goes. */
+/** The fields of a model that matter for the start. */
 export interface StartingModel {
   readonly isLatched: boolean;
   readonly firstReadyAtMs: number | null;
@@ -15,12 +15,12 @@ export interface StartingModel {
 export interface StartUpRules {
   readonly watch: boolean;
   readonly onCrashLoop: 'stay' | 'exit';
-  /** That none of the first models can start does not end the server: others may be registered. */
+  /** Then the server stays up even if no first model can start, because other models may be registered. */
   readonly isMmsMode: boolean;
 }
 
 export interface StartUpListener {
-  /** The server cannot serve, and ends. */
+  /** No model can serve: the server must end. */
   onEnd(error: ServeError): void;
 }
 
@@ -28,9 +28,9 @@ export class StartUp<M extends StartingModel> {
   readonly #rules: StartUpRules;
   readonly #log: Pick<Log, 'error'>;
   readonly #listener: StartUpListener;
-  /** Those that the server started with and still has. */
+  /** The first models that are still registered. */
   readonly #models = new Set<M>();
-  /** Those of them that were neither ready yet nor have given up. */
+  /** The first models that were not ready yet and have not given up. */
   readonly #comingUp = new Set<M>();
   readonly #ready = deferred<void>();
   #wasOneReady = false;
@@ -39,10 +39,10 @@ export class StartUp<M extends StartingModel> {
     this.#rules = rules;
     this.#log = log;
     this.#listener = listener;
-    this.#ready.promise.catch(() => {}); // whoever asks for it is told; nobody has to
+    this.#ready.promise.catch(() => {}); // no unhandled rejection if nothing awaits `ready`
   }
 
-  /** Resolves once each was ready, has given up or is not wanted any more; rejects if all have given up. */
+  /** Resolves once each first model was ready, has given up or is not wanted any more; rejects if all have given up. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
@@ -65,12 +65,12 @@ export class StartUp<M extends StartingModel> {
     this.#check();
   }
 
-  /** `label`: the model's name, if there are several. */
+  /** `label`: the model's name if there are several, else empty. */
   onLatched(model: M, error: ServeError, label: string): void {
     const everReady = model.firstReadyAtMs !== null;
-    const who = label === '' ? '' : `${label}: `;
+    const prefix = label === '' ? '' : `${label}: `;
     const state = everReady ? 'no worker can be restarted' : 'no worker could start';
-    const what = `${who}${state}; the reason stands above`; // in the report of the death
+    const what = `${prefix}${state}; see the error above`; // in the report of the death
     this.#comingUp.delete(model);
     this.#check();
     if (this.#rules.watch) {
@@ -87,7 +87,7 @@ export class StartUp<M extends StartingModel> {
     this.#log.error(`${what}. ${label === '' ? `${stays} (--on-crash-loop)` : `${stays} for this model`}`);
   }
 
-  /** No worker of the model is wanted any more: nothing waits for one. */
+  /** No worker of the model is wanted any more, so `ready` does not wait for it. */
   withdraw(model: M): void {
     this.#comingUp.delete(model);
     this.#check();
@@ -100,26 +100,26 @@ export class StartUp<M extends StartingModel> {
     this.#check();
   }
 
-  /** The server ends: it will not be ready any more. */
+  /** The server ends: rejects `ready` if it is pending. */
   end(error: ServeError): void {
     this.#ready.reject(error);
   }
 
-  /** A model that was registered at run time never ends the server, nor does one of several that has others beside it. */
+  /** Only first models can end the server, and only when all of them have given up. */
   #endsServer(model: M): boolean {
     const first = [...this.#models];
     if (!this.#models.has(model) || !first.every(({ isLatched }) => isLatched)) return false;
-    return this.#rules.onCrashLoop === 'exit' || this.#isInVain;
+    return this.#rules.onCrashLoop === 'exit' || this.#isStartFailure;
   }
 
-  /** The server would not stay up without a model that was ever ready. */
-  get #isInVain(): boolean {
+  /** Whether the server ends if all first models give up, because none of them was ever ready. */
+  get #isStartFailure(): boolean {
     return !this.#wasOneReady && !(this.#rules.isMmsMode && this.#rules.onCrashLoop === 'stay');
   }
 
   #check(): void {
     const first = [...this.#models];
-    const isHopeless = first.length > 0 && this.#isInVain && first.every(({ isLatched }) => isLatched);
+    const isHopeless = first.length > 0 && this.#isStartFailure && first.every(({ isLatched }) => isLatched);
     if (this.#comingUp.size === 0 && !isHopeless) this.#ready.resolve();
   }
 }

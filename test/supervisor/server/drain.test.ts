@@ -5,10 +5,10 @@ import { drain } from '../../../supervisor/server/drain.js';
 import { deferred, nextTurn } from '../../protocol/streams.js';
 
 const TIMEOUT_MS = 1000;
-/** What is left then is the workers'. */
+/** The time after this is reserved for the workers. */
 const CUT_AT_MS = 800;
 
-/** A model that is busy until the test says otherwise, and a time that passes by hand. */
+/** A model that is busy until the test sets `quiet`, and a fake clock. */
 function setUp(t: TestContext, lagMs = 0) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let nowMs = 10_000;
@@ -52,8 +52,8 @@ function setUp(t: TestContext, lagMs = 0) {
         await nextTurn();
       }
     },
-    /** What happened since it was last asked. */
-    told: (): string[] => story.splice(0),
+    /** Removes and returns the events so far. */
+    events: (): string[] => story.splice(0),
   };
 }
 
@@ -62,42 +62,42 @@ const ANNOUNCED = [
   'draining (at most 1 s); waits for 1 call running, 3 calls waiting, 3 workers to stop, 1 webhook to send; hurry with x',
 ];
 
-test('a drain refuses calls at once, waits for those it has, then for the workers', async (t) => {
-  const { model, end, workersGo, pass, told } = setUp(t);
-  assert.deepEqual(told(), [...ANNOUNCED, 'refusing', 'refused']);
+test('a drain refuses new calls at once, waits for accepted ones, then for the workers', async (t) => {
+  const { model, end, workersGo, pass, events } = setUp(t);
+  assert.deepEqual(events(), [...ANNOUNCED, 'refusing', 'refused']);
   await pass(500);
-  assert.deepEqual(told(), []);
+  assert.deepEqual(events(), []);
   model.quiet = true;
   await pass(10);
-  assert.deepEqual(told(), ['workers stop within 0']); // 490 ms are left, the last second is SIGKILL's
+  assert.deepEqual(events(), ['workers stop within 0']); // 490 ms are left, the last second is SIGKILL's
   workersGo();
   assert.equal(await end, 'drained');
-  assert.deepEqual(told(), ['queued: SERVE_SHUTTING_DOWN']);
+  assert.deepEqual(events(), ['queued: SERVE_SHUTTING_DOWN']);
 });
 
-test('calls are still taken during the drain lag, in which load balancers notice', async (t) => {
-  const { pass, told } = setUp(t, 300);
+test('calls are still accepted during the drain lag', async (t) => {
+  const { pass, events } = setUp(t, 300);
   await pass(295);
-  assert.deepEqual(told(), ANNOUNCED);
+  assert.deepEqual(events(), ANNOUNCED);
   await pass(5);
-  assert.deepEqual(told(), ['refusing', 'refused']);
+  assert.deepEqual(events(), ['refusing', 'refused']);
 });
 
 test('the drain lag is part of the drain timeout, however long it is', async (t) => {
-  const { pass, told } = setUp(t, 60_000);
+  const { pass, events } = setUp(t, 60_000);
   await pass(TIMEOUT_MS - 5);
-  assert.deepEqual(told(), ANNOUNCED);
+  assert.deepEqual(events(), ANNOUNCED);
   await pass(5);
-  assert.deepEqual(told().slice(0, 2), ['refusing', 'refused']);
+  assert.deepEqual(events().slice(0, 2), ['refusing', 'refused']);
 });
 
-test('calls that have not ended when only the workers have time left are cut off', async (t) => {
-  const { end, workersGo, pass, told } = setUp(t);
-  told();
+test('calls that have not ended when the time reserved for the workers begins are cut off', async (t) => {
+  const { end, workersGo, pass, events } = setUp(t);
+  events();
   await pass(CUT_AT_MS - 5);
-  assert.deepEqual(told(), []);
+  assert.deepEqual(events(), []);
   await pass(5);
-  assert.deepEqual(told(), [
+  assert.deepEqual(events(), [
     'the drain timeout passed with 1 calls running and 2 waiting; they are cut off',
     'cut',
     'queued: SERVE_SHUTTING_DOWN',

@@ -1,4 +1,4 @@
-/** Management over HTTP, on a registry whose models settle when the test says so. */
+/** HttpManagement with a registry of fake models. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
@@ -64,7 +64,7 @@ test('a model whose first workers cannot start is unregistered again', async () 
   assert.deepEqual([...registry.all()], []);
 });
 
-test('a model whose first workers cannot start stays if it was scaled by somebody else meanwhile', async () => {
+test('a model whose first workers cannot start stays if another request scaled it in the meantime', async () => {
   const model = new LatchedModel();
   const { management, registry } = manage(model);
   model.meanwhile = () => {
@@ -75,7 +75,7 @@ test('a model whose first workers cannot start stays if it was scaled by somebod
   assert.deepEqual([...registry.all()], [model]);
 });
 
-test('a model that was unregistered by somebody else meanwhile is not taken for one that cannot start', async () => {
+test('a model that another request unregistered in the meantime is SERVE_MODEL_NOT_FOUND, not a failed start', async () => {
   const model = new LatchedModel();
   const { management } = manage(model);
   model.meanwhile = () => {

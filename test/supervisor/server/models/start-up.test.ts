@@ -1,4 +1,4 @@
-/** How the first models of a server come up, and when the server ends because none of them can. */
+/** StartUp: the start of a server's first models, and the end of the server if none of them can start. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
@@ -10,7 +10,7 @@ class Fake {
   firstReadyAtMs: number | null = null;
 }
 
-/** Models that a test lets be ready or give up, in whatever order. */
+/** Models that a test makes ready or lets give up, in any order. */
 class Bench {
   readonly lines: string[] = [];
   readonly ends: ServeError[] = [];
@@ -165,7 +165,7 @@ describe('the server', () => {
     assert.deepEqual([bench.ends.length, bench.ready], [1, 'rejected']);
   });
 
-  test('stays with --watch, and its readiness waits no more for a model that gave up', async () => {
+  test('stays with --watch, and readiness does not wait for a model that gave up', async () => {
     const [a, b] = [new Fake(), new Fake()];
     const bench = new Bench([a, b], { watch: true });
     await bench.givesUp(a);
@@ -176,14 +176,14 @@ describe('the server', () => {
   });
 });
 
-test('the log says of which model no worker is left, if there are several, and what follows', async () => {
+test('the log names the model without workers, if there are several, and what follows', async () => {
   const [a, b] = [new Fake(), new Fake()];
   const bench = new Bench([a, b]);
   await bench.givesUp(a);
   await bench.isReady(b);
   await bench.givesUp(b, '');
   assert.deepEqual(bench.lines, [
-    'digits: no worker could start; the reason stands above. Staying up and answering 503 for this model',
-    'no worker can be restarted; the reason stands above. Staying up and answering 503 (--on-crash-loop)',
+    'digits: no worker could start; see the error above. Staying up and answering 503 for this model',
+    'no worker can be restarted; see the error above. Staying up and answering 503 (--on-crash-loop)',
   ]);
 });

@@ -1,4 +1,4 @@
-/** What the log of a server tells its operator of its own accord. How it started and ended, `banner.ts` puts into words. */
+/** Logs events of a server for its operator: its start, failed background jobs, missing protection. */
 import type { ServeError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/text/sentences.js';
 import type { JobCall } from '../dispatch/job.js';
@@ -11,7 +11,7 @@ import { startTexts, tryText, withheldText } from '../status/banner.js';
 import type { Listeners } from './listeners.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 
-export class ServerNews {
+export class OperatorLog {
   readonly #log: Log;
   readonly #plan: ServerPlan;
 
@@ -20,45 +20,45 @@ export class ServerNews {
     this.#plan = plan;
   }
 
-  onBegin(): void {
+  logWarnings(): void {
     for (const warning of this.#plan.warnings) this.#log.warn(warning);
   }
 
-  onOpen({ url, managementUrl, metricsUrl }: Listeners): void {
+  logOpen({ url, managementUrl, metricsUrl }: Listeners): void {
     const { models, devices, management, metrics } = this.#plan;
     for (const text of startTexts(models, devices.threads, url)) this.#log.info(text);
-    this.#tellOfSecrets();
+    this.#logWithheld();
     if (managementUrl !== null) {
       this.#log.info(`the management API is on ${managementUrl}`);
       if (management?.isOpenToAll === true)
-        this.#log.warn('the management API asks for no key, and whoever reaches it can run code here');
+        this.#log.warn('the management API needs no key, and anyone who can reach it can run code here');
     }
     if (metricsUrl !== null) this.#log.info(`metrics are on ${metricsUrl}${METRICS_PATH}`);
     if (metrics?.isOnMain === true) this.#log.info(`metrics are on ${url}${METRICS_PATH}`);
   }
 
-  onDefaultReady(model: Model, { url, socketPath }: Listeners): void {
+  logExample(model: Model, { url, socketPath }: Listeners): void {
     const command = tryText(model, url, socketPath, this.#plan.keys.required);
     if (command !== null) this.#log.info(command);
   }
 
-  onJobEnded({ id, requestId, route, error }: KeptJob): void {
+  logFailedJob({ id, requestId, route, error }: KeptJob): void {
     if (error === null) return;
     const text = `the background job ${id} of ${route} failed: ${error.message}`;
     this.#log.warn({ job: id, requestId, route, code: error.code }, text);
   }
 
-  onJobNotKept({ requestId, route }: JobCall, { code, detail }: ServeError): void {
-    this.#log.error({ requestId, route, code }, `a call of ${route} could not be put on record: ${detail}`);
+  logUnrecordedCall({ requestId, route }: JobCall, { code, detail }: ServeError): void {
+    this.#log.error({ requestId, route, code }, `a call of ${route} could not be recorded: ${detail}`);
   }
 
-  onUnguarded(why: string): void {
+  logUnguarded(why: string): void {
     this.#log.warn(
       `orphan guard: ${asClause(why)}; if this server is killed, a worker inside native code ends only when it returns`,
     );
   }
 
-  #tellOfSecrets(): void {
+  #logWithheld(): void {
     const { explicit, options } = this.#plan.resolved;
     if (explicit.has('withholdEnv')) return;
     const names = withheldNames(options.withholdEnv);
