@@ -1,10 +1,10 @@
-/** Decides who may call: anybody who knows one of the keys. Several hold at once, so that one can replace another. */
+/** Checks API keys. Several keys are valid at once, so that one can replace another. */
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { digestOf, type KeyDigest } from '../../options/api-key.js';
 
 export class ApiKeys {
-  /** Without any key everybody may call. */
+  /** False if no keys are configured: then every client may call. */
   readonly required: boolean;
   readonly #digests: readonly KeyDigest[];
 
@@ -13,7 +13,10 @@ export class ApiKeys {
     this.#digests = digests;
   }
 
-  /** Takes as long for a wrong key as for a right one. A candidate of null or undefined means that there was none. */
+  /**
+   * Whether this key is valid; takes the same time for a wrong key as for a right one. Pass null or undefined for a
+   * request without a key.
+   */
   allows(candidate: string | null | undefined): boolean {
     if (!this.required) return true;
     if (candidate === null || candidate === undefined) return false;
@@ -24,7 +27,7 @@ export class ApiKeys {
   }
 }
 
-/** Returns the key that a client sent: in a header of one of these names, in lower case, else as a bearer token. */
+/** Returns the key that a client sent: in a header with one of these names (in lower case), else as a bearer token. */
 export function keyOf(headers: IncomingHttpHeaders, names: readonly string[]): string | undefined {
   for (const name of names) {
     const own = headers[name];

@@ -1,6 +1,6 @@
-/** What is the same in every dialect of the Banana platform's clients: the headers by which they know their calls again. */
+/** The headers of the Banana platform's clients, the same in every dialect for them. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { saneId } from '../socket/request-id.js';
+import { safeId } from '../socket/request-id.js';
 import type { ClientHeaders } from './client-headers.js';
 
 const CLIENT_HEADERS = {
@@ -11,20 +11,20 @@ const CLIENT_HEADERS = {
 const KEY = CLIENT_HEADERS.key.toLowerCase();
 const CALL_ID = CLIENT_HEADERS.callId.toLowerCase();
 
-/** For a dialect to say as its own. */
+/** The part of a dialect that is about these headers. */
 export const BANANA_CLIENTS = {
   clientHeaders: CLIENT_HEADERS,
-  headers: sentBack,
+  headers: echoedHeaders,
   ownHeaders: new Set([CALL_ID]),
 };
 
-/** They look for their id under the name they sent it by. */
-export function sentBack({ request }: { readonly request: IncomingMessage }): Record<string, string> {
-  const id = saneId(request.headers[CALL_ID]);
+/** Returns the client's call id under the name it was sent with, where the client looks for it. */
+export function echoedHeaders({ request }: { readonly request: IncomingMessage }): Record<string, string> {
+  const id = safeId(request.headers[CALL_ID]);
   return id === null ? NO_HEADER : { [CLIENT_HEADERS.callId]: id };
 }
 
-/** Whether one of them sends this; no other client has a reason to. */
+/** Whether a Banana client sends these headers; no other client has a reason to. */
 export function isBananaClient(headers: IncomingHttpHeaders): boolean {
   return headers[KEY] !== undefined || headers[CALL_ID] !== undefined;
 }

@@ -1,35 +1,42 @@
 /**
- * The headers by which clients show their keys and name their calls: those that everybody may use, and those that the
- * dialects of a listener say their clients use. A key is the server's, so each counts on every path of the listener.
+ * The headers in which clients send their keys and call ids: those that every client may use, and those that a
+ * listener's dialects add for their clients. Keys belong to the server, so each header counts on every path of the
+ * listener.
  */
 
-/** What a dialect says of its clients. Names are written as they are sent. */
+/** The headers that a dialect's clients send. Names are written as they are sent. */
 export interface ClientHeaders {
-  /** Has a key; it counts before a bearer token. */
+  /** Contains a key; takes precedence over a bearer token. */
   readonly key?: string;
-  /** Has the client's id of a call, the same for each retry; `X-Request-Id` counts before it. The dialect sends it back. */
+  /**
+   * Contains the client's id of a call, the same for each retry; `X-Request-Id` takes precedence. The dialect sends it
+   * back.
+   */
   readonly callId?: string;
 }
 
-/** Those of all dialects of a listener. */
+/** The headers of all dialects of a listener. */
 export interface ClientHeaderNames {
   /** In lower case, in the dialects' order. */
   readonly keys: readonly string[];
   readonly callIds: readonly string[];
-  /** Those of the front's answers that a page of another origin may read besides the few that the Fetch standard lets it. */
+  /**
+   * `Access-Control-Expose-Headers`: headers of the front's answers that a page of another origin may read besides
+   * those that the Fetch standard always allows.
+   */
   readonly exposed: string;
 }
 
-/** This header of the answer to a background call names the job, for `GET /_k/jobs/:id`. */
+/** In the answer to a background call: the id of the job, for `GET /_k/jobs/:id`. */
 export const JOB_ID_HEADER = 'X-Banana-Job-Id';
 
 export function clientHeaderNames(
   dialects: Iterable<{ readonly clientHeaders?: ClientHeaders }>,
 ): ClientHeaderNames {
-  const said = Array.from(dialects, ({ clientHeaders = {} }) => clientHeaders);
-  const ids = namesOf(said.map(({ callId }) => callId));
+  const headers = Array.from(dialects, ({ clientHeaders = {} }) => clientHeaders);
+  const ids = namesOf(headers.map(({ callId }) => callId));
   return {
-    keys: namesOf(said.map(({ key }) => key)).map((name) => name.toLowerCase()),
+    keys: namesOf(headers.map(({ key }) => key)).map((name) => name.toLowerCase()),
     callIds: ids.map((name) => name.toLowerCase()),
     exposed: ['X-Request-Id', ...ids, JOB_ID_HEADER, 'Server-Timing', 'Retry-After'].join(', '),
   };

@@ -1,22 +1,23 @@
 /**
- * Cross-origin resource sharing (the Fetch standard): which pages' browsers may show them our replies.
+ * Cross-origin resource sharing (the Fetch standard): decides which pages may read our replies in a browser.
  *
- * 1. `mark` comes before anything else: what the headers are set on is the response itself, so that every reply has
- *    them, whoever writes it. A header that an app sets itself takes the place of ours.
- * 2. A preflight is answered here, whatever the path and without a key: browsers send none with it. It tells a page
- *    only what it may try: the methods of the path, as the dialect that claims it says them, or those of the operator.
+ * 1. `mark` runs before anything else and sets the headers on the response itself, so that every reply has them. A
+ *    header that an app sets itself replaces ours.
+ * 2. A preflight is answered here, whatever the path and without a key: browsers send none with it. Its answer lists
+ *    only what a page may try: the methods of the path, as its dialect gives them, or those that the operator has
+ *    configured.
  *
- * Cookies are never allowed for: a key is in a header that only the page itself can set.
+ * Cookies are never allowed: a key is sent in a header that only the page itself can set.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AllowedOrigins } from '../../options/cors-origin.js';
 import type { ServerOptions } from '../../options/resolve.js';
 
-/** How long a browser may remember a preflight: Chromium's own limit. */
+/** Browsers may cache a preflight this long: Chromium's own limit. */
 const MAX_AGE_S = 7200;
 
 export class Cors {
-  /** Null: every page may call. */
+  /** Null if pages of every origin may call. */
   readonly #origins: ReadonlySet<string> | null;
   readonly #exposed: string;
 
@@ -26,14 +27,14 @@ export class Cors {
     this.#origins = allowed === '*' ? null : new Set(allowed);
   }
 
-  /** Whether this comes from a page that may call, or from no page at all. */
+  /** Whether the request comes from an allowed page, or from no page at all. */
   allows({ headers: { origin } }: IncomingMessage): boolean {
     return this.#origins === null || origin === undefined || this.#origins.has(origin);
   }
 
   mark({ headers: { origin } }: IncomingMessage, response: ServerResponse): void {
     if (this.#origins !== null) {
-      response.setHeader('Vary', 'Origin'); // also for those who get nothing: a cache must not hand that to others
+      response.setHeader('Vary', 'Origin'); // also for origins that are not allowed: a cache must not give that answer to others
       if (origin === undefined || !this.#origins.has(origin)) return;
     }
     response.setHeader('Access-Control-Allow-Origin', this.#origins === null ? '*' : (origin as string));
@@ -41,7 +42,9 @@ export class Cors {
   }
 }
 
-/** Whether a browser asks for leave before a page's request; any other OPTIONS is a request like all. */
+/**
+ * Whether this is a preflight, which a browser sends before a page's request; any other OPTIONS is an ordinary request.
+ */
 export function isPreflight({ method, headers }: IncomingMessage): boolean {
   return (
     method === 'OPTIONS' &&
@@ -50,7 +53,7 @@ export function isPreflight({ method, headers }: IncomingMessage): boolean {
   );
 }
 
-/** A preflight, and what its answer depends on. */
+/** A preflight, and everything that its answer depends on. */
 export interface Preflight {
   readonly backend: {
     readonly options: Pick<ServerOptions, 'corsMethods' | 'corsHeaders'>;
@@ -61,13 +64,13 @@ export interface Preflight {
   readonly requestId: string;
 }
 
-/** Answers a preflight of a path that takes these methods; `mark` must have seen the response before. */
+/** Answers a preflight for a path with these methods; call `mark` on the response first. */
 export function answerPreflight({ backend, request, response, requestId }: Preflight, methods: string): void {
   if (response.hasHeader('Access-Control-Allow-Origin')) {
-    response.removeHeader('Access-Control-Expose-Headers'); // it means nothing in a preflight's answer
+    response.removeHeader('Access-Control-Expose-Headers'); // it has no meaning in the answer to a preflight
     const { corsMethods, corsHeaders } = backend.options;
     response.setHeader('Access-Control-Allow-Methods', corsMethods?.join(', ') ?? allowedMethods(methods));
-    // All headers that were asked for: an app may read any, and `*` would leave out `Authorization`.
+    // All requested headers: an app may read any, and `*` would not include `Authorization`.
     const asked = corsHeaders?.join(', ') ?? request.headers['access-control-request-headers'];
     if (asked !== undefined) response.setHeader('Access-Control-Allow-Headers', asked);
     response.setHeader('Access-Control-Max-Age', MAX_AGE_S);
@@ -77,7 +80,7 @@ export function answerPreflight({ backend, request, response, requestId }: Prefl
   response.writeHead(204).end();
 }
 
-/** A page may try these everywhere, preflight or not (the Fetch standard, section 4.8). */
+/** A page may use these everywhere, preflight or not (the Fetch standard, section 4.8). */
 const SAFE_METHODS = ['GET', 'HEAD', 'POST'];
 
 function allowedMethods(methods: string): string {

@@ -1,6 +1,7 @@
 /**
- * Who may manage models over HTTP: whoever has the key. Without one, whoever reaches the listener, but no page in a browser
- * of this machine: any page may send a POST to 127.0.0.1, in its own name, or in that of a host whose address it changed.
+ * Decides which requests may manage models over HTTP: those with the key. If no key is configured, every client that
+ * can reach the listener, except pages in a browser on this machine: any page can send a POST to 127.0.0.1, in its own
+ * name or in that of a host whose address it has changed (DNS rebinding).
  */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
@@ -12,7 +13,7 @@ import type { ClientHeaderNames } from './client-headers.js';
 
 export interface ManagementAccess {
   readonly keys: ApiKeys;
-  /** The address that requests are for, besides the names of this machine; null: it may have any name. */
+  /** The host that requests must name, besides the names of this machine; null if any name is accepted. */
   readonly host: string | null;
 }
 
@@ -21,29 +22,35 @@ interface ManagementRequest {
   readonly headerNames: ClientHeaderNames;
 }
 
-/** SERVE_UNAUTHORIZED without a key that is known; SERVE_ORIGIN_REFUSED for a page, if none is needed; else null. */
+/**
+ * Returns SERVE_UNAUTHORIZED if the request lacks a valid key; SERVE_ORIGIN_REFUSED for a page, if no key is needed;
+ * else null.
+ */
 export function managementMistake(
   { request, headerNames }: ManagementRequest,
   { keys, host }: ManagementAccess,
   allowed: AllowedOrigins | null,
 ): ServeError | null {
   if (keys.required)
-    return keys.allows(keyOf(request.headers, headerNames.keys)) ? null : new ServeError('SERVE_UNAUTHORIZED');
+    return keys.allows(keyOf(request.headers, headerNames.keys))
+      ? null
+      : new ServeError('SERVE_UNAUTHORIZED');
   return originMistake(request, allowed) ?? nameMistake(request, host);
 }
 
-/** That every page may call says nothing of who may manage. */
+/** `--cors-origin *` allows calls, never management. */
 function originMistake(
   { headers: { origin } }: IncomingMessage,
   allowed: AllowedOrigins | null,
 ): ServeError | null {
   if (origin === undefined || (allowed !== null && allowed !== '*' && allowed.includes(origin))) return null;
-  return refused(`Pages of ${origin} may not manage models: --cors-origin does not name them.`);
+  return refused(`Pages of ${origin} may not manage models: --cors-origin does not list this origin.`);
 }
 
 /**
- * SERVE_ORIGIN_REFUSED for a page that reads the metrics of this machine under a name whose address it has changed. They
- * need no key; on another address, whoever reaches it may read them by any name.
+ * Returns SERVE_ORIGIN_REFUSED for a page that reads the metrics of this machine under a name whose address it has
+ * changed (DNS rebinding). Metrics need no key; on an address other than this machine's own they may be read under any
+ * name.
  */
 export function metricsMistake(
   request: IncomingMessage,
@@ -51,14 +58,16 @@ export function metricsMistake(
 ): ServeError | null {
   if (typeof metricsPort !== 'number' || !isThisMachine(metricsHost) || isOwnName(request, metricsHost))
     return null;
-  return refused('Metrics on this machine are asked for by its own names, such as localhost.');
+  return refused(
+    'The Host header is not a name of this machine, such as localhost; on this address, metrics are served under such names only.',
+  );
 }
 
 function nameMistake(request: IncomingMessage, own: string | null): ServeError | null {
   if (own === null || isOwnName(request, own)) return null;
   const { host = '' } = request.headers;
   return refused(
-    `${host.replace(/:\d*$/, '').toLowerCase()} is not the address of the management API, which answers other names only with a key.`,
+    `${host.replace(/:\d*$/, '').toLowerCase()} is not an address of the management API; without a key it answers only under its own address.`,
   );
 }
 

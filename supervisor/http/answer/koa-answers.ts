@@ -3,7 +3,7 @@ import Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../../protocol/errors.js';
 import type { Log } from '../../observe/log.js';
-import { boundRest } from '../socket/refuse.js';
+import { discardRest } from '../socket/refuse.js';
 import { writtenPath } from '../socket/request-facts.js';
 import { answerError } from './answer-error.js';
 import type { RequestContext } from '../request/request-context.js';
@@ -41,7 +41,7 @@ export function koaAnswers(log: Log): AnswerWithKoa {
     ctx.set('X-Request-Id', context.requestId);
     if (context.backend.closing(ctx.req)) ctx.set('Connection', 'close');
     ctx.set(context.dialect.headers?.(context) ?? {});
-    context.response.once('finish', () => boundRest(context.request));
+    context.response.once('finish', () => discardRest(context.request));
     try {
       await write(ctx, context);
       if (context.dialect.closes?.(ctx.status) === true) ctx.set('Connection', 'close');

@@ -1,7 +1,7 @@
 /**
- * JSON as bytes, one token at a time: space, text, words, digits, and the names of keys.
- * The skippers return the place behind what they skipped, or `~place` (negative) of the byte that is wrong. Those with a
- * `limit` stop there, or a few bytes behind it.
+ * Reads JSON as bytes, one token at a time: whitespace, strings, words, digits, and the names of keys.
+ * The `skip…` functions return the position after what they skipped, or `~position` (negative) of an invalid byte.
+ * Those with a `limit` stop there, or a few bytes after it.
  */
 
 export function skipSpace(body: Buffer, at: number, limit: number): number {
@@ -13,10 +13,10 @@ export function skipSpace(body: Buffer, at: number, limit: number): number {
   return at;
 }
 
-/** Skips what comes before a string's closing quote. */
+/** Skips a string's content, up to its closing quote. */
 export function skipText(body: Buffer, at: number, limit: number): number {
   while (at >= 0) {
-    while (at < limit && ENDS_TEXT[body[at] as number] === 0) at += 1; // a table: with three comparisons it takes 1.5 times as long
+    while (at < limit && ENDS_TEXT[body[at] as number] === 0) at += 1; // a table: three comparisons take 1.5 times as long
     if (at >= limit || body[at] === QUOTE) return at;
     at = body[at] === BACKSLASH ? skipEscape(body, at) : ~at;
   }
@@ -43,7 +43,10 @@ export function skipDigits(body: Buffer, at: number, limit: number): number {
   return at;
 }
 
-/** Which of the names the key between its quotes is, as JSON.parse reads it: `"\u0061piKey"` is apiKey. */
+/**
+ * Returns the name that equals the key between its quotes, as JSON.parse reads it: `"\u0061piKey"` is apiKey. Null if
+ * there is none.
+ */
 export function nameIn(names: readonly string[], body: Buffer, start: number, end: number): string | null {
   for (const name of names) if (isKey(name, body, start, end)) return name;
   return null;
@@ -111,7 +114,7 @@ const ENDS_TEXT = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 1 : 0,
 );
 
-/** What a letter after a backslash stands for. */
+/** Characters by the letter that follows the backslash in their escape. */
 const UNESCAPED: Readonly<Partial<Record<number, number>>> = Object.fromEntries(
   Object.entries({ '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }).map(
     ([letter, stands]) => [letter.charCodeAt(0), stands.charCodeAt(0)],

@@ -1,7 +1,10 @@
-/** Which brackets are open, outermost first: a bit for each, so that a body of nothing else costs an eighth of its size. */
+/**
+ * The stack of open brackets, outermost first: one bit for each, so that a body of nothing but brackets costs an eighth
+ * of its size.
+ */
 export class OpenBrackets {
   depth = 0;
-  /** Whether the innermost one is that of an object. */
+  /** Whether the innermost bracket is that of an object. */
   inObject = false;
   #bits = new Uint8Array(32);
 

@@ -1,15 +1,17 @@
 /**
- * Long work on bytes in the front, cut into slices between which others are served. The work is a generator that yields
- * after each slice; of all that is under way, one slice is done in each turn of the event loop.
+ * Cuts long work on bytes in the front into slices, between which other requests are served. The work is a generator
+ * that yields after each slice; of all the work in progress, one slice is done in each turn of the event loop.
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 import { escapeNonAscii } from '../../../protocol/text/ascii-json.js';
 import { TopLevelScan, type ScannedBody } from './top-level-fields.js';
 
-/** The slowest work there is, writing a foreign script as ASCII, takes some 10 ms for so much; reading JSON takes 1 ms. */
+/**
+ * The slowest work, escaping non-Latin text as ASCII, takes some 10 ms for this many bytes; reading JSON takes 1 ms.
+ */
 export const SLICE_BYTES = 256 * 1024;
 
-/** Resolves with what the work returns, at once for work of one slice. */
+/** Resolves with the result of the work, at once for work of one slice. */
 export async function inSlices<Result>(work: Generator<void, Result>): Promise<Result> {
   for (;;) {
     const { done, value } = work.next();
@@ -22,20 +24,20 @@ const waiting: (() => void)[] = [];
 
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
-    if (waiting.push(resolve) === 1) setImmediate(takeTurn);
+    if (waiting.push(resolve) === 1) setImmediate(resumeNext);
   });
 }
 
-function takeTurn(): void {
+function resumeNext(): void {
   waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(takeTurn);
+  if (waiting.length > 0) setImmediate(resumeNext);
 }
 
-/** Joins all pieces into one buffer; a single piece is given back as it is. */
+/** Joins all pieces into one buffer; a single piece is returned as it is. */
 export function* joinSlices(pieces: readonly Buffer[], bytes: number): Generator<void, Buffer> {
   const [first] = pieces;
   if (first !== undefined && pieces.length === 1) return first;
-  const whole = Buffer.allocUnsafeSlow(bytes); // memory that is touched only as it is filled
+  const whole = Buffer.allocUnsafeSlow(bytes); // the system provides this memory only as it is filled
   let filled = 0;
   let pausedAt = 0;
   for (const piece of pieces) {
@@ -47,7 +49,7 @@ export function* joinSlices(pieces: readonly Buffer[], bytes: number): Generator
   return whole;
 }
 
-/** Copies bytes into memory of their own. */
+/** Copies bytes into new memory. */
 export function copySlices(bytes: Buffer): Generator<void, Buffer> {
   return joinSlices([...slicesOf(bytes), EMPTY], bytes.length);
 }
@@ -74,8 +76,8 @@ export function* checkJson(body: Buffer): Generator<void, boolean> {
 }
 
 /**
- * JSON text in UTF-8 as JSON text in ASCII: views of it where it is, escaped copies where it is not. Our worker has
- * escaped what it encodes (worker/reply/encode-output.ts); JSON that an app wrote itself it has not.
+ * Converts JSON text from UTF-8 to ASCII: views of the parts that are ASCII already, escaped copies of the others. Our
+ * workers escape what they encode (worker/reply/encode-output.ts); JSON that an app wrote itself may not be escaped.
  */
 export function* writeAscii(json: Buffer): Generator<void, Buffer[]> {
   const pieces: Buffer[] = [];
@@ -86,7 +88,7 @@ export function* writeAscii(json: Buffer): Generator<void, Buffer[]> {
   return pieces;
 }
 
-/** Views of the bytes in order, none of which cuts a character of UTF-8. */
+/** Views of the bytes in order; no view cuts a UTF-8 character. */
 export function* slicesOf(bytes: Buffer): Generator<Buffer> {
   for (let start = 0; start < bytes.length;) {
     const end = characterStart(bytes, start + SLICE_BYTES);

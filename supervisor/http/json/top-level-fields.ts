@@ -1,13 +1,13 @@
 /**
- * Finds fields of a JSON object in the bytes of a body, for a dialect that hides control fields in it (a key, an id).
+ * Finds fields of a JSON object in the bytes of a body, for dialects that keep control fields there (a key, an id).
  *
- * 1. One pass over the bytes, a token at a time (`json-bytes.ts`), or in steps that may end anywhere. Which brackets are
- *    open is a stack of bits (`open-brackets.ts`), so no depth is too deep.
- * 2. Everything is checked, nested values too: malformed here is exactly what JSON.parse refuses once a byte order
- *    mark is taken off, as the worker does.
- * 3. Nothing is decoded but the wanted fields, and those only by `readString` and `readBoolean`, within a bound.
+ * 1. One pass over the bytes, a token at a time (`json-bytes.ts`), or in steps that may end anywhere. The open brackets
+ *    are a stack of bits (`open-brackets.ts`), so there is no limit on depth.
+ * 2. Everything is checked, nested values too: a body is malformed exactly if JSON.parse refuses it after a byte order
+ *    mark has been removed, as the worker does.
+ * 3. Only the wanted fields are decoded, and only by `readString` and `readBoolean`, within a bound.
  *
- * The model's part stays bytes. bench/top-level-fields.ts times it beside JSON.parse.
+ * The model's input stays bytes. bench/top-level-fields.ts compares the time with JSON.parse.
  */
 import assert from 'node:assert/strict';
 import {
@@ -37,33 +37,33 @@ import {
 } from './json-bytes.js';
 import { OpenBrackets } from './open-brackets.js';
 
-/** Where a value stands in the body: its first byte, and the one after its last. */
+/** The place of a value in the body: its first byte, and the one after its last. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
 export type ScannedBody =
-  /** The wanted fields that are there; of a repeated one the last, as with JSON.parse. */
+  /** The wanted fields that are present; of a repeated one the last, as with JSON.parse. */
   | { readonly is: 'object'; readonly fields: ReadonlyMap<string, ByteRange> }
   /** Another JSON value. */
   | { readonly is: 'other' }
-  /** `at`: the first byte that cannot stand there; the body's length if it ends too early. */
+  /** `at`: the first invalid byte; the body's length if it ends too early. */
   | { readonly is: 'malformed'; readonly at: number };
 
-/** What the next token may be, or which token goes on. */
+/** The next token that is allowed, or the token that is unfinished. */
 type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | 'colon' | 'comma or close' | Unfinished;
 type Unfinished = 'rest of a key' | 'rest of a string' | NumberPart;
 
-/** Which digits come next in a number, if any do. */
+/** The unfinished part of a number. */
 type NumberPart = 'nothing after 0' | 'whole digits' | 'decimals' | 'digits of the exponent';
 
-/** `wanted`: names in ASCII. Copies nothing; blocks for as long as reading the body's bytes takes. */
+/** Scans a whole body. `wanted`: names in ASCII. Copies nothing; blocks for as long as reading the bytes takes. */
 export function scanTopLevelFields(body: Buffer, wanted: readonly string[]): ScannedBody {
   return new TopLevelScan(body, wanted).step(body.length) as ScannedBody;
 }
 
-/** The same in steps, for bodies that are too large to be read in one go: others are served in between. */
+/** The same scan in steps, for bodies that are too large for one: other requests are served in between. */
 export class TopLevelScan {
   readonly #body: Buffer;
   readonly #wanted: readonly string[];
@@ -72,7 +72,7 @@ export class TopLevelScan {
   #at: number;
   #expected: Expected = 'value';
   #isObject = false;
-  /** The top-level field whose value comes, if it is wanted. */
+  /** The wanted top-level field whose value comes next; null if the field is not wanted. */
   #name: string | null = null;
   /** The first byte of that value. */
   #start = 0;
@@ -85,19 +85,22 @@ export class TopLevelScan {
     this.#at = hasByteOrderMark(body) ? 3 : 0;
   }
 
-  /** The wanted fields whose values have been read whole so far. */
+  /** The wanted fields whose values are complete so far. */
   get fields(): ReadonlyMap<string, ByteRange> {
     return this.#fields;
   }
 
-  /** Reads on, at most a few bytes more than `maxBytes`; null if that was not all. Once it was, ask no more. */
+  /**
+   * Reads at most a few bytes more than `maxBytes`. Null if there is more to read; after another result, do not call it
+   * again.
+   */
   step(maxBytes: number): ScannedBody | null {
     const body = this.#body;
     const limit = Math.min(body.length, this.#at + maxBytes);
     for (let goesOn = UNFINISHED.has(this.#expected); ; goesOn = false) {
       if (!goesOn) this.#at = skipSpace(body, this.#at, limit);
-      const mistakeAt = this.#at < limit ? this.#readToken(limit) : -1;
-      if (mistakeAt >= 0) return { is: 'malformed', at: mistakeAt };
+      const invalidAt = this.#at < limit ? this.#readToken(limit) : -1;
+      if (invalidAt >= 0) return { is: 'malformed', at: invalidAt };
       if (this.#at < limit) continue;
       return limit < body.length ? null : this.#atEnd();
     }
@@ -110,7 +113,7 @@ export class TopLevelScan {
     return this.#isObject ? { is: 'object', fields: this.#fields } : { is: 'other' };
   }
 
-  /** Takes one token, or as much of it as comes before `limit`. Returns the place of a wrong byte, or -1. */
+  /** Reads one token, or the part of it before `limit`. Returns the position of an invalid byte, or -1. */
   #readToken(limit: number): number {
     const at = this.#at;
     const byte = this.#body[at] as number;
@@ -169,7 +172,7 @@ export class TopLevelScan {
     return this.#endValue(at + 1);
   }
 
-  /** `end`: the byte after the value, or `~place` of one that is wrong. */
+  /** `end`: the byte after the value, or `~position` of an invalid byte. */
   #endValue(end: number): number {
     if (end < 0) return ~end;
     if (this.#name !== null && this.#open.depth === 1)
@@ -183,7 +186,7 @@ export class TopLevelScan {
     return -1;
   }
 
-  /** Reads on from a place inside a string. */
+  /** Continues at a position inside a string. */
   #readText(from: number, limit: number, rest: 'rest of a key' | 'rest of a string'): number {
     const at = skipText(this.#body, from, limit);
     if (at < 0) return ~at;
@@ -199,7 +202,7 @@ export class TopLevelScan {
     return isDigit(first) ? this.#readNumber(at, limit, 'whole digits') : at;
   }
 
-  /** Reads on from a place between the digits of a number, or behind them. */
+  /** Continues at a position between or after the digits of a number. */
   #readNumber(from: number, limit: number, part: NumberPart): number {
     const body = this.#body;
     const at = part === 'nothing after 0' ? from : skipDigits(body, from, limit);
@@ -213,7 +216,7 @@ export class TopLevelScan {
     return this.#beginDigits(isSigned ? at + 2 : at + 1, limit, 'digits of the exponent');
   }
 
-  /** Reads digits, of which there must be one at least. */
+  /** Reads at least one digit. */
   #beginDigits(at: number, limit: number, part: NumberPart): number {
     return isDigit(this.#body[at]) ? this.#readNumber(at, limit, part) : at;
   }
@@ -227,13 +230,16 @@ const NUMBER_PARTS: ReadonlySet<Expected> = new Set<NumberPart>([
 ]);
 const UNFINISHED: ReadonlySet<Expected> = new Set([...NUMBER_PARTS, 'rest of a key', 'rest of a string']);
 
-/** The text of a scanned value; null if it is no string or is longer than `maxBytes` as written, escapes and all. */
+/**
+ * Returns the text of a scanned value; null if it is not a string or is longer than `maxBytes` as written, with its
+ * escapes.
+ */
 export function readString(body: Buffer, { start, end }: ByteRange, maxBytes: number): string | null {
   if (body[start] !== QUOTE || end - start - 2 > maxBytes) return null;
   return JSON.parse(body.toString('utf8', start, end)) as string;
 }
 
-/** A scanned value that is `true` or `false`; null if it is anything else. */
+/** Returns a scanned value that is `true` or `false`; null if it is anything else. */
 export function readBoolean(body: Buffer, { start, end }: ByteRange): boolean | null {
   if (end - start === 4 && body[start] === TRUE[0]) return true;
   return end - start === 5 && body[start] === FALSE[0] ? false : null;

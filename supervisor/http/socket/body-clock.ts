@@ -1,15 +1,15 @@
 /**
- * Whether a body that arrives makes progress: no pause may be longer than the body timeout, and the average may not be
- * below a least rate. One timer looks at all bodies: a timer for each would cost 1 us per call.
+ * Checks that an arriving body makes progress: no pause may be longer than the body timeout, and the average rate may
+ * not be below a minimum. One timer checks all bodies: a timer for each would cost 1 us per call.
  */
 
 /** 8 kbit/s is less than any link that people use today, and a client that keeps to it still ends a 30 kB body in 30 s. */
 export const LEAST_BYTES_PER_S = 1000;
 
-/** The average counts from then on: a client may need a while to begin. */
+/** The average rate counts only after this time: a client may need a while to begin. */
 export const RATE_GRACE_MS = 30_000;
 
-/** A check that comes later than this was held up by us: the process was busy or suspended. */
+/** A check that is later than this was delayed by this process, which was busy or suspended. */
 const LATE_MS = 1000;
 
 export interface WatchedBody {
@@ -35,7 +35,7 @@ class BodyClock implements WatchedBody {
     this.#lastByteAtMs = performance.now();
   }
 
-  /** Time that passed while we read nothing is not the client's. */
+  /** Adds time that does not count against the client, because this process read nothing during it. */
   forgive(ms: number): void {
     this.#sinceMs += ms;
     this.#lastByteAtMs += ms;

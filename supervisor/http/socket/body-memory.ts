@@ -1,6 +1,6 @@
 /**
- * The memory that a request's body arrives in. A small body stays the pieces it arrived in, which go to the worker's pipe
- * as they are; one that is announced as large is copied to slabs.
+ * The memory of a request's body. A small body stays in the pieces it arrived in, which go to the worker's pipe as they
+ * are; a body that is announced as large is copied to slabs.
  */
 import { ServeError } from '../../../protocol/errors.js';
 import { MIN_SLAB_BYTES, slabs, type Lease } from '../../memory/slabs.js';
@@ -8,16 +8,16 @@ import { MIN_SLAB_BYTES, slabs, type Lease } from '../../memory/slabs.js';
 export interface Body {
   readonly pieces: Buffer[];
   readonly bytes: number;
-  /** Gives the memory of a large body back, once nothing reads it any more. */
+  /** Returns the memory of a large body; call it once nothing reads the body any more. */
   release(): void;
 }
 
-/** Memory is taken as the bytes arrive, whatever was announced. */
+/** Slabs are taken as the bytes arrive, whatever length was announced. */
 const SLAB_BYTES = 1024 * 1024;
 
 /**
- * A body of more pieces than this has its small ones joined. A piece costs some 250 bytes besides its content, so that a
- * body in chunks of one byte would take 250 times the memory that it counts for, and a second to send on.
+ * In a body of more pieces than this, the small ones are joined. A piece costs some 250 bytes besides its content, so a
+ * body in chunks of one byte would take 250 times the memory that it counts for, and a second to send to the worker.
  */
 const FEW_PIECES = 16;
 
@@ -32,7 +32,7 @@ export class BodyMemory implements Body {
   readonly #leases: Lease[] = [];
   /** Bytes of the last piece that are filled; it is a slab if the body is large, or the joined piece. */
   #filled = 0;
-  /** Small pieces are copied to the last piece at present. */
+  /** Small pieces are being copied into the last piece. */
   #isJoining = false;
 
   constructor(announced: number) {
@@ -45,7 +45,7 @@ export class BodyMemory implements Body {
       this.#keepOrJoin(piece);
       return;
     }
-    // Node's parser may be told to be lax.
+    // Node's parser has a lenient mode (--insecure-http-parser).
     if (this.bytes > this.#announcedBytes) throw new ServeError('SERVE_BAD_REQUEST');
     for (let at = 0; at < piece.length;) at += this.#fill(piece, at);
   }
@@ -54,7 +54,7 @@ export class BodyMemory implements Body {
     for (const lease of this.#leases) lease.release();
   }
 
-  /** The last piece takes no more: call it when the body is whole. */
+  /** Closes the joined piece; call it when the body is complete. */
   endJoined(): void {
     if (!this.#isJoining) return;
     this.#isJoining = false;

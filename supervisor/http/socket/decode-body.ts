@@ -1,9 +1,9 @@
 /**
- * Bodies that come compressed: `Content-Encoding` (RFC 9110, section 8.4) and `Transfer-Encoding` (RFC 9112, section 7).
+ * Decodes compressed bodies: `Content-Encoding` (RFC 9110, section 8.4) and `Transfer-Encoding` (RFC 9112, section 7).
  *
- * They are decoded here, as they arrive, and not in the worker: so `--max-body`, the queue's bytes and what the front reads
- * of a body hold for what it really is, and a worker in any language need not know of it. zlib works in threads of its
- * own. A body that would swell is decoded no further than it is taken.
+ * They are decoded here, as they arrive, and not in the worker: so `--max-body`, the queue's bytes and whatever the
+ * front reads of a body apply to its real size, and a worker in any language needs no decoder. zlib works in its own
+ * threads. Decoding stops as soon as a body exceeds its limit, however much it would expand.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
@@ -16,10 +16,10 @@ const DECODERS = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createIn
 
 export type Coding = keyof typeof DECODERS;
 
-/** What a client may send, for `Accept-Encoding`. */
+/** The value of `Accept-Encoding`. */
 export const SUPPORTED_CODINGS = 'gzip, deflate';
 
-/** More of them one on another is nothing that a client means. */
+/** No client means to apply more codings than this to one body. */
 const MAX_CODINGS = 3;
 
 /** The default of 16 KiB makes four times as many trips to zlib's threads. */
@@ -27,7 +27,10 @@ const CHUNK_BYTES = 64 * 1024;
 
 const NO_CODINGS: readonly Coding[] = [];
 
-/** How the body is coded, in the order in which that was done; empty if it is not. @throws SERVE_UNSUPPORTED_CODING */
+/**
+ * Returns the codings of the body in the order in which they were applied; empty if there are none. @throws
+ * SERVE_UNSUPPORTED_CODING
+ */
 export function codingsOf({ headers }: Pick<IncomingMessage, 'headers'>): readonly Coding[] {
   const content = headers['content-encoding'];
   const transfer = headers['transfer-encoding'];
@@ -38,10 +41,12 @@ export function codingsOf({ headers }: Pick<IncomingMessage, 'headers'>): readon
   const unknown = names.find((name) => !Object.hasOwn(DECODERS, name));
   if (unknown === undefined && names.length <= MAX_CODINGS) return names as Coding[];
   const what =
-    unknown === undefined ? `${names.length} codings on each other` : JSON.stringify(unknown.slice(0, 40));
+    unknown === undefined
+      ? `${names.length} codings, one over the other`
+      : JSON.stringify(unknown.slice(0, 40));
   throw new ServeError(
     'SERVE_UNSUPPORTED_CODING',
-    `The body is coded with ${what}; this server takes ${SUPPORTED_CODINGS}, or a plain body.`,
+    `The body is encoded with ${what}; this server accepts ${SUPPORTED_CODINGS} or an unencoded body.`,
   );
 }
 
@@ -50,8 +55,8 @@ function namesIn(header = ''): string[] {
 }
 
 /**
- * The decoded body; an error of it is for `damaged`. Destroy it to decode no further: the request flows on then, for
- * whoever throws the rest away.
+ * Returns the decoded body. Pass its errors to `decodingFailed`. Destroying it ends the decoding; the rest of the
+ * request then flows on and can be discarded.
  */
 export function decodeBody(request: IncomingMessage, codings: readonly Coding[]): Readable {
   const decoders = codings.map((coding) => DECODERS[coding]({ chunkSize: CHUNK_BYTES })).reverse();
@@ -68,8 +73,8 @@ export function decodeBody(request: IncomingMessage, codings: readonly Coding[])
 }
 
 /**
- * Writes the body to the decoder, one piece at a time: each costs a trip to zlib's threads, however small it is. What
- * comes in the meantime is joined.
+ * Writes the body to the decoder, one piece at a time: each write costs a trip to zlib's threads, however small it is.
+ * Pieces that arrive in the meantime are joined.
  */
 function writeJoined(request: IncomingMessage, decoder: Gunzip | Inflate): void {
   const waiting = new JoinedPieces();
@@ -101,8 +106,8 @@ function writeJoined(request: IncomingMessage, decoder: Gunzip | Inflate): void 
   });
 }
 
-/** What the client did wrong when decoding failed. */
-export function damaged(codings: readonly Coding[], cause: Error): ServeError {
+/** The error for a body that could not be decoded. */
+export function decodingFailed(codings: readonly Coding[], cause: Error): ServeError {
   return new ServeError(
     'SERVE_BAD_BODY',
     `The body is not valid ${codings.join(', ')}: ${asSentence(cause.message)}`,

@@ -1,6 +1,6 @@
 /**
- * The HTTP server below Koa: node:http with the limits that keep slow or hostile clients from hurting others.
- * What becomes a request goes to the handler of `handler.ts`.
+ * The HTTP server below Koa: node:http with limits that keep slow or hostile clients from harming others. Every valid
+ * request goes to the handler of `handler.ts`.
  */
 import {
   STATUS_CODES,
@@ -18,7 +18,7 @@ import { newRequestId } from './request-id.js';
 import { hasBody, noteRequest } from './request-facts.js';
 import { createTlsServer } from './tls-server.js';
 
-/** Longer than the 60 s after which common load balancers drop idle connections: they must close first. */
+/** Longer than the 60 s after which common load balancers drop idle connections, so that they close first. */
 const KEEP_ALIVE_MS = 75_000;
 
 /** Node looks for slow clients this often; its default of 30 s would make a 20 s limit mean up to 50 s. */
@@ -27,18 +27,24 @@ const CHECK_INTERVAL_MS = 1000;
 /** The longest time for a whole request, headers and body. Pauses inside a body have a shorter limit (body-clock.ts). */
 const REQUEST_MS = 30 * 60_000;
 
-/** A client that sent nonsense gets this long to read the answer; one that never hangs up must not keep its connection. */
+/** A client that sent a broken request has this long to read the answer; then its connection is cut. */
 const BROKEN_GRACE_MS = 1000;
 
 export interface HttpHandler {
   request(request: IncomingMessage, response: ServerResponse): void;
-  /** A request for another protocol, on a connection that is read no more. Returns false if it is not granted. */
+  /**
+   * Handles a request for another protocol; its connection is no longer read as HTTP. Returns false to decline the
+   * upgrade.
+   */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): boolean;
-  /** How an error looks to a client that sent no request, and is told so now. */
+  /** Describes an error for a client that sent no valid request. */
   fail(error: ServeError, requestId: string): Failure;
 }
 
-/** An HTTP server that does not listen yet, whose responses are of the class `Response`. `tls` null: it speaks none. */
+/**
+ * Creates an HTTP server that does not listen yet, with responses of the class `Response`. Without `tls` it serves
+ * plain HTTP.
+ */
 export function createHttpServer(
   headerTimeoutMs: number,
   late: LateHandler,
@@ -53,28 +59,29 @@ export function createHttpServer(
     requestTimeout: Math.max(REQUEST_MS, 2 * headerTimeoutMs),
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
     requireHostHeader: false, // call/gate.ts refuses it, with an error body
-    // From Node 24.9 on: only a request without a body leaves its parser when it asks for another protocol. One that
-    // has a body, and is never granted any, is answered like any other, but what is pipelined behind it is lost.
+    // From Node 24.9 on: only a request without a body leaves its parser when it asks for another protocol. One with a
+    // body is answered like any other request (its upgrade is never accepted), but requests pipelined behind it are
+    // lost.
     shouldUpgradeCallback: (request: IncomingMessage) => !hasBody(request),
   };
   const server =
     tls === null
       ? createServer(options)
-      : createTlsServer(options, tls, headerTimeoutMs, (socket) => refusePlain(late, socket));
+      : createTlsServer(options, tls, headerTimeoutMs, (socket) => refusePlainHttp(late, socket));
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     noteRequest(request);
     late.use((handler) => {
-      if (!request.socket.destroyed) handler.request(request, response); // it would wait for a client that left before
+      if (!request.socket.destroyed) handler.request(request, response); // a handler would wait for a client that has disconnected
     });
   };
   server.on('request', onRequest);
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    waitingToSend.add(request);
+    awaitingContinue.add(request);
     onRequest(request, response);
   });
-  server.on('checkExpectation', onRequest); // nobody has to understand an expectation (RFC 9110 section 10.1.1)
+  server.on('checkExpectation', onRequest); // a server may ignore an expectation (RFC 9110 section 10.1.1)
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    if (!upgrading.has(socket)) socket.on('error', () => {}); // it may hang up before anybody else listens
+    if (!upgrading.has(socket)) socket.on('error', () => {}); // it may disconnect before another listener is added
     upgrading.add(socket);
     late.use((handler) =>
       onceAnswered(socket, () => {
@@ -90,24 +97,24 @@ export function createHttpServer(
     );
   });
   server.on('connect', (_request, socket: Socket) =>
-    breakOffWith(late, socket, 'SERVE_METHOD_NOT_ALLOWED', 'CONNECT'),
+    refuseBroken(late, socket, 'SERVE_METHOD_NOT_ALLOWED', 'CONNECT'),
   );
   server.on('clientError', (error: ClientError, socket: Socket) => {
     if (socket.destroyed) return;
-    breakOffWith(late, socket, brokenRequestCode(error.code), lastMethodIn(error.rawPacket));
+    refuseBroken(late, socket, brokenRequestCode(error.code), lastMethodIn(error.rawPacket));
   });
   return server;
 }
 
 /**
- * Stands in for the real handler until that is loaded: the port is open first, workers boot next, and Koa, which
- * takes longer to load than a worker to start, comes last. Requests wait in their order.
+ * Stands in for the real handler until that is loaded: the port opens first, the workers start next, and Koa, which
+ * takes longer to load than a worker to start, comes last. Requests wait in order.
  */
 export class LateHandler {
   #handler: HttpHandler | null = null;
   #waiting: ((handler: HttpHandler) => void)[] = [];
 
-  /** Calls back with the handler, at once if it is there. */
+  /** Calls back with the handler, at once if it is loaded. */
   use(callback: (handler: HttpHandler) => void): void {
     if (this.#handler !== null) callback(this.#handler);
     else this.#waiting.push(callback);
@@ -123,13 +130,13 @@ export class LateHandler {
 const upgrading = new WeakSet<Socket>();
 
 interface HttpSocket extends Socket {
-  /** Node's own field: the response whose turn it is on this connection. */
+  /** A private field of Node: the response that is being sent on this connection. */
   _httpMessage?: ServerResponse | null;
 }
 
 /**
- * Calls back once every request that came whole on this connection is answered: what follows must not get between. A
- * request whose body is not whole is the last one of its connection, and is not waited for.
+ * Calls back once every complete request on this connection is answered: what follows must not come between. A request
+ * with an incomplete body is the last one of its connection, and is not waited for.
  */
 function onceAnswered(socket: HttpSocket, callback: () => void): void {
   if (socket.destroyed) return;
@@ -140,8 +147,8 @@ function onceAnswered(socket: HttpSocket, callback: () => void): void {
 }
 
 /**
- * Nobody has to grant an upgrade (RFC 9110 section 7.8), but Node's parser has left the connection: it gets the request
- * again, without the wish. `arrival`: the event by which the server takes a connection.
+ * A server may decline an upgrade (RFC 9110 section 7.8), but Node's parser has left the connection: the request is put
+ * back without its `Upgrade` header. `arrival` is the event by which the server takes a connection.
  */
 function readOnWithoutUpgrade(
   server: Server,
@@ -162,18 +169,18 @@ function readOnWithoutUpgrade(
 }
 
 /** Requests whose client waits for `100 Continue` before it sends the body. */
-const waitingToSend = new WeakSet<IncomingMessage>();
+const awaitingContinue = new WeakSet<IncomingMessage>();
 
 export function inviteBody(request: IncomingMessage, response: ServerResponse): void {
-  if (waitingToSend.has(request)) response.writeContinue();
+  if (awaitingContinue.has(request)) response.writeContinue();
 }
 
 interface ClientError extends NodeJS.ErrnoException {
-  /** The piece of input in which the parser found the mistake. */
+  /** The piece of input in which the parser found the error. */
   readonly rawPacket?: Buffer;
 }
 
-/** The method of the last request that begins in this input; undefined if none does. */
+/** Returns the method of the last request that begins in this input; undefined if there is none. */
 function lastMethodIn(input: Buffer | undefined): string | undefined {
   return input
     ?.toString('latin1')
@@ -181,11 +188,11 @@ function lastMethodIn(input: Buffer | undefined): string | undefined {
     ?.at(-1);
 }
 
-/** Connections whose client has sent what is no request. Node tells of each further piece of it again. */
+/** Connections on which a broken request was received. Node reports each further piece of it again. */
 const broken = new WeakSet<Socket>();
 
-/** Refuses what is no request, after the answers to the requests before it, and ends the connection. */
-function breakOffWith(
+/** Refuses a broken request, after the answers to the requests before it, and ends the connection. */
+function refuseBroken(
   late: LateHandler,
   socket: HttpSocket,
   code: ErrorCode,
@@ -197,7 +204,7 @@ function breakOffWith(
   onceAnswered(socket, () => {
     const partial = socket._httpMessage; // the response to a request whose body broke off
     // It may be refused already: a second answer would look like a part of the first. After `Connection: close` Node
-    // has ended the connection itself, and still sends what is left of the last answer.
+    // has ended the connection itself, and still sends the rest of the last answer.
     if (partial?.headersSent === true) partial.end(() => socket.destroySoon());
     else if (socket.writable)
       late.use((handler) =>
@@ -206,20 +213,20 @@ function breakOffWith(
   });
 }
 
-/** Answers a client that speaks HTTP where TLS is spoken, without TLS: it understands no other answer. */
-function refusePlain(late: LateHandler, socket: Socket): void {
+/** Answers a client that sent plain HTTP to a TLS port, in plain HTTP: it understands no other answer. */
+function refusePlainHttp(late: LateHandler, socket: Socket): void {
   socket.on('error', () => {}); // it may hang up first
   const error = new ServeError(
     'SERVE_BAD_REQUEST',
-    'This port speaks TLS: the address begins with https://.',
+    'This port uses TLS: use an address that begins with https://.',
   );
   socket.once('data', (piece: Buffer) =>
     late.use((handler) => answerByHand(handler, socket, error, lastMethodIn(piece))),
   );
-  socket.resume(); // what it goes on to send is thrown away
+  socket.resume(); // the rest of its input is discarded
 }
 
-/** The methods that a refused CONNECT is told of: no path takes more. */
+/** The `Allow` header for a refused CONNECT: no path takes more methods. */
 const ALL_METHODS = 'GET, HEAD, POST, OPTIONS';
 
 function answerByHand(

@@ -1,7 +1,7 @@
-/** Gives each error code its HTTP status in the house dialect. None is 429 or 502: common clients hide those. */
+/** Maps each error code to its HTTP status in the house dialect. None is 429 or 502: common clients hide those. */
 import type { ErrorCode } from '../../../protocol/errors.js';
 
-/** `null`: no client ever gets this one; it ends a worker or the server. */
+/** `null`: no client gets this code; it ends a worker or the server. */
 export const HTTP_STATUS = {
   SERVE_BAD_REQUEST: 400,
   SERVE_BAD_BODY: 400,
@@ -43,7 +43,7 @@ export const HTTP_STATUS = {
   SERVE_CONFIG: null,
 } as const satisfies Record<ErrorCode, number | null>;
 
-/** The status a client sees; codes that were never meant for one are a 500. */
+/** The status that a client receives; 500 for codes that are not meant for clients. */
 export function httpStatus(code: ErrorCode): number {
   return HTTP_STATUS[code] ?? 500;
 }

@@ -1,7 +1,7 @@
 /**
- * A request whose body takes no more memory than its bytes while nobody reads it: it waits for its model to be loaded,
- * say, or for its turn to be decoded. Node keeps a Buffer for each chunk until then, up to 75,000 of one byte on Node 26,
- * which are 26 MB per request that no limit counts.
+ * A request whose body takes no more memory than its bytes while it is not read yet, for example while its model is
+ * being loaded or its decoding waits. Node would keep a Buffer for each chunk, up to 75,000 of one byte on Node 26: 26
+ * MB per request that no limit counts.
  */
 import { IncomingMessage } from 'node:http';
 import { JoinedPieces } from '../../memory/joined-pieces.js';
@@ -10,10 +10,10 @@ import { JoinedPieces } from '../../memory/joined-pieces.js';
 const LARGE_PIECE_BYTES = 8 * 1024;
 
 export class JoinedRequest extends IncomingMessage {
-  /** What came after the bytes that the stream itself holds; empty while that holds none. */
+  /** Bytes that arrived after those in the stream's own buffer; empty while that buffer is empty. */
   #waiting: JoinedPieces | null = null;
 
-  /** Takes bytes from Node's parser; null once the body is whole. */
+  /** Takes bytes from Node's parser; null at the end of the body. */
   override push(piece: Buffer | null): boolean {
     if (piece !== null && this.readableLength > 0 && piece.length < LARGE_PIECE_BYTES) {
       this.#waiting ??= new JoinedPieces();

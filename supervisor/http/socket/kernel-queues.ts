@@ -1,15 +1,16 @@
 /**
- * How much of what was written to a TCP connection its other side has not acknowledged yet. Only the kernel knows: it
- * takes megabytes from us at once and then nothing for as long as a slow reader needs for them (1.5 MB at a time over
- * loopback, Linux 6), so what it takes says little about the reader. Linux only; elsewhere nothing is known.
+ * Reads from the kernel how many bytes of a TCP connection its other side has not acknowledged yet. Only the kernel
+ * knows: it takes megabytes from us at once and then nothing for as long as a slow reader needs for them (1.5 MB at a
+ * time over loopback, Linux 6), so the pace of our writes says little about the reader. Linux only; elsewhere nothing
+ * is known.
  */
 import { readlinkSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 
-/** Bytes by the inode of the connection's socket; a socket that is missing has none. */
+/** Unacknowledged bytes by the inode of the connection's socket; 0 for a socket that is missing. */
 export type KernelQueues = ReadonlyMap<string, number>;
 
-/** Takes 10 us per connection of the machine, on another thread. Null where the kernel does not tell. */
+/** Takes 10 us per connection of the machine, on another thread. Null where the system does not provide this. */
 export async function readKernelQueues(): Promise<KernelQueues | null> {
   if (process.platform !== 'linux') return null;
   const queues = new Map<string, number>();
@@ -21,7 +22,7 @@ export async function readKernelQueues(): Promise<KernelQueues | null> {
   return queues;
 }
 
-/** `fd`: of an open socket. Null where the kernel does not tell. */
+/** Returns the inode of an open socket; null where the system does not provide it. */
 export function inodeOf(fd: number): string | null {
   try {
     return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1] ?? null;
@@ -30,7 +31,10 @@ export function inodeOf(fd: number): string | null {
   }
 }
 
-/** A line: `sl local remote state tx_queue:rx_queue timer:when retransmits uid timeout inode …`, sizes in hexadecimal. */
+/**
+ * Adds the queues of a table to `queues`. A line is `sl local remote state tx_queue:rx_queue timer:when retransmits uid
+ * timeout inode …`, with sizes in hexadecimal.
+ */
 export function addQueues(queues: Map<string, number>, table: string): void {
   for (const [, queued = '', inode = ''] of table.matchAll(LINE))
     if (queued !== '00000000') queues.set(inode, parseInt(queued, 16));

@@ -1,4 +1,4 @@
-/** Opens and closes the port, or the unix socket. */
+/** Opens and closes the TCP port or the unix socket. */
 import { rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
@@ -6,9 +6,9 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 export interface Listening {
   readonly url: string;
   readonly socketPath: string | null;
-  /** Stops taking connections; resolves once the open ones have ended, or the grace has passed. */
+  /** Stops accepting connections; resolves once the open ones have ended or the grace period has passed. */
   close(): Promise<void>;
-  /** Cuts everything at once. */
+  /** Cuts all connections at once. */
   destroy(): void;
 }
 
@@ -16,9 +16,9 @@ export interface Listening {
 const CLOSE_GRACE_MS = 1000;
 
 export interface ListenOptions {
-  /** A socket is only for the user that the server runs as. */
+  /** Only the user that the server runs as may connect to the unix socket. */
   readonly isPrivate?: boolean;
-  /** The server speaks TLS. */
+  /** The server uses TLS. */
   readonly isTls?: boolean;
 }
 
@@ -43,7 +43,7 @@ export async function listen(
   });
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
-    if (sockets.has(socket)) return; // it is known: it is read on after an upgrade that was not granted
+    if (sockets.has(socket)) return; // the same socket again, after an upgrade that was declined
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
@@ -58,7 +58,7 @@ export async function listen(
   };
 }
 
-/** Node makes the socket before `listen` returns: it never has other rights, not for a moment. */
+/** Node creates the socket before `listen` returns, so the socket never has other permissions. */
 function listenPrivately(server: Server, path: string, done: () => void): void {
   const before = process.umask(0o177);
   try {
@@ -89,7 +89,9 @@ function closeServer(server: Server, sockets: ReadonlySet<Socket>): Promise<void
   });
 }
 
-/** A socket file left by a killed server would block the address; one that answers is in use. */
+/**
+ * Removes a socket file that a killed server left, which would block the address; one that answers is in use and stays.
+ */
 async function removeStaleSocket(path: string): Promise<void> {
   const refused = await new Promise<boolean>((resolve) => {
     const probe = connect(path);

@@ -1,14 +1,14 @@
-/** Receives a request's body within its limits: on size, on pauses, on the least rate. */
+/** Receives a request's body within its limits: on size, on pauses, on the average rate. */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import { formatBytes } from '../../options/units.js';
-import { codingsOf, damaged, decodeBody } from './decode-body.js';
+import { codingsOf, decodingFailed, decodeBody } from './decode-body.js';
 import { BodyMemory, type Body } from './body-memory.js';
 import { unwatchBody, watchBody, type WatchedBody } from './body-clock.js';
 
 export interface BodyLimits {
-  /** Size of the body as `announcedBytes` tells it; 0 if unknown. */
+  /** Size of the body as returned by `announcedBytes`; 0 if unknown. */
   readonly announcedBytes: number;
   readonly maxBodyBytes: number;
   /** The longest pause that the client may make. */
@@ -16,9 +16,9 @@ export interface BodyLimits {
 }
 
 /**
- * Resolves with the whole body, decoded if it came compressed. Rejects with SERVE_BODY_TOO_LARGE, SERVE_REQUEST_TIMEOUT,
- * SERVE_BAD_BODY or what `place` refuses it with, while the rest may still be arriving; with SERVE_CANCELLED if the client
- * leaves before. `onPiece` is shown each piece as it arrives, decoded; what it throws refuses the body.
+ * Resolves with the whole body, decoded if it was compressed. Rejects with SERVE_BODY_TOO_LARGE, SERVE_REQUEST_TIMEOUT,
+ * SERVE_BAD_BODY or the error of `place`, while the rest may still be arriving; with SERVE_CANCELLED if the client
+ * disconnects first. `onPiece` gets each piece as it arrives, decoded; an error that it throws refuses the body.
  */
 export function receiveBody(
   request: IncomingMessage,
@@ -35,7 +35,7 @@ export function receiveBody(
     );
     let done = false;
 
-    // The listeners stay: taking three away costs a call 3 us, and `done` makes them deaf.
+    // The listeners stay: removing three costs a call 3 us, and they do nothing once `done` is true.
     function stop(): void {
       done = true;
       unwatchBody(watched);
@@ -48,8 +48,8 @@ export function receiveBody(
     }
     place.begin(fail);
     if (source !== request) {
-      watchCoded(request, limits.maxBodyBytes, watched, fail);
-      source.on('error', (cause) => fail(damaged(codings, cause)));
+      watchEncoded(request, limits.maxBodyBytes, watched, fail);
+      source.on('error', (cause) => fail(decodingFailed(codings, cause)));
     }
     source.on('data', (piece: Buffer) => {
       if (done) return;
@@ -81,8 +81,11 @@ export function receiveBody(
   });
 }
 
-/** Bytes as they come count for the client's pace, and are bounded too: there may be many that decode to nothing. */
-function watchCoded(
+/**
+ * Counts the bytes of a compressed body as they arrive, for the client's pace, and bounds them: many bytes may decode
+ * to nothing.
+ */
+function watchEncoded(
   request: IncomingMessage,
   maxBytes: number,
   watched: WatchedBody,

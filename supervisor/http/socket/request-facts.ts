@@ -1,16 +1,19 @@
-/** Facts that every dialect needs of a request: its path, whether it has a body, when it is over. */
+/** Facts about a request that every dialect needs: its path, whether it has a body, when it is over. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ServeError } from '../../../protocol/errors.js';
 
-/** The request's path as the client wrote it, without the query. A target that is no URL is given back as it is. */
+/**
+ * Returns the request's path as the client wrote it, without the query. A target that is not a URL is returned
+ * unchanged.
+ */
 export function writtenPath(url = '/'): string {
   const target = url.startsWith('/') ? url : withoutAuthority(url);
   const question = target.indexOf('?');
   return question < 0 ? target : target.slice(0, question);
 }
 
-/** The absolute form of a request's target (RFC 9112 section 3.2.2) names a host first. */
+/** Removes scheme and host from the absolute form of a request's target (RFC 9112 section 3.2.2). */
 function withoutAuthority(url: string): string {
   if (!URL.canParse(url)) return url;
   const rest = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '');
@@ -18,8 +21,9 @@ function withoutAuthority(url: string): string {
 }
 
 /**
- * The path that the written one names, as routes are declared: every segment is percent-decoded once. An encoded slash
- * stays `%2F`, so that it never splits a segment. Null if an escape is broken or no UTF-8, or if there is no path at all.
+ * Decodes a path as written to a path as routes are declared: every segment is percent-decoded once. An encoded slash
+ * stays `%2F`, so that it never splits a segment. Null if an escape is broken or not UTF-8, or if there is no path at
+ * all.
  */
 export function namedPath(written: string): string | null {
   if (!written.startsWith('/')) return written === '*' ? written : null;
@@ -35,34 +39,34 @@ export function namedPath(written: string): string | null {
 export function pathMistake(): ServeError {
   return new ServeError(
     'SERVE_BAD_REQUEST',
-    'The request names no path that can be read: it is no URL, or a percent escape in it is broken or no UTF-8.',
+    'The path of the request cannot be read: it is not a valid URL, or a percent escape in it is broken or not UTF-8.',
   );
 }
 
-/** Whether a body comes with the request, even an empty one. */
+/** Whether the request has a body, even an empty one. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
-/** Calls back when the reply is out, or the client has left. */
+/** Calls back when the reply has been sent or the client has disconnected. */
 export function onceClosed(request: IncomingMessage, response: ServerResponse, callback: () => void): void {
   response.once('close', callback);
   if (response.socket !== null) return;
-  // The request is pipelined behind another: its response has no connection yet, and would never hear that it closed.
+  // The request is pipelined behind another: its response has no connection yet, and would not emit `close`.
   const { socket } = request;
   socket.setMaxListeners(0);
   socket.once('close', callback);
   response.once('close', () => socket.off('close', callback));
 }
 
-/** The request that came last on each connection. */
+/** The latest request of each connection. */
 const lastRequests = new WeakMap<Socket, IncomingMessage>();
 
 export function noteRequest(request: IncomingMessage): void {
   lastRequests.set(request.socket, request);
 }
 
-/** Whether no other request has come behind it: an answer that closes the connection would cost that one its own. */
+/** Whether no other request is pipelined behind it, which would lose its answer if this one closed the connection. */
 export function isLastRequest(request: IncomingMessage): boolean {
   return lastRequests.get(request.socket) === request;
 }

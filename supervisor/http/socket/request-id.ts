@@ -1,9 +1,9 @@
-/** Names each request: by the client's id if that is sane, else by a new one. */
+/** Gives each request its id: the client's if it is safe, else a new one. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** An id that matches may stand in a header, a log line and a file name as it is. */
-const SANE = /^[\w.:@/+=-]{1,128}$/;
+/** An id that matches can be written to a header, a log line or a file name unchanged. */
+const SAFE = /^[\w.:@/+=-]{1,128}$/;
 
 /** Random bytes are fetched for many ids at once: one call per id costs 1 us more. */
 const ID_BYTES = 16;
@@ -12,32 +12,32 @@ let pool = '';
 let used = 0;
 
 /**
- * Returns the request's id. `names`: the headers in which its client may have sent one, in lower case, besides
- * `X-Request-Id`, which counts first. `inBody` is the id that the body gives it, in dialects that have one.
+ * Returns the request's id. `names`: further headers in which its client may send one, in lower case; `X-Request-Id`
+ * takes precedence. `inBody`: the id in the body, in dialects that have one.
  */
 export function requestIdOf(
   headers: IncomingHttpHeaders,
   names: readonly string[] = [],
   inBody?: string | null,
 ): string {
-  return saneId(headers['x-request-id']) ?? firstId(headers, names) ?? saneId(inBody) ?? newRequestId();
+  return safeId(headers['x-request-id']) ?? firstId(headers, names) ?? safeId(inBody) ?? newRequestId();
 }
 
-/** The first sane id in one of these headers; null if none has one. */
+/** Returns the first safe id in these headers; null if there is none. */
 export function firstId(headers: IncomingHttpHeaders, names: readonly string[]): string | null {
   for (const name of names) {
-    const id = saneId(headers[name]);
+    const id = safeId(headers[name]);
     if (id !== null) return id;
   }
   return null;
 }
 
-/** Null unless it may stand in a header, a log line and a file name as it is. */
-export function saneId(id: string | string[] | null | undefined): string | null {
-  return typeof id === 'string' && SANE.test(id) ? id : null;
+/** Returns the id if it is safe in a header, a log line and a file name; else null. */
+export function safeId(id: string | string[] | null | undefined): string | null {
+  return typeof id === 'string' && SAFE.test(id) ? id : null;
 }
 
-/** An id that nothing else has. */
+/** Returns a new, unique id. */
 export function newRequestId(): string {
   if (used === pool.length) {
     pool = randomBytes(ID_BYTES * BATCH_IDS).toString('hex');

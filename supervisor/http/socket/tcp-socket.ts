@@ -1,6 +1,6 @@
 /**
- * What lies below a connection. Node encrypts all that is written to a TLS socket at once and hands it on, so that only
- * the TCP socket below it shows what the kernel has taken; only that can be reset, too.
+ * The TCP socket below a connection. Node encrypts everything written to a TLS socket at once and passes it on, so only
+ * the TCP socket below shows what the kernel has taken, and only that can be reset.
  */
 import type { Socket } from 'node:net';
 
@@ -23,24 +23,24 @@ export interface Handle {
   readonly writeQueueSize?: number;
 }
 
-/** Of the TCP or unix socket below; null once that is closed. */
+/** Returns the handle of the TCP or unix socket below; null once that is closed. */
 export function handleOf(socket: Socket): Handle | null {
   return (tcpSocketOf(socket) as unknown as { _handle?: Handle | null })._handle ?? null;
 }
 
-/** Bytes that are held for a TLS connection beside what was written to it: the same, encrypted. */
+/** Bytes that are held for a TLS connection in addition to its own queue: the same data, encrypted. */
 export function encryptedBytes(socket: Socket): number {
   return tcpSocketOf(socket) === socket ? 0 : (handleOf(socket)?.writeQueueSize ?? 0);
 }
 
 /**
- * Ends a connection at once and never cleanly: its client is told with a reset, and the kernel drops what it holds. A unix
- * socket knows no reset, and is closed.
+ * Ends a connection at once with a reset, which its client cannot mistake for a clean end; the kernel drops its
+ * buffers. A unix socket has no reset, and is closed.
  */
 export function resetConnection(socket: Socket): void {
   const tcp = tcpSocketOf(socket);
   if (tcp.remoteFamily === undefined) socket.destroy();
   else tcp.resetAndDestroy();
-  // Else the TLS socket takes what it had written for sent before it hears that there is no connection.
+  // Otherwise the TLS socket regards its writes as sent before it learns that the connection is gone.
   if (tcp !== socket) process.nextTick(() => socket.destroy());
 }

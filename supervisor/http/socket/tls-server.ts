@@ -1,15 +1,16 @@
 /**
- * The HTTP server behind TLS: node:https with what is safe today, and an answer for clients that speak no TLS.
+ * The HTTP server behind TLS: node:https with the protocols and ciphers that are safe today, and an answer for clients
+ * that send plain HTTP.
  *
- * What `http-server.ts` does with a connection comes after its handshake; the sockets there are Node's TLS sockets, and
- * `tcp-socket.ts` finds what lies below them.
+ * `http-server.ts` handles the connection after its handshake; the sockets there are Node's TLS sockets, and
+ * `tcp-socket.ts` finds the TCP sockets below them.
  */
 import type { Server, ServerOptions } from 'node:http';
 import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TlsCredentials } from '../../options/tls.js';
 
-/** With forward secrecy and authentication only; the first three are those of TLS 1.3. */
+/** Only ciphers with forward secrecy and authentication; the first three are those of TLS 1.3. */
 const CIPHERS = [
   'TLS_AES_256_GCM_SHA384',
   'TLS_CHACHA20_POLY1305_SHA256',
@@ -22,7 +23,9 @@ const CIPHERS = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ];
 
-/** `handshakeMs`: the longest handshake. `onPlain`: its client has sent what is no TLS, but HTTP, which is still to be read. */
+/**
+ * `handshakeMs`: the longest handshake. `onPlain`: called with a connection whose client sent plain HTTP, still unread.
+ */
 export function createTlsServer(
   options: ServerOptions,
   { cert, key }: TlsCredentials,
@@ -45,15 +48,18 @@ export function createTlsServer(
       else beginHandshake?.call(server, socket);
     }),
   );
-  // What Node would make of it is a broken request; this client cannot read an answer.
+  // Node would report a broken request, but this client cannot read an answer.
   server.removeAllListeners('tlsClientError');
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   return server;
 }
 
-/** Calls back with the first bytes of a connection unread, once they are there; within `limitMs`, or it is ended. */
+/**
+ * Calls back when the first bytes of a connection are there, and leaves them unread; ends the connection if none come
+ * within `limitMs`.
+ */
 function onFirstBytes(socket: Socket, limitMs: number, callback: (isHttp: boolean) => void): void {
-  const leave = (): void => void socket.destroy(); // it may hang up before anybody else listens
+  const leave = (): void => void socket.destroy(); // it may disconnect before another listener is added
   socket.on('error', leave).on('end', leave).on('timeout', leave).setTimeout(limitMs);
   socket.once('data', (piece: Buffer) => {
     socket.pause();
@@ -64,7 +70,7 @@ function onFirstBytes(socket: Socket, limitMs: number, callback: (isHttp: boolea
   });
 }
 
-/** Every method of HTTP begins with a capital letter, and no record of TLS does. */
+/** Every HTTP method begins with a capital letter, and no TLS record does. */
 function isLetter(byte: number): boolean {
   return byte >= 0x41 && byte <= 0x5a;
 }

@@ -1,12 +1,12 @@
 /**
- * Answers that their clients have not taken: how many bytes they hold, and who is cut off for them.
+ * Bounds the answers that clients have not read yet: how many bytes they hold, and which connections are cut for them.
  *
- * 1. A write that the kernel does not take whole is told to `watch` (watched-response.ts, websocket-call.ts). Most
- *    are taken at once, and cost nothing here: no timer, no listener.
- * 2. Over `maxBytes` the slowest readers are cut off, one at a time, until the rest fits.
- * 3. Every now and then it is looked at what each client took since; who takes too little for too long is cut off.
+ * 1. A write that the kernel does not take completely is passed to `watch` (watched-response.ts, websocket-call.ts).
+ *    Most writes are taken at once, and cost nothing here: no timer, no listener.
+ * 2. Above `maxBytes` the slowest readers are cut, one at a time, until the rest fits.
+ * 3. A timer checks how much each client has taken since; a client that takes too little for too long is cut.
  *
- * Who is slow is decided in slow-readers.ts. Time in which this process did not run counts against nobody.
+ * `slow-readers.ts` decides which clients are slow. Time in which this process did not run does not count.
  */
 import type { Socket } from 'node:net';
 import { collectNow } from '../../memory/gc.js';
@@ -19,37 +19,37 @@ export interface UnsentLimits {
   readonly stallTimeoutMs: number;
 }
 
-/** Looks within one stall timeout. */
-const LOOKS = 8;
-const MAX_LOOK_MS = 5000;
+/** Checks within one stall timeout. */
+const CHECKS_PER_TIMEOUT = 8;
+const MAX_CHECK_MS = 5000;
 
-/** After cuts that freed so much, memory is given back; a moment later, as more of them may follow. */
+/** Garbage is collected after cuts that freed this many bytes, with a delay, as more cuts may follow. */
 const COLLECT_BYTES = 32 * 1024 * 1024;
 const COLLECT_DELAY_MS = 500;
 
 export class UnsentAnswers {
   readonly #limits: UnsentLimits;
-  readonly #lookMs: number;
+  readonly #checkMs: number;
   readonly #connections = new Map<Socket, UnsentConnection>();
-  /** As of the last look, and what was written since. */
+  /** As of the last check, plus what was written since. */
   #bytes = 0;
   #timer: NodeJS.Timeout | null = null;
   #makesRoom = false;
-  /** Bytes freed by cuts since memory was given back. */
+  /** Bytes freed by cuts since the last collection. */
   #freedBytes = 0;
 
   constructor(limits: UnsentLimits) {
     this.#limits = limits;
-    this.#lookMs = Math.min(MAX_LOOK_MS, Math.ceil(limits.stallTimeoutMs / LOOKS));
+    this.#checkMs = Math.min(MAX_CHECK_MS, Math.ceil(limits.stallTimeoutMs / CHECKS_PER_TIMEOUT));
   }
 
-  /** What is held now, for a status. */
+  /** Describes what is held now, for /status. */
   describe(): { clients: number; bytes: number; maxBytes: number } {
-    this.#look(null);
+    this.#update(null);
     return { clients: this.#connections.size, bytes: this.#bytes, maxBytes: this.#limits.maxBytes };
   }
 
-  /** To be told after a write that left bytes in `socket`, or in `answer` if that waits for its turn. */
+  /** Call this after a write that left bytes in `socket`, or in `answer` if that waits for its turn. */
   watch(socket: Socket, answer: Answer): void {
     if (socket.destroyed) return;
     let connection = this.#connections.get(socket);
@@ -60,10 +60,10 @@ export class UnsentAnswers {
     this.#bytes -= connection.unsentBytes;
     connection.add(answer);
     this.#bytes += connection.unsentBytes;
-    this.#timer ??= this.#nextLook();
+    this.#timer ??= this.#scheduleCheck();
     if (this.#bytes > this.#limits.maxBytes && !this.#makesRoom) {
       this.#makesRoom = true;
-      process.nextTick(() => this.#makeRoom()); // whoever is in the middle of writing an answer is not cut there
+      process.nextTick(() => this.#makeRoom()); // a caller in the middle of writing an answer must not be cut there
     }
   }
 
@@ -74,7 +74,7 @@ export class UnsentAnswers {
 
   #makeRoom(): void {
     this.#makesRoom = false;
-    this.#look(null);
+    this.#update(null);
     while (this.#bytes > this.#limits.maxBytes) {
       const connection = slowest(this.#connections.values());
       if (connection === null) return;
@@ -82,24 +82,24 @@ export class UnsentAnswers {
     }
   }
 
-  #nextLook(): NodeJS.Timeout {
-    return setTimeout(() => void this.#judge(), this.#lookMs).unref();
+  #scheduleCheck(): NodeJS.Timeout {
+    return setTimeout(() => void this.#checkAll(), this.#checkMs).unref();
   }
 
-  async #judge(): Promise<void> {
-    const isDoubtful = [...this.#connections.values()].some((connection) => connection.isSuspect);
-    this.#look(isDoubtful ? await readKernelQueues() : null);
+  async #checkAll(): Promise<void> {
+    const hasSuspects = [...this.#connections.values()].some((connection) => connection.isSuspect);
+    this.#update(hasSuspects ? await readKernelQueues() : null);
     for (const connection of this.#connections.values())
       if (connection.patienceMs <= 0) this.#cut(connection);
-    this.#timer = this.#connections.size === 0 ? null : this.#nextLook();
+    this.#timer = this.#connections.size === 0 ? null : this.#scheduleCheck();
   }
 
-  /** Learns what was taken since; lets go of those who took everything. */
-  #look(queues: KernelQueues | null): void {
+  /** Updates what each client has taken; forgets clients that took everything. */
+  #update(queues: KernelQueues | null): void {
     const nowMs = performance.now();
     this.#bytes = 0;
     for (const [socket, connection] of this.#connections) {
-      connection.look(nowMs, 2 * this.#lookMs, queues);
+      connection.look(nowMs, 2 * this.#checkMs, queues);
       if (connection.unsentBytes === 0) this.#connections.delete(socket);
       this.#bytes += connection.unsentBytes;
     }
@@ -111,7 +111,7 @@ export class UnsentAnswers {
     connection.cut();
     this.#freedBytes += connection.unsentBytes;
     if (this.#freedBytes < COLLECT_BYTES) return;
-    this.#freedBytes = -Infinity; // one is coming
+    this.#freedBytes = -Infinity; // a collection is scheduled
     setTimeout(() => {
       this.#freedBytes = 0;
       collectNow();

@@ -1,17 +1,17 @@
-/** One connection whose client has not taken all of its answers: what is held for it, what its side took. */
+/** One connection whose client has not taken all of its answers: the bytes held for it, and the bytes its side took. */
 import type { Socket } from 'node:net';
 import { ServeError } from '../../../protocol/errors.js';
 import { inodeOf, type KernelQueues } from './kernel-queues.js';
 import { encryptedBytes, handleOf, resetConnection } from './tcp-socket.js';
 import { passTime, type Reader } from './slow-readers.js';
 
-/** Something that was written to a connection, and is lost when that is cut off. */
+/** An answer that was written to a connection, and is lost if that is cut. */
 export interface Answer {
   /** Bytes that wait for their turn on the connection, behind the answer to an earlier request. */
   readonly queuedBytes: number;
-  /** Nothing of it is held any more. */
+  /** None of its bytes are held any more. */
   readonly isOut: boolean;
-  /** The connection was cut off because its client reads too slowly. Comes before any other news of its end. */
+  /** Called when the connection is cut because its client reads too slowly, before any other event of its end. */
   onCut(error: ServeError): void;
 }
 
@@ -23,12 +23,12 @@ export class UnsentConnection implements Reader {
   patienceMs: number;
   readonly #stallTimeoutMs: number;
   readonly #answers = new Set<Answer>();
-  /** Bytes of the answers that wait for their turn; as of the last look, and what was added since. */
+  /** Bytes of the answers that wait for their turn; as of the last check, plus what was added since. */
   #queuedBytes = 0;
   #lookedAtMs = performance.now();
   #handedBytes: number;
   #inode: string | null | undefined;
-  /** Bytes that the other side had acknowledged when the kernel was last asked; null before. */
+  /** Bytes that the other side had acknowledged at the last query of the kernel; null before the first. */
   #acknowledgedBytes: number | null = null;
 
   constructor(socket: Socket, stallTimeoutMs: number) {
@@ -38,7 +38,7 @@ export class UnsentConnection implements Reader {
     this.#handedBytes = handedBytes(socket);
   }
 
-  /** Its client took less than it should have of late, as far as is known. */
+  /** Whether its client recently took less than it should have, as far as is known. */
   get isSuspect(): boolean {
     return this.patienceMs < this.#stallTimeoutMs;
   }
@@ -53,15 +53,15 @@ export class UnsentConnection implements Reader {
     this.unsentBytes = this.#heldBytes();
   }
 
-  /** Learns what was taken. Of a longer time than `maxElapsedMs` this process slept through the rest. */
+  /** Updates what was taken. If more than `maxElapsedMs` has passed, this process was suspended for the rest. */
   look(nowMs: number, maxElapsedMs: number, queues: KernelQueues | null): void {
     if (this.socket.destroyed) {
       this.unsentBytes = 0;
       return;
     }
-    const hadMore = this.socket.writableLength > 0; // else it waits for us, not we for it
+    const hadMore = this.socket.writableLength > 0; // otherwise it waits for us, not we for it
     const elapsedMs = hadMore ? Math.min(nowMs - this.#lookedAtMs, maxElapsedMs) : 0;
-    passTime(this, elapsedMs, this.#learnTaken(queues), this.#stallTimeoutMs);
+    passTime(this, elapsedMs, this.#measureTaken(queues), this.#stallTimeoutMs);
     this.#lookedAtMs = nowMs;
     this.#countQueued();
     this.unsentBytes = this.#heldBytes();
@@ -77,8 +77,11 @@ export class UnsentConnection implements Reader {
     return this.socket.writableLength + encryptedBytes(this.socket) + this.#queuedBytes;
   }
 
-  /** By what the kernel took from us, or by what the other side acknowledged, whichever tells more. */
-  #learnTaken(queues: KernelQueues | null): number {
+  /**
+   * Returns the bytes taken since the last check: those that the kernel took from us or those that the other side
+   * acknowledged, whichever are more.
+   */
+  #measureTaken(queues: KernelQueues | null): number {
     const handed = handedBytes(this.socket);
     const tookBytes = handed - this.#handedBytes;
     this.#handedBytes = handed;
@@ -104,7 +107,10 @@ export class UnsentConnection implements Reader {
   }
 }
 
-/** Bytes that the kernel took from us, ever; of TLS, in their encrypted form. By whole writes, should Node not tell. */
+/**
+ * Total bytes that the kernel took from us; encrypted ones for TLS. Counts whole writes if Node does not provide these
+ * numbers.
+ */
 function handedBytes(socket: Socket): number {
   const handle = handleOf(socket);
   if (handle?.bytesWritten === undefined || handle.writeQueueSize === undefined)

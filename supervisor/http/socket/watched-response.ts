@@ -1,4 +1,7 @@
-/** Responses that tell when the kernel does not take at once what is written to them: node:http makes no others here. */
+/**
+ * Responses that report to `UnsentAnswers` when the kernel does not take a write at once; this server creates no
+ * others.
+ */
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import type { UnsentAnswers } from './unsent-answers.js';
@@ -6,7 +9,7 @@ import type { Answer } from './unsent-connection.js';
 
 const CUT = Symbol('cut');
 
-/** Calls back if the connection is cut off because its client reads too slowly, before the response closes. */
+/** Calls back if the connection is cut because its client reads too slowly, before the response closes. */
 export function onceCut(response: ServerResponse, callback: (error: ServeError) => void): void {
   response.once(CUT, callback);
 }
@@ -17,12 +20,12 @@ interface Named {
   [NAME]?: string;
 }
 
-/** Gives an answer the id of its request, by which it is known if it is cut. */
+/** Gives an answer the id of its request, for the log if it is cut. */
 export function nameAnswer(response: ServerResponse, requestId: string): void {
   (response as Named)[NAME] = requestId;
 }
 
-/** `onCut` hears of those that nobody else listens to, with the id that they were given. */
+/** `onCut` gets the cut responses that have no `onceCut` listener, with the id that they were given. */
 export function watchedResponses(
   unsent: UnsentAnswers,
   onCut: (request: IncomingMessage, requestId: string, error: ServeError) => void,

@@ -1,11 +1,11 @@
-/** Answers the gateway's requests: with HTTP 200, whatever the body says. */
+/** Answers the gateway's requests, always with HTTP 200. */
 import type { KeptJob } from '../../../jobs/kept-jobs.js';
 import type { RequestContext } from '../../request/request-context.js';
-import { sentBack } from '../../access/banana-clients.js';
+import { echoedHeaders } from '../../access/banana-clients.js';
 import { serverTiming } from '../../answer/server-timing.js';
 import { endedReply, type ReplyFields } from './reply.js';
 
-/** Sends a reply. `ended` is the job whose times it tells. */
+/** Sends a reply. `ended`: the job whose times are reported in `Server-Timing`. */
 export function sendReply(
   { backend, request, response, requestId }: RequestContext,
   pieces: readonly Buffer[],
@@ -15,7 +15,7 @@ export function sendReply(
     'Content-Type': 'application/json',
     'Content-Length': pieces.reduce((sum, piece) => sum + piece.length, 0),
     'X-Request-Id': requestId,
-    ...sentBack({ request }),
+    ...echoedHeaders({ request }),
   };
   if (ended !== undefined) headers['Server-Timing'] = serverTiming(ended);
   if (backend.closing(request)) headers['Connection'] = 'close';
@@ -26,7 +26,7 @@ export function sendReply(
   response.uncork();
 }
 
-/** Sends what came of a job. The output may have to be read first; meanwhile the client may leave. */
+/** Sends the result of a job. Its output may have to be read first; the client may disconnect meanwhile. */
 export function sendEnded(context: RequestContext, kept: KeptJob, fields: ReplyFields = {}): void {
   void endedReply(context.requestId, kept, fields).then((pieces) => {
     if (!context.response.destroyed) sendReply(context, pieces, kept);

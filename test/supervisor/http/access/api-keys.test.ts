@@ -10,7 +10,7 @@ test('without keys everybody is allowed', () => {
   for (const candidate of [undefined, null, '', 'x']) assert.equal(keys.allows(candidate), true);
 });
 
-test('with keys each of them is allowed, and nothing else', () => {
+test('with keys only these keys are allowed', () => {
   const keys = new ApiKeys([digestOf('old'), digestOf('new')]);
   assert.equal(keys.required, true);
   for (const candidate of ['old', 'new']) assert.equal(keys.allows(candidate), true, candidate);

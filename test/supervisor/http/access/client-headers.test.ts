@@ -1,4 +1,4 @@
-/** In which headers clients show keys and name calls, their dialects say. */
+/** Headers for keys and call ids, as dialects define them. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { BANANA_CLIENTS } from '../../../../supervisor/http/access/banana-clients.js';
@@ -10,7 +10,7 @@ import { fakeModel, onlyModel, serveHandler } from '../serve-handler.js';
 const LIMIT = { timeout: 60_000 };
 const HEAD = { status: 200, contentType: 'text/plain', headers: '', phrase: '' };
 
-/** A server whose one dialect says this of its clients; a page of any origin may call. */
+/** Starts a server with one dialect that has these client headers; pages of every origin may call. */
 function serveTiny(t: TestContext, clientHeaders: ClientHeaders, keys: readonly string[]): Promise<string> {
   const dialect = { ...tiny, clientHeaders };
   const unclaimed = (): never => {
@@ -28,7 +28,7 @@ function serveTiny(t: TestContext, clientHeaders: ClientHeaders, keys: readonly 
 const put = (url: string, headers: Record<string, string>): Promise<Response> =>
   fetch(`${url}/x/m/`, { method: 'PUT', body: '1', headers: { origin: 'http://page', ...headers } });
 
-test("a dialect's own headers for keys and ids count, and nobody else's", LIMIT, async (t) => {
+test("only the headers of a listener's own dialects are read for keys and ids", LIMIT, async (t) => {
   const url = await serveTiny(t, { key: 'X-Tiny-Key', callId: 'X-Tiny-Id' }, ['k']);
   const taken = await put(url, { 'x-tiny-key': 'k', 'x-tiny-id': 'mine', 'x-banana-request-id': 'other' });
   assert.deepEqual([taken.status, taken.headers.get('x-request-id')], [200, 'mine']);
@@ -42,7 +42,7 @@ test("a dialect's own headers for keys and ids count, and nobody else's", LIMIT,
 });
 
 test(
-  'a dialect whose clients have no headers of their own leaves those that all may use',
+  'a dialect without client headers leaves only the headers that every client may use',
   LIMIT,
   async (t) => {
     const url = await serveTiny(t, {}, []);
@@ -55,7 +55,7 @@ test(
   },
 );
 
-test('what several dialects say alike is heard once', () => {
+test('a header that several dialects define is listed once', () => {
   const { clientHeaders } = BANANA_CLIENTS;
   const { keys, callIds } = clientHeaderNames([
     { clientHeaders },

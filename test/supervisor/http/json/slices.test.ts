@@ -13,7 +13,7 @@ import {
   writeAscii,
 } from '../../../../supervisor/http/json/slices.js';
 
-/** The result of work, and how often it let others go on. */
+/** Runs work to its end; returns its result and how often it paused. */
 function run<Result>(work: Generator<void, Result>): { result: Result; pauses: number } {
   for (let pauses = 0; ; pauses += 1) {
     const { done, value } = work.next();
@@ -21,11 +21,11 @@ function run<Result>(work: Generator<void, Result>): { result: Result; pauses: n
   }
 }
 
-/** Text of so many bytes before the first slice ends that what follows lies across its end. */
+/** Text of a length so that the next character lies across the end of the first slice. */
 const before = fc.integer({ min: SLICE_BYTES - 12, max: SLICE_BYTES }).map((length) => 'x'.repeat(length));
 const across = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 });
 
-test('slices make up the whole in order, and cut no character', () => {
+test('slices cover all bytes in order, and split no character', () => {
   fc.assert(
     fc.property(before, across, (start, text) => {
       const bytes = Buffer.from(start + text);
@@ -38,7 +38,7 @@ test('slices make up the whole in order, and cut no character', () => {
   assert.deepEqual([...slicesOf(Buffer.alloc(0))], []);
 });
 
-test('checkJson says of any bytes what isUtf8 and JSON.parse say, wherever slices end', () => {
+test('checkJson agrees with isUtf8 and JSON.parse on any bytes, wherever slices end', () => {
   const bytes = fc.oneof(
     across.map((text) => Buffer.from(text)),
     fc.uint8Array({ maxLength: 6 }),
@@ -61,7 +61,7 @@ function parses(body: Buffer): boolean {
   }
 }
 
-test('writeAscii gives the text that JSON.parse reads alike, and no copy of what is ASCII', () => {
+test('writeAscii keeps the value that JSON.parse reads, and copies no ASCII slice', () => {
   fc.assert(
     fc.property(before, across, (start, text) => {
       const json = JSON.stringify(start + text);
@@ -75,7 +75,7 @@ test('writeAscii gives the text that JSON.parse reads alike, and no copy of what
   for (const piece of run(writeAscii(ascii)).result) assert.equal(piece.buffer, ascii.buffer);
 });
 
-test('pieces are joined in order, and a part is copied, in slices', () => {
+test('pieces are joined in order, and parts are copied, in slices', () => {
   const pieces = [...slicesOf(Buffer.alloc(5 * SLICE_BYTES + 7, 'abcdefg'))];
   const whole = Buffer.concat(pieces);
   const joined = run(joinSlices(pieces, whole.length));

@@ -1,4 +1,4 @@
-/** The scanner is held to JSON.parse: the same verdict on any bytes, the same values for the wanted fields. */
+/** Compares the scanner with JSON.parse: the same verdict on any bytes, the same values for the wanted fields. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
@@ -13,7 +13,7 @@ import {
 
 const WANTED = ['apiKey', 'callID', 'model_name', '', '__proto__', '"\\/'];
 
-/** As the worker reads a body: one byte order mark is taken off. */
+/** Parses a body as the worker does, without one byte order mark. */
 function parse(body: Buffer): { value: unknown } | null {
   const text = body.toString();
   try {
@@ -33,7 +33,7 @@ function fieldsOf(body: Buffer, wanted = WANTED): Record<string, unknown> {
   return Object.fromEntries(entries) as Record<string, unknown>;
 }
 
-/** The scan in steps of so many bytes each. */
+/** Scans in steps of this many bytes. */
 function scanInSteps(body: Buffer, stepBytes: number): { scanned: ScannedBody; steps: number } {
   const scan = new TopLevelScan(body, WANTED);
   for (let steps = 1; ; steps += 1) {
@@ -42,7 +42,7 @@ function scanInSteps(body: Buffer, stepBytes: number): { scanned: ScannedBody; s
   }
 }
 
-/** Verdict and wanted fields are JSON.parse's, and the same in steps of any size. */
+/** Asserts that verdict and wanted fields are those of JSON.parse, also in steps of any size. */
 function agrees(body: Buffer): void {
   const parsed = parse(body);
   const scanned = scanTopLevelFields(body, WANTED);
@@ -74,7 +74,7 @@ const SHORT: Readonly<Record<string, string>> = {
   '\t': 't',
 };
 
-/** `text` as a JSON string, each character in one of the ways it may be written. */
+/** Writes `text` as a JSON string, each character in one of its possible forms. */
 function writtenString(text: string): fc.Arbitrary<string> {
   const units = Array.from({ length: text.length }, (_, i) => text.charCodeAt(i));
   const ways = units.map((unit) => {
@@ -83,7 +83,7 @@ function writtenString(text: string): fc.Arbitrary<string> {
     const escaped = [`\\u${hex}`, `\\u${hex.toUpperCase()}`];
     const short = SHORT[character];
     if (short !== undefined) escaped.push(`\\${short}`);
-    // A half of a surrogate pair is no UTF-8.
+    // Half of a surrogate pair is not UTF-8.
     const isPlain =
       unit >= 0x20 && character !== '"' && character !== '\\' && !/[\ud800-\udfff]/.test(character);
     return fc.constantFrom(...(isPlain ? [character, character, character, ...escaped] : escaped));
@@ -132,7 +132,7 @@ const object = fc
   .tuple(fc.constantFrom('', '', '\ufeff'), space, fc.array(member, { maxLength: 8 }), space)
   .map(([mark, before, members, after]) => Buffer.from(`${mark}${before}{${members.join(',')}}${after}`));
 
-/** Bytes that mean something to a JSON parser, and a few that do not. */
+/** Bytes that have a meaning in JSON, and a few that have none. */
 const telling = fc.oneof(
   fc.constantFrom(...Buffer.from('{}[]:,"\\/u0123456789eE+-.truefalsnbFA \n\t\r\b\0')),
   fc.constantFrom(0x1f, 0x7f, 0xc2, 0xa0, 0xef, 0xbb, 0xbf, 0xff),
@@ -140,7 +140,7 @@ const telling = fc.oneof(
 );
 
 describe('scanTopLevelFields', () => {
-  test('finds in any object the wanted fields that JSON.parse finds, however it is written', () => {
+  test('finds the same wanted fields as JSON.parse in any object, however it is written', () => {
     fc.assert(fc.property(object, agrees), { numRuns: 1000 });
   });
 
@@ -162,14 +162,14 @@ describe('scanTopLevelFields', () => {
     });
   }
 
-  test('takes any JSON text for what JSON.parse takes it for', () => {
+  test('gives the same verdict as JSON.parse on any JSON text', () => {
     fc.assert(
       fc.property(space, json, space, (...parts) => agrees(Buffer.from(parts.join('')))),
       { numRuns: 500 },
     );
   });
 
-  test('agrees with JSON.parse on bytes changed, put in, left out and cut off, be they UTF-8 or not', () => {
+  test('agrees with JSON.parse when bytes are changed, inserted, removed or cut off, whether UTF-8 or not', () => {
     const edit = fc.tuple(fc.constantFrom('change', 'put in', 'leave out', 'cut off'), fc.nat(), telling);
     fc.assert(
       fc.property(object, fc.array(edit, { minLength: 1, maxLength: 3 }), (whole, edits) => {
@@ -186,7 +186,7 @@ describe('scanTopLevelFields', () => {
     );
   });
 
-  test('agrees with JSON.parse on any few tokens in a row', () => {
+  test('agrees with JSON.parse on any short sequence of tokens', () => {
     const tokens = [
       '{',
       '}',
@@ -214,20 +214,20 @@ describe('scanTopLevelFields', () => {
     );
   });
 
-  test('reads a buffer that is a part of a larger one as if it stood alone', () => {
+  test('reads a part of a larger buffer like a buffer of its own', () => {
     const whole = Buffer.from('"}{"apiKey":"k","x":[1]}{"');
     assert.deepEqual(fieldsOf(whole.subarray(2, -2)), { apiKey: 'k' });
     assert.deepEqual(scanTopLevelFields(whole.subarray(2, 14), WANTED), { is: 'malformed', at: 12 });
   });
 
-  test('takes the last of a repeated field, and none of the same name further down', () => {
+  test('returns the last of a repeated field, and ignores nested fields of the same name', () => {
     const body = Buffer.from(
       '{"apiKey":1,"a":{"apiKey":2},"\\u0061piKey":[{"apiKey":3}],"b":[{"apiKey":4}]}',
     );
     assert.deepEqual(fieldsOf(body), { apiKey: [{ apiKey: 3 }] });
   });
 
-  test('goes as deep as a body is long', () => {
+  test('reads nesting of any depth', () => {
     const depth = 1_000_000;
     const deep = `${'[{"a":'.repeat(depth)}1${'}]'.repeat(depth)}`;
     assert.deepEqual(scanTopLevelFields(Buffer.from(deep), []), { is: 'other' });
@@ -261,13 +261,13 @@ describe('scanTopLevelFields', () => {
     ['\ufeff\ufeff{}', 3],
   ];
   for (const [text, at] of MALFORMED) {
-    test(`says where ${JSON.stringify(text)} goes wrong: byte ${at}`, () => {
+    test(`finds the error in ${JSON.stringify(text)} at byte ${at}`, () => {
       assert.deepEqual(scanTopLevelFields(Buffer.from(text), WANTED), { is: 'malformed', at });
       agrees(Buffer.from(text));
     });
   }
 
-  test('looks for names in ASCII only', () => {
+  test('accepts only ASCII names', () => {
     assert.throws(() => scanTopLevelFields(Buffer.from('{}'), ['clé']), /wanted names are ASCII/);
   });
 });
@@ -291,14 +291,14 @@ describe('a scanned field', () => {
     );
   });
 
-  test('is no string if it is another value', () => {
+  test('is not a string if it is another value', () => {
     for (const text of ['1', 'null', 'true', '["b"]', '{"b":"c"}']) {
       const body = Buffer.from(`{"a":${text}}`);
       assert.equal(readString(body, range(body), 100), null, text);
     }
   });
 
-  test('is true, false or no boolean', () => {
+  test('is true, false or not a boolean', () => {
     const read = (text: string): boolean | null => {
       const body = Buffer.from(`{"a":${text}}`);
       return readBoolean(body, range(body));

@@ -1,14 +1,14 @@
-/** Bodies and a time that passes by hand. */
+/** Bodies with a clock that the test advances. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { unwatchBody, watchBody, type WatchedBody } from '../../../../supervisor/http/socket/body-clock.js';
 
 interface Clock {
-  /** Lets time pass as it does in a process that is not held up. */
+  /** Advances the clock while the process runs. */
   pass(ms: number): void;
-  /** Lets time pass in which the process did nothing at all. */
+  /** Advances the clock as if the process had been suspended. */
   stand(ms: number): void;
-  /** Watches it no more; with the last one the clock stops. */
+  /** Stops watching the body; the clock stops with the last one. */
   end(body: WatchedBody): void;
   watch(pauseLimitMs: number): { body: WatchedBody; tooSlow: () => boolean };
 }
@@ -40,7 +40,7 @@ function setUp(t: TestContext): Clock {
   };
 }
 
-test('a pause longer than the limit is too slow, and not before', (t) => {
+test('a body is too slow once a pause is longer than the limit', (t) => {
   const clock = setUp(t);
   const { body, tooSlow } = clock.watch(10_000);
   clock.pass(9000);
@@ -52,7 +52,7 @@ test('a pause longer than the limit is too slow, and not before', (t) => {
   clock.end(body);
 });
 
-test('after 30 s a body has to keep to 1 kB/s on average', (t) => {
+test('after 30 s a body must average at least 1 kB/s', (t) => {
   const clock = setUp(t);
   const drips = clock.watch(10_000);
   const flows = clock.watch(10_000);
@@ -68,7 +68,7 @@ test('after 30 s a body has to keep to 1 kB/s on average', (t) => {
   clock.end(flows.body);
 });
 
-test('time in which the process stood still is nobody’s pause', (t) => {
+test('time in which the process was suspended does not count as a pause', (t) => {
   const clock = setUp(t);
   const { body, tooSlow } = clock.watch(10_000);
   clock.pass(5000);
@@ -82,7 +82,7 @@ test('time in which the process stood still is nobody’s pause', (t) => {
   clock.end(body);
 });
 
-test('the clock watches as long as there are bodies, and again when others come', (t) => {
+test('the clock runs while there are bodies, and starts again for later ones', (t) => {
   const clock = setUp(t);
   const first = clock.watch(1000);
   clock.end(first.body);

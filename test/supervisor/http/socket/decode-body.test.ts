@@ -17,7 +17,7 @@ function coded(bytes: Uint8Array, codings: readonly Coding[]): Buffer {
   return codings.reduce<Buffer>((sum, coding) => CODERS[coding](sum), Buffer.from(bytes));
 }
 
-/** Receives `stream` as a body of these codings; counts what it decodes to. */
+/** Receives `stream` as a body of these codings; counts the decoded bytes. */
 function receive(
   stream: PassThrough,
   codings: readonly string[],
@@ -41,7 +41,7 @@ const someCodings = fc.array(fc.constantFrom<Coding>('gzip', 'x-gzip', 'deflate'
   maxLength: 3,
 });
 
-test('a compressed body is what was compressed, in any order of codings and however it is cut', async () => {
+test('a compressed body decodes to the original, in any order of codings and however it is split', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.uint8Array({ maxLength: 500 }),
@@ -62,7 +62,7 @@ test('a compressed body is what was compressed, in any order of codings and howe
   );
 });
 
-test('a large compressed body arrives whole', async () => {
+test('a large compressed body arrives complete', async () => {
   const bytes = Buffer.from(Array.from({ length: 400_000 }, (_, i) => `${i}`).join());
   const stream = new PassThrough();
   const { body } = receive(stream, ['gzip'], 10 * MB);
@@ -71,18 +71,18 @@ test('a large compressed body arrives whole', async () => {
 });
 
 for (const codings of [['gzip'], ['gzip', 'gzip']] as const) {
-  test(`a body that swells (${codings.join()}) is refused at the limit, and decoded no further`, async () => {
+  test(`a body that expands (${codings.join()}) is refused at the limit, and its decoding stops`, async () => {
     const stream = new PassThrough();
     const closed = new Promise((resolve) => stream.once('close', resolve));
     const { body, counted } = receive(stream, codings, 100 * KB);
     stream.end(coded(Buffer.alloc(64 * MB), codings));
     await assert.rejects(body, { code: 'SERVE_BODY_TOO_LARGE' });
-    await closed; // the rest is thrown away
+    await closed; // the rest is discarded
     assert.ok(counted() <= 100 * KB, `${counted()} bytes are counted`);
   });
 }
 
-test('bytes that decode to nothing are bounded too', async () => {
+test('bytes that decode to nothing are limited too', async () => {
   const stream = new PassThrough();
   const { body } = receive(stream, ['gzip'], 1000);
   const nothing = gzipSync('');
@@ -108,7 +108,7 @@ for (const [what, bytes] of [
   });
 }
 
-test('a client that leaves within a compressed body is SERVE_CANCELLED', async () => {
+test('a client that disconnects during a compressed body is SERVE_CANCELLED', async () => {
   const stream = new PassThrough();
   const { body } = receive(stream, ['gzip']);
   stream.write(gzipSync('hello').subarray(0, 5));
@@ -125,19 +125,19 @@ for (const [headers, codings] of [
   [{ 'transfer-encoding': 'gzip, chunked' }, ['gzip']],
   [{ 'content-encoding': 'deflate', 'transfer-encoding': 'gzip, chunked' }, ['deflate', 'gzip']],
 ] as const satisfies (readonly [IncomingHttpHeaders, readonly Coding[]])[]) {
-  test(`${JSON.stringify(headers)} is coded with ${codings.join(' and ') || 'nothing'}`, () => {
+  test(`${JSON.stringify(headers)}has the codings ${codings.join(' and ') || 'none'}`, () => {
     assert.deepEqual(codingsOf({ headers }), codings);
   });
 }
 
 for (const coding of ['br', 'zstd', 'compress', 'toString', 'gzip, gzip, gzip, gzip']) {
-  test(`a body coded with ${coding} is refused before it is read`, () => {
+  test(`a body with the coding ${coding} is refused before it is read`, () => {
     const request = { headers: { 'content-encoding': coding } } as unknown as IncomingMessage;
     assert.throws(() => announcedBytes(request, MB), { code: 'SERVE_UNSUPPORTED_CODING' });
   });
 }
 
-test('the announced length of a compressed body says nothing of what it decodes to', () => {
+test('the announced length of a compressed body is not used as its decoded length', () => {
   const request = { headers: { 'content-encoding': 'gzip', 'content-length': '100' } };
   assert.equal(announcedBytes(request as unknown as IncomingMessage, MB), 0);
 });

@@ -1,4 +1,4 @@
-/** docs/errors.md is held to the codes, their statuses and their sources. */
+/** Checks that docs/errors.md lists every code with its status and source. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -27,7 +27,7 @@ for (const { code = '', status, source, 'ran?': ran, fault, meaning, 'what to do
   });
 }
 
-test('docs/errors.md says of every 503 where its Retry-After comes from', () => {
+test('docs/errors.md gives the source of Retry-After for every 503', () => {
   const page = readFileSync(`${ROOT}docs/errors.md`, 'utf8');
   const promise = page.split('\n').find((line) => line.startsWith('- `Retry-After` is on every 503')) ?? '';
   const named = new Set(promise.match(/SERVE_\w+/g));
@@ -39,6 +39,6 @@ test('no status that common clients hide', () => {
   for (const code of CODES) assert.ok(![429, 502].includes(httpStatus(code)), code);
 });
 
-test('a code that was never meant for a client is a 500', () => {
+test('a code that is not meant for clients maps to 500', () => {
   assert.equal(httpStatus('SERVE_CONFIG'), 500);
 });

@@ -1,4 +1,4 @@
-/** How a request holds its body while nobody reads it, as Node's own parser hands it over. */
+/** A request's memory while its body is not read, with Node's own parser. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -12,7 +12,7 @@ afterEach(() => {
   for (const end of ends.splice(0)) end();
 });
 
-/** The request whose body has the chunks, and its connection. */
+/** Returns a request with these chunks as its body, and its connection. */
 async function sent(chunks: readonly string[], isWhole = true): Promise<[IncomingMessage, Socket]> {
   const server = createServer({ IncomingMessage: JoinedRequest }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -38,7 +38,7 @@ async function piecesOf(request: IncomingMessage): Promise<string[]> {
 
 const ONES = Array.from({ length: 10_000 }, (_, i) => String.fromCharCode(97 + (i % 26)));
 
-test('chunks of one byte that nobody reads are joined', async () => {
+test('unread chunks of one byte are joined', async () => {
   const [request] = await sent(ONES);
   await eventually(
     () => request.complete,
@@ -50,7 +50,7 @@ test('chunks of one byte that nobody reads are joined', async () => {
   assert.ok(pieces.length <= 4, `${pieces.length} pieces`);
 });
 
-test('a body that is read, paused and read on is all there', async () => {
+test('a body that is read, paused and resumed is complete', async () => {
   const [request, socket] = await sent(ONES, false);
   const pieces: string[] = [];
   request.on('data', (piece: Buffer) => pieces.push(piece.toString('latin1')));
@@ -73,7 +73,7 @@ test('a body that is read, paused and read on is all there', async () => {
   assert.ok(pieces.length - before <= 4, `${pieces.length - before} pieces`);
 });
 
-test('the connection of a request that nobody reads is read no further, and read on with it', async () => {
+test('the connection of an unread request is paused, and resumed with the request', async () => {
   const [request, socket] = await sent([], false);
   const chunks = `1000\r\n${'x'.repeat(0x1000)}\r\n${'1\r\nx\r\n'.repeat(100)}`;
   socket.write(`${chunks.repeat(500)}0\r\n\r\n`);
@@ -87,7 +87,7 @@ test('the connection of a request that nobody reads is read no further, and read
   assert.equal((await piecesOf(request)).join('').length, 500 * (0x1000 + 100));
 });
 
-test('large chunks, iteration and an empty body are as with any request', async () => {
+test("large chunks, iteration and an empty body behave as with Node's own requests", async () => {
   const large = 'y'.repeat(40_000);
   const [first] = await sent(['x', large, 'z', 'z']);
   let text = '';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addQueues, inodeOf } from '../../../../supervisor/http/socket/kernel-queues.js';
 
-test('queues are read from the tables of both families, by inode', () => {
+test('queues are read from the tables of IPv4 and IPv6, by inode', () => {
   const queues = new Map<string, number>();
   addQueues(
     queues,
@@ -20,6 +20,6 @@ test('queues are read from the tables of both families, by inode', () => {
   assert.deepEqual(Object.fromEntries(queues), { 4712: 0x3b5000, 4713: 10 });
 });
 
-test('a file that is no socket has no inode in the table', () => {
+test('a file that is not a socket has no inode', () => {
   assert.equal(inodeOf(-1), null);
 });

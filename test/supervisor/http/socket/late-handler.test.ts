@@ -1,4 +1,4 @@
-/** Requests that come while the server is starting, before there is anybody to take them. */
+/** Requests that arrive while the server is starting, before the handler is loaded. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { ServerResponse, type Server } from 'node:http';
@@ -22,7 +22,7 @@ async function send(server: Server, path: string): Promise<[client: Socket, serv
   return [client, request.socket];
 }
 
-test('they are taken in their order, but for those whose clients have left by then', async (t) => {
+test('early requests are handled in order, except those whose clients have disconnected', async (t) => {
   const late = new LateHandler();
   const server = await listening(t, late);
   const [first] = await send(server, '/first');

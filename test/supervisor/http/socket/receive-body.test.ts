@@ -14,7 +14,7 @@ import {
 
 const LIMITS: BodyLimits = { announcedBytes: 0, maxBodyBytes: 100, bodyTimeoutMs: 10_000 };
 
-/** A place that lets `grow` decide. */
+/** An admission whose `grow` is the given function. */
 function newPlace(grow: (bytes: number) => void = () => {}): Admission {
   return { begin: () => {}, grow, complete: () => {}, release: () => {} };
 }
@@ -37,7 +37,7 @@ function closed(stream: PassThrough): Promise<void> {
   return new Promise((resolve) => stream.once('close', resolve));
 }
 
-test('a body is the same however it is cut, and every byte is counted as it comes', async () => {
+test('a body is the same however it is split, and every byte is counted as it arrives', async () => {
   const cuts = fc.array(fc.string({ minLength: 1, maxLength: 8 }), { maxLength: 10 });
   await fc.assert(
     fc.asyncProperty(cuts, async (parts) => {
@@ -59,7 +59,7 @@ test('a body is the same however it is cut, and every byte is counted as it come
   );
 });
 
-test('small pieces are joined once there are many, and large ones among them keep their place', async () => {
+test('small pieces are joined once there are many, and the order is kept when large ones are among them', async () => {
   const stream = new PassThrough();
   const received = receive(stream, { maxBodyBytes: 1e9 });
   const parts = Array.from({ length: 5000 }, (_, i) =>
@@ -74,7 +74,7 @@ test('small pieces are joined once there are many, and large ones among them kee
   assert.ok(pieces.length < 40, `${pieces.length} pieces`);
 });
 
-test('where 100 bytes are allowed, a body of 100 in two pieces is taken', async () => {
+test('with a limit of 100 bytes, a body of 100 in two pieces is accepted', async () => {
   const stream = new PassThrough();
   const received = receive(stream);
   stream.write(Buffer.alloc(60));
@@ -82,7 +82,7 @@ test('where 100 bytes are allowed, a body of 100 in two pieces is taken', async 
   assert.equal((await received).bytes, 100);
 });
 
-test('where 100 bytes are allowed, a body of 101 in two pieces is refused', async () => {
+test('with a limit of 100 bytes, a body of 101 in two pieces is refused', async () => {
   const stream = new PassThrough();
   const received = receive(stream);
   stream.write(Buffer.alloc(60));
@@ -90,7 +90,7 @@ test('where 100 bytes are allowed, a body of 101 in two pieces is refused', asyn
   await assert.rejects(received, { code: 'SERVE_BODY_TOO_LARGE' });
 });
 
-test('the place may refuse the rest at any piece', async () => {
+test('the admission may refuse the body at any piece', async () => {
   const stream = new PassThrough();
   let pieces = 0;
   const place = newPlace(() => {
@@ -106,7 +106,7 @@ test('the place may refuse the rest at any piece', async () => {
   assert.equal(pieces, 2, 'nothing is offered after the refusal');
 });
 
-test('a place that is taken away ends the body with its reason; a whole body keeps its place', async () => {
+test('a revoked admission fails the body with its reason, but not a complete body', async () => {
   const story: string[] = [];
   let evict: (error: ServeError) => void = () => {};
   const place: Admission = {
@@ -126,7 +126,7 @@ test('a place that is taken away ends the body with its reason; a whole body kee
   assert.deepEqual(story, ['complete']);
 });
 
-test('a client that leaves while its body arrives ends it with SERVE_CANCELLED', async () => {
+test('a client that disconnects while its body arrives fails it with SERVE_CANCELLED', async () => {
   const stream = new PassThrough();
   const received = receive(stream);
   stream.write('a');
@@ -134,7 +134,7 @@ test('a client that leaves while its body arrives ends it with SERVE_CANCELLED',
   await assert.rejects(received, { code: 'SERVE_CANCELLED' });
 });
 
-test('the memory of a large body is taken as it arrives, whatever was announced', async () => {
+test('the memory of a large body is allocated as it arrives, whatever length was announced', async () => {
   const mib = 1024 * 1024;
   const stream = new PassThrough();
   const received = receive(stream, { announcedBytes: 3.5 * mib, maxBodyBytes: 10 * mib });
@@ -150,7 +150,7 @@ test('the memory of a large body is taken as it arrives, whatever was announced'
   assert.ok(Buffer.concat(pieces).equals(whole));
 });
 
-test('a body longer than announced, which a strict parser lets never through, is refused', async () => {
+test('a body longer than announced, which a strict parser never passes on, is refused', async () => {
   const stream = new PassThrough();
   const received = receive(stream, { announcedBytes: 300_000, maxBodyBytes: 1_000_000 });
   stream.write(Buffer.alloc(300_000));

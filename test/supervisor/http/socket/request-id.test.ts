@@ -13,11 +13,11 @@ for (const id of ['a', 'req-1', 'A.b_c:d@e/f+g=h', '0'.repeat(128)]) {
   });
 }
 
-test('X-Request-Id counts before X-Banana-Request-Id', () => {
+test('X-Request-Id takes precedence over X-Banana-Request-Id', () => {
   assert.equal(requestIdOf({ 'x-request-id': 'a', 'x-banana-request-id': 'b' }, NAMES), 'a');
 });
 
-test('an id in a header that nobody has named is none', () => {
+test('an id in an unlisted header is ignored', () => {
   assert.match(requestIdOf({ 'x-banana-request-id': 'b' }), MADE);
   assert.match(requestIdOf({ 'x-banana-request-id': 'b' }, ['x-other']), MADE);
 });
@@ -36,12 +36,12 @@ for (const id of [
   'a\nb',
   'x'.repeat(129),
 ]) {
-  test(`${JSON.stringify(id.slice(0, 20))} is no id: a new one is made`, () => {
+  test(`${JSON.stringify(id.slice(0, 20))} is not a valid id: a new one is generated`, () => {
     assert.match(requestIdOf({ 'x-request-id': id }), MADE);
   });
 }
 
-test('made ids do not repeat', () => {
+test('generated ids do not repeat', () => {
   const ids = Array.from({ length: 1000 }, () => requestIdOf({}));
   assert.equal(new Set(ids).size, 1000);
   for (const id of ids) assert.match(id, MADE);

@@ -19,19 +19,19 @@ function patienceOf(reader: Reader, tookInSecond: (second: number) => number): n
   return second * 1000;
 }
 
-test('a reader that takes nothing has the stall timeout', () => {
+test('a reader that takes nothing lasts for the stall timeout', () => {
   assert.equal(
     patienceOf(newReader(), () => 0),
     STALL_MS,
   );
 });
 
-test('a reader that takes a byte a minute gains no time by it', () => {
+test('a reader that takes a byte a minute gains no time', () => {
   const ms = patienceOf(newReader(), (second) => (second % 60 === 0 ? 1 : 0));
-  assert.equal(ms, STALL_MS + 1000); // one look later
+  assert.equal(ms, STALL_MS + 1000); // one check later
 });
 
-test('a reader at the least rate is never out of patience, whether it takes bytes by the second or in lumps', () => {
+test('a reader at the minimum rate never runs out of patience, whether it takes bytes every second or in lumps', () => {
   assert.equal(
     patienceOf(newReader(), () => 1000),
     60 * MINUTE_MS,
@@ -42,7 +42,7 @@ test('a reader at the least rate is never out of patience, whether it takes byte
   );
 });
 
-test('a reader that was fast and stops has no more than the stall timeout', () => {
+test('a fast reader that stops lasts for the stall timeout only', () => {
   const reader = newReader();
   passTime(reader, 1000, 1e9, STALL_MS);
   assert.equal(
@@ -51,7 +51,7 @@ test('a reader that was fast and stops has no more than the stall timeout', () =
   );
 });
 
-test('the slowest reader is the one that took least for its time', () => {
+test('the slowest reader is the one with the lowest rate', () => {
   const fast = newReader({ takenBytes: 50e6, waitedMs: 10_000 });
   const slow = newReader({ takenBytes: 2e6, waitedMs: 10_000 });
   const stopped = newReader({ waitedMs: 10_000 });
@@ -60,7 +60,7 @@ test('the slowest reader is the one that took least for its time', () => {
   assert.equal(slowest([]), null);
 });
 
-test('among readers that took nothing, the one that waits longest is the slowest, and a new one never is', () => {
+test('among readers that took nothing, the one that has waited longest is the slowest, never a new one', () => {
   const older = newReader({ waitedMs: 900 });
   const newer = newReader({ waitedMs: 100 });
   const fresh = newReader();
