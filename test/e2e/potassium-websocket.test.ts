@@ -271,7 +271,7 @@ withEachRuntime(({ app, language }) => {
     ]);
     assert.deepEqual(await patient.closed, [
       1008,
-      'SERVE_REQUEST_TIMEOUT: Nothing was said for 4 s (--websocket-idle-timeout).',
+      'SERVE_REQUEST_TIMEOUT: No message was sent for 4 s (--websocket-idle-timeout).',
     ]);
     await server.until(({ model }) => model.workers.some(({ restarts }) => restarts === 1));
     const next = await openSocket(t, server, '/echo');

@@ -1,6 +1,6 @@
 /**
- * Closes a WebSocket from the server's side: the code and reason say why, as a status and an error body do for other
- * calls, and the client has some time to take what was sent before and to say its own goodbye.
+ * Closes a WebSocket from the server's side. The close code and reason give the cause, as a status and an error body do
+ * for other calls; the client then has some time to read what was sent before and to answer with its own close frame.
  */
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
@@ -10,7 +10,7 @@ import { MAX_CLOSE_REASON_BYTES } from '../../../protocol/wire/messages.js';
 /** Close codes by error (RFC 6455 section 7.4.1, and 1013 of its registry). Any other error is 1011: the server failed. */
 const CLOSE_CODES: Partial<Record<ErrorCode, number>> = {
   SERVE_SHUTTING_DOWN: 1001, // going away
-  SERVE_NOT_FOUND: 1008, // against the rules
+  SERVE_NOT_FOUND: 1008, // policy violation
   SERVE_MODEL_NOT_FOUND: 1008,
   SERVE_VERSION_NOT_FOUND: 1008,
   SERVE_REQUEST_TIMEOUT: 1008,
@@ -24,17 +24,17 @@ export function closeCodeOf({ code }: ServeError): number {
   return CLOSE_CODES[code] ?? 1011;
 }
 
-/** The reason holds code and message, as far as they fit; it is cut at a whole character. */
+/** Builds the close reason from code and message, as far as they fit; it is cut at a whole character. */
 export function closeReason({ code, message }: ServeError): string {
   const text = `${code}: ${message}`;
   const cut = new TextEncoder().encodeInto(text, new Uint8Array(MAX_CLOSE_REASON_BYTES)).read;
   return text.slice(0, cut);
 }
 
-/** How long the client may take for its goodbye once it has been told, and for each bit of progress until then. */
-const GOODBYE_MS = 2000;
+/** The time for the client to answer the close frame, and for each bit of progress in reading until then. */
+const CLOSE_TIMEOUT_MS = 2000;
 
-/** A client may have had this much under way when it was told. */
+/** A client may have sent this much before it received the close frame. */
 const LATE_BYTES = 64 * 1024;
 
 export class ClosingHandshake {
@@ -44,17 +44,17 @@ export class ClosingHandshake {
   #lateBytes = 0;
   #unsentBytes = Infinity;
 
-  /** Begins once the close frame is on its way. */
+  /** Create it once the close frame has been written. */
   constructor(ws: WebSocket, socket: Socket) {
     this.#ws = ws;
     this.#socket = socket;
-    this.#timer = setInterval(() => this.#check(), GOODBYE_MS);
-    ws.resume(); // or its goodbye would not be read
+    this.#timer = setInterval(() => this.#check(), CLOSE_TIMEOUT_MS);
+    ws.resume(); // or its close frame would not be read
   }
 
   onBytes(bytes: number): void {
     this.#lateBytes += bytes;
-    // The client is in the midst of a message, which would be held until it is whole.
+    // The client is still sending a message, which would be held in memory until it is complete.
     if (this.#lateBytes > LATE_BYTES) this.#socket.removeAllListeners('data').on('data', () => {});
   }
 

@@ -1,10 +1,10 @@
 /**
- * Finds out in two ways that a WebSocket's client is gone: it answers no ping, or says nothing while the app waits for
- * it.
+ * Detects in two ways that a WebSocket's client is gone: it does not answer a ping, or it sends nothing while the app
+ * waits for it.
  */
 import type { WebSocket } from 'ws';
 
-/** Common proxies cut a connection on which nothing moved for 60 s. */
+/** Below 60 s, after which common proxies cut an idle connection. */
 const PING_MS = 30_000;
 
 export class Heartbeat {
@@ -17,7 +17,7 @@ export class Heartbeat {
     this.#timer = setInterval(() => this.#beat(), PING_MS);
   }
 
-  /** Notes that bytes came, which is as good as a pong: a pong cannot come before a long message has ended. */
+  /** Notes that bytes arrived, which counts like a pong: a pong cannot arrive before a long message has ended. */
   onBytes(): void {
     this.#isAlive = true;
   }
@@ -40,7 +40,7 @@ export class Heartbeat {
 /** The longest time for one message, as for one request (`http/socket/http-server.ts`). */
 const MESSAGE_MS = 30 * 60_000;
 
-/** Bounds how long an app waits for a client that says nothing, and that is told nothing. */
+/** Bounds how long an app waits for a client while nothing is sent in either direction. */
 export class SilenceLimit {
   readonly #onTooLong: () => void;
   #timer: NodeJS.Timeout | null = null;
@@ -55,25 +55,25 @@ export class SilenceLimit {
     return this.#timer !== null;
   }
 
-  /** Begins to wait: at most `limitMs` from now on, or since the last `break`. */
+  /** Starts the limit: `limitMs` from now on, or from the last `break`. */
   begin(limitMs: number): void {
     this.end();
     this.#limitMs = limitMs;
     this.#wait();
   }
 
-  /** Starts the time anew while the app still waits: something was said to the client, or it sent part of a message. */
+  /** Restarts the time while the app still waits: something was sent to the client, or part of a message arrived. */
   break(): void {
     if (this.#timer !== null) this.#wait();
   }
 
-  /** Notes that part of a message came: that is no silence, unless the message takes for ever. */
+  /** Notes that part of a message arrived: that is not silence, unless the message takes longer than its limit. */
   onPart(): void {
     this.#messageSinceMs ??= performance.now();
     if (performance.now() - this.#messageSinceMs < MESSAGE_MS) this.break();
   }
 
-  /** Stops waiting: the client has said something, or the app waits no more. */
+  /** Stops the limit: a message has arrived, or the app no longer waits. */
   end(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

@@ -1,6 +1,6 @@
 /**
- * Holds what a client says on its way to the worker: whole messages wait here until the worker takes them in parts. It
- * is bounded: nothing is read of a client while a window's worth of it waits, and all of it counts against
+ * Holds a client's messages on their way to the worker: complete messages wait here until the worker takes them in
+ * parts. It is bounded: nothing is read from the client while a full window waits, and all of it counts against
  * `--queue-bytes`.
  */
 import {
@@ -10,13 +10,13 @@ import {
   type DataPart,
 } from '../../../protocol/wire/messages.js';
 
-/** A client's frame takes at least this much besides its payload (RFC 6455 section 5.2). */
+/** A client's frame takes at least this many bytes besides its payload (RFC 6455 section 5.2). */
 const FRAME_HEAD_BYTES = 6;
 
-/** The longest ping: 125 bytes of payload. So much of a message that is not whole may be the beginning of one. */
+/** The longest ping: 125 bytes of payload. This many bytes of an incomplete message may be the beginning of one. */
 const MAX_CONTROL_FRAME_BYTES = FRAME_HEAD_BYTES + 125;
 
-/** A read takes so much besides its bytes while a part of it is held, be that one byte. */
+/** A read takes this much memory besides its bytes while any part of it is held, even a single byte. */
 const READ_OVERHEAD_BYTES = 256;
 
 /** A message of this size is cheaper to keep where it was read than to copy. */
@@ -29,16 +29,18 @@ interface Message {
 }
 
 export class Outbox {
-  /** Tells the owner of the count how much more is held, or less. @throws SERVE_QUEUE_FULL */
+  /** Reports how many more bytes are held, or fewer (negative). @throws SERVE_QUEUE_FULL */
   readonly #count: (bytes: number) => void;
   #messages: Message[] = [];
   #waitingBytes = 0;
-  /** Bytes of a message that is not whole yet; roughly, as one read may bring the beginning of the next. */
+  /** Bytes of an incomplete message; roughly, as one read may bring the beginning of the next. */
   #partialBytes = 0;
-  /** What that message keeps alive besides its bytes: whole reads, with the pings that came between its parts. */
+  /**
+   * Memory that the incomplete message keeps alive besides its bytes: whole reads, with the pings between its parts.
+   */
   #besideBytes = 0;
   #countedBytes = 0;
-  /** How much the worker takes now. */
+  /** Bytes that the worker accepts now. */
   #creditBytes = 0;
 
   constructor(count: (bytes: number) => void) {
@@ -53,19 +55,19 @@ export class Outbox {
     return this.#waitingBytes >= STREAM_WINDOW_BYTES;
   }
 
-  /** Bytes of a message of which more is to come; 0 between messages. */
+  /** Bytes of an incomplete message; 0 between messages. */
   get partialBytes(): number {
     return this.#partialBytes;
   }
 
-  /** Counts bytes that came, before it is known what they are. @throws SERVE_QUEUE_FULL */
+  /** Counts bytes that arrived, before it is known what they are. @throws SERVE_QUEUE_FULL */
   onBytes(bytes: number): void {
     this.#partialBytes += bytes;
     this.#besideBytes += READ_OVERHEAD_BYTES;
     this.#recount();
   }
 
-  /** The bytes were those of a ping or a pong: they are out of the count unless parts of a message were read with them. */
+  /** Subtracts a ping or a pong from the count, unless parts of a message were read with it. */
   onControlFrame(payloadBytes: number): void {
     const bytes = Math.min(this.#partialBytes, payloadBytes + FRAME_HEAD_BYTES);
     this.#partialBytes -= bytes;
@@ -73,7 +75,7 @@ export class Outbox {
     this.#recount();
   }
 
-  /** Takes a whole message. A small one is copied: it would keep the 64 KiB alive that were read with it. */
+  /** Takes a complete message. A small one is copied: it would keep alive the 64 KiB that were read with it. */
   push(message: Buffer, text: boolean): void {
     const bytes = message.length < LARGE_MESSAGE_BYTES ? copyOf(message) : message;
     this.#partialBytes = 0;
@@ -86,7 +88,7 @@ export class Outbox {
     this.#creditBytes += bytes;
   }
 
-  /** Gives `send` as much as the worker takes. @throws SERVE_QUEUE_FULL */
+  /** Passes to `send` as many bytes as the worker accepts. @throws SERVE_QUEUE_FULL */
   drain(send: (part: Omit<DataPart, 'id'>, bytes: Buffer) => void): void {
     for (let [message] = this.#messages; message !== undefined; [message] = this.#messages) {
       if (this.#creditBytes <= 0) break;
@@ -104,18 +106,18 @@ export class Outbox {
   }
 
   /**
-   * Drops what waits: nobody will take it. A message that is not whole yet is held, and counted, until the connection
-   * is gone.
+   * Drops the waiting messages, which are no longer needed. An incomplete message is held, and counted, until the
+   * connection is gone.
    */
   clear(): void {
     this.#messages = [];
     this.#waitingBytes = 0;
-    this.#partialBytes = Math.min(this.#partialBytes, this.#countedBytes); // without what there was no room for
+    this.#partialBytes = Math.min(this.#partialBytes, this.#countedBytes); // not the bytes for which there was no room
     this.#besideBytes = Math.min(this.#besideBytes, this.#countedBytes - this.#partialBytes);
     this.#recount();
   }
 
-  /** Forgets a message that is not whole: the connection is gone. */
+  /** Forgets an incomplete message: the connection is gone. */
   onGone(): void {
     this.#partialBytes = 0;
     this.#besideBytes = 0;

@@ -1,4 +1,7 @@
-/** Opens the WebSockets that are calls of an app. Requests for any other protocol are answered as if they had not asked. */
+/**
+ * Opens the WebSockets that are calls of an app. Requests for any other protocol are answered as if they had not asked
+ * for it.
+ */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
@@ -11,7 +14,7 @@ import type { Cors } from '../access/cors.js';
 import { hasBody } from '../socket/request-facts.js';
 import { WebSocketCall } from './websocket-call.js';
 
-/** The plan of a call whose target is known at once. */
+/** The plan of a call whose target is known from its path. */
 export type WebSocketPlan = CallPlan & { readonly target: NamedTarget };
 
 export function isWebSocketPlan(act: object): act is WebSocketPlan {
@@ -22,7 +25,7 @@ export class Upgrades {
   readonly #cors: Cors | null;
   readonly #handshakes: WebSocketServer;
 
-  /** `cors`: browsers do not ask it before they open a WebSocket, so it is asked here; null if every page may. */
+  /** `cors`: browsers send no preflight for a WebSocket, so the origin is checked here; null if every page may call. */
   constructor(maxMessageBytes: number, cors: Cors | null) {
     this.#cors = cors;
     this.#handshakes = new WebSocketServer({
@@ -32,7 +35,7 @@ export class Upgrades {
     });
   }
 
-  /** Opens the WebSocket, or refuses it. `mistake` is what the gate has found, if it did. */
+  /** Opens the WebSocket, or refuses it. `mistake` is the error found by the gate, if any. */
   open(
     context: RequestContext,
     plan: WebSocketPlan,
@@ -45,11 +48,11 @@ export class Upgrades {
       this.#check(context.request, mistake);
       const place = plan.target.model.dispatcher.admit(0);
       let isOpen = false;
-      const flaw = this.#shakeHands(context, socket, head, (ws) => {
+      const flaw = this.#acceptHandshake(context, socket, head, (ws) => {
         isOpen = true;
         new WebSocketCall(context, plan, plan.target, ws).submit(place);
       });
-      if (!isOpen) place.release(); // it was refused, or the client has hung up
+      if (!isOpen) place.release(); // it was refused, or the client has disconnected
       if (flaw !== null) throw flaw;
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
@@ -63,8 +66,8 @@ export class Upgrades {
     if (mistake !== null) throw mistake;
   }
 
-  /** Returns what is wrong with the handshake, with nothing answered; null if nothing is. */
-  #shakeHands(
+  /** Returns the error of an invalid handshake, with nothing sent yet; null if it is valid. */
+  #acceptHandshake(
     context: RequestContext,
     socket: Socket,
     head: Buffer,
@@ -72,7 +75,10 @@ export class Upgrades {
   ): ServeError | null {
     const addId = (lines: string[]): unknown => lines.push(`X-Request-Id: ${context.requestId}`);
     const onMistake = ({ message }: Error): void => {
-      mistake = new ServeError('SERVE_BAD_REQUEST', `This is no WebSocket handshake: ${asSentence(message)}`);
+      mistake = new ServeError(
+        'SERVE_BAD_REQUEST',
+        `This is not a WebSocket handshake: ${asSentence(message)}`,
+      );
     };
     let mistake: ServeError | null = null;
     this.#handshakes.on('headers', addId).on('wsClientError', onMistake);
@@ -86,33 +92,36 @@ function originMistake(cors: Cors | null, request: IncomingMessage): ServeError 
   return cors === null || cors.allows(request) ? null : new ServeError('SERVE_ORIGIN_REFUSED');
 }
 
-/** RFC 6455 sections 4.1 and 4.4. */
+/** Checks the handshake's version and key (RFC 6455 sections 4.1 and 4.4). */
 function handshakeMistake({ headers }: IncomingMessage): ServeError | null {
   const version = headers['sec-websocket-version'];
   if (version !== '13') {
     const asked = version === undefined ? 'no version' : `version ${version}`;
     return new ServeError(
       'SERVE_UPGRADE_REQUIRED',
-      `WebSockets here are of version 13, and the handshake names ${asked}.`,
+      `This server supports WebSocket version 13; the handshake asks for ${asked}.`,
     );
   }
   if (/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '')) return null;
   return new ServeError(
     'SERVE_BAD_REQUEST',
-    'This is no WebSocket handshake: its Sec-WebSocket-Key is none (RFC 6455).',
+    'This is not a WebSocket handshake: its Sec-WebSocket-Key is not valid (RFC 6455).',
   );
 }
 
-/** Refuses as any other request is refused, on a connection that no HTTP parser reads any more. */
+/** Refuses the request like any other, on a connection that no HTTP parser reads any more. */
 function refuseUpgrade(context: RequestContext, socket: Socket, error: ServeError): void {
   const { response } = context;
-  socket.on('error', () => {}); // it may hang up first
+  socket.on('error', () => {}); // it may disconnect first
   response.assignSocket(socket);
   response.once('finish', () => socket.destroySoon());
   refuseRequest(context, error, { close: true });
 }
 
-/** RFC 6455 section 4.1. HTTP/1.0 knows no upgrades (RFC 9110 section 7.8), and no frame could follow a body. */
+/**
+ * Whether this is a WebSocket handshake (RFC 6455 section 4.1). HTTP/1.0 has no upgrades (RFC 9110 section 7.8), and no
+ * frame could follow a body.
+ */
 export function asksForWebSocket(request: IncomingMessage): boolean {
   const { method, headers, httpVersion } = request;
   return (

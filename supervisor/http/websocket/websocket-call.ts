@@ -1,7 +1,7 @@
 /**
- * Runs one WebSocket as a call that lasts as long as it: messages from the client wait in the outbox until the worker
- * takes them, those of the app go out as they come. Handshake, pings and the closing are the front's, so that a worker
- * deep in a model keeps nobody waiting for them.
+ * Runs one WebSocket as a call that lasts as long as the connection: messages from the client wait in the outbox until
+ * the worker takes them, messages of the app are sent as they come. The front handles handshake, pings and closing, so
+ * that they do not wait for a worker that is busy in a model.
  */
 import type { RawData, WebSocket } from 'ws';
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
@@ -20,10 +20,12 @@ import { ClosingHandshake, closeCodeOf, closeReason } from './closing.js';
 import { Heartbeat, SilenceLimit } from './liveness.js';
 import { Outbox } from './outbox.js';
 
-/** Both sides must be silent this long before a connection that has to go is closed: an app may listen while it talks. */
+/**
+ * Both sides must be silent this long before a connection is closed at a shutdown: an app may send and receive at once.
+ */
 const GOING_AWAY_SILENCE_MS = 1000;
 
-/** Which side has ended the conversation; the job may go on a while. */
+/** The side that has ended the conversation; the job may continue for a while. */
 type State = 'open' | 'client left' | 'app closed';
 
 export class WebSocketCall implements Sink, Conversation, Answer {
@@ -35,11 +37,11 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   readonly #heartbeat: Heartbeat;
   readonly #silence = new SilenceLimit(() => this.#onSilence());
   #state: State = 'open';
-  /** Why the client left. */
-  #farewell = '';
+  /** The reason why the client disconnected. */
+  #leaveReason = '';
   #goingAway: ServeError | null = null;
   #closing: ClosingHandshake | null = null;
-  /** Everything is in the socket's own queue. */
+  /** Always 0: everything is in the socket's own queue. */
   readonly queuedBytes = 0;
   readonly isOut = false;
 
@@ -67,7 +69,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   data({ text, last }: DataPart, pieces: Buffer[], taken: () => void): void {
     const bytes = joinPieces(pieces);
     this.#silence.break();
-    this.#writeInBursts();
+    this.#corkForOneTurn();
     this.#ws.send(bytes, { binary: !text, fin: last }, () => taken());
   }
 
@@ -101,13 +103,13 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     this.#onSettled(error);
   }
 
-  /** Fails the call: only a worker that takes it for another kind sends a reply. */
+  /** Fails the call: only a worker that mistakes it for another kind sends a reply. */
   reply(job: Job): void {
     this.fail(job, new ServeError('SERVE_OUTPUT_INVALID'));
   }
 
   head(): void {
-    this.#giveUp(protocolError('a stream on a WebSocket'), 'it is a WebSocket');
+    this.#giveUp(protocolError('a stream reply to a WebSocket call'), 'the call is a WebSocket');
   }
 
   chunk(_job: Job, _pieces: Buffer[], taken: () => void): void {
@@ -117,7 +119,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   #listen(): void {
     const { socket } = this.#context.request;
     const ws = this.#ws;
-    socket.prependListener('data', (chunk: Buffer) => this.#onBytes(chunk.length)); // before it is read as frames
+    socket.prependListener('data', (chunk: Buffer) => this.#onBytes(chunk.length)); // before frames are parsed
     socket.on('data', () => this.#onRead()); // and after
     ws.on('message', (data, isBinary) => this.#onMessage(data, !isBinary));
     ws.on('ping', ({ length }) => this.#held(() => this.#outbox.onControlFrame(length)));
@@ -140,14 +142,14 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   #onRead(): void {
     this.#watchReader();
     if (this.#outbox.partialBytes > 0) this.#silence.onPart();
-    // The client has said goodbye, for which there is no event; `close` waits for the end of the connection.
+    // The client has sent its close frame, for which there is no event; `close` waits for the end of the connection.
     if (this.#ws.readyState === this.#ws.CLOSING) this.#onLeft('the client closed the connection');
   }
 
   #onMessage(data: RawData, text: boolean): void {
     if (this.#job.settled || this.#state !== 'open') return;
     this.#silence.end();
-    this.#outbox.push(data as Buffer, text); // of a server with the default `binaryType`
+    this.#outbox.push(data as Buffer, text); // a Buffer, because `binaryType` is the default
     this.#sendOn();
   }
 
@@ -160,7 +162,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     if (this.#outbox.isEmpty && this.#state === 'client left') this.#giveUpLeft();
   }
 
-  /** Makes a change to what is held for the worker, and gives the call up if there is no room for it. */
+  /** Changes the bytes held for the worker, and gives the call up if there is no room for them. */
   #held(change: () => void): void {
     if (this.#job.settled) return;
     try {
@@ -174,14 +176,14 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   #onLeft(why: string): void {
     if (this.#state !== 'open') return;
     this.#state = 'client left';
-    this.#farewell = why;
+    this.#leaveReason = why;
     this.#closing ??= new ClosingHandshake(this.#ws, this.#context.request.socket);
-    // The app still gets what the client sent before it left, if the call has begun.
+    // The app still gets the messages that the client sent before it disconnected, if the call has begun.
     if (this.#outbox.isEmpty || this.#job.isQueued) this.#giveUpLeft();
   }
 
   #giveUpLeft(): void {
-    this.#giveUp(new ServeError('SERVE_CANCELLED'), this.#farewell);
+    this.#giveUp(new ServeError('SERVE_CANCELLED'), this.#leaveReason);
   }
 
   #onSilence(): void {
@@ -193,7 +195,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     const limit = formatMs(this.#model.options.websocketIdleTimeout);
     return new ServeError(
       'SERVE_REQUEST_TIMEOUT',
-      `Nothing was said for ${limit} (--websocket-idle-timeout).`,
+      `No message was sent for ${limit} (--websocket-idle-timeout).`,
     );
   }
 
@@ -213,8 +215,8 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     this.#context.backend.observer.settled(this.#context, this.#job, status, error);
   }
 
-  /** What the worker sends in one turn leaves in one write. */
-  #writeInBursts(): void {
+  /** Combines everything that the worker sends in one turn into one write. */
+  #corkForOneTurn(): void {
     const { socket } = this.#context.request;
     if (socket.writableCorked > 0) return;
     socket.cork();
@@ -224,7 +226,10 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     });
   }
 
-  /** What the app sends is bounded by its credit, but a client may ask for any number of pongs. */
+  /**
+   * Watches a client that does not read. The app's messages are bounded by their credit, but a client may request any
+   * number of pongs.
+   */
   #watchReader(): void {
     const { socket } = this.#context.request;
     if (socket.writableLength > 0) this.#context.backend.unsent.watch(socket, this);

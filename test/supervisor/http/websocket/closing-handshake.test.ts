@@ -15,14 +15,14 @@ function setUp(t: TestContext) {
   return { ending, ws, socket, story, pass: () => t.mock.timers.tick(2000) };
 }
 
-test('after the close frame the client is still read, and has 2 s for its goodbye', (t) => {
+test('after the close frame the client is still read, and has 2 s to answer it', (t) => {
   const { story, pass } = setUp(t);
   assert.deepEqual(story, ['read']);
   pass();
   assert.deepEqual(story, ['read', 'cut']);
 });
 
-test('a client that still takes what it was sent has more than 2 s; one that takes nothing has not', (t) => {
+test('a client that is still reading has more than 2 s; one that reads nothing has not', (t) => {
   const { ws, story, pass } = setUp(t);
   ws.bufferedAmount = 200;
   pass();
@@ -33,7 +33,7 @@ test('a client that still takes what it was sent has more than 2 s; one that tak
   assert.deepEqual(story, ['read', 'cut']);
 });
 
-test('whatever a client goes on saying after the close frame is thrown away', (t) => {
+test('messages that a client sends after the close frame are discarded', (t) => {
   const { ending, socket, story } = setUp(t);
   ending.onBytes(64 * 1024);
   socket.emit('data');

@@ -9,7 +9,7 @@ function setUp(t: TestContext) {
   return { heartbeat: new Heartbeat(ws), ws, story, pass: () => t.mock.timers.tick(30_000) };
 }
 
-test('a client is pinged every 30 s, and cut off if nothing comes until the next time', (t) => {
+test('a client is pinged every 30 s, and cut if nothing arrives before the next ping', (t) => {
   const { heartbeat, story, pass } = setUp(t);
   pass();
   heartbeat.onBytes();
@@ -19,7 +19,7 @@ test('a client is pinged every 30 s, and cut off if nothing comes until the next
   assert.deepEqual(story, ['ping', 'ping', 'terminate']);
 });
 
-test('a client that is not read cannot answer a ping, and is left alone', (t) => {
+test('a client is not pinged while its connection is paused, as its pong would not be read', (t) => {
   const { ws, story, pass } = setUp(t);
   pass();
   ws.isPaused = true;

@@ -21,7 +21,7 @@ function setUp(roomBytes = Infinity) {
   return { outbox, sent, drain, counted: () => counted };
 }
 
-test('messages wait for credit, and leave in parts, in their order', () => {
+test('messages wait for credit, and are sent in parts, in order', () => {
   const { outbox, sent, drain, counted } = setUp();
   outbox.push(Buffer.alloc(MAX_FRAGMENT_BYTES + 1), false);
   outbox.push(Buffer.alloc(0), true);
@@ -40,7 +40,7 @@ test('messages wait for credit, and leave in parts, in their order', () => {
   assert.deepEqual([outbox.isEmpty, counted()], [true, 0]);
 });
 
-test('the outbox is full once it holds a window of messages', () => {
+test('the outbox is full once its messages fill a window', () => {
   const { outbox } = setUp();
   outbox.push(Buffer.alloc(STREAM_WINDOW_BYTES - DATA_OVERHEAD_BYTES - 1), false);
   assert.equal(outbox.isFull, false);
@@ -48,10 +48,10 @@ test('the outbox is full once it holds a window of messages', () => {
   assert.equal(outbox.isFull, true);
 });
 
-/** What a read takes besides its bytes. */
+/** Memory of a read besides its bytes. */
 const READ_BYTES = 256;
 
-test('bytes count as soon as they are read, and those of pings are taken out again', () => {
+test('bytes count as soon as they are read, and those of pings are subtracted again', () => {
   const { outbox, counted } = setUp();
   outbox.onBytes(106);
   assert.deepEqual([counted(), outbox.partialBytes], [106 + READ_BYTES, 106]);
@@ -61,7 +61,7 @@ test('bytes count as soon as they are read, and those of pings are taken out aga
   assert.equal(counted(), 0);
 });
 
-test('pings that come without a pause do not count, wherever reads cut them', () => {
+test('continuous pings do not count, wherever reads split them', () => {
   const { outbox, counted } = setUp();
   for (let at = 0, cutBytes = 0; at < 1000; at += 1) {
     outbox.onBytes(65_536);
@@ -72,7 +72,7 @@ test('pings that come without a pause do not count, wherever reads cut them', ()
   }
 });
 
-test('parts of a message keep the reads alive that they came with, and the pings between them', () => {
+test('parts of a message count with the reads that they keep alive, and the pings between them', () => {
   const { outbox, counted } = setUp();
   for (let part = 0; part < 1000; part += 1) {
     outbox.onBytes(7 + 131);
@@ -85,7 +85,7 @@ test('parts of a message keep the reads alive that they came with, and the pings
   assert.equal(counted(), 0);
 });
 
-test('a small message does not keep what was read with it', () => {
+test('a small message does not keep alive the rest of its read', () => {
   const { outbox } = setUp();
   const read = Buffer.alloc(65_536, 'r');
   outbox.push(read.subarray(0, 5), true);
@@ -95,7 +95,7 @@ test('a small message does not keep what was read with it', () => {
   assert.deepEqual(held, [['rrrrr', 5]]);
 });
 
-test('an outbox without room says so, and gives back what it holds but for a message under way', () => {
+test('an outbox without room throws, and clearing it frees everything but an incomplete message', () => {
   const { outbox, counted } = setUp(400);
   outbox.onBytes(60);
   assert.throws(() => outbox.onBytes(60), /no room/);

@@ -15,7 +15,7 @@ function setUp(t: TestContext) {
   return { silence, pass, ended: () => ended };
 }
 
-test('silence is measured from when the app begins to wait, and anew from whatever is said', (t) => {
+test('silence is measured from when the app begins to wait, and restarts with each message to the client', (t) => {
   const { silence, pass, ended } = setUp(t);
   silence.begin(100);
   assert.equal(silence.isRunning, true);
@@ -27,7 +27,7 @@ test('silence is measured from when the app begins to wait, and anew from whatev
   assert.equal(ended(), 1);
 });
 
-test('two waits in a row are one, and whatever the client says ends it', (t) => {
+test('a second wait replaces the first, and a message from the client ends it', (t) => {
   const { silence, pass, ended } = setUp(t);
   silence.begin(100);
   silence.begin(100);
@@ -38,7 +38,7 @@ test('two waits in a row are one, and whatever the client says ends it', (t) => 
   assert.equal(ended(), 0);
 });
 
-test('a message that arrives in parts is no silence, but it may not take for ever', (t) => {
+test('a message that arrives in parts is not silence, within the limit of a message', (t) => {
   const { silence, pass, ended } = setUp(t);
   silence.begin(60_000);
   for (let minutes = 0; minutes < 30; minutes += 0.5) {
