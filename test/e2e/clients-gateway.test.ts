@@ -277,7 +277,7 @@ describe('a server of its own', () => {
       const { message, modelOutputs } = await client.ask<Outcome>('run', key, 'model', {});
       assert.equal(message, 'success');
       assert.ok(!JSON.stringify(modelOutputs).includes(key), 'the app is not told');
-      const refusal = says(/^inference server error: The apiKey is none that is known here/);
+      const refusal = says(/^inference server error: The apiKey is not valid/);
       await assert.rejects(client.ask('run', 'wrong', 'model', {}), refusal);
       await assert.rejects(client.ask('check', 'wrong', 'call_1'), refusal);
       if (major === 3) {

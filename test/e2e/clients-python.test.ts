@@ -112,7 +112,7 @@ withEachRuntime(({ app, potassium }) => {
       const checked = await python.send('check', { version, apiKey: KEY, callID: 'call_unknown' });
       assert.match(jsonOf<Outcome>(checked).message, /error: callID does not exist.*call_unknown$/);
       const strange = await python.send('start', { version, apiKey: 'wrong', modelInputs: {} });
-      assert.match(jsonOf<Outcome>(strange).message, /error: The apiKey is none that is known here/);
+      assert.match(jsonOf<Outcome>(strange).message, /error: The apiKey is not valid/);
     }
     const thrown = await python.send('start', {
       version: 4,

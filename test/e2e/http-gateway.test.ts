@@ -100,8 +100,14 @@ withEachRuntime(({ app }) => {
     });
 
     const MISTAKES: readonly [why: string, path: string, body: string, code: string, message: RegExp][] = [
-      ['no JSON', '/start/v4/', '{"modelInputs":', 'SERVE_BAD_BODY', /not JSON: it goes wrong at byte 15/],
-      ['an empty body', '/start/v2/', '', 'SERVE_BAD_BODY', /not JSON/],
+      [
+        'no JSON',
+        '/start/v4/',
+        '{"modelInputs":',
+        'SERVE_BAD_BODY',
+        /not valid JSON: the error is at byte 15/,
+      ],
+      ['an empty body', '/start/v2/', '', 'SERVE_BAD_BODY', /not valid JSON/],
       ['no object', '/start/v4/', '[1]', 'SERVE_BAD_BODY', /must be a JSON object/],
       ['a body above --max-body', '/start/v4/', 'x'.repeat(400_000), 'SERVE_BODY_TOO_LARGE', /--max-body/],
       ['a check of many words', '/check/v4/', ' '.repeat(70_000), 'SERVE_BODY_TOO_LARGE', /larger/],
@@ -110,7 +116,7 @@ withEachRuntime(({ app }) => {
         '/check/v4/',
         '{}',
         'SERVE_NOT_FOUND',
-        /callID does not exist.*none in the body/,
+        /callID does not exist.*the body has no callID/,
       ],
       ['a callID that was never given', '/check/v2', '{"callID":"call_0"}', 'SERVE_NOT_FOUND', /: call_0$/],
       ['a callID that is a number', '/check/v2', '{"callID":1}', 'SERVE_NOT_FOUND', /callID does not exist/],
@@ -214,7 +220,7 @@ withEachRuntime(({ app }) => {
       await server.until(({ model }) => model.queue.arriving === 1);
       cues.give('import may end');
       const refused =
-        'inference server error: The app has no route /, which is the one that is called this way.';
+        'inference server error: The app has no route /, the only route that can be called this way.';
       assert.equal((await early).message, refused);
       await server.until(({ state }) => state === 'ready');
       assert.equal((await post(server, '/start/v2/', {})).message, refused);

@@ -104,7 +104,7 @@ withEachRuntime(({ app }) => {
       ['OPTIONS /predictions/nobody', '404 ModelNotFoundException: Model not found: nobody'],
       [
         'POST /predictions/several',
-        '404 ResourceNotFoundException: The app of this model has no route /, but /one, /two: call one of these at /models/{model_name}{route}.',
+        '404 ResourceNotFoundException: The app of this model has no route /; call one of /one, /two at /models/{model_name}{route}.',
       ],
       ['POST /invocations', '400 BadRequestException: Parameter model_name is required.'],
       ['POST /invocations?model_name=', '400 BadRequestException: Parameter model_name is required.'],

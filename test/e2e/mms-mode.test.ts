@@ -121,7 +121,7 @@ withEachRuntime(({ language }) => {
 
 const UNKNOWN = 'Requested resource is not found, please refer to API document.';
 const WRONG_METHOD = 'Requested method is not allowed, please refer to API document.';
-const BROKEN = 'The request names no path that can be read';
+const BROKEN = 'The path of the request cannot be read';
 
 /** The beginning of each message. */
 const REFUSALS = [

@@ -92,7 +92,7 @@ test('older versions of TLS are refused', LIMIT, async (t) => {
   await server.stop();
 });
 
-const PLAIN = 'This port speaks TLS: the address begins with https://.';
+const PLAIN = 'This port uses TLS: use an address that begins with https://.';
 
 test(
   'HTTP without TLS is answered, without TLS, that the address is another, and the connection ends',

@@ -1,7 +1,7 @@
 /**
- * The house dialect, which is Banana's: `POST` to the app's routes, whatever way the app is written in (the body's format
- * follows its content type), WebSockets at those that are one, and health and status, answered at once however busy the
- * workers are. The routes of the default model stand at their own paths, those of every model at `/models/{name}/…`.
+ * The house dialect, which is Banana's: `POST` to the app's routes, whatever API the app is written in (the content
+ * type decides the body's format); WebSockets; and health and status pages, answered at once however busy the workers
+ * are. The default model's routes have their own paths; the routes of every model are at `/models/{name}/…`.
  */
 import { ServeError } from '../../../protocol/errors.js';
 import { STATUS_PATH } from '../../../protocol/reserved-paths.js';
@@ -17,7 +17,7 @@ import type { DefaultDialect, NamedTarget, Operation } from './dialect.js';
 
 const READYZ_PREFIX = '/readyz/';
 
-/** What the front answers itself to `GET` and `HEAD`. */
+/** Pages that the front itself answers to `GET` and `HEAD`. */
 const PAGES = new PathTable<{ readonly auth: Operation['auth']; readonly write: WriteAnswer }>([
   // The Banana platform's probe: `state` and `gpu` first, any 200 means ready.
   [
@@ -31,10 +31,10 @@ const PAGES = new PathTable<{ readonly auth: Operation['auth']; readonly write: 
       },
     },
   ],
-  // The front is alive if it can answer; restarting it would not mend a model, and would lose the warm workers.
+  // The front is alive if it can answer; restarting it would not repair a model, and would lose the warm workers.
   ['/livez', { auth: 'none', write: (ctx) => void (ctx.body = { state: 'alive' }) }],
   ['/readyz', { auth: 'none', write: (ctx, { backend }) => writeReadiness(ctx, backend.readiness()) }],
-  // Strict: this model has a worker that is ready.
+  // Strict: ready only if this model has a ready worker.
   [
     `${READYZ_PREFIX}{model}`,
     {
@@ -48,7 +48,10 @@ const PAGES = new PathTable<{ readonly auth: Operation['auth']; readonly write: 
 
 const PAGE_METHODS = 'GET, HEAD';
 
-/** @throws SERVE_MODEL_NOT_FOUND, which names no models where others need a key to learn of them */
+/**
+ * Returns the readiness of one model. @throws SERVE_MODEL_NOT_FOUND, without the names of models if a key is needed to
+ * learn them
+ */
 function readinessOf(backend: Backend, name: string): ReadinessAnswer {
   try {
     return backend.readiness(name);
@@ -69,7 +72,7 @@ export const banana: DefaultDialect = {
 
   claim(context, models) {
     const { method } = context.request;
-    if (method === 'OPTIONS' && context.path === '/') return null; // another dialect describes the whole listener there
+    if (method === 'OPTIONS' && context.path === '/') return null; // another dialect describes the whole listener at this path
     const page = method === 'POST' ? null : PAGES.find(context.path);
     if (page !== null && (method === 'GET' || method === 'HEAD'))
       return { auth: page.value.auth, counts: false, methods: PAGE_METHODS, act: page.value };
@@ -87,14 +90,17 @@ export const banana: DefaultDialect = {
   },
 
   unclaimed: (context, models) =>
-    refusal(context, new ServeError('SERVE_NOT_FOUND', nothingHere(context, models))),
+    refusal(context, new ServeError('SERVE_NOT_FOUND', notFoundMessage(context, models))),
 
   fail: houseFailure,
 };
 
 const MODELS_PREFIX = '/models/';
 
-/** Whose route a path is; an error if it is that of a model that is not there; null if it need not be a route. */
+/**
+ * Finds the model and route of a path; an error if the path names a model that does not exist; null if the path is not
+ * known to be a route.
+ */
 function findRoute(path: string, models: Models): NamedTarget | ServeError | null {
   const model = models.default;
   if (model !== null && model.routes?.has(path) === true) return { model, route: path };
@@ -106,11 +112,11 @@ function findRoute(path: string, models: Models): NamedTarget | ServeError | nul
     return named.routes?.has(route) === false ? null : { model: named, route };
   } catch (thrown) {
     if (!(thrown instanceof ServeError)) throw thrown;
-    return model !== null && model.routes === null ? null : thrown; // it may be a route that is not known yet
+    return model !== null && model.routes === null ? null : thrown; // it may be a route of the default model, which is not loaded yet
   }
 }
 
-/** Until the default model is loaded nobody knows its routes: a call waits in case it asks for one. */
+/** Until the default model is loaded its routes are unknown: a call waits in case its path is one of them. */
 function guessRoute(context: RequestContext, models: Models): Operation | null {
   const model = models.default;
   const mayBeRoute = context.request.method === 'POST' || context.isWebSocket || context.path === '/';
@@ -118,13 +124,13 @@ function guessRoute(context: RequestContext, models: Models): Operation | null {
   return { ...routeOperation(context, { model, route: context.path }), isGuess: true };
 }
 
-/** What is asked of a route, which is known or may yet turn out to be one. */
+/** Returns the operation of a request for a route, whether the route is known or only assumed. */
 function routeOperation(context: RequestContext, target: NamedTarget): Operation {
   const { method, headers } = context.request;
   const route = target.model.routes?.get(target.route);
   const isSocket = route?.kind === 'websocket';
   const methods = isSocket ? 'GET, OPTIONS' : 'POST, OPTIONS';
-  // They decode an answer chunk by chunk, and break a character that two chunks share.
+  // These clients decode an answer chunk by chunk, and break a character that is split between two chunks.
   const asciiJson = isBananaClient(headers);
   if (method === 'POST')
     return { auth: 'call', counts: true, methods, act: { target, format: 'auto', asciiJson } };
@@ -146,22 +152,22 @@ function refusal({ request }: RequestContext, error: ServeError): Operation {
   return { auth: 'call', counts: request.method === 'POST', methods: '', act: { refuse: error } };
 }
 
-/** Errors and the log have the path as it is written, so that nothing in it can end their lines. */
+/** Messages contain the path as written (percent-encoded), so that nothing in it can end their lines. */
 function wrongMethod({ request: { method, url } }: RequestContext, methods: string): Operation {
   const message = `${writtenPath(url)} takes ${methods}, not ${method}.`;
   const refuse = new ServeError('SERVE_METHOD_NOT_ALLOWED', message);
   return { auth: 'call', counts: false, methods, act: { refuse } };
 }
 
-function nothingHere({ request: { method, url } }: RequestContext, models: Models): string {
+function notFoundMessage({ request: { method, url } }: RequestContext, models: Models): string {
   const nothing = `There is no ${method} ${writtenPath(url)} here.`;
   if (models.default !== null) return nothing;
   const names = [...new Set(Array.from(models.all(), ({ spec }) => spec.name))];
   if (names.length === 0) return `${nothing} This server has no models now.`;
-  const paths = names.slice(0, MOST_PATHS).map((name) => `${MODELS_PREFIX}${name}/`);
-  const others = names.length > MOST_PATHS ? ` and ${names.length - MOST_PATHS} more` : '';
+  const paths = names.slice(0, MAX_NAMED_PATHS).map((name) => `${MODELS_PREFIX}${name}/`);
+  const others = names.length > MAX_NAMED_PATHS ? ` and ${names.length - MAX_NAMED_PATHS} more` : '';
   return `${nothing} The models of this server answer at ${paths.join(', ')}${others}.`;
 }
 
-/** Paths that a message names. */
-const MOST_PATHS = 20;
+/** Maximum number of paths in a message. */
+const MAX_NAMED_PATHS = 20;

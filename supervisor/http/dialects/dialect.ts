@@ -1,7 +1,7 @@
 /**
- * A dialect turns HTTP into calls, and replies and errors into HTTP. It says everything about itself: its paths, where
- * its key stands, what it counts, how its errors look. `index.ts` lists the dialects in their order of precedence; no
- * dialect imports another.
+ * A dialect turns HTTP into calls, and replies and errors into HTTP. It defines everything about itself: its paths, the
+ * place of its key, the requests that count as calls, the form of its errors. `index.ts` lists the dialects in order of
+ * precedence; no dialect imports another.
  */
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Models } from '../../models/models.js';
@@ -16,56 +16,67 @@ export type { Failure } from '../socket/refuse.js';
 
 export interface Dialect {
   readonly name: string;
-  /** The paths of the front's own that it answers, patterns among them, and the methods of each as `Allow` lists them. */
+  /**
+   * The front's own paths in this dialect, patterns included, each with its methods as an `Allow` header lists them.
+   */
   readonly paths: ReadonlyMap<string, string>;
   /**
-   * Says what this request is, by its path and method; nothing is read of its body. Null if it is no request of this
-   * dialect: the next one is asked. A ServeError that it throws refuses the request, which counts as a call.
+   * Returns the operation of a request, by its path and method, without reading the body. Null if the request does not
+   * belong to this dialect: then the next one is asked. A ServeError that it throws refuses the request, which counts
+   * as a call.
    */
   claim(context: RequestContext, models: Models): Operation | null;
-  /** Says how an error looks here. `context` is null for what the HTTP parser has refused. */
+  /** Converts an error to this dialect's form. `context` is null for a request that the HTTP parser has refused. */
   fail(error: ServeError, requestId: string, context: RequestContext | null): Failure;
-  /** Headers in which its clients show their keys and name their calls; they count on every path of a listener. */
+  /** Headers in which its clients send their keys and call ids; they count on every path of a listener. */
   readonly clientHeaders?: ClientHeaders;
   /** Headers of every answer to a request that this dialect has claimed. */
   headers?(context: RequestContext): Readonly<Record<string, string>>;
-  /** The names of those headers in lower case, where an app may not set them: what it says of them is left out. */
+  /** The names of those headers in lower case, where an app may not set them: the app's values are dropped. */
   readonly ownHeaders?: ReadonlySet<string>;
-  /** Whether an answer with this status, the app's or the dialect's own, ends its connection; `fail` says it of errors. */
+  /**
+   * Whether an answer with this status, the app's or the dialect's own, ends its connection; for errors, `fail`
+   * decides.
+   */
   closes?(status: number): boolean;
 }
 
-/** The dialect of a listener that answers what nobody claims. */
+/** The dialect that answers the requests of a listener that no dialect claims. */
 export interface DefaultDialect extends Dialect {
-  /** Also asked of a request whose path cannot be read, as it is written then. Throws nothing. */
+  /** Also called for a request with an unreadable path, which is given as written. Never throws. */
   unclaimed(context: RequestContext, models: Models): Operation;
 }
 
 export interface Operation {
-  /** Where the key stands, if keys are required. `body`: perhaps there, where the answer, or the plan's `open`, finds it. */
+  /**
+   * The place of the key, if keys are required. `body`: possibly in the body, where the answer, or the plan's `open`,
+   * reads it.
+   */
   readonly auth: 'none' | 'call' | 'management' | 'body';
-  /** The dialect cannot know yet whether the request is its own: it has the request if nobody else claims it. */
+  /**
+   * The dialect does not know yet whether the request is its own: it gets the request if no other dialect claims it.
+   */
   readonly isGuess?: boolean;
-  /** Whether it is a call: it counts in `sequence_number`, and if it is refused in the replies of `/status`. */
+  /** Whether it is a call: then it counts in `sequence_number`, and if it is refused in the replies of `/status`. */
   readonly counts: boolean;
-  /** An answer of the dialect's own that the access log has like a call. */
+  /** The access log lists this answer of the dialect's own like a call. */
   readonly isLogged?: boolean;
-  /** The methods that this path takes, as an `Allow` header lists them. */
+  /** The methods of this path, as an `Allow` header lists them. */
   readonly methods: string;
   readonly act: OwnAnswer | KoaAnswer | Refusal | CallPlan;
 }
 
-/** An answer that the dialect writes itself. Rejects only for a defect of ours. */
+/** An answer that the dialect writes itself. Rejects only because of a bug in this server. */
 export interface OwnAnswer {
   answer(context: RequestContext): void | Promise<void>;
 }
 
-/** An answer of the dialect's own by way of Koa. A ServeError that it throws is answered as `fail` says. */
+/** An answer that the dialect writes through Koa. A ServeError that it throws is answered as `fail` returns it. */
 export interface KoaAnswer {
   readonly write: WriteAnswer;
 }
 
-/** A path of the dialect's that is not to be had this way. If its method was wrong, `methods` become the `Allow` header. */
+/** A refusal of a path in this dialect. If the method was wrong, `methods` become the `Allow` header. */
 export interface Refusal {
   readonly refuse: ServeError;
 }

@@ -1,4 +1,7 @@
-/** The dialects of each listener in their order of precedence, and the one that answers what none of them claims. */
+/**
+ * Lists the dialects of each listener in order of precedence, and the one that answers requests which no dialect
+ * claims.
+ */
 import { banana } from './banana.js';
 import type { Listener } from '../request/request-context.js';
 import type { MetricsPage } from '../request/backend.js';
@@ -13,29 +16,32 @@ import { mmsStyle } from './mms/answer-style.js';
 import { potassium } from './potassium/potassium.js';
 
 export interface Dialects {
-  /** The first that claims a request has it. */
+  /** The first that claims a request gets it; guesses come last. */
   readonly inOrder: readonly Dialect[];
   readonly default: DefaultDialect;
 }
 
-/** The house dialect comes first: a route that the app has itself is the app's. */
+/** The house dialect comes first: a route of the app takes precedence. */
 export const MAIN_DIALECTS: Dialects = {
   inOrder: [banana, gateway, potassium, mmsInference],
   default: banana,
 };
 
-/** Without an app but with a model store: the house's own paths are there too, and their errors speak like all others. */
+/**
+ * For a server with a model store and no app: the house's own paths are there too, with errors in the form of Multi
+ * Model Server.
+ */
 export const MMS_DIALECTS: Dialects = {
-  inOrder: [worded(banana), wordedGateway(), worded(potassium), mmsInference],
+  inOrder: [withMmsErrors(banana), gatewayWithMmsErrors(), withMmsErrors(potassium), mmsInference],
   default: mmsInference,
 };
 
-function worded(dialect: Dialect): Dialect {
+function withMmsErrors(dialect: Dialect): Dialect {
   return { ...dialect, fail: mmsStyle.fail };
 }
 
-/** Its own clients, which only send `POST`, would take any other answer than theirs for a success. */
-function wordedGateway(): Dialect {
+/** The gateway's own clients, which only send `POST`, would take an error in any other form for a success. */
+function gatewayWithMmsErrors(): Dialect {
   return {
     ...gateway,
     fail: (error, requestId, context) =>
@@ -43,40 +49,40 @@ function wordedGateway(): Dialect {
   };
 }
 
-/** What the listener of the management API speaks. */
+/** The dialects of the management API's own listener. */
 export const MANAGEMENT_DIALECTS: Dialects = { inOrder: [mmsManagement], default: mmsManagement };
 
-/** What a listener speaks that serves both: what manages a model goes before what calls it. */
+/** Adds the management API to a listener's dialects: managing a model takes precedence over calling it. */
 export function withManagement({ inOrder, ...main }: Dialects): Dialects {
-  const others = inOrder.map((dialect) => (dialect === mmsInference ? describesBoth : dialect));
+  const others = inOrder.map((dialect) => (dialect === mmsInference ? inferenceAndManagement : dialect));
   return { ...main, inOrder: [...MANAGEMENT_DIALECTS.inOrder, ...others] };
 }
 
-const describesBoth = inferenceDialect({
+const inferenceAndManagement = inferenceDialect({
   ...INFERENCE_API,
   ...MANAGEMENT_API,
   '/': INFERENCE_API['/'] ?? {},
 });
 
-/** What decides who answers where. */
-export interface Spoken {
+/** The settings from which the dialects of each listener follow. */
+export interface DialectSettings {
   readonly isMmsMode: boolean;
   readonly isManagementShared: boolean;
-  /** Null if nobody asks for them. */
+  /** Null if metrics are switched off. */
   readonly metrics: MetricsPage | null;
   readonly areMetricsOnMain: boolean;
-  /** Others than those of the main listener, to test one. */
+  /** Replaces the dialects of the main listener, for tests. */
   readonly main: Dialects | undefined;
 }
 
-/** The dialects of each listener; null for one that no server would open. */
+/** Returns the dialects of each listener; null for a listener that is not opened. */
 export function dialectsOf({
   isMmsMode,
   isManagementShared,
   metrics,
   areMetricsOnMain,
   main = isMmsMode ? MMS_DIALECTS : MAIN_DIALECTS,
-}: Spoken): Readonly<Record<Listener, Dialects | null>> {
+}: DialectSettings): Readonly<Record<Listener, Dialects | null>> {
   const both = isManagementShared ? withManagement(main) : main;
   if (metrics === null) return { main: both, management: MANAGEMENT_DIALECTS, metrics: null };
   const house = metricsDialect(metrics);

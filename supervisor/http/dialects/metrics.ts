@@ -8,7 +8,7 @@ import type { DefaultDialect, Operation } from './dialect.js';
 export const METRICS_PATH = '/metrics';
 const METHODS = 'GET, HEAD, OPTIONS';
 
-/** On the main listener the app may have a route of this path, which other methods reach. */
+/** Builds the dialect of `/metrics`. On the main listener the app may have a route of this path for other methods. */
 export function metricsDialect(page: MetricsPage): DefaultDialect {
   const scrape: Operation['act'] = {
     write: async (ctx, { request }) => {
@@ -26,7 +26,7 @@ export function metricsDialect(page: MetricsPage): DefaultDialect {
       if (context.path !== METRICS_PATH || context.isWebSocket) return null;
       return method === 'GET' || method === 'HEAD' ? operation(context, scrape) : null;
     },
-    unclaimed: (context) => operation(context, { refuse: nothingHere(context) }),
+    unclaimed: (context) => operation(context, { refuse: notFound(context) }),
     fail: houseFailure,
   };
 }
@@ -43,13 +43,13 @@ function operation({ listener }: RequestContext, act: Operation['act']): Operati
   return { auth: listener === 'metrics' ? 'none' : 'call', counts: false, methods: METHODS, act };
 }
 
-function nothingHere({ path, request: { method } }: RequestContext): ServeError {
+function notFound({ path, request: { method } }: RequestContext): ServeError {
   return path === METRICS_PATH
     ? new ServeError('SERVE_METHOD_NOT_ALLOWED', `${METRICS_PATH} takes ${METHODS}, not ${method}.`)
-    : new ServeError('SERVE_NOT_FOUND', `Metrics are at GET ${METRICS_PATH}, and nothing else is here.`);
+    : new ServeError('SERVE_NOT_FOUND', `This port answers only GET ${METRICS_PATH}.`);
 }
 
-/** `?name[]=`, as often as a metric is asked for. */
+/** Returns the metrics requested by `?name[]=`, which may be repeated. */
 function wantedNames(url: string): string[] {
   const question = url.indexOf('?');
   return question < 0 ? [] : new URLSearchParams(url.slice(question + 1)).getAll('name[]');

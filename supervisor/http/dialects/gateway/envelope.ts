@@ -1,7 +1,7 @@
 /**
  * Reads the control fields that the gateway's clients wrap around the model's input, without parsing that input.
  *
- * `created` says nothing that the server's clock does not, and `modelKey` is read before (`model-key.ts`).
+ * `created` is ignored: the server's clock gives the same. `modelKey` is read earlier (`model-key.ts`).
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import { nameRequest, type RequestContext } from '../../request/request-context.js';
@@ -23,10 +23,10 @@ export interface GatewayEnvelope {
 
 const FIELDS = ['id', 'apiKey', 'callID', 'longPoll', 'startOnly', 'modelInputs', 'feedback'] as const;
 
-/** The longest control field that is read, as written. */
+/** Maximum size of a control field, as written; longer ones are ignored. */
 const MAX_FIELD_BYTES = 4096;
 
-/** Reads the envelope, and gives the request the id that stands in it unless the headers have one. @throws SERVE_BAD_BODY */
+/** Reads the envelope, and gives the request the envelope's id unless a header has one. @throws SERVE_BAD_BODY */
 export async function openEnvelope(
   context: RequestContext,
   { pieces, bytes }: Body,
@@ -40,11 +40,11 @@ function* readPieces(pieces: readonly Buffer[], bytes: number): Generator<void, 
   return yield* readEnvelope(yield* joinSlices(pieces, bytes));
 }
 
-/** For `inSlices`: a body may be large. @throws SERVE_BAD_BODY */
+/** Work for `inSlices`, as a body may be large. @throws SERVE_BAD_BODY */
 export function* readEnvelope(body: Buffer): Generator<void, GatewayEnvelope> {
   const scanned = yield* scanSlices(body, FIELDS);
   if (scanned.is === 'malformed')
-    throw new ServeError('SERVE_BAD_BODY', `The body is not JSON: it goes wrong at byte ${scanned.at}.`);
+    throw new ServeError('SERVE_BAD_BODY', `The body is not valid JSON: the error is at byte ${scanned.at}.`);
   if (scanned.is === 'other') throw new ServeError('SERVE_BAD_BODY', 'The body must be a JSON object.');
   const text = (name: (typeof FIELDS)[number]): string | null => {
     const range = scanned.fields.get(name);

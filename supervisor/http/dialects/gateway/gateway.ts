@@ -1,14 +1,14 @@
 /**
- * The gateway dialect: what the platform's API was to Banana's clients of majors 2 to 4. A call is started, then
- * asked for until it has ended.
+ * The gateway dialect: the API that the Banana platform had for its clients of majors 2 to 4. A client starts a call,
+ * then polls until the call has ended.
  *
  * 1. A start becomes a kept job of the route `/` of the model that `modelKey` names (`start.ts`), whether its client
- *    stays or not. The model's input stays bytes.
- * 2. A check and feedback start nothing and need no place (`question.ts`).
- * 3. Whoever waits for the result, in the start itself or in a check, is told when the job ends, or after a time that
- *    it still runs (`hold.ts`).
+ *    stays connected or not. The model's input stays bytes.
+ * 2. A check and feedback start nothing and take no place in a queue (`question.ts`).
+ * 3. A client that waits for the result, in the start itself or in a check, gets an answer when the job ends, or after
+ *    a time the answer that it is still running (`hold.ts`).
  *
- * The key stands in the body. Every reply is HTTP 200, failures too (`reply.ts`).
+ * The key is in the body. Every reply is HTTP 200, failures included (`reply.ts`).
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { RequestContext } from '../../request/request-context.js';
@@ -20,9 +20,9 @@ import { answerCheck, answerFeedback } from './question.js';
 import { failureReply } from './reply.js';
 import { startPlan } from './start.js';
 
-type Offer = 'start' | 'start and wait' | 'check' | 'feedback';
+type GatewayAction = 'start' | 'start and wait' | 'check' | 'feedback';
 
-const OFFERS: readonly (readonly [path: string, offer: Offer])[] = [
+const ACTIONS: readonly (readonly [path: string, action: GatewayAction])[] = [
   ['/start/v2', 'start'],
   ['/start/v3', 'start and wait'],
   ['/start/v4', 'start and wait'],
@@ -33,13 +33,13 @@ const OFFERS: readonly (readonly [path: string, offer: Offer])[] = [
 ];
 
 /**
- * Where Banana's first clients (v3 is the path of Go's client and of Python's 3.0.1) look for the platform's gateway.
- * The clients write a slash at the end; people do not.
+ * The paths of the platform's gateway, as Banana's first clients call them (v3 is the path of Go's client and of
+ * Python's 3.0.1). The clients write a slash at the end; people do not.
  */
-const PATHS: ReadonlyMap<string, Offer> = new Map(
-  OFFERS.flatMap(([path, offer]) => [
-    [path, offer],
-    [`${path}/`, offer],
+const PATHS: ReadonlyMap<string, GatewayAction> = new Map(
+  ACTIONS.flatMap(([path, action]) => [
+    [path, action],
+    [`${path}/`, action],
   ]),
 );
 
@@ -51,16 +51,16 @@ export const gateway: Dialect = {
   paths: new Map([...PATHS.keys()].map((path) => [path, METHODS])),
 
   claim(context, models) {
-    const offer = PATHS.get(context.path);
-    if (offer === undefined) return null;
+    const action = PATHS.get(context.path);
+    if (action === undefined) return null;
     if (context.request.method !== 'POST') return wrongMethod(context);
     const common = { auth: 'body', methods: METHODS } as const;
-    if (offer === 'check') return { ...common, counts: false, act: { answer: answerCheck } };
-    if (offer === 'feedback') return { ...common, counts: false, act: { answer: answerFeedback } };
-    return { ...common, counts: true, act: startPlan(models, offer === 'start and wait') };
+    if (action === 'check') return { ...common, counts: false, act: { answer: answerCheck } };
+    if (action === 'feedback') return { ...common, counts: false, act: { answer: answerFeedback } };
+    return { ...common, counts: true, act: startPlan(models, action === 'start and wait') };
   },
 
-  /** These clients only send `POST`; who sends another method, or no HTTP, is none of them. */
+  /** The gateway's clients only send `POST`; any other request gets an error in the house dialect. */
   fail(error, requestId, context) {
     if (context?.request.method !== 'POST') return houseFailure(error, requestId, context);
     const worded = error.code === 'SERVE_UNAUTHORIZED' ? WRONG_KEY : error;
@@ -72,7 +72,7 @@ export const gateway: Dialect = {
   },
 };
 
-const WRONG_KEY = new ServeError('SERVE_UNAUTHORIZED', 'The apiKey is none that is known here.');
+const WRONG_KEY = new ServeError('SERVE_UNAUTHORIZED', 'The apiKey is not valid.');
 
 function wrongMethod({ request: { method, url } }: RequestContext): Operation {
   const message = `${writtenPath(url)} takes ${METHODS}, not ${method}.`;

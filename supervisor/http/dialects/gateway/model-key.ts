@@ -1,7 +1,7 @@
 /**
- * Whose route a start calls: that of the model which `modelKey` names. Banana's clients always send one, which means
- * nothing to a server of one model: there it is ignored. With several models a key that names none of them is refused,
- * and one that is missing means the default model.
+ * Finds the model that a start calls, by `modelKey`. Banana's clients always send one, which has no meaning on a server
+ * with one model: there it is ignored. With several models an unknown key is refused, and a missing key means the
+ * default model.
  */
 import type { Models } from '../../../models/models.js';
 import type { Model } from '../../../models/model.js';
@@ -9,12 +9,12 @@ import { defaultModel } from '../../call/default-model.js';
 import { TopLevelScan, readString } from '../../json/top-level-fields.js';
 import type { CallPlan, Target } from '../dialect.js';
 
-/** The app's route that is called this way. */
+/** The only route of an app that can be called this way. */
 export const GATEWAY_ROUTE = '/';
 
 const FIELD = 'modelKey';
 
-/** The longest key that is read, as written. */
+/** Maximum size of a key, as written. */
 const MAX_KEY_BYTES = 4096;
 
 export function startTarget(models: Models): CallPlan['target'] {
@@ -22,7 +22,7 @@ export function startTarget(models: Models): CallPlan['target'] {
   if (only !== null) return target(only);
   return (prefix, isLast) => {
     const scan = new TopLevelScan(prefix, [FIELD]);
-    scan.step(prefix.length); // what is cut off looks malformed; the fields before are found
+    scan.step(prefix.length); // a prefix looks malformed; its complete fields are found
     const range = scan.fields.get(FIELD);
     if (range === undefined) return isLast ? target(defaultModel(models)) : 'more';
     const name = readString(prefix, range, MAX_KEY_BYTES);
@@ -34,7 +34,7 @@ function target(model: Model): Target {
   return { model, route: GATEWAY_ROUTE };
 }
 
-/** The default version of the only model; null if there are several, or none. */
+/** Returns the default version of the only model; null if there are several models, or none. */
 function onlyModel(models: Models): Model | null {
   const names = new Set(Array.from(models.all(), ({ spec }) => spec.name));
   const [name] = names;

@@ -1,4 +1,4 @@
-/** Answers the gateway's clients that ask for a result, or send feedback: neither takes a place in a queue. */
+/** Answers the gateway's checks and feedback; neither takes a place in a queue. */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Admission } from '../../../dispatch/arrivals.js';
 import { refuseRequest } from '../../answer/answer-error.js';
@@ -11,22 +11,22 @@ import { HOLD_MS, hold } from './hold.js';
 import { plainReply } from './reply.js';
 import { CALL_PREFIX } from './start.js';
 
-/** Size limit of such a request: it holds ids and a few words. */
-const MAX_WORDS_BYTES = 64 * 1024;
+/** Maximum body: such a request holds ids and a short text. */
+const MAX_BODY_BYTES = 64 * 1024;
 
-/** The most of one feedback that is logged. */
+/** Maximum bytes of one feedback in the log. */
 const MAX_LOGGED_BYTES = 2048;
 
 const NO_PLACE: Admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };
 
 export function answerCheck(context: RequestContext): Promise<void> {
-  return answerQuestion(context, ({ callID, longPoll }) => {
+  return answerEnvelope(context, ({ callID, longPoll }) => {
     const kept =
       callID?.startsWith(CALL_PREFIX) === true
         ? context.backend.jobs.get(callID.slice(CALL_PREFIX.length))
         : null;
     if (kept === null) throw unknownCall(callID);
-    onceSent(context);
+    reportOnceSent(context);
     hold(context, kept, longPoll ? HOLD_MS : 0, () => {
       if (kept.ended) sendEnded(context, kept);
       else sendReply(context, plainReply(context.requestId, 'running'));
@@ -34,35 +34,35 @@ export function answerCheck(context: RequestContext): Promise<void> {
   });
 }
 
-/** Logs feedback on a call, known or not: the call's result may be forgotten by now. */
+/** Logs feedback on a call, known or not: the call's result may no longer be kept. */
 export function answerFeedback(context: RequestContext): Promise<void> {
-  return answerQuestion(context, ({ callID, feedback }) => {
+  return answerEnvelope(context, ({ callID, feedback }) => {
     const { backend, requestId } = context;
     const text = feedback?.toString('utf8', 0, MAX_LOGGED_BYTES).replace(/\s+/g, ' ') ?? '';
     backend.log.info(
       { requestId, callID: callID?.slice(0, 100) ?? null, feedback: text },
       'feedback on a call',
     );
-    onceSent(context);
+    reportOnceSent(context);
     sendReply(context, plainReply(requestId, 'success'));
   });
 }
 
-/** Tells of the answer, which may come late, or never if the client leaves before. */
-function onceSent(context: RequestContext): void {
+/** Reports the answer to the observer once it is sent, which may be late, or never if the client disconnects first. */
+function reportOnceSent(context: RequestContext): void {
   const { backend, response } = context;
   response.once('finish', () => backend.observer.answered(context, response.statusCode, null));
 }
 
-/** Reads the words and checks the key, which may stand among them. Rejects only for a defect of ours. */
-async function answerQuestion(
+/** Reads the envelope and checks the key, which may be in it. Rejects only because of a bug in this server. */
+async function answerEnvelope(
   context: RequestContext,
   respond: (envelope: GatewayEnvelope) => void,
 ): Promise<void> {
   const { backend, request, response } = context;
   try {
     const { maxBody, bodyTimeout } = backend.options;
-    const maxBodyBytes = Math.min(maxBody, MAX_WORDS_BYTES);
+    const maxBodyBytes = Math.min(maxBody, MAX_BODY_BYTES);
     const announced = announcedBytes(request, maxBodyBytes);
     backend.inviteBody(request, response);
     const limits = { announcedBytes: announced, maxBodyBytes, bodyTimeoutMs: bodyTimeout };
@@ -78,9 +78,9 @@ async function answerQuestion(
 }
 
 function unknownCall(callID: string | null): ServeError {
-  const named = callID === null ? 'there is none in the body' : callID.slice(0, 100);
+  const named = callID === null ? 'the body has no callID' : callID.slice(0, 100);
   return new ServeError(
     'SERVE_NOT_FOUND',
-    `callID does not exist, or its result is forgotten by now: ${named}`,
+    `callID does not exist, or its result is no longer kept: ${named}`,
   );
 }

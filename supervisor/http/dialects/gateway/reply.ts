@@ -1,8 +1,9 @@
 /**
  * Writes the gateway's replies as bytes, with the model's output in the middle as it came.
  *
- * They are always pure ASCII and always have a `message`: clients read nothing else of a failure, and take every message
- * with "error" in it for one. So no other message may hold that word, and a client's own text stands only in failures.
+ * They are always pure ASCII and always have a `message`: clients read nothing else of a failure, and treat every
+ * message that contains "error" as one. So no other message may contain that word, and a client's own text appears only
+ * in failures.
  */
 import { escapeNonAscii } from '../../../../protocol/text/ascii-json.js';
 import type { ServeError } from '../../../../protocol/errors.js';
@@ -10,12 +11,12 @@ import type { KeptJob, KeptResult } from '../../../jobs/kept-jobs.js';
 import { isJson } from '../../call/route-check.js';
 import { checkJson, inSlices, writeAscii } from '../../json/slices.js';
 
-/** The version of the API in every reply. The published clients hand it on and never look at it. */
+/** The API version in every reply. The published clients pass it on and never check it. */
 const API_VERSION = 'banana-serve 1';
 
 export type ReplyFields = Readonly<Record<string, string | number | boolean>>;
 
-/** A reply without an output. `fields` follow those that every reply has. */
+/** Writes a reply without an output. `fields` follow those that every reply has. */
 export function plainReply(
   requestId: string,
   message: 'success' | 'running',
@@ -24,7 +25,10 @@ export function plainReply(
   return [Buffer.from(asciiJson({ ...commonFields(requestId, message), ...fields }))];
 }
 
-/** A failure is HTTP 200 like every other reply: these clients throw away the body of anything else, and never retry. */
+/**
+ * Writes a failure, for HTTP 200 like every other reply: with any other status these clients discard the body, and they
+ * never retry.
+ */
 export function failureReply(
   requestId: string,
   { code, message }: Pick<ServeError, 'code' | 'message'>,
@@ -34,7 +38,7 @@ export function failureReply(
   return [Buffer.from(asciiJson({ ...common, ...fields, code }))];
 }
 
-/** The reply to whoever asks for a job that has ended: its output, or what kept it from one. */
+/** Writes the reply for a job that has ended: its output or its error. */
 export async function endedReply(
   requestId: string,
   kept: KeptJob,
@@ -52,7 +56,9 @@ function commonFields(id: string, message: string): ReplyFields {
 
 type Outcome = { readonly json: readonly Buffer[] } | Pick<ServeError, 'code' | 'message'>;
 
-/** What came of the results that were asked for: thousands may wait for one of many megabytes, which is scanned once. */
+/**
+ * Outcomes of requested results: thousands of clients may wait for one result of many megabytes, which is scanned once.
+ */
 const outcomes = new WeakMap<KeptResult, Promise<Outcome>>();
 
 async function outcomeOf({ error, result }: KeptJob): Promise<Outcome> {
@@ -67,7 +73,10 @@ async function outcomeOf({ error, result }: KeptJob): Promise<Outcome> {
 
 async function readResult({ head, body }: KeptResult): Promise<Outcome> {
   if (body === null)
-    return { code: 'SERVE_OUTPUT_TOO_LARGE', message: 'The output is too large to be kept for its caller.' };
+    return {
+      code: 'SERVE_OUTPUT_TOO_LARGE',
+      message: 'The output is too large to be stored until its caller asks for it.',
+    };
   if (head.status >= 400) {
     const text = body.toString('utf8', 0, MAX_APP_TEXT_BYTES);
     return {
@@ -76,17 +85,17 @@ async function readResult({ head, body }: KeptResult): Promise<Outcome> {
     };
   }
   if (body.length === 0) return { json: [NULL] };
-  // Scanned, as an app may call anything JSON: one output that is not would spoil the whole reply.
+  // Scanned, because an app may label anything as JSON: one invalid output would make the whole reply invalid.
   if (isJson(head.contentType) && (await inSlices(checkJson(body))))
     return { json: await inSlices(writeAscii(body)) };
-  const type = head.contentType === '' ? 'something without a type' : head.contentType;
+  const type = head.contentType === '' ? 'a body without a content type' : head.contentType;
   return {
     code: 'SERVE_OUTPUT_INVALID',
-    message: `The app answered with ${type}, and only JSON can be sent this way. Call its route itself.`,
+    message: `The app answered with ${type}; only JSON can be sent this way. Call the route directly.`,
   };
 }
 
-/** The most of an error page of the app's that a failure repeats. */
+/** Maximum bytes of the app's error page in a failure. */
 const MAX_APP_TEXT_BYTES = 1000;
 
 const NULL = Buffer.from('null');

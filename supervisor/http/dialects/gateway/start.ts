@@ -1,4 +1,4 @@
-/** Plans the calls that the gateway's clients start, and answers those who started one. */
+/** Plans the calls that the gateway's clients start, and answers the start. */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../../protocol/errors.js';
 import type { KeptJob } from '../../../jobs/kept-jobs.js';
@@ -18,7 +18,10 @@ export const CALL_PREFIX = 'call_';
 const EMPTY_INPUT = Buffer.from('{}');
 const JSON_TYPE = 'application/json';
 
-/** `mayWait`: the client takes the result at once, if it asks for no other. */
+/**
+ * Plans the call of a start. `mayWait`: the client accepts the result in the start's own answer, unless it sends
+ * `startOnly`.
+ */
 export function startPlan(models: Models, mayWait: boolean): CallPlan {
   return {
     target: startTarget(models),
@@ -26,7 +29,7 @@ export function startPlan(models: Models, mayWait: boolean): CallPlan {
     asciiJson: true,
     noRoute: new ServeError(
       'SERVE_NOT_FOUND',
-      `The app has no route ${GATEWAY_ROUTE}, which is the one that is called this way.`,
+      `The app has no route ${GATEWAY_ROUTE}, the only route that can be called this way.`,
     ),
     open: (context, body) => open(context, body, mayWait),
   };
@@ -37,13 +40,16 @@ async function open(context: RequestContext, body: Body, mayWait: boolean): Prom
   const { modelInputs, apiKey, startOnly } = envelope;
   return {
     input: modelInputs === null ? EMPTY_INPUT : await ownBytes(modelInputs, body.bytes),
-    described: { contentType: JSON_TYPE, accept: JSON_TYPE, headers: describedHeaders(context) },
+    described: { contentType: JSON_TYPE, accept: JSON_TYPE, headers: inputHeaders(context) },
     key: apiKey,
     answerKept: (_ask, kept) => answerStart(context, kept, mayWait && !startOnly),
   };
 }
 
-/** A small part of a large body is copied, so that it is all that is kept, as the queue's limit counts it. */
+/**
+ * Copies the input if it is a small part of a large body: then only the input stays in memory, as the queue's limit
+ * counts it.
+ */
 async function ownBytes(
   part: NonNullable<GatewayEnvelope['modelInputs']>,
   wholeBytes: number,
@@ -51,14 +57,14 @@ async function ownBytes(
   return 2 * part.length < wholeBytes ? inSlices(copySlices(part)) : part;
 }
 
-/** The request's headers as if the input had come by itself; the app is told its id under Banana's name. */
-function describedHeaders({ request, requestId }: RequestContext): string {
+/** The headers of a request whose body is the input alone; the app finds the request's id under Banana's name. */
+function inputHeaders({ request, requestId }: RequestContext): string {
   const own = ['Content-Type', JSON_TYPE, 'X-Banana-Request-Id', requestId];
-  return [...headersOfCaller(request), ...own].join('\n');
+  return [...callerHeaders(request), ...own].join('\n');
 }
 
 /** The request's headers without those that describe the envelope. */
-function headersOfCaller({ rawHeaders }: IncomingMessage): string[] {
+function callerHeaders({ rawHeaders }: IncomingMessage): string[] {
   const kept: string[] = [];
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const [name = '', value = ''] = rawHeaders.slice(i, i + 2);
@@ -79,9 +85,9 @@ const ENVELOPE_HEADERS: ReadonlySet<string> = new Set([
 function answerStart(context: RequestContext, kept: KeptJob, waits: boolean): void {
   const callID = CALL_PREFIX + kept.id;
   hold(context, kept, waits ? HOLD_MS : 0, () => {
-    // Only a client that waited hears of the end; but none is told to come back for a call that has failed already.
-    const tellsEnd = kept.ended && (waits || kept.error !== null);
-    if (tellsEnd) sendEnded(context, kept, { callID, finished: true });
+    // Only a client that waited gets the result; but a call that has failed already is always answered with its error.
+    const hasResult = kept.ended && (waits || kept.error !== null);
+    if (hasResult) sendEnded(context, kept, { callID, finished: true });
     else sendReply(context, plainReply(context.requestId, 'success', { callID, finished: false }));
   });
 }

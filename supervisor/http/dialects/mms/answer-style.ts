@@ -1,4 +1,7 @@
-/** How every reply on the paths of Multi Model Server looks: its headers, its errors, and which of them end their connection. */
+/**
+ * The form of every reply on the paths of Multi Model Server: its headers, its errors, and whether it ends its
+ * connection.
+ */
 import type { ServeError } from '../../../../protocol/errors.js';
 import type { ServerOptions } from '../../../options/resolve.js';
 import type { RequestContext } from '../../request/request-context.js';
@@ -16,12 +19,12 @@ const NO_CACHE = {
 
 type MaxBody = (options: ServerOptions) => number;
 
-/** `maxBody`: the largest body, in bytes, that its paths take. */
+/** `maxBody`: the largest body, in bytes, that these paths accept. */
 export function mmsStyleFor(
   maxBody: MaxBody,
 ): Pick<Dialect, 'fail' | 'clientHeaders' | 'headers' | 'ownHeaders' | 'closes'> {
   return {
-    // A key comes in either header here too, also where no other dialect listens.
+    // Keys are accepted in both headers here too, also on a listener without other dialects.
     clientHeaders: { key: BANANA_CLIENTS.clientHeaders.key },
     fail: (error, _requestId, context) => mmsFailure(error, context, maxBody),
     headers: () => NO_CACHE,
@@ -41,12 +44,17 @@ function mmsFailure(error: ServeError, context: RequestContext | null, maxBody: 
   });
   const headers = { ...NO_CACHE, 'Content-Type': JSON_TYPE, ...headersOfStatus(error) };
   const ending =
-    body.code === 413 && context !== null ? { readsOnBytes: stillWorth(context, maxBody) } : { closes: true };
+    body.code === 413 && context !== null
+      ? { readsOnBytes: bytesToRead(context, maxBody) }
+      : { closes: true };
   return { status: body.code, headers, body: mmsJson(body), ...ending };
 }
 
-/** Of a body that is too large, as much as is twice the limit in all is read. In chunks, the limit has been read by now. */
-function stillWorth({ backend, request }: RequestContext, maxBody: MaxBody): number {
+/**
+ * Bytes of a too large body that are read so that the connection can be kept: twice the limit in all. Of a chunked
+ * body, the limit has been read already.
+ */
+function bytesToRead({ backend, request }: RequestContext, maxBody: MaxBody): number {
   const bytes = maxBody(backend.options);
   return request.headers['content-length'] === undefined ? bytes : 2 * bytes;
 }

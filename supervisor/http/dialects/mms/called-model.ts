@@ -1,10 +1,10 @@
-/** Tells the paths of Multi Model Server from others, for those who only have a path. */
+/** Recognizes the paths of Multi Model Server where only a path is known. */
 
 const PAGES: ReadonlySet<string> = new Set(['/ping', '/api-description', '/invocations']);
 
 const CALLS = /^\/(?:predictions\/([^/]+)(?:\/.*)?|models\/([^/]+)\/invoke|([^/]+)\/predict)\/?$/;
 
-/** The model that the path names; empty if it is one that names none, null if it is no such path. */
+/** Returns the model that the path names; empty for a path without a model, null for any other path. */
 export function calledModel(path: string): string | null {
   if (PAGES.has(path)) return '';
   const [, ...names] = CALLS.exec(path) ?? [];

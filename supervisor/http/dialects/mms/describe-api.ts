@@ -1,4 +1,4 @@
-/** Describes paths in the form of OpenAPI 3.0.1, as far as a description of ours needs it. */
+/** Describes paths in OpenAPI 3.0.1, as far as our description needs it. */
 
 export interface ApiParameter {
   readonly name: string;
@@ -43,10 +43,10 @@ export interface ApiOperation {
 
 export type ApiMethod = 'get' | 'put' | 'post' | 'delete' | 'options';
 
-/** Paths such as `/models/{model_name}`, and what each of their methods does. */
+/** Operations by path, such as `/models/{model_name}`, and method. */
 export type ApiPaths = Readonly<Record<string, Readonly<Partial<Record<ApiMethod, ApiOperation>>>>>;
 
-/** The whole document, to be sent as JSON. */
+/** Returns the whole document, to be sent as JSON. */
 export function describeApi(paths: ApiPaths): object {
   return {
     openapi: '3.0.1',
@@ -67,7 +67,7 @@ export function queryParameter(name: string, description: string, schema: ApiSch
   return { in: 'query', name, description, schema };
 }
 
-/** A reply in JSON of this shape. */
+/** Describes a JSON reply with this schema. */
 export function jsonReply(description: string, schema: ApiSchema): ApiReply {
   return { description, content: { 'application/json': { schema } } };
 }
@@ -82,7 +82,7 @@ const ERROR: ApiSchema = {
   },
 };
 
-/** Errors by their status, each with what it means. */
+/** Describes error replies: `meanings` maps each status to its meaning. */
 export function errorReplies(meanings: Readonly<Record<number, string>>): Record<string, ApiReply> {
   return Object.fromEntries(
     Object.entries(meanings).map(([status, meaning]) => [status, jsonReply(meaning, ERROR)]),

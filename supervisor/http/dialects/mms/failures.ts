@@ -1,10 +1,10 @@
 /**
- * What Multi Model Server says of each of our errors: its status, the class of its exception, its message. One table over
- * all codes; what a code alone does not tell, the error's kind or the status of the app's choosing does.
+ * Maps our errors to Multi Model Server's: status, exception class, message. One table over all codes; where a code is
+ * not enough, the error's kind or the status that the app chose decides.
  */
 import { ERRORS, type ErrorCode, type ErrorKind, type ServeError } from '../../../../protocol/errors.js';
 
-/** The body of an error, as its clients read it. */
+/** The body of an error reply. */
 export interface MmsError {
   readonly code: number;
   readonly type: string;
@@ -14,33 +14,33 @@ export interface MmsError {
 interface Row {
   readonly status: number;
   readonly type: string;
-  readonly says: Wording;
+  readonly messageOf: MessageOf;
 }
 
-/** Gives an error the words that a client reads. `model`: the name of the one that was asked for; empty if unknown. */
-type Wording = (error: ServeError, model: string) => string;
+/** Returns the message for a client. `model`: the name of the requested model; empty if unknown. */
+type MessageOf = (error: ServeError, model: string) => string;
 
-/** The error's own words, which are fit for a client. */
-const own: Wording = ({ message }) => message;
+/** The error's own message, which is fit for a client. */
+const own: MessageOf = ({ message }) => message;
 
-/** MMS's words, whatever ours are. */
-const always = (text: string): Wording => {
+/** Always MMS's message. */
+const always = (text: string): MessageOf => {
   return () => text;
 };
 
-/** The error's own words, and MMS's if it only has those that belong to its code. */
-const ownOr = (text: string): Wording => {
+/** The error's own message; MMS's if the error only has the default message of its code. */
+const ownOr = (text: string): MessageOf => {
   return ({ code, message }) => (message === ERRORS[code].message ? text : message);
 };
 
-/** MMS has one message for a full queue and for no worker; ours says which of them it is. */
-const noWorker: Wording = ({ code, message }, model) => {
+/** MMS has one message for a full queue and for no worker; ours adds which of the two it is. */
+const noWorker: MessageOf = ({ code, message }, model) => {
   const whose = model === '' ? '' : ` for model: ${model}`;
   const why = code === 'SERVE_QUEUE_FULL' ? 'Consider increasing job queue size.' : message;
   return `No worker is available to serve request${whose}. ${why}`;
 };
 
-const row = (status: number, type: string, says: Wording = own): Row => ({ status, type, says });
+const row = (status: number, type: string, messageOf: MessageOf = own): Row => ({ status, type, messageOf });
 
 const INTERNAL = 'InternalServerException';
 const BAD_REQUEST = 'BadRequestException';
@@ -84,25 +84,25 @@ const ROWS: Readonly<Record<ErrorCode, Row>> = {
   SERVE_WORKER_LOST: row(500, INTERNAL, always('Worker died.')),
   SERVE_INTERNAL: row(500, INTERNAL),
   SERVE_CONFIG: row(400, BAD_REQUEST),
-  // No call ends with these; a start that was waited for may.
+  // No call ends with these, but a start that a client waits for may.
   SERVE_APP_INVALID: row(500, INTERNAL),
   SERVE_INIT_FAILED: row(500, INTERNAL),
   SERVE_INIT_TIMEOUT: row(500, INTERNAL),
   SERVE_CRASH_LOOP: row(500, INTERNAL),
-  // Nobody is told these.
+  // Never sent to a client.
   SERVE_SLOW_READER: row(500, INTERNAL),
   SERVE_CANCELLED: row(500, INTERNAL),
   SERVE_PROTOCOL: row(500, INTERNAL),
 };
 
-/** What a code means if the error has this kind, too. */
+/** Rows for errors of a code that also have this kind. */
 const KINDS: Readonly<Partial<Record<ErrorCode, Readonly<Partial<Record<ErrorKind, Row>>>>>> = {
   SERVE_INFERENCE_FAILED: {
     prediction: row(500, INTERNAL),
     input: row(400, BAD_REQUEST),
     'out-of-memory': row(507, INTERNAL, always('Out of resources')),
   },
-  // A header that cannot be sent, which is the handler's own doing.
+  // The handler set a header that cannot be sent.
   SERVE_OUTPUT_INVALID: { exception: row(503, INTERNAL, always('Prediction failed')) },
   SERVE_WORKER_LOST: { 'out-of-memory': row(507, INTERNAL, always('Worker died.')) },
 };
@@ -115,20 +115,20 @@ function rowOf({ code, kind, status }: ServeError): Row {
   return KINDS[code]?.[kind] ?? ROWS[code];
 }
 
-/** What the words for an error depend on, besides the error. */
+/** Everything besides the error that its reply depends on. */
 export interface Circumstances {
-  /** The name of the model that was asked for; empty if that is not known. */
+  /** The name of the requested model; empty if it is not known. */
   readonly model: string;
-  /** The status of a failure of the model's code. */
+  /** The status of a failure in the model's code. */
   readonly exceptionStatus: number;
-  /** The client may see what an exception said. */
+  /** The client may see the text of an exception. */
   readonly isExposed: boolean;
 }
 
 export function mmsError(error: ServeError, { model, exceptionStatus, isExposed }: Circumstances): MmsError {
   const row = rowOf(error);
   const status = row.status === EXCEPTION_STATUS && isOfApp(error) ? exceptionStatus : row.status;
-  const message = row.says(error, model);
+  const message = row.messageOf(error, model);
   const isShown = isExposed && row === ROWS.SERVE_INFERENCE_FAILED && error.detail !== '';
   return {
     code: error.status === 0 ? status : error.status,

@@ -1,10 +1,13 @@
-/** Finds the model that a request names, and says in the words of Multi Model Server that there is none. */
+/** Finds the model that a request names; errors use the messages of Multi Model Server. */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Model } from '../../../models/model.js';
 import type { ModelRef, Models } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
 
-/** @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_NOT_READY for one that leaves, which the request is noted for */
+/**
+ * Finds a model. One that is being unregistered becomes the context's model, for the log. @throws
+ * SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_NOT_READY for a model that is being unregistered
+ */
 export function findModel(context: Pick<RequestContext, 'model'>, models: Models, ref: ModelRef): Model {
   try {
     return models.find(ref);
@@ -14,7 +17,7 @@ export function findModel(context: Pick<RequestContext, 'model'>, models: Models
   }
 }
 
-/** The log names the model that the request is about, one that leaves included, if there is one. */
+/** Sets the context's model for the log, if there is one; a model that is being unregistered counts. */
 export function noteModel(context: Pick<RequestContext, 'model'>, models: Models, ref: ModelRef): void {
   try {
     context.model = models.find(ref);
@@ -24,7 +27,7 @@ export function noteModel(context: Pick<RequestContext, 'model'>, models: Models
   }
 }
 
-/** Whether there is such a model, one that is being unregistered included. */
+/** Whether there is such a model; one that is being unregistered counts. */
 export function isModel(models: Models, name: string): boolean {
   try {
     models.find({ name });
@@ -35,7 +38,7 @@ export function isModel(models: Models, name: string): boolean {
   }
 }
 
-/** The same error in the words of Multi Model Server, if it says that a model or its version is not there. */
+/** Returns the error with Multi Model Server's message, if a model or its version was not found. */
 export function notFound(error: ServeError, { name, version = '' }: ModelRef): ServeError {
   switch (error.code) {
     case 'SERVE_MODEL_NOT_FOUND':

@@ -1,17 +1,17 @@
 /**
- * Looks for one field in the beginning of a form, by the parser that reads the whole of it in the worker. A field that
- * is not whole by then is none. Everything that is malformed is left to the worker to say.
+ * Finds one field in the beginning of a form, with the parser that reads the whole form in the worker. A field that is
+ * not complete by then is not found. Malformed forms are left to the worker, which reports them.
  */
 import { decodeText, paramsOf } from '../../../../protocol/text/header-params.js';
 import { partsOf } from '../../../../protocol/text/multipart-parts.js';
 
-/** What is known of the field: its first value, that it is not there, or that more of the body must come. */
+/** The field's first value; `absent` if it is not there; `more` if more of the body is needed to know. */
 export type FoundField = { readonly value: string } | 'absent' | 'more';
 
 /** `isWhole`: the body ends where `prefix` does. */
 export type FindField = (prefix: Buffer, isWhole: boolean) => FoundField;
 
-/** Null if a body of this type is no form. */
+/** Returns null if a body of this type is not a form. */
 export function fieldFinder(contentType: string, name: string): FindField | null {
   const type = paramsOf(contentType).value;
   if (type === 'multipart/form-data') return (prefix) => inMultipart(prefix, contentType, name);
@@ -27,7 +27,7 @@ function inMultipart(prefix: Buffer, contentType: string, name: string): FoundFi
         return { value: decodeText(content, type.params.get('charset') ?? '') };
     return 'absent';
   } catch {
-    return 'more'; // the part breaks off where the prefix does, or it is malformed
+    return 'more'; // the part ends with the prefix, or it is malformed
   }
 }
 
@@ -45,7 +45,7 @@ function inUrlEncoded(prefix: Buffer, isWhole: boolean, name: string): FoundFiel
   }
 }
 
-/** Whether it is worth a look: every character of a name is one byte, or three if it is escaped. */
+/** Whether the pair may have this name: every character of a name is one byte, or three if it is escaped. */
 function mayBeNamed(pair: Buffer, name: string): boolean {
   const equals = pair.indexOf(EQUALS);
   const bytes = equals < 0 ? pair.length : equals;

@@ -1,4 +1,4 @@
-/** Describes the inference API: what each of its paths takes and answers. */
+/** Describes the inference API: the parameters, bodies and replies of each path. */
 import {
   errorReplies,
   jsonReply,
@@ -14,10 +14,10 @@ const ANY_BODY: ApiContent = { '*/*': { schema: BYTES } };
 const MODEL = pathParameter('model_name', 'The name of the model.');
 const VERSION = pathParameter('model_version', 'The version of the model; without it, the default version.');
 
-const ANSWER = { 200: { description: 'What the model answers, as bytes.', content: ANY_BODY } };
+const ANSWER = { 200: { description: 'The answer of the model, as bytes.', content: ANY_BODY } };
 const ERRORS = errorReplies({
   404: 'There is no such model, or no such version of it.',
-  500: 'The worker died, or the model failed in a way that it chose the status for.',
+  500: 'The worker died, or the model failed with a status of its own choice.',
   503: 'The model failed, its queue is full, or no worker is available.',
   504: 'The model took too long.',
   507: 'There was not enough memory.',
@@ -58,7 +58,7 @@ export const INFERENCE_API: ApiPaths = {
   '/ping': {
     get: {
       operationId: 'ping',
-      description: 'Says whether every model has the workers that it is to have.',
+      description: 'Reports whether every model has the workers that it should have.',
       responses: {
         200: jsonReply('Healthy, or Partial Healthy.', {
           type: 'object',
@@ -91,17 +91,17 @@ export const INFERENCE_API: ApiPaths = {
     get: describing('apiDescriptionPage', 'Describes this listener. Use OPTIONS /.', { deprecated: true }),
   },
   '/invocations': {
-    post: call('invocations', 'Calls the model that model_name names, in the query or in a form.', {
+    post: call('invocations', 'Calls the model given as model_name, in the query or in a form.', {
       parameters: [
         {
           in: 'query',
           name: 'model_name',
-          description: 'The model. May be left out if the server has started with one model only.',
+          description: 'The model. Optional if the server was started with a single model.',
           schema: { type: 'string' },
         },
       ],
       requestBody: {
-        description: 'The input of the model. In a form, model_name stands in its first 64 KiB.',
+        description: 'The input of the model. In a form, model_name must be in the first 64 KiB.',
         content: {
           'multipart/form-data': {
             schema: {
@@ -120,7 +120,7 @@ export const INFERENCE_API: ApiPaths = {
   },
 };
 
-/** How one model is called, at the path that names it; empty `version`: the default one. */
+/** Describes the calls of one model; empty `version`: the default version. */
 export function modelApi(name: string, version: string): ApiPaths {
   const path = ['predictions', name, version].filter((segment) => segment !== '').map(encodeURIComponent);
   return { [`/${path.join('/')}`]: { post: call('predictions', `Calls the model ${name}.`) } };

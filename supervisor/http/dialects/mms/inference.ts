@@ -1,6 +1,7 @@
 /**
- * The inference API of Multi Model Server: calls of any model by its name, whatever its app is written as; `/ping`; and a
- * description of both. A route of the app by the same path is the app's: the house dialect is asked first.
+ * The inference API of Multi Model Server: calls of any model by its name, whatever API its app is written in; `/ping`;
+ * and a description of both. A route of the app takes precedence over the same path here: the house dialect is asked
+ * first.
  *
  * Paths are read as that server reads them (`path.ts`), and nearly every method is a call.
  */
@@ -22,7 +23,7 @@ const CALL_METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';
 const PAGE_METHODS = 'GET, HEAD, OPTIONS';
 const ROOT_METHODS = 'OPTIONS';
 
-/** `api`: everything that the listener of this dialect has, for its description. */
+/** `api`: all paths of the listener of this dialect, for its description. */
 export function inferenceDialect(api: ApiPaths): DefaultDialect {
   return {
     name: 'mms',
@@ -40,7 +41,7 @@ function methodsOf(path: string, { post }: ApiPaths[string]): string {
   return path === '/' ? ROOT_METHODS : PAGE_METHODS;
 }
 
-/** While the default model is being loaded, what would be refused here may be a route of its app. */
+/** Leaves errors to the other dialects while the default model is being loaded: the path may be a route of its app. */
 function claim(context: RequestContext, models: Models, api: ApiPaths): Operation | null {
   try {
     return claimPath(context, models, api);
@@ -64,7 +65,7 @@ function claimPath(context: RequestContext, models: Models, api: ApiPaths): Oper
   return modelOperation(context, models, { name: first }, queryOf(context));
 }
 
-/** For a listener on which nobody else answers. */
+/** Refuses a request that no dialect of the listener claims. */
 function unclaimed(context: RequestContext): Operation {
   const [first, second, third] = segmentsOf(context);
   if (first === undefined) return refusal(new ServeError('SERVE_METHOD_NOT_ALLOWED'), ROOT_METHODS);
@@ -77,7 +78,7 @@ function refusal(refuse: ServeError, methods = ''): Operation {
   return { auth: 'call', counts: false, methods, act: { refuse } };
 }
 
-/** The root is the app's but for this one method. */
+/** Only OPTIONS of the root is answered here; the rest belongs to the app. */
 function rootOperation(context: RequestContext, models: Models, api: ApiPaths): Operation | null {
   if (context.request.method !== 'OPTIONS') return null;
   const root = models.default?.routes;
@@ -123,13 +124,13 @@ function pageOperation(
 }
 
 const writePing: WriteAnswer = (ctx, { backend }) => {
-  const isGoing = backend.readiness().state === 'draining';
-  const status = isGoing ? 'Unhealthy' : pingStatus(backend.models.describe());
+  const isDraining = backend.readiness().state === 'draining';
+  const status = isDraining ? 'Unhealthy' : pingStatus(backend.models.describe());
   const isRefused = status === 'Unhealthy' && backend.options.ping === 'health';
   writeMmsJson(ctx, isRefused ? 503 : 200, { status });
 };
 
-/** `params`: the query, where it is for the model. */
+/** `params`: the query, where it belongs to the model's input. */
 function modelOperation(context: RequestContext, models: Models, ref: ModelRef, params: string): Operation {
   const model = findModel(context, models, ref);
   if (context.request.method === 'OPTIONS')

@@ -1,13 +1,16 @@
 /**
- * Reads an object of plain members as Multi Model Server does, whose clients may write what JSON does not allow: names and
- * texts in single quotes or in none, a comma too many. It knows no nested values: what is JSON is read by `JSON.parse`.
+ * Reads an object of plain members as Multi Model Server does. Its clients may write invalid JSON: names and texts in
+ * single quotes or in none, a comma too many. Nested values are not supported: valid JSON is read by `JSON.parse`.
  */
 
 const SPACE = /\s*/y;
 const QUOTED = /"((?:[^"\\]|\\[^])*)"|'((?:[^'\\]|\\[^])*)'/y;
 const BARE = /[^\s,:{}[\]"'\\]+/y;
 
-/** Members by name, texts as they are meant; null if it is no such object. Of a name that comes twice, the last counts. */
+/**
+ * Returns the members by name, texts unescaped; null if the text is no such object. If a name is repeated, the last
+ * member counts.
+ */
 export function readLenientObject(text: string): Map<string, string | null> | null {
   const reader = new Reader(text);
   const members = new Map<string, string | null>();

@@ -1,4 +1,4 @@
-/** Describes the management API: what each of its paths takes and answers. */
+/** Describes the management API: the parameters, bodies and replies of each path. */
 import { RUNTIME_NAMES } from '../../../runtimes/index.js';
 import {
   errorReplies,
@@ -28,35 +28,43 @@ const MODEL = pathParameter('model_name', 'The name of the model.');
 const VERSION = pathParameter('model_version', 'The version of the model.');
 
 const OPTIONS: readonly ApiParameter[] = [
-  queryParameter('batch_size', 'Most calls that the model is given at once.', number(1, 1)),
-  queryParameter('max_batch_delay', 'Longest wait of a call for others, in ms.', number(100, 0)),
-  queryParameter('response_timeout', 'Longest run of a call, in seconds.', number(120, 1)),
+  queryParameter('batch_size', 'Maximum number of calls in a batch.', number(1, 1)),
+  queryParameter(
+    'max_batch_delay',
+    'Maximum time that a call waits for a batch to fill, in ms.',
+    number(100, 0),
+  ),
+  queryParameter('response_timeout', 'Maximum run time of a call, in seconds.', number(120, 1)),
 ];
 
 const REGISTERED: readonly ApiParameter[] = [
-  { ...queryParameter('url', 'The place of the model in the model store.', TEXT), required: true },
-  queryParameter('model_name', 'The name of the model; else that of its folder or file.', TEXT),
-  queryParameter('handler', 'Where its handler is: file, file:function or file:Class.', TEXT),
-  queryParameter('runtime', 'What runs it, where it has a file for each.', {
+  { ...queryParameter('url', 'The path of the model in the model store.', TEXT), required: true },
+  queryParameter('model_name', 'The name of the model; default: the name of its folder or file.', TEXT),
+  queryParameter('handler', 'The handler: file, file:function or file:Class.', TEXT),
+  queryParameter('runtime', 'The runtime, for a model that has a file for each.', {
     type: 'string',
     enum: RUNTIME_NAMES,
   }),
   ...OPTIONS,
-  queryParameter('startup_timeout', 'Longest start of a worker, in seconds.', number(600, 0)),
-  queryParameter('initial_workers', 'How many workers it begins with.', number(0)),
+  queryParameter('startup_timeout', 'Maximum start time of a worker, in seconds.', number(600, 0)),
+  queryParameter('initial_workers', 'Number of workers at the start.', number(0)),
   queryParameter('synchronous', 'Whether the reply waits for these workers.', { ...FLAG, default: true }),
 ];
 
 const SCALED: readonly ApiParameter[] = [
-  queryParameter('min_worker', 'Fewer workers are made more.', number(1, 0)),
+  queryParameter(
+    'min_worker',
+    'Minimum number of workers; more are started if there are fewer.',
+    number(1, 0),
+  ),
   queryParameter(
     'max_worker',
-    'More workers are made fewer; as many as min_worker if left out.',
+    'Maximum number of workers; default: min_worker. Some are stopped if there are more.',
     number(undefined, 0),
   ),
   queryParameter(
     'timeout',
-    'Seconds that calls of workers that go may take; -1: as long as they need.',
+    'Seconds for the calls of workers that are being stopped; -1: no limit.',
     number(-1),
   ),
   queryParameter('synchronous', 'Whether the reply waits for the workers.', { ...FLAG, default: false }),
@@ -67,34 +75,40 @@ const SCALED: readonly ApiParameter[] = [
 ];
 
 const LISTED: readonly ApiParameter[] = [
-  queryParameter('limit', 'Most models of a page.', { ...number(100, 1) }),
-  queryParameter('next_page_token', 'Where the page begins: the nextPageToken of the one before.', TEXT),
-  queryParameter('model_name_pattern', 'Whole names; * stands for anything, ? for one letter.', TEXT),
+  queryParameter('limit', 'Maximum number of models on a page.', { ...number(100, 1) }),
+  queryParameter('next_page_token', 'The start of the page: the nextPageToken of the previous page.', TEXT),
+  queryParameter('model_name_pattern', 'Pattern for whole names; * matches any text, ? one character.', TEXT),
 ];
 
 const STATUS: ApiSchema = { type: 'object', required: ['status'], properties: { status: TEXT } };
-const said = (description: string): ApiReply => jsonReply(description, STATUS);
+const statusReply = (description: string): ApiReply => jsonReply(description, STATUS);
 
 const WORKERS = {
-  200: said('The workers are there.'),
-  202: said('The workers are on their way.'),
-  210: said('Some workers are still on their way.'),
+  200: statusReply('The workers are ready.'),
+  202: statusReply('The workers are starting or stopping.'),
+  210: statusReply('Some workers are still starting or stopping.'),
 };
 const NO_MODEL = { 404: 'There is no such model, or no such version of it.' };
-const FAILED = { 500: 'A worker cannot start.', 507: 'A worker cannot start for want of memory.' };
+const FAILED = {
+  500: 'A worker cannot start.',
+  507: 'A worker cannot start because there is not enough memory.',
+};
 
 const WORKER: ApiSchema = {
   type: 'object',
   required: ['id', 'status', 'gpu', 'memoryUsage', 'restarts'],
   properties: {
-    id: { type: 'string', description: 'The number of its place.' },
+    id: { type: 'string', description: 'The number of its slot.' },
     startTime: { type: 'string', format: 'date-time', description: 'Left out without a process.' },
     status: { type: 'string', enum: ['READY', 'LOADING', 'UNLOADING', 'FAILED'] },
     gpu: FLAG,
     memoryUsage: { type: 'integer', format: 'int64', description: 'Resident bytes.' },
     pid: { type: 'integer', description: 'Left out without a process.' },
-    restarts: { type: 'integer', description: 'Processes of this place that were started after a death.' },
-    lastError: { type: 'string', description: 'How the process before ended, or why none is started.' },
+    restarts: { type: 'integer', description: 'Number of restarts after the process of this slot died.' },
+    lastError: {
+      type: 'string',
+      description: 'The end of the previous process, or the reason why none is started.',
+    },
   },
 };
 
@@ -113,12 +127,12 @@ const DESCRIBED: ApiSchema = {
     responseTimeout: { ...number(), description: 'In seconds.' },
     startupTimeout: { ...number(), description: 'In seconds.' },
     loadedAtStartup: FLAG,
-    defaultVersion: { type: 'boolean', description: 'Its name alone means this version.' },
+    defaultVersion: { type: 'boolean', description: 'Calls that name no version get this version.' },
     status: { type: 'string', enum: ['Healthy', 'Partial Healthy', 'Unhealthy', 'UNLOADING'] },
     workers: { type: 'array', items: WORKER },
     metrics: {
       type: 'object',
-      description: 'Of the last ten minutes.',
+      description: 'Numbers of the last ten minutes.',
       properties: { rejectedRequests: number(), waitingQueueSize: number(), requests: number() },
     },
     jobQueueStatus: {
@@ -167,12 +181,12 @@ function scaling(operationId: string, what: string, path: readonly ApiParameter[
 function unregistering(operationId: string, what: string, path: readonly ApiParameter[]): ApiOperation {
   return operation(operationId, what, {
     parameters: path,
-    replies: { 200: said('Nothing of it is left.') },
+    replies: { 200: statusReply('The model is unregistered.') },
     errors: {
-      403: 'It is the default version, and the model has others.',
+      403: 'It is the default version, and the model has other versions.',
       ...NO_MODEL,
-      408: 'Its calls or workers have not ended in time; they go on to do so.',
-      500: 'The server ends, and takes it along.',
+      408: 'Its calls or workers have not ended in time; they are still ending.',
+      500: 'The server is shutting down.',
     },
   });
 }
@@ -196,14 +210,14 @@ export const MANAGEMENT_API: ApiPaths = {
         parameters: REGISTERED,
         replies: WORKERS,
         errors: {
-          400: 'A parameter is wrong, or what was found is no model.',
+          400: 'A parameter is wrong, or the file or folder is not a model.',
           404: 'The model store has no such model.',
-          409: 'There is such a model already.',
+          409: 'A model with this name and version is registered already.',
           ...FAILED,
         },
       }),
       requestBody: {
-        description: 'The same parameters, in place of the query.',
+        description: 'The same parameters, instead of a query.',
         content: {
           'application/json': {
             schema: {
@@ -218,7 +232,9 @@ export const MANAGEMENT_API: ApiPaths = {
   },
   '/models/{model_name}': {
     get: describing('describeModel', 'Describes the default version of a model.', [MODEL]),
-    put: scaling('setAutoScale', 'Gives the default version of a model other workers or options.', [MODEL]),
+    put: scaling('setAutoScale', 'Changes the workers or options of the default version of a model.', [
+      MODEL,
+    ]),
     delete: unregistering('unregisterModel', 'Unregisters the default version of a model.', [MODEL]),
   },
   '/models/{model_name}/all': {
@@ -230,16 +246,16 @@ export const MANAGEMENT_API: ApiPaths = {
   },
   '/models/{model_name}/{model_version}': {
     get: describing('describeModelVersion', 'Describes one version of a model.', [MODEL, VERSION]),
-    put: scaling('setVersionAutoScale', 'Gives one version of a model other workers or options.', [
+    put: scaling('setVersionAutoScale', 'Changes the workers or options of one version of a model.', [
       MODEL,
       VERSION,
     ]),
     delete: unregistering('unregisterModelVersion', 'Unregisters one version of a model.', [MODEL, VERSION]),
   },
   '/models/{model_name}/{model_version}/set-default': {
-    put: operation('setDefault', 'Makes a version the one that the name alone means.', {
+    put: operation('setDefault', 'Makes a version the default version of its model.', {
       parameters: [MODEL, VERSION],
-      replies: { 200: said('Calls that name no version get this one from now on.') },
+      replies: { 200: statusReply('Calls that name no version now get this version.') },
       errors: NO_MODEL,
     }),
   },

@@ -1,4 +1,4 @@
-/** Registers models, gives them workers, and takes them away, in the words of Multi Model Server. */
+/** Registers, scales and unregisters models, with the parameters and messages of Multi Model Server. */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Accepted, FullModelRef, ModelRef, Outcome } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
@@ -10,7 +10,7 @@ import { writeMmsJson } from './json.js';
 import { bodyOrQueryParams, queryParams, type Params } from './params.js';
 
 const MOST_WORKERS = 1024;
-const MOST_S = 2 ** 21; // in ms, what a timer can be set to
+const MOST_S = 2 ** 21; // the longest timer, as seconds
 const MOST_MS = 2 ** 31 - 1;
 
 const STARTED = 'Processing worker updates...';
@@ -28,12 +28,12 @@ export async function register(ctx: AnswerContext, context: RequestContext): Pro
   const initTimeoutMs = secondsIn(params, 'startup_timeout', 0);
   const ref = await modelManagement.register({
     url,
-    ...given('name', params.text('model_name')),
-    ...given('handler', params.text('handler')),
-    ...given('runtime', params.text('runtime')),
+    ...optional('name', params.text('model_name')),
+    ...optional('handler', params.text('handler')),
+    ...optional('runtime', params.text('runtime')),
     ...optionsIn(params),
-    ...given('initTimeoutMs', initTimeoutMs),
-    signal: leaving(context),
+    ...optional('initTimeoutMs', initTimeoutMs),
+    signal: abortedOnDisconnect(context),
   });
   noteModel(context, context.backend.models, ref);
   if (workers === 0) {
@@ -41,15 +41,15 @@ export async function register(ctx: AnswerContext, context: RequestContext): Pro
     return;
   }
   if (params.flag('synchronous', true)) {
-    writeOutcome(ctx, await saying(ref, () => modelManagement.start(ref, workers)).settled);
+    writeOutcome(ctx, await withMmsErrors(ref, () => modelManagement.start(ref, workers)).settled);
     return;
   }
-  saying(ref, () => modelManagement.scale(ref, { min: workers, max: workers }, MOST_MS));
+  withMmsErrors(ref, () => modelManagement.scale(ref, { min: workers, max: workers }, MOST_MS));
   writeStatus(ctx, 202, STARTED);
 }
 
-/** Aborted when the client has left without an answer. */
-function leaving({ request, response }: RequestContext): AbortSignal {
+/** Returns a signal that is aborted when the client disconnects before it has an answer. */
+function abortedOnDisconnect({ request, response }: RequestContext): AbortSignal {
   const left = new AbortController();
   onceClosed(request, response, () => {
     if (!response.writableFinished) left.abort();
@@ -64,7 +64,7 @@ export async function scale(ctx: AnswerContext, context: RequestContext, ref: Mo
   const options = optionsIn(params);
   const bounds = boundsIn(params, Object.keys(options).length > 0);
   const drainMs = drainMsIn(params);
-  const ends = saying(ref, () => {
+  const ends = withMmsErrors(ref, () => {
     const changed = Object.keys(options).length > 0 ? [modelManagement.change(ref, options)] : [];
     return [...changed, ...(bounds === null ? [] : [modelManagement.scale(ref, bounds, drainMs)])];
   });
@@ -82,8 +82,10 @@ export async function scale(ctx: AnswerContext, context: RequestContext, ref: Mo
 export async function unregister(ctx: AnswerContext, context: RequestContext, ref: ModelRef): Promise<void> {
   const { modelManagement, options } = context.backend;
   const { name } = ref;
-  const { result } = await accepted(() => modelManagement.unregister(ref, options.unregisterTimeout), ref)
-    .settled;
+  const { result } = await unregisterWithMmsErrors(
+    () => modelManagement.unregister(ref, options.unregisterTimeout),
+    ref,
+  ).settled;
   if (result === 'unfinished')
     throw new ServeError('SERVE_REQUEST_TIMEOUT', `Timed out while cleaning resources: ${name}`);
   if (result !== 'done')
@@ -93,7 +95,7 @@ export async function unregister(ctx: AnswerContext, context: RequestContext, re
 
 /** `PUT /models/{model}/{version}/set-default` */
 export function setDefault(ctx: AnswerContext, { backend }: RequestContext, ref: FullModelRef): void {
-  saying(ref, () => backend.modelManagement.setDefault(ref));
+  withMmsErrors(ref, () => backend.modelManagement.setDefault(ref));
   const { name, version } = ref;
   writeStatus(ctx, 200, `Default version successfully updated for model "${name}" to "${version}"`);
 }
@@ -109,7 +111,7 @@ function writeOutcome(ctx: AnswerContext, outcome: Outcome): void {
     case 'failed':
     case 'partial':
       if (error !== null && !isStartFailure(outcome)) throw error;
-      // The reason is described, and logged.
+      // The reason is in the model's description and in the log.
       throw new ServeError('SERVE_INIT_FAILED', 'Failed to start workers', {
         status: error?.kind === 'out-of-memory' ? 507 : 0,
       });
@@ -121,7 +123,7 @@ function writeOutcome(ctx: AnswerContext, outcome: Outcome): void {
   }
 }
 
-/** Null: other things are asked for, and no number of workers. @throws SERVE_BAD_REQUEST */
+/** Returns the requested bounds; null if the request changes only options. @throws SERVE_BAD_REQUEST */
 function boundsIn(params: Params, isForOptions: boolean): { min: number; max: number } | null {
   const [min, max] = [
     params.count('min_worker', 0, MOST_WORKERS),
@@ -133,18 +135,18 @@ function boundsIn(params: Params, isForOptions: boolean): { min: number; max: nu
   throw new ServeError('SERVE_BAD_REQUEST', 'max_worker cannot be less than min_worker.');
 }
 
-/** How long calls of workers that go may take: -1 as long as they need, 0 none. */
+/** Returns the time for the calls of workers that are being stopped, in ms: no limit for -1, none for 0. */
 function drainMsIn(params: Params): number {
   const seconds = params.number('timeout') ?? -1;
   return seconds < 0 ? MOST_MS : Math.min(seconds * 1000, MOST_MS);
 }
 
-/** @throws SERVE_BAD_REQUEST */
+/** Returns the options in the request. @throws SERVE_BAD_REQUEST */
 function optionsIn(params: Params): ManagedOptions {
   return {
-    ...given('batchSize', params.count('batch_size', 1, 1024)),
-    ...given('maxBatchDelayMs', params.count('max_batch_delay', 0, MOST_MS)),
-    ...given('runTimeoutMs', secondsIn(params, 'response_timeout', 1)),
+    ...optional('batchSize', params.count('batch_size', 1, 1024)),
+    ...optional('maxBatchDelayMs', params.count('max_batch_delay', 0, MOST_MS)),
+    ...optional('runTimeoutMs', secondsIn(params, 'response_timeout', 1)),
   };
 }
 
@@ -153,13 +155,13 @@ function secondsIn(params: Params, name: string, least: number): number | undefi
   return seconds === undefined ? undefined : seconds * 1000;
 }
 
-/** A member that is left out if its value is undefined. */
-function given<Name extends string, Value>(name: Name, value: Value | undefined): { [K in Name]?: Value } {
+/** Returns an object with this member; empty if the value is undefined. */
+function optional<Name extends string, Value>(name: Name, value: Value | undefined): { [K in Name]?: Value } {
   return (value === undefined ? {} : { [name]: value }) as { [K in Name]?: Value };
 }
 
-/** Asks for a change; that there is no such model is said in the words of Multi Model Server. */
-function saying<T>(ref: ModelRef, change: () => T): T {
+/** Makes a change; an error about an unknown model gets the message of Multi Model Server. */
+function withMmsErrors<T>(ref: ModelRef, change: () => T): T {
   try {
     return change();
   } catch (thrown) {
@@ -167,8 +169,8 @@ function saying<T>(ref: ModelRef, change: () => T): T {
   }
 }
 
-/** The same for an unregistration: the default of several versions is refused with 403. */
-function accepted(unregister: () => Accepted, ref: ModelRef): Accepted {
+/** Unregisters in the same way; the default of several versions is refused with 403. */
+function unregisterWithMmsErrors(unregister: () => Accepted, ref: ModelRef): Accepted {
   try {
     return unregister();
   } catch (thrown) {

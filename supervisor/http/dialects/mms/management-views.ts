@@ -10,11 +10,11 @@ import { queryParams } from './params.js';
 import { matchesPattern } from './pattern.js';
 import { hasItsWorkers } from './ping.js';
 
-/** `GET /models`: a page of names, and where the next one begins if there is one. */
+/** `GET /models`: a page of names, and the token of the next page if there is one. */
 export function list(ctx: AnswerContext, context: RequestContext): void {
   const params = queryParams(context);
   const limit = params.number('limit') ?? MOST_LISTED;
-  const size = limit < 1 || limit > MOST_LISTED ? MOST_LISTED : limit; // a page of none would lead to itself
+  const size = limit < 1 || limit > MOST_LISTED ? MOST_LISTED : limit; // a page without entries would link to itself
   const start = Math.max(0, params.number('next_page_token') ?? 0);
   const models = listed(context.backend.modelManagement.describe(), params.text('model_name_pattern') ?? '*');
   const end = start + size;
@@ -26,7 +26,7 @@ export function list(ctx: AnswerContext, context: RequestContext): void {
 
 const MOST_LISTED = 100;
 
-/** One entry for each name, that of its default version. */
+/** One entry per name, that of its default version. */
 function listed(all: readonly ModelRecord[], pattern: string): { modelName: string; modelUrl: string }[] {
   const byName = new Map<string, ModelRecord>();
   for (const record of all)
@@ -39,10 +39,10 @@ function listed(all: readonly ModelRecord[], pattern: string): { modelName: stri
 
 /** `GET /models/{model}` and `/models/{model}/{version}`; without a version the default one. @throws as `find` does */
 export function describe(ctx: AnswerContext, { backend }: RequestContext, ref: ModelRef): void {
-  const meant = versionsOf(backend.modelManagement.describe(), ref.name);
-  const isMeant = ({ version, isDefaultVersion }: ModelRecord): boolean =>
+  const versions = versionsOf(backend.modelManagement.describe(), ref.name);
+  const isRequested = ({ version, isDefaultVersion }: ModelRecord): boolean =>
     ref.version === undefined ? isDefaultVersion : version === ref.version;
-  const record = meant.find(isMeant) ?? (ref.version === undefined ? meant[0] : undefined);
+  const record = versions.find(isRequested) ?? (ref.version === undefined ? versions[0] : undefined);
   if (record === undefined) throw notFound(new ServeError('SERVE_VERSION_NOT_FOUND'), ref);
   writeMmsJson(ctx, 200, modelView(record));
 }

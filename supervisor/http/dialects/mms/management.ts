@@ -1,6 +1,6 @@
 /**
  * The management API of Multi Model Server: models are registered, described, scaled and unregistered while the server
- * runs. `backend.admin` does all that; here are the paths, the parameters and the words.
+ * runs. `backend.modelManagement` does all that; this folder has the paths, the parameters and the messages.
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Models } from '../../../models/models.js';
@@ -13,14 +13,14 @@ import { writeMmsJson } from './json.js';
 import { MANAGEMENT_API } from './management-api.js';
 import { register, scale, setDefault, unregister } from './management-changes.js';
 import { describe, describeAll, list } from './management-views.js';
-import { maxWordsBytes } from './params.js';
+import { maxParamsBytes } from './params.js';
 import { segmentsOf } from './path.js';
 import { mmsStyleFor } from './answer-style.js';
 
-/** Stands where a version would, for every one. */
+/** Takes the place of a version in a path, for all versions. */
 const ALL_VERSIONS = 'all';
 
-/** What a path can do, by method. */
+/** The operations of a path, by method. */
 type Methods = Readonly<Partial<Record<string, WriteAnswer>>>;
 
 export const mmsManagement: DefaultDialect = {
@@ -28,10 +28,13 @@ export const mmsManagement: DefaultDialect = {
   paths: new Map(Object.entries(MANAGEMENT_API).map(([path, operations]) => [path, allow(operations)])),
   claim,
   unclaimed: () => operation('', { refuse: new ServeError('SERVE_NOT_FOUND') }),
-  ...mmsStyleFor(maxWordsBytes),
+  ...mmsStyleFor(maxParamsBytes),
 };
 
-/** Where others answer, too, what this cannot do with a path may be theirs: `POST /models/{model}/invoke` is. */
+/**
+ * Claims a request. On a shared listener, a method that this path does not have is left to other dialects: `POST
+ * /models/{model}/invoke` is a call.
+ */
 function claim(context: RequestContext, models: Models): Operation | null {
   const isAlone = context.listener === 'management';
   const segments = segmentsOf(context);

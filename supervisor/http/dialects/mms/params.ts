@@ -1,6 +1,6 @@
 /**
- * The parameters of a request that manages models: its query, or a JSON body in its place. As on Multi Model Server, a
- * number that is none counts as left out, and only the word `true` switches something on.
+ * The parameters of a request that manages models: its query, or a JSON body instead. As on Multi Model Server, an
+ * invalid number counts as left out, and only the word `true` means true.
  */
 import { isUtf8 } from 'node:buffer';
 import { ServeError } from '../../../../protocol/errors.js';
@@ -18,7 +18,7 @@ export class Params {
     this.#values = values;
   }
 
-  /** Undefined if it is left out, or empty. */
+  /** Returns the text; undefined if it is left out or empty. */
   text(name: string): string | undefined {
     const text = this.#values.get(name);
     return text === '' ? undefined : text;
@@ -29,14 +29,14 @@ export class Params {
     return text === undefined ? fallback : text.toLowerCase() === 'true';
   }
 
-  /** A whole number of 32 bits. */
+  /** Returns a 32-bit integer; undefined if it is left out or anything else. */
   number(name: string): number | undefined {
     const text = this.text(name)?.trim() ?? '';
     const number = /^[+-]?\d{1,10}$/.test(text) ? Number(text) : NaN;
     return Number.isNaN(number) || (number | 0) !== number ? undefined : number;
   }
 
-  /** The same within these bounds. @throws SERVE_BAD_REQUEST */
+  /** Returns a 32-bit integer within these bounds. @throws SERVE_BAD_REQUEST */
   count(name: string, least: number, most: number): number | undefined {
     const number = this.number(name);
     if (number === undefined || (number >= least && number <= most)) return number;
@@ -44,7 +44,7 @@ export class Params {
   }
 }
 
-/** Of several values of one name the first counts. */
+/** Reads the query. The first of several values of one name counts. */
 export function queryParams(context: RequestContext): Params {
   const values = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(queryOf(context)))
@@ -52,33 +52,33 @@ export function queryParams(context: RequestContext): Params {
   return new Params(values);
 }
 
-/** Those of the body if it is JSON; the query is not looked at then. Rejects with SERVE_BAD_BODY, or as `receiveBody` does. */
+/** Reads the body if it is JSON, and ignores the query then. Rejects with SERVE_BAD_BODY, or as `receiveBody` does. */
 export async function bodyOrQueryParams(context: RequestContext): Promise<Params> {
   const [type = ''] = (context.request.headers['content-type'] ?? '').split(';');
   if (type.trim().toLowerCase() !== 'application/json') return queryParams(context);
-  const body = await readWords(context);
+  const body = await readParams(context);
   const members = isUtf8(body) ? membersOf(body.toString()) : null;
   if (members === null) throw new ServeError('SERVE_BAD_BODY', 'The body must be a JSON object.');
   return new Params(members);
 }
 
-const MAX_WORDS_BYTES = 64 * 1024;
+const MAX_PARAMS_BYTES = 64 * 1024;
 
-/** Size limit of a body of parameters. */
-export function maxWordsBytes({ maxBody }: Pick<ServerOptions, 'maxBody'>): number {
-  return Math.min(maxBody, MAX_WORDS_BYTES);
+/** Returns the size limit of a body of parameters. */
+export function maxParamsBytes({ maxBody }: Pick<ServerOptions, 'maxBody'>): number {
+  return Math.min(maxBody, MAX_PARAMS_BYTES);
 }
 
-/** It takes no place in any queue. */
+/** A body of parameters takes no place in a queue. */
 const NO_PLACE: Admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };
 
-async function readWords({ backend, request, response }: RequestContext): Promise<Buffer> {
+async function readParams({ backend, request, response }: RequestContext): Promise<Buffer> {
   const { bodyTimeout } = backend.options;
-  const maxBodyBytes = maxWordsBytes(backend.options);
+  const maxBodyBytes = maxParamsBytes(backend.options);
   const announced = announcedBytes(request, maxBodyBytes);
   backend.inviteBody(request, response);
   const limits = { announcedBytes: announced, maxBodyBytes, bodyTimeoutMs: bodyTimeout };
-  const { pieces } = await receiveBody(request, limits, NO_PLACE); // too small for memory that is given back
+  const { pieces } = await receiveBody(request, limits, NO_PLACE); // too small for slabs, so there is nothing to release
   return Buffer.concat(pieces);
 }
 
@@ -94,6 +94,6 @@ function parsed(text: string): Map<string, unknown> | null {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? new Map(Object.entries(value)) : null;
   } catch {
-    return null; // perhaps only written in another way
+    return null; // the lenient reader may accept it
   }
 }

@@ -1,10 +1,10 @@
-/** The path of a request as Multi Model Server reads it. */
+/** Reads the path of a request as Multi Model Server does. */
 import type { RequestContext } from '../../request/request-context.js';
 import { writtenPath } from '../../socket/request-facts.js';
 
 /**
- * The segments of the path: it is percent-decoded as a whole, so that an encoded slash splits it too, and empty segments
- * at its end count for nothing. Empty for `/`. A path that cannot be read is taken as it is written.
+ * Returns the segments of the path. It is percent-decoded as a whole, so that an encoded slash splits it too; empty
+ * segments at its end are ignored. Empty for `/`. A path that cannot be decoded is split as written.
  */
 export function segmentsOf({ path, request }: Pick<RequestContext, 'path' | 'request'>): string[] {
   const segments = (path.includes('%') ? decoded(writtenPath(request.url)) : path).split('/');
@@ -20,7 +20,7 @@ function decoded(written: string): string {
   }
 }
 
-/** The query of a request, without its question mark. */
+/** Returns the query of a request, without its question mark. */
 export function queryOf({ request: { url = '' } }: Pick<RequestContext, 'request'>): string {
   const question = url.indexOf('?');
   return question < 0 ? '' : url.slice(question + 1);

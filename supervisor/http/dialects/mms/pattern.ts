@@ -1,4 +1,4 @@
-/** Whether a whole name matches a pattern in which `*` stands for anything and `?` for one letter. */
+/** Whether a whole name matches a pattern; `*` matches any text, `?` one character. */
 export function matchesPattern(name: string, pattern: string): boolean {
   let [at, star, retry] = [0, -1, 0];
   for (let i = 0; i < name.length;) {
@@ -8,7 +8,7 @@ export function matchesPattern(name: string, pattern: string): boolean {
     } else if (pattern[at] === '?' || pattern[at] === name[i]) {
       [at, i] = [at + 1, i + 1];
     } else if (star >= 0) {
-      // The last star stands for one letter more: no others need be tried again.
+      // The last star matches one character more; earlier stars need not be tried again.
       retry += 1;
       [at, i] = [star + 1, retry];
     } else {

@@ -1,4 +1,4 @@
-/** What a probe is told of the models: whether each has the workers that it is to have at least. */
+/** The result of `/ping`: whether each model has at least its minimum number of workers. */
 import type { Registered } from '../../../models/models.js';
 import type { Model } from '../../../models/model.js';
 
@@ -9,7 +9,9 @@ type Pinged = Pick<
   'model' | 'bounds' | 'isLeaving'
 >;
 
-/** `Healthy` without any model, too. A model that is being unregistered does not count. */
+/**
+ * Returns the status over all models; `Healthy` if there are none. A model that is being unregistered does not count.
+ */
 export function pingStatus(registered: readonly Pinged[]): PingStatus {
   const present = registered.filter(({ isLeaving }) => !isLeaving);
   const isLoaded = ({ model: { readyWorkers, wantedWorkers }, bounds }: Pinged): boolean =>
@@ -24,7 +26,7 @@ export interface WorkerCounts {
   readonly wantedWorkers: number;
 }
 
-/** Whether a model has its least number of workers, and one that can answer if any is wanted. */
+/** Whether a model has its minimum number of workers, and at least one ready worker if any are wanted. */
 export function hasItsWorkers({ readyWorkers, minWorkers, wantedWorkers }: WorkerCounts): boolean {
   return readyWorkers >= minWorkers && (readyWorkers > 0 || wantedWorkers === 0);
 }

@@ -1,4 +1,4 @@
-/** Which model is called, and which route of its app, where a client names no more than a model, or not even that. */
+/** Finds the model and the route of a call that names only a model, or not even that. */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Model } from '../../../models/model.js';
 import type { Models } from '../../../models/models.js';
@@ -10,15 +10,17 @@ import { findModel } from './find-model.js';
 import { fieldFinder } from './form-field.js';
 import { queryOf } from './path.js';
 
-/** @throws SERVE_NOT_FOUND if the app is loaded, and none of its routes is meant */
+/**
+ * Returns the route that a call of this model means. @throws SERVE_NOT_FOUND if the app is loaded and no route is meant
+ */
 export function targetOf({ path }: Pick<RequestContext, 'path'>, models: Models, model: Model): Target {
   if (model.routes !== null) return { model, route: chooseRoute(model.routes) };
-  // The path itself may turn out to be a route of the app: then that one is meant.
+  // The path may turn out to be a route of the app: then that route is called.
   const own = routeAt(path, model, models.default === model);
   return { model, route: (routes) => (routes.has(own) ? own : chooseRoute(routes)) };
 }
 
-/** The route that would have this path in the house dialect; empty if none could. */
+/** Returns the route that would have this path in the house dialect; empty if no route could. */
 function routeAt(path: string, { spec }: Model, isDefault: boolean): string {
   const prefix = `/models/${spec.name}`;
   if (path.startsWith(`${prefix}/`)) return path.slice(prefix.length);
@@ -28,7 +30,7 @@ function routeAt(path: string, { spec }: Model, isDefault: boolean): string {
 const FIELD = 'model_name';
 
 /**
- * The model that the query names, else a form in its beginning, else the only one of the start.
+ * Finds the model that the query names, else the one in the beginning of a form, else the only model of the start.
  * @throws SERVE_MODEL_NOT_FOUND, and SERVE_BAD_REQUEST if there is more than one
  */
 export function invocationTarget(context: RequestContext, models: Models): CallPlan['target'] {

@@ -1,4 +1,7 @@
-/** Writes what `GET /_k/jobs/:id` tells of a job, its result included, in pieces that hold nobody up. */
+/**
+ * Writes the answer to `GET /_k/jobs/:id`, which describes a job with its result, in pieces, so that other requests are
+ * served in between.
+ */
 import { ERRORS, type ServeError } from '../../../../protocol/errors.js';
 import type { KeptJob, KeptResult } from '../../../jobs/kept-jobs.js';
 import { isJson } from '../../call/route-check.js';
@@ -6,11 +9,11 @@ import { SLICE_BYTES, checkJson, inSlices, slicesOf } from '../../json/slices.js
 
 export interface Description {
   readonly pieces: Iterable<Buffer>;
-  /** Size of all pieces together. */
+  /** Total size of the pieces. */
   readonly bytes: number;
 }
 
-/** JSON results stand in it as they are, whatever their size; others in base64. */
+/** Describes a job. JSON results are included as they are, whatever their size; others in base64. */
 export async function describeJob(kept: KeptJob): Promise<Description> {
   const { id, requestId, model, version, route, runMs, createdAt, endedAt, error, result } = kept;
   const facts = {
@@ -27,7 +30,7 @@ export async function describeJob(kept: KeptJob): Promise<Description> {
   };
   if (result === null) return whole(Buffer.from(JSON.stringify({ ...facts, result: null })));
   const { status, contentType } = result.head;
-  const encoding = (await standsAsItIs(result)) ? 'json' : 'base64';
+  const encoding = (await isIncludedAsJson(result)) ? 'json' : 'base64';
   const before = Buffer.from(
     `${JSON.stringify({ ...facts, status, contentType, encoding }).slice(0, -1)},"result":`,
   );
@@ -41,8 +44,11 @@ function describeError({ code, message }: ServeError): object {
   return { code, message, source: ERRORS[code].source };
 }
 
-/** What an app calls JSON need not be: one result that is not would spoil the whole reply. Looked at once. */
-function standsAsItIs(result: KeptResult): Promise<boolean> {
+/**
+ * Whether the result is included as JSON. Checked once per result, because an app may label anything as JSON: one
+ * invalid result would make the whole reply invalid.
+ */
+function isIncludedAsJson(result: KeptResult): Promise<boolean> {
   const known = verdicts.get(result);
   if (known !== undefined) return known;
   const { head, body } = result;
@@ -62,7 +68,7 @@ function jsonOf({ body }: KeptResult): Description {
   return body === null ? whole(Buffer.from('null')) : { pieces: slicesOf(body), bytes: body.length };
 }
 
-/** Base64 is made while it is sent and is not kept: it is a third larger than the bytes. */
+/** Encodes base64 while it is sent, and does not keep it: it is a third larger than the bytes. */
 function base64Of(body: Buffer): Description {
   return { pieces: joined([QUOTE], base64Slices(body), [QUOTE]), bytes: 4 * Math.ceil(body.length / 3) + 2 };
 }

@@ -1,6 +1,6 @@
 /**
- * Potassium's own paths: status, warm-up and background jobs. They speak of the default model. An app's routes are calls
- * like any other, in the house dialect.
+ * Potassium's own paths: status, warm-up and background jobs, all about the default model. An app's routes are called
+ * in the house dialect.
  */
 import { Readable } from 'node:stream';
 import { ServeError } from '../../../../protocol/errors.js';
@@ -24,7 +24,7 @@ type Write = (
   params: Readonly<Record<string, string>>,
 ) => void | Promise<void>;
 
-/** Other methods than `GET` and `HEAD` find nothing at a page. */
+/** Methods other than `GET` and `HEAD` get "not found" at a page. */
 const PAGES = new PathTable<Write>([
   ...POTASSIUM_STATUS_PATHS.map((path) => [path, writeStatus] as const),
   [`${POTASSIUM_PREFIX}/jobs/{id}`, writeJob],
@@ -58,7 +58,7 @@ export const potassium: Dialect = {
   fail: houseFailure,
 };
 
-/** Holds until a worker is ready, however long that takes, for a client that does not ask again. */
+/** Waits until a worker is ready, however long that takes, because the client does not ask again. */
 const warmUp: WriteAnswer = async (ctx, { backend }) => {
   const model = defaultModel(backend.models);
   await model.whenReady(closed(ctx.res));
@@ -69,19 +69,21 @@ const warmUp: WriteAnswer = async (ctx, { backend }) => {
 async function writeJob(...[ctx, { jobs }, { id = '' }]: Parameters<Write>): Promise<void> {
   const job = jobs.get(id);
   if (job === null)
-    throw new ServeError('SERVE_NOT_FOUND', 'There is no such job, or it is forgotten by now.');
+    throw new ServeError('SERVE_NOT_FOUND', 'There is no such job, or its result is no longer kept.');
   ctx.type = 'application/json';
   const { pieces, bytes } = await describeJob(job);
-  // In pieces as the client takes them: thousands may ask for one result of many megabytes.
+  // In pieces as the client takes them: thousands may request one result of many megabytes.
   ctx.body = Readable.from(pieces, { objectMode: false });
   ctx.length = bytes;
 }
 
-/** The four keys that the platform's balancer reads come first; the rest is for people. Times in whole ms. */
+/**
+ * Writes the status: first the four keys that the platform's balancer reads, then more for people. Times in whole ms.
+ */
 function writeStatus(...[ctx, { models, posts, replies }]: Parameters<Write>): void {
   const model = defaultModel(models);
   const { dispatcher } = model;
-  // Calls that nobody waits for any more hold their worker until they end there.
+  // Calls that were given up hold their worker until they end there.
   const inProgress = dispatcher.queued + dispatcher.arriving + model.heldCalls;
   const available = model.readyWorkers === model.slots.length && inProgress < model.slots.length;
   const nowMs = performance.now();

@@ -1,4 +1,4 @@
-/** Whatever a client asks for: a dialect claims it or not, and throws nothing but errors that can be answered. */
+/** Random requests: a dialect claims each or not, and throws only errors that can be answered. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
@@ -62,10 +62,10 @@ for (const [listener, dialects] of Object.entries({
     };
 
     for (const dialect of dialects.inOrder)
-      test(`${dialect.name} claims or does not`, () => {
+      test(`${dialect.name} claims a request or returns null`, () => {
         fc.assert(
           fc.property(urls, methods, (url, method) => {
-            if (namedPath(writtenPath(url)) === null) return; // nobody is asked to claim it
+            if (namedPath(writtenPath(url)) === null) return; // no dialect is asked to claim it
             try {
               dialect.claim(askFor(method, url), registry);
             } catch (thrown) {
@@ -75,7 +75,7 @@ for (const [listener, dialects] of Object.entries({
         );
       });
 
-    test('what nobody claims has an answer', () => {
+    test('a request that no dialect claims has an answer', () => {
       fc.assert(
         fc.property(urls, methods, (url, method) => {
           assert.ok(dialects.default.unclaimed(askFor(method, url), registry).act);

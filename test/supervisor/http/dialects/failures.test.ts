@@ -1,4 +1,4 @@
-/** How each dialect says each error: a table over all codes. */
+/** The form of each error in each dialect: a table over all codes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ERRORS, ServeError, type ErrorCode } from '../../../../protocol/errors.js';
@@ -9,7 +9,7 @@ import { HTTP_STATUS } from '../../../../supervisor/http/socket/http-status.js';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 
-/** What stands beside the content type, for the codes that have more. */
+/** Headers besides the content type, for the codes that have more. */
 const HEADERS: Partial<Record<ErrorCode, Record<string, string>>> = {
   SERVE_UNAUTHORIZED: { 'WWW-Authenticate': 'Bearer' },
   SERVE_UNSUPPORTED_CODING: { 'Accept-Encoding': 'gzip, deflate' },
@@ -37,7 +37,7 @@ function assertHouse({ status, headers, body, closes }: Failure, code: ErrorCode
 }
 
 for (const name of ['banana', 'potassium'])
-  describe(`${name} says with its status and a JSON envelope:`, () => {
+  describe(`${name} sends with its status and a JSON envelope:`, () => {
     for (const code of CODES)
       test(code, () => {
         const error = new ServeError(code, 'why');
@@ -46,7 +46,7 @@ for (const name of ['banana', 'potassium'])
       });
   });
 
-describe('the gateway says with status 200 and a message that its clients take for an error:', () => {
+describe('the gateway sends with status 200 and a message that its clients recognize as an error:', () => {
   for (const code of CODES)
     test(code, () => {
       const { status, headers, body } = dialectOf('gateway').fail(
@@ -57,35 +57,35 @@ describe('the gateway says with status 200 and a message that its clients take f
       const reply = JSON.parse(body.toString()) as Record<string, unknown>;
       assert.deepEqual([status, headers], [200, { 'Content-Type': 'application/json' }]);
       assert.deepEqual([reply['id'], reply['code']], ['id', code]);
-      const why = code === 'SERVE_UNAUTHORIZED' ? 'The apiKey is none that is known here.' : 'why';
+      const why = code === 'SERVE_UNAUTHORIZED' ? 'The apiKey is not valid.' : 'why';
       assert.equal(reply['message'], `inference server error: ${why}`);
     });
 });
 
-describe('a client that is none of the gateway, as its method says, is told as the house does:', () => {
+describe('a client with a method that the gateway does not have gets the form of the house dialect:', () => {
   for (const code of CODES)
     test(code, () =>
       assertHouse(dialectOf('gateway').fail(new ServeError(code, 'why'), 'id', askWith('GET')), code),
     );
 });
 
-test('the stack of an app is shown only where --expose-errors says so', () => {
+test("an app's stack is sent only with --expose-errors", () => {
   const error = new ServeError('SERVE_INFERENCE_FAILED', 'why', { detail: 'Error: stack' });
   assert.equal(dialectOf('banana').fail(error, 'id', askWith('POST', true)).body.toString(), 'Error: stack');
   assertHouse(dialectOf('banana').fail(error, 'id', askWith('POST')), 'SERVE_INFERENCE_FAILED');
 });
 
-test("an error with a status of the app's choosing has that one in the house dialect", () => {
+test('an error with a status that the app chose has that status in the house dialect', () => {
   const error = new ServeError('SERVE_INFERENCE_FAILED', 'why', { status: 513 });
   assert.equal(dialectOf('banana').fail(error, 'id', askWith('POST')).status, 513);
 });
 
-test('the status of a failed prediction is none of the house: 500', () => {
+test('a failed prediction is 500 in the house dialect, whatever its status on MMS', () => {
   const error = new ServeError('SERVE_INFERENCE_FAILED', 'why', { status: 513, kind: 'prediction' });
   assertHouse(dialectOf('banana').fail(error, 'id', askWith('POST')), 'SERVE_INFERENCE_FAILED');
 });
 
-test('Retry-After stands on what may be tried again', () => {
+test('Retry-After is on the errors that may be retried', () => {
   const error = new ServeError('SERVE_QUEUE_FULL', 'why', { retryAfterS: 7 });
   assert.equal(dialectOf('banana').fail(error, 'id', askWith('POST')).headers['Retry-After'], 7);
 });

@@ -1,13 +1,13 @@
-/** The paths that the front answers, and those that no Potassium app may declare, are one list. */
+/** The paths that the front answers are the paths that no Potassium app may declare. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isReservedPath } from '../../../../protocol/reserved-paths.js';
 import { MAIN_DIALECTS } from '../../../../supervisor/http/dialects/index.js';
 
-/** On their paths a route of the app wins. */
+/** Dialects on whose paths a route of the app takes precedence. */
 const GIVES_WAY = new Set(['gateway', 'mms']);
 
-test("every path of the server's own is reserved, but those where a route of the app wins", () => {
+test('every path of the server is reserved, except those where a route of the app takes precedence', () => {
   for (const { name, paths } of MAIN_DIALECTS.inOrder)
     for (const path of paths.keys()) assert.equal(isReservedPath(path), !GIVES_WAY.has(name), path);
 });

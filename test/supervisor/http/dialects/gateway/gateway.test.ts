@@ -1,4 +1,4 @@
-/** How the gateway holds those who wait, with a clock of our own: an hour of long polls in no time. */
+/** Long polls of the gateway, with a mocked clock: an hour of them in no time. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
@@ -19,7 +19,7 @@ interface Reply {
 }
 
 test(
-  'a start that is held for 50 s is told to ask, a check that it runs, until the job ends',
+  'a start is held for 50 s and then told to poll; a check is held until the job ends or 50 s have passed',
   LIMIT,
   async (t) => {
     const gateway = await openGateway(t);
@@ -54,7 +54,7 @@ test('a client that leaves a long poll frees its timer', LIMIT, async (t) => {
   await gateway.untilHeld(0);
 });
 
-test('a result is kept for at least ten minutes, and not for ever', LIMIT, async (t) => {
+test('a result is kept for at least ten minutes, but not forever', LIMIT, async (t) => {
   const gateway = await openGateway(t);
   const { callID } = await gateway.post('/start/v2/', {});
   (gateway.jobs[0] as Job).reply(HEAD, [Buffer.from('1')], 1, 1);
@@ -65,16 +65,16 @@ test('a result is kept for at least ten minutes, and not for ever', LIMIT, async
 });
 
 interface Gateway {
-  /** Those that were started. */
+  /** The jobs that were started. */
   readonly jobs: readonly Job[];
   open(path: string, body: object): ReturnType<typeof request>;
   post(path: string, body: object): Promise<Reply>;
-  /** Requests that wait for a job now. */
+  /** Requests that are waiting for a job. */
   heldNow(): number;
   untilHeld(count: number): Promise<void>;
 }
 
-/** The dialect over real HTTP, before a queue that lets jobs lie. */
+/** The dialect over real HTTP, with a queue that never runs its jobs. */
 async function openGateway(t: TestContext): Promise<Gateway> {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
   const jobs: Job[] = [];
@@ -83,7 +83,7 @@ async function openGateway(t: TestContext): Promise<Gateway> {
   const keep = keptJobs.keep.bind(keptJobs);
   keptJobs.keep = async (job): Promise<KeptJob> => {
     const kept = await keep(job);
-    let isFirst = true; // the front's own, for its log
+    let isFirst = true; // the front's own listener, for its log
     const onceEnded = kept.onceEnded.bind(kept);
     kept.onceEnded = (callback) => {
       if (isFirst) {
@@ -103,7 +103,7 @@ async function openGateway(t: TestContext): Promise<Gateway> {
   const url = await serveHandler(t, { models: onlyModel(model), jobs: keptJobs });
   const open = (path: string, body: object): ReturnType<typeof request> => {
     const outgoing = request(url + path, { method: 'POST' });
-    outgoing.on('error', () => {}); // of those that are torn down
+    outgoing.on('error', () => {}); // of requests that the test ends
     outgoing.end(JSON.stringify(body));
     return outgoing;
   };

@@ -1,4 +1,4 @@
-/** Which model a start is for, and of whom its place is asked. */
+/** The model of a start, and the time at which its queue admits the call. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../../../protocol/errors.js';
@@ -10,7 +10,7 @@ import { NO_PLACE, fakeModel, serveHandler, type FakeModel } from '../../serve-h
 
 const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
 
-/** Models that answer every call with their name, and note what was asked of them. */
+/** Models that answer every call with their name, and record the requests to their queue. */
 class Fakes {
   readonly notes: string[] = [];
   readonly models: Models;
@@ -20,7 +20,7 @@ class Fakes {
     const find = ({ name }: { name: string }): object => {
       const found = all.find(({ spec }) => spec.name === name);
       if (found === undefined)
-        throw new ServeError('SERVE_MODEL_NOT_FOUND', `${name} is none of ${names.join(', ')}`);
+        throw new ServeError('SERVE_MODEL_NOT_FOUND', `${name} is not one of ${names.join(', ')}`);
       return found;
     };
     const standard = defaultName === null ? null : find({ name: defaultName });
@@ -59,24 +59,24 @@ const LONG = 'x'.repeat(200_000);
 for (const [why, body, answer] of [
   ['names one', { modelKey: 'b' }, 'b'],
   ['names the default', { modelKey: 'a', modelInputs: { modelKey: 'b' } }, 'a'],
-  ['names one behind a small input', { modelInputs: { x: 1 }, modelKey: 'b' }, 'b'],
+  ['names one after a small input', { modelInputs: { x: 1 }, modelKey: 'b' }, 'b'],
   ['is missing: the default', { modelInputs: LONG }, 'a'],
-  ['is no string: the default', { modelKey: 5 }, 'a'],
-  ['comes behind more than 64 KiB: the default', { modelInputs: LONG, modelKey: 'b' }, 'a'],
-  ['names none: an error', { modelKey: 'c' }, 'inference server error: c is none of a, b'],
+  ['is not a string: the default', { modelKey: 5 }, 'a'],
+  ['comes after more than 64 KiB: the default', { modelInputs: LONG, modelKey: 'b' }, 'a'],
+  ['names an unknown model: an error', { modelKey: 'c' }, 'inference server error: c is not one of a, b'],
 ] as const) {
   test(`with two models modelKey ${why}`, async (t) => {
     assert.equal(await start(await serveHandler(t, new Fakes(['a', 'b'], 'a')), body), answer);
   });
 }
 
-test('with one model modelKey means nothing', async (t) => {
+test('with one model modelKey is ignored', async (t) => {
   const url = await serveHandler(t, new Fakes(['a'], 'a'));
   for (const modelKey of ['a', 'whatever the client was given', 5])
     assert.equal(await start(url, { modelKey }), 'a');
 });
 
-test('with two models and no default one must be named', async (t) => {
+test('with two models and no default, the start must name one', async (t) => {
   const url = await serveHandler(t, new Fakes(['a', 'b'], null));
   assert.equal(await start(url, { modelKey: 'b' }), 'b');
   assert.match(
@@ -85,7 +85,7 @@ test('with two models and no default one must be named', async (t) => {
   );
 });
 
-test('the place is asked of the model as soon as it is known, and counts what has arrived', async (t) => {
+test("the model's queue admits the call once the model is known, and counts the bytes that have arrived", async (t) => {
   const fakes = new Fakes(['a', 'b'], 'a');
   const connection = await RawConnection.open({ url: await serveHandler(t, fakes) });
   const [before, after] = ['{"modelKey":"b",', '"modelInputs":1}'] as const;
@@ -106,11 +106,11 @@ test('the place is asked of the model as soon as it is known, and counts what ha
   connection.destroy();
 });
 
-test('a client that has shown no key in its headers takes no place before the one in its body is known', async (t) => {
+test('a client without a key in its headers is not admitted before the key in its body is checked', async (t) => {
   const fakes = new Fakes(['a', 'b'], 'a');
   const url = await serveHandler(t, { models: fakes.models, keys: ['right'] });
   for (const modelKey of ['b', 'none of the two'])
-    assert.match(String(await start(url, { modelKey, apiKey: 'wrong' })), /apiKey is none that is known/);
+    assert.match(String(await start(url, { modelKey, apiKey: 'wrong' })), /apiKey is not valid/);
   assert.deepEqual(fakes.notes, []);
   const body = { modelKey: 'b', apiKey: 'right' };
   assert.equal(await start(url, body), 'b');

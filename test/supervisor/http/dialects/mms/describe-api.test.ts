@@ -1,4 +1,4 @@
-/** The descriptions are valid OpenAPI, as a validator of its own reads it. */
+/** The descriptions are valid OpenAPI, according to an independent validator. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
@@ -6,7 +6,7 @@ import { describeApi, type ApiPaths } from '../../../../../supervisor/http/diale
 import { INFERENCE_API, modelApi } from '../../../../../supervisor/http/dialects/mms/inference-api.js';
 import { MANAGEMENT_API } from '../../../../../supervisor/http/dialects/mms/management-api.js';
 
-/** As a client gets it. */
+/** Converts it to JSON and back, as a client receives it. */
 const sent = (paths: ApiPaths): Record<string, unknown> =>
   JSON.parse(JSON.stringify(describeApi(paths))) as Record<string, unknown>;
 
@@ -23,14 +23,14 @@ for (const [what, paths] of Object.entries({
     assert.equal(validator.version, '3.0');
   });
 
-test('a description that lacks something is not: the validator looks', async () => {
+test('a description with a missing member is not valid', async () => {
   const { '/ping': ping = {} } = INFERENCE_API;
   const { get } = ping;
   const broken = { '/ping': { get: { ...get, responses: undefined } } } as unknown as ApiPaths;
   assert.equal((await new Validator().validate(sent(broken))).valid, false);
 });
 
-test('every name in a path is one of its parameters, and the other way round', () => {
+test('the names in a path are exactly its path parameters', () => {
   for (const [path, methods] of Object.entries({ ...INFERENCE_API, ...MANAGEMENT_API }))
     for (const { operationId, parameters = [] } of Object.values(methods)) {
       const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);

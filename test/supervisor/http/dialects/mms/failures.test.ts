@@ -1,4 +1,7 @@
-/** How the paths of Multi Model Server say each error: a table over all codes, and what kinds and statuses change in it. */
+/**
+ * The form of each error on the paths of Multi Model Server: a table over all codes, and the errors whose kind or
+ * status changes it.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -17,7 +20,7 @@ import { holdsSection, printTable } from '../../../../helpers/doc-page.js';
 const NO_WORKER = 'No worker is available to serve request for model: m.';
 const WRONG_KEY = 'Token Authorization failed. Token either incorrect, expired, or not provided correctly';
 
-/** Status, type, and the message if it is not the house's own. */
+/** Status, type, and the message if it differs from the house's. */
 const TABLE: Readonly<Record<ErrorCode, readonly [status: number, type: string, message?: string]>> = {
   SERVE_BAD_REQUEST: [400, 'BadRequestException', 'Invalid HTTP message.'],
   SERVE_BAD_BODY: [400, 'BadRequestException'],
@@ -73,23 +76,23 @@ const ASK = {
   model: { spec: { name: 'm' } },
 } as unknown as RequestContext;
 
-function said(code: ErrorCode, message?: string, options?: ServeErrorOptions): unknown[] {
+function sent(code: ErrorCode, message?: string, options?: ServeErrorOptions): unknown[] {
   const { status, body } = mmsStyle.fail(new ServeError(code, message, options), 'id', ASK);
-  const said = JSON.parse(body.toString()) as { code: number; type: string; message: string };
-  assert.equal(said.code, status);
-  return [status, said.type, said.message];
+  const sent = JSON.parse(body.toString()) as { code: number; type: string; message: string };
+  assert.equal(sent.code, status);
+  return [status, sent.type, sent.message];
 }
 
-describe('on the paths of Multi Model Server a code is said as', () => {
+describe('on the paths of Multi Model Server a code is sent as', () => {
   for (const code of Object.keys(ERRORS) as ErrorCode[]) {
     const [status, type, message = ERRORS[code].message] = TABLE[code];
     test(`${code}: ${status} ${type} ${message}`, () => {
-      assert.deepEqual(said(code), [status, type, message]);
+      assert.deepEqual(sent(code), [status, type, message]);
     });
   }
 });
 
-/** These never show what they say: it is in the log. */
+/** Codes whose own message is never sent: it is in the log. */
 const ALWAYS: readonly ErrorCode[] = [
   'SERVE_UNAUTHORIZED',
   'SERVE_METHOD_NOT_ALLOWED',
@@ -98,9 +101,9 @@ const ALWAYS: readonly ErrorCode[] = [
   'SERVE_WORKER_LOST',
 ];
 
-test("an error's own words stand in its message, unless they are not for clients", () => {
+test("a reply has the error's own message, unless it is not for clients", () => {
   for (const code of Object.keys(ERRORS) as ErrorCode[]) {
-    const [, , message = ''] = said(code, 'own words');
+    const [, , message = ''] = sent(code, 'own words');
     const shows = String(message).includes('own words') || code === 'SERVE_QUEUE_FULL';
     assert.equal(shows, !ALWAYS.includes(code), code);
   }
@@ -119,18 +122,18 @@ for (const [what, given, expected] of [
   ['an input that the app refuses', { kind: 'input' }, [400, 'BadRequestException', 'why']],
 ] as const)
   test(`${what} is ${expected.join(' ')}`, () => {
-    assert.deepEqual(said('SERVE_INFERENCE_FAILED', 'why', given), expected);
+    assert.deepEqual(sent('SERVE_INFERENCE_FAILED', 'why', given), expected);
   });
 
-test('a worker that died for want of memory is 507', () => {
-  assert.deepEqual(said('SERVE_WORKER_LOST', 'why', { kind: 'out-of-memory' }), [
+test('a worker that died because memory ran out is 507', () => {
+  assert.deepEqual(sent('SERVE_WORKER_LOST', 'why', { kind: 'out-of-memory' }), [
     507,
     INTERNAL,
     'Worker died.',
   ]);
 });
 
-test('an exception and what it said are shown where the operator says so', () => {
+test('an exception and its message are sent if the operator allows it', () => {
   const options = { maxBody: 4, mmsExceptionStatus: '500', exposeErrors: true };
   const context = { ...ASK, backend: { options } } as unknown as RequestContext;
   const detail = 'Error: secret';
@@ -147,8 +150,8 @@ test('an exception and what it said are shown where the operator says so', () =>
   }
 });
 
-test('the default version cannot be unregistered beside others: 403', () => {
-  assert.deepEqual(said('SERVE_MODEL_CONFLICT', 'why', { status: 403 }), [
+test('unregistering the default version while there are others is 403', () => {
+  assert.deepEqual(sent('SERVE_MODEL_CONFLICT', 'why', { status: 403 }), [
     403,
     'InvalidModelVersionException',
     'why',
@@ -172,7 +175,7 @@ test('an error is pretty JSON with one line feed at its end, never cached, and e
   assert.equal(failure.closes, true);
 });
 
-test('a body that is too large is read on to twice the limit, and its connection is kept', () => {
+test('a too large body is read up to twice the limit, and its connection is kept', () => {
   const { closes, readsOnBytes } = mmsStyle.fail(new ServeError('SERVE_BODY_TOO_LARGE'), 'id', ASK);
   assert.deepEqual([closes, readsOnBytes], [undefined, 8]);
   const chunked = { ...ASK, request: { headers: {} } } as unknown as RequestContext;
@@ -181,7 +184,7 @@ test('a body that is too large is read on to twice the limit, and its connection
 
 const CLIENT_CODES = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => HTTP_STATUS[code] !== null);
 
-/** The kinds of error that are said in another way than their code alone. */
+/** The kinds of error whose form differs from that of their code. */
 const SPECIAL: readonly (readonly [string, ServeError])[] = [
   ['`SERVE_INFERENCE_FAILED`, a prediction', failed('SERVE_INFERENCE_FAILED', 'prediction')],
   ['`SERVE_INFERENCE_FAILED`, no memory', failed('SERVE_INFERENCE_FAILED', 'out-of-memory')],

@@ -1,4 +1,4 @@
-/** A field in the beginning of a form is found where the parser of the whole form finds it. */
+/** A field in the beginning of a form has the same value as in the parser of the whole form. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
@@ -12,17 +12,17 @@ const NAME = 'model_name';
 
 const finderOf = (type: string): FindField => fieldFinder(type, NAME) as FindField;
 
-/** Names that are nearly the one, and now and then are it. */
+/** Names that are similar to the wanted one, and sometimes equal. */
 const names = fc.oneof(fc.constantFrom(NAME, 'model', 'model_names', 'Model_name', 'data'), fc.string());
 const fields = fc.array(fc.tuple(names, fc.string()), { maxLength: 6 });
 
-/** What a parser of the whole form has read for the field: its first value. */
+/** The first value that a parser of the whole form finds for the field. */
 function firstOf(form: Readonly<Record<string, unknown>>): unknown {
   const value = Object.hasOwn(form, NAME) ? form[NAME] : undefined;
   return Array.isArray(value) ? (value as unknown[])[0] : value;
 }
 
-/** Holds the finder to the parser, for the whole body and for every beginning of it. */
+/** Compares the finder with the parser, for the whole body and for every beginning of it. */
 function assertFound(type: string, body: Buffer, form: Readonly<Record<string, unknown>>): void {
   const find = finderOf(type);
   const expected = firstOf(form);
@@ -34,7 +34,7 @@ function assertFound(type: string, body: Buffer, form: Readonly<Record<string, u
   }
 }
 
-test('in the URL encoding, it is what the parser reads, and no beginning says otherwise', () => {
+test('in a URL-encoded form, the value equals that of the parser, for every beginning of the form', () => {
   fc.assert(
     fc.property(fields, fc.boolean(), (pairs, isEscaped) => {
       const text = new URLSearchParams(pairs).toString();
@@ -47,7 +47,7 @@ test('in the URL encoding, it is what the parser reads, and no beginning says ot
   );
 });
 
-test('in a multipart form, it is what the parser reads, and no beginning says otherwise', () => {
+test('in a multipart form, the value equals that of the parser, for every beginning of the form', () => {
   const value = fc.string().filter((text) => !text.includes('\r\n--b b'));
   const parts = fc.array(fc.tuple(names, value, fc.boolean()), { minLength: 1, maxLength: 5 });
   fc.assert(
@@ -67,7 +67,7 @@ test('in a multipart form, it is what the parser reads, and no beginning says ot
   );
 });
 
-describe('what is malformed is not found, and asks for no more than there is', () => {
+describe('a malformed form gives `more`, which is final at the end of the body', () => {
   for (const [type, body] of [
     [MULTIPART, `--b b\r\nContent-Disposition: form-data; name=${NAME}\r\n\r\ncut off`],
     [MULTIPART, 'no form at all'],
@@ -77,11 +77,11 @@ describe('what is malformed is not found, and asks for no more than there is', (
     test(JSON.stringify(body), () => assert.equal(finderOf(type)(Buffer.from(body), true), 'more'));
 });
 
-test('a pair that is cut off is none: its value might go on', () => {
+test('a pair that is cut off is not found: its value might continue', () => {
   const find = finderOf(URL_ENCODED);
   assert.equal(find(Buffer.from('a=1&model_name=di'), false), 'more');
   assert.deepEqual(find(Buffer.from('model_name=digits&b'), false), { value: 'digits' });
 });
 
 for (const type of ['application/json', '', 'text/plain', 'multipart/mixed; boundary=x'])
-  test(`a body of the type "${type}" is no form`, () => assert.equal(fieldFinder(type, NAME), null));
+  test(`a body of the type "${type}" is not a form`, () => assert.equal(fieldFinder(type, NAME), null));

@@ -1,4 +1,4 @@
-/** The paths of the inference API: those that are described, those that are claimed, and those that are warned of. */
+/** The paths of the inference API: described paths, claimed paths, and paths that the options warn of. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError } from '../../../../../protocol/errors.js';
@@ -21,10 +21,10 @@ function claim(method: string, path: string): ReturnType<typeof mmsInference.cla
   return mmsInference.claim({ path, request } as unknown as RequestContext, MODELS);
 }
 
-/** With a name for each parameter. */
+/** Replaces each parameter with a name. */
 const filled = (path: string): string => path.replace(/\{\w+\}/g, 'm');
 
-describe('a path that is described is claimed', () => {
+describe('every described path is claimed', () => {
   for (const [path, methods] of Object.entries(INFERENCE_API))
     for (const method of Object.keys(methods))
       test(`${method.toUpperCase()} ${path}`, () => {
@@ -33,7 +33,7 @@ describe('a path that is described is claimed', () => {
       });
 });
 
-describe('a path that is none of those is not claimed', () => {
+describe('any other path is not claimed', () => {
   for (const path of [
     '/predictions',
     '/predict',
@@ -48,11 +48,11 @@ describe('a path that is none of those is not claimed', () => {
     test(path, () => assert.equal(claim('POST', path), null));
 });
 
-test('each path that is claimed is one that is described, and the dialect lists the same', () => {
+test('the dialect lists exactly the described paths', () => {
   assert.deepEqual([...mmsInference.paths.keys()], Object.keys(INFERENCE_API));
 });
 
-test('the paths come in the order that clients know', () => {
+test('the paths are in the order that clients know', () => {
   const { openapi, info, paths } = describeApi(INFERENCE_API) as {
     openapi: string;
     info: { title: string; version: string };
@@ -64,18 +64,18 @@ test('the paths come in the order that clients know', () => {
   assert.deepEqual(all, [...known, '/invocations', '/models/{model_name}/invoke']);
 });
 
-test('operations have names of their own', () => {
+test('operation ids are unique', () => {
   const ids = Object.values(INFERENCE_API).flatMap((methods) =>
     Object.values(methods).map(({ operationId }) => operationId),
   );
   assert.equal(new Set(ids).size, ids.length);
 });
 
-test('a model is described at the path that names it, escaped', () => {
+test('a model is described at its own path, escaped', () => {
   assert.deepEqual(Object.keys(modelApi('a b/ü', '1.0')), ['/predictions/a%20b%2F%C3%BC/1.0']);
 });
 
-test('the older path of a model that is being unregistered is claimed, too: its calls are told so', () => {
+test('the older path of a model that is being unregistered is claimed, so that its calls get that error', () => {
   const leaving = new ServeError('SERVE_NOT_READY', 'it is being unregistered');
   const find = (): never => {
     throw leaving;
@@ -98,5 +98,5 @@ describe('the model that a path names', () => {
       );
     });
   for (const path of ['/', '/predictions', '/models/m/', '/models/m/other', '/pings', '/predict'])
-    test(`${path} names none, and is none`, () => assert.equal(calledModel(path), null));
+    test(`${path} is not a path that calls a model`, () => assert.equal(calledModel(path), null));
 });

@@ -1,4 +1,4 @@
-/** The objects that clients of Multi Model Server write where JSON is meant. */
+/** The invalid JSON objects that clients of Multi Model Server write. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readLenientObject } from '../../../../../supervisor/http/dialects/mms/lenient-object.js';
@@ -33,4 +33,4 @@ for (const text of [
   '{,}',
   '1',
 ])
-  test(`${text} is none`, () => assert.equal(readLenientObject(text), null));
+  test(`${text} is refused`, () => assert.equal(readLenientObject(text), null));

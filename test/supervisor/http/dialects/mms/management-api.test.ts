@@ -1,4 +1,4 @@
-/** The description of the management API: valid OpenAPI, and of the paths and methods that there are. */
+/** The description of the management API: valid OpenAPI, with exactly the paths and methods that exist. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
@@ -20,7 +20,7 @@ test('the description of the management API is valid OpenAPI', async () => {
   assert.ok(valid, JSON.stringify(errors));
 });
 
-test('its operations have names of their own', () => {
+test('its operation ids are unique', () => {
   const ids = Object.values(MANAGEMENT_API).flatMap((methods) =>
     Object.values(methods).map(({ operationId }) => operationId),
   );
@@ -31,7 +31,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 for (const [pattern, operations] of Object.entries(MANAGEMENT_API)) {
   const path = pattern.replace('{model_name}', 'digits').replace('{model_version}', '2');
   const described = Object.keys(operations).map((method) => method.toUpperCase());
-  if (pattern.endsWith('/set-default')) continue; // behind the version any segment is taken, and means nothing
+  if (pattern.endsWith('/set-default')) continue; // any segment after the version is accepted and ignored
   test(`${pattern} takes ${described.join(', ')}, and nothing else`, () => {
     for (const method of METHODS) {
       const refused = described.includes(method) ? null : 'SERVE_METHOD_NOT_ALLOWED';

@@ -9,7 +9,7 @@ import type { Outcome } from '../../../../../supervisor/models/models.js';
 import { register } from '../../../../../supervisor/http/dialects/mms/management-changes.js';
 
 const REF = { name: 'm', version: '1' };
-/** The error of a registration that waits for one worker; null if there is none. */
+/** Returns the error of a registration that waits for one worker; null if there is none. */
 async function registerWith(start: ModelManagement['start']): Promise<unknown> {
   const modelManagement = { register: () => Promise.resolve(REF), start };
   const models = { find: () => ({ spec: REF }), leaving: () => null };
@@ -23,7 +23,7 @@ async function registerWith(start: ModelManagement['start']): Promise<unknown> {
   );
 }
 
-test('a model that was unregistered before it got its workers is not there, in the words of Multi Model Server', async () => {
+test('a registration whose model is unregistered meanwhile gets the "not found" of Multi Model Server', async () => {
   const error = await registerWith(() => {
     throw new ServeError('SERVE_MODEL_NOT_FOUND', 'There is no model "m"; this server has none.');
   });
@@ -31,7 +31,7 @@ test('a model that was unregistered before it got its workers is not there, in t
   assert.deepEqual([error.code, error.message], ['SERVE_MODEL_NOT_FOUND', 'Model not found: m']);
 });
 
-test('a registration whose workers cannot start says so', async () => {
+test('a registration whose workers cannot start fails', async () => {
   const outcome: Outcome = { result: 'failed', wanted: 1, ready: 0, error: null };
   const error = await registerWith(() => ({ accepted: REF, settled: Promise.resolve(outcome) }));
   assert.ok(error instanceof ServeError);

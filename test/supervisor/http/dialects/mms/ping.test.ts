@@ -1,4 +1,4 @@
-/** What a probe is told, by the workers that models have and are to have. */
+/** The result of `/ping`, by the workers that models have and should have. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pingStatus } from '../../../../../supervisor/http/dialects/mms/ping.js';
@@ -12,10 +12,14 @@ interface Row {
 
 const ROWS: readonly (readonly [status: string, why: string, models: readonly Row[]])[] = [
   ['Healthy', 'no models', []],
-  ['Healthy', 'as many as are wanted', [{ ready: 2, wanted: 2 }]],
-  ['Healthy', 'the least number, of more that are wanted', [{ ready: 1, wanted: 3, min: 1 }]],
-  ['Healthy', 'none, and none is wanted', [{ ready: 0, min: 0 }]],
-  ['Healthy', 'the only one that lacks a worker is leaving', [{ ready: 0, min: 1, isLeaving: true }]],
+  ['Healthy', 'all wanted workers', [{ ready: 2, wanted: 2 }]],
+  ['Healthy', 'the minimum number, while more are wanted', [{ ready: 1, wanted: 3, min: 1 }]],
+  ['Healthy', 'no worker, and none wanted', [{ ready: 0, min: 0 }]],
+  [
+    'Healthy',
+    'the only model without a worker is being unregistered',
+    [{ ready: 0, min: 1, isLeaving: true }],
+  ],
   ['Partial Healthy', 'one of two', [{ ready: 1, wanted: 2 }]],
   [
     'Partial Healthy',
@@ -25,11 +29,11 @@ const ROWS: readonly (readonly [status: string, why: string, models: readonly Ro
       { ready: 1, wanted: 1 },
     ],
   ],
-  ['Unhealthy', 'none of one', [{ ready: 0, wanted: 1 }]],
-  ['Unhealthy', 'none of one that is wanted, though none is the least', [{ ready: 0, wanted: 1, min: 0 }]],
+  ['Unhealthy', 'no worker of one wanted', [{ ready: 0, wanted: 1 }]],
+  ['Unhealthy', 'no worker of one wanted, with a minimum of 0', [{ ready: 0, wanted: 1, min: 0 }]],
   [
     'Unhealthy',
-    'none, beside a model that wants none',
+    'a model without its workers, beside one that needs none',
     [
       { ready: 0, wanted: 1 },
       { ready: 0, min: 0 },
