@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { editedApp } from '../helpers/edited-app.js';
-import { withEachRuntime, type Language } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
 import { startServer, type Answer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -29,6 +29,26 @@ def inference_batch(inputs, ctxs): return [{"of": len(inputs)} for _ in inputs]`
 };
 
 withEachRuntime(({ app, batchFunction, language }) => {
+  test('an app that takes no batches is told so when a batch size is asked for', LIMIT, async (t) => {
+    const server = await startServer(app('answers'), { t, args: ['--batch-size', '8'] });
+    await server.untilPrinted(
+      new RegExp(`WARN: --batch-size is 8, but no route takes batches: .*\\b${batchFunction}\\b`),
+    );
+    await server.stop();
+  });
+
+  test("size and delay of an app's config hold", LIMIT, async (t) => {
+    const [name, text] = OF_TWO[language];
+    const server = await startServer(editedApp(t, { [name]: text }).path(name), { t });
+    await server.until(({ state }) => state === 'ready');
+    const first = ask(server, {});
+    await server.until(({ model }) => model.queue.waiting === 1);
+    assert.deepEqual((await Promise.all([first, ask(server, {})])).map(sizeOf), [2, 2]);
+    await server.stop();
+  });
+});
+
+withOneRuntime(({ app }) => {
   test(
     'with no delay calls run alone while the worker is free, and gather while it is busy',
     LIMIT,
@@ -47,14 +67,6 @@ withEachRuntime(({ app, batchFunction, language }) => {
     },
   );
 
-  test('an app that takes no batches is told so when a batch size is asked for', LIMIT, async (t) => {
-    const server = await startServer(app('answers'), { t, args: ['--batch-size', '8'] });
-    await server.untilPrinted(
-      new RegExp(`WARN: --batch-size is 8, but no route takes batches: .*\\b${batchFunction}\\b`),
-    );
-    await server.stop();
-  });
-
   test('calls wait beside an idle worker until the delay of the first one is over', LIMIT, async (t) => {
     const cues = makeCues(t);
     const args = ['--batch-size', '8', '--max-batch-delay', '5s'];
@@ -65,16 +77,6 @@ withEachRuntime(({ app, batchFunction, language }) => {
     assert.deepEqual(cues.notes(), [], 'the worker is idle');
     const second = ask(server, { name: 'b' });
     assert.deepEqual((await Promise.all([first, second])).map(sizeOf), [2, 2]);
-    await server.stop();
-  });
-
-  test("size and delay of an app's config hold", LIMIT, async (t) => {
-    const [name, text] = OF_TWO[language];
-    const server = await startServer(editedApp(t, { [name]: text }).path(name), { t });
-    await server.until(({ state }) => state === 'ready');
-    const first = ask(server, {});
-    await server.until(({ model }) => model.queue.waiting === 1);
-    assert.deepEqual((await Promise.all([first, ask(server, {})])).map(sizeOf), [2, 2]);
     await server.stop();
   });
 

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { startPython, type PythonReply } from '../helpers/python-clients.js';
 import { needs } from '../helpers/needs.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { startServer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
@@ -35,7 +35,7 @@ function codeOf({ text }: PythonReply): string {
   return (JSON.parse(text) as { error: { code: string } }).error.code;
 }
 
-withEachRuntime(({ app, potassium }) => {
+withOneRuntime(({ app, potassium }) => {
   describe('on one server', () => {
     const shared = shareServer(app('works'));
 

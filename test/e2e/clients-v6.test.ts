@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { ask, errorOf, logLines } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { Thrown, startClient } from '../helpers/published-client.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { isAlive, startServer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
@@ -15,7 +15,7 @@ interface Answer<T = { readonly input: unknown; readonly pid: number }> {
   readonly meta: { readonly headers: Readonly<Record<string, string>> };
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   describe('on one server', () => {
     const shared = shareServer(app('works'));
 

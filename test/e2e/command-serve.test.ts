@@ -10,7 +10,7 @@ import { serve, type ServeOptions, type ServerHandle } from '../../index.js';
 import { makeCues } from '../helpers/cues.js';
 import { ask, errorOf } from '../helpers/ask.js';
 import { holdPort } from '../helpers/held-port.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { ROOT, eventually, fixture, isAlive, type Status } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -21,7 +21,7 @@ async function served(t: TestContext, options: ServeOptions): Promise<ServerHand
   return server;
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   describe('serve()', LIMIT, () => {
     test('returns a handle: url, ready, status, close', async (t) => {
       const server = await served(t, {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endOf, post, startJob } from '../helpers/potassium.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -34,7 +34,7 @@ async function firstAnswered(server: Server, requests: readonly string[]): Promi
   return answered[0] as string;
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   test('eight GETs of a large result do not hold up a small one', LIMIT, async (t) => {
     const server = await startServer(app('large-results'), { t });
     const id = await startJob(server, '/json', { bytes: MANY });

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -65,7 +65,7 @@ async function untilRead(server: Server): Promise<void> {
   await server.status();
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   for (const tail of TAILS) {
     test(`behind calls that run, ${tail.what} is refused after their answers`, LIMIT, async (t) => {
       const cues = makeCues(t);

@@ -4,14 +4,14 @@ import { after, before, describe, test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { errorOf } from '../helpers/ask.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { call, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 const MAX_BODY = 100 * 1024;
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   describe('compressed bodies', LIMIT, () => {
     let server: Server;
     before(async () => {

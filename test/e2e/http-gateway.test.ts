@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { call, eventually, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -17,7 +17,7 @@ interface Reply {
   readonly modelOutputs?: readonly unknown[];
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   describe('the gateway of an app that echoes', LIMIT, () => {
     let server: Server;
     before(async () => {

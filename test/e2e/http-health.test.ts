@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, isAlive, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -15,7 +15,7 @@ async function get({ url }: Server, path: string): Promise<readonly [status: num
   return [response.status, await response.text()];
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   test(
     'while init runs health says starting and calls are held; then healthy, and the calls are answered',
     LIMIT,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { startServer, type Server } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
@@ -23,7 +23,7 @@ async function ask(
   return status === 200 ? body : String(status);
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   describe('a path', LIMIT, () => {
     let server: Server;
     before(async () => {

@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime, type Runtime } from '../helpers/runtimes.js';
 import { startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -18,127 +18,22 @@ interface Busy {
   release(): Promise<void>;
 }
 
+/** A server whose only worker runs a call until it is released. */
+async function busyServer(app: Runtime['app'], t: TestContext, ...args: string[]): Promise<Busy> {
+  const cues = makeCues(t);
+  const server = await startServer(app('works'), { t, env: cues.env, args });
+  await server.until(({ state }) => state === 'ready');
+  const running = ask(server, { until: 'go' }, { id: 'running' });
+  await cues.untilNoted('begun running');
+  const release = async (): Promise<void> => {
+    cues.give('go');
+    assert.equal((await running).status, 200);
+    await server.stop();
+  };
+  return { server, cues, running, release };
+}
+
 withEachRuntime(({ app }) => {
-  /** A server whose only worker runs a call until it is released. */
-  async function busyServer(t: TestContext, ...args: string[]): Promise<Busy> {
-    const cues = makeCues(t);
-    const server = await startServer(app('works'), { t, env: cues.env, args });
-    await server.until(({ state }) => state === 'ready');
-    const running = ask(server, { until: 'go' }, { id: 'running' });
-    await cues.untilNoted('begun running');
-    const release = async (): Promise<void> => {
-      cues.give('go');
-      assert.equal((await running).status, 200);
-      await server.stop();
-    };
-    return { server, cues, running, release };
-  }
-
-  test(
-    '--queue-size 1: one call waits, the next is refused; the one that waited is answered',
-    LIMIT,
-    async (t) => {
-      const { server, cues, release } = await busyServer(t, '--queue-size', '1');
-      const waiting = ask(server, {}, { id: 'waiting' });
-      await server.until(({ model }) => model.queue.waiting === 1);
-      assertRefused(await ask(server, {}, { id: 'refused' }), 'SERVE_QUEUE_FULL');
-      await release();
-      assert.equal((await waiting).status, 200);
-      assert.deepEqual(
-        cues.notes().filter((note) => note.startsWith('begun')),
-        ['begun running', 'begun waiting'],
-      );
-    },
-  );
-
-  test('a refused client keeps its connection, and is served on it later', LIMIT, async (t) => {
-    const { server, cues, running } = await busyServer(t, '--queue-size', '0');
-    const connection = await RawConnection.open(server);
-    connection.post('{}');
-    const { status, headers } = await connection.reply();
-    assert.deepEqual([status, headers['connection']], [503, 'keep-alive']);
-    cues.give('go');
-    await running;
-    connection.post('{}');
-    assert.equal((await connection.reply()).status, 200);
-    connection.destroy();
-    await server.stop();
-  });
-
-  test('--queue-size 0 refuses whenever the worker is busy, and only then', LIMIT, async (t) => {
-    const { server, cues, running } = await busyServer(t, '--queue-size', '0');
-    for (let i = 0; i < 3; i += 1) assertRefused(await ask(server, {}), 'SERVE_QUEUE_FULL');
-    cues.give('go');
-    await running;
-    for (let i = 0; i < 3; i += 1) assert.equal((await ask(server, {})).status, 200);
-    await server.stop();
-  });
-
-  test(
-    '--queue-bytes counts bodies that wait and bodies that are still arriving, chunked ones too',
-    LIMIT,
-    async (t) => {
-      const { server, release } = await busyServer(t, '--queue-bytes', '1kb');
-      const body = (bytes: number): string => JSON.stringify('x'.repeat(bytes - 2));
-      const waiting = ask(server, 'x'.repeat(398)); // 400 bytes with its quotes
-      await server.until(({ model }) => model.queue.bytes === 400);
-
-      const arriving = await RawConnection.open(server);
-      const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
-      arriving.send(`${head}190\r\n"${'x'.repeat(399)}\r\n`); // 400 bytes so far
-      await server.until(({ model }) => model.queue.bytes === 800 && model.queue.arriving === 1);
-
-      assertRefused(await ask(server, 'x'.repeat(398)), 'SERVE_QUEUE_FULL');
-      const chunked = await RawConnection.open(server);
-      chunked.send(`${head}190\r\n${body(400)}\r\n0\r\n\r\n`);
-      const { status, body: text } = await chunked.reply();
-      assert.deepEqual(
-        [status, (JSON.parse(text) as { error: { code: string } }).error.code],
-        [503, 'SERVE_QUEUE_FULL'],
-      );
-      chunked.destroy();
-
-      arriving.destroy();
-      await server.until(({ model }) => model.queue.bytes === 400 && model.queue.arriving === 0);
-      const fits = ask(server, 'x'.repeat(398));
-      await server.until(({ model }) => model.queue.waiting === 2);
-      await release();
-      assert.deepEqual([(await waiting).status, (await fits).status], [200, 200]);
-    },
-  );
-
-  test('a body that grows beyond --queue-bytes is refused while it arrives', LIMIT, async (t) => {
-    const { server, release } = await busyServer(t, '--queue-bytes', '1kb');
-    const connection = await RawConnection.open(server);
-    connection.send('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
-    connection.send(`320\r\n${'x'.repeat(800)}\r\n`);
-    await server.until(({ model }) => model.queue.bytes === 800);
-    connection.send(`320\r\n${'x'.repeat(800)}\r\n`);
-    const { status, headers } = await connection.reply();
-    assert.equal(status, 503);
-    assert.ok(Number(headers['retry-after']) >= 1);
-    connection.destroy();
-    await server.until(({ model }) => model.queue.bytes === 0);
-    await release();
-  });
-
-  test('--queue-timeout: a call that waited too long gets 504 and never runs', LIMIT, async (t) => {
-    const { server, cues, release } = await busyServer(t, '--queue-timeout', '1s');
-    const startedAtMs = performance.now();
-    const answers = await Promise.all(['late-1', 'late-2'].map((id) => ask(server, {}, { id })));
-    const tookMs = performance.now() - startedAtMs;
-    for (const answer of answers) {
-      assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_QUEUE_TIMEOUT']);
-      assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/);
-    }
-    assert.ok(tookMs >= 999, `not before its time: ${tookMs} ms`);
-    await release();
-    assert.deepEqual(
-      cues.notes().filter((note) => note.startsWith('begun')),
-      ['begun running'],
-    );
-  });
-
   test(
     "the app's own queueTimeout holds for a call that waits since before it was known",
     LIMIT,
@@ -180,9 +75,116 @@ withEachRuntime(({ app }) => {
       await server.stop();
     },
   );
+});
+
+withOneRuntime(({ app }) => {
+  test(
+    '--queue-size 1: one call waits, the next is refused; the one that waited is answered',
+    LIMIT,
+    async (t) => {
+      const { server, cues, release } = await busyServer(app, t, '--queue-size', '1');
+      const waiting = ask(server, {}, { id: 'waiting' });
+      await server.until(({ model }) => model.queue.waiting === 1);
+      assertRefused(await ask(server, {}, { id: 'refused' }), 'SERVE_QUEUE_FULL');
+      await release();
+      assert.equal((await waiting).status, 200);
+      assert.deepEqual(
+        cues.notes().filter((note) => note.startsWith('begun')),
+        ['begun running', 'begun waiting'],
+      );
+    },
+  );
+
+  test('a refused client keeps its connection, and is served on it later', LIMIT, async (t) => {
+    const { server, cues, running } = await busyServer(app, t, '--queue-size', '0');
+    const connection = await RawConnection.open(server);
+    connection.post('{}');
+    const { status, headers } = await connection.reply();
+    assert.deepEqual([status, headers['connection']], [503, 'keep-alive']);
+    cues.give('go');
+    await running;
+    connection.post('{}');
+    assert.equal((await connection.reply()).status, 200);
+    connection.destroy();
+    await server.stop();
+  });
+
+  test('--queue-size 0 refuses whenever the worker is busy, and only then', LIMIT, async (t) => {
+    const { server, cues, running } = await busyServer(app, t, '--queue-size', '0');
+    for (let i = 0; i < 3; i += 1) assertRefused(await ask(server, {}), 'SERVE_QUEUE_FULL');
+    cues.give('go');
+    await running;
+    for (let i = 0; i < 3; i += 1) assert.equal((await ask(server, {})).status, 200);
+    await server.stop();
+  });
+
+  test(
+    '--queue-bytes counts bodies that wait and bodies that are still arriving, chunked ones too',
+    LIMIT,
+    async (t) => {
+      const { server, release } = await busyServer(app, t, '--queue-bytes', '1kb');
+      const body = (bytes: number): string => JSON.stringify('x'.repeat(bytes - 2));
+      const waiting = ask(server, 'x'.repeat(398)); // 400 bytes with its quotes
+      await server.until(({ model }) => model.queue.bytes === 400);
+
+      const arriving = await RawConnection.open(server);
+      const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+      arriving.send(`${head}190\r\n"${'x'.repeat(399)}\r\n`); // 400 bytes so far
+      await server.until(({ model }) => model.queue.bytes === 800 && model.queue.arriving === 1);
+
+      assertRefused(await ask(server, 'x'.repeat(398)), 'SERVE_QUEUE_FULL');
+      const chunked = await RawConnection.open(server);
+      chunked.send(`${head}190\r\n${body(400)}\r\n0\r\n\r\n`);
+      const { status, body: text } = await chunked.reply();
+      assert.deepEqual(
+        [status, (JSON.parse(text) as { error: { code: string } }).error.code],
+        [503, 'SERVE_QUEUE_FULL'],
+      );
+      chunked.destroy();
+
+      arriving.destroy();
+      await server.until(({ model }) => model.queue.bytes === 400 && model.queue.arriving === 0);
+      const fits = ask(server, 'x'.repeat(398));
+      await server.until(({ model }) => model.queue.waiting === 2);
+      await release();
+      assert.deepEqual([(await waiting).status, (await fits).status], [200, 200]);
+    },
+  );
+
+  test('a body that grows beyond --queue-bytes is refused while it arrives', LIMIT, async (t) => {
+    const { server, release } = await busyServer(app, t, '--queue-bytes', '1kb');
+    const connection = await RawConnection.open(server);
+    connection.send('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
+    connection.send(`320\r\n${'x'.repeat(800)}\r\n`);
+    await server.until(({ model }) => model.queue.bytes === 800);
+    connection.send(`320\r\n${'x'.repeat(800)}\r\n`);
+    const { status, headers } = await connection.reply();
+    assert.equal(status, 503);
+    assert.ok(Number(headers['retry-after']) >= 1);
+    connection.destroy();
+    await server.until(({ model }) => model.queue.bytes === 0);
+    await release();
+  });
+
+  test('--queue-timeout: a call that waited too long gets 504 and never runs', LIMIT, async (t) => {
+    const { server, cues, release } = await busyServer(app, t, '--queue-timeout', '1s');
+    const startedAtMs = performance.now();
+    const answers = await Promise.all(['late-1', 'late-2'].map((id) => ask(server, {}, { id })));
+    const tookMs = performance.now() - startedAtMs;
+    for (const answer of answers) {
+      assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_QUEUE_TIMEOUT']);
+      assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/);
+    }
+    assert.ok(tookMs >= 999, `not before its time: ${tookMs} ms`);
+    await release();
+    assert.deepEqual(
+      cues.notes().filter((note) => note.startsWith('begun')),
+      ['begun running'],
+    );
+  });
 
   test('a call whose deadline passes while it waits gets 504 then, and never runs', LIMIT, async (t) => {
-    const { server, cues, release } = await busyServer(t);
+    const { server, cues, release } = await busyServer(app, t);
     const startedAtMs = performance.now();
     const answer = await ask(server, {}, { id: 'late', headers: { 'x-request-timeout-seconds': '0.2' } });
     assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_DEADLINE']);
@@ -234,7 +236,7 @@ withEachRuntime(({ app }) => {
   });
 
   test('a time limit that is no duration is 400, whatever the worker is doing', LIMIT, async (t) => {
-    const { server, cues, release } = await busyServer(t);
+    const { server, cues, release } = await busyServer(app, t);
     for (const seconds of ['soon', '0', '-1', '', '1 s', 'NaN', 'Infinity', '1e9', '86401', '1,2']) {
       const answer = await ask(server, {}, { headers: { 'x-request-timeout-seconds': seconds } });
       assert.deepEqual([answer.status, errorOf(answer).code], [400, 'SERVE_BAD_REQUEST'], seconds);

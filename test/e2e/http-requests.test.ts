@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { RawConnection, type RawReply } from '../helpers/raw-http.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { call, eventually, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -57,7 +57,7 @@ function digest(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   describe('over HTTP', LIMIT, () => {
     let server: Server;
     before(async () => {

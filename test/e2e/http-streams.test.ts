@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   /** A stream of 100 chunks with `tail` behind its request; returns what was received when the connection has ended. */
   async function streamBefore(t: TestContext, tail: string, args: readonly string[] = []): Promise<string> {
     const cues = makeCues(t);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { OPTIONS } from '../../supervisor/options/table.js';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { ROOT, isAlive, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -58,7 +58,7 @@ test('the grace period is longer than a drain, and the page names both and the l
   assert.ok(PAGE.includes(`After SIGTERM calls are taken for ${lagSeconds} more seconds (\`--drain-lag\`)`));
 });
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   test(
     'the probes follow a server from its start to its end; a pod is never restarted meanwhile',
     LIMIT,

@@ -11,7 +11,7 @@ import { holdPort } from '../helpers/held-port.js';
 import { startManagedCommand } from '../helpers/managed-command.js';
 import { withNvidiaSmi } from '../helpers/fake-gpu.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { scrape, untilScraped } from '../helpers/scrape.js';
 import { call, fixture, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
 
@@ -131,7 +131,7 @@ export default app;\n`,
   });
 });
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   describe('what metrics count', LIMIT, () => {
     test('calls, by model, version, dialect and code, and their times', async (t) => {
       const server = await start(t, app('echoes'), {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { call, fixture, startServer, type Answer, type Server, type Status } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -28,7 +28,7 @@ function said({ status, text }: Answer): string {
   return `${code} ${type}: ${message}`;
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   describe('a server of a Banana app and several others, called as Multi Model Server', LIMIT, () => {
     const notes = mkdtempSync(join(tmpdir(), 'banana-mms-'));
     let server: Server;

@@ -9,7 +9,7 @@ import { CUES_MODULE, editedApp } from '../helpers/edited-app.js';
 import { cuesFor, fixtureStore, startManaged } from '../helpers/managed-server.js';
 import { holdPort } from '../helpers/held-port.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { call, eventually, isAlive } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -17,6 +17,41 @@ const LIMIT = { timeout: 60_000 };
 const NO_WORKER = '503 ServiceUnavailableException';
 
 withEachRuntime((runtime) => {
+  const { store, url } = fixtureStore(runtime);
+
+  describe('register', LIMIT, () => {
+    test('synchronous, of what cannot start: 500, and it is not there any more', async (t) => {
+      const server = await startManaged(t, store);
+      const failed = await server.manage(`POST /models?${url('throws-in-init')}&initial_workers=2`);
+      assert.deepEqual(failed.json(), {
+        code: 500,
+        type: 'InternalServerException',
+        message: 'Failed to start workers',
+      });
+      assert.equal(await server.said('GET /models/throws-in-init'), '404 Model not found: throws-in-init');
+      assert.deepEqual(server.handle.models.describe(), []);
+    });
+  });
+
+  test(
+    'a handler that is not there is found missing by the first worker, and described so',
+    LIMIT,
+    async (t) => {
+      const server = await startManaged(t, store);
+      const register = `POST /models?${url('echoes')}&model_name=m&handler=${basename(runtime.app('echoes'))}:nobody`;
+      assert.equal(await server.said(register), '200 Model "m" registered');
+      assert.equal(await server.said('PUT /models/m?synchronous=true'), '500 Failed to start workers');
+      const { workers } = await server.describe('m');
+      assert.deepEqual(
+        workers.map(({ status }) => status),
+        ['FAILED'],
+      );
+      assert.match(workers[0]?.lastError ?? '', /nobody/);
+    },
+  );
+});
+
+withOneRuntime((runtime) => {
   const { store, url } = fixtureStore(runtime);
 
   describe('register', LIMIT, () => {
@@ -40,18 +75,6 @@ withEachRuntime((runtime) => {
         assert.ok(Math.abs(Date.parse(startTime) - Date.now()) < 60_000, 'in UTC, whatever the time zone');
       }
       assert.deepEqual((await server.infer('echoes', 1)).json(), 1);
-    });
-
-    test('synchronous, of what cannot start: 500, and it is not there any more', async (t) => {
-      const server = await startManaged(t, store);
-      const failed = await server.manage(`POST /models?${url('throws-in-init')}&initial_workers=2`);
-      assert.deepEqual(failed.json(), {
-        code: 500,
-        type: 'InternalServerException',
-        message: 'Failed to start workers',
-      });
-      assert.equal(await server.said('GET /models/throws-in-init'), '404 Model not found: throws-in-init');
-      assert.deepEqual(server.handle.models.describe(), []);
     });
 
     test('asynchronous, of what cannot start: it stays, failed, until it is given a new start', async (t) => {
@@ -88,23 +111,6 @@ withEachRuntime((runtime) => {
       assert.equal(await server.said('GET /models/never'), '404 Model not found: never');
     });
   });
-
-  test(
-    'a handler that is not there is found missing by the first worker, and described so',
-    LIMIT,
-    async (t) => {
-      const server = await startManaged(t, store);
-      const register = `POST /models?${url('echoes')}&model_name=m&handler=${basename(runtime.app('echoes'))}:nobody`;
-      assert.equal(await server.said(register), '200 Model "m" registered');
-      assert.equal(await server.said('PUT /models/m?synchronous=true'), '500 Failed to start workers');
-      const { workers } = await server.describe('m');
-      assert.deepEqual(
-        workers.map(({ status }) => status),
-        ['FAILED'],
-      );
-      assert.match(workers[0]?.lastError ?? '', /nobody/);
-    },
-  );
 });
 
 describe('register', LIMIT, () => {

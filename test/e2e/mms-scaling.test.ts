@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { describe, test } from 'node:test';
 import { cuesFor, fixtureStore, startManaged } from '../helpers/managed-server.js';
 import { holdings } from '../helpers/model-storm.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, isAlive } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -15,72 +15,6 @@ withEachRuntime((runtime) => {
   const { store, url } = fixtureStore(runtime);
 
   describe('scale', LIMIT, () => {
-    test('up, down, to nothing and back: the description is the list of processes each time', async (t) => {
-      cuesFor(t);
-      const server = await startManaged(t, store);
-      await server.manage(`POST /models?${url('works')}`);
-      const wishes = [
-        ['min_worker=3', 3],
-        ['min_worker=1', 1],
-        ['min_worker=0&max_worker=0', 0],
-        ['min_worker=0&max_worker=2', 0],
-        ['', 1],
-        ['min_worker=1&max_worker=4', 1],
-        ['min_worker=2&max_worker=4&number_gpu=7', 2],
-        ['min_worker=0&max_worker=1', 1],
-      ] as const;
-      const before = new Set(holdings().processes);
-      for (const [wish, count] of wishes) {
-        assert.equal(
-          await server.said(`PUT /models/works?${wish}&synchronous=true`),
-          '200 Workers scaled',
-          wish,
-        );
-        const { workers } = await server.describe('works');
-        assert.deepEqual(
-          workers.map(({ status }) => status),
-          Array<string>(count).fill('READY'),
-          wish,
-        );
-        const pids = workers.flatMap(({ pid }) => pid ?? []);
-        const workersNow = holdings().processes.filter((pid) => !before.has(pid) && isAlive(pid));
-        assert.deepEqual(
-          pids.sort((a, b) => a - b),
-          workersNow,
-          wish,
-        );
-        assert.equal((await server.infer('works')).status, count === 0 ? 503 : 200, wish);
-      }
-    });
-
-    test('down lets running calls end; with timeout=0 it does not', async (t) => {
-      const cues = cuesFor(t);
-      const server = await startManaged(t, store);
-      await server.manage(`POST /models?${url('works')}&initial_workers=1`);
-      const first = server.infer('works', { until: 'finish' });
-      await cues.untilNoted(/^begun/);
-      const scaled = server.said('PUT /models/works?min_worker=0&synchronous=true');
-      await eventually(
-        async () => (await server.describe('works')).maxWorkers === 0,
-        15_000,
-        () => 'it has not begun',
-      );
-      cues.give('finish');
-      assert.equal((await first).status, 200);
-      assert.equal(await scaled, '200 Workers scaled');
-
-      await server.manage('PUT /models/works?min_worker=1&synchronous=true');
-      const second = server.infer('works', { until: 'never' });
-      await eventually(
-        () => cues.notes().filter((note) => note.startsWith('begun')).length === 2,
-        15_000,
-        () => 'the second call has not begun',
-      );
-      const cut = server.said('PUT /models/works?min_worker=0&timeout=0&synchronous=true');
-      assert.notEqual((await second).status, 200);
-      assert.equal(await cut, '200 Workers scaled');
-    });
-
     test('a worker that ends its calls hears a shorter time, asked by PUT or by DELETE', async (t) => {
       const cues = cuesFor(t);
       const server = await startManaged(t, { ...store, unregisterTimeout: 1000 });
@@ -190,6 +124,78 @@ withEachRuntime((runtime) => {
     assert.notEqual(workers[0]?.pid, pid);
     cues.give('init may end');
     assert.equal((await server.infer('works')).status, 200);
+  });
+});
+
+withOneRuntime((runtime) => {
+  const { store, url } = fixtureStore(runtime);
+
+  describe('scale', LIMIT, () => {
+    test('up, down, to nothing and back: the description is the list of processes each time', async (t) => {
+      cuesFor(t);
+      const server = await startManaged(t, store);
+      await server.manage(`POST /models?${url('works')}`);
+      const wishes = [
+        ['min_worker=3', 3],
+        ['min_worker=1', 1],
+        ['min_worker=0&max_worker=0', 0],
+        ['min_worker=0&max_worker=2', 0],
+        ['', 1],
+        ['min_worker=1&max_worker=4', 1],
+        ['min_worker=2&max_worker=4&number_gpu=7', 2],
+        ['min_worker=0&max_worker=1', 1],
+      ] as const;
+      const before = new Set(holdings().processes);
+      for (const [wish, count] of wishes) {
+        assert.equal(
+          await server.said(`PUT /models/works?${wish}&synchronous=true`),
+          '200 Workers scaled',
+          wish,
+        );
+        const { workers } = await server.describe('works');
+        assert.deepEqual(
+          workers.map(({ status }) => status),
+          Array<string>(count).fill('READY'),
+          wish,
+        );
+        const pids = workers.flatMap(({ pid }) => pid ?? []);
+        const workersNow = holdings().processes.filter((pid) => !before.has(pid) && isAlive(pid));
+        assert.deepEqual(
+          pids.sort((a, b) => a - b),
+          workersNow,
+          wish,
+        );
+        assert.equal((await server.infer('works')).status, count === 0 ? 503 : 200, wish);
+      }
+    });
+
+    test('down lets running calls end; with timeout=0 it does not', async (t) => {
+      const cues = cuesFor(t);
+      const server = await startManaged(t, store);
+      await server.manage(`POST /models?${url('works')}&initial_workers=1`);
+      const first = server.infer('works', { until: 'finish' });
+      await cues.untilNoted(/^begun/);
+      const scaled = server.said('PUT /models/works?min_worker=0&synchronous=true');
+      await eventually(
+        async () => (await server.describe('works')).maxWorkers === 0,
+        15_000,
+        () => 'it has not begun',
+      );
+      cues.give('finish');
+      assert.equal((await first).status, 200);
+      assert.equal(await scaled, '200 Workers scaled');
+
+      await server.manage('PUT /models/works?min_worker=1&synchronous=true');
+      const second = server.infer('works', { until: 'never' });
+      await eventually(
+        () => cues.notes().filter((note) => note.startsWith('begun')).length === 2,
+        15_000,
+        () => 'the second call has not begun',
+      );
+      const cut = server.said('PUT /models/works?min_worker=0&timeout=0&synchronous=true');
+      assert.notEqual((await second).status, 200);
+      assert.equal(await cut, '200 Workers scaled');
+    });
   });
 
   describe('unregister', LIMIT, () => {

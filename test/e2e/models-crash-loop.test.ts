@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, startServer } from '../helpers/server.js';
 
 /** More than the good model has workers. */
 const KILLS = 6;
 const LIMIT = { timeout: 120_000 };
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   test(
     'beside a model that fails and hangs in init, another gets its workers, and new ones for those that die',
     LIMIT,

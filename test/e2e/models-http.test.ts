@@ -1,7 +1,7 @@
 /** Several models behind one port: which paths are whose, and what is said where nobody is. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { call, startServer, type Server } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
@@ -13,7 +13,7 @@ async function codeOf(url: string, init: RequestInit = { method: 'POST', body: '
   return `${response.status} ${error.code}: ${error.message}`;
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   const NAMED = ['--model', `echo=${app('echoes')}`, '--model', `kinds=${app('every-kind')}`];
 
   describe('a server of a default model and two more', LIMIT, () => {

@@ -14,7 +14,7 @@ import {
   startJob,
   untilPotassium,
 } from '../helpers/potassium.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -35,40 +35,20 @@ const ENDS = [
   ['a throw after a chunk', 'failed', { result: null }],
 ] as const;
 
+async function start(
+  app: string,
+  t: TestContext,
+  args: readonly string[] = [],
+  expectedRestarts = 0,
+): Promise<Started> {
+  const cues = makeCues(t);
+  const server = await startServer(app, { t, args, env: cues.env, expectedRestarts });
+  return { server, cues };
+}
+
 withEachRuntime(({ potassium }) => {
-  async function start(t: TestContext, args: readonly string[] = [], expectedRestarts = 0): Promise<Started> {
-    const cues = makeCues(t);
-    const server = await startServer(potassium(), { t, args, env: cues.env, expectedRestarts });
-    return { server, cues };
-  }
-
-  test('a job is queued, running, succeeded; its result is kept', LIMIT, async (t) => {
-    const { server, cues } = await start(t);
-    await server.until(({ state }) => state === 'ready');
-    const first = await startJob(server, '/later', { until: 'first', result: { a: 'é' } }, 'first');
-    const second = await startJob(server, '/later', {}, 'second');
-    assert.notEqual(first, second);
-    await cues.untilNoted('begun first');
-    assert.deepEqual(
-      [(await jobOf(server, first)).state, (await jobOf(server, second)).state],
-      ['running', 'queued'],
-    );
-    const busy = await untilPotassium(server, ({ inference_time }) => inference_time > 0);
-    assert.deepEqual([busy.gpu_available, busy.idle_time], [false, 0]);
-    cues.give('first');
-    const ended = await endOf(server, first);
-    assert.deepEqual([ended.state, ended.result, ended.error], ['succeeded', { a: 'é' }, null]);
-    assert.deepEqual(
-      [ended.requestId, ended.route, ended.status, ended.encoding],
-      ['first', '/later', 200, 'json'],
-    );
-    assert.equal((await endOf(server, second)).result, null, 'a function that returns nothing has no result');
-    await untilPotassium(server, ({ gpu_available }) => gpu_available);
-    await server.stop();
-  });
-
   test('every error line of a call names its route', LIMIT, async (t) => {
-    const { server } = await start(t, ['--log-format', 'json'], 1);
+    const { server } = await start(potassium(), t, ['--log-format', 'json'], 1);
     await post(server, '/answer', 'a throw', 'thrown');
     await endOf(server, await startJob(server, '/later', { throws: 'x' }, 'failed-job'));
     await post(server, '/work', { dies: 'exit 7' }, 'died');
@@ -90,7 +70,7 @@ withEachRuntime(({ potassium }) => {
   });
 
   test('a job ends as what its function answers with, and keeps that', LIMIT, async (t) => {
-    const { server } = await start(t);
+    const { server } = await start(potassium(), t);
     for (const [kind, state, facts] of ENDS) {
       const job = await endOf(server, await startJob(server, '/later-answer', kind));
       assert.equal(job.state, state, kind);
@@ -104,7 +84,7 @@ withEachRuntime(({ potassium }) => {
   });
 
   test('bad JSON too large to be read in the front fails the job', LIMIT, async (t) => {
-    const { server } = await start(t);
+    const { server } = await start(potassium(), t);
     const reply = await fetch(`${server.url}/later`, {
       method: 'POST',
       body: `{${' '.repeat(1024 * 1024)}`,
@@ -112,6 +92,54 @@ withEachRuntime(({ potassium }) => {
     });
     const job = await endOf(server, reply.headers.get('x-banana-job-id') as string);
     assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_BAD_BODY']);
+    await server.stop();
+  });
+
+  test('a job whose worker dies is lost, those behind it run', LIMIT, async (t) => {
+    const { server } = await start(potassium(), t, [], 1);
+    const first = await startJob(server, '/later', { dies: 'SIGKILL' }, 'doomed');
+    const second = await startJob(server, '/later', { result: 5 }, 'behind');
+    const lost = await endOf(server, first);
+    assert.deepEqual([lost.state, lost.error?.code, lost.result], ['lost', 'SERVE_WORKER_LOST', null]);
+    assert.equal(lost.error?.source, 'server');
+    const behind = await endOf(server, second);
+    assert.deepEqual([behind.state, behind.result], ['succeeded', 5]);
+    await untilPotassium(server, ({ gpu_available }) => gpu_available);
+    await server.stop();
+  });
+
+  test('--run-timeout ends a background job as any other', LIMIT, async (t) => {
+    const { server } = await start(potassium(), t, ['--run-timeout', '300ms']);
+    const job = await endOf(server, await startJob(server, '/later', { until: 'never' }));
+    assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_INFERENCE_TIMEOUT']);
+    await untilPotassium(server, ({ gpu_available }) => gpu_available);
+    await server.stop();
+  });
+});
+
+withOneRuntime(({ potassium }) => {
+  test('a job is queued, running, succeeded; its result is kept', LIMIT, async (t) => {
+    const { server, cues } = await start(potassium(), t);
+    await server.until(({ state }) => state === 'ready');
+    const first = await startJob(server, '/later', { until: 'first', result: { a: 'é' } }, 'first');
+    const second = await startJob(server, '/later', {}, 'second');
+    assert.notEqual(first, second);
+    await cues.untilNoted('begun first');
+    assert.deepEqual(
+      [(await jobOf(server, first)).state, (await jobOf(server, second)).state],
+      ['running', 'queued'],
+    );
+    const busy = await untilPotassium(server, ({ inference_time }) => inference_time > 0);
+    assert.deepEqual([busy.gpu_available, busy.idle_time], [false, 0]);
+    cues.give('first');
+    const ended = await endOf(server, first);
+    assert.deepEqual([ended.state, ended.result, ended.error], ['succeeded', { a: 'é' }, null]);
+    assert.deepEqual(
+      [ended.requestId, ended.route, ended.status, ended.encoding],
+      ['first', '/later', 200, 'json'],
+    );
+    assert.equal((await endOf(server, second)).result, null, 'a function that returns nothing has no result');
+    await untilPotassium(server, ({ gpu_available }) => gpu_available);
     await server.stop();
   });
 
@@ -147,29 +175,8 @@ withEachRuntime(({ potassium }) => {
     );
   }
 
-  test('a job whose worker dies is lost, those behind it run', LIMIT, async (t) => {
-    const { server } = await start(t, [], 1);
-    const first = await startJob(server, '/later', { dies: 'SIGKILL' }, 'doomed');
-    const second = await startJob(server, '/later', { result: 5 }, 'behind');
-    const lost = await endOf(server, first);
-    assert.deepEqual([lost.state, lost.error?.code, lost.result], ['lost', 'SERVE_WORKER_LOST', null]);
-    assert.equal(lost.error?.source, 'server');
-    const behind = await endOf(server, second);
-    assert.deepEqual([behind.state, behind.result], ['succeeded', 5]);
-    await untilPotassium(server, ({ gpu_available }) => gpu_available);
-    await server.stop();
-  });
-
-  test('--run-timeout ends a background job as any other', LIMIT, async (t) => {
-    const { server } = await start(t, ['--run-timeout', '300ms']);
-    const job = await endOf(server, await startJob(server, '/later', { until: 'never' }));
-    assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_INFERENCE_TIMEOUT']);
-    await untilPotassium(server, ({ gpu_available }) => gpu_available);
-    await server.stop();
-  });
-
   test('a client that leaves, and a deadline that passes, do not end a background job', LIMIT, async (t) => {
-    const { server, cues } = await start(t);
+    const { server, cues } = await start(potassium(), t);
     await server.until(({ state }) => state === 'ready');
     const id = await new Promise<string>((resolve, reject) => {
       const headers = { 'content-type': 'application/json', 'x-request-timeout-seconds': '2' };
@@ -214,7 +221,7 @@ withEachRuntime(({ potassium }) => {
   });
 
   test('SIGTERM: background jobs are run to their end, waiting ones too', LIMIT, async (t) => {
-    const { server, cues } = await start(t, ['--drain-lag', '0s']);
+    const { server, cues } = await start(potassium(), t, ['--drain-lag', '0s']);
     await startJob(server, '/later', { until: 'go on' }, 'running');
     await cues.untilNoted('begun running');
     await startJob(server, '/later', {}, 'waiting');
@@ -229,7 +236,7 @@ withEachRuntime(({ potassium }) => {
 
   test('SIGTERM: what --drain-timeout cuts is reported by id', LIMIT, async (t) => {
     const args = ['--drain-lag', '0s', '--drain-timeout', '1s', '--log-format', 'json'];
-    const { server, cues } = await start(t, args);
+    const { server, cues } = await start(potassium(), t, args);
     const running = await startJob(server, '/later', { until: 'never' }, 'running');
     await cues.untilNoted('begun running');
     const waiting = await startJob(server, '/later', {}, 'waiting');
@@ -241,7 +248,7 @@ withEachRuntime(({ potassium }) => {
   });
 
   test('a second SIGTERM reports by id what it cuts', LIMIT, async (t) => {
-    const { server, cues } = await start(t, ['--drain-lag', '0s', '--log-format', 'json']);
+    const { server, cues } = await start(potassium(), t, ['--drain-lag', '0s', '--log-format', 'json']);
     const running = await startJob(server, '/later', { until: 'never' }, 'running');
     await cues.untilNoted('begun running');
     server.process.kill('SIGTERM');
@@ -256,7 +263,7 @@ withEachRuntime(({ potassium }) => {
     'a job that waits longer than --queue-timeout fails by that, and the log says so',
     LIMIT,
     async (t) => {
-      const { server, cues } = await start(t, ['--queue-timeout', '2s', '--log-format', 'json']);
+      const { server, cues } = await start(potassium(), t, ['--queue-timeout', '2s', '--log-format', 'json']);
       await server.until(({ state }) => state === 'ready');
       await startJob(server, '/later', { until: 'go on' }, 'running');
       await cues.untilNoted('begun running');

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { endOf, jobIdOf, post, potassiumStatus, untilPotassium } from '../helpers/potassium.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 120_000 };
@@ -76,7 +76,7 @@ async function leave({ server, cues, next }: Mix): Promise<void> {
   );
 }
 
-withEachRuntime(({ app, potassium }) => {
+withOneRuntime(({ app, potassium }) => {
   test(
     'the four fields come first, in their order; all are whole numbers of their kind',
     LIMIT,

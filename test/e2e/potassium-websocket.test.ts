@@ -6,7 +6,7 @@ import { WebSocket as UndiciWebSocket } from 'undici';
 import { makeCues } from '../helpers/cues.js';
 import { post, potassiumStatus, untilPotassium } from '../helpers/potassium.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime, type Language } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
 import { eventually, startServer } from '../helpers/server.js';
 import { Refused, openSocket } from '../helpers/web-socket.js';
 
@@ -186,67 +186,6 @@ withEachRuntime(({ app, language }) => {
     await server.stop();
   });
 
-  test(
-    'a plain request to a WebSocket route is refused; an upgrade to another protocol is served as a plain request',
-    LIMIT,
-    async (t) => {
-      const server = await startServer(APP, { t });
-      await server.until(({ state }) => state === 'ready');
-      const connection = await RawConnection.open(server);
-      const answer = async (head: string, body = ''): Promise<readonly [number, string | undefined]> => {
-        connection.send(`${head}\r\nHost: test\r\n\r\n${body}`);
-        const reply = await connection.reply();
-        return [reply.status, reply.headers['upgrade'] ?? reply.headers['allow']];
-      };
-      assert.deepEqual(await answer('GET /echo HTTP/1.1'), [426, 'websocket']);
-      assert.deepEqual(await answer('POST /echo HTTP/1.1\r\nContent-Length: 2', '{}'), [426, 'websocket']);
-      assert.deepEqual(await answer('OPTIONS /echo HTTP/1.1'), [200, 'GET, OPTIONS']);
-      const upgrade = 'Connection: Upgrade\r\nUpgrade: ';
-      const json = 'Content-Type: application/json\r\nContent-Length: 2';
-      assert.deepEqual(await answer(`POST / HTTP/1.1\r\n${upgrade}h2c\r\n${json}`, '{}'), [200, undefined]);
-      assert.deepEqual(await answer(`GET /readyz HTTP/1.1\r\n${upgrade}websocket`), [200, undefined]);
-      assert.deepEqual(await answer(`GET / HTTP/1.1\r\n${upgrade}websocket`), [405, 'POST, OPTIONS']);
-      assert.deepEqual(await answer(`GET /nowhere HTTP/1.1\r\n${upgrade}websocket`), [404, undefined]);
-      const handshake = `GET /echo HTTP/1.1\r\n${upgrade}websocket\r\nSec-WebSocket-Version: 13`;
-      assert.deepEqual(await answer(handshake), [400, undefined]);
-      assert.equal(await connection.closed(), 'ended', 'nobody reads HTTP there any more');
-      connection.destroy();
-      await server.stop();
-    },
-  );
-
-  test('a WebSocket is refused like any call: without a key, with a full queue', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const args = ['--api-key', 'k', '--queue-size', '0'];
-    const server = await startServer(APP, { t, env: cues.env, args, key: 'k' });
-    await server.until(({ state }) => state === 'ready');
-    await assert.rejects(openSocket(t, server, '/echo'), { status: 401, code: 'SERVE_UNAUTHORIZED' });
-    const key = { authorization: 'Bearer k' };
-    const client = await openSocket(t, server, '/echo', key);
-    client.socket.send('a');
-    await client.heard(1);
-    await assert.rejects(openSocket(t, server, '/echo', key), { status: 503, code: 'SERVE_QUEUE_FULL' });
-    await server.stop();
-  });
-
-  test(
-    'a WebSocket is held while the app loads, and closed with 1008 if its path is no route',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      cues.give('import may not end');
-      const server = await startServer(APP, { t, env: cues.env });
-      const right = await openSocket(t, server, '/echo');
-      const wrong = await openSocket(t, server, '/nowhere');
-      right.socket.send('early');
-      assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
-      cues.give('import may end');
-      assert.deepEqual(await wrong.closed, [1008, 'SERVE_NOT_FOUND: No such route.']);
-      assert.deepEqual(await right.heard(1), ['early']);
-      await server.stop();
-    },
-  );
-
   test('the run timeout is for one message; a client that says nothing is sent away', LIMIT, async (t) => {
     const cues = makeCues(t);
     const timeouts = ['--run-timeout', '4s', '--websocket-idle-timeout', '4s'];
@@ -346,6 +285,70 @@ withEachRuntime(({ app, language }) => {
     await cues.untilNoted(`got x: ${64 * MIB}`);
     await server.stop();
   });
+});
+
+withOneRuntime(({ app }) => {
+  const APP = app('websockets');
+  test(
+    'a plain request to a WebSocket route is refused; an upgrade to another protocol is served as a plain request',
+    LIMIT,
+    async (t) => {
+      const server = await startServer(APP, { t });
+      await server.until(({ state }) => state === 'ready');
+      const connection = await RawConnection.open(server);
+      const answer = async (head: string, body = ''): Promise<readonly [number, string | undefined]> => {
+        connection.send(`${head}\r\nHost: test\r\n\r\n${body}`);
+        const reply = await connection.reply();
+        return [reply.status, reply.headers['upgrade'] ?? reply.headers['allow']];
+      };
+      assert.deepEqual(await answer('GET /echo HTTP/1.1'), [426, 'websocket']);
+      assert.deepEqual(await answer('POST /echo HTTP/1.1\r\nContent-Length: 2', '{}'), [426, 'websocket']);
+      assert.deepEqual(await answer('OPTIONS /echo HTTP/1.1'), [200, 'GET, OPTIONS']);
+      const upgrade = 'Connection: Upgrade\r\nUpgrade: ';
+      const json = 'Content-Type: application/json\r\nContent-Length: 2';
+      assert.deepEqual(await answer(`POST / HTTP/1.1\r\n${upgrade}h2c\r\n${json}`, '{}'), [200, undefined]);
+      assert.deepEqual(await answer(`GET /readyz HTTP/1.1\r\n${upgrade}websocket`), [200, undefined]);
+      assert.deepEqual(await answer(`GET / HTTP/1.1\r\n${upgrade}websocket`), [405, 'POST, OPTIONS']);
+      assert.deepEqual(await answer(`GET /nowhere HTTP/1.1\r\n${upgrade}websocket`), [404, undefined]);
+      const handshake = `GET /echo HTTP/1.1\r\n${upgrade}websocket\r\nSec-WebSocket-Version: 13`;
+      assert.deepEqual(await answer(handshake), [400, undefined]);
+      assert.equal(await connection.closed(), 'ended', 'nobody reads HTTP there any more');
+      connection.destroy();
+      await server.stop();
+    },
+  );
+
+  test('a WebSocket is refused like any call: without a key, with a full queue', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const args = ['--api-key', 'k', '--queue-size', '0'];
+    const server = await startServer(APP, { t, env: cues.env, args, key: 'k' });
+    await server.until(({ state }) => state === 'ready');
+    await assert.rejects(openSocket(t, server, '/echo'), { status: 401, code: 'SERVE_UNAUTHORIZED' });
+    const key = { authorization: 'Bearer k' };
+    const client = await openSocket(t, server, '/echo', key);
+    client.socket.send('a');
+    await client.heard(1);
+    await assert.rejects(openSocket(t, server, '/echo', key), { status: 503, code: 'SERVE_QUEUE_FULL' });
+    await server.stop();
+  });
+
+  test(
+    'a WebSocket is held while the app loads, and closed with 1008 if its path is no route',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      cues.give('import may not end');
+      const server = await startServer(APP, { t, env: cues.env });
+      const right = await openSocket(t, server, '/echo');
+      const wrong = await openSocket(t, server, '/nowhere');
+      right.socket.send('early');
+      assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
+      cues.give('import may end');
+      assert.deepEqual(await wrong.closed, [1008, 'SERVE_NOT_FOUND: No such route.']);
+      assert.deepEqual(await right.heard(1), ['early']);
+      await server.stop();
+    },
+  );
 
   test('pings are answered, and health and handshakes, while the model has the thread', LIMIT, async (t) => {
     const cues = makeCues(t);

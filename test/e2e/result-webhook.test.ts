@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { deadUrl } from '../helpers/held-port.js';
 import { startReceiver } from '../helpers/receiver.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -76,6 +76,10 @@ withEachRuntime(({ app }) => {
     assert.equal(receiver.arrivals[0]?.body.toString(), '{"failed":true}');
     await server.stop();
   });
+});
+
+withOneRuntime(({ app }) => {
+  const APP = app('result-webhook');
 
   test('calls sent before the routes are known have their results posted as well', LIMIT, async (t) => {
     const receiver = await startReceiver(t);

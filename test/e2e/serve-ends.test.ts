@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { serve, type ServeOptions, type ServerHandle } from '../../index.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually } from '../helpers/server.js';
 
 const QUIET = { host: '127.0.0.1', port: 0, logLevel: 'silent', gpus: 'none' } as const;
@@ -16,7 +16,7 @@ async function started(t: TestContext, options: ServeOptions): Promise<ServerHan
   return server;
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   test('kill before the first worker: ready rejects, ended and close say killed', LIMIT, async (t) => {
     const server = await started(t, { app: app('hangs-in-init') });
     server.kill();

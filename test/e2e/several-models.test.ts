@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { endOf, startJob } from '../helpers/potassium.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { call, fixture, runCommand, startServer, type Answer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -37,7 +37,21 @@ function configFolder(t: TestContext, config: object): string {
   return folder;
 }
 
-withEachRuntime(({ app, potassium }) => {
+withEachRuntime(({ app }) => {
+  test('among several models each line of a worker and of a call says whose it is', LIMIT, async (t) => {
+    const args = [...modelArgs({ echo: app('echoes'), kill: app('killable') }), '--access-log'];
+    const server = await startServer(null, { t, args, expectedRestarts: 1 });
+    await server.until(({ state }) => state === 'ready');
+    for (const name of ['echo', 'kill']) await server.untilPrinted(`worker ${name}/0 is ready`);
+    assert.equal((await ask(server, '/models/kill/', { dies: 'SIGKILL' })).status, 500);
+    await server.untilPrinted(/POST \/models\/kill\/ .*"model":"kill"/);
+    await server.untilPrinted(/worker kill\/0 died \(signal SIGKILL\) while running call/);
+    await server.until(({ models }) => models.every(({ state }) => state === 'ready'));
+    await server.stop();
+  });
+});
+
+withOneRuntime(({ app, potassium }) => {
   test(
     'models that have names answer at /models/<name>/ with their own routes, and / is 404 that names them',
     LIMIT,
@@ -107,18 +121,6 @@ withEachRuntime(({ app, potassium }) => {
       const job = await endOf(server, await startJob(server, path, {}));
       assert.deepEqual([job.model, job.version, job.route], [model, '1', '/later']);
     }
-    await server.stop();
-  });
-
-  test('among several models each line of a worker and of a call says whose it is', LIMIT, async (t) => {
-    const args = [...modelArgs({ echo: app('echoes'), kill: app('killable') }), '--access-log'];
-    const server = await startServer(null, { t, args, expectedRestarts: 1 });
-    await server.until(({ state }) => state === 'ready');
-    for (const name of ['echo', 'kill']) await server.untilPrinted(`worker ${name}/0 is ready`);
-    assert.equal((await ask(server, '/models/kill/', { dies: 'SIGKILL' })).status, 500);
-    await server.untilPrinted(/POST \/models\/kill\/ .*"model":"kill"/);
-    await server.untilPrinted(/worker kill\/0 died \(signal SIGKILL\) while running call/);
-    await server.until(({ models }) => models.every(({ state }) => state === 'ready'));
     await server.stop();
   });
 

@@ -5,7 +5,7 @@ import { ask, errorOf, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { readAnswers, sendAtOnce } from '../helpers/pipeline.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, isAlive, ROOT, runCommand, startServer } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
@@ -40,92 +40,6 @@ withEachRuntime(({ app }) => {
       }
       assert.deepEqual(await server.ended, { code: 0, signal: null });
       assert.deepEqual(cues.notes(), ['begun running', 'begun held', 'shut down']);
-    },
-  );
-
-  test(
-    'Ctrl-C: of pipelined calls that were taken every one is answered; the last closes',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(app('works'), { t, env: cues.env });
-      const calls = ['a', 'b', 'c', 'd'].map((id) => ({ input: { until: 'go on' }, id }));
-      const socket = await sendAtOnce(server, calls);
-      await cues.untilNoted('begun a');
-      await server.until(({ model }) => model.queue.waiting + model.inFlight === 4);
-      server.process.kill('SIGINT');
-      await server.until(({ state }) => state === 'draining');
-      cues.give('go on');
-      const answers = await readAnswers(socket, 4);
-      assert.deepEqual(
-        answers.map(({ status, headers }) => [status, headers.get('connection')]),
-        [
-          [200, 'keep-alive'],
-          [200, 'keep-alive'],
-          [200, 'keep-alive'],
-          [200, 'close'],
-        ],
-      );
-      assert.deepEqual(await server.ended, { code: 0, signal: null });
-    },
-  );
-
-  test(
-    'Ctrl-C: a health check between two pipelined calls closes nothing on the second',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(app('works'), { t, env: cues.env });
-      const connection = await RawConnection.open(server);
-      connection.post('{"until":"go on"}', ['X-Request-Id: first']);
-      connection.get('/livez');
-      connection.post('{"until":"go on"}', ['X-Request-Id: second']);
-      await cues.untilNoted('begun first');
-      await server.until(({ model }) => model.queue.waiting + model.inFlight === 2);
-      server.process.kill('SIGINT');
-      await server.until(({ state }) => state === 'draining');
-      cues.give('go on');
-      const replies = [await connection.reply(), await connection.reply(), await connection.reply()];
-      assert.deepEqual(
-        replies.map(({ status, headers }) => [status, headers['connection']]),
-        [
-          [200, 'keep-alive'],
-          [200, 'keep-alive'],
-          [200, 'close'],
-        ],
-      );
-      assert.deepEqual(await server.ended, { code: 0, signal: null });
-    },
-  );
-
-  test(
-    'SIGTERM: while --drain-lag lasts, /readyz says 503 and calls are still served; then they are refused',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const args = ['--drain-lag', '4s', '--workers', '2'];
-      const server = await startServer(app('works'), { t, env: cues.env, args });
-      const running = ask(server, { until: 'go on' }, { id: 'running' });
-      await cues.untilNoted('begun running');
-      await server.until(({ model }) => model.workers.some(({ state }) => state === 'idle'));
-      server.process.kill('SIGTERM');
-      await eventually(
-        async () => (await fetch(`${server.url}/readyz`)).status === 503,
-        15_000,
-        () => 'ready for ever',
-      );
-      assert.equal((await ask(server, {})).status, 200, 'a load balancer may not have noticed yet');
-      await eventually(
-        async () => {
-          const answer = await ask(server, {});
-          return answer.status === 503 && errorOf(answer).code === 'SERVE_SHUTTING_DOWN';
-        },
-        15_000,
-        () => 'calls are never refused',
-      );
-      cues.give('go on');
-      assert.equal((await running).status, 200);
-      assert.deepEqual(await server.ended, { code: 0, signal: null });
     },
   );
 
@@ -235,6 +149,94 @@ withEachRuntime(({ app }) => {
       },
     );
   }
+});
+
+withOneRuntime(({ app }) => {
+  test(
+    'Ctrl-C: of pipelined calls that were taken every one is answered; the last closes',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('works'), { t, env: cues.env });
+      const calls = ['a', 'b', 'c', 'd'].map((id) => ({ input: { until: 'go on' }, id }));
+      const socket = await sendAtOnce(server, calls);
+      await cues.untilNoted('begun a');
+      await server.until(({ model }) => model.queue.waiting + model.inFlight === 4);
+      server.process.kill('SIGINT');
+      await server.until(({ state }) => state === 'draining');
+      cues.give('go on');
+      const answers = await readAnswers(socket, 4);
+      assert.deepEqual(
+        answers.map(({ status, headers }) => [status, headers.get('connection')]),
+        [
+          [200, 'keep-alive'],
+          [200, 'keep-alive'],
+          [200, 'keep-alive'],
+          [200, 'close'],
+        ],
+      );
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+    },
+  );
+
+  test(
+    'Ctrl-C: a health check between two pipelined calls closes nothing on the second',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('works'), { t, env: cues.env });
+      const connection = await RawConnection.open(server);
+      connection.post('{"until":"go on"}', ['X-Request-Id: first']);
+      connection.get('/livez');
+      connection.post('{"until":"go on"}', ['X-Request-Id: second']);
+      await cues.untilNoted('begun first');
+      await server.until(({ model }) => model.queue.waiting + model.inFlight === 2);
+      server.process.kill('SIGINT');
+      await server.until(({ state }) => state === 'draining');
+      cues.give('go on');
+      const replies = [await connection.reply(), await connection.reply(), await connection.reply()];
+      assert.deepEqual(
+        replies.map(({ status, headers }) => [status, headers['connection']]),
+        [
+          [200, 'keep-alive'],
+          [200, 'keep-alive'],
+          [200, 'close'],
+        ],
+      );
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+    },
+  );
+
+  test(
+    'SIGTERM: while --drain-lag lasts, /readyz says 503 and calls are still served; then they are refused',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--drain-lag', '4s', '--workers', '2'];
+      const server = await startServer(app('works'), { t, env: cues.env, args });
+      const running = ask(server, { until: 'go on' }, { id: 'running' });
+      await cues.untilNoted('begun running');
+      await server.until(({ model }) => model.workers.some(({ state }) => state === 'idle'));
+      server.process.kill('SIGTERM');
+      await eventually(
+        async () => (await fetch(`${server.url}/readyz`)).status === 503,
+        15_000,
+        () => 'ready for ever',
+      );
+      assert.equal((await ask(server, {})).status, 200, 'a load balancer may not have noticed yet');
+      await eventually(
+        async () => {
+          const answer = await ask(server, {});
+          return answer.status === 503 && errorOf(answer).code === 'SERVE_SHUTTING_DOWN';
+        },
+        15_000,
+        () => 'calls are never refused',
+      );
+      cues.give('go on');
+      assert.equal((await running).status, 200);
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+    },
+  );
 });
 
 for (const [again, codes] of [

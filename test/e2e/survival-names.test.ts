@@ -4,14 +4,14 @@ import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { needs } from '../helpers/needs.js';
 import { startReceiver } from '../helpers/receiver.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { startServer } from '../helpers/server.js';
 import { stallNames } from '../helpers/own-names.js';
 
 const LIMIT = { timeout: 60_000, skip: needs('unshare', 'root') };
 const urlOf = (i: number): string => `http://name${i}.stalls.test/`;
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   const APP = app('sends-webhooks');
 
   for (const [how, again, args, code] of [

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, logLines } from '../helpers/ask.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { call, startServer, type Server } from '../helpers/server.js';
 import { UnreadAnswer } from '../helpers/unread.js';
 
@@ -17,7 +17,7 @@ function cutOff(server: Server): unknown[] {
     .map(({ requestId }) => requestId);
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   const APP = app('large-answers');
 
   test(

@@ -4,12 +4,12 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   test(
     'two GPUs with two workers each: inits take turns on a GPU and overlap across GPUs',
     LIMIT,

@@ -9,7 +9,7 @@ import { MAIN_DIALECTS } from '../../supervisor/http/dialects/index.js';
 import { serve } from '../../supervisor/serve.js';
 import type { ServerHandle } from '../../supervisor/server/server-handle.js';
 import { RawConnection } from '../helpers/raw-http.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 import { tiny } from '../supervisor/http/dialects/tiny.js';
@@ -35,7 +35,7 @@ function put(server: ServerHandle, path: string, body: string | null = '{"a":1}'
   return fetch(server.url + path, { method: 'PUT', body, ...init, headers });
 }
 
-withEachRuntime(({ app }) => {
+withOneRuntime(({ app }) => {
   describe('a dialect that the core does not know, before a Potassium app', { timeout: 60_000 }, () => {
     let server: ServerHandle;
     before(async () => {

@@ -76,3 +76,11 @@ export function withEachRuntime(define: (runtime: Runtime) => void): void {
     describe(`workers in ${runtime.language}`, { skip }, () => define(runtime));
   }
 }
+
+/**
+ * Defines these tests once, with apps in TypeScript: for what the front does alone. Its files are the same for workers
+ * in every language: test/house/languages.test.ts keeps them free of Python.
+ */
+export function withOneRuntime(define: (runtime: Runtime) => void): void {
+  define(TYPESCRIPT);
+}

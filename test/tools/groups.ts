@@ -6,7 +6,7 @@ import { ROOT } from '../helpers/server.js';
 const FOLDERS = ['promises', 'processes', 'e2e'] as const;
 
 /**
- * What a new version of Node may break, of the tests beyond `npm test`: `.ci/run` runs these on the newest LTS too. Names
+ * Tests beyond `npm test` that a new version of Node may break: `.ci/run` runs these on the newest LTS too. Names
  * are paths below `test/`, without `.test.ts`. What is left out depends on our own code, on Python or on documents.
  */
 export const NODE_DEPENDENT: Readonly<Record<string, readonly string[]>> = {
