@@ -31,8 +31,8 @@ export class ModelCalls {
     this.#callsBySize[batchSize] = (this.#callsBySize[batchSize] ?? 0) + 1;
   }
 
-  /** Sizes of the batches whose calls have all ended: n calls of batches of size n are one batch. */
-  get batchSizes(): Buckets {
+  /** Histogram of the sizes of batches whose calls have all ended: n calls of batches of size n are one batch. */
+  countBatches(): Buckets {
     const sizes = new Buckets(BATCH_SIZES);
     this.#callsBySize.forEach((calls, size) => sizes.add(size, Math.floor(calls / size)));
     return sizes;

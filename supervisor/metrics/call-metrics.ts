@@ -40,7 +40,7 @@ export const CALL_METRICS: readonly HouseMetric[] = [
     type: 'histogram',
     labels: MODEL_LABELS,
     help: 'Calls that began together; a call that runs alone is a batch of one.',
-    measure: onePerModel((model, { calls }) => calls.of(model).batchSizes),
+    measure: onePerModel((model, { calls }) => calls.of(model).countBatches()),
   },
 ];
 

@@ -61,8 +61,8 @@ export class ServerMetrics implements MetricsPage {
     this.#apps.died(model, slot);
   }
 
-  measured(...news: Parameters<AppSeries['measured']>): void {
-    this.#apps.measured(...news);
+  measured(...args: Parameters<AppSeries['measured']>): void {
+    this.#apps.measured(...args);
   }
 
   start(): void {

@@ -5,10 +5,14 @@
 import type { LookupAddress, LookupOptions } from 'node:dns';
 import { kindOfAddress } from './address-kind.js';
 
-type Told = (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void;
+type LookupCallback = (
+  error: NodeJS.ErrnoException | null,
+  address: string | LookupAddress[],
+  family?: number,
+) => void;
 
 /** As `dns.lookup`. */
-export type Lookup = (name: string, options: LookupOptions, told: Told) => void;
+export type Lookup = (name: string, options: LookupOptions, callback: LookupCallback) => void;
 
 /** A host has an address that must not be connected to. The message begins with the name and gives the reason. */
 export class AddressRefused extends Error {}
@@ -19,14 +23,14 @@ export class KnownHosts {
 
   /** Wraps a look-up so that it fails with AddressRefused if an address must not be connected to. */
   checked(lookup: Lookup): Lookup {
-    return (name, options, told) =>
+    return (name, options, callback) =>
       lookup(name, { ...options, all: true }, (error, found) => {
-        if (error !== null) return told(error, []);
+        if (error !== null) return callback(error, []);
         const addresses = found as LookupAddress[];
         const problem = this.#problemWith(name, addresses);
-        if (problem !== null) return told(new AddressRefused(`${name} ${problem}`), []);
-        if (options.all === true) told(null, addresses);
-        else told(null, addresses[0]?.address ?? '', addresses[0]?.family);
+        if (problem !== null) return callback(new AddressRefused(`${name} ${problem}`), []);
+        if (options.all === true) callback(null, addresses);
+        else callback(null, addresses[0]?.address ?? '', addresses[0]?.family);
       });
   }
 

@@ -101,16 +101,16 @@ function oldFields({ Model: model }: Json, { url }: StoreQuery): Fields {
 
 /** Messages about missing fields are exactly those of Multi Model Server. */
 function checked({ name, version, handler, runtime }: Fields, query: StoreQuery): Manifest {
-  const said = {
+  const values = {
     name: query.name ?? textIn(name),
     version: textIn(version),
     handler: query.handler ?? textIn(handler),
     runtime: query.runtime ?? textIn(runtime),
   };
-  if (said.name === '' && query.mayGoUnnamed !== true) throw missing('Model name is not defined.');
-  if (said.handler === '') throw missing('Model handler is not defined.');
-  refuseOdd(said, query.url);
-  return { ...said, name: said.name === '' ? null : said.name };
+  if (values.name === '' && query.mayGoUnnamed !== true) throw missing('Model name is not defined.');
+  if (values.handler === '') throw missing('Model handler is not defined.');
+  refuseOdd(values, query.url);
+  return { ...values, name: values.name === '' ? null : values.name };
 }
 
 function refuseOdd({ name, version, runtime }: Record<keyof Manifest, string>, url: string): void {

@@ -112,11 +112,11 @@ export class ModelStore {
     const { folder, root, stem } = place;
     const manifest = await readManifest(folder, root, query);
     const ownHandler = query.handler ?? this.#defaultHandler ?? '';
-    const said =
+    const entryQuery =
       manifest === null
         ? { ...query, handler: ownHandler }
         : { ...query, handler: manifest.handler, runtime: manifest.runtime };
-    const { app, handler } = await entryOfFolder(place, said);
+    const { app, handler } = await entryOfFolder(place, entryQuery);
     return {
       url: query.url,
       name: query.name ?? manifest?.name ?? defaultName(stem),

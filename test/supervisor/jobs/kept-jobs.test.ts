@@ -196,7 +196,7 @@ test('headers of an answer and the detail of an error are not kept', async () =>
 /** A store that records all calls, and drops nothing. */
 class Written implements JobStore {
   readonly records: JobRecord[] = [];
-  readonly news: string[] = [];
+  readonly events: string[] = [];
   readonly ends: JobEnd[] = [];
   readonly maxResultBytes = 100;
   readonly size = 0;
@@ -206,16 +206,16 @@ class Written implements JobStore {
     { call, pieces }: { call: { requestId: string }; pieces: readonly Buffer[] },
   ): Promise<void> {
     this.records.push(record);
-    this.news.push(`accepted ${record.id} for ${call.requestId} with ${pieces.length} pieces`);
+    this.events.push(`accepted ${record.id} for ${call.requestId} with ${pieces.length} pieces`);
     return Promise.resolve();
   }
 
   begun(id: string, begunAt: number): void {
-    this.news.push(`begun ${id} at ${begunAt}`);
+    this.events.push(`begun ${id} at ${begunAt}`);
   }
 
   ended(id: string, end: JobEnd): void {
-    this.news.push(`ended ${id} at ${end.endedAt}`);
+    this.events.push(`ended ${id} at ${end.endedAt}`);
     this.ends.push(end);
   }
 
@@ -230,7 +230,7 @@ class Written implements JobStore {
   }
 
   close(): void {
-    this.news.push('closed');
+    this.events.push('closed');
   }
 }
 
@@ -247,7 +247,7 @@ test('a store gets accept, begun and ended once for each job; records are data w
   mock.timers.setTime(3000);
   job.reply(HEAD, [Buffer.from('1')], 1, 5);
   jobs.close();
-  assert.deepEqual(store.news, [
+  assert.deepEqual(store.events, [
     'accepted j for x with 0 pieces',
     'begun j at 2000',
     'ended j at 3000',
@@ -299,7 +299,7 @@ test('a job is not known before it is recorded', async () => {
   const kept = await keeping;
   assert.deepEqual([jobs.get('j'), jobs.unfinished(), job.deadlineAtMs], [kept, ['j'], null]);
   mock.timers.tick(ACCEPT_LIMIT_MS);
-  assert.deepEqual(store.news, ['accepted j for x with 0 pieces'], 'the limit ends with the wait');
+  assert.deepEqual(store.events, ['accepted j for x with 0 pieces'], 'the limit ends with the wait');
 });
 
 for (const [how, accept] of [
@@ -313,15 +313,15 @@ for (const [how, accept] of [
 ] as const) {
   test(`keep rejects and leaves the job to its caller if the store ${how}`, async () => {
     const store = Object.assign(new Written(), { accept });
-    const heard: string[] = [];
+    const failures: string[] = [];
     const onNotKept = (call: { requestId: string }, { code, detail }: ServeError): void =>
-      void heard.push(`${call.requestId} ${code} ${detail.split('\n', 1)[0] ?? ''}`);
+      void failures.push(`${call.requestId} ${code} ${detail.split('\n', 1)[0] ?? ''}`);
     const jobs = new KeptJobs(() => 'j', { onNotKept }, store);
     let outcome = '';
     const job = newJob('x', { onSettled: (how) => (outcome = how) });
     await assert.rejects(jobs.keep(job), { code: 'SERVE_NOT_KEPT', retryAfterS: 5 });
-    assert.deepEqual(heard, ['x SERVE_NOT_KEPT Error: no space left']);
-    assert.deepEqual([jobs.get('j'), jobs.unfinished(), store.news], [null, [], []]);
+    assert.deepEqual(failures, ['x SERVE_NOT_KEPT Error: no space left']);
+    assert.deepEqual([jobs.get('j'), jobs.unfinished(), store.events], [null, [], []]);
     job.fail(new ServeError('SERVE_NOT_KEPT'));
     assert.equal(outcome, 'SERVE_NOT_KEPT');
   });
@@ -333,7 +333,7 @@ test('a store that takes too long fails the call, and a later record has failed 
   const keeping = jobs.keep(newJob('x'));
   mock.timers.tick(ACCEPT_LIMIT_MS);
   await assert.rejects(keeping, { code: 'SERVE_NOT_KEPT' });
-  assert.deepEqual(store.news, []);
+  assert.deepEqual(store.events, []);
   store.put();
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(store.ends[0]?.error?.code, 'SERVE_NOT_KEPT');

@@ -30,7 +30,7 @@ test('a limit that ended while the process was blocked acts after pending input 
     }),
   );
   standStill(100);
-  setImmediate(() => child.write('what was said in time'));
+  setImmediate(() => child.write('a message in time'));
   await limit;
   assert.deepEqual(order, ['read', 'limit']);
 });

@@ -41,7 +41,7 @@ const ROWS: readonly [what: string, input: Partial<PlacementInput>, devices: str
   ['--gpus 2,0: these, in this order', { found: FOUR, gpus: '2,0' }, ['gpu 2', 'gpu 0'], 4],
   ['--gpus 0,0: a GPU counts once', { found: FOUR, gpus: '0,0' }, ['gpu 0'], 8],
   ['--gpus first:2', { found: FOUR, gpus: 'first:2' }, ['gpu 0', 'gpu 1'], 4],
-  ['--gpus first:9: as many as there are', { found: FOUR.slice(0, 1), gpus: 'first:9' }, ['gpu 0'], 8],
+  ['--gpus first:9: all, if there are fewer', { found: FOUR.slice(0, 1), gpus: 'first:9' }, ['gpu 0'], 8],
   ['--gpus first:2 without any', { gpus: 'first:2' }, ['cpu'], 8],
   ['--gpus with the start of an id', { found: FOUR, gpus: 'GPU-c' }, ['gpu GPU-c000'], 8],
   ['MIG slices have no index, only an id', { found: SLICES }, ['gpu MIG-1', 'gpu MIG-2'], 4],
@@ -49,7 +49,7 @@ const ROWS: readonly [what: string, input: Partial<PlacementInput>, devices: str
   ['an inherited mask: only what it leaves', { found: FOUR, inheritedMask: '3,1' }, ['gpu 3', 'gpu 1'], 4],
   ['an inherited mask of ids', { found: FOUR, inheritedMask: 'GPU-b000' }, ['gpu 1'], 8],
   [
-    'an inherited mask ends at the first entry that names nothing',
+    'an inherited mask ends at the first unknown entry',
     { found: FOUR, inheritedMask: '1,9,2' },
     ['gpu 1'],
     8,
@@ -102,13 +102,13 @@ for (const [what, input, message] of [
     { found: FOUR, gpus: 'all', inheritedMask: '' },
     /CUDA_VISIBLE_DEVICES= was inherited/,
   ],
-  ['an index that is not there', { found: FOUR, gpus: '7' }, /no such GPU.*0 \(GPU-a000, A100\); 1/],
+  ['an unknown index', { found: FOUR, gpus: '7' }, /no such GPU.*0 \(GPU-a000, A100\); 1/],
   [
     'an index beyond the inherited mask',
     { found: FOUR, gpus: '1', inheritedMask: '2' },
     /no such GPU.*inherited/,
   ],
-  ['an id that is not there', { found: FOUR, gpus: 'GPU-f' }, /no such GPU/],
+  ['an unknown id', { found: FOUR, gpus: 'GPU-f' }, /no such GPU/],
   ['the start of several ids', { found: FOUR, gpus: 'GPU-' }, /4 ids begin like this/],
 ] as const) {
   test(`placeWorkers refuses ${what}, with a remedy`, () => {

@@ -19,7 +19,7 @@ function bench(models: readonly Model[] = [DIGITS, CATS]): Bench {
   const apps = new AppSeries(
     () => models,
     (name) => name.startsWith('banana_'),
-    (said) => problems.push(said),
+    (problem) => problems.push(problem),
   );
   return { apps, problems };
 }

@@ -48,9 +48,10 @@ test('a call without a model is counted without labels of a model', () => {
 test('a call that never began counts for wait and end, but not for run and batch', () => {
   const counts = new CallCounts();
   counts.settled(asked(), job(null), 504, new ServeError('SERVE_QUEUE_TIMEOUT'));
-  const { queueSeconds, totalSeconds, runSeconds, batchSizes } = counts.of(MODEL);
+  const calls = counts.of(MODEL);
+  const { queueSeconds, totalSeconds, runSeconds } = calls;
   assert.deepEqual(
-    [queueSeconds, totalSeconds, runSeconds, batchSizes].map(({ count }) => count),
+    [queueSeconds, totalSeconds, runSeconds, calls.countBatches()].map(({ count }) => count),
     [1, 1, 0, 0],
   );
   assert.equal(queueSeconds.sum, 0.003);
@@ -61,9 +62,9 @@ test('a batch counts once, with its size, when the last of its calls has ended',
   const end = (): void => counts.settled(asked(), job(1, 3), 200, null);
   end();
   end();
-  assert.equal(counts.of(MODEL).batchSizes.count, 0);
+  assert.equal(counts.of(MODEL).countBatches().count, 0);
   end();
   counts.settled(asked(), job(1), 200, null);
-  const { batchSizes } = counts.of(MODEL);
+  const batchSizes = counts.of(MODEL).countBatches();
   assert.deepEqual([batchSizes.count, batchSizes.sum], [2, 4]);
 });

@@ -37,7 +37,7 @@ function job(requestId: string, batch: BatchRun | null = null, runMs = 7.5): Job
 }
 
 /** Lines without time and host name. */
-function linesOf(tell: (news: MmsEvents, lines: MmsLines) => void): string[] {
+function linesOf(tell: (events: MmsEvents, lines: MmsLines) => void): string[] {
   const lines: string[] = [];
   const log = new MmsLines((line) => lines.push(line));
   tell(newsTo(log), log);
@@ -47,24 +47,24 @@ function linesOf(tell: (news: MmsEvents, lines: MmsLines) => void): string[] {
 const H = '|#Level:Host|#hostname:h';
 
 test('each answer is a line by its class; 1xx and 3xx are not counted', () => {
-  const lines = linesOf((news) => {
+  const lines = linesOf((events) => {
     const never = { ...job('a'), queueMs: () => 0, hasBegun: false } as unknown as Job;
-    news.settled(ASKED, never, 200, null);
-    news.settled(ASKED, never, 302, null);
-    news.settled(ASKED, never, 503, new ServeError('SERVE_INFERENCE_FAILED'));
-    news.settled(ASKED, never, 200, new ServeError('SERVE_CANCELLED'));
-    news.refused(ASKED, new ServeError('SERVE_MODEL_NOT_FOUND'), 404);
+    events.settled(ASKED, never, 200, null);
+    events.settled(ASKED, never, 302, null);
+    events.settled(ASKED, never, 503, new ServeError('SERVE_INFERENCE_FAILED'));
+    events.settled(ASKED, never, 200, new ServeError('SERVE_CANCELLED'));
+    events.refused(ASKED, new ServeError('SERVE_MODEL_NOT_FOUND'), 404);
   });
   assert.deepEqual(lines, [`Requests2XX.Count:1${H}`, `Requests5XX.Count:1${H}`, `Requests4XX.Count:1${H}`]);
 });
 
 test('a batch with a successful call is one line, with the ids of successful requests', () => {
   const batch = new BatchRun(3);
-  const lines = linesOf((news) => {
-    news.settled(ASKED, job('a', batch), 200, null);
-    news.settled(ASKED, job('b', batch), 500, new ServeError('SERVE_INFERENCE_FAILED'));
-    news.settled(ASKED, job('c', batch, 8), 200, null);
-    news.settled(ASKED, job('d'), 200, null);
+  const lines = linesOf((events) => {
+    events.settled(ASKED, job('a', batch), 200, null);
+    events.settled(ASKED, job('b', batch), 500, new ServeError('SERVE_INFERENCE_FAILED'));
+    events.settled(ASKED, job('c', batch, 8), 200, null);
+    events.settled(ASKED, job('d'), 200, null);
   }).filter((line) => line.startsWith('PredictionTime'));
   const of = 'Milliseconds';
   assert.deepEqual(lines, [
@@ -74,8 +74,8 @@ test('a batch with a successful call is one line, with the ids of successful req
 });
 
 test('the start of a worker and the figures of the machine are lines with the original names', () => {
-  const lines = linesOf((news, log) => {
-    news.ready(MODEL, 1, 1234.5);
+  const lines = linesOf((events, log) => {
+    events.ready(MODEL, 1, 1234.5);
     log.hostRead(HOST);
   });
   assert.deepEqual(lines, [
@@ -108,9 +108,9 @@ test('of the metrics of apps, only those of services are lines', () => {
 
 test("TorchServe's metrics have its form: a comma after each label, a point in each number", () => {
   const text = new TorchServeText();
-  const news = newsTo(text);
-  for (const id of ['a', 'b']) news.settled(ASKED, job(id), 200, null);
-  news.ready(MODEL, 0, 1500);
+  const events = newsTo(text);
+  for (const id of ['a', 'b']) events.settled(ASKED, job(id), 200, null);
+  events.ready(MODEL, 0, 1500);
   text.hostRead(HOST);
   const gpu = {
     index: '0',
@@ -136,7 +136,7 @@ test("TorchServe's metrics have its form: a comma after each label, a point in e
   ])
     assert.ok(written.split('\n').includes(line), `${line} in\n${written}`);
   const types = [...written.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name);
-  assert.deepEqual(types.sort(), [...TORCHSERVE_NAMES].sort(), 'these are the names that no app may have');
+  assert.deepEqual(types.sort(), [...TORCHSERVE_NAMES].sort(), 'TORCHSERVE_NAMES lists all of them');
   assert.equal(
     text
       .write([MODEL], [], ['QueueTime'])

@@ -122,7 +122,7 @@ test('a line without an end is emitted in parts of whole characters, so memory s
     parts.push(Buffer.from(text));
     held -= text.length;
     assert.equal(ended, false);
-    assert.doesNotMatch(text.toString(), /\uFFFD/, 'no character is cut');
+    assert.doesNotMatch(text.toString(), /\uFFFD/, 'no character is split');
   });
   for (; fed < stream.length; fed += 1000) {
     const chunk = Buffer.from(stream.subarray(fed, fed + 1000));

@@ -19,10 +19,10 @@ for (const [what, changes, line] of [
     { dimensions: 'ModelName\ndigits\nLevel\nModel', requestIds: ['a', 'b'] },
     'Decode.Milliseconds:1.5|#ModelName:digits,Level:Model|#hostname:HOST,requestID:a,b,timestamp:1700000000',
   ],
-  ['of no request', {}, 'Decode.Milliseconds:1.5|#|#hostname:HOST,timestamp:1700000000'],
+  ['without a request', {}, 'Decode.Milliseconds:1.5|#|#hostname:HOST,timestamp:1700000000'],
   ['without a unit', { unit: '' }, 'Decode.unit:1.5|#|#hostname:HOST,timestamp:1700000000'],
   ['in kilobytes', { unit: 'kB' }, 'Decode.Kilobytes:1.5|#|#hostname:HOST,timestamp:1700000000'],
-  ['of a unit of its own', { unit: 'Tokens' }, 'Decode.Tokens:1.5|#|#hostname:HOST,timestamp:1700000000'],
+  ['with an unknown unit', { unit: 'Tokens' }, 'Decode.Tokens:1.5|#|#hostname:HOST,timestamp:1700000000'],
   [
     'that is an error',
     { kind: 'error', value: 'gone', unit: '', dimensions: 'Level\nError' },

@@ -56,7 +56,7 @@ const REFUSED: readonly (readonly [what: string, files: Record<string, string>, 
     { 'package.json': '{ "banana": "./app.ts" }' },
     /^package\.json, key "banana" must contain an object/,
   ],
-  ['a folder in its place', { 'banana.json/': '' }, /^banana\.json cannot be read: .*EISDIR/],
+  ['a folder of that name', { 'banana.json/': '' }, /^banana\.json cannot be read: .*EISDIR/],
   [
     'an app that is not a path',
     { 'banana.json': '{ "app": 5 }' },

@@ -41,7 +41,7 @@ const WITHHELD: readonly (readonly [what: string, given: Case, withheld: RegExp 
   ['an app: none', [{}, true], null],
   ['an app beside a store: none', [{ modelStore: 's' }, true, true], null],
   ['an explicit option takes precedence', [{ modelStore: 's', withholdEnv: 'A_.*' }, false], /^(?:A_.*)$/],
-  ['none, because somebody says so', [{ modelStore: 's', withholdEnv: '' }, false], null],
+  ['none, because the option is empty', [{ modelStore: 's', withholdEnv: '' }, false], null],
 ];
 
 for (const [what, [given, isAppNamed, hasMmsConfig = false], withheld] of WITHHELD) {

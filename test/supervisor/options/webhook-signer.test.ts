@@ -39,7 +39,7 @@ for (const [what, secret] of [
   ['that is not base64', `whsec_${'*'.repeat(40)}`],
   ['cut inside a byte', `${SECRET}A`],
   ['that is empty', ' , '],
-  ['that is good, beside one that is not', `${SECRET} whsec_short`],
+  ['that is valid, beside one that is not', `${SECRET} whsec_short`],
   ['that is not a string', 5],
 ] as const) {
   test(`a secret ${what} is refused`, () => {

@@ -11,26 +11,26 @@ const LIMIT = { timeout: 60_000 };
 interface Watched {
   readonly files: AppFiles;
   /** Changed files of each burst. */
-  readonly told: (readonly string[])[];
-  untilTold(file: string): Promise<void>;
+  readonly reported: (readonly string[])[];
+  untilReported(file: string): Promise<void>;
 }
 
 async function watched(t: TestContext, app: EditedApp, name = 'app.ts', isAlone = false): Promise<Watched> {
-  const told: (readonly string[])[] = [];
+  const reported: (readonly string[])[] = [];
   const listener = {
-    onChange: (changed: readonly string[]) => told.push(changed),
+    onChange: (changed: readonly string[]) => reported.push(changed),
     onProblem: (problem: string) => assert.fail(problem),
   };
   const files = new AppFiles(app.path(name), APP_SOURCES, listener, isAlone);
   t.after(() => files.close());
   await files.open();
-  const untilTold = (file: string): Promise<void> =>
+  const untilReported = (file: string): Promise<void> =>
     eventually(
-      () => told.some((changed) => changed.includes(file)),
+      () => reported.some((changed) => changed.includes(file)),
       10_000,
-      () => JSON.stringify(told),
+      () => JSON.stringify(reported),
     );
-  return { files, told, untilTold };
+  return { files, reported, untilReported };
 }
 
 function hasWatches(): boolean {
@@ -47,22 +47,22 @@ function untilNoWatches(): Promise<void> {
 
 test('a burst is reported once, with every changed file', LIMIT, async (t) => {
   const app = editedApp(t, { 'app.ts': '1', 'lib/a.ts': '1', 'lib/b.ts': '1' });
-  const { told, untilTold } = await watched(t, app);
+  const { reported, untilReported } = await watched(t, app);
   app.save('lib/b.ts', '2');
   app.save('app.ts', 'half');
   app.save('app.ts', '2');
   app.save('lib/a.ts', '1');
-  await untilTold('app.ts');
-  assert.deepEqual(told, [['app.ts', 'lib/b.ts']]);
+  await untilReported('app.ts');
+  assert.deepEqual(reported, [['app.ts', 'lib/b.ts']]);
 });
 
 test('the app may be a folder instead of a file in it', LIMIT, async (t) => {
   const app = editedApp(t, { 'model/src/service.ts': '1', 'model/labels.json': '1', 'other.ts': '1' });
-  const { told, untilTold } = await watched(t, app, 'model');
+  const { reported, untilReported } = await watched(t, app, 'model');
   app.save('other.ts', '2');
   app.save('model/labels.json', '2');
-  await untilTold('labels.json');
-  assert.deepEqual(told, [['labels.json']]);
+  await untilReported('labels.json');
+  assert.deepEqual(reported, [['labels.json']]);
 });
 
 test('of a single file, nothing beside it counts, and its return does', LIMIT, async (t) => {
@@ -71,16 +71,16 @@ test('of a single file, nothing beside it counts, and its return does', LIMIT, a
   const two = await watched(t, app, 'two.ts', true);
   app.save('lib/three.ts', '2');
   app.save('two.ts', '2');
-  await two.untilTold('two.ts');
+  await two.untilReported('two.ts');
   app.save('one.ts', '2');
-  await one.untilTold('one.ts');
-  assert.deepEqual([one.told, two.told], [[['one.ts']], [['two.ts']]]);
+  await one.untilReported('one.ts');
+  assert.deepEqual([one.reported, two.reported], [[['one.ts']], [['two.ts']]]);
   app.remove('one.ts');
   app.save('one.ts', '3');
   await eventually(
-    () => one.told.length > 1,
+    () => one.reported.length > 1,
     10_000,
-    () => JSON.stringify(one.told),
+    () => JSON.stringify(one.reported),
   );
 });
 
@@ -91,37 +91,37 @@ test('a single file is watched with all files that it loads, even later ones', L
     'store/lib/other.ts': '1',
     'shared/b/index.mts': '1',
   });
-  const { told, untilTold } = await watched(t, app, 'store/one.ts', true);
+  const { reported, untilReported } = await watched(t, app, 'store/one.ts', true);
   app.save('store/lib/other.ts', '2');
   app.save('shared/b/index.mts', '2');
-  await untilTold('../shared/b/index.mts');
+  await untilReported('../shared/b/index.mts');
   app.save('store/lib/later.json', '{}');
-  await untilTold('lib/later.json');
+  await untilReported('lib/later.json');
   app.save('store/one.ts', 'import "./lib/other";');
-  await untilTold('one.ts');
+  await untilReported('one.ts');
   app.save('store/lib/other.ts', '3');
-  await untilTold('lib/other.ts');
-  assert.deepEqual(told.slice(0, 2), [['../shared/b/index.mts'], ['lib/later.json']]);
+  await untilReported('lib/other.ts');
+  assert.deepEqual(reported.slice(0, 2), [['../shared/b/index.mts'], ['lib/later.json']]);
 });
 
 test('a change that is undone within the burst is not reported', LIMIT, async (t) => {
   const app = editedApp(t, { 'app.ts': '1', 'last.ts': '1' });
-  const { told, untilTold } = await watched(t, app);
+  const { reported, untilReported } = await watched(t, app);
   app.save('app.ts', '2');
   app.save('app.ts', '1');
   app.save('last.ts', '2');
-  await untilTold('last.ts');
-  assert.deepEqual(told, [['last.ts']]);
+  await untilReported('last.ts');
+  assert.deepEqual(reported, [['last.ts']]);
 });
 
 test('changes are reported even while a program never stops writing', LIMIT, async (t) => {
   const app = editedApp(t, { 'app.ts': '0' });
-  const { told } = await watched(t, app);
+  const { reported } = await watched(t, app);
   let writes = 0;
   const writer = setInterval(() => app.save('app.ts', String((writes += 1))), 10);
   t.after(() => clearInterval(writer));
   await eventually(
-    () => told.length > 1,
+    () => reported.length > 1,
     10_000,
     () => `${writes} writes`,
   );
@@ -129,23 +129,23 @@ test('changes are reported even while a program never stops writing', LIMIT, asy
 
 test("the app's folder is still watched after it was moved away and created again", LIMIT, async (t) => {
   const app = editedApp(t, { 'dist/app.ts': '1' });
-  const { told, untilTold } = await watched(t, app, 'dist/app.ts');
+  const { reported, untilReported } = await watched(t, app, 'dist/app.ts');
   renameSync(app.path('dist'), app.path('elsewhere'));
-  await untilTold('app.ts');
+  await untilReported('app.ts');
   mkdirSync(app.path('dist'));
   app.save('dist/app.ts', '2');
-  await eventually(() => told.length === 2, 10_000, String);
+  await eventually(() => reported.length === 2, 10_000, String);
   app.save('dist/other.ts', '1');
-  await untilTold('other.ts');
-  assert.deepEqual(told, [['app.ts'], ['app.ts'], ['other.ts']]);
+  await untilReported('other.ts');
+  assert.deepEqual(reported, [['app.ts'], ['app.ts'], ['other.ts']]);
 });
 
 test('an app that is a link is watched at its target', LIMIT, async (t) => {
   const app = editedApp(t, { 'code/app.ts': '1' });
   symlinkSync(app.path('code/app.ts'), app.path('app.ts'));
-  const { untilTold } = await watched(t, app);
+  const { untilReported } = await watched(t, app);
   app.save('code/app.ts', '2');
-  await untilTold('app.ts');
+  await untilReported('app.ts');
 });
 
 test('close at any time leaves no watches', LIMIT, async (t) => {

@@ -36,7 +36,7 @@ class FakeClock implements Clock {
     await eventually(
       () => this.waits.length > 0,
       15_000,
-      () => 'nobody waits',
+      () => 'no timer is set',
     );
     const next = this.waits.reduce((a, b) => (a.atMs <= b.atMs ? a : b));
     const ms = next.atMs - this.#nowMs;
@@ -130,7 +130,7 @@ test(
   async (t) => {
     const receiver = await startReceiver(t, (response, count) => {
       response.statusCode = count < 3 ? 500 : 200;
-      response.end('a body that nobody reads');
+      response.end('a body that is not read');
     });
     const { webhooks, clock, warnings } = setUp(t, { signer: parseWebhookSecrets(SECRET) });
     const end = sent(webhooks, webhookTo(receiver.url));
@@ -301,11 +301,7 @@ test(
       15_000,
       () => 'still owed',
     );
-    assert.equal(
-      send(hanging.url, 900),
-      true,
-      'a single one may be larger, and what has ended counts no more',
-    );
+    assert.equal(send(hanging.url, 900), true, 'a single one may be larger, and ended ones do not count');
   },
 );
 

@@ -72,7 +72,7 @@ test('the problem of a failing nvidia-smi has its message', async (t) => {
 
 // The limit of the test is shorter than the hanging child.
 test(
-  'an nvidia-smi that hangs is not waited for, not even for a child that keeps its output open',
+  'an nvidia-smi that hangs is not awaited, not even if a child keeps its output open',
   { timeout: 20_000 },
   async (t) => {
     const env = withNvidiaSmi(t, 'echo $$ > "$PIDS"; sleep 30\n');

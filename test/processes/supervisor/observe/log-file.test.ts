@@ -12,14 +12,14 @@ const LIMIT = { timeout: 30_000 };
 /** Longer than any test takes. */
 const NEVER_MS = 60_000;
 
-function troubleOf(): { told: string[]; onTrouble: (text: string) => void } {
-  const told: string[] = [];
-  return { told, onTrouble: (text) => told.push(text) };
+function troubleOf(): { problems: string[]; onTrouble: (text: string) => void } {
+  const problems: string[] = [];
+  return { problems, onTrouble: (text) => problems.push(text) };
 }
 
 test('a log file gets lines in order, after existing ones, in a folder that is created', LIMIT, async (t) => {
   const path = join(appFolder(t, {}), 'logs/today/mms_log.log');
-  const { told, onTrouble } = troubleOf();
+  const { problems, onTrouble } = troubleOf();
   for (const round of ['a', 'b']) {
     const file = new LogFile(path, onTrouble);
     for (let i = 0; i < 100; i += 1) file.writeLines(`${round} ${i}\n`);
@@ -28,52 +28,52 @@ test('a log file gets lines in order, after existing ones, in a folder that is c
   const lines = ['a', 'b'].flatMap((round) => Array.from({ length: 100 }, (_, i) => `${round} ${i}`));
   assert.equal(readFileSync(path, 'utf8'), `${lines.join('\n')}\n`);
   assert.equal(statSync(path).mode & 0o007, 0, 'other users cannot read it');
-  assert.deepEqual(told, []);
+  assert.deepEqual(problems, []);
 });
 
 for (const [what, place, why] of [
   ['a folder that cannot be created', 'file.txt/mms_log.log', /ENOTDIR/],
-  ['a folder in its place', 'folder', /EISDIR/],
+  ['a folder of that name', 'folder', /EISDIR/],
   ['a pipe without a reader', 'pipe', /ENXIO/],
 ] as const)
   test(`${what} is reported once, and only lines are lost`, LIMIT, async (t) => {
     const folder = appFolder(t, { 'folder/a.txt': '' });
     writeFileSync(join(folder, 'file.txt'), '');
     execFileSync('mkfifo', [join(folder, 'pipe')]);
-    const { told, onTrouble } = troubleOf();
+    const { problems, onTrouble } = troubleOf();
     const file = new LogFile(join(folder, place), onTrouble);
     file.writeLines('one\n');
     file.writeLines('two\n');
     await file.close(NEVER_MS);
-    assert.equal(told.length, 1);
-    assert.match(told[0] as string, why);
-    assert.match(told[0] as string, /lines are lost/);
+    assert.equal(problems.length, 1);
+    assert.match(problems[0] as string, why);
+    assert.match(problems[0] as string, /lines are lost/);
   });
 
 test(
   'a full disk is reported once, however many lines are lost',
   { ...LIMIT, skip: process.platform !== 'linux' },
   async () => {
-    const { told, onTrouble } = troubleOf();
+    const { problems, onTrouble } = troubleOf();
     const file = new LogFile('/dev/full', onTrouble);
     for (let i = 0; i < 3; i += 1) {
       file.writeLines('a line\n');
       await new Promise((resolve) => file.write('', resolve));
     }
     await file.close(NEVER_MS);
-    assert.equal(told.length, 1);
-    assert.match(told[0] as string, /^lines are lost because \/dev\/full cannot be written: .*ENOSPC/);
+    assert.equal(problems.length, 1);
+    assert.match(problems[0] as string, /^lines are lost because \/dev\/full cannot be written: .*ENOSPC/);
   },
 );
 
 test('lines that wait for a slow file are bounded', LIMIT, async (t) => {
   const path = join(appFolder(t, {}), 'mms_log.log');
-  const { told, onTrouble } = troubleOf();
+  const { problems, onTrouble } = troubleOf();
   const file = new LogFile(path, onTrouble);
   const megabyte = `${'x'.repeat(1024 * 1024 - 1)}\n`;
   for (let i = 0; i < 10; i += 1) file.writeLines(megabyte); // before the file can be open
   await file.close(NEVER_MS);
   assert.equal(statSync(path).size, 4 * megabyte.length);
-  assert.equal(told.length, 1);
-  assert.match(told[0] as string, /the disk is too slow$/);
+  assert.equal(problems.length, 1);
+  assert.match(problems[0] as string, /the disk is too slow$/);
 });

@@ -95,10 +95,10 @@ async function assertFails(
 /** A look-up with these answers, one after another. */
 function namesThat(...answers: readonly (readonly string[])[]): { lookup: Lookup; asked: string[] } {
   const asked: string[] = [];
-  const lookup: Lookup = (name, _options, told) => {
+  const lookup: Lookup = (name, _options, callback) => {
     const found = answers[Math.min(asked.length, answers.length - 1)] ?? [];
     asked.push(name);
-    told(
+    callback(
       null,
       found.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
     );
@@ -158,7 +158,7 @@ test('a checksum is compared, in any case', async (t) => {
   const { rules } = rulesFor(t, site.url);
   const { sha256 } = await download(`${site.url}/m.mar#sha256=${SUM.toUpperCase()}`, rules);
   assert.equal(sha256, SUM);
-  assert.deepEqual(site.asked, ['/m.mar'], 'the server is not told of it');
+  assert.deepEqual(site.asked, ['/m.mar'], 'the request has no fragment');
 });
 
 test('a file with another checksum is refused', async (t) => {
@@ -196,9 +196,14 @@ test('a redirect to an allowed address is followed, with the checksum of the fir
   const allowed = `${site.url},${store.url}/signed/`;
   const { rules } = rulesFor(t, allowed);
   const { path } = await download(`${site.url}/m.mar#sha256=${SUM}`, rules);
-  assert.match(path, /m\.mar$/, 'it is named as it was asked for');
+  assert.match(path, /m\.mar$/, 'it has the name of the requested path');
   assert.deepEqual(store.asked, ['/signed/m?token=secret']);
-  await assertFails(t, `${site.url}/m.mar#sha256=${'0'.repeat(64)}`, allowed, /not the one that was asked for$/);
+  await assertFails(
+    t,
+    `${site.url}/m.mar#sha256=${'0'.repeat(64)}`,
+    allowed,
+    /not the one that was asked for$/,
+  );
 });
 
 test('a redirect to a private address without an entry is refused, and that server gets no request', async (t) => {
@@ -292,8 +297,8 @@ for (const address of ['169.254.169.254', 'fe80::1', '0.0.0.0']) {
 }
 
 test('an unknown name is reported', async (t) => {
-  const lookup: Lookup = (name, _options, told) =>
-    told(Object.assign(new Error(`getaddrinfo ENOTFOUND ${name}`), { code: 'ENOTFOUND' }), []);
+  const lookup: Lookup = (name, _options, callback) =>
+    callback(Object.assign(new Error(`getaddrinfo ENOTFOUND ${name}`), { code: 'ENOTFOUND' }), []);
   await assertFails(
     t,
     'http://models.test/m.mar',
@@ -365,7 +370,7 @@ test('a cancelled download ends at once, with its connection', async (t) => {
   await assertFails(t, `${site.url}/m.mar`, site.url, /: its request has ended$/, options);
   await closed;
   await assertFails(t, `${site.url}/m.mar`, site.url, /: its request has ended$/, options);
-  assert.equal(site.asked.length, 1, 'one that is not wanted does not begin');
+  assert.equal(site.asked.length, 1, 'a cancelled download does not begin');
 });
 
 test('1,000 downloads leave no listeners on signals that outlive them', LONG, async (t) => {
@@ -457,10 +462,10 @@ test('docs/security.md has the limits', () => {
   const page = readFileSync(`${ROOT}docs/security.md`, 'utf8');
   const { maxBytes, totalMs, idleMs, maxRedirects } = DOWNLOAD_LIMITS;
   assert.deepEqual([GATE_LIMITS, totalMs, maxRedirects], [{ running: 4, waiting: 32 }, 3_600_000, 5]);
-  for (const said of [
+  for (const limit of [
     'Four downloads run at once, 32 wait for their turn',
     `${maxBytes / 1024 ** 3} GB, an hour with the wait, and ${idleMs / 1000} s of silence`,
     'Redirects, five at most',
   ])
-    assert.ok(page.includes(said), said);
+    assert.ok(page.includes(limit), limit);
 });

@@ -21,9 +21,9 @@ const ROWS: readonly (readonly [
   name: string | null,
   warnings: readonly string[],
 ])[] = [
-  ['nobody names one, and no app is served: that of the folder', {}, false, 'config.properties', []],
+  ['none is named and no app is served: the file of the folder', {}, false, 'config.properties', []],
   ['an app is named', { mayBeUnnamed: false }, true, null, []],
-  ['an app lies there', { mayBeUnnamed: false }, false, null, [ASIDE]],
+  ['the folder has an app', { mayBeUnnamed: false }, false, null, [ASIDE]],
   ['--mms-config', { given: GIVEN }, false, 'given.properties', []],
   ['--mms-config beside an app', { given: GIVEN, mayBeUnnamed: false }, true, 'given.properties', []],
   ['the variable', { env: VARIABLE, mayBeUnnamed: false }, true, 'variable.properties', []],

@@ -36,7 +36,7 @@ const ROWS: readonly (readonly [
     ],
   ],
   [
-    'a line that goes on',
+    'a line with a continuation',
     'a=1,\\\n   2\nb=3',
     [
       ['a', '1,2', 1],
@@ -44,7 +44,7 @@ const ROWS: readonly (readonly [
     ],
   ],
   [
-    'spaces behind a value',
+    'spaces after a value',
     'a=1  \nb=\t2\t',
     [
       ['a', '1', 1],
@@ -62,16 +62,16 @@ const ROWS: readonly (readonly [
     ],
   ],
   [
-    'a key that comes again',
+    'a repeated key',
     'a=1\na=2',
     [
       ['a', '1', 1],
       ['a', '2', 2],
     ],
   ],
-  ['a mark of the encoding', '\ufeffa=1', [['a', '1', 1]]],
+  ['a byte order mark', '\ufeffa=1', [['a', '1', 1]]],
   [
-    'names that objects have',
+    'names of properties of every object',
     '__proto__=1\nconstructor=2',
     [
       ['__proto__', '1', 1],

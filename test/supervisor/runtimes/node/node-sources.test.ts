@@ -6,10 +6,10 @@ import { bounded } from '../../../helpers/bounded.js';
 for (const [what, text, path] of [
   ['an import', `import { a } from './a.mjs';`, 'src/a.mjs'],
   ['an import for its effects', `import "./a.mjs";`, 'src/a.mjs'],
-  ['an import while it runs', 'await import(`./a.mjs`)', 'src/a.mjs'],
+  ['a dynamic import', 'await import(`./a.mjs`)', 'src/a.mjs'],
   ['an export of another file', `export * from '../a.mjs'`, 'a.mjs'],
   ['an import over several lines', `import {\n  a,\n} from\n  './a.mjs';`, 'src/a.mjs'],
-  ['an import over several lines while it runs', "await import(\n  './a.mjs',\n)", 'src/a.mjs'],
+  ['a dynamic import over several lines', "await import(\n  './a.mjs',\n)", 'src/a.mjs'],
   ['a require', `const a = require('./a.json')`, 'src/a.json'],
   ['a URL of a file beside it', `readFileSync(new URL('./labels.json', import.meta.url))`, 'src/labels.json'],
   ['the compiled name of TypeScript', `import './a.js'`, 'src/a.ts'],

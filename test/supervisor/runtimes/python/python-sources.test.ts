@@ -9,19 +9,19 @@ for (const [what, text, path] of [
   ['an import inside a function', 'def init():\n    import labels', 'labels.py'],
   ['a module of a package', 'import zoo.cats', 'zoo/cats.py'],
   ['the package of a module', 'import zoo.cats', 'zoo/__init__.py'],
-  ['what is imported from a module', 'from labels import NAMES', 'labels.py'],
+  ['the module of a from-import', 'from labels import NAMES', 'labels.py'],
   ['a module that is imported from a package', 'from zoo import cats', 'zoo/cats.py'],
   ['names over several lines', 'from zoo import (\n    dogs,  # and\n    cats,\n)', 'zoo/cats.py'],
   [
-    'a name behind a comment with parentheses',
+    'a name after a comment with parentheses',
     'from zoo import (\n    dogs,  # (big)\n    cats,\n)',
     'zoo/cats.py',
   ],
-  ['what follows an import that does not end', 'from zoo import (\nfrom labels import NAMES', 'labels.py'],
-  ['a module beside it', 'from .labels import NAMES', 'src/labels.py'],
-  ['a module beside it, by its name', 'from . import labels', 'src/labels.py'],
-  ['a module above it', 'from ..labels import NAMES', 'labels.py'],
-  ['everything of a module', 'from labels import *', 'labels.py'],
+  ['an import after one that does not end', 'from zoo import (\nfrom labels import NAMES', 'labels.py'],
+  ['a relative import from a module', 'from .labels import NAMES', 'src/labels.py'],
+  ['a relative import of a module', 'from . import labels', 'src/labels.py'],
+  ['a relative import from a parent package', 'from ..labels import NAMES', 'labels.py'],
+  ['a wildcard import', 'from labels import *', 'labels.py'],
 ] as const) {
   test(`${what} is found in Python`, () => {
     const paths = pythonSources.localImports('src/app.py', text);
@@ -42,7 +42,7 @@ for (const text of [
 const MANY = 200_000;
 
 for (const [what, text] of [
-  ['blanks behind a word', `from${' '.repeat(MANY)}here`],
+  ['blanks after a word', `from${' '.repeat(MANY)}here`],
   ['dots', `from ${'.'.repeat(MANY)}!`],
   ['imports that do not end', 'from a import (\n'.repeat(MANY / 2)],
   ['comments within an import that does not end', `from a import (${'# (a)\n'.repeat(MANY)}`],

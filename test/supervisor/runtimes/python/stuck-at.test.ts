@@ -15,7 +15,7 @@ const MAIN = 'Thread 0x00007f1 (most recent call first):\n';
 for (const [what, left, told] of [
   ['a line of the app', '  File "/app/my app.py", line 3 in <module>\n', 'at /app/my app.py:3'],
   [
-    'a package that a line of the app has called',
+    'a package that the app has called',
     '  File "/env/lib/python3.12/site-packages/torch/cuda.py", line 88 in init\n  File "/app/net.py", line 5 in load\n',
     'at /app/net.py:5, in init of /env/lib/python3.12/site-packages/torch/cuda.py:88',
   ],

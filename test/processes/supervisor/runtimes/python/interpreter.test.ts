@@ -117,7 +117,7 @@ test('the first place with an interpreter is used, in the documented order', asy
   machine.interpreter('given/python', '3.8.0');
   assert.equal(await machine.chosen({}, '../../given/python'), 'given/python');
   assert.equal(await machine.chosen({}, at('given/python')), 'given/python');
-  assert.equal(await machine.chosen({}, 'python'), 'bin/python', 'a name is looked for in PATH');
+  assert.equal(await machine.chosen({}, 'python'), 'bin/python', 'a name is searched in PATH');
 });
 
 test('relative folders of PATH are ignored, because other users may own the start folder', async (t) => {
@@ -198,16 +198,16 @@ test('a folder is trusted if this user or root owns it and no other user may wri
   const getgid = t.mock.method(user, 'getgid', () => gid);
   assert.ok(isOwn({ uid, gid, mode: 0o40755 }));
   assert.ok(isOwn({ uid: 0, gid: 0, mode: 0o40755 }));
-  assert.ok(isOwn({ uid, gid, mode: 0o40775 }), 'the group of this user alone, as some systems have it');
+  assert.ok(isOwn({ uid, gid, mode: 0o40775 }), 'a private group of this user, as on some systems');
   assert.ok(!isOwn({ uid, gid: gid + 1, mode: 0o40775 }));
   assert.ok(!isOwn({ uid: uid + 1, gid, mode: 0o40755 }));
   assert.ok(!isOwn({ uid: 0, gid: 0, mode: 0o41777 }), 'a shared folder for temporary files');
   getgid.mock.mockImplementation(() => 20);
+  assert.ok(!isOwn({ uid, gid: 20, mode: 0o40775 }), 'a primary group of all users, as on other systems');
   assert.ok(
-    !isOwn({ uid, gid: 20, mode: 0o40775 }),
-    'the first group of all users, as other systems have it',
+    !isOwn({ uid, gid, mode: 0o40775 }),
+    'a group that has the number of the user but is not his own',
   );
-  assert.ok(!isOwn({ uid, gid, mode: 0o40775 }), 'a group that only has the number of the user');
   assert.ok(isOwn({ uid, gid: 20, mode: 0o40755 }));
 });
 
@@ -257,9 +257,9 @@ test('a Python that is too old is refused with its version and the earlier attem
   machine.interpreter('bin/python3', '3.7.16');
   assert.match(await machine.refusal(), /and bin\/python3 \(python3 in PATH\) is Python 3\.7\.16\. Tried: /);
   machine.interpreter('bin/python3', '3.10.0');
-  assert.equal(await machine.chosen(), 'bin/python3', 'it was replaced, and is asked again');
+  assert.equal(await machine.chosen(), 'bin/python3', 'a replaced program is run again');
   machine.interpreter('bin/python3', '4.0.0');
-  assert.equal((await machine.choose()).interpreter?.version, '4.0.0', 'there is none yet, and it is newer');
+  assert.equal((await machine.choose()).interpreter?.version, '4.0.0', 'a newer major version counts');
 });
 
 test('a program that does not run is refused with its output, and no other is used instead', async (t) => {
@@ -325,7 +325,7 @@ test('a program that does not answer is ended with its child processes', { timeo
   await eventually(
     () => !isAlive(pid),
     5000,
-    () => 'what it has started is left',
+    () => 'a child process is left',
   );
 });
 
