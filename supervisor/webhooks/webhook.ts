@@ -18,7 +18,7 @@ export interface Webhook {
   readonly retries?: number;
 }
 
-/** How a webhook ended. `unsent` means that the server stopped first. */
+/** The outcome of a webhook. `unsent` means that the server stopped first. */
 export type WebhookEnd = 'delivered' | 'failed' | 'unsent';
 
 export interface UnsentWebhook {

@@ -320,7 +320,7 @@ const MISTAKES: readonly (readonly [what: string, config: string, args: readonly
       'https for one of two that are one address',
       'inference_address=http://127.0.0.1:8080\nmanagement_address=https://127.0.0.1:8080\ncertificate_file=c.pem\nprivate_key_file=k.pem',
       ['--management-insecure'],
-      'config.properties line 2: management_address: there is no management listener with an address of its own; leave it out, or open one.',
+      'config.properties line 2: management_address: there is no management listener with an address of its own; leave it out, or give it a port.',
     ],
     [
       'models without a store',
