@@ -265,7 +265,7 @@ describe('an archive that cannot be served', LIMIT, () => {
       'a file that is no archive',
       'mar',
       () => Buffer.from('weights'),
-      /^it is neither a zip archive nor a tar archive/,
+      /^it is neither a zip archive nor a gzip-compressed tar archive/,
     ],
     [NO_HANDLER, 'mar', () => zipOf([entry, named]), /^Model handler is not defined\.$/],
   ];

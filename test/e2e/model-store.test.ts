@@ -167,7 +167,7 @@ describe('a server of a model store without an app', LIMIT, () => {
     for (const said of [
       '--models gone: Model not found in model store: gone; it is left out',
       '--models ../app.ts: Relative path is not allowed in url: ../app.ts; it is left out',
-      '--models labels.json: labels.json: it is neither a zip archive nor a tar archive',
+      '--models labels.json: labels.json: it is neither a zip archive nor a gzip-compressed tar archive',
       '--models m: there is already a model m; give one of the two another name with name=path, or another version in its manifest; it is left out',
       'x.mar: not allowed (allowed_urls); it is left out',
     ])

@@ -247,22 +247,22 @@ describe('a mistake is told before anything starts, with its place', LIMIT, () =
     says: string | RegExp,
   ])[] = [
     [
-      'two models of one name',
+      'two models with the same name',
       ['--model', `a=${ECHO}`],
       { models: { a: ECHO } },
-      `banana.json: models.a and --model a=${ECHO} are two models of one name; rename one.`,
+      `banana.json: models.a and --model a=${ECHO} are two models with the same name; rename one.`,
     ],
     [
-      'two models of one name on the command line',
+      'two models with the same name on the command line',
       ['--model', `a=${ECHO}`, '--model', `a=${ECHO}`],
       {},
-      `--model a=${ECHO} and --model a=${ECHO} are two models of one name; rename one.`,
+      `--model a=${ECHO} and --model a=${ECHO} are two models with the same name; rename one.`,
     ],
     [
       'a model named as the file of the app is',
       [ECHO, '--model', `echoes=${ECHO}`],
       {},
-      `--model echoes=${ECHO} and ${ECHO} (its file names it echoes; --name gives it another) are two models of one name; rename one.`,
+      `--model echoes=${ECHO} and ${ECHO} (its file names it echoes; --name gives it another) are two models with the same name; rename one.`,
     ],
     [
       '--name without an app',
