@@ -56,7 +56,7 @@ export async function archiveModel(wish: ArchiveWish, cwd: string): Promise<Writ
   );
   refuseTaken(path, folder, wish, cwd);
   const { files, leftOut } = await modelFiles(folder, path);
-  refuseOdd(files.map(({ name }) => name));
+  refuseInvalidNames(files.map(({ name }) => name));
   const entry = await entryOfFolder({ folder, root: '/', stem: modelName }, { url: '', ...wish });
   const runtime = wish.runtime ?? runtimeNameOf(extname(entry.app)) ?? USUAL_RUNTIME_NAME;
   const manifest = { ...VERSIONS, runtime, model: { modelName, handler } };
@@ -91,7 +91,7 @@ function refuseTaken(path: string, folder: string, { force }: ArchiveWish, cwd: 
 }
 
 /** Refuses names that a server would refuse. */
-function refuseOdd(files: readonly string[]): void {
+function refuseInvalidNames(files: readonly string[]): void {
   const names = new EntryNames();
   try {
     for (const name of [MANIFEST_FILE, ...files]) names.add(name, false);

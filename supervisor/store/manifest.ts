@@ -109,15 +109,17 @@ function checked({ name, version, handler, runtime }: Fields, query: StoreQuery)
   };
   if (values.name === '' && query.mayGoUnnamed !== true) throw missing('Model name is not defined.');
   if (values.handler === '') throw missing('Model handler is not defined.');
-  refuseOdd(values, query.url);
+  refuseInvalid(values, query.url);
   return { ...values, name: values.name === '' ? null : values.name };
 }
 
-function refuseOdd({ name, version, runtime }: Record<keyof Manifest, string>, url: string): void {
-  if (name !== '' && !isModelName(name)) throw odd(url, 'name', name, `is made of ${MODEL_NAME_RULE}`);
-  if (!isModelName(version)) throw odd(url, 'version', version, `is made of ${MODEL_NAME_RULE}`);
+function refuseInvalid({ name, version, runtime }: Record<keyof Manifest, string>, url: string): void {
+  if (name !== '' && !isModelName(name))
+    throw invalidField(url, 'name', name, `is made of ${MODEL_NAME_RULE}`);
+  if (!isModelName(version)) throw invalidField(url, 'version', version, `is made of ${MODEL_NAME_RULE}`);
   const others = RUNTIMES.filter((one) => one !== '');
-  if (!RUNTIMES.includes(runtime)) throw odd(url, 'runtime', runtime, `is one of ${others.join(', ')}`);
+  if (!RUNTIMES.includes(runtime))
+    throw invalidField(url, 'runtime', runtime, `is one of ${others.join(', ')}`);
 }
 
 /** Accepts a number as text: a version without quotes is a common mistake. */
@@ -129,7 +131,7 @@ function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function odd(url: string, what: string, given: string, rule: string): ServeError {
+function invalidField(url: string, what: string, given: string, rule: string): ServeError {
   return archiveInvalid(url, `its manifest has the ${what} ${JSON.stringify(given)}; a ${what} ${rule}.`);
 }
 

@@ -7,7 +7,7 @@ import { constants, type BigIntStats } from 'node:fs';
 import { mkdir, open, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Release } from '../stored-model.js';
-import { ArchiveProblem, GivenUp } from './archive-problem.js';
+import { ArchiveProblem, UnpackingCancelled } from './archive-problem.js';
 import { ARCHIVE_LIMITS } from './limits.js';
 import type { OwnFolder } from './own-folder.js';
 import { unpack } from './unpack.js';
@@ -63,7 +63,7 @@ export class ArchiveCache {
 
   /** Cancels unpacking. Unpacked folders are removed with the server's folder. */
   close(): void {
-    this.#stop.abort(new GivenUp('the server ends'));
+    this.#stop.abort(new UnpackingCancelled('the server ends'));
   }
 
   #begin(digest: string, file: FileHandle, found: BigIntStats): Unpacked {

@@ -2,4 +2,4 @@
 export class ArchiveProblem extends Error {}
 
 /** Unpacking was cancelled. */
-export class GivenUp extends Error {}
+export class UnpackingCancelled extends Error {}

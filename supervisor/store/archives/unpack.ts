@@ -6,7 +6,7 @@ import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { ArchiveEntry, ArchiveReader } from './archive-entry.js';
-import { ArchiveProblem, GivenUp } from './archive-problem.js';
+import { ArchiveProblem, UnpackingCancelled } from './archive-problem.js';
 import { EntryNames } from './entry-names.js';
 import type { ArchiveLimits } from './limits.js';
 import { readTar } from './read-tar.js';
@@ -18,7 +18,7 @@ export interface Unpacking {
   /** Absolute path of an empty folder; the caller removes its contents after a failure. */
   readonly folder: string;
   readonly limits: ArchiveLimits;
-  /** Cancels unpacking; its reason is a GivenUp. */
+  /** Cancels unpacking; its reason is a UnpackingCancelled. */
   readonly signal: AbortSignal;
 }
 
@@ -69,7 +69,7 @@ async function* asProblems<T>(source: AsyncIterable<T>): AsyncGenerator<T> {
 }
 
 function rethrowAsProblem(thrown: unknown): never {
-  if (thrown instanceof ArchiveProblem || thrown instanceof GivenUp) throw thrown;
+  if (thrown instanceof ArchiveProblem || thrown instanceof UnpackingCancelled) throw thrown;
   throw new ArchiveProblem(`it is cut off or damaged: ${(thrown as Error).message}.`, { cause: thrown });
 }
 

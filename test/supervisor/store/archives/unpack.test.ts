@@ -5,7 +5,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { GivenUp } from '../../../../supervisor/store/archives/archive-problem.js';
+import { UnpackingCancelled } from '../../../../supervisor/store/archives/archive-problem.js';
 import { ARCHIVE_LIMITS, type ArchiveLimits } from '../../../../supervisor/store/archives/limits.js';
 import { unpack } from '../../../../supervisor/store/archives/unpack.js';
 import { tgzOf, zipOf, type PackedEntry } from '../../../helpers/archives.js';
@@ -137,7 +137,7 @@ for (const [format, pack] of Object.entries(FORMATS)) {
 
     test('unpacking can be cancelled', async (t) => {
       const bytes = await pack([{ name: 'a', content: 'x' }]);
-      await assert.rejects(unpacked(t, bytes, {}, AbortSignal.abort(new GivenUp('gone'))), {
+      await assert.rejects(unpacked(t, bytes, {}, AbortSignal.abort(new UnpackingCancelled('gone'))), {
         message: 'gone',
       });
     });
