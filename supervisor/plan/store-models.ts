@@ -75,9 +75,9 @@ export async function planStoreModels({
     } catch (thrown) {
       given.stop?.throwIfAborted();
       if (!(thrown instanceof ServeError)) throw thrown;
-      const wish = `${place} ${isAll ? 'all' : textOf(one)}`;
-      if (!isAll && !given.isLenient) throw configError(`${wish}: ${thrown.message}`);
-      warnings.push(`${wish}: ${asClause(thrown.message)}; it is left out`);
+      const entry = `${place} ${isAll ? 'all' : textOf(one)}`;
+      if (!isAll && !given.isLenient) throw configError(`${entry}: ${thrown.message}`);
+      warnings.push(`${entry}: ${asClause(thrown.message)}; it is left out`);
     }
   }
   return { plans, warnings };

@@ -25,7 +25,7 @@ export class MetricsParts {
   readonly page: ServerMetrics | null;
   readonly callListeners: readonly RequestObserver[];
   readonly workerObservers: readonly WorkerObserver[];
-  readonly #news: MmsEvents | null;
+  readonly #events: MmsEvents | null;
 
   constructor(
     { scraped, mode, intervalMs, folder }: MetricsPlans,
@@ -37,23 +37,25 @@ export class MetricsParts {
     const torchServe = scraped === null ? null : textOfTorchServe(mode);
     this.page = scraped === null ? null : new ServerMetrics(facts, torchServe, onProblem);
     const lines = writesLines(mode) ? new MmsLines((line) => logs.metrics.host.info(line)) : null;
-    const told = [lines, torchServe].filter((one) => one !== null);
-    this.#news =
-      told.length === 0 ? null : new MmsEvents(told, { intervalMs, host: new HostReader(folder), onProblem });
-    this.callListeners = [this.page?.calls, this.#news].filter((one) => one !== undefined && one !== null);
-    this.workerObservers = [this.page, this.#news, linesOfServices(mode, logs, labelOf)].filter(
+    const listeners = [lines, torchServe].filter((one) => one !== null);
+    this.#events =
+      listeners.length === 0
+        ? null
+        : new MmsEvents(listeners, { intervalMs, host: new HostReader(folder), onProblem });
+    this.callListeners = [this.page?.calls, this.#events].filter((one) => one !== undefined && one !== null);
+    this.workerObservers = [this.page, this.#events, linesOfServices(mode, logs, labelOf)].filter(
       (one) => one !== null,
     );
   }
 
   start(): void {
     this.page?.start();
-    this.#news?.start();
+    this.#events?.start();
   }
 
   stop(): void {
     this.page?.stop();
-    this.#news?.stop();
+    this.#events?.stop();
   }
 }
 

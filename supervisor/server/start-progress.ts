@@ -28,7 +28,7 @@ export function chooseStartReporter(format: 'text' | 'json', log: Log, writers: 
 /** Pauses double up to a minute: an init of ten minutes logs about a dozen lines. */
 export function logReporter(log: Pick<Log, 'info'>): StartReporter {
   return {
-    pauseMs: (told) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (told - 1)),
+    pauseMs: (reported) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (reported - 1)),
     report: (text) => log.info(text),
     end: () => {},
   };

@@ -18,7 +18,7 @@ import { digestOf } from '../../../supervisor/options/api-key.js';
 export interface ServedParts extends Partial<Pick<Backend, 'jobs'>> {
   readonly models: Models;
   readonly observer?: Partial<RequestObserver>;
-  /** Those of the main listener unless given. */
+  /** Default: the dialects of the main listener. */
   readonly dialects?: Dialects;
   readonly corsOrigin?: '*';
   /** API keys; none are needed without. */
