@@ -22,7 +22,7 @@ export class CallTraffic {
 
   /** Sends a message of the client of a WebSocket to the worker. */
   send(call: HeldCall, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
-    clientWaitOf(call).onSaid();
+    clientWaitOf(call).onClientMessage();
     this.#channel.send({ type: 'data', id: call.id, ...part }, bytes);
     this.#flushSoon();
   }
@@ -49,10 +49,10 @@ export class CallTraffic {
 
   /** Counts bytes sent to the client; the function returned is called once the client has taken them, and grants as much again. */
   #onceTaken(call: HeldCall, bytes: number): () => void {
-    const turns = clientWaitOf(call);
-    turns.onSent(bytes);
+    const wait = clientWaitOf(call);
+    wait.onSent(bytes);
     return () => {
-      turns.onTaken(bytes);
+      wait.onRead(bytes);
       this.#channel.send({ type: 'credit', id: call.id, bytes });
       this.#flushSoon();
     };

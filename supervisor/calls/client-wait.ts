@@ -36,13 +36,13 @@ export class ClientWait {
   }
 
   /** The client has read bytes. */
-  onTaken(bytes: number): void {
+  onRead(bytes: number): void {
     this.#unreadBytes -= bytes;
     this.#clock.setClock();
   }
 
   /** The client has sent a message: its answer has the whole run timeout. */
-  onSaid(): void {
+  onClientMessage(): void {
     this.#sentParts += 1;
     if (!this.#isWaiting) return;
     this.#isWaiting = false;

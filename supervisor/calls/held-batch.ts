@@ -65,7 +65,7 @@ export class HeldBatch implements Clocked, PausableClock {
   }
 
   setClock(): void {
-    const waits = this.calls.every(({ clientWait: turns }) => turns?.isOn === true);
+    const waits = this.calls.every(({ clientWait }) => clientWait?.isOn === true);
     if (waits) this.pausedSinceMs ??= performance.now();
     else resume(this);
   }

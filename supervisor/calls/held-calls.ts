@@ -128,7 +128,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     this.#flushSoon();
   }
 
-  /** The job is settled; tells the worker to stop working for it. */
+  /** The job is settled; cancels its call in the worker. */
   abandon(job: Job, reason: string): void {
     const call = this.#findByJob(job);
     if (call === null) return;

@@ -56,7 +56,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
   rules: BatchRules;
   readonly #service: ServiceTime;
   readonly #sendAhead: SendAhead;
-  /** Idle workers take turns. */
+  /** Round robin of idle workers. */
   #rotation = 0;
   #dueAtMs = Infinity;
 

@@ -54,7 +54,7 @@ export class Dispatcher {
   readonly #alarm = new Alarm(() => this.pump());
   #limits: DispatchLimits;
   /** WebSocket bytes that clients have sent and no worker has taken yet. */
-  #saidBytes = 0;
+  #clientBytes = 0;
   #inFlight = 0;
   #isClosed = false;
 
@@ -91,7 +91,7 @@ export class Dispatcher {
 
   /** Bytes of this model's calls that wait or arrive. */
   get waitingBytes(): number {
-    return this.#lines.bytes + this.#arrivals.bytes + this.#saidBytes;
+    return this.#lines.bytes + this.#arrivals.bytes + this.#clientBytes;
   }
 
   /** Bound of the bytes that wait or arrive for all models of the server together. */
@@ -131,9 +131,9 @@ export class Dispatcher {
   }
 
   /** Counts bytes that the client of a WebSocket has sent, until a worker takes them (a negative number). @throws SERVE_QUEUE_FULL */
-  countSaid(bytes: number): void {
+  countClientBytes(bytes: number): void {
     if (bytes > 0) this.#checkRoom(bytes);
-    this.#saidBytes += bytes;
+    this.#clientBytes += bytes;
     this.#budget.count(bytes);
   }
 

@@ -27,16 +27,16 @@ export class DeathNotes {
   #fatal: Fatal | null = null;
   #killCause: KillCause | null = null;
 
-  printed(stderr: Buffer): void {
+  noteStderr(stderr: Buffer): void {
     this.#stderrTail.push(stderr);
   }
 
   /** Notes the reason for its end, from the worker or from the code that found the fault. */
-  said(fatal: Fatal): void {
+  noteFatal(fatal: Fatal): void {
     this.#fatal ??= fatal;
   }
 
-  killedFor(cause: KillCause): void {
+  noteKill(cause: KillCause): void {
     this.#killCause ??= cause;
   }
 

@@ -73,7 +73,7 @@ export class WorkerHandle implements ReadyWorker {
   #startProcess(spawn: SpawnOptions): WorkerCore {
     const process = spawnWorker(spawn);
     const notes = new DeathNotes();
-    process.stderr.on('data', (chunk: Buffer) => notes.printed(chunk));
+    process.stderr.on('data', (chunk: Buffer) => notes.noteStderr(chunk));
     const channel = new Channel(process.framesIn, process.framesOut, {
       onMessage: (message, pieces) => this.#onMessage(message, pieces),
       room: (message, bytes) => this.#calls.room(message, bytes),
@@ -239,7 +239,7 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   #onBrokenFrames({ code, message, detail }: ServeError): void {
-    this.#core.notes.said({ code, message, detail, permanent: false, transient: false });
+    this.#core.notes.noteFatal({ code, message, detail, permanent: false, transient: false });
     this.kill('protocol error');
   }
 

@@ -85,7 +85,7 @@ export class WorkerStart {
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
       const { code, message } = thrown;
-      notes.said({ code, message, detail: '', permanent: true, transient: false });
+      notes.noteFatal({ code, message, detail: '', permanent: true, transient: false });
       this.#stop.kill('its options are wrong');
     }
   }
@@ -113,7 +113,7 @@ export class WorkerStart {
       message: [`${message}.`, this.#core.process.stuckAt(), cure].filter(Boolean).join(' '),
       detail: '',
     };
-    notes.said({ code: 'SERVE_INIT_TIMEOUT', ...text, permanent: false, transient: false });
+    notes.noteFatal({ code: 'SERVE_INIT_TIMEOUT', ...text, permanent: false, transient: false });
     this.#stop.kill('init timeout');
   }
 }

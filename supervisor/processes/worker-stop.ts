@@ -92,7 +92,7 @@ export class WorkerStop {
   /** It has reported a fatal error; it gets a moment to end. */
   onFatal(message: Message & { type: 'fatal' }): void {
     const { state, notes } = this.#core;
-    notes.said(message);
+    notes.noteFatal(message);
     state.enter('fatal');
     this.#kill.within(TERM_GRACE_MS);
   }
@@ -102,7 +102,7 @@ export class WorkerStop {
     const { state, process, notes } = this.#core;
     if (state.name === 'gone') return;
     if (cause === 'stop') this.#wanted = true;
-    notes.killedFor(cause);
+    notes.noteKill(cause);
     state.enter('killRequested');
     process.kill('SIGKILL');
   }

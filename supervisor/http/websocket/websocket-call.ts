@@ -52,7 +52,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     const call = describeCall(context, plan, target, null, 0);
     this.#job = new Job(call, [], { acceptedAtMs: performance.now(), deadlineAtMs: null }, this);
     this.#job.conversation = this;
-    this.#outbox = new Outbox((bytes) => target.model.dispatcher.countSaid(bytes));
+    this.#outbox = new Outbox((bytes) => target.model.dispatcher.countClientBytes(bytes));
     this.#heartbeat = new Heartbeat(ws);
     this.#listen();
   }

@@ -22,7 +22,7 @@ test('the clock runs for the app, and stands still while a whole window waits fo
   wait.onSent(1);
   pass(100);
   assert.equal(used(), 10);
-  wait.onTaken(1);
+  wait.onRead(1);
   pass(5);
   assert.equal(used(), 15);
 });
@@ -32,20 +32,20 @@ test('the clock stands still while the app waits for its client, which may still
   wait.onSent(10);
   pass(5);
   assert.equal(wait.onWaiting(0), true);
-  wait.onTaken(10);
+  wait.onRead(10);
   pass(100);
   assert.equal(used(), 5);
-  wait.onSaid();
+  wait.onClientMessage();
   assert.equal(used(), 0);
   pass(7);
-  wait.onSaid();
+  wait.onClientMessage();
   assert.equal(used(), 7, 'more while it works is no new beginning');
 });
 
 test('an app that has not received everything does not wait', (t) => {
   const { wait, pass, used } = bench(t);
-  wait.onSaid();
-  wait.onSaid();
+  wait.onClientMessage();
+  wait.onClientMessage();
   assert.equal(wait.onWaiting(1), false);
   pass(5);
   assert.equal(used(), 5);

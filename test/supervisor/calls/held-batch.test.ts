@@ -60,7 +60,7 @@ test('the clock of a batch stands still only while each of its calls waits for i
   assert.equal(pass(), 10, 'the third still computes');
   batch.remove(third);
   assert.equal(pass(), 10);
-  clientWaitOf(second).onTaken(1);
+  clientWaitOf(second).onRead(1);
   assert.equal(pass(), 20);
 });
 

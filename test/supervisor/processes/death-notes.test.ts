@@ -16,8 +16,8 @@ const FACTS: WorkerFacts = {
 
 test('a worker that is killed for two causes reports the first, and no hint besides', () => {
   const notes = new DeathNotes();
-  notes.killedFor('run timeout');
-  notes.killedFor('stop');
+  notes.noteKill('run timeout');
+  notes.noteKill('stop');
   assert.equal(notes.how(KILLED), 'killed by the server: run timeout');
   const { how, hint } = notes.describe(KILLED, FACTS);
   assert.equal(how, 'killed by the server: run timeout');
@@ -33,15 +33,15 @@ test('a worker that gives two reasons reports the first', () => {
     permanent: false,
     transient: false,
   };
-  notes.said(fatal);
-  notes.said({ ...fatal, message: 'and no disk' });
+  notes.noteFatal(fatal);
+  notes.noteFatal({ ...fatal, message: 'and no disk' });
   assert.equal(notes.describe(KILLED, FACTS).fatal?.message, 'no weights');
 });
 
 test('the last 20 lines of stderr are reported, and searched for a hint', () => {
   const notes = new DeathNotes();
-  for (let i = 1; i <= 20; i += 1) notes.printed(Buffer.from(`line ${i}\n`));
-  notes.printed(Buffer.from('FATAL ERROR: JavaScript heap out of memory\n'));
+  for (let i = 1; i <= 20; i += 1) notes.noteStderr(Buffer.from(`line ${i}\n`));
+  notes.noteStderr(Buffer.from('FATAL ERROR: JavaScript heap out of memory\n'));
   const { stderrTail, hint } = notes.describe({ code: null, signal: 'SIGABRT' }, FACTS);
   assert.deepEqual(
     [stderrTail.length, stderrTail[0], stderrTail[19]],
@@ -67,11 +67,11 @@ test('the report of a death has the facts of the handle beside the notes', () =>
 const FATAL = { code: 'X', message: '', detail: '', permanent: false, transient: false };
 
 for (const [cause, exit, during, prepare] of [
-  ['run timeout', KILLED, 'call', (notes) => notes.killedFor('run timeout')],
-  ['out of memory', { code: null, signal: 'SIGABRT' }, 'call', (notes) => notes.printed(HEAP_FULL)],
+  ['run timeout', KILLED, 'call', (notes) => notes.noteKill('run timeout')],
+  ['out of memory', { code: null, signal: 'SIGABRT' }, 'call', (notes) => notes.noteStderr(HEAP_FULL)],
   ['signal', { code: null, signal: 'SIGSEGV' }, 'call', () => {}],
-  ['start failed', { code: 1, signal: null }, 'start', (notes) => notes.said(FATAL)],
-  ['ended itself', { code: 1, signal: null }, 'idle', (notes) => notes.said(FATAL)],
+  ['start failed', { code: 1, signal: null }, 'start', (notes) => notes.noteFatal(FATAL)],
+  ['ended itself', { code: 1, signal: null }, 'idle', (notes) => notes.noteFatal(FATAL)],
   ['exit', { code: 1, signal: null }, 'start', () => {}],
 ] satisfies [string, Exit, WorkerFacts['during'], (notes: DeathNotes) => void][]) {
   test(`a death is counted as one for "${cause}"`, () => {

@@ -17,7 +17,7 @@ function setUp(t: TestContext, events: readonly WorkerEvent[] = ['hello', 'loade
     channel: { send: ({ type }: { type: string }) => story.push(type), flush: () => {} },
     state,
     timers,
-    notes: { said: () => {}, killedFor: () => {} },
+    notes: { noteFatal: () => {}, noteKill: () => {} },
   } as unknown as WorkerCore;
   return {
     stop: new WorkerStop(core),
