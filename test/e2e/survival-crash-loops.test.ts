@@ -81,7 +81,7 @@ withEachRuntime(({ app, place, frame, exit }) => {
       assert.match(
         server.stderr(),
         new RegExp(
-          `${exit}\\(9\\) was called at \\S+${place('dies-when-idle')}[^]*no worker can be restarted; the reason`,
+          `${exit}\\(9\\) was called at \\S+${place('dies-when-idle')}[^]*no worker can be restarted; see the error`,
         ),
       );
     },
