@@ -55,10 +55,10 @@ withEachRuntime(({ language }) => {
     const app = editedApp(t, { [apps.file]: apps.throwing('broken 0') });
     const server = await watched(t, app, apps.file);
     for (let i = 0; i < 4; i += 1) {
-      await server.untilPrinted(new RegExp(`broken ${i}[^]*no worker could start; the reason`));
+      await server.untilPrinted(new RegExp(`broken ${i}[^]*no worker could start; see the error`));
       app.save(apps.file, apps.throwing(`broken ${i + 1}`));
     }
-    await server.untilPrinted(/broken 4[^]*no worker could start; the reason/);
+    await server.untilPrinted(/broken 4[^]*no worker could start; see the error/);
     app.save(apps.file, apps.version(1));
     await server.until(({ state }) => state === 'ready');
     assert.doesNotMatch(server.stderr(), /restarting in/);
