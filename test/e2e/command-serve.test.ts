@@ -81,7 +81,7 @@ withOneRuntime(({ app }) => {
       await untilGone(pid);
     });
 
-    test('ready rejects and the server ends if no worker can start; see the error is in both', async (t) => {
+    test('ready rejects and the server ends if no worker can start; both have the reason', async (t) => {
       const server = await served(t, { app: app('syntax-error') });
       await assert.rejects(server.ready, { code: 'SERVE_APP_INVALID' });
       const { reason, error } = await server.ended;
