@@ -64,31 +64,6 @@ withEachRuntime(({ app, place, exit: exitCall }) => {
     await server.stop('SIGINT', ways.length);
   });
 
-  for (const step of ['import', 'init']) {
-    test(
-      `dies in ${step}, in four ways: each worker is restarted and the calls held meanwhile are answered`,
-      LIMIT,
-      async (t) => {
-        const cues = makeCues(t);
-        const ways = ['SIGKILL', 'abort', 'exit 0', 'throw'];
-        const env = { ...cues.env, DIE_BY: ways.join(',') };
-        const server = await startServer(app(`dies-in-${step}`), {
-          t,
-          env,
-          args: ['--workers', '4', '--spawn-concurrency', '4'],
-        });
-        const answers = await Promise.all(ways.map((_, i) => ask(server, i)));
-        for (const [i, answer] of answers.entries()) {
-          assert.equal(answer.status, 200, answer.text);
-          assert.equal(answer.json<{ input: number }>().input, i);
-        }
-        await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-        for (const way of ways) await server.untilPrinted(`armed: dies in ${step} by ${way}`);
-        await server.stop('SIGINT', ways.length);
-      },
-    );
-  }
-
   test(
     'kill -9 of an idle worker loses no call, and health says so until another is ready',
     LIMIT,

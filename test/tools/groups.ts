@@ -57,6 +57,7 @@ export const NODE_DEPENDENT: Readonly<Record<string, readonly string[]>> = {
   ],
   'survival: children, signals, exit codes, timers after a suspension': [
     'e2e/survival-deaths',
+    'e2e/survival-start-deaths',
     'e2e/survival-drain',
     'e2e/survival-hangs',
     'e2e/survival-killers',
