@@ -136,10 +136,10 @@ withEachRuntime(({ app }) => {
         const client = await startClient(t, major, server);
         const run = (end: string): Promise<unknown> => client.ask('run', 'key', 'model', { end });
         await assert.rejects(run('throws'), says(/^inference server error: The model failed on this call/));
-        await assert.rejects(run('bytes'), says(/application\/octet-stream, and only JSON/));
-        await assert.rejects(run('stream'), says(/text\/plain; charset=utf-8, and only JSON/));
+        await assert.rejects(run('bytes'), says(/application\/octet-stream; only JSON/));
+        await assert.rejects(run('stream'), says(/text\/plain; charset=utf-8; only JSON/));
         await assert.rejects(run('refuses'), says(/status 403: \{"message":"not for you"\}/));
-        await assert.rejects(run('lies'), says(/application\/json, and only JSON/));
+        await assert.rejects(run('lies'), says(/application\/json; only JSON/));
         await assert.rejects(
           client.ask('check', 'key', 'call_unknown'),
           says(/callID does not exist.*: call_unknown$/),
