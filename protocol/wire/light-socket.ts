@@ -1,34 +1,36 @@
 /**
- * A socket that reads into one buffer and hands out copies of what came, as `data` events; only much is handed out as
- * it lies, and what has memory of its own is read into that. A stream of Node's own makes 64 KiB of zeroed memory for each read, and three turns of bookkeeping: 8 us of
- * a call that takes 100 (docs/benchmarks.md).
+ * A socket that reads into one buffer of its own and emits copies of the bytes as `data` events. Reads of 32 KiB and more
+ * are emitted without a copy, and bytes whose memory is allocated already are read straight into that. A plain
+ * `net.Socket` allocates 64 KiB of zeroed memory and takes three ticks for each read: 8 us of a call that takes 100
+ * (docs/benchmarks.md).
  */
 import { Socket } from 'node:net';
+import { takeHandle } from './node-internals.js';
 
 const READ_BYTES = 64 * 1024;
 
-/** Smaller reads are copied, so that they do not keep the whole read buffer alive. */
+/** Reads below this size are copied, so that they do not keep the whole read buffer alive. */
 const MUCH_BYTES = READ_BYTES / 2;
 
-/** Read behind the end of a target: the head of the next fragment fits, and little of what has a target of its own. */
+/** Size of the read after a target is full: the head of the next fragment fits, and little of its body. */
 const NEXT_HEAD_BYTES = 64;
 
-/** Memory that bytes are read into right away, where they are to stay. */
+/** Gives the memory that bytes are read into directly. */
 export interface ReadTarget {
-  /** Where the next bytes belong; null: nowhere in particular. Asked before each read. */
+  /** Memory for the next bytes; null: the socket emits them as `data`. Called before each read. */
   room(): Buffer | null;
-  /** So many bytes are in the room that was given last. */
+  /** Called when `bytes` bytes were read into the memory that `room` returned last. */
   filled(bytes: number): void;
 }
 
-/** A stream that can read into memory of its reader's; what has no room there comes as `data` events. */
+/** A stream that can read into its user's memory; it emits bytes without such memory as `data` events. */
 export interface TargetedStream {
   readInto(target: ReadTarget): void;
 }
 
 export type LightSocket = Socket & TargetedStream;
 
-/** `net.Socket` takes `onread` in its constructor too; its types know it for `connect` only. */
+/** `net.Socket` takes `onread` in its constructor too; its types declare it for `connect` only. */
 interface LightOptions {
   readonly fd?: number;
   readonly handle?: object;
@@ -37,21 +39,15 @@ interface LightOptions {
   readonly onread: { buffer: () => Uint8Array; callback: (bytes: number) => boolean };
 }
 
-/** Reads the socket of this process that has this number. */
+/** Reads file descriptor `fd`, which must be a socket or a pipe. */
 export function lightSocket(fd: number): LightSocket {
   return readLightly({ fd });
 }
 
-/**
- * The reading end of `socket` again, as a light one; the old one is dead. `_handle` is a field of Node's own: where it
- * is not what it used to be, the socket stays as it is, and works.
- */
+/** Returns a light socket that reads on from `socket`, which is dead then; `socket` itself if Node does not allow it. */
 export function lighten(socket: Socket): Socket {
-  const owner = socket as unknown as { _handle?: { useUserBuffer?: unknown } | null };
-  const handle = owner._handle;
-  if (typeof handle?.useUserBuffer !== 'function') return socket;
-  owner._handle = null;
-  return readLightly({ handle });
+  const handle = takeHandle(socket);
+  return handle === null ? socket : readLightly({ handle });
 }
 
 function readLightly(source: { readonly fd: number } | { readonly handle: object }): LightSocket {
@@ -78,7 +74,7 @@ function readLightly(source: { readonly fd: number } | { readonly handle: object
     readable: true,
     writable: false,
     onread: {
-      buffer: next, // asked for before each read
+      buffer: next, // called before each read
       callback: (bytes) => {
         if (room === null) return socket.emit('data', take(bytes));
         (target as ReadTarget).filled(bytes);

@@ -14,6 +14,7 @@ import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
 import type { TlsCredentials } from '../../options/tls.js';
 import type { Failure } from './refuse.js';
 import { JoinedRequest } from './joined-request.js';
+import { currentResponse } from './node-internals.js';
 import { newRequestId } from './request-id.js';
 import { hasBody, noteRequest } from './request-facts.js';
 import { createTlsServer } from './tls-server.js';
@@ -129,18 +130,13 @@ export class LateHandler {
 /** Connections on which another protocol was asked for. */
 const upgrading = new WeakSet<Socket>();
 
-interface HttpSocket extends Socket {
-  /** A private field of Node: the response that is being sent on this connection. */
-  _httpMessage?: ServerResponse | null;
-}
-
 /**
  * Calls back once every complete request on this connection is answered: what follows must not come between. A request
  * with an incomplete body is the last one of its connection, and is not waited for.
  */
-function onceAnswered(socket: HttpSocket, callback: () => void): void {
+function onceAnswered(socket: Socket, callback: () => void): void {
   if (socket.destroyed) return;
-  const answer = socket._httpMessage;
+  const answer = currentResponse(socket);
   if (answer?.req.complete === true)
     answer.once('close', () => onceAnswered(socket, callback)); // by then the next response has taken its place
   else callback();
@@ -192,17 +188,12 @@ function lastMethodIn(input: Buffer | undefined): string | undefined {
 const broken = new WeakSet<Socket>();
 
 /** Refuses a broken request, after the answers to the requests before it, and ends the connection. */
-function refuseBroken(
-  late: LateHandler,
-  socket: HttpSocket,
-  code: ErrorCode,
-  method: string | undefined,
-): void {
+function refuseBroken(late: LateHandler, socket: Socket, code: ErrorCode, method: string | undefined): void {
   if (broken.has(socket)) return;
   broken.add(socket);
   socket.on('error', () => {}); // it may hang up first
   onceAnswered(socket, () => {
-    const partial = socket._httpMessage; // the response to a request whose body broke off
+    const partial = currentResponse(socket); // the response to a request whose body broke off
     // It may be refused already: a second answer would look like a part of the first. After `Connection: close` Node
     // has ended the connection itself, and still sends the rest of the last answer.
     if (partial?.headersSent === true) partial.end(() => socket.destroySoon());

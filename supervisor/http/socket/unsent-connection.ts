@@ -2,7 +2,8 @@
 import type { Socket } from 'node:net';
 import { ServeError } from '../../../protocol/errors.js';
 import { inodeOf, type KernelQueues } from './kernel-queues.js';
-import { encryptedBytes, handleOf, resetConnection } from './tcp-socket.js';
+import { handleOf } from './node-internals.js';
+import { encryptedBytes, resetConnection } from './tcp-socket.js';
 import { passTime, type Reader } from './slow-readers.js';
 
 /** An answer that was written to a connection, and is lost if that is cut. */
