@@ -1,4 +1,4 @@
-/** What a case is given and what it gives back; one file per case in `cases/`. */
+/** Input and output of a case; one file per case in `cases/`. */
 import type { LoadGenerator } from './load/client.js';
 import type { Row } from './report.js';
 import type { Duration } from './rounds.js';
@@ -36,7 +36,7 @@ export class Bench {
     return this.keep(await startBaseline(kind, app));
   }
 
-  /** How long to measure what a short round could not show. */
+  /** Duration of measurements that a short round cannot show. */
   secondsAtLeast(seconds: number): number {
     return Math.max(seconds, this.duration.secondsPerRound);
   }

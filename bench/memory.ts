@@ -1,4 +1,4 @@
-/** What a process holds once its garbage is collected; it needs `servers/preload-gc.ts`. */
+/** Memory of a process after a garbage collection; needs `servers/preload-gc.ts`. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { openFilesOf, rssMbOf } from './proc.js';
 

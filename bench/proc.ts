@@ -1,4 +1,4 @@
-/** What Linux tells of another process: CPU, memory, open files, whether it lives. */
+/** Reads CPU, memory, open files and the existence of another process from Linux. */
 import { readFileSync, readdirSync } from 'node:fs';
 
 /**
@@ -16,7 +16,7 @@ export function cpuSecondsOfProcess(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-/** What Linux counts in wherever a program reads it. */
+/** Ticks per second in /proc, the same for every program. */
 const TICKS_PER_SECOND = 100;
 
 export function rssMbOf(pid: number): number {

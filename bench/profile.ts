@@ -25,7 +25,7 @@ interface Workload {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** What is sent to which app. */
+/** The apps and the requests that they get. */
 const WORKLOADS: Readonly<Record<string, Workload>> = {
   small: { app: 'bench/apps/small.mjs', request: smallJsonRequest },
   json: { app: 'bench/apps/echo.mjs', request: bigJsonRequest },

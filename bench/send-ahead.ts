@@ -1,5 +1,5 @@
 /**
- * What sending calls ahead gives, and how many it takes: one worker, 32 callers, models of several run times.
+ * Measures the gain of sending calls ahead, by their number: one worker, 32 callers, models of several run times.
  * `node dist/bench/send-ahead.js`; docs/benchmarks.md, "Send-ahead".
  */
 import { LoadGenerator } from './load/client.js';

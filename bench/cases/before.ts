@@ -1,5 +1,5 @@
 /**
- * What a change costs a call: another build of this server beside the present one, in turn under the same load. The
+ * Measures the cost of a change per call: another build of this server and the present one run in turn under the same load. The
  * other build runs twice, so that the difference of two equal servers stands beside that of the two builds.
  */
 import { join } from 'node:path';

@@ -77,7 +77,7 @@ async function pairsInTurn(bench: Bench, side: Side, load: Load): Promise<Pair[]
   return pairs;
 }
 
-/** What the bare process notes of the same size with the same pause between two runs, as near as it comes. */
+/** The bare process's note for the same size with the nearest pause between two runs. */
 async function atPaceOf(bare: BareDigits, { size, gapMs }: Told): Promise<Told | undefined> {
   await bare.run(size, 0, BARE_MS / 3);
   const [unpaced] = await bare.tell();

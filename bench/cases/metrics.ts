@@ -1,5 +1,5 @@
 /**
- * What counting costs a call: the same build with metrics and without, in turn under the same load. The one without runs
+ * Measures the cost of metrics per call: the same build runs with and without them, in turn under the same load. The one without runs
  * twice, so that the difference of two equal servers stands beside that of the two.
  */
 import type { BenchCase } from '../case.js';

@@ -1,4 +1,4 @@
-/** What the Potassium form costs beside the Banana form, and whether background calls leave anything behind. */
+/** Compares the cost of the Potassium form with that of the Banana form, and checks background calls for leaks. */
 import { checkSameAnswers } from '../answers.js';
 import type { Bench, BenchCase } from '../case.js';
 import { readAfterGc, type Reading } from '../memory.js';

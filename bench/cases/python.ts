@@ -128,7 +128,7 @@ function inGb(rounds: readonly Round[]): string {
   return `${((rateOf(rounds) * BIG_BYTES) / 1e9).toFixed(2)} GB/s`;
 }
 
-/** What the model says of its calls since it was last asked. */
+/** The model's notes of its calls since the last reading. */
 interface Busy {
   readonly calls: number;
   readonly busyMs: number;

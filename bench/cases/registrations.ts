@@ -34,7 +34,7 @@ export const registrations: BenchCase = {
   },
 };
 
-/** What came before the first reading fills caches and compiles code. */
+/** Calls before the first reading fill caches and compile code. */
 function rowOf(readings: readonly Reading[]) {
   const growthMb = (readings.at(-1) as Reading).rssMb - (readings[0] as Reading).rssMb;
   const later = (STEPS - 1) * STEP_MODELS;

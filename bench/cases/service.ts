@@ -7,7 +7,7 @@ import { source } from '../servers/child-server.js';
 import { cpuNote, cpuText, rateRow, serverCpuUs, sideOf, startSides } from '../sides.js';
 import { smallJsonRequest } from './requests.js';
 
-/** What Multi Model Server 1.1 answered in a second, and Koa on the same machine. Measured once, with a handler that does nothing. */
+/** Answers per second of Multi Model Server 1.1, and of Koa on the same machine. Measured once, with a handler that does nothing. */
 const [ORIGINAL_PER_SECOND, KOA_PER_SECOND] = [3800, 17_300];
 
 export const service: BenchCase = {

@@ -40,7 +40,7 @@ async function sendCalls(bench: Bench, url: string): Promise<void> {
   if (ok !== STEP_CALLS) throw new Error(`${ok} of ${STEP_CALLS} calls were answered, ${failed} failed`);
 }
 
-/** How much memory grew after the first reading; until then caches fill and code is compiled. */
+/** Growth of memory after the first reading; until then caches fill and code is compiled. */
 function growthRows(who: string, readings: readonly Reading[]): Row[] {
   const first = readings[0] as Reading;
   const last = readings.at(-1) as Reading;

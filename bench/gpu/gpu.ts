@@ -1,4 +1,4 @@
-/** What a device tells of itself: a GPU by nvidia-smi, the CPU by the processes that use it. */
+/** Readings of a device: of a GPU by nvidia-smi, of the CPU by the processes that use it. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';

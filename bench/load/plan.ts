@@ -1,5 +1,5 @@
 /**
- * What the load generator is told and what it answers. The generator (`generator.ts`) is a process of its own, so
+ * The input of the load generator and its results. The generator (`generator.ts`) is a process of its own, so
  * that its CPU time can be stated beside the numbers; `client.ts` is the handle on it.
  */
 import type { Percentiles } from '../statistics.js';
@@ -61,7 +61,7 @@ export interface OpenResult {
   readonly elapsedMs: number;
   /** Latency of the good answers. */
   readonly latencyMs: Percentiles;
-  /** How far behind its Poisson time a request was written. */
+  /** Delay of a request's write after its Poisson time. */
   readonly sendLagMs: Percentiles;
   readonly cpuMs: number;
 }

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { compiled, startChildServer, type ChildServer } from './child-server.js';
 
 export interface BananaOptions {
-  /** Of each model. */
+  /** Workers of each model. */
   readonly workers?: number;
   /** Models beside the app, by their names. */
   readonly models?: Readonly<Record<string, string>>;

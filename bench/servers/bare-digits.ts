@@ -7,14 +7,14 @@ import { source } from './child-server.js';
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;
 
-/** What the timed digits example noted of the runs of one size; medians, in ms. */
+/** The notes of the timed digits example on runs of one size; medians, in ms. */
 export interface Told {
   readonly size: number;
   readonly runs: number;
   readonly ms: number;
   /** From the end of the run before to the begin of this one. */
   readonly gapMs: number;
-  /** Of a run in a tight loop. */
+  /** Time of a run in a tight loop. */
   readonly loopMs: number;
 }
 
@@ -47,7 +47,7 @@ export class BareDigits {
     }
   }
 
-  /** What was noted since the last time. */
+  /** Notes since the last reading. */
   async tell(): Promise<readonly Told[]> {
     const [told = Buffer.of()] = await this.#ask(joinParts([]));
     return JSON.parse(told.toString()) as Told[];

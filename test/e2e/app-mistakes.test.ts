@@ -147,7 +147,7 @@ const MISTAKES: readonly Mistake[] = [
         'app.mjs':
           "import { Potassium } from 'banana-serve';\nexport function createApp() {\n  return new Potassium('made');\n}",
       },
-      `${HERE}/app.mjs:3: nothing makes this Potassium app while the file is imported. Call the function that does, at the top level of the file, and export what it returns: \`export default createApp()\`, by the name of yours.`,
+      `${HERE}/app.mjs:3: this Potassium app is not created while the file is imported. Call the function that creates it at the top level of the file and export its result: \`export default createApp()\`, with your function's name.`,
     ),
     Python: form(
       {
@@ -178,14 +178,14 @@ const MISTAKES: readonly Mistake[] = [
         'app.mjs':
           "import { Potassium } from 'banana-serve';\nexport const app = new Potassium('one');\nexport const other = new Potassium('two');",
       },
-      `${HERE}/app.mjs:2: \`app\` and \`other\` are Potassium apps, and a file serves one: call \`serve()\` on that one, or make it the default export`,
+      `${HERE}/app.mjs:2: \`app\` and \`other\` are Potassium apps, but a file serves only one: call \`serve()\` on that one, or make it the default export`,
     ),
     Python: form(
       {
         'app.py':
           'from potassium import Potassium\nother = Potassium("two")\napp = Potassium("one")\nsame = app\n',
       },
-      `${HERE}/app.py:2: \`other\` and \`app\` are Potassium apps, and a file serves one: call \`serve()\` on that one, or delete the others`,
+      `${HERE}/app.py:2: \`other\` and \`app\` are Potassium apps, but a file serves only one: call \`serve()\` on that one, or delete the others`,
     ),
   },
   {
@@ -228,11 +228,11 @@ const MISTAKES: readonly Mistake[] = [
     what: 'an init that is a generator',
     TypeScript: form(
       { 'app.ts': `${GOOD}\nexport function* init(): Generator<number> {\n  yield 1;\n}` },
-      `${HERE}/app.ts:2: \`init\` is a generator: what stands in it would not run. Make it a plain or an async function`,
+      `${HERE}/app.ts:2: \`init\` is a generator, so its body would not run. Make it a plain or an async function`,
     ),
     Python: form(
       { 'app.py': `${GOOD_PYTHON}def init():\n    yield\n` },
-      `${HERE}/app.py:2: \`init\` is a generator, since it has a \`yield\`: what stands in it would not run. Take the \`yield\` out`,
+      `${HERE}/app.py:2: \`init\` is a generator because it has a \`yield\`, so its body would not run. Remove the \`yield\``,
     ),
   },
   {
@@ -242,14 +242,14 @@ const MISTAKES: readonly Mistake[] = [
         'app.mjs':
           "import { Potassium } from 'banana-serve';\nconst app = new Potassium('x');\napp.init(async function* () {\n  yield {};\n});\nexport default app;",
       },
-      `${HERE}/app.mjs:3: \`init\` is a generator: what stands in it would not run. Make it a plain or an async function`,
+      `${HERE}/app.mjs:3: \`init\` is a generator, so its body would not run. Make it a plain or an async function`,
     ),
     Python: form(
       {
         'app.py':
           'from potassium import Potassium\napp = Potassium("x")\n\n@app.init\nasync def load():\n    yield {}\n',
       },
-      `${HERE}/app.py:5: \`load\` is a generator, since it has a \`yield\`: what stands in it would not run. Take the \`yield\` out`,
+      `${HERE}/app.py:5: \`load\` is a generator because it has a \`yield\`, so its body would not run. Remove the \`yield\``,
     ),
   },
   {
@@ -259,14 +259,14 @@ const MISTAKES: readonly Mistake[] = [
         'app.mjs':
           'export class Service {\n  *initialize(context) {\n    yield 1;\n  }\n  handle(data, context) {\n    return data;\n  }\n}',
       },
-      `${HERE}/app.mjs:2: \`initialize\` is a generator: what stands in it would not run. Make it a plain or an async function`,
+      `${HERE}/app.mjs:2: \`initialize\` is a generator, so its body would not run. Make it a plain or an async function`,
     ),
     Python: form(
       {
         'app.py':
           'class Service:\n    def initialize(self, context):\n        yield 1\n    def handle(self, data, context):\n        return data\n',
       },
-      `${HERE}/app.py:2: \`initialize\` is a generator, since it has a \`yield\`: what stands in it would not run. Take the \`yield\` out`,
+      `${HERE}/app.py:2: \`initialize\` is a generator because it has a \`yield\`, so its body would not run. Remove the \`yield\``,
     ),
   },
   {

@@ -79,7 +79,7 @@ const REFUSED: readonly (readonly [what: string, text: string, args: readonly st
     `${imports('serve')}const inference = () => 1;
 if (${IS_MAIN}) await serve({ inference, host: '127.0.0.1', port: 0 });\n`,
     [],
-    /app\.mjs:3: a worker that imports the file does not come to this serve\(\)\..*export the functions as well/,
+    /app\.mjs:3: a worker that imports this file does not reach this serve\(\)\..*also export the functions/,
   ],
 ];
 

@@ -40,19 +40,19 @@ def inference(act):
   },
 };
 
-const CLOSED_3 = /closed (?:or replaced )?file descriptor 3(?:, through which it speaks|; it must not touch)/;
-const CLOSED_4 = /the app has closed file descriptor 4, through which it speaks/;
+const CLOSED_3 = /closed (?:or replaced )?file descriptor 3(?:, which the worker needs|; it must not touch)/;
+const CLOSED_4 = /the app has closed file descriptor 4, which the worker needs/;
 /** Which of them is missed first is chance. */
 const CLOSED_ALL = /closed (?:or replaced )?file descriptor [34]/;
 const OTHER_3 = /closed or replaced file descriptor 3/;
-const OTHER_4 = /the app has put another file over file descriptor 4, through/;
+const OTHER_4 = /the app has replaced file descriptor 4, which/;
 
 /** What an app does, and what it is told. */
 const ACTS: Readonly<Record<Language, readonly (readonly [string, RegExp])[]>> = {
   TypeScript: [
     ['fs.closeSync(3)', CLOSED_3],
     ['fs.closeSync(4)', CLOSED_4],
-    ['fs.closeSync(5)', /the app has closed file descriptor 5, through which it speaks/],
+    ['fs.closeSync(5)', /the app has closed file descriptor 5, which the worker needs/],
     ['for (const fd of [3, 4, 5]) fs.closeSync(fd)', CLOSED_ALL],
     ['fs.closeSync(3); fs.openSync("frames", "w")', OTHER_3],
     ['fs.closeSync(4); fs.openSync("app.mjs", "r")', OTHER_4],

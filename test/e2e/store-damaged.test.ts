@@ -65,7 +65,7 @@ withEachRuntime(({ language }) => {
       const aside = readdirSync(folder).find((name) => /^store\.sqlite3\.damaged-\d+$/.test(name)) ?? '';
       assert.equal(statSync(join(folder, aside)).size, 9000);
       await server.untilPrinted(`The local store ${path} is damaged (`);
-      await server.untilPrinted(`It was set aside as ${join(folder, aside)}; the store goes on empty.`);
+      await server.untilPrinted(`It was renamed to ${join(folder, aside)}; the store starts empty.`);
       await server.stop();
     },
   );

@@ -40,7 +40,7 @@ const UNSERVABLE: readonly (readonly [
     'a handler of a single file that is not that file',
     'url=m.x&handler=gone:run',
     ['m.x'],
-    ['m.x: the model is this file, and its handler names another, gone.x.'],
+    ['m.x: the model is this file, but its handler names another one, gone.x.'],
   ],
   [
     'a handler whose file is not in the folder',
@@ -58,7 +58,7 @@ const UNSERVABLE: readonly (readonly [
     'a folder in which nothing says what is meant',
     'url=m',
     ['m/labels.x', 'm/other.x'],
-    ['nothing says which of its files', ...ENTRY_NAMES],
+    ['it is not clear which file is the handler', ...ENTRY_NAMES],
   ],
 ];
 

@@ -6,7 +6,7 @@ import { ZipFile } from 'yazl';
 
 export interface PackedEntry {
   readonly name: string;
-  /** Of a file. */
+  /** Content of a file. */
   readonly content?: string | Buffer;
   /** Unix permissions and, for zip, the kind of the entry. */
   readonly mode?: number;

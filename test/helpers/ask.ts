@@ -21,13 +21,13 @@ export interface ErrorBody {
   readonly source: string;
 }
 
-/** The error of an answer; all fields empty if it is none. */
+/** The error of an answer; all fields are empty if it is not an error. */
 export function errorOf(answer: Answer): ErrorBody {
   const { error } = answer.json<{ error?: ErrorBody }>();
   return error ?? { code: '', message: '', requestId: '', source: '' };
 }
 
-/** Which worker process answered. */
+/** The pid of the worker that answered. */
 export async function pidOf(server: Server, input: unknown = {}): Promise<number> {
   return (await ask(server, input)).json<{ pid: number }>().pid;
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { ProgramName } from './needs.js';
 import { CLI } from './server.js';
 
-/** What a test that uses `boundByModes` needs besides. */
+/** Further requirements of a test that uses `boundByModes`. */
 export const BOUND_BY_MODES: readonly ProgramName[] = process.getuid?.() === 0 ? ['setpriv'] : [];
 
 /** Writes a program into `folder`, for `StartOptions.command`; undefined where the command is bound as it is. */

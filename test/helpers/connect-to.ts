@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
-/** Open, over TLS if the address says so; whose certificate it is does not matter. `paused`: nothing of it is read yet. */
+/** Opens a connection, over TLS if the address begins with https; any certificate is accepted. `paused`: nothing of it is read yet. */
 export async function connectTo(
   url: string,
   options: { readonly allowHalfOpen?: boolean; readonly paused?: boolean } = {},

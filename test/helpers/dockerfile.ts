@@ -1,4 +1,4 @@
-/** Does what a Dockerfile says, as far as a machine without a container runtime can. */
+/** Runs a Dockerfile, as far as a machine without a container runtime can. */
 import assert from 'node:assert/strict';
 import { cp, mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -75,7 +75,7 @@ async function copy(
   }
 }
 
-/** What another stage has made; a program that its base image brought is there already, on the search path. */
+/** Copies the files of another stage; a program of its base image is on the search path already. */
 async function copyFrom(
   stage: string,
   workdir: string,

@@ -8,7 +8,7 @@ import { ROOT } from './server.js';
 export interface EditedApp {
   readonly folder: string;
   path(name: string): string;
-  /** Writes a file in one step for whoever watches: it is written beside its place, then renamed. */
+  /** Writes a file in one step for watchers: it is written beside its place, then renamed. */
   save(name: string, text: string): void;
   remove(name: string): void;
 }

@@ -1,4 +1,4 @@
-/** A machine with a card that is none: `nvidia-smi` is a script. */
+/** A machine with a simulated GPU: `nvidia-smi` is a script. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';

@@ -14,7 +14,7 @@ function refusal(port: number): Promise<string | undefined> {
   });
 }
 
-test('a held port refuses clients, lets a server listen on it time and again, and is given to nobody else', async () => {
+test('a held port refuses clients, lets a server listen on it time and again, and is not given to any other program', async () => {
   const port = await holdPort();
   for (let round = 0; round < 3; round += 1) {
     assert.equal(await refusal(port), 'ECONNREFUSED');

@@ -29,7 +29,7 @@ export async function holdPort(): Promise<number> {
   return port;
 }
 
-/** The URL of a port on which nobody listens. */
+/** The URL of a port without a listener. */
 export async function deadUrl(): Promise<string> {
   return `http://127.0.0.1:${await holdPort()}`;
 }

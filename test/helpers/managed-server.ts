@@ -43,7 +43,7 @@ export class Management {
     return call(`${this.managementUrl}${path}`, null, headers, { ...init, method });
   }
 
-  /** Status and text of a reply that says how it went. */
+  /** Status and text of a reply. */
   async said(asked: string): Promise<string> {
     const reply = await this.manage(asked);
     const { status, message } = reply.json<{ status?: string; message?: string }>();
@@ -62,7 +62,7 @@ export class Management {
     return call(`${this.url}/predictions/${model}`, JSON.stringify(input));
   }
 
-  /** What becomes of a call that is refused, such as `503 ServiceUnavailableException`. */
+  /** The reply to a call that is refused, such as `503 ServiceUnavailableException`. */
   async refusal(model: string): Promise<string> {
     const reply = await this.infer(model);
     return `${reply.status} ${reply.json<{ type?: string }>().type}`;
@@ -87,7 +87,7 @@ export async function startManaged(t: TestContext, options: ServeOptions = {}): 
   return new ManagedServer(handle);
 }
 
-/** The fixture apps of a language as a model store, and what a registration says to mean one of them. */
+/** The fixture apps of a language as a model store, and the url by which each is registered. */
 export function fixtureStore({ app }: Runtime): { store: ServeOptions; url: (name: string) => string } {
   return { store: { modelStore: dirname(app('works')) }, url: (name) => `url=${basename(app(name))}` };
 }

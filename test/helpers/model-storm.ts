@@ -13,7 +13,7 @@ const EXPECTED: ReadonlySet<string> = new Set([
 ]);
 
 export interface StormResult {
-  /** How often each operation was accepted. */
+  /** Number of accepted requests of each operation. */
   readonly accepted: Readonly<Record<string, number>>;
   /** Answers to calls, by status. */
   readonly answers: Readonly<Record<string, number>>;
@@ -81,7 +81,7 @@ function statusOf(url: string): Promise<string> {
   });
 }
 
-/** What this process, in which the server runs, holds of the system. */
+/** Counts the system resources of this process, in which the server runs. */
 export interface Holdings {
   readonly processes: readonly number[];
   readonly descriptors: number;
@@ -104,7 +104,7 @@ export function holdings(): Holdings {
   };
 }
 
-/** What is held once no connection to or from this process is open any more: those of a client that has its answer close a moment later. */
+/** Counts them once no connection of this process is open; those of a client that has its answer close a moment later. */
 export async function calmHoldings(): Promise<Holdings> {
   const connections = (): number =>
     process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length;

@@ -45,7 +45,7 @@ export type ProgramName = keyof typeof PROGRAMS;
 const found = new Map<ProgramName, boolean>();
 
 /**
- * For a test's `skip`: false if every program is there, else one line that says which is missing and how to install it.
+ * For a test's `skip`: false if every program is there, else one line that names the missing one and how to install it.
  * @throws that line instead if BANANA_TEST_ALL is 1, as .ci/run sets it: there a skip would hide what was not tested.
  */
 export function needs(...names: readonly ProgramName[]): string | false {

@@ -1,4 +1,4 @@
-/** What apps of each language return, by the kinds of the fixture apps `answers`, and what becomes of it. */
+/** Return values of apps in each language, by the kinds of the fixture apps `answers`, and the answers of the server. */
 import type { Language } from './runtimes.js';
 
 export type Of<T> = Readonly<Record<Language, readonly T[]>>;
@@ -96,7 +96,7 @@ export const STREAMS: readonly (readonly [kind: string, accept: string, type: st
   ['nothing', '*/*', 'application/octet-stream', ''],
 ];
 
-/** What is no answer, and what the caller is told of it. */
+/** Return values that are not answers, and the messages that callers get. */
 export const MISTAKES: Of<readonly [kind: string, message: RegExp]> = {
   TypeScript: [
     ['bigint', /output\.rows\[1\]\.id is a BigInt beyond 2\^53/],
@@ -129,7 +129,7 @@ export const MISTAKES: Of<readonly [kind: string, message: RegExp]> = {
   ],
 };
 
-/** Ways to fail, and what the log says of them. */
+/** Ways to fail, and their lines in the log. */
 export const FAILURES: Of<readonly [kind: string, log: RegExp]> = {
   TypeScript: [
     ['throws', /Error: secret path \/etc\/model\n\s+at .*answers\.ts:\d+/],

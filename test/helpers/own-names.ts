@@ -1,4 +1,4 @@
-/** Machines with a name server of the test's own: a silent one, or one that says where names lead. */
+/** Machines with a name server of the test: a silent one, or one with given addresses. */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

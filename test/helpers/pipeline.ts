@@ -37,7 +37,7 @@ export async function readAnswers(socket: Socket, count: number): Promise<Answer
   return answers;
 }
 
-/** Only sends; whoever destroys the socket leaves all the calls. */
+/** Only sends; destroying the socket leaves all the calls. */
 export async function sendAtOnce(
   server: Pick<Server, 'url'>,
   calls: readonly PipelinedCall[],

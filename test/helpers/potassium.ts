@@ -1,4 +1,4 @@
-/** What tests of Potassium apps ask of a server. */
+/** Requests of the tests of Potassium apps. */
 import assert from 'node:assert/strict';
 import { call, eventually, type Answer, type Server } from './server.js';
 

@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import type { TestContext } from 'node:test';
 import { ROOT, eventually, type Server } from './server.js';
 
-/** What a client's method threw: majors up to 4 throw strings. */
+/** The error of a client's method; majors up to 4 throw strings. */
 export class Thrown extends Error {
   /** `string`, or the error's name. */
   readonly kind: string;
@@ -17,7 +17,7 @@ export class Thrown extends Error {
 export interface PublishedClient {
   /** Calls a method; rejects with {@link Thrown}. */
   ask<T = unknown>(method: string, ...args: unknown[]): Promise<T>;
-  /** What the client printed. */
+  /** The output of the client. */
   readonly printed: () => string;
   untilPrinted(text: string | RegExp): Promise<void>;
 }

@@ -41,7 +41,7 @@ export class RawConnection {
     return reply;
   }
 
-  /** What has arrived and was not read as a reply. */
+  /** Bytes that have arrived and are not part of a reply yet. */
   get rest(): string {
     return this.#received.toString('latin1');
   }
@@ -87,7 +87,7 @@ export class RawConnection {
     );
   }
 
-  /** How the server ended the connection. Rejects if it does not. */
+  /** Resolves with the way in which the server ended the connection; rejects if it does not. */
   async closed(limitMs = LIMIT_MS): Promise<'ended' | 'reset'> {
     await eventually(
       () => this.#state !== 'open',

@@ -1,4 +1,4 @@
-/** A real receiver of webhooks on a free port: keeps what came, answers as told. */
+/** A real receiver of webhooks on a free port, which records requests and gives the set answers. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';

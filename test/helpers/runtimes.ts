@@ -8,7 +8,7 @@ import { ROOT } from './server.js';
 export type Language = 'TypeScript' | 'Python';
 
 /**
- * What a test needs to know of a language. A fixture app of one name does the same in each of them, so that tests may
+ * The parts of a language that tests need. A fixture app of one name does the same in each of them, so that tests may
  * expect the same; where a fact has another form, it is named here. Forms are parts of regular expressions.
  */
 export interface Runtime {
@@ -23,9 +23,9 @@ export interface Runtime {
   place(name: string): string;
   /** A line of a stack in that app, in this function. */
   frame(name: string, fn: string): string;
-  /** What the app calls to end its own process. */
+  /** The call by which an app ends its own process. */
   readonly exit: string;
-  /** What the app writes so that calls come to it in batches. */
+  /** The declaration by which an app gets batches. */
   readonly batchFunction: string;
 }
 

@@ -3,7 +3,7 @@ import { CUES_MODULE, PACKAGE } from './edited-app.js';
 import type { Language } from './runtimes.js';
 import { ROOT } from './server.js';
 
-/** What is wrong with an app, its text, and what the log says of it. */
+/** A mistake in an app, the app's text, and the line of the log. */
 type Mistake = readonly [what: string, broken: string, told: RegExp];
 
 export interface SavedApps {

@@ -1,4 +1,4 @@
-/** Reads what `GET /metrics` says: Prometheus's text format 0.0.4, refusing what is none. */
+/** Parses `GET /metrics`: Prometheus's text format 0.0.4; anything else is refused. */
 import assert from 'node:assert/strict';
 import { eventually } from './server.js';
 
@@ -40,7 +40,7 @@ export class Scrape {
     return this.samples.filter(isMeant);
   }
 
-  /** The sum over all samples that have these labels, among others; null if there is none. */
+  /** The sum over all samples with at least these labels; null if there are no such samples. */
   sum(name: string, labels: Readonly<Record<string, string>> = {}): number | null {
     const found = this.find(name, labels);
     return found.length === 0 ? null : found.reduce((sum, { value }) => sum + value, 0);

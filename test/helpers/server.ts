@@ -17,7 +17,7 @@ export interface StartOptions {
   readonly key?: string;
   /** An installed command instead of this checkout's. */
   readonly command?: string | undefined;
-  /** The address of the server stands in its files: no flag says another. */
+  /** True if the server's address comes from its files, and not from a flag. */
   readonly isAddressGiven?: boolean;
   /** Checked at the end: a restart that no test expects hides a bug. */
   readonly expectedRestarts?: number;

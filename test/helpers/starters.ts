@@ -77,7 +77,7 @@ export async function startBy(
   };
 }
 
-/** Undoes what `npm test` leaves in the environment, so that a server is under npm only where a test says so. */
+/** Removes the variables of `npm test` from the environment, so that a server runs under npm only if a test asks for it. */
 const ALONE = Object.fromEntries(
   Object.keys(process.env).flatMap((name) => (name.startsWith('npm_') ? [[name, undefined]] : [])),
 );

@@ -7,7 +7,7 @@ import type { Server } from './server.js';
 /** Resolves with a response whose body is not read yet. */
 export async function openStream(server: Server, input: unknown): Promise<IncomingMessage> {
   const call = request(server.url, { method: 'POST', headers: { 'content-type': 'application/json' } });
-  call.on('error', () => {}); // once there is a response, its stream tells of a connection that breaks
+  call.on('error', () => {}); // once there is a response, its stream reports a broken connection
   call.end(JSON.stringify(input));
   const [response] = (await once(call, 'response')) as [IncomingMessage];
   assert.equal(response.statusCode, 200);

@@ -28,7 +28,7 @@ export class UnreadAnswer {
     ...requests: readonly UnreadRequest[]
   ): Promise<UnreadAnswer> {
     const socket = await connectTo(url, { paused: true });
-    socket.on('error', () => {}); // `rest` tells
+    socket.on('error', () => {}); // `rest` reports it
     t.after(() => socket.destroy());
     socket.write(requests.map(textOf).join(''));
     return new UnreadAnswer(socket);

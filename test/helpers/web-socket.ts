@@ -1,4 +1,4 @@
-/** A WebSocket client that remembers what it heard. */
+/** A WebSocket client that records the messages it received. */
 import type { TestContext } from 'node:test';
 import WebSocket from 'ws';
 import { eventually, type Server } from './server.js';
@@ -9,7 +9,7 @@ export interface Heard {
   readonly messages: (string | Buffer)[];
   /** Resolves once so many messages are here. */
   heard(count: number): Promise<(string | Buffer)[]>;
-  /** How it was closed: code and reason. */
+  /** Code and reason of the close. */
   readonly closed: Promise<readonly [code: number, reason: string]>;
 }
 

@@ -23,7 +23,7 @@ function importsOf(file: string): string[] {
   );
 }
 
-/** A chain of imports that comes back to its beginning; null if there is none. */
+/** Finds a chain of imports that returns to its beginning; null if there is none. */
 function findCircle(folder: string, files: readonly string[]): string[] | null {
   const done = new Set<string>();
   const visit = (file: string, path: readonly string[]): string[] | null => {

@@ -1,5 +1,5 @@
 /**
- * What the supervisor knows of Python stands in `runtimes/`. The few other lines that name it are listed here with the
+ * The supervisor's knowledge of Python stands in `runtimes/`. The few other lines that name it are listed here with the
  * reason; a new one belongs behind the runtime.
  */
 import assert from 'node:assert/strict';

@@ -9,7 +9,7 @@ const PROOF = /`(test\/[\w/.-]+\.test\.ts): ([^`]+)`/g;
 
 const proofs = [...PAGE.matchAll(PROOF)].map(([, file = '', title = '']) => ({ file, title }));
 
-test('the page of security names tests that prove what it says', () => {
+test('the page of security names existing tests as proofs', () => {
   assert.ok(proofs.length > 20, `${proofs.length} proofs are found`);
 });
 

@@ -101,7 +101,7 @@ for (const [thrown, message] of [
   [Symbol('s'), 'thrown value: Symbol(s)'],
   [new TypeError('bad'), 'bad'],
 ] as const) {
-  test(`describeThrown says ${message}`, () => {
+  test(`describeThrown returns ${message}`, () => {
     assert.equal(describeThrown(thrown).message, message);
   });
 }
@@ -123,10 +123,10 @@ test('describeThrown shows the parts of an AggregateError, each with its causes,
     /^AggregateError: both\n\s+at [^]*\n {2} {2}part 1 of 2: Error: part\n\s+at [^]*\n {4}caused by: its cause\n {4}part 2 of 2: text\n {2}caused by: why$/,
   );
   const many = describeThrown(new AggregateError(Array.from({ length: 100 }, (_, i) => `try ${i}`)));
-  assert.match(many.stack, /part 8 of 100: try 7\n {4}and 92 parts more$/);
+  assert.match(many.stack, /part 8 of 100: try 7\n {4}and 92 more parts$/);
 });
 
-test('describeThrown shows what an object holds, and runs none of its code', () => {
+test('describeThrown shows the content of an object without running its code', () => {
   const thrown = {
     code: 5,
     nested: { list: ['a'] },

@@ -29,7 +29,7 @@ export const GOLDEN: readonly GoldenFrame[] = (
   frame: Buffer.from(entry.frame, 'hex'),
 }));
 
-/** Which side may send each message; the compiler refuses a missing one. */
+/** The side that may send each message; the compiler refuses a missing one. */
 export const SENDERS: Record<Message['type'], readonly ('front' | 'worker')[]> = {
   start: ['front'],
   call: ['front'],

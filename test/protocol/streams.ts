@@ -16,7 +16,7 @@ export interface Received {
   readonly body: Buffer;
 }
 
-/** All messages in `bytes`, which must end at a frame's end. */
+/** Returns all messages in `bytes`, which must end at the end of a frame. */
 export function readFrames(bytes: Buffer): Received[] {
   const received: Received[] = [];
   const reader = new FrameReader((source, start, end, pieces) => {

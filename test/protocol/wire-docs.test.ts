@@ -81,7 +81,7 @@ function fieldList(title: string, index = 0): readonly Field[] {
   return found;
 }
 
-/** Fields that a sample of so many values has: those at the end may be left out. */
+/** Returns the fields of a sample with `count` values: trailing fields may be left out. */
 function presentFields(fields: readonly Field[], count: number): readonly Field[] {
   return fields.filter(({ meaning }, i) => i < count || !meaning.includes('; left out: '));
 }
@@ -218,7 +218,7 @@ for (const [title, field] of [
   });
 }
 
-/** Dotted paths of a map, not looking into what is documented as a whole. */
+/** Returns the dotted paths of a map, without those below a field that is documented as a whole. */
 function leaves(value: unknown, whole: readonly string[], path = ''): string[] {
   if (whole.includes(path) || typeof value !== 'object' || value === null) return [path];
   return Object.entries(value)
@@ -261,7 +261,7 @@ test('every file the page links to exists', () => {
   for (const link of links) assert.ok(existsSync(new URL(link, new URL('docs/', ROOT))), link);
 });
 
-/** Bytes of an annotated block: hex pairs up to the comment, which stands behind two spaces or more. */
+/** Returns the bytes of an annotated block: hex pairs up to the comment, which follows two or more spaces. */
 function exampleBytes(type: string): Buffer {
   const block = new RegExp(`\`\`\`hex ${type}\n([^]*?)\`\`\``).exec(PAGE)?.[1];
   assert.ok(block !== undefined, type);
@@ -271,7 +271,7 @@ function exampleBytes(type: string): Buffer {
   return Buffer.from(hex.join(''), 'hex');
 }
 
-test('the example of the page decodes to what it says', () => {
+test('the example of the page decodes to the message beside it', () => {
   const stream = Buffer.concat(['call', 'result'].map(exampleBytes));
   const received = readFrames(stream).map(({ message, body }) => [message, body.toString()]);
   const call = {
@@ -306,7 +306,7 @@ test('the example of the page decodes to what it says', () => {
   ]);
 });
 
-test('the note of the page says what stands beside it', () => {
+test('the note of the page decodes to the values beside it', () => {
   const bytes = exampleBytes('note');
   assert.equal(bytes.length, BEGUN_NOTE_BYTES);
   assert.deepEqual(decodeBegunNote(bytes), { id: 1, atMs: 2000 });

@@ -42,7 +42,7 @@ class Endings(unittest.TestCase):
 
 class Advice(unittest.TestCase):
     def test_the_hint_at_repeatable_is_logged_once_per_worker(self) -> None:
-        log, said = mock.Mock(), 'say so with `config = {"repeatable": True}`'
+        log, said = mock.Mock(), 'set `config = {"repeatable": True}`'
         app = SimpleNamespace(handle_batch=lambda *_: 1 / 0, repeatable=False)
         host = SimpleNamespace(surroundings=SimpleNamespace(log=log))
         options: Any = SimpleNamespace(app=app, host=host)

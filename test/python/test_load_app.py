@@ -599,11 +599,11 @@ class Mistakes(Apps):
             ),
             (
                 "class S:\n    def initialize(self, context):\n        yield\n    " + good,
-                "app.py:2: `initialize` is a generator, since it has a `yield`: what stands in it would not run. Take the",
+                "app.py:2: `initialize` is a generator because it has a `yield`, so its body would not run. Remove the",
             ),
             (
                 "class S:\n    async def initialize(self, context):\n        yield\n    " + good,
-                "app.py:2: `initialize` is a generator, since it has a `yield`",
+                "app.py:2: `initialize` is a generator because it has a `yield`",
             ),
         ):
             message, outlook = self.refused(source)
@@ -613,7 +613,9 @@ class Mistakes(Apps):
 
     def test_a_path_that_is_not_a_readable_file_is_reported(self):
         self.write("folder.py/app.py", "")
-        self.assertIn("folder.py: nothing says which of its files", self.load(self.folder + "/folder.py")["error"])
+        self.assertIn(
+            "folder.py: it is not clear which file is the handler", self.load(self.folder + "/folder.py")["error"]
+        )
         self.assertIn("gone.py: no such file", self.load(self.folder + "/gone.py")["error"])
 
 

@@ -326,7 +326,9 @@ class Retiring(unittest.TestCase):
             doubt = self.after(caused_by(native("CUDA error: device-side assert triggered\nmore")))
         assert doubt is not None
         self.assertEqual(doubt.code, "SERVE_WORKER_LOST")
-        self.assertEqual(doubt.message, "the GPU is lost to this process: CUDA error: device-side assert triggered")
+        self.assertEqual(
+            doubt.message, "this process can no longer use its GPU: CUDA error: device-side assert triggered"
+        )
 
 
 if __name__ == "__main__":

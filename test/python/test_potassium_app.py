@@ -72,7 +72,9 @@ class FindingTest(unittest.TestCase):
         one, two = Potassium("one"), Potassium("two")
         two.handler("/two")(lambda context, request: Response())
         self.assertEqual([each.path for each in load(two, app=two).routes], ["/two"])
-        with self.assertRaisesRegex(TypeError, r"^`app` and `some_name` are Potassium apps, and a file serves one: "):
+        with self.assertRaisesRegex(
+            TypeError, r"^`app` and `some_name` are Potassium apps, but a file serves only one: "
+        ):
             load(one, app=two)
         with self.assertRaisesRegex(TypeError, r"^`a`, `b` and `some_name` are Potassium apps"):
             load(one, a=two, b=Potassium("three"))
@@ -292,7 +294,7 @@ class AnswerTest(unittest.TestCase):
             self.assertEqual(bytes(answer(load(app)).body), body)
         app = Potassium("x")
         app.background("/")(lambda context, request: (each for each in ()))
-        with self.assertRaisesRegex(TypeError, "a Response can stream it"):
+        with self.assertRaisesRegex(TypeError, "return it in a Response to stream it"):
             answer(load(app))
 
     def test_an_async_handler_is_awaited(self) -> None:

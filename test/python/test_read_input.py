@@ -302,7 +302,7 @@ class Multipart(Inputs):
         self.assertEqual(self.read(form(part(latin % "iso-8859-1", b"\xfc\x80"))), {"a": "\u00fc\u20ac"})
         for charset in ("klingon", "punycode", "rot13", "unicode_escape"):
             body = form(part(latin % charset, b"x"))
-            self.refused('the charset "%s" is not known' % charset, body, content_type=MULTIPART)
+            self.refused('the charset "%s" is not supported' % charset, body, content_type=MULTIPART)
 
     def test_a_malformed_body_is_refused_at_its_first_wrong_part(self):
         one = form(field("a", "1"))

@@ -252,14 +252,14 @@ class LocalTest(StoreTest):
             self.store().get("key")
         self.path.unlink()
         self.path.symlink_to(self.folder / "elsewhere")
-        with self.assertRaisesRegex(RuntimeError, "it is no file"):
+        with self.assertRaisesRegex(RuntimeError, "it is not a file"):
             self.store().get("key")
 
     def test_a_file_of_something_else_is_left_alone(self) -> None:
         self.path.parent.mkdir()
         self.path.write_text("the family's photographs, and more than a page of them")
         for _ in range(2):
-            with self.assertRaisesRegex(RuntimeError, "it is a file of something else"):
+            with self.assertRaisesRegex(RuntimeError, "it is a file of another kind"):
                 self.store().get("key")
         self.assertEqual(list(self.path.parent.glob("store.db*")), [self.path])
 
@@ -274,7 +274,7 @@ class LocalTest(StoreTest):
         asides = [each.name for each in self.path.parent.glob("store.db.damaged-*")]
         self.assertEqual(len(asides), 1, asides)
         self.assertRegex(
-            said, f"The local store {self.path} is damaged .* set aside as .*{asides[0]}; the store goes on empty"
+            said, f"The local store {self.path} is damaged .* renamed to .*{asides[0]}; the store starts empty"
         )
         self.assertEqual(self.get_aloud(self.store(), "1"), (None, ""), "a new file is not set aside")
 

@@ -7,7 +7,7 @@ const FOLDERS = ['promises', 'processes', 'e2e'] as const;
 
 /**
  * Tests beyond `npm test` that a new version of Node may break: `.ci/run` runs these on the newest LTS too. Names
- * are paths below `test/`, without `.test.ts`. What is left out depends on our own code, on Python or on documents.
+ * are paths below `test/`, without `.test.ts`. Other tests depend on our own code, on Python or on documents.
  */
 export const NODE_DEPENDENT: Readonly<Record<string, readonly string[]>> = {
   'http: parsing, bodies, compression, connections that end in every way': [

@@ -1,5 +1,5 @@
 /**
- * What an editor says of options. Compiled and not run: a line that should be refused says so, and one that is not
+ * The types of options, as an editor checks them. Compiled and not run: a line that should be refused says so, and one that is not
  * refused any more is an error itself.
  */
 import {

@@ -1,5 +1,5 @@
 /**
- * What an editor says of a custom service. Compiled and not run: a line that should be refused says so, and one that is
+ * The types of a custom service, as an editor checks them. Compiled and not run: a line that should be refused says so, and one that is
  * not refused any more is an error itself.
  */
 import {

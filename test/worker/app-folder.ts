@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** Writes the files and returns their folder, which is gone after the test. */
+/** Writes the files and returns their folder, which is removed after the test. */
 export function appFolder(
   t: { after(undo: () => void): void },
   files: Readonly<Record<string, string>>,

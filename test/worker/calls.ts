@@ -22,5 +22,5 @@ export function callWith(fields: Partial<Call> = {}): Call {
   };
 }
 
-/** Where nothing is measured. */
+/** Metrics that are not recorded. */
 export const NO_METRICS: AppMetrics = { counter: () => {}, gauge: () => {}, histogram: () => {} };

@@ -22,7 +22,7 @@ export interface BatchWays {
   readonly repeatable?: boolean;
 }
 
-/** A run loop over a real channel; the front is a tap on what it writes. */
+/** A run loop over a real channel; the front records what it writes. */
 export class Bench {
   readonly tap = new Tap();
   readonly loop: RunLoop;
@@ -33,7 +33,7 @@ export class Bench {
   idleCalls = 0;
   /** Why the loop would rather have a new process. */
   readonly doubts: string[] = [];
-  /** What it tells of calls that came and of having answered all. */
+  /** The calls of its activity listener. */
   readonly comings: string[] = [];
 
   constructor(handle: Handle, { handleBatch, repeatable = false }: BatchWays = {}) {
@@ -74,7 +74,7 @@ export class Bench {
       noteBegun: (id) => this.#notes.push({ id, afterWrites: this.tap.writes.length }),
       onIdleAfterRetire: () => (this.idleCalls += 1),
       onDoubt: (why) => this.doubts.push(why.message),
-      idleness: {
+      activity: {
         onCall: () => this.comings.push('call'),
         onIdle: () => this.comings.push('idle'),
       },
@@ -90,7 +90,7 @@ export class Bench {
     this.loop.pump();
   }
 
-  /** Hands in calls that begin together, numbered from `firstId`; each text is a body, and malformed if it is no JSON. */
+  /** Adds calls that begin together, numbered from `firstId`; each text is a body, malformed if it is not JSON. */
   batch(firstId: number, bodies: readonly string[], fields: Partial<Call> = {}): void {
     const batch = bodies.map((text, i) => {
       const id = firstId + i;

@@ -1,4 +1,4 @@
-/** What the Python worker knows of the server's options is what the server knows. */
+/** The Python worker has the same list of model options as the server. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ function namesIn(file: string, tuple: string): string[] {
   return [...body.matchAll(/"(\w+)"/g)].map(([, name]) => name as string);
 }
 
-test('a `config` in Python is told from a dict of the app by the options that a model may set', () => {
+test('a `config` in Python is distinguished from another dict by the options that a model may set', () => {
   const types = readFileSync(`${ROOT}protocol/option-types.ts`, 'utf8');
   const [, body = ''] = /export interface ModelOptionTypes<Duration> \{([^}]*)\}/.exec(types) ?? [];
   const options = [...body.matchAll(/^ {2}(\w+):/gm)].map(([, name]) => name as string);

@@ -1,4 +1,4 @@
-/** What a refused body or output must look like. */
+/** Matches the error of a refused body or output. */
 import assert from 'node:assert/strict';
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
 

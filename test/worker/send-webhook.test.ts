@@ -9,7 +9,7 @@ async function copy(name: string): Promise<typeof import('../../worker/api/send-
   return (await import(`${MODULE}?${name}`)) as typeof import('../../worker/api/send-webhook.js');
 }
 
-test('sendWebhook outside a served app rejects and says where it works', async () => {
+test('sendWebhook outside a served app rejects with an error that names the commands to start one', async () => {
   const { sendWebhook } = await copy('outside');
   await assert.rejects(sendWebhook('http://localhost/', {}), /^Error: sendWebhook works inside a served app/);
 });

@@ -1,4 +1,4 @@
-/** What a developer sees whose machine has Node and npm and nothing else. */
+/** The tests on a machine that has only Node and npm. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -27,14 +27,14 @@ function runWithoutPrograms(t: TestContext, env: Record<string, string>): Promis
 
 const LINE = 'redis-server is missing: apt-get install redis-server';
 
-test('a test whose program is missing is skipped, with a line that says how to install it', async (t) => {
+test('a test with a missing program is skipped, with a line on how to install it', async (t) => {
   const { status, output } = await runWithoutPrograms(t, {});
   assert.equal(status, 0, output);
   assert.match(output, new RegExp(`^ok \\d+ - .*# SKIP ${LINE}$`, 'm'));
   assert.match(output, /^# pass [1-9]/m, 'what needs no program was run');
 });
 
-test('where every test must run, a missing program is a failure that says the same', async (t) => {
+test('if every test must run, a missing program is a failure with the same line', async (t) => {
   const { status, output } = await runWithoutPrograms(t, { BANANA_TEST_ALL: '1' });
   assert.equal(status, 1, output);
   assert.ok(output.includes(LINE), output);

@@ -1,4 +1,4 @@
-/** An install that fails is tried again, and its last failure is told. */
+/** A failed install is tried again, and its last failure is reported. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** What a worker in any language does with a body larger than one frame may be. */
+/** A worker in any language answers a body that is larger than one frame. */
 import assert from 'node:assert/strict';
 import { BodyAssembler, joinPieces } from '../../../protocol/wire/body-assembler.js';
 import { MAX_FRAGMENT_BYTES } from '../../../protocol/wire/messages.js';

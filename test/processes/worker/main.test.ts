@@ -24,7 +24,7 @@ async function started(t: TestContext, source: string): Promise<WorkerProcess> {
 
 const types = (worker: WorkerProcess): string[] => worker.received.map(({ message }) => message.type);
 
-test('a worker says hello, and only then and in this order loaded and ready', async (t) => {
+test('a worker sends hello, loaded and ready, in this order', async (t) => {
   const { worker, app } = workerOf(
     t,
     `export const inference = (input) => input;
@@ -87,7 +87,7 @@ const enter = (name) => {
 };
 `;
 
-test('what a call enters is seen by its stream, and by no other call', async (t) => {
+test('the async context that a call enters is seen by its stream, and by no other call', async (t) => {
   for (const functions of [
     'export const inference = (name) => enter(name);',
     'export const inference = async (name) => enter(name);',
@@ -166,7 +166,7 @@ test('more calls at once than a route takes end the worker', async (t) => {
   const calls = [1, 2].map((id) => callWith({ id }));
   worker.send({ type: 'call', calls, inlineBytes: [0, 0], batch: 1, last: true });
   assert.equal((await worker.exit).signal, 'SIGKILL');
-  assert.match(await worker.stderr, /a batch of 2 calls; the route \/ takes 1/);
+  assert.match(await worker.stderr, /a batch of 2 calls; the route \/ takes at most 1/);
 });
 
 test('ten megabytes go in and come out in fragments', async (t) => {
@@ -220,7 +220,7 @@ test('stop during init ends the worker without running a shutdown that would tea
   assert.equal(await worker.stdout, 'in init\n');
 });
 
-test('a shutdown that throws is told on stderr and exits with 1', async (t) => {
+test('a shutdown that throws is reported on stderr and exits with 1', async (t) => {
   const worker = await started(
     t,
     `export const inference = () => 1;
@@ -288,7 +288,7 @@ test('nothing that the app writes to fd 1 and 2 disturbs the frames', async (t) 
   assert.equal(await worker.stderr, 'err\n');
 });
 
-test('with a print mark, each print says whose it is, after an await too', async (t) => {
+test('with a print mark, each print is marked with its call, after an await too', async (t) => {
   const { worker, app } = workerOf(
     t,
     `export async function inference(input) { await 1; console.log(input); }
@@ -417,7 +417,7 @@ test('an error text of any length still arrives as a fatal', async (t) => {
   assert.equal((await worker.next('fatal')).message.code, 'SERVE_INIT_FAILED');
 });
 
-test('a rejection nobody handles lets the running call finish, begins no other, and ends the worker', async (t) => {
+test('an unhandled rejection lets the running call finish, begins no other, and ends the worker', async (t) => {
   const worker = await started(
     t,
     `export function inference() {
@@ -456,7 +456,7 @@ for (const [what, bytes, said] of [
     /a body fragment for unknown call 9/,
   ],
 ] as const) {
-  test(`a worker that reads ${what} says so and dies`, async (t) => {
+  test(`a worker that reads ${what} reports it and dies`, async (t) => {
     const worker = await started(t, 'export const inference = () => 1;');
     worker.writeGarbage(bytes);
     await worker.exit;

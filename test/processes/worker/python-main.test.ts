@@ -21,7 +21,7 @@ const ECHO = 'def inference(model_inputs): return model_inputs\n';
 const types = (worker: WorkerProcess): string[] => worker.received.map(({ message }) => message.type);
 
 test(
-  'a Python worker says hello, loaded and ready, and answers calls that it has noted',
+  'a Python worker sends hello, loaded and ready, and answers calls that it has noted',
   OPTIONS,
   async (t) => {
     const { worker, app } = pythonWorkerOf(t, ECHO);
@@ -128,7 +128,7 @@ def inference_batch(inputs, ctxs):
   assert.equal(worker.begun.id, 5);
 });
 
-test('inputs of a batch run again in halves where the app says repeatable', OPTIONS, async (t) => {
+test('inputs of a batch run again in halves if the app sets repeatable', OPTIONS, async (t) => {
   const worker = await startedPython(
     t,
     `config = {"repeatable": True}
@@ -178,7 +178,7 @@ def inference(model_inputs):
   );
 }
 
-test('a close by another thread ends the wait for a client that says nothing', OPTIONS, async (t) => {
+test('a close by another thread ends the wait for a silent client', OPTIONS, async (t) => {
   const worker = await startedPython(
     t,
     `import threading
@@ -200,7 +200,7 @@ def talk(context, request):
 });
 
 test(
-  'the coroutine of a WebSocket is cancelled, and may still hear what its client said, then that it has left',
+  'the coroutine of a WebSocket is cancelled, and may still receive earlier messages, then the end',
   OPTIONS,
   async (t) => {
     const worker = await startedPython(
@@ -258,7 +258,7 @@ for (const [kind, last] of [
   ['generators', ''],
   ['generators beside an async one', 'and an async one'],
 ] as const) {
-  test(`${kind} of a batch take turns, also while nobody is slow`, OPTIONS, async (t) => {
+  test(`${kind} of a batch take turns, also with fast clients`, OPTIONS, async (t) => {
     const worker = await startedPython(
       t,
       `def stream(name):
@@ -357,7 +357,7 @@ for (const [kind, init] of [
   );
 }
 
-test('what the first coroutine of a worker was called with is let go of', OPTIONS, async (t) => {
+test('the arguments of the first coroutine of a worker are released', OPTIONS, async (t) => {
   const worker = await startedPython(
     t,
     `${HAS_CALLER}
@@ -388,7 +388,7 @@ signal.signal(signal.SIGALRM, limit)
 def set_limit(): signal.setitimer(signal.ITIMER_REAL, 0.05)
 `;
 
-test('a worker whose signal handler ends a wait goes on hearing what its front says', OPTIONS, async (t) => {
+test('a worker whose signal handler ends a wait still receives messages of its front', OPTIONS, async (t) => {
   const worker = await startedPython(
     t,
     `${LIMITED}from potassium import send_webhook
@@ -510,7 +510,7 @@ def inference_batch(inputs, ctxs): return [stream() for _ in inputs]`,
   );
 }
 
-test('streams of a batch that nobody waits for any more do not begin', OPTIONS, async (t) => {
+test('streams of a batch without waiting clients do not begin', OPTIONS, async (t) => {
   const worker = await startedPython(
     t,
     `import asyncio
@@ -585,7 +585,7 @@ def shutdown(): ${end}`,
     },
   );
 
-test('what shutdown raises is told, also if it is no Exception', OPTIONS, async (t) => {
+test('an error of shutdown is logged, also if it is not an Exception', OPTIONS, async (t) => {
   const source = `def inference(model_inputs): return 1
 def shutdown(): raise BaseException("not saved")`;
   const worker = await startedPython(t, source);
@@ -607,7 +607,7 @@ const SLOW_STARTS = [
   ],
 ] as const;
 
-test('a Python worker that has little time left to start says where it is', OPTIONS, async (t) => {
+test('a Python worker that has little time left to start reports the line it is at', OPTIONS, async (t) => {
   const told = SLOW_STARTS.map(async ([source, place]) => {
     const { worker, app } = pythonWorkerOf(t, `${source}\ndef inference(model_inputs): pass`);
     await worker.next('hello');
@@ -879,7 +879,7 @@ def inference(model_inputs):
 });
 
 test(
-  'with a print mark, each print of a Python app says whose it is, in coroutines and tasks too',
+  'with a print mark, each print of a Python app is marked with its call, in coroutines and tasks too',
   OPTIONS,
   async (t) => {
     const worker = await startedPython(
@@ -983,7 +983,7 @@ for (const [what, source, expected] of [
     ['os._exit(8)', 8],
   ],
 ] as const) {
-  test(`an app ${what} tells where, and ends its worker`, OPTIONS, async (t) => {
+  test(`an app ${what} reports the line, and ends its worker`, OPTIONS, async (t) => {
     const worker = await startedPython(t, source);
     worker.callJson(1, null);
     const { message } = await worker.next('fatal');
@@ -1007,7 +1007,7 @@ test('a segfault and an abort leave a Python traceback on stderr', OPTIONS, asyn
 });
 
 test(
-  'an exception is for the log, and says what kind it is; three without memory end the worker',
+  'an exception is logged with its kind; three calls without memory end the worker',
   OPTIONS,
   async (t) => {
     const worker = await startedPython(
@@ -1033,7 +1033,7 @@ test(
     const fatal = (await worker.next('fatal')).message;
     assert.deepEqual(
       [fatal.code, fatal.message],
-      ['SERVE_WORKER_LOST', 'the app found no memory for 3 calls in a row'],
+      ['SERVE_WORKER_LOST', 'the app ran out of memory in 3 calls in a row'],
     );
     assert.deepEqual(await worker.exit, { code: 1, signal: null });
     assert.equal(worker.begun.id, 4, 'call 5 is left to the front');
@@ -1112,7 +1112,10 @@ def inference_batch(inputs, ctxs): return [MemoryError() for _ in inputs]`,
       assert.deepEqual([message.id, message.kind], [id, 'out-of-memory']);
     }
   }
-  assert.match((await worker.next('fatal')).message.message, /^the app found no memory for 3 calls in a row/);
+  assert.match(
+    (await worker.next('fatal')).message.message,
+    /^the app ran out of memory in 3 calls in a row/,
+  );
 });
 
 /** These calls fail, and the worker ends itself. */
@@ -1127,7 +1130,10 @@ async function assertLosesGpu(worker: WorkerProcess, ids: readonly number[]): Pr
     failed.sort((a, b) => a - b),
     ids,
   );
-  assert.match((await worker.next('fatal')).message.message, /^the GPU is lost to this process: CUDA error/);
+  assert.match(
+    (await worker.next('fatal')).message.message,
+    /^this process can no longer use its GPU: CUDA error/,
+  );
   assert.equal((await worker.exit).code, 1);
 }
 
@@ -1160,7 +1166,7 @@ for (const [what, head] of [
   ['that waits for calls', ''],
   ['whose tasks go on between calls', 'import asyncio\nasync def init(): pass\n'],
 ] as const)
-  test(`a signal handler that raises in a worker ${what} is told with its line`, OPTIONS, async (t) => {
+  test(`a signal handler that raises in a worker ${what} is logged with its line`, OPTIONS, async (t) => {
     const worker = await startedPython(
       t,
       `${head}import signal
@@ -1185,7 +1191,7 @@ def inference(model_inputs): pass`,
     assert.equal(await worker.stderr, '');
   });
 
-test('what a thread raises is logged, and so is a coroutine that nobody awaited', OPTIONS, async (t) => {
+test('an error of a thread is logged, and so is a coroutine that was never awaited', OPTIONS, async (t) => {
   const worker = await startedPython(
     t,
     `import os, threading
@@ -1268,7 +1274,7 @@ for (const [what, bytes, said] of [
     /a body fragment for unknown call 9/,
   ],
 ] as const) {
-  test(`a Python worker that reads ${what} says so and dies`, OPTIONS, async (t) => {
+  test(`a Python worker that reads ${what} reports it and dies`, OPTIONS, async (t) => {
     const worker = await startedPython(t, ECHO);
     worker.writeGarbage(bytes);
     await worker.exit;

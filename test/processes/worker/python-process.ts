@@ -8,7 +8,7 @@ import { appFolder } from '../../worker/app-folder.js';
 import type { StartSpec } from '../../../protocol/wire/messages.js';
 import { WorkerProcess } from './worker-process.js';
 
-/** What Python compiles is kept for the other workers of this test file: compiling takes half of a start. */
+/** Compiled Python files are kept for the other workers of this test file: compiling takes half of a start. */
 const CACHE = mkdtempSync(join(tmpdir(), 'banana-pycache-'));
 process.on('exit', () => rmSync(CACHE, { recursive: true, force: true }));
 

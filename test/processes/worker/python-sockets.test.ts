@@ -37,7 +37,7 @@ function say(worker: WorkerProcess, id: number, text: string, last = true): void
 
 for (const kind of ['sync', 'async'] as const) {
   test(
-    `a WebSocket of a Python app gives and takes credit, and says when it waits (${kind})`,
+    `a WebSocket of a Python app gives and takes credit, and reports when it waits (${kind})`,
     OPTIONS,
     async (t) => {
       const worker = await startedPython(t, app(kind), SPEC);
@@ -67,7 +67,7 @@ for (const kind of ['sync', 'async'] as const) {
       await worker.next('end');
 
       connect(worker, 2);
-      while ((await worker.next('credit')).message.id !== 2); // before that nothing may be said
+      while ((await worker.next('credit')).message.id !== 2); // before that nothing may be sent
       say(worker, 2, 'y'.repeat(MAX_FRAGMENT_BYTES), false);
       say(worker, 2, 'z');
       assert.equal((await worker.next('data')).body.length, MAX_FRAGMENT_BYTES);
@@ -86,7 +86,7 @@ for (const kind of ['sync', 'async'] as const) {
 }
 
 test(
-  'a webhook goes out by the front, in fragments, also from a thread; who waits is told its end',
+  'a webhook goes out by the front, in fragments, also from a thread; a waiting app learns its end',
   OPTIONS,
   async (t) => {
     const worker = await startedPython(

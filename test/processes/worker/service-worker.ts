@@ -20,7 +20,7 @@ export class ServiceWorker extends WorkerProcess {
     this.app = join(this.folder, file);
   }
 
-  /** From hello to ready, as a service of which the operator has said so. */
+  /** Starts a worker, from hello to ready, with a model that the operator declared as a service. */
   async startService(handler = '', spec: Partial<StartSpec> = {}): Promise<void> {
     await this.start(this.app, { model: 'm', service: { handler, modelDir: this.folder }, ...spec });
   }

@@ -73,12 +73,12 @@ export class WorkerProcess {
     });
   }
 
-  /** What the worker's note says. */
+  /** The worker's note. */
   get begun(): BegunNote {
     return this.#begun.read();
   }
 
-  /** What the worker has left behind its note. */
+  /** Bytes of the worker after its note. */
   get left(): string {
     return this.#begun.readLeft();
   }

@@ -10,7 +10,7 @@ for (const [text, sentence, clause] of [
   ['still loading…', 'still loading…', 'still loading…'],
   ['still loading...', 'still loading...', 'still loading...'],
 ] as const) {
-  test(`${text} ends with one mark as a sentence, and without a full stop where the sentence goes on`, () => {
+  test(`${text} ends with one mark as a sentence, and without a full stop as a clause`, () => {
     assert.equal(asSentence(text), sentence);
     assert.equal(asClause(text), clause);
   });

@@ -18,11 +18,11 @@ test('a note reads back as it was written', () => {
   );
 });
 
-test('a note of zeros says that nothing has begun', () => {
+test('a note of zeros means that no call has begun', () => {
   assert.equal(decodeBegunNote(Buffer.alloc(BEGUN_NOTE_BYTES)).id, 0);
 });
 
-test('its clock is that of all processes: what process.hrtime() says', () => {
+test('its clock is the one of all processes, process.hrtime()', () => {
   const before = Number(process.hrtime.bigint()) / 1e6;
   const nowMs = MONOTONIC_OFFSET_MS + performance.now();
   const after = Number(process.hrtime.bigint()) / 1e6;

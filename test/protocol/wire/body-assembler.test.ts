@@ -48,7 +48,7 @@ test('BodyAssembler copies a body of several frames, as they come, to memory it 
   assert.equal(given[0]?.toString(), 'abcde');
 });
 
-test('BodyAssembler gives the room of the next fragment, and takes what is in it already as it is', () => {
+test('BodyAssembler returns room for the next fragment, and does not copy bytes that are in it already', () => {
   const bodies = new BodyAssembler<null>();
   bodies.start(1, null, 6, bytes('ab'));
   const room = bodies.room(1, 3) as Buffer;
@@ -59,7 +59,7 @@ test('BodyAssembler gives the room of the next fragment, and takes what is in it
   assert.equal(whole?.buffer, room.buffer);
 });
 
-test('BodyAssembler has no room for a call that it does not know, nor for more than is missing', () => {
+test('BodyAssembler has no room for an unknown call, nor for more bytes than are missing', () => {
   const bodies = new BodyAssembler<null>();
   bodies.start(1, null, 4, bytes('ab'));
   assert.equal(bodies.room(2, 1), null);

@@ -26,7 +26,7 @@ function tapped(): { channel: Channel; tap: Tap } {
   return { channel: new Channel(new PassThrough(), tap, NOTHING), tap };
 }
 
-/** A channel that is fed by hand, and what it said about it. */
+/** A channel that is fed by hand, and its callbacks so far. */
 function fed(onMessage: ChannelHandlers['onMessage'] = () => {}): {
   input: PassThrough;
   log: string[];
@@ -74,7 +74,7 @@ function result(id: number, bodyBytes: number): Message {
 
 const cancel = (id: number): Message => ({ type: 'cancel', id, reason: 'the client left' });
 
-/** Bytes in which every position tells where it is, so that a swap or a gap shows. */
+/** Bytes that differ by position, so that a swap or a gap shows. */
 function pattern(bytes: number, seed: number): Buffer {
   const buffer = Buffer.alloc(bytes);
   for (let i = 0; i + 4 <= bytes; i += 4) buffer.writeUInt32LE((i + seed * 2_654_435_761) >>> 0, i);
@@ -220,7 +220,7 @@ test('bodies leave one after the other in the order they were sent, a small one 
   for (const [i, bytes] of sizes.entries()) assert.ok(whole.get(i + 1)?.equals(pattern(bytes, i)));
 });
 
-test('dropBody before the first frame has left says so, and the peer never hears of the call', async () => {
+test('dropBody before the first frame has left returns false, and the peer never learns of the call', async () => {
   const { channel, tap } = tapped();
   tap.hold();
   channel.sendBody(callMessage(1, MIB), 1, [pattern(MIB, 1)], MIB);
@@ -250,7 +250,7 @@ test('dropBody after the first frame sends no further fragment and leaves the st
   assert.ok(assemble(afterCancel).get(2)?.equals(pattern(MIB, 2)));
 });
 
-test('dropBody of a body that has left, or that never was, says the peer may know it', async () => {
+test('dropBody of a body that has left, or of an unknown one, returns true', async () => {
   const { channel } = tapped();
   channel.sendBody(callMessage(1, 10), 1, [pattern(10, 1)], 10);
   channel.flush();
@@ -305,7 +305,7 @@ test('flushed and onceFlushed cover body fragments that wait for the stream', as
   assert.equal(assemble(tap.received).get(1)?.length, 2 * MIB);
 });
 
-test('what onceFlushed has confirmed reaches the peer although the sender is gone right after', async (t) => {
+test('messages that onceFlushed has confirmed reach the peer although the sender ends at once', async (t) => {
   const { a, b } = await socketPair(t);
   const body = pattern(4 * MIB, 5);
   const channel = new Channel(new PassThrough(), a, NOTHING);
@@ -347,7 +347,7 @@ test('a write that failed is never taken for flushed, not even before Node repor
   assert.equal(called, false);
 });
 
-test('a failed write is reported while what the peer sent before still arrives', async () => {
+test('a failed write is reported while earlier messages of the peer still arrive', async () => {
   const input = new PassThrough();
   const out = new Writable({ write: (_chunk, _encoding, done) => done(new Error('EPIPE')) });
   const log: string[] = [];
@@ -478,7 +478,7 @@ test('Channel ends once and cleanly when the stream ends between frames', async 
 });
 
 for (const cut of [1, 7, 8, 9, 20]) {
-  test(`Channel says so when the stream ends ${cut} bytes into a frame`, async () => {
+  test(`Channel reports an error when the stream ends ${cut} bytes into a frame`, async () => {
     const { input, log } = fed();
     input.end(golden('one call').subarray(0, cut));
     await closed(input);
@@ -503,7 +503,7 @@ for (const [what, garbage, detail] of [
     /unknown message type "shrug"/,
   ],
 ] as const) {
-  test(`Channel ends once with SERVE_PROTOCOL on ${what}, keeps what came before, and reads nothing after`, async () => {
+  test(`Channel ends once with SERVE_PROTOCOL on ${what}, delivers the messages before it, and reads nothing after it`, async () => {
     const { input, log } = fed();
     input.write(Buffer.concat([golden('ready'), garbage]));
     input.end(golden('result', 'end of a stream'));
@@ -554,7 +554,7 @@ test('after the end nothing more is written', async () => {
   assert.equal(tap.writes.length, 0);
 });
 
-test('close sends what is queued, then ends the stream', async () => {
+test('close sends queued messages, then ends the stream', async () => {
   const { channel, tap } = tapped();
   channel.send(cancel(1));
   channel.close();
@@ -567,7 +567,7 @@ for (const [what, accepts, later] of [
   ['a part', 10, true],
   ['nothing', 0, true],
 ] as const) {
-  test(`of a write that goes below the stream, the kernel takes ${what}: every byte leaves once, in order`, () => {
+  test(`a direct write of which the kernel takes ${what} sends every byte once, in order`, () => {
     const tap = new Tap();
     const below: Buffer[] = [];
     const channel = new Channel(new PassThrough(), tap, NOTHING, (bytes) => {

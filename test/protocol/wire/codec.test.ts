@@ -195,7 +195,7 @@ for (const [what, bytes] of [
   });
 }
 
-test('decodeHead takes what is left out of a head for the usual', () => {
+test('decodeHead uses the default for a field that is left out', () => {
   const message = decodeHead(pack(['call', [callFields()], 3, false]));
   assert.ok(message.type === 'call');
   const [{ method, params, asciiJson }] = message.calls as [Call];
@@ -216,7 +216,7 @@ test('decodeHead takes the last frame of a batch without calls', () => {
   assert.deepEqual(decodeHead(pack(['call', [], 5, true])), end);
 });
 
-test('decodeHead takes the kind of an error that this version does not know for none', () => {
+test('decodeHead reads an unknown kind of error as empty', () => {
   const message = decodeHead(pack(['error', 1, 'SERVE_BAD_BODY', 'bad', '', 0, 418, 'mood']));
   assert.ok(message.type === 'error');
   assert.deepEqual([message.status, message.kind], [418, '']);

@@ -133,7 +133,7 @@ for (const [what, headLength, bodyLength, detail] of [
     `frame body of ${0xffff_ffff} bytes; at most ${MAX_FRAGMENT_BYTES} are allowed`,
   ],
 ] as const) {
-  test(`FrameReader refuses ${what} as soon as its eight length bytes are there`, () => {
+  test(`FrameReader refuses ${what} as soon as its eight length bytes have come`, () => {
     const bytes = prefix(headLength, bodyLength);
     const reader = new FrameReader(() => assert.fail('nothing was complete'));
     reader.push(bytes.subarray(0, FRAME_PREFIX_BYTES - 1));
@@ -181,7 +181,7 @@ test('FrameReader has long bodies read into their rooms, under any cuts', () => 
           read.push(joinPieces(pieces));
         },
         (source, start, _end, bytes) => {
-          if (source.readUInt32LE(start) % 3 === 2) return null; // this one has none
+          if (source.readUInt32LE(start) % 3 === 2) return null; // no room for this one
           const room = Buffer.alloc(bytes);
           rooms.add(room);
           return room;
@@ -197,7 +197,7 @@ test('FrameReader has long bodies read into their rooms, under any cuts', () => 
   );
 });
 
-/** Gives the reader the stream in pieces of these sizes, again and again, into its room where it has one. */
+/** Feeds the stream to the reader in pieces of these sizes, in a cycle, and into its room if it has one. */
 function feed(reader: FrameReader, stream: Buffer, sizes: readonly number[]): void {
   let at = 0;
   for (let i = 0; at < stream.length; i += 1) {

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { lighten, type LightSocket } from '../../../protocol/wire/light-socket.js';
 import { closed, nextTurn, socketPair } from '../streams.js';
 
-test('bytes arrive whole and in order, in chunks that are nobody else’s later', async (t) => {
+test('bytes arrive complete and in order, in chunks that are not overwritten later', async (t) => {
   const { a, b } = await socketPair(t);
   const light = lighten(b);
   t.after(() => light.destroy());
@@ -23,7 +23,7 @@ test('bytes arrive whole and in order, in chunks that are nobody else’s later'
   assert.ok(Buffer.concat(chunks).equals(Buffer.concat(parts)));
 });
 
-test('what has a room is read into it, and what comes before and behind arrives as chunks', async (t) => {
+test('bytes with a room are read into it, and bytes before and after it arrive as chunks', async (t) => {
   const { a, b } = await socketPair(t);
   const light = lighten(b) as LightSocket;
   t.after(() => light.destroy());

@@ -72,7 +72,7 @@ test('an app with inferenceBatch alone gets a single call as a batch of one, its
   assert.throws(() => wrong?.handle('/', 5, CTX), /returned 0 entries for 1 call;/);
 });
 
-test('whether inputs may run again is the app’s own word, and no option of the server', () => {
+test('repeatable is set by the app, and is not an option of the server', () => {
   assert.equal(fromBananaApp({ inference: () => 1 })?.repeatable, false);
   const app = fromBananaApp({ inference: () => 1, config: { repeatable: true, runTimeout: '5s' } });
   assert.deepEqual([app?.repeatable, app?.modelOptions], [true, { runTimeout: '5s' }]);
@@ -93,7 +93,7 @@ for (const [name, value, message] of [
   });
 }
 
-test('an app with inferenceBatch whose inference is no function is refused by name', () => {
+test('an app with inferenceBatch is refused by name if its inference is not a function', () => {
   const message = 'export `inference` is a number; make it a function or remove it';
   assert.throws(() => fromBananaApp({ inferenceBatch: twice, inference: 5 }), new TypeError(message));
 });

@@ -5,15 +5,15 @@ import { entriesOf, halvesOf, onlyEntry } from '../../../worker/adapters/batch-e
 import { serveError } from '../refusals.js';
 
 for (const [what, returned, calls, message] of [
-  ['too few', ['a'], 3, /returned 1 entry for 3 calls; it must return an array with one entry for each/],
+  ['too few', ['a'], 3, /returned 1 entry for 3 calls; it must return an array with one entry per call/],
   ['too many', [1, 2, 3], 2, /returned 3 entries for 2 calls/],
   ['none', [], 1, /returned 0 entries for 1 call;/],
   ['nothing', undefined, 2, /returned undefined for 2 calls/],
   ['null', null, 2, /returned null for 2 calls/],
-  ['an object', { length: 2 }, 2, /returned an object that is no array for 2 calls/],
+  ['an object', { length: 2 }, 2, /returned an object that is not an array for 2 calls/],
   ['a text of as many characters', 'ab', 2, /returned a string for 2 calls/],
 ] as const) {
-  test(`a batch function that returns ${what} for ${calls} is told both`, () => {
+  test(`a batch function that returns ${what} for ${calls} gets an error with both`, () => {
     assert.throws(() => entriesOf(returned, calls), serveError('SERVE_OUTPUT_INVALID', message));
   });
 }

@@ -25,7 +25,7 @@ function initOf(app: Potassium): Promise<unknown> {
   return load(app).init(initContext()) as Promise<unknown>;
 }
 
-/** What an app with this one handler answers. */
+/** The answer of an app with this one handler. */
 function answerOf(handler: (context: unknown, request: Request) => unknown): unknown {
   const app = new Potassium('x', OPTIONS);
   app.handler('/', handler as () => Response);
@@ -47,11 +47,11 @@ test('an app is found as the default export itself or under the name app', () =>
     assert.equal(fromPotassiumApp(exports), null);
 });
 
-test('of several apps that are exported none is meant, unless one is the default', () => {
+test('several exported apps are refused, unless one is the default', () => {
   const [app, other] = [new Potassium('one'), new Potassium('two')];
   other.handler('/two', () => new Response());
   assert.throws(() => fromPotassiumApp({ app, other, last: new Potassium('three') }), {
-    message: /^`app`, `other` and `last` are Potassium apps, and a file serves one: /,
+    message: /^`app`, `other` and `last` are Potassium apps, but a file serves only one: /,
   });
   assert.ok(fromPotassiumApp({ app, same: app }) !== null);
   assert.deepEqual(
@@ -60,7 +60,7 @@ test('of several apps that are exported none is meant, unless one is the default
   );
 });
 
-test('routes tell their kind, their input and their webhook', () => {
+test('routes list their kind, their input and their webhook', () => {
   const app = new Potassium('x');
   app.handler('/a', () => new Response());
   app.handler('/b', () => new Response(), { raw: true });
@@ -118,7 +118,7 @@ test('a handler with batch: true takes many calls, gets one request for each and
   }
 });
 
-test('an entry of a batch handler that is an Error, a promise or no Response is a matter of its own call', async () => {
+test('an entry of a batch handler that is an Error, a promise or not a Response affects only its own call', async () => {
   const mine = new Error('mine');
   const entries = [
     mine,
@@ -145,7 +145,7 @@ test('a batch handler that throws a Response, or returns too few, does so to a s
   assert.equal(batchApp(() => 'ab').handleBatch?.('/b', [1, 2], [CTX, CTX]), 'ab', 'its runner refuses it');
 });
 
-test('repeatable stands in the config beside the app, and is no option of the server', () => {
+test('repeatable is read from the config beside the app, and is not an option of the server', () => {
   const app = batchApp(() => [], { repeatable: true, runTimeout: '5s' });
   assert.deepEqual([app.repeatable, app.modelOptions], [true, { runTimeout: '5s' }]);
   assert.equal(batchApp(() => []).repeatable, false);
@@ -183,7 +183,7 @@ test('an init that called setCache need not return anything', async () => {
   assert.deepEqual(app.getContext(), { a: 1 });
 });
 
-test('values that init returns count over those it gave to setCache', async () => {
+test('values that init returns win over those that it passed to setCache', async () => {
   const app = new Potassium<object>('x');
   app.init(() => {
     app.setCache({ a: 1 });
@@ -245,7 +245,7 @@ for (const [what, json] of [
   ['a text', 'x'],
   ['false', false],
 ] as const) {
-  test(`${what} as json is JSON, whatever content type its headers say`, () => {
+  test(`${what} as json is JSON, also if its headers name another content type`, () => {
     const { head, body } = replyOf(new Response({ json, headers: { 'content-type': 'text/plain' } }));
     assert.deepEqual(head, { status: 200, contentType: 'application/json', headers: '', phrase: '' });
     assert.deepEqual(body, { kind: 'json', value: json });
@@ -324,7 +324,7 @@ for (const [what, value] of [
   ['a text', 'x'],
   ['a list', [new Response()]],
 ] as const) {
-  test(`a handler that returns ${what} returns no Response`, async () => {
+  test(`a handler that returns ${what} gets an error, because it returns no Response`, async () => {
     const message = new TypeError('Potassium Response object not returned');
     assert.throws(() => answerOf(() => value), message);
     await assert.rejects(answerOf(() => Promise.resolve(value)) as Promise<unknown>, message);
@@ -336,7 +336,7 @@ for (const [what, value] of [
   ["the web's Response", new globalThis.Response('x')],
   ['a Blob', new Blob(['x'])],
 ] as const) {
-  test(`${what} from any kind of route goes on as it is`, async () => {
+  test(`${what} from any kind of route is passed on unchanged`, async () => {
     const app = new Potassium('x');
     app.handler('/handler', (() => value) as unknown as () => Response);
     app.background('/background', () => value);
@@ -402,7 +402,7 @@ test('a header with a line break in it is refused: behind the break another head
   }
 });
 
-test('headers that no client would read are refused', () => {
+test('headers that are too long for any client are refused', () => {
   const response = new Response({ json: 1, headers: { 'X-Long': 'x'.repeat(100_000) } });
   assert.throws(() => replyOf(response), serveError('SERVE_OUTPUT_INVALID', /response headers/));
 });

@@ -46,7 +46,7 @@ const UNKNOWN: readonly (readonly [what: string, thrown: unknown])[] = [
 ];
 
 for (const [what, thrown] of UNKNOWN) {
-  test(`nothing says that ${what} passes by itself`, () => assert.equal(outlookOf(thrown), 'unknown'));
+  test(`${what} is not known to pass by itself`, () => assert.equal(outlookOf(thrown), 'unknown'));
 }
 
 const ONNX = 'at run (/app/node_modules/onnxruntime-node/dist/backend.js:117:108)';
@@ -54,7 +54,7 @@ const ONNX_ON_WINDOWS =
   'at Immediate.<anonymous> (C:\\app\\node_modules\\onnxruntime-node\\dist\\backend.js:117:108)';
 const NODE = "Non-zero status code returned while running Conv node. Name:'a' Status Message: ";
 
-/** An error that was made at this frame, which the app called. */
+/** An error created at this frame, which the app called. */
 function madeAt(frame: string, message: string): Error {
   const error = new Error(message);
   error.stack = `Error: ${message}\n    ${frame}\n    at inference (file:///app/app.mjs:3:9)`;
@@ -76,7 +76,7 @@ const NO_MEMORY_TEXTS = [
 ];
 
 for (const frame of [ONNX, ONNX_ON_WINDOWS])
-  test(`an error of ONNX Runtime made ${frame} says what became of the process`, () => {
+  test(`an error of ONNX Runtime created ${frame} decides whether the process can go on`, () => {
     for (const text of LOST_TEXTS) assertSays(madeAt(frame, text), { lost: true });
     for (const text of NO_MEMORY_TEXTS) assertSays(madeAt(frame, text), { noMemory: true });
     assertSays(madeAt(frame, 'Invalid rank for input: image'), {});
@@ -105,7 +105,7 @@ test('a buffer that V8 or Node could not have is missing memory', () => {
     assert.throws(make, (error) => isOutOfMemory(error));
 });
 
-/** Which would take hours, if the time grew with more than the length. */
+/** Texts that would take hours if the time grew faster than their length. */
 test('long texts of clients are searched to their end', { timeout: 60_000 }, () => {
   for (const part of ['cuda_call.cc:1 ', 'cuda_call.cc:1', 'bfc_arena.cc:1 ', ' ', 'a', "'", '('])
     for (const begin of ['', NODE]) {

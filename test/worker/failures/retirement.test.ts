@@ -16,18 +16,18 @@ function after(...thrown: readonly unknown[]): string | null {
 
 test('three calls in a row without memory end the worker', () => {
   assert.equal(after(NO_MEMORY, NO_MEMORY), null);
-  assert.equal(after(NO_MEMORY, NO_MEMORY, NO_MEMORY), 'the app found no memory for 3 calls in a row');
+  assert.equal(after(NO_MEMORY, NO_MEMORY, NO_MEMORY), 'the app ran out of memory in 3 calls in a row');
   assert.equal(after(NO_MEMORY, NO_MEMORY, undefined, NO_MEMORY), null);
   assert.equal(after(NO_MEMORY, NO_MEMORY, OTHER, NO_MEMORY), null);
 });
 
-test('a body that could not be read says nothing of memory', () => {
+test('a body that could not be read does not count as a lack of memory', () => {
   assert.notEqual(after(NO_MEMORY, NO_MEMORY, new ServeError('SERVE_BAD_BODY'), NO_MEMORY), null);
 });
 
 test('a lost GPU ends the worker at once, in the words of the library', () => {
   for (const thrown of [LOST, new Error('the model failed', { cause: LOST })])
-    assert.match(after(thrown) ?? '', /^the GPU is lost to this process: CUDA failure 700/);
+    assert.match(after(thrown) ?? '', /^this process can no longer use its GPU: CUDA failure 700/);
 });
 
 test('any other error leaves the worker as it is', () => {

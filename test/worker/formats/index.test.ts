@@ -24,7 +24,7 @@ test('a format that is loaded with its first body has the name under which it is
 });
 
 for (const [type, format] of BY_ACCEPT) {
-  test(`what ${format.name} writes for ${type} is of that type, and ${format.name} reads it`, async () => {
+  test(`the output of ${format.name} for ${type} has that type, and ${format.name} reads it`, async () => {
     const value = { a: [1, 'é', null] };
     const { contentType, body } = await format.write(value, callWith());
     assert.equal(contentType, type);

@@ -39,11 +39,11 @@ for (const [what, bytes, message] of [
   });
 }
 
-test('readJson takes deep nesting without harm, and what it gives cannot overflow the encoder unnoticed', () => {
+test('readJson reads deep nesting, and its value cannot overflow the encoder unnoticed', () => {
   const depth = 100_000;
   const value = readJson(Buffer.from('['.repeat(depth) + ']'.repeat(depth)));
   assert.ok(Array.isArray(value));
-  // Newer V8 encodes any depth; older ones overflow, and must say so.
+  // Newer V8 encodes any depth; older versions overflow and must throw.
   try {
     assert.ok(encodeJson(value).length > 0);
   } catch (thrown) {
@@ -51,7 +51,7 @@ test('readJson takes deep nesting without harm, and what it gives cannot overflo
   }
 });
 
-test('readJson makes an own property of __proto__ and changes no prototype', () => {
+test('readJson makes an own property of __proto__ and leaves prototypes unchanged', () => {
   const value = readJson(
     Buffer.from('{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}'),
   ) as object;

@@ -40,7 +40,7 @@ function shown(item: Readonly<Record<string, unknown>>): Record<string, unknown>
   return Object.fromEntries(entries) as Record<string, unknown>;
 }
 
-/** `head`: what stands behind `form-data; `. */
+/** `head` follows `form-data; `. */
 function part(head: string, content: string): string {
   return `--b\r\nContent-Disposition: form-data; ${head}\r\n\r\n${content}\r\n`;
 }
@@ -100,13 +100,13 @@ const ITEMS_OF: readonly (readonly [what: string, body: string, fields: Partial<
   ],
 ];
 
-/** An own property of that name, which a literal would not make. */
+/** An object with an own property of that name, which a literal would not create. */
 function protoItem(value: string): object {
   return Object.fromEntries([['__proto__', value]]);
 }
 
 for (const [what, body, fields, expected] of ITEMS_OF) {
-  test(`an item of ${what} has the values that the types of its fields say`, async () => {
+  test(`an item of ${what} has values by the types of its fields`, async () => {
     const { item } = await read(body, fields);
     assert.deepEqual(shown(item), expected);
     assert.deepEqual(Object.keys(item), Object.keys(expected), 'the query stands first');
@@ -138,7 +138,7 @@ for (const [what, body, contentType, message] of [
   });
 }
 
-test('the parts of an item are all fields as they were sent, those that come again included', async () => {
+test('the parts of an item are all fields as they were sent, repeated ones included', async () => {
   const body = `${part('name="f"; filename="a.txt"\r\nContent-Type: text/plain', 'A')}${part('name="f"; filename="b"', 'B')}--b--`;
   const read_ = await read(body, { contentType: MULTIPART, params: 'f=Q&g=G' });
   assert.deepEqual(
@@ -153,7 +153,7 @@ test('the parts of an item are all fields as they were sent, those that come aga
   assert.deepEqual(read_.fieldTypes(), { f: '', g: '' });
 });
 
-test('the bytes of an item are its own: what is done to them changes neither the request nor its parts', async () => {
+test('the bytes of an item are its own: changing them changes neither the request nor its parts', async () => {
   const body = Buffer.from('abc');
   const { item, parts } = await readItemOf(body);
   (item['body'] as Buffer).fill(0);
@@ -210,7 +210,7 @@ test('a result in JSON is pure ASCII for a client that breaks any other characte
   assert.equal(Buffer.from(body).toString(), '{\n  "a": "\\u00fc"\n}');
 });
 
-test('a result that is no data is refused in the words that clients know, and the log says what it is', () => {
+test("a result that is not data is refused with Multi Model Server's text, and the log names its kind", () => {
   assert.throws(
     () => writeResult({ a: new Map() }, CALL),
     (error) =>

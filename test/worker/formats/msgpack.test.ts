@@ -42,7 +42,7 @@ for (const [what, bytes] of [
   ['a string longer than the body', 'dbffffffff61'],
   ['nesting beyond the stack', '91'.repeat(200_000)],
 ] as const) {
-  test(`readMsgpack refuses ${what}, and reads the next body as if nothing had been`, () => {
+  test(`readMsgpack refuses ${what}, and reads the next body correctly`, () => {
     assert.throws(
       () => readMsgpack(hex(bytes)),
       serveError('SERVE_BAD_BODY', /^The body is not valid MessagePack: /),
@@ -71,7 +71,7 @@ for (const [what, bytes] of [
   });
 }
 
-test('readMsgpack changes no prototype', () => {
+test('readMsgpack does not change prototypes', () => {
   const value = readMsgpack(new Packr({ useRecords: false }).pack(new Map([['__proto__', { admin: true }]])));
   assert.equal(Object.getPrototypeOf(value), Object.prototype);
   assert.equal((value as { admin?: boolean }).admin, undefined);
@@ -98,7 +98,7 @@ test('readMsgpack turns any bytes into a value or SERVE_BAD_BODY', () => {
   );
 });
 
-/** Reads what a stranger's MessagePack library would: no extensions. */
+/** Reads as another MessagePack library would: no extensions. */
 const plain = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'bigint' });
 
 for (const [what, value, expected] of [

@@ -60,7 +60,7 @@ test('an octet-stream part without a filename is a file with an empty name', () 
   assert.equal((form['raw'] as UploadedFile).filename, '');
 });
 
-test('a field named __proto__ is a field, and no prototype changes', () => {
+test('a field named __proto__ is a field, and prototypes stay unchanged', () => {
   const form = readMultipart(body(field('__proto__', 'x'), field('constructor', 'y')), TYPE);
   assert.equal(Object.getPrototypeOf(form), Object.prototype);
   assert.equal(Object.getOwnPropertyDescriptor(form, '__proto__')?.value, 'x');
@@ -101,7 +101,7 @@ for (const [what, text] of [
   ['parts without a name', part('content-disposition: form-data; filename="x"', 'x')],
   ['parts with a line break in their name', part('content-disposition: form-data; name="a\nb"', 'x')],
 ] as const) {
-  test(`a body of ${what} is refused at the first of them, however many there are`, () => {
+  test(`a body of ${what} is refused at the first of them`, () => {
     const many = Buffer.from(`${text.repeat(100_000)}--xx--\r\n`);
     assert.throws(() => readMultipart(many, TYPE), serveError('SERVE_BAD_BODY', /: part 1 has no /));
   });
@@ -144,7 +144,7 @@ test('a boundary may be quoted, a header may continue in the next line, and cont
   assert.deepEqual(readMultipart(Buffer.from(text), type), { a: 'x--a b\r\n --a' });
 });
 
-test('a field is read in the charset that its part names; one that nobody knows is refused', () => {
+test('a field is read in the charset that its part names; an unknown one is refused', () => {
   const of = (charset: string, byte = 0xfc): Buffer =>
     Buffer.concat([
       Buffer.from(
@@ -157,7 +157,7 @@ test('a field is read in the charset that its part names; one that nobody knows 
   assert.deepEqual(readMultipart(of('windows-1252', 0x80), TYPE), { a: '€' });
   assert.throws(
     () => readMultipart(of('klingon'), TYPE),
-    serveError('SERVE_BAD_BODY', /the charset "klingon" is not known/),
+    serveError('SERVE_BAD_BODY', /the charset "klingon" is not supported/),
   );
 });
 

@@ -81,7 +81,7 @@ for (const [contentType, body, option] of [
   });
 }
 
-test('a dialect that takes JSON alone does not speak of forms', () => {
+test('a dialect that takes only JSON does not mention forms', () => {
   const call = callWith({ format: 'json', contentType: 'text/plain' });
   assert.throws(
     () => readInput(call, Buffer.from('x')),
@@ -106,7 +106,7 @@ for (const [contentType, body, input] of [
   });
 }
 
-test('text is read in the charset that its type names, and refused if it is none', () => {
+test('text is read in the charset of its content type, and an unknown charset is refused', () => {
   const latin1 = Buffer.from([0xfc]);
   const input = readInput(callWith({ contentType: 'text/plain; charset=iso-8859-1' }), latin1, WISHES);
   assert.equal(input, '\u00fc');

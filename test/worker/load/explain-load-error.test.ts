@@ -1,4 +1,4 @@
-/** How the words of an error are taken apart; `load-app.test.ts` has the errors of real files. */
+/** Parses the texts of errors; `load-app.test.ts` has the errors of real files. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { explainImportError } from '../../../worker/load/explain-load-error.js';

@@ -72,7 +72,7 @@ for (const [name, gapMs, runMs, atOnce] of [
   });
 }
 
-test('a few short calls one by one say nothing yet', () => {
+test('a few short calls one by one do not keep the thread awake', () => {
   const bench = new Bench();
   for (let i = 0; i < 10; i += 1) bench.call(0.3, 0.2);
   assert.ok(!bench.isAwake);

@@ -37,7 +37,7 @@ for (const [what, value, accept, contentType, hex] of [
   });
 }
 
-test('a Blob whose type no client would read is refused', async () => {
+test('a Blob with a type that is too long for any client is refused', async () => {
   const blob = new Blob(['x'], { type: `text/${'x'.repeat(100_000)}` });
   await assert.rejects(
     Promise.resolve(encodeOutput(blob, callWith())),

@@ -6,7 +6,7 @@ import { iteratorOf, sendStream, type StreamOut } from '../../../worker/reply/st
 import { deferred, nextTurn } from '../../protocol/streams.js';
 import { serveError } from '../refusals.js';
 
-/** Takes a stream as the front would: remembers all, grants credit when told. */
+/** Receives a stream as the front would: records everything, and grants credit on demand. */
 class Client implements StreamOut {
   readonly heads: ReplyHead[] = [];
   readonly chunks: Buffer[] = [];
@@ -137,7 +137,7 @@ for (const [what, first, contentType] of [
   ['text', 'a', 'text/plain; charset=utf-8'],
   ['values', { a: 1 }, 'application/x-ndjson'],
 ] as const) {
-  test(`a stream of ${what} is ${contentType} when the client does not say`, async () => {
+  test(`a stream of ${what} is ${contentType} when the client sends no Accept header`, async () => {
     assert.equal((await streamed(sync(first))).heads[0]?.contentType, contentType);
   });
 }
@@ -148,7 +148,7 @@ test('a stream without items is a whole reply with a head and no chunk', async (
   assert.equal(client.chunks.length, 0);
 });
 
-test('what a generator returns is no item: it does not say of what type an empty stream is', async () => {
+test('the return value of a generator is not an item, and does not determine the type of an empty stream', async () => {
   const { heads } = await streamed(returning('done'));
   assert.equal(heads[0]?.contentType, 'application/octet-stream');
   assert.equal((await streamed(sync(undefined))).heads[0]?.contentType, 'application/x-ndjson');
@@ -193,8 +193,8 @@ test('an item over one fragment leaves in fragments', async () => {
   assert.ok(Buffer.concat(client.chunks).equals(bytes));
 });
 
-test('nothing is asked of the generator while the client has no credit', async (t) => {
-  t.mock.method(performance, 'now', () => 0); // no turn of the loop is given away
+test('the generator does not run while the client has no credit', async (t) => {
+  t.mock.method(performance, 'now', () => 0); // the stream never yields to the event loop
   const asked: number[] = [];
   function* counting(): Generator<string> {
     for (let n = 0; n < 5; n += 1) {
@@ -227,7 +227,7 @@ test('a generator that throws first sends no head: the caller still gets a whole
   assert.equal(client.heads.length, 0);
 });
 
-test('a generator that throws midway rejects after what it gave before', async () => {
+test('a generator that throws midway rejects after its earlier items', async () => {
   function* broken(): Generator<string> {
     yield 'a';
     throw new Error('halfway');
@@ -241,7 +241,7 @@ for (const [what, makeInner] of [
   ['a generator', (items: unknown[]) => sync(...items)],
   ['an async generator', (items: unknown[]) => later(...items)],
 ] as const) {
-  test(`${what} is returned once, and asked no more, when the client leaves`, async () => {
+  test(`${what} gets one return(), and no further next(), when the client leaves`, async () => {
     const returned: string[] = [];
     const asked: number[] = [];
     const inner = makeInner([1, 2, 3, 4]);

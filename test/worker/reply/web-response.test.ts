@@ -54,7 +54,7 @@ test('responseHead refuses Response.error(), which has no status', () => {
   );
 });
 
-test('responseHead refuses headers that no client would read', () => {
+test('responseHead refuses headers that are too long for any client', () => {
   const response = new Response(null, { headers: { 'x-big': 'x'.repeat(100_000) } });
   assert.throws(
     () => responseHead(response),

@@ -84,7 +84,7 @@ for (const [what, message, text] of [
   });
 }
 
-test('a message longer than a frame head is cut and says so, in any script', () => {
+test('a message longer than a frame head is cut and marked as cut, in any script', () => {
   for (const character of ['x', '😀']) {
     const { message } = logged('info', character.repeat(2_000_000));
     assert.ok(message.length < MAX_TEXT_CHARS + 100);

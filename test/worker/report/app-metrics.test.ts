@@ -27,7 +27,7 @@ function measuring(): Measuring {
 
 const shown = ({ kind, name, value, dimensions }: Metric): unknown[] => [kind, name, value, dimensions];
 
-test('what is measured in one turn of the event loop leaves in one message', async () => {
+test('metrics of one turn of the event loop leave in one message', async () => {
   const { metrics, told } = measuring();
   metrics.counter('pictures');
   metrics.counter('pictures', 2);
@@ -76,19 +76,19 @@ test('an app that measures in a long loop does not gather more than a thousand v
 });
 
 for (const [what, name, value, labels, error] of [
-  ['a name with a hyphen', 'my-metric', 1, {}, /"my-metric": a name is up to 256 letters/],
-  ['a name that begins with a digit', '1st', 1, {}, /begins with no digit/],
-  ['a name of the server', 'banana_calls', 1, {}, /banana_ or __ are not for apps/],
+  ['a name with a hyphen', 'my-metric', 1, {}, /"my-metric": a name has up to 256 letters/],
+  ['a name that begins with a digit', '1st', 1, {}, /does not begin with a digit/],
+  ['a name of the server', 'banana_calls', 1, {}, /banana_ or __ are reserved/],
   ['a name of a part of a histogram', 'calls_count', 1, {}, /those of histograms/],
   ['a value that is no number', 'calls', NaN, {}, /its value is not a finite number, but NaN/],
-  ['a counter that falls', 'calls', -1, {}, /a counter only rises, and -1 is below 0/],
-  ['a label with a hyphen', 'calls', 1, { 'my-label': 1 }, /"my-label" is no label/],
+  ['a counter that falls', 'calls', -1, {}, /a counter only rises, but -1 is below 0/],
+  ['a label with a hyphen', 'calls', 1, { 'my-label': 1 }, /"my-label" is not a valid label/],
   ['a label of the server', 'calls', 1, { model: 'm' }, /the label "model" is the server's own/],
   ['a label with two lines', 'calls', 1, { text: 'a\nb' }, /is one line of up to 256 characters/],
   ['a label of no text', 'calls', 1, { text: {} as string }, /is text, a number or a boolean/],
   ['labels that are no object', 'calls', 1, 'en' as unknown as MetricLabels, /its labels are an object/],
 ] satisfies [string, string, number, MetricLabels, RegExp][]) {
-  test(`${what} throws, and nothing is told`, async () => {
+  test(`${what} throws, and nothing is sent`, async () => {
     const { metrics, told } = measuring();
     assert.throws(() => metrics.counter(name, value, labels), error);
     assert.deepEqual(await told(), []);
@@ -98,7 +98,7 @@ for (const [what, name, value, labels, error] of [
 test('a metric keeps its kind', () => {
   const { metrics } = measuring();
   metrics.counter('calls');
-  assert.throws(() => metrics.gauge('calls', 1), /"calls": it is a counter, and no gauge/);
+  assert.throws(() => metrics.gauge('calls', 1), /"calls": it is a counter, not a gauge/);
 });
 
 test('an app may have a hundred metrics', () => {

@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import type { Channel } from '../../../protocol/wire/channel.js';
 import { encodeHead } from '../../../protocol/wire/codec.js';
 import { MAX_HEAD_BYTES, type Message, type Metric } from '../../../protocol/wire/messages.js';
-import { tellMetrics } from '../../../worker/report/send-metrics.js';
+import { sendMetrics } from '../../../worker/report/send-metrics.js';
 
 function told(metrics: readonly Metric[]): Message[] {
   const sent: Message[] = [];
-  tellMetrics({ send: (message: Message) => sent.push(message) } as unknown as Channel, metrics);
+  sendMetrics({ send: (message: Message) => sent.push(message) } as unknown as Channel, metrics);
   return sent;
 }
 
@@ -16,9 +16,9 @@ function metric(name: string, calls: number): Metric {
   return { kind: 'gauge', name, value: 1, unit: 'ü'.repeat(1000), dimensions: 'é\nß', callIds };
 }
 
-test('no metrics are no message', () => assert.deepEqual(told([]), []));
+test('without metrics no message is sent', () => assert.deepEqual(told([]), []));
 
-test('many metrics of many calls come in their order, in messages far below what a head may hold', () => {
+test('many metrics of many calls arrive in order, in messages far below the limit of a head', () => {
   const metrics = Array.from({ length: 300 }, (_, i) => metric(`m${i}`, 1024));
   const messages = told(metrics);
   assert.ok(messages.length > 1);
@@ -35,7 +35,7 @@ test('a metric of as many calls as a batch may ever have fits into a message of 
   for (const message of messages) assert.ok(encodeHead(message).length < MAX_HEAD_BYTES);
 });
 
-test('a sum beyond what a number holds is told in letters, which every front reads', () => {
+test('a sum beyond the range of numbers is sent as text, which every front reads', () => {
   const { kind, name, unit, dimensions, callIds } = metric('sum', 1);
   for (const value of [Infinity, -Infinity, NaN]) {
     const [message] = told([{ kind, name, value, unit, dimensions, callIds }]);

@@ -5,7 +5,7 @@ import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import { ArrivingCalls } from '../../../worker/run/arriving-calls.js';
 import { callWith } from '../calls.js';
 
-/** What was handed over: batches of `id:body`. */
+/** The delivered batches, as lists of `id:body`. */
 function collected(): { arriving: ArrivingCalls; batches: string[][] } {
   const batches: string[][] = [];
   const arriving = new ArrivingCalls((batch) => {

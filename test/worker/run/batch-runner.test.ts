@@ -1,4 +1,4 @@
-/** What becomes of the calls of a batch; begun by a run loop, which must go on whatever that is. */
+/** The calls of a batch under a run loop, which must go on after every outcome. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -42,7 +42,7 @@ for (const [what, wrap] of [
   });
 }
 
-test('what begins after a batch begins when all its answers have left this process', async () => {
+test('the next call begins when all answers of a batch have left this process', async () => {
   const bench = new Bench((input) => input, { handleBatch: (inputs) => inputs });
   bench.tap.hold();
   bench.batch(1, numbers(2));
@@ -162,7 +162,7 @@ const logs = (bench: Bench): string[] =>
     message.type === 'log' ? [`${message.level} ${message.message}`] : [],
   );
 
-test('a throw fails all calls of a batch, and the log says once how only the guilty one would', async () => {
+test('a throw fails all calls of a batch, and the log explains once how only the guilty one would fail', async () => {
   const handleBatch = (): never => {
     throw new Error('boom');
   };
@@ -187,7 +187,7 @@ test('a Response that is thrown for several calls answers none of them', async (
   for (const id of [1, 2]) assert.match(detailOf(bench, id), /a Response was thrown for 2 calls at once/);
 });
 
-test('of a repeatable batch only the guilty calls fail, and none runs more than ceil(log2 n) + 1 times', async () => {
+test('only the guilty calls of a repeatable batch fail, and none runs more than ceil(log2 n) + 1 times', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 2, max: 20 }),
@@ -263,7 +263,7 @@ test('a cancel of one call aborts its signal alone; when the batch runs again, t
   assert.match(detailOf(bench, 1), /SERVE_CANCELLED/);
 });
 
-test('a batch that all callers have left runs no further half', async () => {
+test('a batch without waiting callers runs no further half', async () => {
   const gate = deferred();
   let runs = 0;
   const handleBatch = async (): Promise<never> => {
@@ -293,7 +293,7 @@ test('a call of a batch that has not begun can be cancelled, and the note names 
   for (const id of [4, 5, 6]) assert.match(detailOf(bench, id), /SERVE_CANCELLED/);
 });
 
-test('a stop tells every call of the running batch, which is finished, and nothing else begins', async () => {
+test('a stop aborts every signal of the running batch, which finishes, and no other call begins', async () => {
   const gate = deferred();
   let ctxs: readonly InferenceContext[] = [];
   const handleBatch = async (
@@ -332,7 +332,7 @@ test('a lost GPU counts, whatever else becomes of its batch', async () => {
   const bench = new Bench(alone, { handleBatch });
   bench.batch(1, numbers(3));
   await bench.ended(3);
-  assert.match(bench.doubts.join(), /^the GPU is lost to this process: /);
+  assert.match(bench.doubts.join(), /^this process can no longer use its GPU: /);
 });
 
 test('a batch whose entries all lack memory counts as one call without memory', async () => {
@@ -343,5 +343,5 @@ test('a batch whose entries all lack memory counts as one call without memory', 
   assert.deepEqual(bench.doubts, []);
   bench.batch(7, numbers(3));
   await bench.ended(9);
-  assert.deepEqual(bench.doubts, ['the app found no memory for 3 calls in a row']);
+  assert.deepEqual(bench.doubts, ['the app ran out of memory in 3 calls in a row']);
 });

@@ -18,7 +18,7 @@ function contextOf(fields: Partial<Call> = {}): { ctx: CallContext; logsMadeFor:
   return { ctx, logsMadeFor };
 }
 
-test('a context says what the call says', () => {
+test('a context has the values of its call', () => {
   const { ctx } = contextOf({
     requestId: 'r',
     path: '/p',

@@ -1,4 +1,4 @@
-/** What becomes of one call; begun by a run loop, which must go on whatever that is. */
+/** One call under a run loop, which must go on after every outcome. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InferenceContext } from '../../../worker/api/types.js';
@@ -6,7 +6,7 @@ import { deferred, nextTurn, type Received } from '../../protocol/streams.js';
 import { callWith } from '../calls.js';
 import { Bench, MAX_OUTPUT_BYTES, WINDOW_BYTES, frozenClock } from '../loop-bench.js';
 
-/** What a careless app may reject with. */
+/** Values that a careless app may reject with. */
 async function rejectWithText(): Promise<never> {
   await Promise.resolve();
   throw 'boom' as unknown as Error;
@@ -37,7 +37,7 @@ for (const [what, handle, detail] of [
   ['throws an object', () => rejectWithObject(), /^thrown value: \{ boom: 1 \}$/],
   ['rejects with text', () => nextTurn().then(() => rejectWithText()), /^boom$/],
 ] as const) {
-  test(`an app that ${what} fails that call with its words for the log only, and the next call runs`, async () => {
+  test(`an app that ${what} fails that call with its text in the log only, and the next call runs`, async () => {
     const bench = new Bench((input) => (input === 1 ? handle() : 'fine'));
     bench.call(1);
     bench.call(2);
@@ -216,7 +216,7 @@ test('a stream whose client leaves while it waits for credit is returned and end
   ]);
 });
 
-test('a stream that throws midway ends with an error after what it gave', async () => {
+test('a stream that throws midway ends with an error after its earlier chunks', async () => {
   function* broken(): Generator<string> {
     yield 'a';
     throw new Error('halfway');
@@ -254,7 +254,7 @@ test('a chunk is the bytes at the time of the yield, though the app uses its buf
   assert.ok(bench.text(1) === expected);
 });
 
-test('prints are attributed to the request, those of a generator too', async () => {
+test('prints are attributed to the request, also those of a generator', async () => {
   const bench = new Bench((input) => (input === 1 ? 'value' : ['a'].values()));
   bench.call(1);
   bench.call(2);

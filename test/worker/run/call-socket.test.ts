@@ -8,7 +8,7 @@ import { Tap, nextTurn } from '../../protocol/streams.js';
 
 const ID = 7;
 
-/** A socket over a real channel; the front is a tap on what it writes. */
+/** A socket over a real channel; the front records what it writes. */
 class Bench {
   readonly tap = new Tap();
   readonly socket: CallSocket;
@@ -43,7 +43,7 @@ async function settle(): Promise<void> {
   for (let i = 0; i < 5; i += 1) await nextTurn();
 }
 
-test('the client may send a window at once, and again what the app has taken', async () => {
+test('the client may send one window at once, and then as many bytes as the app has taken', async () => {
   const bench = new Bench();
   bench.hear('abc');
   bench.hear('');
@@ -57,7 +57,7 @@ test('the client may send a window at once, and again what the app has taken', a
   ]);
 });
 
-test('the app that waits says so, with how much it has had; what comes goes to those who asked first', async () => {
+test('a waiting app is reported with the number of its messages, and receivers are served in order', async () => {
   const bench = new Bench();
   const first = bench.socket.receive();
   const second = bench.socket.receive();
@@ -69,7 +69,7 @@ test('the app that waits says so, with how much it has had; what comes goes to t
   assert.equal(bench.story.at(-1), 'waiting 2');
 });
 
-test('while others wait still, the app says so again after each message', async () => {
+test('while receivers still wait, the app is reported as waiting after each message', async () => {
   const bench = new Bench();
   const all = Promise.all([bench.socket.receive(), bench.socket.receive(), bench.socket.receive()]);
   bench.hear('a');
@@ -115,7 +115,7 @@ test('a message is copied when it is sent: the app may use its buffer again', as
   assert.equal(bench.tap.received.at(-1)?.body.toString(), 'aaa');
 });
 
-test('close follows what was sent; after it nothing is sent or heard', async () => {
+test('close follows earlier messages; after it nothing is sent or received', async () => {
   const bench = new Bench();
   bench.hear('unheard');
   void bench.socket.send('last');
@@ -131,7 +131,7 @@ test('close follows what was sent; after it nothing is sent or heard', async () 
   ]);
 });
 
-test('once the client has left: what it said can be heard, waiting ends, sends reject and need no handler', async () => {
+test('once the client has left, its messages can be received, waiting ends, and sends reject without a handler', async () => {
   const bench = new Bench(1);
   const blocked = bench.socket.send('12345');
   const behind = bench.socket.send('67890');
@@ -147,7 +147,7 @@ test('once the client has left: what it said can be heard, waiting ends, sends r
   assert.equal(bench.story.filter((line) => line.startsWith('data')).length, 1);
 });
 
-test('iterating hears every message until the end', async () => {
+test('iterating yields every message until the end', async () => {
   const bench = new Bench();
   for (const text of ['a', 'b', 'c']) bench.hear(text);
   bench.socket.cancel();

@@ -32,7 +32,7 @@ test('calls run one at a time, in the order they came', async () => {
   assert.deepEqual(bench.story, ['begin 0', 'result 0', 'begin 1', 'result 1', 'begin 2', 'result 2']);
 });
 
-test('the run loop says that a call came, and that all that came are answered', async () => {
+test('the run loop reports that a call came, and that all calls are answered', async () => {
   const last = deferred<number>();
   const bench = new Bench((input) => (input === 3 ? last.promise : input));
   bench.call(1);
@@ -63,7 +63,7 @@ test('a call begins only once the answer of the last one has left this process',
   assert.deepEqual(bench.story, ['begin 1', 'result 1', 'begin 2', 'result 2']);
 });
 
-test('after a call that held the thread, a pending cancel is heard before the next call begins', async (t) => {
+test('after a call that blocked the thread, a pending cancel is read before the next call begins', async (t) => {
   const clock = frozenClock(t);
   const gate = deferred();
   const bench = new Bench(async () => {
@@ -73,7 +73,7 @@ test('after a call that held the thread, a pending cancel is heard before the ne
   bench.call(1);
   bench.call(2);
   gate.resolve();
-  // Still in this turn of the loop, in which no cancel was read.
+  // Still in the same turn of the event loop, in which no cancel was read.
   for (let tick = 0; tick < 100 && bench.endings(1) === 0; tick += 1) await Promise.resolve();
   assert.equal(bench.endings(1), 1);
   bench.loop.cancel(2, 'the client left');
@@ -94,7 +94,7 @@ test('a call that is cancelled in the queue ends at once and the app never sees 
   assert.deepEqual(bench.seen, [1, 3]);
 });
 
-test('a call that is cancelled while it runs is told why, and still has exactly one ending', async () => {
+test('a call that is cancelled while it runs gets the reason, and still has exactly one ending', async () => {
   const bench = new Bench(
     (_input, ctx) =>
       new Promise((_resolve, reject) => {
@@ -138,7 +138,7 @@ test('the next call begins only after the last fragment of a large result is out
   assert.deepEqual(bench.story, ['begin 1', 'result 1', 'body 1', 'body 1', 'body 1', 'begin 2', 'result 2']);
 });
 
-test('retire lets the running call finish, begins no other, and then says so once', async () => {
+test('retire lets the running call finish, begins no other, and then calls back once', async () => {
   const gate = deferred();
   const bench = new Bench(() => gate.promise);
   bench.call(1);
@@ -154,7 +154,7 @@ test('retire lets the running call finish, begins no other, and then says so onc
   assert.equal(bench.idleCalls, 1);
 });
 
-test('retire of an idle loop says so at once', () => {
+test('retire of an idle loop calls back at once', () => {
   const bench = new Bench(() => 1);
   bench.loop.retire('stop');
   assert.equal(bench.idleCalls, 1);
@@ -195,7 +195,7 @@ type Outcome = keyof typeof OUTCOMES;
 const outcome = fc.constantFrom(...(Object.keys(OUTCOMES) as Outcome[]));
 const pause = { cancelAfter: fc.option(fc.nat(3)), pauseTurns: fc.nat(2) };
 
-/** A batch function whose entries come out as its inputs say; it throws if one of them does. */
+/** A batch function whose inputs determine its entries; it throws if an input asks for that. */
 function handleBatch(inputs: readonly unknown[]): unknown[] {
   if (inputs.includes('throws')) throw new Error('boom');
   return inputs.map((input) => OUTCOMES[input as Outcome]());
@@ -260,7 +260,7 @@ test('so it is for the calls of batches, repeatable or not', async () => {
   );
 });
 
-test('the run loop says, when a call that lost the GPU has ended, why a new process would do better', async () => {
+test('the run loop reports the loss of the GPU when the call that lost it has ended', async () => {
   const bench = new Bench((input) => (input === 1 ? null : Promise.reject(lostGpu())));
   bench.call(1, 1);
   await bench.ended(1);
@@ -268,5 +268,5 @@ test('the run loop says, when a call that lost the GPU has ended, why a new proc
   bench.call(2, 2);
   await bench.ended(2);
   assert.deepEqual(bench.story, ['begin 1', 'result 1', 'begin 2', 'error 2 SERVE_INFERENCE_FAILED']);
-  assert.match(bench.doubts.join(), /^the GPU is lost to this process: CUDA failure 700[^,]*$/);
+  assert.match(bench.doubts.join(), /^this process can no longer use its GPU: CUDA failure 700[^,]*$/);
 });

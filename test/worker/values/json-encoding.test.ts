@@ -44,7 +44,7 @@ function bytesOf(...bytes: number[]): ArrayBuffer {
   return Uint8Array.from(bytes).buffer;
 }
 
-/** Its prototype has a symbol and a cycle, which no encoder meets. */
+/** An object whose prototype has a symbol and a cycle, which encoders must ignore. */
 function inherits(): object {
   const prototype: Record<string, unknown> = { symbol: Symbol('inherited'), method() {} };
   prototype['cycle'] = prototype;
@@ -123,7 +123,7 @@ for (const [what, value, message] of [
   [
     'a toJSON that throws no error',
     { a: { toJSON: () => throwText('gone') } },
-    /output\.a\.toJSON\(\) throws a value that is no Error\.$/,
+    /output\.a\.toJSON\(\) throws a value that is not an Error\.$/,
   ],
   ['a Map', new Map([['a', 1]]), /output is a Map; return Object\.fromEntries\(map\)/],
   ['a nested Map', { rows: [{ by: new Map() }] }, /output\.rows\[0\]\.by is a Map; return/],
@@ -145,7 +145,7 @@ for (const [what, value, message] of [
   ['a nested generator', { rows: numbers() }, /output\.rows is an iterator; return \[\.\.\.iterator\]/],
   ['a nested async generator', { rows: events() }, /output\.rows is an iterator; return what it yields/],
 ] as const) {
-  test(`encodeJson refuses ${what} and says where it is`, () => {
+  test(`encodeJson refuses ${what} and names its place`, () => {
     assert.throws(() => encodeJson(value), serveError('SERVE_OUTPUT_INVALID', message));
     assert.throws(
       () => encodeJson(value),
@@ -154,7 +154,7 @@ for (const [what, value, message] of [
   });
 }
 
-test('what a getter throws is for the log alone: the message names its class, the detail has its stack', () => {
+test('an error of a getter is for the log only: the message names its class, the detail has its stack', () => {
   assert.throws(
     () => encodeJson({ a: throwing }),
     ({ message, detail }: ServeError) =>
@@ -162,7 +162,7 @@ test('what a getter throws is for the log alone: the message names its class, th
   );
 });
 
-test('an encoder that fails for no reason that can be found says of what kind, and no word of the app', () => {
+test('an encoder that fails for an unknown reason names the kind of error without any text of the app', () => {
   let reads = 0;
   const fickle = {
     get broken() {
@@ -176,7 +176,7 @@ test('an encoder that fails for no reason that can be found says of what kind, a
   );
 });
 
-test("outside encodeJson the app's own JSON.stringify means what Node means, also after a failure", () => {
+test("outside encodeJson the app's own JSON.stringify behaves as in Node, also after a failure", () => {
   assert.throws(() => encodeJson({ n: 2n ** 64n }));
   encodeJson({ v: new Float32Array([1]), b: Buffer.from('a'), n: 1n });
   assert.throws(() => encodeJson(new Map()));
@@ -244,7 +244,7 @@ test('the common `BigInt.prototype.toJSON = …` of an app wins, at any time', (
   assert.equal(text(1n), '1');
 });
 
-test('encodeJson agrees with JSON.stringify on whatever JSON can say', () => {
+test('encodeJson agrees with JSON.stringify on every JSON value', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       assert.equal(text(value), JSON.stringify(value));

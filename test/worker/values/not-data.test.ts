@@ -1,4 +1,4 @@
-/** What is no data is refused by both encodings, wherever it stands; JSON.stringify would write `{}`, or leave it out. */
+/** Both encodings refuse values that are not data, at any depth; JSON.stringify would write `{}`, or leave them out. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeJson } from '../../../worker/values/json-encoding.js';
@@ -74,7 +74,7 @@ const REFUSED: readonly (readonly [what: string, value: unknown, message: RegExp
 ];
 
 for (const [what, value, message] of REFUSED) {
-  test(`both encodings refuse ${what} and say where it is`, () => {
+  test(`both encodings refuse ${what} and name its place`, () => {
     assert.throws(() => encodeJson(value), serveError('SERVE_OUTPUT_INVALID', message));
     assert.throws(() => plainValue(value), serveError('SERVE_OUTPUT_INVALID', message));
   });

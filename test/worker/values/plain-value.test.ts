@@ -33,7 +33,7 @@ for (const [what, value, message] of [
   ['a nested error', { e: new Error('e') }, /output\.e is an Error/],
   ['an integer beyond 64 bits', { n: 2n ** 64n }, /output\.n is a BigInt beyond/],
 ] as const) {
-  test(`plainValue refuses ${what} and says where it is`, () => {
+  test(`plainValue refuses ${what} and names its place`, () => {
     assert.throws(() => plainValue(value), serveError('SERVE_OUTPUT_INVALID', message));
     assert.throws(
       () => plainValue(value),

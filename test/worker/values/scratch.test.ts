@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { ownBytes, utf8InScratch } from '../../../worker/values/scratch.js';
 
-test('the bytes are those of UTF-8, whatever the text', () => {
+test('the bytes of any text are its UTF-8', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       assert.ok(utf8InScratch(text).equals(Buffer.from(text)));

@@ -111,7 +111,7 @@ for (const [what, files] of [
     { 'service.mjs': "export class S { handle(d) { return d.map(() => 'by itself x') } }" },
   ],
 ] as const) {
-  test(`a file that exports ${what} and no inference is a service, though nobody said so`, async (t) => {
+  test(`a file that exports ${what} and no inference is a service, also if it was not registered as one`, async (t) => {
     const worker = new ServiceWorker(t, files);
     await worker.start(worker.app);
     worker.batch(['x']);
@@ -246,7 +246,7 @@ const MISTAKES: readonly (readonly [
 ];
 
 for (const [what, files, handler, code, message, permanent] of MISTAKES) {
-  test(`a service with ${what} fails to start, and says why`, async (t) => {
+  test(`a service with ${what} fails to start, and names the reason`, async (t) => {
     const failure = await new ServiceWorker(t, files).failure(handler);
     assert.match(failure.message, message);
     assert.deepEqual([failure.code, failure.permanent], [code, permanent]);
@@ -308,7 +308,7 @@ test('headers of the connection are not the service’s to set', async (t) => {
   assert.equal((await worker.result()).headers, 'X-Own\n5');
 });
 
-test('what is set for one batch is not there for the next', async (t) => {
+test('settings of one batch are gone in the next', async (t) => {
   const worker = new ServiceWorker(t, {
     'service.mjs': `let n = 0; export const handle = (data, context) => {
       if (data !== null && n++ === 0) context.setAllResponseStatus(418, 'Teapot');

@@ -1,4 +1,4 @@
-/** Calls that outlive their clients are recorded before they run and before their clients are answered. */
+/** Calls that outlive their clients are put on record before they are run, and before their clients are told. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Admission } from '../../../../supervisor/dispatch/arrivals.js';
@@ -11,7 +11,7 @@ import { NO_PLACE, countedJobs, fakeModel, onlyModel, serveHandler } from '../se
 const LIMIT = { timeout: 60_000 };
 const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
 
-/** Holds every job until the test stores or refuses it. */
+/** Holds every job until the test says what becomes of it. */
 class HeldStore extends MemoryStore {
   readonly held: { put(): void; refuse(error: Error): void }[] = [];
 
@@ -24,7 +24,7 @@ class HeldStore extends MemoryStore {
 interface Bench {
   readonly url: string;
   readonly store: HeldStore;
-  /** Jobs that were submitted to the queue. */
+  /** Given to the queue. */
   readonly jobs: Job[];
   /** Places in the queue that are taken. */
   places: number;
@@ -70,7 +70,7 @@ const untilHeld = ({ store }: Bench): Promise<void> =>
     () => `${store.held.length} are held`,
   );
 
-/** The client's answer to a call that is recorded, and to one that cannot be. */
+/** What the client reads of a call that is taken, and of one that is not. */
 const WAYS = [
   {
     who: "a background route's caller",
@@ -82,7 +82,7 @@ const WAYS = [
     who: "the gateway's caller",
     path: '/start/v4/',
     taken: /"callID":"call_1"/,
-    refused: [200, null, /"message":"inference server error: The call could not be/],
+    refused: [200, null, /"message":"inference server error: The call could not be recorded/],
   },
 ] as const;
 
@@ -96,7 +96,7 @@ for (const { who, path, taken, refused } of WAYS) {
     });
 
   test(
-    `${who} is answered, and the call runs, once it is recorded; it keeps its place until then`,
+    `${who} is told, and the call is run, once it is on record; it keeps its place until then`,
     LIMIT,
     async (t) => {
       const bench = await openBench(t);
@@ -104,7 +104,7 @@ for (const { who, path, taken, refused } of WAYS) {
       await untilHeld(bench);
       assert.deepEqual([bench.jobs.length, bench.places, bench.store.size], [0, 1, 0]);
       const isFirst = await Promise.race([
-        answer.then(() => 'answered'),
+        answer.then(() => 'told'),
         new Promise((resolve) => setImmediate(resolve, 'held')),
       ]);
       assert.equal(isFirst, 'held');
@@ -116,7 +116,7 @@ for (const { who, path, taken, refused } of WAYS) {
     },
   );
 
-  test(`${who} gets an error if the call cannot be recorded, and it does not run`, LIMIT, async (t) => {
+  test(`${who} is told if the call cannot be put on record, and it is not run`, LIMIT, async (t) => {
     const bench = await openBench(t);
     const answer = post(bench);
     await untilHeld(bench);
@@ -128,7 +128,7 @@ for (const { who, path, taken, refused } of WAYS) {
     assert.deepEqual([bench.jobs.length, bench.places, bench.outcomes], [0, 0, ['SERVE_NOT_KEPT']]);
   });
 
-  test(`${who} may disconnect while the call is recorded: it still runs`, LIMIT, async (t) => {
+  test(`${who} may leave while the call is put on record: it is run`, LIMIT, async (t) => {
     const bench = await openBench(t);
     const leaving = new AbortController();
     const answer = post(bench, leaving.signal);

@@ -38,7 +38,7 @@ test('each member of a context and of its parts has its name in Python, too', ()
   }
 });
 
-test('a context without a batch has no items: what needs one says so', () => {
+test('a context without a batch has no items: methods that need one throw', () => {
   const context = newContext();
   assert.equal(context.getRequestId(), undefined);
   assert.equal(context.requestIds, null);
@@ -46,7 +46,7 @@ test('a context without a batch has no items: what needs one says so', () => {
   assert.throws(() => withItems(2).getParts(2), /there is no item 2; this batch has 2/);
 });
 
-test('a status that no answer can have is refused where it is set', () => {
+test('an invalid status is refused by the call that sets it', () => {
   const context = withItems(1);
   for (const code of [199, 600, 200.5, Number.NaN]) {
     assert.throws(

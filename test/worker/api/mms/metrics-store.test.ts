@@ -94,7 +94,7 @@ const MISTAKES: readonly (readonly [what: string, add: (metrics: MetricsStore) =
   ];
 
 for (const [what, add, message] of MISTAKES) {
-  test(`a metric with ${what} is refused, and nothing of it is kept`, () => {
+  test(`a metric with ${what} is refused, and no part of it is kept`, () => {
     const metrics = store();
     assert.throws(
       () => add(metrics),

@@ -90,7 +90,7 @@ for (const route of [
   });
 }
 
-test('a value that is no route, or no function, is refused by name', () => {
+test('an invalid route or function is refused by name', () => {
   const app = new Potassium('x');
   for (const route of [5, null, {}]) {
     assert.throws(() => app.handler(route as unknown as string, answer), InvalidEndpointTypeException);
@@ -106,11 +106,11 @@ test('a value that is no route, or no function, is refused by name', () => {
   assert.throws(() => app.init(5 as never), new TypeError('init needs a function, not number'));
 });
 
-test('a route that was declared and got no function says so when it is called', () => {
+test('a route that was declared without a function fails with that error when it is called', () => {
   const app = new Potassium('x');
   app.handler('/a');
   const run = app[DEFINITION].endpoints.get('/a')?.run as () => unknown;
-  assert.throws(run, /the route \/a was declared and given no function/);
+  assert.throws(run, /the route \/a was declared without a function/);
 });
 
 test('a batch handler is given with its options before it, behind it, or later; a background one is refused', () => {
@@ -205,7 +205,7 @@ test('resultWebhook takes an address as text or in an object, the last wins, and
 });
 
 for (const url of ['', 'two.test', '/path', 'ftp://two.test', 'file:///etc/passwd', 5, null]) {
-  test(`${JSON.stringify(url)} is no address for a webhook`, () => {
+  test(`${JSON.stringify(url)} is refused as the URL of a webhook`, () => {
     const app = new Potassium('x');
     assert.throws(() => app.resultWebhook({ url: url as string }), /the URL of a webhook must/);
     const options = { resultWebhook: url as string };

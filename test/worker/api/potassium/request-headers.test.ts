@@ -38,14 +38,14 @@ test('a header written with underscores does not stand for one with dashes', () 
   }
 });
 
-test('names that every object has are no headers', () => {
+test('names of properties that every object has are not headers', () => {
   for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
     assert.equal(new RequestHeaders({}).get(name), undefined, name);
     assert.ok(!new RequestHeaders({}).has(name), name);
   }
 });
 
-test('a name that is no text is refused', () => {
+test('a name that is not a string is refused', () => {
   for (const name of [5, null, undefined, {}]) assert.throws(() => headers.get(name as string), TypeError);
 });
 

@@ -14,19 +14,19 @@ const MISTAKES: readonly [options: unknown, message: RegExp][] = [
     { backend: 's3', config: new S3Config({ awsAccessKeyId: 'a', awsSecretAccessKey: 'b', bucket: 'c' }) },
     /'s3' is not supported yet/,
   ],
-  [{ backend: 'memory', config: [] }, /config of a memory store is an object of encoding/],
-  [{ backend: 'local', config: { file: 'x' } }, /an object of path, encoding; it has no "file"/],
-  [{ backend: 'local', config: { path: 5 } }, /path of a store must be a string/],
+  [{ backend: 'memory', config: [] }, /config of a memory store is an object with encoding/],
+  [{ backend: 'local', config: { file: 'x' } }, /an object with path, encoding; "file" is not one of them/],
+  [{ backend: 'local', config: { path: 5 } }, /path of a store must be a non-empty string/],
   [{ backend: 'local', config: { encoding: 'pickle' } }, /Use 'msgpack'/],
   [{ backend: 'local', config: { encoding: 'xml' } }, /is 'json' or 'msgpack', not "xml"/],
-  [REDIS(undefined), /config of a redis store is an object of host, port, username, password, db, url/],
-  [REDIS('localhost'), /is an object of host/],
+  [REDIS(undefined), /config of a redis store is an object with host, port, username, password, db, url/],
+  [REDIS('localhost'), /is an object with host/],
   [REDIS({}), /needs host \(and port\), or url/],
-  [REDIS({ ...HOST, hots: 1 }), /it has no "hots"/],
+  [REDIS({ ...HOST, hots: 1 }), /"hots" is not one of them/],
   [REDIS({ ...HOST, port: 0 }), /port .* from 1 to 65535/],
   [REDIS({ ...HOST, port: '63x' }), /port .* from 1 to 65535/],
   [REDIS({ ...HOST, db: -1 }), /db .* whole number/],
-  [REDIS({ ...HOST, password: 5 }), /password of a store must be a string/],
+  [REDIS({ ...HOST, password: 5 }), /password of a store must be a non-empty string/],
   [REDIS({ ...HOST, url: 'redis://a' }), /both url and host/],
   [REDIS({ url: 'http://user:hunter2@a' }), /must be redis:\/\//],
   [REDIS({ url: 'redis://user:hunter2@a b' }), /must be redis:\/\//],
@@ -35,7 +35,7 @@ const MISTAKES: readonly [options: unknown, message: RegExp][] = [
 ];
 
 for (const [options, message] of MISTAKES) {
-  test(`new Store refuses what ${message.source} tells`, () => {
+  test(`new Store refuses options with the error ${message.source}`, () => {
     assert.throws(
       () => new Store(options as StoreOptions),
       (error: Error) => {
@@ -48,7 +48,7 @@ for (const [options, message] of MISTAKES) {
   });
 }
 
-test('host, port and url say the same', () => {
+test('host and port mean the same as url', () => {
   const address = { host: 'a', port: 7, username: 'u', password: 'p@', db: 3, tls: false };
   const plan = { backend: 'redis', encoding: 'json', address };
   const fields = { host: 'a', port: '7', username: 'u', password: 'p@', db: 3 };

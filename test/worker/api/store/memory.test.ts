@@ -17,7 +17,7 @@ test('expired values leave with the writes that follow', async (t) => {
   assert.ok(await memory.has('lasting'));
 });
 
-test('expired values leave though nobody writes', async (t) => {
+test('expired values are removed without further writes', async (t) => {
   t.mock.timers.enable({ apis: ['Date', 'setInterval'] });
   const memory = new MemoryBackend();
   t.after(() => memory.close());

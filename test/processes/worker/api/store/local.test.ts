@@ -27,7 +27,7 @@ for (const [what, keep] of [
   ['less than its two first pages', 5000],
   ['all but its last 40 kB', -40_000],
 ] as const) {
-  test(`a file cut to ${what} is set aside with a line that names both, and the store goes on empty`, async (t) => {
+  test(`a file cut to ${what} is set aside with a line that names both, and the store starts empty`, async (t) => {
     const folder = scratchFolder(t);
     const path = join(folder, 'store.sqlite3');
     const options = { backend: 'local', config: { path } } as const;
@@ -42,7 +42,7 @@ for (const [what, keep] of [
     const aside = readdirSync(folder).find((name) => /^store\.sqlite3\.damaged-\d+$/.test(name)) ?? '';
     assert.equal(statSync(join(folder, aside)).size, keep > 0 ? keep : size + keep, 'kept as it was');
     assert.ok(reader.stderr().includes(`The local store ${path} is damaged`), reader.stderr());
-    assert.ok(reader.stderr().includes(`set aside as ${join(folder, aside)};`), reader.stderr());
+    assert.ok(reader.stderr().includes(`renamed to ${join(folder, aside)};`), reader.stderr());
   });
 }
 
@@ -184,7 +184,7 @@ test('a file that may not grow is an error for the call, and what was there befo
 });
 
 test(
-  'a full disk is told as such, and what was there before can be read and deleted',
+  'a full disk is reported as such, and earlier values can be read and deleted',
   { skip: needs('unshare') },
   async (t) => {
     const folder = scratchFolder(t);
@@ -209,7 +209,7 @@ const USER = `
 
 for (const [what, modes, read, written] of [
   ['that this user may not read', [0o200, 0o700], /not open it \(EACCES\)\.$/, /not open it \(EACCES\)\.$/],
-  ['that this user may not write', [0o400, 0o700], /^old$/, /this process may not write it\.$/],
+  ['that this user may not write', [0o400, 0o700], /^old$/, /this process has no permission to write it\.$/],
   [
     'in a folder that this user may not write',
     [0o600, 0o500],
@@ -217,7 +217,7 @@ for (const [what, modes, read, written] of [
     /: EACCES: .* access /,
   ],
 ] as const) {
-  test(`a file ${what} is told as such`, { skip: needs(...BOUND_BY_MODES) }, async (t) => {
+  test(`a file ${what} is reported as such`, { skip: needs(...BOUND_BY_MODES) }, async (t) => {
     const folder = scratchFolder(t);
     const path = join(folder, 'store.sqlite3');
     const options = { backend: 'local', config: { path } } as const;
@@ -296,7 +296,7 @@ test('stores opened and closed over and over leave no open file', async (t) => {
   assert.equal(await kept.get('round'), 29);
 });
 
-test('of writes that are begun together, one that cannot be written fails alone', async (t) => {
+test('a write that cannot be done fails alone among writes that begin together', async (t) => {
   const backend = await LocalBackend.open(join(scratchFolder(t), 'store.sqlite3'));
   t.after(() => backend.close());
   const none = null as unknown as Buffer; // the table takes no null

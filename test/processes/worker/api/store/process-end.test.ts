@@ -39,7 +39,7 @@ for (const backend of ['memory', 'local', 'redis']) {
   );
 }
 
-test('banana-serve without its optional packages imports, keeps values in memory, and says what to install', async (t) => {
+test('banana-serve without its optional packages imports, keeps values in memory, and names the package to install', async (t) => {
   const folder = scratchFolder(t);
   mkdirSync(join(folder, 'dist'));
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');

@@ -1,4 +1,4 @@
-/** What every backend promises, with both encodings; Redis is a real one. */
+/** The promises of every backend, with both encodings; Redis is a real one. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -135,7 +135,7 @@ function suite(options: () => StoreOptions, encoding: EncodingName): void {
     assert.equal(await store.get(key), 'lasting');
   });
 
-  test('keys of any length and script are told apart', async () => {
+  test('keys of any length and script are distinct', async () => {
     const keys = [
       'a',
       'A',
@@ -153,7 +153,7 @@ function suite(options: () => StoreOptions, encoding: EncodingName): void {
     assert.deepEqual(await Promise.all(keys.map((each) => store.get(each))), [...keys.keys()]);
   });
 
-  test('wrong keys, values and times are told', async () => {
+  test('wrong keys, values and times are refused by name', async () => {
     const self: Record<string, unknown> = { secret: 'hunter2' };
     self['self'] = self;
     for (const wrong of ['', 5, null, undefined, '\ud800']) {
