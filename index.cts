@@ -1,6 +1,6 @@
 /**
- * The same face for CommonJS, `require('banana-serve')`, which Node grants to ES modules since 20.19. It holds nothing
- * of its own, so a program that imports one way here and the other way there has the one package.
+ * The same API for CommonJS, `require('banana-serve')`, which Node supports for ES modules since 20.19. It re-exports
+ * `index.ts`, so a program that uses both ways has only one copy of the package.
  */
 import type * as Package from './index.js' with { 'resolution-mode': 'import' };
 
@@ -66,13 +66,13 @@ export type {
   WorkerStatus,
 } from './index.js' with { 'resolution-mode': 'import' };
 
-// eslint-disable-next-line @typescript-eslint/no-require-imports -- it is what this file is for
+// eslint-disable-next-line @typescript-eslint/no-require-imports -- the purpose of this file
 const loaded = require('./index.js') as typeof Package;
 
 export const serve: typeof Package.serve = loaded.serve;
 export const sendWebhook: typeof Package.sendWebhook = loaded.sendWebhook;
 
-/* eslint-disable @typescript-eslint/no-explicit-any -- as the classes have it */
+/* eslint-disable @typescript-eslint/no-explicit-any -- the same types as the classes */
 export const Potassium: typeof Package.Potassium = loaded.Potassium;
 export type Potassium<Context extends object = any> = Package.Potassium<Context>;
 export const Request: typeof Package.Request = loaded.Request;

@@ -1,6 +1,6 @@
 /**
- * The public face of banana-serve: what model authors import, `serve()` for programs.
- * The supervisor is loaded on first use, so that an app importing from here brings no HTTP server into its worker.
+ * The public API of banana-serve: the imports of model authors, and `serve()` for programs. The supervisor is loaded on
+ * first use, so that an app that imports this file loads no HTTP server into its worker.
  */
 import type { ServeOptions } from './supervisor/plan/given-options.js';
 import type { ServerHandle } from './supervisor/server/server-handle.js';
@@ -73,15 +73,15 @@ export { RedisConfig, S3Config } from './worker/api/store/config.js';
 export { Store } from './worker/api/store/store.js';
 
 /**
- * Makes this process the server of the functions given, as `banana-serve` would of a file that exports them, and
- * resolves when it has ended, with `process.exitCode` set: for the last line of the file that has them. A worker runs
- * that file again, and takes the functions from the same line. Rejects with a TypeError if `inference` is no function.
+ * Serves the given functions from this process, as `banana-serve` would serve a file that exports them. Resolves when
+ * the server has ended, with `process.exitCode` set; it should be the last line of the file. A worker runs the same
+ * file and takes the functions from the same line. Rejects with a TypeError if `inference` is not a function.
  */
 export function serve(app: ServedFunctions): Promise<void>;
 /**
- * Serves an app from this process and resolves once the port is open; calls are held until a worker is ready.
- * Rejects with `code: 'SERVE_CONFIG'` if an option is wrong, with nothing started, and with the system's error if
- * the port cannot be opened. Signals are the caller's business: call `close()`.
+ * Serves an app from this process and resolves once the port is open; calls wait until a worker is ready. Rejects with
+ * `code: 'SERVE_CONFIG'` if an option is wrong, with nothing started, and with the system's error if the port cannot be
+ * opened. Signals are left to the caller, who should call `close()`.
  */
 export function serve(options?: ServeOptions): Promise<ServerHandle>;
 export function serve(given: ServeOptions | ServedFunctions = {}): Promise<ServerHandle | void> {
@@ -99,7 +99,7 @@ async function serveFile(options: ServeOptions, appPlace = ''): Promise<ServerHa
   return supervisor.serve(options, { appPlace });
 }
 
-// An app that starts itself becomes a server here: what authors import must not know the supervisor.
+// Starts the server of an app that calls `serve()`; the files that authors import must not import the supervisor.
 setStarter({
   async serve({ file, place }, options) {
     const { EXIT_CODES } = await import('./supervisor/command/exit-codes.js');

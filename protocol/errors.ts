@@ -1,18 +1,19 @@
 /**
- * Every way a call or a server can fail, as data. Identity is the code: a class does not survive a pipe.
- * docs/errors.md says of each whether user code may have run, which decides if anyone may safely try again.
- * HTTP statuses are the front's business (supervisor/http/socket/http-status.ts).
+ * Every way a call or a server can fail, as data. The code identifies an error, because a class does not survive a
+ * pipe. docs/errors.md states for each whether user code may have run, which decides if the call may safely be
+ * repeated. The front maps codes to HTTP statuses (supervisor/http/socket/http-status.ts).
  */
 import { inspect } from 'node:util';
 
 /**
- * The code that kept the call from its answer, and so the place to look first. `app`: the app's own code threw, took too
- * long or gave what cannot be sent. `server`: the server refused the request, could not run it, or lost the worker.
+ * The code that kept the call from its answer, and so the place to look first. `app`: the app's own code threw, took
+ * too long or returned something that cannot be sent. `server`: the server refused the request, could not run it, or
+ * lost the worker.
  */
 export type ErrorSource = 'app' | 'server';
 
 interface ErrorSpec {
-  /** Safe for a client: says what happened without a secret, a path or a stack. */
+  /** Safe for a client: describes the failure without a secret, a path or a stack. */
   readonly message: string;
   readonly source: ErrorSource;
 }
@@ -21,7 +22,7 @@ export const ERRORS = {
   SERVE_BAD_REQUEST: { message: 'The request is malformed.', source: 'server' },
   SERVE_BAD_BODY: { message: 'The request body could not be read.', source: 'server' },
   SERVE_UNAUTHORIZED: {
-    message: 'This needs an API key, and the request has none that is known here.',
+    message: 'This request needs a valid API key.',
     source: 'server',
   },
   SERVE_ORIGIN_REFUSED: {
@@ -38,17 +39,17 @@ export const ERRORS = {
   SERVE_UPGRADE_REQUIRED: { message: 'This route is a WebSocket.', source: 'server' },
   SERVE_REQUEST_TIMEOUT: { message: 'The request arrived too slowly.', source: 'server' },
   SERVE_MODEL_CONFLICT: {
-    message: 'The models of this server do not allow that.',
+    message: 'This conflicts with a model of this server.',
     source: 'server',
   },
-  SERVE_ARCHIVE_INVALID: { message: 'What was found is no model that can be served.', source: 'server' },
+  SERVE_ARCHIVE_INVALID: { message: 'The file or folder is not a model that can be served.', source: 'server' },
   SERVE_DOWNLOAD_FAILED: { message: 'The model could not be downloaded.', source: 'server' },
   SERVE_BODY_TOO_LARGE: {
     message: 'The request body is larger than this server accepts.',
     source: 'server',
   },
   SERVE_UNSUPPORTED_CODING: {
-    message: 'The request body is compressed in a way that this server does not know.',
+    message: 'The request body has a compression that this server does not support.',
     source: 'server',
   },
   SERVE_HEADERS_TOO_LARGE: { message: 'The request headers are too large.', source: 'server' },
@@ -64,7 +65,7 @@ export const ERRORS = {
     source: 'server',
   },
   SERVE_NOT_KEPT: {
-    message: 'The call could not be put on record, and was not run; try again later.',
+    message: 'The call could not be recorded and was not run; try again later.',
     source: 'server',
   },
   SERVE_QUEUE_TIMEOUT: { message: 'The call waited too long for a worker.', source: 'server' },
@@ -82,16 +83,16 @@ export const ERRORS = {
     message: 'The model took too long on this call.',
     source: 'app',
   },
-  // A drain that cuts a call off, the kernel's memory killer: the app need not be at fault.
+  // The cause may be a drain or the kernel's OOM killer, so the app need not be at fault.
   SERVE_WORKER_LOST: {
     message: 'The worker died while running this call.',
     source: 'server',
   },
   SERVE_SLOW_READER: {
-    message: 'The client was too slow to take its answer.',
+    message: 'The client read its answer too slowly.',
     source: 'server',
   },
-  SERVE_CANCELLED: { message: 'The client left.', source: 'server' },
+  SERVE_CANCELLED: { message: 'The client disconnected.', source: 'server' },
   SERVE_PROTOCOL: { message: 'A worker broke the protocol.', source: 'server' },
   SERVE_INTERNAL: { message: 'The server failed on this request.', source: 'server' },
   SERVE_APP_INVALID: { message: 'The app cannot be loaded.', source: 'app' },
@@ -104,23 +105,24 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS;
 
 /**
- * What failed, for dialects whose clients are told. `exception`: the app threw. `prediction`: it says that its model
- * failed on this input. `out-of-memory`: there was no memory for it. `input`: it refuses the input. Empty: nobody said.
+ * The cause of a failure, for dialects that report it to clients. `exception`: the app threw. `prediction`: the app
+ * reports that its model failed on this input. `out-of-memory`: there was not enough memory. `input`: the app refuses
+ * the input. Empty: not known.
  */
 export const ERROR_KINDS = ['', 'exception', 'prediction', 'out-of-memory', 'input'] as const;
 export type ErrorKind = (typeof ERROR_KINDS)[number];
 
 export interface ServeErrorOptions {
-  /** For the log only: stacks, paths, whatever a client must not see. */
+  /** For the log only: stacks, paths, and everything else that a client must not see. */
   readonly detail?: string;
   readonly retryAfterS?: number;
-  /** HTTP status of the app's choosing, 400 to 599; 0: the one that belongs to the code. */
+  /** HTTP status that the app chose, 400 to 599; 0: the one that belongs to the code. */
   readonly status?: number;
   readonly kind?: ErrorKind;
   readonly cause?: unknown;
 }
 
-/** The one error of this project. `message` is safe to show a client; `detail` is for the log. */
+/** The only error class of this project. `message` is safe to show a client; `detail` is for the log. */
 export class ServeError extends Error {
   override readonly name = 'ServeError';
   readonly code: ErrorCode;
@@ -142,22 +144,22 @@ export class ServeError extends Error {
   }
 }
 
-/** The other side sent what the wire does not allow. `detail` says what, for the log. */
+/** The other side broke the protocol; `detail` describes how, for the log. */
 export function protocolError(detail: string, cause?: unknown): ServeError {
   return new ServeError('SERVE_PROTOCOL', undefined, { detail, cause });
 }
 
-/** An option that the operator or the app's author has set is wrong; `message` names it, where it stands and the cure. */
+/** An option of the operator or the app's author is wrong; `message` names it, its place and the cure. */
 export function configError(message: string): ServeError {
   return new ServeError('SERVE_CONFIG', message);
 }
 
-/** No new call is taken, and none that waits will run; another server may be up in a second. */
+/** The server takes no new calls and runs none that wait; another server may be up in a second. */
 export function shuttingDown(): ServeError {
   return new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 });
 }
 
-/** The codes that a worker may send about one call. The other codes belong to the front, or end a worker. */
+/** Codes that a worker may send about one call. Other codes belong to the front, or end a worker. */
 const CALL_ERRORS: ReadonlySet<string> = new Set<ErrorCode>([
   'SERVE_BAD_BODY',
   'SERVE_INFERENCE_FAILED',
@@ -166,7 +168,7 @@ const CALL_ERRORS: ReadonlySet<string> = new Set<ErrorCode>([
   'SERVE_CANCELLED',
 ]);
 
-/** A call's error code as a worker sent it; anything else counts as the model's failure. */
+/** The error code of a call that a worker sent; an unknown one counts as the model's failure. */
 export function asCallErrorCode(code: string): ErrorCode {
   return CALL_ERRORS.has(code) ? (code as ErrorCode) : 'SERVE_INFERENCE_FAILED';
 }
@@ -174,14 +176,14 @@ export function asCallErrorCode(code: string): ErrorCode {
 const MAX_NESTED = 8;
 
 /**
- * Text of anything a program may throw: of an error its stack, up to 8 of its causes and parts (of an AggregateError),
- * of anything else its content, for which no code of its own is run. Never throws.
+ * Describes anything that a program may throw: an error by its stack, with up to 8 of its causes and parts (of an
+ * AggregateError), anything else by its content, without running code of its own. Never throws.
  */
 export function describeThrown(thrown: unknown): { message: string; stack: string } {
   return describe(thrown, { left: MAX_NESTED });
 }
 
-/** How many more errors behind the one that was thrown are shown. */
+/** Number of errors that may still be described. */
 interface Room {
   left: number;
 }
@@ -200,13 +202,13 @@ function describe(thrown: unknown, room: Room): { message: string; stack: string
   }
 }
 
-/** Text of what stands behind an error: the parts of an AggregateError, further in, then the cause. */
+/** Describes the errors inside an error: the parts of an AggregateError, indented, then the cause. */
 function behind(error: Error & { errors?: unknown }, room: Room): string {
   const parts = error instanceof AggregateError ? error.errors : [];
   const texts = parts.slice(0, room.left).map((part, i) => {
     return nested(`part ${i + 1} of ${parts.length}`, part, room).replaceAll('\n', '\n  ');
   });
-  if (texts.length < parts.length) texts.push(`\n    and ${parts.length - texts.length} parts more`);
+  if (texts.length < parts.length) texts.push(`\n    and ${parts.length - texts.length} more parts`);
   if (error.cause !== undefined) texts.push(nested('caused by', error.cause, room));
   return texts.join('');
 }
@@ -217,7 +219,7 @@ function nested(title: string, thrown: unknown, room: Room): string {
   return `\n  ${title}: ${describe(thrown, room).stack}`;
 }
 
-/** One line. Getters are not called, nor is a Proxy's handler. */
+/** Describes a value in one line. Calls neither getters nor a Proxy's handler. */
 function contentOf(value: unknown): string {
   return inspect(value, { depth: 4, compact: true, breakLength: Infinity, customInspect: false });
 }

@@ -1,16 +1,16 @@
 /**
- * The types of the values that each option takes. Authors' `config`, `serve()` and `app.serve()` are written with them, so
- * they stand where both sides find them; the option table of the supervisor is held to them by the compiler.
- * docs/options.md says what each option does.
+ * The types of the values of each option. Authors' `config`, `serve()` and `app.serve()` use them, so they lie where
+ * both sides can import them; the compiler holds the supervisor's option table to them. docs/options.md describes each
+ * option.
  */
 
-/** `true` from a program, `--flag` on the command line. */
+/** `true` in a program, `--flag` on the command line. */
 type Switch = boolean;
 
 /** `'512kb'`, `'10mb'`, `'1gb'`, or a number of bytes. */
 type Size = string | number;
 
-/** Options of one model, which its app may set in `config`. `Duration`: how a length of time may be written. */
+/** Options of one model that its app may set in `config`. `Duration` is the type of a length of time. */
 export interface ModelOptionTypes<Duration> {
   initTimeout: Duration;
   restartLimit: number;
@@ -23,7 +23,7 @@ export interface ModelOptionTypes<Duration> {
   websocketIdleTimeout: Duration;
 }
 
-/** Options of one model that only whoever runs the server gives: the machine is theirs. */
+/** Options of one model that only the operator sets, because they concern the machine. */
 export interface OperatorOptionTypes {
   workers: number;
   gpus: string | number;
@@ -50,7 +50,7 @@ export interface ServerOptionTypes<Duration> {
   defaultWorkers: number;
   defaultHandler: string;
   models: string | readonly string[];
-  /** Beginnings of web addresses. */
+  /** URL prefixes. */
   allowedUrls: string | readonly string[];
   ping: 'health' | 'always-200';
   mmsExceptionStatus: '503' | '500';
@@ -87,16 +87,16 @@ export interface ServerOptionTypes<Duration> {
   webhookSecret: string;
 }
 
-/** Any of them, or none; `undefined` is as if it were left out. */
+/** Any subset of the options; `undefined` counts as left out. */
 export type Given<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
-/** A program may give durations as numbers, which are milliseconds, or with a unit: `'500ms'`, `'30s'`, `'5m'`. */
+/** Options of a program. Durations are milliseconds as numbers, or have a unit: `'500ms'`, `'30s'`, `'5m'`. */
 export type ProgramOptions = Given<
   ModelOptionTypes<string | number> & OperatorOptionTypes & ServerOptionTypes<string | number>
 >;
 
-/** Options that a program may give to one of several models. */
+/** Options that a program may set for one of several models. */
 export type ProgramModelOptions = Given<ModelOptionTypes<string | number> & OperatorOptionTypes>;
 
-/** A person writes durations with their unit: `'500ms'`, `'30s'`, `'5m'`. */
+/** Options as a person writes them: durations have a unit, `'500ms'`, `'30s'`, `'5m'`. */
 export type ConfigOptions = Given<ModelOptionTypes<string>>;

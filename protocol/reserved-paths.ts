@@ -1,17 +1,17 @@
-/** The paths that the front answers itself, whatever the app: it routes them, and a Potassium app may declare none of them. */
+/** The paths that the front answers itself for every app. A Potassium app may not declare any of them. */
 
-/** Probes ask these. */
+/** Paths of health probes. */
 export const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthcheck', '/livez', '/readyz']);
 
-/** Below it, each model has its own. */
+/** Prefix of the readiness path of each model. */
 const READY_PREFIX = '/readyz/';
 
 export const STATUS_PATH = '/status';
 
-/** Potassium's own status, under its new name and its old one. */
+/** Potassium's status, under its new path and its old one. */
 export const POTASSIUM_STATUS_PATHS: readonly string[] = ['/_k/status', '/__status__'];
 
-/** Everything below belongs to Potassium's server. */
+/** Prefix of all paths of Potassium's server. */
 export const POTASSIUM_PREFIX = '/_k';
 
 export function isReservedPath(path: string): boolean {

@@ -1,9 +1,9 @@
 /**
- * A worker process.
+ * The entry of a worker process.
  *
- * 1. Claims fd 3 and fd 4 for frames, fd 5 for the note of what has begun, and says `hello`, before any user code.
- * 2. On `start`: imports the app (`loaded`), runs init and the example (`ready`); `start-app.ts` says how.
- * 3. Hands calls to the run loop until `stop`, a fatal error, or the end of the stream: the front is gone.
+ * 1. Claims fd 3 and fd 4 for frames and fd 5 for the note of what has begun, and sends `hello`, before any user code.
+ * 2. On `start`: imports the app (`loaded`), runs init and the example (`ready`); see `start-app.ts`.
+ * 3. Passes calls to the run loop until `stop`, a fatal error, or the end of the stream, which means the front is gone.
  */
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -28,7 +28,7 @@ import { StartFailure, importApp, initApp, loadedInfo } from './load/start-app.j
 import { SLEEP_AT_ONCE, StayAwake } from './process/stay-awake.js';
 import { WebhookHandover } from './run/webhook-handover.js';
 
-/** What a write meets whose reader is gone. */
+/** Errors of a write after the front has exited. */
 const FRONT_GONE: ReadonlySet<string> = new Set(['EPIPE', 'ECONNRESET']);
 
 const arriving = new ArrivingCalls((batch) => runLoop().accept(batch));
@@ -43,8 +43,8 @@ const channel = new Channel(
   writeUp,
 );
 const exit = watchAppExit((what) => {
-  if (isStopping) return; // that is how this app ends when it is asked to
-  // An app that waits for its database may end like this, too: the same end twice is no proof that it always will.
+  if (isStopping) return; // this app ends like this when it is asked to stop
+  // An app that waits for its database may end like this too: one such end does not prove that it always will.
   sendFatal(loop === null ? 'SERVE_INIT_FAILED' : 'SERVE_WORKER_LOST', what, '', 'transient');
   channel.flush();
 });
@@ -55,7 +55,7 @@ channel.send({ type: 'hello', protocol: PROTOCOL_VERSION, runtime: `node ${proce
 channel.flush();
 
 process.on('unhandledRejection', (reason) => {
-  if (isClosedSocket(reason)) return; // a client has left, and a timer of the app's went on sending
+  if (isClosedSocket(reason)) return; // a client has left, and a timer of the app went on sending
   process.stderr.write(`Unhandled rejection: ${describeThrown(reason).stack}\n`);
   const error = new ServeError(
     'SERVE_WORKER_LOST',
@@ -65,7 +65,10 @@ process.on('unhandledRejection', (reason) => {
   else retireThenExit(error);
 });
 
-/** The socket is full (EAGAIN), or broken: then the stream's own write meets the same, and waits or tells. */
+/**
+ * Writes as much as the socket takes. If it is full (EAGAIN) or broken, the stream's own write waits or reports the
+ * error.
+ */
 function writeUp(bytes: Uint8Array): number {
   try {
     return writeSync(UP_FD, bytes);
@@ -133,7 +136,7 @@ async function start(spec: StartSpec): Promise<void> {
     noteBegun,
     onIdleAfterRetire: () => onIdle(),
     onDoubt: retireThenExit,
-    idleness: worker.threads > 1 ? new StayAwake() : SLEEP_AT_ONCE,
+    activity: worker.threads > 1 ? new StayAwake() : SLEEP_AT_ONCE,
   });
   channel.send({ type: 'ready', initMs });
   channel.flush();
@@ -155,7 +158,10 @@ function runLoop(): RunLoop {
 
 let onIdle: () => void = () => {};
 
-/** Retires a worker whose app is in doubt: it finishes the running call, begins no other, says why, and ends. Calls that have not begun go back to the queue. */
+/**
+ * Retires a worker whose app is in doubt: it finishes the running call, begins no other, reports the reason, and ends.
+ * Calls that have not begun go back to the queue.
+ */
 function retireThenExit(error: ServeError): void {
   onIdle = () => exitFatally(error.code, error.message, '', 'unknown');
   runLoop().retire(null);
@@ -194,25 +200,28 @@ function sendFatal(code: ErrorCode, message: string, detail: string, outlook: Ou
   });
 }
 
-/** Exiting right after a write loses what the kernel has not taken (measured on Node 20: 2 MiB, 10% arrived). */
+/**
+ * Exits once everything is written: exiting right after a write loses what the kernel has not taken (measured on Node
+ * 20: of 2 MiB, 10% arrived).
+ */
 function exitWhenFlushed(code: number): void {
   channel.flush();
   channel.onceFlushed(() => exit(code));
 }
 
 function onEnd(error: ServeError | null): void {
-  dieIfLost(); // what came may be from a socket of the app's that has the number now
+  dieIfLost(); // the bytes may come from a socket of the app that has this descriptor now
   if (error !== null) process.stderr.write(`The front broke the protocol: ${error.detail}\n`);
   dieWithFront();
 }
 
 function onWriteError({ code = '' }: NodeJS.ErrnoException): void {
-  // Node itself has closed fd 3 by now. The app did so before only if the kernel did not even know it.
+  // Node itself has closed fd 3 by now. If the error is EBADF, the app had closed it before.
   dieIfLost(FRONT_GONE.has(code) ? DOWN_FD : UP_FD);
   dieWithFront();
 }
 
-/** Ends this worker, which nobody can hear any more, and the programs that it started. */
+/** Ends this worker, which has lost its front, and the programs that it started. */
 function dieWithFront(): void {
   try {
     process.kill(-process.pid, 'SIGKILL');

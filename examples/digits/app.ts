@@ -77,7 +77,7 @@ function imageOrRefusal(input: Input, ctx: InferenceContext): Float32Array | Res
   try {
     return pixelsOf(input);
   } catch (error) {
-    if (!(error instanceof BadInput)) throw error; // A bug of ours: the caller gets a 500, the log the stack.
+    if (!(error instanceof BadInput)) throw error; // a bug of ours: the caller gets a 500, the log the stack
     ctx.log.debug('refused', { reason: error.message });
     // A web-standard Response sets the status; anything else you return is a 200.
     return Response.json({ message: error.message }, { status: 422 });

@@ -7,7 +7,7 @@ const MAX_PNG_SIDE = 1024; // a few hundred bytes of PNG may claim gigabytes of 
 const SIGNATURE = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
 const HEADER_BYTES = 24; // signature, then a chunk that starts with width and height
 
-/** The caller's mistake, in words for the caller. */
+/** An invalid input; its message is for the caller. */
 export class BadInput extends Error {}
 
 /** @param pixels 64 numbers from 0 to 16, flat or as 8 rows of 8. @throws BadInput */
@@ -70,7 +70,7 @@ interface Weight {
   readonly share: number;
 }
 
-/** For each pixel of a line of `length`: the cells it overlaps, and which share of each cell it makes up. */
+/** Returns, for each pixel of a line of `length`, the cells it overlaps and its share of each cell. */
 function cellWeights(length: number): Weight[][] {
   const cellSize = length / SIDE;
   return Array.from({ length }, (_, pixel) => {

@@ -1,11 +1,11 @@
 /**
- * Recognises the digit in a picture: a custom service in the form that Multi Model Server's handlers have: a class of five
+ * Recognises the digit in a picture. A custom service in the form of Multi Model Server's handlers: a class of five
  * steps, one instance of it, and a function `handle` that the server calls.
  *
  * 1. A worker begins with `handle(null, context)`: the model is loaded.
  * 2. `handle(data, context)` gets the items of a batch and returns one result for each, in their order.
  *
- * Named as `service.ts` or `service.ts:handle` the function is served, as `service.ts:DigitsService` the class.
+ * `service.ts` or `service.ts:handle` serves the function, `service.ts:DigitsService` the class.
  */
 import { join } from 'node:path';
 import { PredictionException, type AppConfig, type Context, type Item, type ItemResult } from 'banana-serve';
@@ -18,7 +18,7 @@ const SIDE = 8;
 const MAX_INK = 16;
 const DIGITS = 10;
 
-/** The pixels of an item, or the error that its client gets. */
+/** The pixels of an item, or the error for its client. */
 type Picture = Float32Array | PredictionException;
 
 export class DigitsService {

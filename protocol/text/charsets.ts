@@ -1,13 +1,19 @@
-/** Text in the charsets that browsers know, by the names that they know. */
+/** Decodes text in the charsets that browsers support, by the names that they accept. */
 
-/** Decodes a whole text. `fatal`: bytes that are no text throw, else they become U+FFFD. @throws Error if the charset is not known */
+/**
+ * Decodes a whole text. With `fatal`, invalid bytes throw; otherwise they become U+FFFD. @throws Error if the charset
+ * is not supported
+ */
 export function textIn(charset: string, bytes: Uint8Array, { fatal = false } = {}): string {
   const decoder = new TextDecoder(charset, { fatal });
   const text = decoder.decode(bytes);
   return decoder.encoding === 'windows-1252' ? text.replace(/[\x80-\x9f]/g, latinLetter) : text;
 }
 
-/** Windows' Latin from 0x80 on. Node 20 takes its letters for control characters; the five bytes that it leaves open are some. */
+/**
+ * The characters of windows-1252 from 0x80 to 0x9f. Node 20 decodes them as control characters; five of them really
+ * are.
+ */
 const LETTERS = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
 
 function latinLetter(control: string): string {

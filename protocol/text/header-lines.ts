@@ -1,14 +1,14 @@
 /**
- * Headers as one string, `name\nvalue\nname\nvalue`: cheap to carry and read only when someone asks.
- * A header can hold no line feed (RFC 9110 section 5.5), so nothing needs escaping.
+ * Headers as one string, `name\nvalue\nname\nvalue`: cheap to send, and parsed only when they are read. A header cannot
+ * contain a line feed (RFC 9110 section 5.5), so nothing needs escaping.
  */
 
-/** Joins `[name, value, name, value]` as Node's `rawHeaders` gives it. */
+/** Joins `[name, value, name, value]`, the form of Node's `rawHeaders`. */
 export function joinHeaderLines(rawHeaders: readonly string[]): string {
   return rawHeaders.join('\n');
 }
 
-/** Pairs in the order they were sent. */
+/** Returns the pairs in the order in which they were sent. */
 export function splitHeaderLines(lines: string): [name: string, value: string][] {
   if (lines === '') return [];
   const parts = lines.split('\n');

@@ -4,11 +4,13 @@ import { textIn } from './charsets.js';
 export interface HeaderValue {
   /** The text before the first parameter, in lower case. */
   readonly value: string;
-  /** Parameters by name in lower case. If a name comes twice, the extended form (RFC 5987) counts, else the last one. */
+  /**
+   * Parameters by name in lower case. If a name is repeated, the extended form (RFC 5987) wins, otherwise the last one.
+   */
   readonly params: ReadonlyMap<string, string>;
 }
 
-/** The type that a Content-Type header names, in lower case and without its parameters. */
+/** Returns the media type of a Content-Type header, in lower case and without its parameters. */
 export function mediaType(contentType: string): string {
   const semicolon = contentType.indexOf(';');
   return (semicolon < 0 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase();
@@ -16,7 +18,10 @@ export function mediaType(contentType: string): string {
 
 const PARAM = /;\s*([^=;\s"*]+)(\*?)\s*=\s*(?:"((?:[^"\\]|\\[^])*)"|([^;\s"]*))/g;
 
-/** Reads the parameters and skips everything else. It takes time in proportion to the length of `header`, which is a few kB at most. @throws Error on an extended form in an unknown charset */
+/**
+ * Reads the parameters and skips everything else, in time proportional to the length of `header`, which is a few kB at
+ * most. @throws Error on an extended form in an unknown charset
+ */
 export function paramsOf(header: string): HeaderValue {
   const semicolon = header.indexOf(';');
   const value = (semicolon < 0 ? header : header.slice(0, semicolon)).trim().toLowerCase();
@@ -32,7 +37,7 @@ export function paramsOf(header: string): HeaderValue {
   return { value, params };
 }
 
-/** `charset'language'percent-encoded`; anything else stays as it is. */
+/** Decodes `charset'language'percent-encoded`; any other text is returned unchanged. */
 function decodeExtended(text: string): string {
   const [, charset, encoded] = /^([^']*)'[^']*'(.*)$/s.exec(text) ?? [];
   if (charset === undefined || encoded === undefined) return text;
@@ -42,13 +47,13 @@ function decodeExtended(text: string): string {
   return decodeText(Buffer.from(bytes, 'latin1'), charset);
 }
 
-/** Decodes bytes in a charset, UTF-8 if its name is empty. @throws Error if this process does not know the charset */
+/** Decodes bytes in a charset, UTF-8 if its name is empty. @throws Error if the charset is not supported */
 export function decodeText(bytes: Uint8Array, charset: string): string {
   if (charset === '' || /^utf-?8$/i.test(charset))
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
   try {
     return textIn(charset, bytes);
   } catch (cause) {
-    throw new Error(`the charset ${JSON.stringify(charset.slice(0, 40))} is not known`, { cause });
+    throw new Error(`the charset ${JSON.stringify(charset.slice(0, 40))} is not supported`, { cause });
   }
 }

@@ -1,28 +1,28 @@
 /**
  * The parts of a `multipart/form-data` body (RFC 7578), in one pass over its bytes.
  *
- * The parser is our own because the whole body is in memory: a parser made for streams makes a stream for each part,
- * empty ones included, which costs 12 us and a kilobyte or more for every five bytes that a client sends.
+ * The parser is our own because the whole body is in memory: a streaming parser creates a stream for each part, also
+ * for empty ones, which costs 12 us and at least a kilobyte for every five bytes that a client sends.
  */
 import { paramsOf, type HeaderValue } from './header-params.js';
 
 export interface Part {
   readonly disposition: HeaderValue;
-  /** The type that the part names; empty if it names none. */
+  /** The content type of the part; empty if it has none. */
   readonly contentType: HeaderValue;
   /** The content of the part, as a view of the body. */
   readonly content: Buffer;
 }
 
-/** The bound that Node sets for the headers of a whole request. */
+/** Node's limit for the headers of a whole request. */
 const MAX_HEAD_BYTES = 16 * 1024;
 
-/** The limit that RFC 2046 sets in section 5.1.1. */
+/** The limit of RFC 2046 section 5.1.1. */
 const MAX_BOUNDARY_CHARS = 70;
 
 const BLANK_LINE = '\r\n\r\n';
 
-/** Returns every part in order. @throws Error that says what is wrong with the first part that is malformed */
+/** Returns every part in order. @throws Error that describes the first malformed part */
 export function* partsOf(body: Buffer, contentType: string): Generator<Part> {
   const boundary = boundaryOf(contentType);
   const delimiter = Buffer.from(`\r\n--${boundary}`);
@@ -41,14 +41,14 @@ function boundaryOf(contentType: string): string {
   throw new Error(`its content type has no boundary of 1 to ${MAX_BOUNDARY_CHARS} characters`);
 }
 
-/** The line break before the first boundary may be missing: nothing has to stand there. */
+/** The first boundary may lack the line break before it, because the body may begin with it. */
 function firstBoundaryEnd(body: Buffer, delimiter: Buffer): number {
   const first = delimiter.subarray(2);
   if (body.subarray(0, first.length).equals(first)) return first.length;
   return indexOrThrow(body, delimiter, 0) + delimiter.length;
 }
 
-/** Two dashes behind a boundary close the body. */
+/** Two dashes after a boundary end the body. */
 function isClosed(body: Buffer, at: number): boolean {
   if (at + 2 > body.length) throw cutShort();
   return body[at] === DASH && body[at + 1] === DASH;
@@ -63,7 +63,7 @@ function lineEnd(body: Buffer, from: number): number {
   throw new Error('a boundary does not end its line');
 }
 
-/** `part`: from the line break behind its boundary to the one before the next. */
+/** `part` is everything from the line break after its boundary to the one before the next boundary. */
 function readPart(part: Buffer, number: number): Part {
   const headBytes = part.subarray(0, MAX_HEAD_BYTES).indexOf(BLANK_LINE);
   if (headBytes < 0) {
@@ -78,7 +78,7 @@ function readPart(part: Buffer, number: number): Part {
   return { disposition, contentType, content: part.subarray(headBytes + BLANK_LINE.length) };
 }
 
-/** Returns headers by their names in lower case. A line that begins with a space continues the one before. */
+/** Returns headers by name in lower case. A line that begins with a space continues the previous one. */
 function headersOf(head: string): Map<string, string> {
   const headers = new Map<string, string>();
   for (const line of head.replace(/\r\n[ \t]+/g, ' ').split('\r\n')) {

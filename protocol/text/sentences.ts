@@ -1,11 +1,11 @@
-/** Joins texts that others have written, with or without a full stop, to sentences of ours. */
+/** Joins texts of other programs, which may or may not end in a full stop, with sentences of ours. */
 
-/** `text` with one mark at its end, for a text that is the end of a message or has a sentence behind it. */
+/** Returns `text` with exactly one mark at its end, for the end of a message or before another sentence. */
 export function asSentence(text: string): string {
   return /[.!?…]$/.test(text) ? text : `${text}.`;
 }
 
-/** `text` without the full stop at its end, for a sentence that goes on after it. */
+/** Returns `text` without its final full stop, for a sentence that continues after it. */
 export function asClause(text: string): string {
   return text.endsWith('.') && !text.endsWith('...') ? text.slice(0, -1) : text;
 }

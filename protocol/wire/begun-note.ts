@@ -1,20 +1,20 @@
 /**
- * The note of which call has begun: 16 bytes that a worker and the front share, on the worker's fd 5. It lies in the
- * kernel's page cache, so it outlives its writer, and it is written in one piece, so a kill leaves either the old
- * note or the new one. Nobody is woken by it: the front reads it when a worker dies or a call takes long. As a
- * message it cost every call a second write and the front a second read (docs/benchmarks.md).
+ * The note of the call that has begun: 16 bytes that a worker and the front share, on the worker's fd 5. It lies in the
+ * kernel's page cache, so it outlives its writer, and it is written at once, so a kill leaves either the old note or
+ * the new one. It wakes no process: the front reads it when a worker dies or a call takes long. As a message it cost a
+ * second write per call, and the front a second read (docs/benchmarks.md).
  *
  *   0  u32  id of the call begun last, 0 before the first; calls sent before it have begun too
  *   4  u32  0
- *   8  f64  when, in milliseconds of the monotonic clock
+ *   8  f64  time in milliseconds of the monotonic clock
  */
 export const BEGUN_NOTE_BYTES = 16;
 const TIME_OFFSET = 8;
 
 export interface BegunNote {
-  /** 0: no call has begun yet. */
+  /** Id of the call; 0 if no call has begun yet. */
   readonly id: number;
-  /** When it began, on the monotonic clock, which all processes of a machine share. */
+  /** Time of its beginning on the monotonic clock, which all processes of a machine share. */
   readonly atMs: number;
 }
 
@@ -27,12 +27,12 @@ export function decodeBegunNote(bytes: Buffer): BegunNote {
   return { id: bytes.readUInt32LE(0), atMs: bytes.readDoubleLE(TIME_OFFSET) };
 }
 
-/** Monotonic time less `performance.now()`, which counts from the start of its process. Within microseconds. */
+/** Monotonic time minus `performance.now()`, which counts from the start of its process; exact within microseconds. */
 export const MONOTONIC_OFFSET_MS = monotonicOffsetMs();
 
-/** The closest of several readings: the process may be put to sleep in the middle of one. */
+/** Uses the closest of several readings, because the process may be suspended between two clocks. */
 function monotonicOffsetMs(): number {
-  process.hrtime(); // the first call of each takes long
+  process.hrtime(); // the first call of each is slow
   performance.now();
   let offsetMs = 0;
   let closestMs = Infinity;

@@ -1,8 +1,8 @@
 /**
- * Collects the fragments of bodies, several at a time, and tells when one is whole.
- * A body that came in one frame stays the pieces it arrived in. One of several frames gets memory of its own, and is read
- * into that, or copied as it comes: the chunks it came in, twice its size with their slack, die young and cost no full
- * garbage collection.
+ * Collects the fragments of bodies, several bodies at a time, and returns each one when it is complete. A body that
+ * came in one frame stays in the pieces it arrived in. A body of several frames gets its own memory and is read or
+ * copied into it as it arrives: otherwise its chunks, twice its size with their slack, would live until a full garbage
+ * collection.
  */
 import { protocolError } from '../errors.js';
 
@@ -16,12 +16,12 @@ export class BodyAssembler<T> {
   readonly #open = new Map<number, Partial<T>>();
   readonly #allocate: (bytes: number, owner: T) => Buffer;
 
-  /** `allocate` gives memory for a body of several frames; what is in it does not matter. */
+  /** `allocate` returns memory for a body of several frames; its content does not matter. */
   constructor(allocate: (bytes: number, owner: T) => Buffer = (bytes) => Buffer.allocUnsafeSlow(bytes)) {
     this.#allocate = allocate;
   }
 
-  /** Starts a body of `bodyBytes`. Returns its pieces if it is whole already, else null: fragments will follow. */
+  /** Starts a body of `bodyBytes`. Returns its pieces if it is complete already; null if fragments will follow. */
   start(id: number, owner: T, bodyBytes: number, pieces: Buffer[]): Buffer[] | null {
     const missing = bodyBytes - totalBytes(pieces);
     if (missing < 0) throw protocolError(`body of call ${id} is longer than announced`);
@@ -33,14 +33,17 @@ export class BodyAssembler<T> {
     return null;
   }
 
-  /** The memory of the next fragment, of so many bytes, if this body has any; what is wrong with it `add` will tell. */
+  /** Returns memory for the next fragment of `bytes` bytes; null if the body has none. Errors are left to `add`. */
   room(id: number, bytes: number): Buffer | null {
     const partial = this.#open.get(id);
     if (partial === undefined || bytes > partial.body.length - partial.filled) return null;
     return partial.body.subarray(partial.filled, partial.filled + bytes);
   }
 
-  /** Adds a fragment, which may be in its `room` already. Returns the owner and the body, one piece, once that is whole. */
+  /**
+   * Adds a fragment, which may lie in its `room` already. Returns the owner and the body, as one piece, once it is
+   * complete.
+   */
   add(id: number, pieces: readonly Buffer[]): { owner: T; pieces: Buffer[] } | null {
     const partial = this.#open.get(id);
     if (partial === undefined) throw protocolError(`a body fragment for unknown call ${id}`);
@@ -55,7 +58,7 @@ export class BodyAssembler<T> {
     return { owner, pieces: [body] };
   }
 
-  /** Forgets an unfinished body. Returns its owner if there was one. */
+  /** Drops an unfinished body. Returns its owner, or null if the body is unknown. */
   drop(id: number): T | null {
     const body = this.#open.get(id);
     this.#open.delete(id);
@@ -80,7 +83,7 @@ export function totalBytes(pieces: readonly Uint8Array[]): number {
   return bytes;
 }
 
-/** One contiguous buffer; the piece itself when there is only one. */
+/** Returns one contiguous buffer; a single piece is returned itself. */
 export function joinPieces(pieces: readonly Buffer[]): Buffer {
   return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
 }

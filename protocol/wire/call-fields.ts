@@ -1,8 +1,8 @@
-/** The calls of a `call` frame as lists of fields, both ways. */
+/** Encodes and decodes the calls of a `call` frame. */
 import { Fields, malformed } from './fields.js';
 import { FORMATS, type Call, type CallFrame } from './messages.js';
 
-/** The method of nearly every call; it is left out of its head. */
+/** The method of nearly every call, which is left out of its head. */
 const USUAL_METHOD = 'POST';
 
 export function callFields(call: Call, inlineBytes: number): unknown[] {
@@ -51,6 +51,6 @@ export function readCalls(frame: Fields): CallFrame {
     inlineBytes.push(f.uint(2));
   }
   const last = frame.boolean(3);
-  if (calls.length === 0 && !last) throw malformed('a call frame without calls that ends no batch');
+  if (calls.length === 0 && !last) throw malformed('a call frame has no calls and does not end a batch');
   return { type: 'call', calls, inlineBytes, batch: frame.uint(2), last };
 }

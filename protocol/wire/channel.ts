@@ -1,12 +1,12 @@
 /**
- * Two byte streams as `send(message)` and `onMessage`, the same class at both ends.
+ * Sends and receives messages over two byte streams; both ends use this class.
  *
- * Two lanes out: control frames leave at the next `flush`; bodies over one fragment wait in a second lane and
- * leave a fragment at a time as the stream drains, so a cancel is never behind more than a few fragments.
+ * There are two outgoing lanes. Control frames leave at the next `flush`. Bodies longer than one fragment wait in the
+ * second lane and leave one fragment at a time as the stream drains, so a cancel waits for a few fragments at most.
  * Nothing is written before `flush`: a burst of messages is one write.
  *
- * In and out are separate streams (fd 3 and fd 4 of a worker) because Node destroys a duplex on a write error
- * (EPIPE after a kill), and with it answers that the kernel still holds for us.
+ * Input and output are separate streams (fd 3 and fd 4 of a worker) because Node destroys a duplex on a write error
+ * (EPIPE after a kill), and with it the answers that the kernel still holds.
  */
 import type { Readable, Writable } from 'node:stream';
 import { decodeHead, encodeHead } from './codec.js';
@@ -19,19 +19,19 @@ export interface ChannelHandlers {
   /** One decoded message and its body, in pieces the handler owns. Called synchronously, in order. */
   onMessage(message: Message, pieces: Buffer[]): void;
   /**
-   * Asked while the body of this message, of so many bytes, is still arriving: the memory where it is to stay, which
-   * then is the one piece of it; null if there is none yet.
+   * Called while the body of this message is still arriving: returns memory of `bodyBytes` bytes for it, which then is
+   * its only piece; null if there is none yet.
    */
   room?(message: Message, bodyBytes: number): Buffer | null;
-  /** All messages that came in one read were handed over. */
+  /** All messages of one read have been delivered. */
   onReadEnd?(): void;
-  /** The peer's last frame was read (or garbage came). Called once. */
+  /** The peer's last frame was read, or the stream is broken. Called once. */
   onEnd(error: ServeError | null): void;
-  /** Bytes can no longer be sent; what the peer sent before is still to come. */
+  /** Bytes can no longer be sent; messages that the peer sent earlier may still arrive. */
   onWriteError(error: Error): void;
 }
 
-/** Writes what the kernel takes at once, and returns how many bytes that were; 0 if it takes none, or fails. */
+/** Writes as much as the kernel takes at once and returns the number of bytes; 0 if it takes none or fails. */
 export type WriteNow = (bytes: Uint8Array) => number;
 
 /** A message whose body may need several frames. */
@@ -39,17 +39,20 @@ interface BodyTransfer {
   readonly id: number;
   readonly first: Message;
   readonly pieces: readonly Uint8Array[];
-  /** Next unsent byte: which piece, and where in it. */
+  /** Position of the next unsent byte: index of the piece, and offset in it. */
   piece: number;
   offset: number;
   left: number;
   started: boolean;
 }
 
-/** Parts below this are copied into one buffer; larger ones leave as they are, gathered (bench/channel.ts). */
+/** Smaller parts are copied into one buffer; larger ones are written with a gathering write (bench/channel.ts). */
 const COPY_LIMIT_BYTES = 4 * 1024;
 
-/** Fragments handed to the stream ahead of the kernel: enough to keep it busy, few enough for control. */
+/**
+ * Bytes of fragments written to the stream ahead of the kernel: enough to keep it busy, few enough that control frames
+ * pass soon.
+ */
 const AHEAD_BYTES = 2 * MAX_FRAGMENT_BYTES;
 
 export class Channel {
@@ -63,7 +66,7 @@ export class Channel {
   #flushedCallbacks: (() => void)[] = [];
   #ended = false;
 
-  /** `writeNow` goes below `out`, in half the time, while nothing waits in that; what it leaves is `out`'s. */
+  /** `writeNow` bypasses `out`, in half the time, while nothing is queued there; the rest is written to `out`. */
   constructor(input: Readable, out: Writable, handlers: ChannelHandlers, writeNow: WriteNow = () => 0) {
     this.#out = out;
     this.#writeNow = writeNow;
@@ -86,8 +89,8 @@ export class Channel {
   }
 
   /**
-   * Everything sent so far is in the kernel: it survives the death of this process. A failed write leaves nothing
-   * unwritten behind either, and Node reports it a tick later; so the stream's own state counts too.
+   * True if everything sent so far is in the kernel, and so survives the death of this process. A failed write leaves
+   * nothing unwritten either, and Node reports it a tick later, so the stream's own state counts too.
    */
   get flushed(): boolean {
     const { writableLength, errored, destroyed } = this.#out;
@@ -95,12 +98,12 @@ export class Channel {
     return this.#pendingBytes === 0 && this.#transfers.length === 0 && writableLength === 0;
   }
 
-  /** Body fragments are waiting for the stream to drain. */
+  /** True while body fragments wait for the stream to drain. */
   get hasTransfers(): boolean {
     return this.#transfers.length > 0;
   }
 
-  /** Queues a frame for the next `flush`, ahead of unsent body fragments. `body` at most one fragment. */
+  /** Queues a frame for the next `flush`, ahead of unsent body fragments. `body` has at most one fragment. */
   send(message: Message, body?: Uint8Array): void {
     this.#append(encodeHead(message), body === undefined ? [] : [body], body?.length ?? 0);
   }
@@ -122,13 +125,14 @@ export class Channel {
     this.#transfers.push({ id, first: message, pieces, piece: 0, offset: 0, left: bytes, started: false });
   }
 
-  /** Part of this body has not been handed to the stream yet. */
+  /** True while part of this body has not been written to the stream. */
   isSending(id: number): boolean {
     return this.#transfers.some((transfer) => transfer.id === id);
   }
 
   /**
-   * Forgets what is unsent of a body. Returns false if its first frame never left, so the peer knows nothing of it.
+   * Drops the unsent part of a body. Returns false if its first frame was never sent, so that the peer does not know
+   * the body.
    */
   dropBody(id: number): boolean {
     const index = this.#transfers.findIndex((transfer) => transfer.id === id);
@@ -137,7 +141,7 @@ export class Channel {
     return (dropped as BodyTransfer).started;
   }
 
-  /** Hands everything queued to the stream in one write, then as many body fragments as fit. */
+  /** Writes everything queued to the stream in one write, then as many body fragments as fit. */
   flush(): void {
     if (this.#ended) return;
     if (this.#pendingBytes > 0) this.#writePending();
@@ -147,7 +151,7 @@ export class Channel {
     }
   }
 
-  /** Calls back once everything sent so far is in the kernel, at once if it is, never if a write fails. */
+  /** Calls back once everything sent so far is in the kernel: immediately if it is, never if a write fails. */
   onceFlushed(callback: () => void): void {
     if (this.flushed) callback();
     else this.#flushedCallbacks.push(callback);
@@ -159,7 +163,7 @@ export class Channel {
     this.#out.end();
   }
 
-  /** Takes in what came: bytes, or the number of those that are in their room already. */
+  /** Takes bytes that were read, or the number of bytes that were read into the body's own memory. */
   #read(came: Buffer | number): void {
     if (this.#ended) return;
     try {
@@ -186,7 +190,7 @@ export class Channel {
     prefix.writeUInt32LE(head.length, 0);
     prefix.writeUInt32LE(bodyBytes, 4);
     this.#pending.push(prefix, head);
-    for (const piece of pieces) this.#pending.push(piece); // spread, many of them would overflow the stack
+    for (const piece of pieces) this.#pending.push(piece); // spreading a large array would overflow the stack
     this.#pendingBytes += FRAME_PREFIX_BYTES + head.length + bodyBytes;
   }
 
@@ -212,23 +216,23 @@ export class Channel {
     if (last > 0) this.#out.uncork();
   }
 
-  /** Returns false if there is a rest, which takes the buffer's place. */
+  /** Returns false if a rest is left, which then replaces the buffer. */
   #wroteNow(buffers: [Uint8Array]): boolean {
     if (this.#out.writableLength > 0 || this.#out.destroyed) return false;
     const [buffer] = buffers;
     const written = this.#writeNow(buffer);
     buffers[0] = buffer.subarray(written);
     if (written < buffer.length) return false;
-    this.#tellFlushed();
+    this.#runFlushedCallbacks();
     return true;
   }
 
   readonly #onWritten = (): void => {
     if (this.#transfers.length > 0) this.flush();
-    this.#tellFlushed();
+    this.#runFlushedCallbacks();
   };
 
-  #tellFlushed(): void {
+  #runFlushedCallbacks(): void {
     if (this.#flushedCallbacks.length === 0 || !this.flushed) return;
     const callbacks = this.#flushedCallbacks;
     this.#flushedCallbacks = [];
@@ -240,7 +244,7 @@ function isTargeted(input: Readable): input is Readable & TargetedStream {
   return 'readInto' in input;
 }
 
-/** The same bytes in fewer buffers: neighbours that are small become one. */
+/** Returns the same bytes in fewer buffers: adjacent small ones are joined. */
 function joinSmallParts(parts: readonly Uint8Array[]): Uint8Array[] {
   const buffers: Uint8Array[] = [];
   let from = 0;
@@ -270,7 +274,7 @@ function joined(parts: readonly Uint8Array[], from: number, to: number, bytes: n
   return target;
 }
 
-/** Next bytes of a body, at most one fragment, as views. */
+/** Returns the next bytes of a body, at most one fragment, as views. */
 function takeFragment(transfer: BodyTransfer): { pieces: Uint8Array[]; bytes: number } {
   const pieces: Uint8Array[] = [];
   let bytes = 0;
@@ -289,7 +293,7 @@ function takeFragment(transfer: BodyTransfer): { pieces: Uint8Array[]; bytes: nu
   return { pieces, bytes };
 }
 
-/** A call frame says how much of each body came with it. */
+/** Adds the number of bytes of each body in this frame to a call frame. */
 function withInline(transfer: BodyTransfer, bytes: number): Message {
   return transfer.first.type === 'call' ? { ...transfer.first, inlineBytes: [bytes] } : transfer.first;
 }

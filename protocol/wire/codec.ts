@@ -1,7 +1,7 @@
 /**
- * Message <-> frame head: one msgpack array `[type, ...fields]`, fields in a fixed order, no maps on the hot path.
- * Arrays instead of maps halve the cost of a call and its result, 7 us less of 14 (bench/codec.ts).
- * The only importer of the msgpack library on the wire side.
+ * Encodes a message as a frame head and decodes it: one msgpack array `[type, ...fields]`, fields in a fixed order.
+ * Arrays instead of maps halve the cost of a call and its result, 7 us less of 14 (bench/codec.ts). The only file of
+ * the wire that imports the msgpack library.
  */
 import { Packr, Unpackr } from 'msgpackr';
 import { callFields, readCalls } from './call-fields.js';
@@ -10,11 +10,11 @@ import { loadedField, readLoaded } from './loaded-fields.js';
 import { MAX_HEAD_BYTES, type Message, type ReplyHead, type StartSpec } from './messages.js';
 import { metricFields, readMetric } from './metric-fields.js';
 
-// Records are a msgpackr dialect; plain msgpack is what another language reads.
+// Records are an extension of msgpackr; other languages read plain msgpack.
 const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true });
 const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });
 
-/** Encodes a message's head; the caller owns the bytes. @throws SERVE_PROTOCOL on one the peer would refuse */
+/** Encodes a message's head; the caller owns the bytes. @throws SERVE_PROTOCOL if the peer would reject it */
 export function encodeHead(message: Message): Buffer {
   const head = packr.pack(toFields(message));
   if (head.length > MAX_HEAD_BYTES)
@@ -111,7 +111,10 @@ function toFields(message: Message): unknown[] {
   }
 }
 
-/** Fields of which nearly every message would say the same are the last, and left out then: most heads cost nothing for them. */
+/**
+ * Fields with the same value in nearly every message stand last and are left out then, so most heads cost nothing for
+ * them.
+ */
 function withPhrase({ phrase }: ReplyHead, fields: unknown[]): unknown[] {
   if (phrase !== '') fields.push(phrase);
   return fields;

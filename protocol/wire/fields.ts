@@ -1,4 +1,4 @@
-/** The fields of a frame's head, checked one by one as they are read. */
+/** The fields of a frame's head, validated as they are read. */
 import { isCloseCode } from './close-code.js';
 import { ERROR_KINDS, protocolError, type ErrorKind, type ServeError } from '../errors.js';
 import {
@@ -11,7 +11,7 @@ import {
 } from './messages.js';
 import { isPhrase } from './phrase.js';
 
-/** Typed access to a head's fields; every getter throws SERVE_PROTOCOL when the field is not what it says. */
+/** Typed access to a head's fields; every getter throws SERVE_PROTOCOL if the field has another type. */
 export class Fields {
   readonly #fields: readonly unknown[];
   constructor(fields: readonly unknown[]) {
@@ -74,13 +74,13 @@ export class Fields {
     throw malformed(`status ${value} of an error is neither 0 nor between 400 and 599`);
   }
 
-  /** One that this version does not know counts as none. */
+  /** Empty if this version does not know the kind. */
   errorKind(i: number): ErrorKind {
     const value = this.stringOr(i, '') as ErrorKind;
     return ERROR_KINDS.includes(value) ? value : '';
   }
 
-  /** One that this version does not know counts as a gauge. */
+  /** A gauge if this version does not know the kind. */
   metricKind(i: number): MetricKind {
     const value = this.string(i) as MetricKind;
     return METRIC_KINDS.includes(value) ? value : 'gauge';
@@ -112,7 +112,7 @@ export class Fields {
     throw malformed(`field ${i} is not a string`);
   }
 
-  /** A field that may be left out. */
+  /** Returns `otherwise` if the field is left out. */
   stringOr(i: number, otherwise: string): string {
     return this.#fields[i] === undefined ? otherwise : this.string(i);
   }
@@ -129,7 +129,7 @@ export class Fields {
     throw malformed(`field ${i} is not a boolean`);
   }
 
-  /** A field that may be left out. */
+  /** Returns false if the field is left out. */
   booleanOrFalse(i: number): boolean {
     return this.#fields[i] !== undefined && this.boolean(i);
   }
@@ -142,7 +142,7 @@ export class Fields {
 
   object(i: number): Record<string, unknown> {
     const value = this.#fields[i];
-    // A map, and not an array, binary or a timestamp.
+    // a map; not an array, binary or a timestamp
     if (typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
       return value as Record<string, unknown>;
     }

@@ -1,24 +1,23 @@
 /**
- * Frames on a byte stream: `u32 headLength, u32 bodyLength` (little-endian), the head, the body.
- * Before: a socket's chunks. After: `codec.ts` reads the head; the body stays as it came, in pieces.
- * No copy of a body is made here: pieces are views of the chunks they arrived in. A long body that has memory of its own
- * already, `roomFor` it, is read into that.
+ * Frames on a byte stream: `u32 headLength, u32 bodyLength` (little-endian), the head, the body. Input: a socket's
+ * chunks. Output: the head for `codec.ts`, and the body in the pieces it came in. Bodies are not copied: pieces are
+ * views of the chunks. A long body whose memory is allocated already (`roomFor`) is read directly into it.
  */
 import { protocolError } from '../errors.js';
 import { MAX_FRAGMENT_BYTES, MAX_HEAD_BYTES } from './messages.js';
 
 export const FRAME_PREFIX_BYTES = 8;
 
-/** Less than this is not worth asking for its room. */
+/** Fragments below this size are not worth a lookup of their memory. */
 const MUCH_BYTES = 16 * 1024;
 
 /**
- * The head is `source` from `start` to `end`: most heads of a chunk share one source, and what a decoder keeps for it.
- * Source and pieces are the receiver's for as long as it likes: their memory is never reused.
+ * The head is `source` from `start` to `end`. Most heads of a chunk share one source, and with it the state that a
+ * decoder keeps per source. Source and pieces belong to the receiver; their memory is never reused.
  */
 export type OnFrame = (source: Buffer, start: number, end: number, pieces: Buffer[]) => void;
 
-/** Gives the memory where the body of a frame, with this head and of so many bytes, is to stay; null: it has none. */
+/** Returns the memory for the body of the frame with this head and size; null if there is none. */
 export type RoomFor = (source: Buffer, start: number, end: number, bodyBytes: number) => Buffer | null;
 
 /**
@@ -36,7 +35,7 @@ export class FrameReader {
   #headMissing = 0;
   #pieces: Buffer[] = [];
   #bodyMissing = 0;
-  /** The room of the body that is arriving. */
+  /** The memory of the body that is arriving. */
   #target: Buffer | null = null;
 
   constructor(onFrame: OnFrame, roomFor: RoomFor = () => null) {
@@ -44,7 +43,7 @@ export class FrameReader {
     this.#roomFor = roomFor;
   }
 
-  /** Whether the stream may end here without cutting a frame. */
+  /** True if the stream may end here without cutting a frame. */
   get atBoundary(): boolean {
     return this.#prefixFilled === 0;
   }
@@ -65,12 +64,12 @@ export class FrameReader {
     }
   }
 
-  /** Where the next bytes belong, if they have a room. */
+  /** Memory for the next bytes; null if the body has none of its own. */
   get room(): Buffer | null {
     return this.#target === null ? null : this.#target.subarray(this.#target.length - this.#bodyMissing);
   }
 
-  /** In place of `push`: the next bytes are in their room. */
+  /** Called instead of `push` when the next `bytes` bytes were read into `room`. */
   filled(bytes: number): void {
     this.#bodyMissing -= bytes;
     if (this.#bodyMissing === 0) this.#emit();
@@ -107,7 +106,7 @@ export class FrameReader {
     this.#headEnd = end;
   }
 
-  /** A head that was cut between two chunks is the only one that is copied. */
+  /** Only a head that is split between two chunks is copied. */
   #joinHead(source: Buffer, rest: Buffer): void {
     const head = Buffer.concat([source.subarray(this.#headStart, this.#headEnd), rest]);
     this.#startHead(head, 0, head.length);

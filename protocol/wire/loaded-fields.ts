@@ -1,4 +1,4 @@
-/** What a worker says of its app, with its routes, as fields, both ways. */
+/** Encodes and decodes the description of an app and its routes in a `loaded` message. */
 import { Fields, malformed } from './fields.js';
 import { ROUTE_INPUTS, ROUTE_KINDS, type LoadedInfo, type Route } from './messages.js';
 
@@ -23,7 +23,7 @@ function routeField(route: Route): unknown {
   return isPlain ? path : route;
 }
 
-/** A path alone is a handler that takes anything, one call at a time. */
+/** A bare path stands for a handler that takes any body, one call at a time. */
 function readRoute(route: unknown): Route {
   if (typeof route === 'string') return readRoute({ path: route });
   const { path, kind = 'handler', input = 'any', webhook = '', maxBatch = 1 } = new Fields([route]).object(0);

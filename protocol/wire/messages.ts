@@ -11,72 +11,77 @@
  *   worker -> front   result   a whole answer       }
  *   worker -> front   head, chunk.., end  a stream  } exactly one ending for every call,
  *   worker -> front   error    a failed call        } cancelled ones included
- *   front  -> worker  cancel   nobody waits for this call any more
+ *   front  -> worker  cancel   no client waits for this call any more
  *   front  -> worker  credit   this stream may send that many more bytes
- *   both              data     part of a message on a call's WebSocket }
- *   worker -> front   credit   the client may say that much more       } between such a call's beginning and its
- *   worker -> front   waiting  the app has had all, and waits for more } ending, which is `end` or `error`
- *   worker -> front   close    the app closes it, with this code       }
+ *   both              data     part of a message on a call's WebSocket  }
+ *   worker -> front   credit   the client may send that many more bytes } between such a call's beginning and its
+ *   worker -> front   waiting  the app has read all and waits for more  } ending, which is `end` or `error`
+ *   worker -> front   close    the app closes it, with this code        }
  *   front  -> worker  stop     no more calls: shut down and exit
  *   worker -> front   log      a line for the server's log
- *   worker -> front   metrics  what the app has measured
- *   worker -> front   webhook  send this to somebody else's server   } the front sends them, so that a worker's
- *   front  -> worker  webhookDone  taken over; or how it ended       } death loses none
- *   worker -> front   fatal    this worker is finished, and why
+ *   worker -> front   metrics  values that the app measured
+ *   worker -> front   webhook  send this to another server             } the front sends them, so that a worker's
+ *   front  -> worker  webhookDone  taken over; or how it ended         } death loses none
+ *   worker -> front   fatal    this worker cannot go on, and why
  *   both              body     the next fragment of a call's, a result's or a webhook's body
  *
- * `codec.ts` turns these shapes into frame heads, `frame.ts` frames into bytes; `docs/wire.md` is the page
- * for writing a worker in another language. All of them stand in this one file, so that the conversation is read in one
- * go.
+ * `codec.ts` turns these shapes into frame heads, `frame.ts` frames into bytes; `docs/wire.md` is the page for authors of
+ * a worker in another language. All messages stand in this one file, so that the conversation is read in one go.
  */
 import type { ErrorKind } from '../errors.js';
 
 /** Raised with every change that an older peer would misread. Checked in `hello`. */
 export const PROTOCOL_VERSION = 2;
 
-/** Most body bytes in one frame. Control messages never wait behind more than this (docs/wire.md). */
+/** Maximum body bytes in one frame. Control messages wait for at most one such frame (docs/wire.md). */
 export const MAX_FRAGMENT_BYTES = 256 * 1024;
 
-/** Most bytes of a frame's head. Request headers (Node accepts 16 KiB) are the largest thing in it. */
+/** Maximum bytes of a frame's head. Request headers (Node accepts 16 KiB) are its largest part. */
 export const MAX_HEAD_BYTES = 1024 * 1024;
 
-/** Senders cut texts (errors, logs) to this many characters, so that a few of them always fit into one head. */
+/** Senders cut texts (errors, logs) to this length, so that several of them fit into one head. */
 export const MAX_TEXT_CHARS = 64 * 1024;
 
-/** Longest body of a webhook that a worker hands over. */
+/** Maximum body bytes of a webhook. */
 export const MAX_WEBHOOK_BYTES = 16 * 1024 * 1024;
 
-/** Longest that one attempt to deliver a webhook may take, and how often one is tried again. */
+/** Maximum time limit of one attempt to deliver a webhook. */
 export const MAX_WEBHOOK_TIMEOUT_MS = 60_000;
 export const MAX_WEBHOOK_RETRIES = 10;
 
-/** Webhooks are numbered from here, above every call's id: so a `body` frame tells what it continues. */
+/** The first number of a webhook, above every call's id, so that a `body` frame shows which of the two it continues. */
 export const FIRST_WEBHOOK_REF = 2 ** 32;
 
-/** Bytes a stream may send before the first `credit`. */
+/** Bytes that a stream may send before the first `credit`. */
 export const STREAM_WINDOW_BYTES = 256 * 1024;
 
-/** A `data` frame uses up this much credit besides its bytes, so that small messages cannot pile up either. */
+/** Credit that a `data` frame costs in addition to its bytes, so that small messages cannot pile up. */
 export const DATA_OVERHEAD_BYTES = 64;
 
-/** Longest reason of a `close`: a close frame's payload is at most 125 bytes, two of them the code (RFC 6455 section 5.5). */
+/**
+ * Maximum bytes of the reason of a `close`: a close frame's payload is at most 125 bytes, two of them the code (RFC
+ * 6455 section 5.5).
+ */
 export const MAX_CLOSE_REASON_BYTES = 123;
 
-/** How the worker shall read a call's body. `auto`: by its content type; `websocket`: none, `data` follows. */
+/**
+ * The format in which the worker reads a call's body. `auto`: by its content type; `websocket`: no body, `data`
+ * follows.
+ */
 export const FORMATS = ['auto', 'json', 'msgpack', 'multipart', 'bytes', 'websocket'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** A call as the worker sees it; its body travels beside it as raw bytes. */
+/** A call on the wire; its body travels beside it as raw bytes. */
 export interface Call {
   /** Unique among the calls in flight on this channel; chosen by the front. */
   readonly id: number;
-  /** Whole body, over all fragments. */
+  /** Bytes of the whole body, over all fragments. */
   readonly bodyBytes: number;
   /** The request's id as the client knows it. */
   readonly requestId: string;
-  /** Which of the worker's routes answers. */
+  /** The route of the worker that answers the call. */
   readonly route: string;
-  /** Path as the client wrote it, without the query. */
+  /** Path as the client sent it, without the query. */
   readonly path: string;
   /** Raw query string without `?`. */
   readonly query: string;
@@ -91,78 +96,91 @@ export interface Call {
   readonly headers: string;
   /** HTTP method of the request. */
   readonly method: string;
-  /** What the front took from the path or from fields of the body, written like {@link query}; usually empty. */
+  /**
+   * Parameters that the front read from the path or from fields of the body, encoded like {@link query}; usually empty.
+   */
   readonly params: string;
-  /** An answer in JSON must be pure ASCII: the client breaks any other character. */
+  /** The JSON answer must be pure ASCII, because the client breaks any other character. */
   readonly asciiJson: boolean;
 }
 
-/** One slot's device as the worker sees it. */
+/** The device of one slot. */
 export interface Device {
   /** Value of CUDA_VISIBLE_DEVICES for this worker; null: no GPU. */
   readonly gpu: string | null;
-  /** Cores this worker may count as its own. */
+  /** Number of CPU cores that this worker may use. */
   readonly threads: number;
 }
 
 export interface StartSpec {
   /** Absolute path of the app. */
   readonly app: string;
-  /** Which app of that file, as Node workers name them (worker/api/in-worker.ts); the one that it exports if left out. */
+  /**
+   * Selects one of several apps of that file, by the names of Node workers (worker/api/in-worker.ts); the exported app
+   * if left out.
+   */
   readonly appPlace?: string;
   readonly model: string;
   readonly version: string;
   readonly worker: number;
   readonly device: Device;
   readonly limits: { readonly maxOutputBytes: number; readonly streamWindowBytes: number };
-  /** Non-empty: announce on stdout and stderr, with this mark, which call prints next (docs/wire.md). */
+  /**
+   * If not empty, the worker announces on stdout and stderr, with this mark, the call that prints next (docs/wire.md).
+   */
   readonly printMark: string;
-  /** The most calls that the operator lets begin together; 0: the operator has not said, and the app may. */
+  /** Maximum calls in one batch, as the operator set it; 0: not set, so the app may set it. */
   readonly batchSize: number;
-  /** Whether a custom service gets items of bytes; left out: the operator has not said, and the app may. */
+  /** True if a custom service gets items of bytes; left out if the operator did not set it, so the app may. */
   readonly rawItems?: boolean;
   readonly serverVersion: string;
-  /** How long the worker has, from now on, to get ready; left out: nobody minds. It may say before what it hangs in. */
+  /**
+   * Time from now within which the worker must be ready; no limit if left out. The worker may report earlier what it
+   * hangs in.
+   */
   readonly readyWithinMs?: number;
-  /** The app is a custom service; left out: its exports say what it is. */
+  /** Set for a custom service; if left out, the kind of app follows from its exports. */
   readonly service?: StartedService;
 }
 
-/** Where the handler of a custom service stands. */
+/** The location of a custom service's handler. */
 export interface StartedService {
   /** Name of a function or a class in the file; empty: found by rule. */
   readonly handler: string;
-  /** Absolute path of the folder that the model's files are in. */
+  /** Absolute path of the folder with the model's files. */
   readonly modelDir: string;
 }
 
 /**
- * `handler`: the caller waits for the answer. `background`: the caller is told that the call is taken. `websocket`: the
- * call lasts as long as the connection.
+ * `handler`: the caller waits for the answer. `background`: the caller gets an acknowledgement at once. `websocket`:
+ * the call lasts as long as the connection.
  */
 export const ROUTE_KINDS = ['handler', 'background', 'websocket'] as const;
 export type RouteKind = (typeof ROUTE_KINDS)[number];
 
-/** The bodies that a route takes. `any`: every body, by its content type. `json`: a body that is not empty and says that it is JSON. */
+/**
+ * The bodies that a route accepts. `any`: every body, by its content type. `json`: only a non-empty body with the
+ * content type of JSON.
+ */
 export const ROUTE_INPUTS = ['any', 'json'] as const;
 export type RouteInput = (typeof ROUTE_INPUTS)[number];
 
 export interface Route {
-  /** Path to the letter, with its leading slash. */
+  /** Exact path, with its leading slash. */
   readonly path: string;
   readonly kind: RouteKind;
   readonly input: RouteInput;
   /** URL to which the front posts the JSON answers of this route; empty if it has none. */
   readonly webhook: string;
-  /** The most calls of this route that may begin together; 1: each runs alone. */
+  /** Maximum calls of this route in one batch; 1: each runs alone. */
   readonly maxBatch: number;
 }
 
 export interface LoadedInfo {
   readonly routes: readonly Route[];
-  /** The app's own options, not yet validated. */
+  /** The app's own options, not validated yet. */
   readonly modelOptions: Readonly<Record<string, unknown>>;
-  /** JSON text of a sample input, for the server's start-up hint; empty if there is none to show. */
+  /** JSON text of a sample input, for the hint that the server prints at its start; empty if there is none. */
   readonly example: string;
 }
 
@@ -172,72 +190,76 @@ export interface ReplyHead {
   readonly contentType: string;
   /** Further headers as lines, like {@link Call.headers}; usually empty. */
   readonly headers: string;
-  /** Text beside the status; empty for the standard one. */
+  /** Reason phrase beside the status; empty for the standard one. */
   readonly phrase: string;
 }
 
 /**
- * How values of the same metric go together. `counter`: they add up. `gauge`: the last one counts. `time`, `size`,
- * `percent`, `histogram`: each is a sample of its own. `error`: something failed, and the value says what.
+ * The kind decides how values of one metric are combined. `counter`: they add up. `gauge`: the last one counts. `time`,
+ * `size`, `percent`, `histogram`: each is a sample. `error`: a failure that the value describes.
  */
 export const METRIC_KINDS = ['counter', 'gauge', 'time', 'size', 'percent', 'error', 'histogram'] as const;
 export type MetricKind = (typeof METRIC_KINDS)[number];
 
-/** Something that the app has measured. */
+/** A value that the app measured. */
 export interface Metric {
   readonly kind: MetricKind;
   readonly name: string;
-  /** A number; an `error` may have text. */
+  /** A number; text is allowed for an `error`. */
   readonly value: number | string;
-  /** As the app names it, such as `ms` or `MB`; empty for none. */
+  /** Unit as the app gives it, such as `ms` or `MB`; empty for none. */
   readonly unit: string;
   /** Names and values as lines, like {@link Call.headers}, in the app's order. */
   readonly dimensions: string;
-  /** Calls that have no ending yet; empty: it belongs to the worker as a whole. */
+  /** Ids of calls that have no ending yet; if empty, the metric belongs to the worker. */
   readonly callIds: readonly number[];
 }
 
-/** A webhook that the worker hands over. */
+/** A webhook that the worker sends to the front for delivery. */
 export interface WebhookOrder {
-  /** Counts up from {@link FIRST_WEBHOOK_REF}; it is unique among the webhooks of this worker that have no `webhookDone` yet. */
+  /** Counts up from {@link FIRST_WEBHOOK_REF}; unique among the webhooks of this worker without a `webhookDone`. */
   readonly ref: number;
   readonly url: string;
   readonly contentType: string;
   /** Empty outside a call. */
   readonly requestId: string;
-  /** How long one attempt may take. */
+  /** Time limit of one attempt. */
   readonly timeoutMs: number;
   /** Attempts after the first. */
   readonly retries: number;
-  /** `webhookDone` comes when it was delivered or given up; else as soon as the front has it. */
+  /**
+   * If true, `webhookDone` comes after delivery or the last attempt; otherwise as soon as the front has the webhook.
+   */
   readonly wait: boolean;
   /** Whole body, over all fragments; at most {@link MAX_WEBHOOK_BYTES}. */
   readonly bodyBytes: number;
 }
 
-/** `taken`: the front has it, and nobody asked to wait. `dropped`: it is not sent. `unsent`: the server stopped first. */
+/**
+ * `taken`: the front has it and will deliver it. `dropped`: it will not be sent. `unsent`: the server stopped first.
+ */
 export const WEBHOOK_OUTCOMES = ['taken', 'dropped', 'delivered', 'failed', 'unsent'] as const;
 export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number];
 
-/** Part of one message on a WebSocket, at most one fragment of it in the frame's body. */
+/** Part of one message on a WebSocket, at most one fragment, which is the frame's body. */
 export interface DataPart {
   readonly id: number;
-  /** The message is text, in UTF-8; a part may end inside a character. */
+  /** The message is UTF-8 text; a part may end inside a character. */
   readonly text: boolean;
   /** The message ends with this part. */
   readonly last: boolean;
 }
 
-/** Calls of one batch, or the rest of them: the batches come one after the other, each in consecutive frames. */
+/** Calls of one batch, or the rest of them. Batches do not interleave; the frames of each are consecutive. */
 export interface CallFrame {
   readonly type: 'call';
   /** May be empty in the last frame of a batch. */
   readonly calls: readonly Call[];
-  /** How much of each call's body is in this frame. */
+  /** Bytes of each call's body that are in this frame. */
   readonly inlineBytes: readonly number[];
   /** Number of the batch, unique among those in flight on this channel; chosen by the front. */
   readonly batch: number;
-  /** The batch is complete: its calls may begin. */
+  /** The batch is complete and its calls may begin. */
   readonly last: boolean;
 }
 
@@ -267,7 +289,7 @@ export type UpMessage =
   | { readonly type: 'end'; readonly id: number; readonly runMs: number }
   | ({ readonly type: 'data' } & DataPart)
   | { readonly type: 'credit'; readonly id: number; readonly bytes: number }
-  /** `received`: how many `data` frames of this call had come by then; the app has had them all. */
+  /** `received` is the number of `data` frames of this call that had come; the app has taken all of them. */
   | { readonly type: 'waiting'; readonly id: number; readonly received: number }
   | { readonly type: 'close'; readonly id: number; readonly code: number; readonly reason: string }
   | {
@@ -277,7 +299,7 @@ export type UpMessage =
       readonly message: string;
       readonly detail: string;
       readonly runMs: number;
-      /** HTTP status of the app's choosing; 0: the one that belongs to the code. */
+      /** HTTP status that the app chose; 0: the one that belongs to the code. */
       readonly status: number;
       readonly kind: ErrorKind;
     }
@@ -297,9 +319,9 @@ export type UpMessage =
       readonly code: string;
       readonly message: string;
       readonly detail: string;
-      /** The same would happen again: do not restart. */
+      /** The failure would repeat: do not restart. */
       readonly permanent: boolean;
-      /** The network or a scarce resource is to blame: the next start may succeed. */
+      /** Caused by the network or a scarce resource: the next start may succeed. */
       readonly transient: boolean;
     };
 

@@ -1,4 +1,4 @@
-/** A metric as it lies in the head of a `metrics` message. */
+/** Encodes and decodes a metric in the head of a `metrics` message. */
 import { Fields, malformed } from './fields.js';
 import type { Metric } from './messages.js';
 

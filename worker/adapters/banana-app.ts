@@ -1,4 +1,4 @@
-/** The Banana way of writing an app: `init()` and `inference(modelInputs)`, exported by name or as default. */
+/** Adapts Banana apps: `init()` and `inference(modelInputs)`, exported by name or as default. */
 import { inputWishes } from '../api/input-wishes.js';
 import type { BananaApp } from '../api/types.js';
 import { onlyEntry } from './batch-entries.js';
@@ -8,7 +8,7 @@ import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf } from 
 
 const ROUTE = '/';
 
-/** Returns null if the exports are not a Banana app. @throws a TypeError that says which export is of a wrong kind. */
+/** Returns null if the exports are not a Banana app. @throws a TypeError that names an export of a wrong kind */
 export function fromBananaApp(exports: Readonly<Record<string, unknown>>): LoadedApp | null {
   if (typeof exports['inference'] !== 'function' && exports['inferenceBatch'] === undefined) return null;
   assertFunctionOrNone(exports, 'inference');
@@ -41,7 +41,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
   };
 }
 
-/** A batch of one. */
+/** Runs an input as a batch of one. */
 function inferAlone(app: Partial<BananaApp>, input: unknown, ctx: CallInfo): unknown {
   return onlyEntry(app.inferenceBatch?.([input], [ctx]));
 }

@@ -1,28 +1,31 @@
-/** What a batch function returned, matched with its calls. */
+/** Checks the return value of a batch function and matches its entries with the calls. */
 import { ServeError } from '../../protocol/errors.js';
 import { isThenable } from '../values/thenable.js';
 
 /**
- * A copy of the entries, one per call, in the order of the calls.
- * @throws SERVE_OUTPUT_INVALID that says how many there are and should be; whatever reading the array throws
+ * Returns a copy of the entries, one per call, in the order of the calls.
+ * @throws SERVE_OUTPUT_INVALID with the actual and the expected number; any error of reading the array
  */
 export function entriesOf(returned: unknown, calls: number): readonly unknown[] {
   if (Array.isArray(returned) && returned.length === calls) return Array.from<unknown>(returned);
-  if (Array.isArray(returned)) returned.forEach(leaveAlone);
+  if (Array.isArray(returned)) returned.forEach(ignoreRejection);
   const given = Array.isArray(returned) ? counted(returned.length, 'entry', 'entries') : kindOf(returned);
   throw new ServeError(
     'SERVE_OUTPUT_INVALID',
-    `The model's batch function returned ${given} for ${counted(calls, 'call', 'calls')}; it must return an array with one entry for each, in their order.`,
+    `The model's batch function returned ${given} for ${counted(calls, 'call', 'calls')}; it must return an array with one entry per call, in the same order.`,
   );
 }
 
-/** The entry of a batch of one, or a promise of it. @throws SERVE_OUTPUT_INVALID (or rejects) if there is none, or are more */
+/**
+ * Returns the entry of a batch of one, or a promise of it. @throws SERVE_OUTPUT_INVALID (or rejects) unless there is
+ * exactly one
+ */
 export function onlyEntry(returned: unknown): unknown {
   return isThenable(returned) ? returned.then(onlyEntry) : entriesOf(returned, 1)[0];
 }
 
-/** Nobody will hear of the entry: its rejection must not pass for one that the app forgot. */
-function leaveAlone(entry: unknown): void {
+/** Ignores an entry that is not used, so that its rejection does not count as unhandled by the app. */
+function ignoreRejection(entry: unknown): void {
   if (entry instanceof Promise) entry.catch(() => {});
 }
 
@@ -32,10 +35,13 @@ function counted(count: number, one: string, many: string): string {
 
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
-  return typeof value === 'object' ? 'an object that is no array' : `a ${typeof value}`;
+  return typeof value === 'object' ? 'an object that is not an array' : `a ${typeof value}`;
 }
 
-/** Two parts as equal as can be: so ceil(log2 n) halvings leave each item alone. `items`: two or more. */
+/**
+ * Splits items into two parts of nearly equal size, so that ceil(log2 n) halvings isolate each item. `items`: two or
+ * more.
+ */
 export function halvesOf<Item>(items: readonly Item[]): [Item[], Item[]] {
   const middle = Math.ceil(items.length / 2);
   return [items.slice(0, middle), items.slice(middle)];

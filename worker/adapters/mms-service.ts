@@ -1,6 +1,6 @@
 /**
- * A custom service, as Multi Model Server has them: a function `handle(data, context)`, or a class with that method.
- * `data` is an array of items, null for the call with which a function is loaded.
+ * Adapts custom services of Multi Model Server: a function `handle(data, context)`, or a class with that method. `data`
+ * is an array of items; it is null for the call that loads a function-style service.
  */
 import type { Metric, StartSpec } from '../../protocol/wire/messages.js';
 import { ITEMS, RAW_ITEMS, type InputWishes } from '../api/input-wishes.js';
@@ -21,8 +21,8 @@ const ROUTE = '/';
 const NO_ITEMS: readonly ReadItem[] = [];
 
 /**
- * `exports`: what stands beside the handler. `modelDir`: the folder that the service finds its files in.
- * @throws a TypeError that says which export is of a wrong kind
+ * `exports` are the exports beside the handler; `modelDir` is the folder with the service's files.
+ * @throws a TypeError that names an export of a wrong kind
  */
 export function fromService(
   handler: Handler,
@@ -65,10 +65,10 @@ class Service {
   #context!: Context;
   #handle!: Handle;
   #surroundings!: Surroundings;
-  /** Those of the batch that runs. */
+  /** The items of the running batch. */
   #items: readonly ReadItem[] = NO_ITEMS;
 
-  /** `own`: what the app's `config` says, which the front checks. `repeatable`: items may run again. */
+  /** `own` are the options of the app's `config`, which the front checks. `repeatable`: items may run again. */
   constructor(
     handler: Handler,
     modelDir: string,
@@ -100,7 +100,7 @@ class Service {
     try {
       this.#handle = await this.#begin();
     } finally {
-      this.#tellMetrics([]);
+      this.#sendMetrics([]);
     }
   }
 
@@ -115,20 +115,20 @@ class Service {
     return (data, context) => handler.handle.call(handler.owner, data, context);
   }
 
-  /** An answer for each item, or a promise of them; throws what the handler throws. */
+  /** Returns an answer for each item, or a promise of them; throws the error of the handler. */
   run(items: readonly ReadItem[], ctxs: readonly CallInfo[]): unknown {
     const context = this.#context;
-    this.#tellMetrics([]); // what the batch before has added after its end belongs to no call any more
+    this.#sendMetrics([]); // metrics that the previous batch added after its end belong to no call any more
     this.#items = items;
     beginBatch(context, items, ctxs);
-    const tell = (): void => this.#tellMetrics(ctxs);
+    const send = (): void => this.#sendMetrics(ctxs);
     const finish = (returned: unknown): unknown[] => {
-      tell();
+      send();
       const onAllEnded = (): void => this.#endBatch(items, ctxs);
-      return answersOf(returned, context, ctxs.length, { onStreamEnd: tell, onAllEnded });
+      return answersOf(returned, context, ctxs.length, { onStreamEnd: send, onAllEnded });
     };
     const fail = (thrown: unknown): never => {
-      tell();
+      send();
       const mayRunAgain = this.#repeatable && items.length > 1;
       if (!mayRunAgain) this.#endBatch(items, ctxs);
       throw thrown;
@@ -144,8 +144,8 @@ class Service {
   }
 
   /**
-   * A worker that is idle keeps no bodies. What a stream does after its client has left may come behind the begin of the
-   * next batch.
+   * An idle worker keeps no bodies. A stream may still run after its client has left, also after the next batch has
+   * begun.
    */
   #endBatch(items: readonly ReadItem[], ctxs: readonly CallInfo[]): void {
     for (const ctx of ctxs) ctx.forgetBody();
@@ -154,7 +154,7 @@ class Service {
     endBatch(this.#context);
   }
 
-  #tellMetrics(ctxs: readonly CallInfo[]): void {
+  #sendMetrics(ctxs: readonly CallInfo[]): void {
     const metrics = takeContextMetrics(this.#context);
     if (metrics.length > 0) this.#surroundings.sendMetrics(metrics.map((metric) => asMessage(metric, ctxs)));
   }

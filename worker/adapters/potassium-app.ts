@@ -1,6 +1,6 @@
 /**
- * The Potassium way of writing an app: an instance of `Potassium`, exported as default or `app`, or served. `config`
- * and `shutdown` may be exported beside it.
+ * Adapts Potassium apps: an instance of `Potassium`, exported as default or `app`, or served. `config` and `shutdown`
+ * may be exported beside it.
  */
 import { Blob } from 'node:buffer';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
@@ -18,7 +18,7 @@ import { onlyEntry } from './batch-entries.js';
 import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf } from './exports.js';
 import { isThenable } from '../values/thenable.js';
 
-/** Returns null if the exports are not a Potassium app. @throws a TypeError that says which export is of a wrong kind */
+/** Returns null if the exports are not a Potassium app. @throws a TypeError that names an export of a wrong kind */
 export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): LoadedApp | null {
   const definition = definitionOf(exports) ?? definitionOf(exports['default']) ?? definitionOfNamed(exports);
   if (definition === null) return null;
@@ -44,7 +44,10 @@ function definitionOf(value: unknown): Definition | null {
   return (value as { [DEFINITION]: Definition })[DEFINITION];
 }
 
-/** The one under the name `app`. @throws a TypeError if others are exported beside it: any choice would be a guess */
+/**
+ * Returns the definition of the export `app`. @throws a TypeError if other Potassium apps are exported beside it,
+ * because any choice would be a guess
+ */
 function definitionOfNamed(exports: Readonly<Record<string, unknown>>): Definition | null {
   const named = definitionOf(exports['app']);
   if (named === null) return null;
@@ -53,7 +56,7 @@ function definitionOfNamed(exports: Readonly<Record<string, unknown>>): Definiti
   if (others.length === 0) return named;
   const names = new Intl.ListFormat('en-GB').format(['app', ...others].map((name) => `\`${name}\``));
   throw new TypeError(
-    `${names} are Potassium apps, and a file serves one: call \`serve()\` on that one, or make it the default export`,
+    `${names} are Potassium apps, but a file serves only one: call \`serve()\` on that one, or make it the default export`,
   );
 }
 
@@ -77,7 +80,7 @@ async function initContext(definition: Definition, ctx: InitContext): Promise<vo
   }
 }
 
-/** The front calls the routes that it was told of, and no other. */
+/** Returns the endpoint of a route. The front calls only the routes that the worker listed. */
 function endpointOf({ endpoints }: Definition, route: string): Endpoint {
   return endpoints.get(route) as Endpoint;
 }
@@ -93,7 +96,9 @@ function handle(definition: Definition, route: string, input: unknown, ctx: Call
   return answerOf(() => run(context, legacy ? input : new Request(input, ctx)), toReply);
 }
 
-/** What a function gives for one call, or promises; a Response that it throws is an answer, too. */
+/**
+ * Runs a function for one call and returns its result, or a promise of it; a Response that it throws is an answer too.
+ */
 function answerOf(run: () => unknown, toReply: (output: unknown) => unknown): unknown {
   let output: unknown;
   try {
@@ -116,12 +121,12 @@ function handleBatch(
   return isThenable(returned) ? returned.then(repliesOf) : repliesOf(returned);
 }
 
-/** What is no array is left to `batch-entries.ts`. */
+/** Converts each entry of an array; `batch-entries.ts` reports any other value. */
 function repliesOf(returned: unknown): unknown {
   return Array.isArray(returned) ? Array.from<unknown, unknown>(returned, replyOfEntry) : returned;
 }
 
-/** An entry that is no answer fails its own call. */
+/** An entry that is not an answer fails its own call. */
 function replyOfEntry(entry: unknown): unknown {
   try {
     return isThenable(entry) ? entry.then(replyOf, replyOfThrown) : replyOf(entry);
@@ -130,22 +135,22 @@ function replyOfEntry(entry: unknown): unknown {
   }
 }
 
-/** A `Response` that is thrown, from however deep, is the answer. */
+/** Returns a thrown `Response`, from any depth of calls, as the answer; throws anything else again. */
 function replyOfThrown(thrown: unknown): unknown {
   if (isResponse(thrown)) return replyOf(thrown);
   throw thrown;
 }
 
-/** Whether an output means the same in every kind of app; the call's end makes the answer of it. */
-function speaksForItself(output: unknown): boolean {
+/** Whether an output has the same meaning in every kind of app, so that the end of the call encodes it. */
+function isCommonOutput(output: unknown): boolean {
   return output instanceof Error || output instanceof Blob || isWebResponse(output);
 }
 
-/** A legacy handler returns any JSON value, a list or a text included. */
+/** A legacy handler may return any JSON value, also a list or text. */
 function jsonOf(output: unknown): unknown {
-  if (speaksForItself(output)) return output;
+  if (isCommonOutput(output)) return output;
   if (iteratorOf(output) !== null)
-    throw new TypeError('a generator was returned where JSON is; a Response can stream it');
+    throw new TypeError('a generator was returned as JSON; return it in a Response to stream it');
   return new Reply(
     { status: 200, contentType: 'application/json', headers: '', phrase: '' },
     { kind: 'json', value: output },
@@ -154,7 +159,7 @@ function jsonOf(output: unknown): unknown {
 
 function replyOf(output: unknown): unknown {
   if (!isResponse(output)) {
-    if (speaksForItself(output)) return output;
+    if (isCommonOutput(output)) return output;
     throw new TypeError('Potassium Response object not returned');
   }
   const { status } = output;
@@ -207,7 +212,7 @@ function headersOf({ headers }: Response): { contentType: string; headers: strin
   return { contentType, headers: lines.join('\n') };
 }
 
-/** A line break would end the header, and begin one that nobody meant. @throws SERVE_OUTPUT_INVALID */
+/** Refuses line breaks, which would end the header and begin another one. @throws SERVE_OUTPUT_INVALID */
 function assertOneLine(name: string, value: string): void {
   if (!/[\r\n]/.test(name) && !/[\r\n]/.test(value)) return;
   const shown = JSON.stringify(name.slice(0, 100));
@@ -223,7 +228,7 @@ function typeOf(body: Response['body']): string {
   return typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/octet-stream';
 }
 
-/** Never throws, whatever a Proxy does. */
+/** Never throws, even for a hostile Proxy. */
 function isResponse(value: unknown): value is Response {
   try {
     return typeof value === 'object' && value !== null && RESPONSE in value;

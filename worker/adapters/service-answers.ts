@@ -1,4 +1,4 @@
-/** What a custom service returned for a batch, as one answer per item. */
+/** Turns the return value of a custom service for a batch into one answer per item. */
 import { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { processorOf, type Context } from '../api/mms/context.js';
@@ -8,19 +8,19 @@ import { iteratorOf } from '../reply/stream.js';
 import { HOP_HEADERS, isResponse } from '../reply/web-response.js';
 import { isThenable } from '../values/thenable.js';
 
-/** Clients of Multi Model Server know these texts. */
+/** Clients of Multi Model Server rely on these texts. */
 const NO_LIST = 'Invalid model predict output';
 const WRONG_LENGTH = 'number of batch response mismatched';
 
-/** What follows the answers to a batch. */
+/** Callbacks for the progress of a batch's answers. */
 export interface AnswersListener {
-  /** A stream has given its last chunk. */
+  /** A stream has yielded its last chunk. */
   onStreamEnd(): void;
-  /** Nothing more is made of the batch: every result is there, and every stream has ended. */
+  /** Every result is known, and every stream has ended. */
   onAllEnded(): void;
 }
 
-/** What is no answer is the error of its item, or of all. */
+/** Returns an answer for each item. A value that is not an answer becomes the error of its item, or of all items. */
 export function answersOf(
   returned: unknown,
   context: Context,
@@ -33,10 +33,10 @@ export function answersOf(
   return answers;
 }
 
-/** Counts the results that are promised, and the streams that run. */
+/** Counts the promised results and the running streams. */
 class OpenResults {
   readonly #listener: AnswersListener;
-  #count = 1; // the batch itself, while its results are looked at
+  #count = 1; // the batch itself, while its results are read
 
   constructor(listener: AnswersListener) {
     this.#listener = listener;
@@ -51,7 +51,7 @@ class OpenResults {
     if (this.#count === 0) this.#listener.onAllEnded();
   }
 
-  /** A stream that is counted until it ends. */
+  /** Returns the stream, counted until it ends. */
   stream(iterator: AnyIterator): AsyncIterator<unknown> {
     this.open();
     let hasEnded = false;
@@ -105,7 +105,10 @@ function orThrow(answer: unknown): unknown {
 
 const PLAIN_HEAD: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };
 
-/** The type has a field of its own. @throws SERVE_OUTPUT_INVALID if the headers are too long */
+/**
+ * Builds the head of an answer; the content type has a field of its own. @throws SERVE_OUTPUT_INVALID if the headers
+ * are too long
+ */
 function headOf(context: Context, idx: number): ReplyHead {
   const processor = processorOf(context, idx);
   if (processor === undefined) return PLAIN_HEAD;
@@ -124,7 +127,10 @@ function headOf(context: Context, idx: number): ReplyHead {
 
 type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
 
-/** A generator would not do: `return()` of one that never started would leave the iterator open. */
+/**
+ * Calls `onEnd` when the iterator ends. A generator cannot do this: `return()` of one that never started would leave
+ * the iterator open.
+ */
 function withEnd(iterator: AnyIterator, onEnd: () => void): AsyncIterator<unknown> {
   return {
     next: async () => {

@@ -4,7 +4,7 @@ import type { Item } from '../api/mms/item.js';
 
 type Exports = Readonly<Record<string, unknown>>;
 
-/** Gets the items of a batch and must return, or promise, one result for each. */
+/** Gets the items of a batch and returns, or promises, one result for each. */
 export type Handle = (data: readonly Item[] | null, context: Context) => unknown;
 
 /** An instance of a class-style service. */
@@ -21,8 +21,9 @@ export type Handler =
 const USUAL_NAME = 'handle';
 
 /**
- * The function or the class of this name; else the only class that has a `handle` method. An empty name means `handle`,
- * and then, if the file is known to be a service, a function that is the default export. Null if there is none.
+ * Finds the function or the class of this name, otherwise the only class with a `handle` method. An empty name means
+ * `handle`, and then, if the file is known to be a service, a function that is the default export. Null if nothing is
+ * found.
  */
 export function findHandler(
   candidates: readonly Exports[],
@@ -40,7 +41,7 @@ export function findHandler(
   );
 }
 
-/** The classes with a `handle` method that the file exports. */
+/** Returns the exported classes with a `handle` method. */
 export function serviceClasses(candidates: readonly Exports[]): (new () => ServiceObject)[] {
   return [...new Set(candidates.flatMap((exports) => Object.values(exports)))].filter(hasHandle);
 }

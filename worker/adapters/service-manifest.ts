@@ -1,9 +1,11 @@
-/** `MAR-INF/MANIFEST.json`: what an archive of Multi Model Server says of its model. */
+/** Reads `MAR-INF/MANIFEST.json`, the description of the model in an archive of Multi Model Server. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Manifest } from '../api/mms/item.js';
 
-/** Null if the folder has none. @throws Error with the file's path if it cannot be read, or is no JSON object */
+/**
+ * Returns null if the folder has none. @throws Error with the file's path if it cannot be read or is not a JSON object
+ */
 export async function readManifest(modelDir: string): Promise<Manifest | null> {
   const file = join(modelDir, 'MAR-INF', 'MANIFEST.json');
   let text: string;

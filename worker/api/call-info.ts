@@ -1,11 +1,11 @@
 import type { InferenceContext } from './types.js';
 
-/** The `ctx` of a call with what only adapters may use of it. */
+/** The `ctx` of a call, with parts that only adapters may use. */
 export interface CallInfo extends InferenceContext {
-  /** The body as it came, in memory that belongs to the call. */
+  /** The body as it was sent, in memory that belongs to the call. */
   readonly body: Buffer;
-  /** The call's name on the wire. */
+  /** The call's id on the wire. */
   readonly callId: number;
-  /** The body is not needed any more. An app may keep the rest for long. */
+  /** Releases the body, because an app may keep the rest of the context for long. */
   forgetBody(): void;
 }

@@ -1,7 +1,7 @@
 /**
- * How an app that starts itself knows that it runs in a worker, and how the worker knows which of a file's apps is meant.
- * They meet on `globalThis`, under registered symbols, because a TypeScript app may be given another instance of this
- * module than the worker has.
+ * Tells an app that serves itself whether it runs in a worker, and the worker which of a file's apps is meant. The two
+ * communicate over `globalThis`, under registered symbols, because a TypeScript app may load another instance of this
+ * module than the worker.
  */
 const IN_WORKER = Symbol.for('banana-serve.in-worker');
 const COUNTS = Symbol.for('banana-serve.app-counts');
@@ -9,17 +9,17 @@ const SERVED = Symbol.for('banana-serve.served-apps');
 
 /** The worker that imports the app. */
 export interface ImportingWorker {
-  /** The file made an app, which it may never serve. */
+  /** The file created an app, which it may never serve. */
   onMade(app: unknown, place: AppPlace): void;
-  /** The app asked to be served. */
+  /** `serve()` was called for the app. */
   onServe(app: unknown, place: AppPlace): void;
-  /** The file waits for the server's end: its import will never be done. */
+  /** The file awaits the server's end, so its import will never end. */
   onAwaited(): void;
 }
 
 /**
- * Says which app is meant: `made 2 /tests/app.ts` is the second Potassium that this file makes, `served 1 …` the first that it serves.
- * The same in every process that runs the file, as long as the file does the same there.
+ * Identifies an app: `made 2 /tests/app.ts` is the second Potassium that this file creates, `served 1 …` the first that
+ * it serves. The same in every process that runs the file, if the file behaves the same there.
  */
 export type AppPlace = string;
 
@@ -33,12 +33,15 @@ export function setImportingWorker(worker: ImportingWorker): void {
   (globalThis as Holder)[IN_WORKER] = worker;
 }
 
-/** Returns the place of one more app that this file makes. */
+/** Returns the place of one more app that this file creates. */
 export function placeMade(file: string): AppPlace {
   return nextPlace('made', file);
 }
 
-/** Returns the place of an app that this file serves, the same for every try to serve the same app. `identity`: the object by which an app is known again. */
+/**
+ * Returns the place of an app that this file serves; the same for every attempt to serve the same app. `identity` is
+ * the object that identifies the app.
+ */
 export function placeServed(identity: object, file: string): AppPlace {
   const places = ((globalThis as Holder)[SERVED] ??= new WeakMap<object, AppPlace>());
   const place = places.get(identity) ?? nextPlace('served', file);
@@ -54,12 +57,12 @@ function nextPlace(verb: 'made' | 'served', file: string): AppPlace {
   return `${verb} ${nth} ${file}`;
 }
 
-/** Tells the worker that imports the file, if there is one. */
+/** Passes a created app to the worker that imports the file, if there is one. */
 export function noteMade(app: unknown, place: AppPlace): void {
   (globalThis as Holder)[IN_WORKER]?.onMade(app, place);
 }
 
-/** Hands the app to the worker that imports it; what is returned never settles. Null outside a worker. */
+/** Passes the app to the worker that imports it; the returned promise never settles. Null outside a worker. */
 export function serveInWorker(app: unknown, place: AppPlace): Promise<never> | null {
   const worker = (globalThis as Holder)[IN_WORKER];
   if (worker === undefined) return null;
@@ -67,7 +70,10 @@ export function serveInWorker(app: unknown, place: AppPlace): Promise<never> | n
   return new ServerEndInWorker(() => worker.onAwaited());
 }
 
-/** A promise that never settles: the lines after `await app.serve()` are for after the server's end, which never comes in a worker. */
+/**
+ * A promise that never settles: the lines after `await app.serve()` run after the server's end, which never comes in a
+ * worker.
+ */
 class ServerEndInWorker extends Promise<never> {
   readonly #onAwaited: () => void;
 

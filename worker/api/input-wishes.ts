@@ -6,21 +6,21 @@ export interface InputWishes {
   readonly forms: boolean;
   /** `text/plain` and other text becomes a string. */
   readonly text: boolean;
-  /** Every body becomes an item of a custom service, and so does the request's query (`formats/mms.ts`). */
+  /** Every body, together with the request's query, becomes an item of a custom service (`formats/mms.ts`). */
   readonly items?: boolean;
-  /** The values of such items are bytes, whatever their content type. */
+  /** The values of such items are bytes for every content type. */
   readonly rawItems?: boolean;
 }
 
 export const NO_WISHES: InputWishes = { forms: false, text: false };
 
-/** The wishes of a custom service. */
+/** For a custom service. */
 export const ITEMS: InputWishes = { forms: true, text: true, items: true };
 
-/** Those of one that decodes its bodies itself. */
+/** For a custom service that decodes its bodies itself. */
 export const RAW_ITEMS: InputWishes = { ...ITEMS, rawItems: true };
 
-/** @throws TypeError if one is neither true, false nor left out; `where` says whose wish it is */
+/** @throws TypeError if one is given and not a boolean; `where` names the place of the option */
 export function inputWishes({ forms, text }: Readonly<Record<string, unknown>>, where: string): InputWishes {
   for (const [name, value] of Object.entries({ forms, text })) {
     if (value !== undefined && typeof value !== 'boolean')

@@ -1,14 +1,17 @@
 /**
- * `sendWebhook`, for apps. The worker offers its half on `globalThis` under a registered symbol, because an app's
- * `import 'banana-serve'` need not be this module's own instance: tsx, CommonJS and a second installed copy each
- * load theirs, and all of them must find the one worker they run in.
+ * `sendWebhook` for apps. The worker registers its half on `globalThis` under a registered symbol, because an app's
+ * `import 'banana-serve'` may load another instance of this module: tsx, CommonJS and a second installed copy each load
+ * their own, and all of them must find the same worker.
  */
 export interface SendWebhookOptions {
-  /** Time limit of one attempt, in ms; 10 s if left out. */
+  /** Time limit of one attempt in ms, 1 to 60000; 10 s by default. */
   readonly timeoutMs?: number;
-  /** Attempts after the first, 0 to 10; 3 if left out. */
+  /** Attempts after the first, 0 to 10; 3 by default. */
   readonly retries?: number;
-  /** If true, the promise resolves when the webhook is delivered or has finally failed, not as soon as the server has taken it over. */
+  /**
+   * If true, the promise resolves when the webhook was delivered or has finally failed, otherwise as soon as the server
+   * has it.
+   */
   readonly await?: boolean;
 }
 
@@ -17,23 +20,23 @@ export interface WebhookRequest extends SendWebhookOptions {
   readonly json: unknown;
 }
 
-/** The half that the worker offers. Other copies of this package call it, so its shape must stay. */
-export interface WebhookOffice {
+/** The worker's half. Other copies of this package call it, so its shape must not change. */
+export interface WebhookSender {
   send(request: WebhookRequest): Promise<void>;
 }
 
-const OFFICE = Symbol.for('banana-serve.webhooks');
+const SENDER = Symbol.for('banana-serve.webhooks');
 
-/** Called by the worker's entry to offer its half. */
-export function offerWebhooks(office: WebhookOffice): void {
-  (globalThis as Record<symbol, unknown>)[OFFICE] = office;
+/** Registers the worker's half; called by the worker's entry. */
+export function offerWebhooks(sender: WebhookSender): void {
+  (globalThis as Record<symbol, unknown>)[SENDER] = sender;
 }
 
 /**
- * POSTs JSON to a URL, from the server: it goes out even if this worker dies next. Resolves once the server has
- * taken it over, or with `{ await: true }` when it was delivered or given up. A receiver that is down, slow or
- * refuses never makes it reject: the server tries again, and its log says what could not be delivered.
- * @throws TypeError if the URL is none, the JSON cannot be encoded or is over 16 MiB, or an option is wrong
+ * POSTs JSON to a URL. The server sends it, so it is delivered even if this worker dies next. Resolves once the server
+ * has it, or with `{ await: true }` when it was delivered or given up. A receiver that is down, slow or refuses never
+ * makes it reject: the server tries again, and logs a webhook that could not be delivered.
+ * @throws TypeError if the URL is not valid, the JSON cannot be encoded or is over 16 MiB, or an option is wrong
  */
 export async function sendWebhook(
   url: string | URL,
@@ -46,10 +49,10 @@ export async function sendWebhook(
   json?: unknown,
   options: SendWebhookOptions = {},
 ): Promise<void> {
-  const office = (globalThis as Record<symbol, unknown>)[OFFICE] as WebhookOffice | undefined;
-  if (office === undefined) {
+  const sender = (globalThis as Record<symbol, unknown>)[SENDER] as WebhookSender | undefined;
+  if (sender === undefined) {
     throw new Error('sendWebhook works inside a served app: start it with `banana-serve app.ts` or serve()');
   }
   const isRequest = typeof first === 'object' && first !== null && !(first instanceof URL);
-  await office.send(isRequest ? first : { ...options, url: first, json });
+  await sender.send(isRequest ? first : { ...options, url: first, json });
 }

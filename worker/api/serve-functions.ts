@@ -1,13 +1,16 @@
-/** `serve({ init, inference })`: the Banana functions of a file that starts itself. */
+/** `serve({ init, inference })`: serves the Banana functions of a file from the file itself. */
 import { placeServed, serveInWorker } from './in-worker.js';
 import { appFile, starter, type AppServeOptions } from './starter.js';
 import { callingFile } from '../process/stack-frame.js';
 import type { BananaApp, BananaBatchApp } from './types.js';
 
-/** An app, and options of its server beside it: `host`, `port` and the others of docs/options.md. */
+/** The functions of an app together with options of its server: `host`, `port` and the others of docs/options.md. */
 export type ServedFunctions = (BananaApp | BananaBatchApp) & AppServeOptions;
 
-/** Starts a server of the functions. In a worker, where the same line runs again, it hands them over and its promise never settles. */
+/**
+ * Starts a server of the functions. In a worker, which runs the same line, it passes them to the worker and its promise
+ * never settles.
+ */
 export function serveFunctions(given: ServedFunctions): Promise<void> {
   const { inference, inferenceBatch } = given as Partial<BananaApp>;
   const identity: unknown = inference ?? inferenceBatch;

@@ -1,12 +1,15 @@
-/** How an app that starts itself becomes a server. `index.ts` says how: nothing here may know the supervisor. */
+/**
+ * Starts a server for an app that serves itself. `index.ts` sets the function, because this folder may not import the
+ * supervisor.
+ */
 import type { ProgramOptions } from '../../protocol/option-types.js';
 import type { AppPlace } from './in-worker.js';
 import type { TestServer } from './test-client.js';
 
-/** Where and how `app.serve()` listens, by the names of docs/options.md; durations are ms or have a unit. */
+/** Options of `app.serve()`, by the names of docs/options.md; durations are ms or have a unit. */
 export type AppServeOptions = ProgramOptions;
 
-/** `file`: what a worker imports. `place`: which of its apps is meant. */
+/** `file` is the file that a worker imports; `place` selects one of its apps. */
 export interface StartedApp {
   readonly file: string;
   readonly place: AppPlace;
@@ -25,12 +28,13 @@ export function setStarter(starter: Starter): void {
 }
 
 export function starter(): Starter {
-  if (current === null) throw new Error("import from 'banana-serve': nothing else can start a server");
+  if (current === null)
+    throw new Error("import serve from 'banana-serve'; this module cannot start a server");
   return current;
 }
 
-/** The file that a worker shall import, which is where `callingFile` found the app to be made or served. */
+/** Returns the file for a worker to import, which `callingFile` found. @throws Error if there is none */
 export function appFile(file: string | null): string {
   if (file !== null) return file;
-  throw new Error('this app was made outside any file, and cannot start a server; use banana-serve <file>');
+  throw new Error('this app was created outside a file and cannot start a server; use banana-serve <file>');
 }

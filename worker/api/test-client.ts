@@ -1,4 +1,4 @@
-/** A test's view of an app's server: calls by path, answers whole. */
+/** A client for tests of an app: calls by path, answers as a whole. */
 import { ServeError } from '../../protocol/errors.js';
 
 export interface TestRequest {
@@ -13,7 +13,7 @@ export interface TestResponse {
   readonly headers: Readonly<Record<string, string>>;
   readonly data: Buffer;
   readonly text: string;
-  /** The body read as JSON; null if it is not JSON. */
+  /** The body parsed as JSON; null if it is not JSON. */
   readonly json: unknown;
 }
 
@@ -21,11 +21,11 @@ export interface TestClient {
   readonly url: string;
   post(path: string, request?: TestRequest): Promise<TestResponse>;
   get(path: string): Promise<TestResponse>;
-  /** Stops the server and its workers; nothing of it keeps the process alive. */
+  /** Stops the server and its workers; afterwards they do not keep the process alive. */
   close(): Promise<void>;
 }
 
-/** The part of a test client that the server itself provides. */
+/** The part of a test client that the server provides. */
 export type TestServer = Pick<TestClient, 'url' | 'close'>;
 
 export function testClientOf({ url, close }: TestServer): TestClient {

@@ -1,9 +1,9 @@
-/** What became of a call whose app threw, or gave an error in place of an answer. */
+/** Turns the error of an app, thrown or returned, into the failure of its call. */
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { isPredictionException, type PredictionException } from '../api/mms/prediction-exception.js';
 import { isOutOfMemory } from './outlook.js';
 
-/** Never throws: anything may be thrown by an app. */
+/** Never throws, because an app may throw anything. */
 export function failureOf(thrown: unknown): ServeError {
   if (isServeError(thrown)) return thrown;
   const detail = describeThrown(thrown).stack;
@@ -13,7 +13,7 @@ export function failureOf(thrown: unknown): ServeError {
   return new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail, kind });
 }
 
-/** Whether it is an error of the server's own. Never throws. */
+/** Whether it is an error of the server itself. Never throws. */
 export function isServeError(thrown: unknown): thrown is ServeError {
   try {
     return thrown instanceof ServeError;
@@ -22,7 +22,7 @@ export function isServeError(thrown: unknown): thrown is ServeError {
   }
 }
 
-/** The app has written the message for its client. Null if the error cannot say its status. */
+/** Returns the failure with the message that the app wrote for its client; null if the status cannot be read. */
 function predictionFailure(thrown: PredictionException, detail: string): ServeError | null {
   const { message } = describeThrown(thrown);
   try {

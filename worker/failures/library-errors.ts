@@ -1,27 +1,31 @@
 /**
- * What V8 and ONNX Runtime say when there is no memory, and when the GPU is lost to the process. An app's error may repeat
- * what a client has sent: so the text must begin as theirs does, and the innermost frame of the stack must be theirs.
+ * Recognises the errors of V8 and ONNX Runtime for missing memory and for a lost GPU. An app's error may repeat text
+ * that a client sent, so both must match: the text must begin like theirs, and the innermost frame of the stack must be
+ * theirs.
  */
 
-/** What is asked of an error. */
+/** The parts of an error that are examined. */
 export interface ThrownText {
   readonly message: string;
-  /** As V8 writes it: name and message, then a line for each frame. */
+  /** The stack as V8 writes it: name and message, then a line for each frame. */
   readonly stack: string;
 }
 
-/** Whether no later call of this process on the GPU can succeed. */
+/** Whether the error means that no later call of this process on the GPU can succeed. */
 export function saysGpuIsLost(error: ThrownText): boolean {
   return LOST.test(error.message) && ONNX_PLACE.test(stackPlace(error));
 }
 
-/** Whether there was no memory, on the GPU or beside it. */
+/** Whether the error means that memory was missing, on the GPU or in the host. */
 export function saysMemoryIsMissing(error: ThrownText): boolean {
   if (error.message === NO_BUFFER) return BUILT_IN.test(stackPlace(error));
   return NO_MEMORY.test(error.message) && ONNX_PLACE.test(stackPlace(error));
 }
 
-/** Where the error was made: the innermost frame, without its function. Empty if the stack does not say. */
+/**
+ * Returns the innermost frame, without its function, as the place where the error was created. Empty if the stack has
+ * none.
+ */
 function stackPlace({ message, stack }: ThrownText): string {
   const head = ['Error', 'RangeError'].find((name) => stack.startsWith(`${name}: ${message}\n`));
   if (head === undefined) return '';
@@ -33,20 +37,23 @@ function stackPlace({ message, stack }: ThrownText): string {
 
 const NO_BUFFER = 'Array buffer allocation failed';
 
-/** V8's own functions, and Node's. */
+/** Matches functions of V8 and of Node. */
 const BUILT_IN = /^(?:<anonymous>$|node:)/;
 
-/** Native code has no frame: the innermost one is that of the package's file that called it. */
+/** Native code has no frame; the innermost one is that of the package's file that called it. */
 const ONNX_PLACE = /[\\/]node_modules[\\/]onnxruntime-(?:node|web|common)[\\/].*:\d+:\d+$/;
 
-/** Behind it comes what a node of the model says, which may repeat an input: but these files speak of themselves alone. */
+/**
+ * Matches the prefix of an error of one node of the model, which may repeat an input; but these files report only their
+ * own errors.
+ */
 const NODE = `(?:Non-zero status code returned while running \\S+ node\\. ?Name:'[^'\\n]*' ?Status Message: \\s*)?`;
 const CUDA_CALL = '(?:\\S*cuda_call\\.cc:\\d+ [^\\n]*?)?';
 const CUDA = `${CUDA_CALL}CUDA failure \\d+: `;
 const CUBLAS = `${CUDA_CALL}CUBLAS failure \\d+: CUBLAS_STATUS_`;
 const CUDNN = `${CUDA_CALL}CUDNN failure \\d+: CUDNN_STATUS_`;
 
-/** What CUDA says of the process. */
+/** Errors of CUDA that concern the process. */
 const LOST_CONTEXT = [
   'an illegal memory access was encountered',
   'device-side assert triggered',
@@ -60,7 +67,7 @@ const LOST_CONTEXT = [
   'context is destroyed',
 ].join('|');
 
-/** What its libraries say of the process, and not of one call: that a value was wrong, or a size not supported. */
+/** Errors of its libraries that concern the process, not one call (such as a wrong value or an unsupported size). */
 const LOST_LIBRARY = ['EXECUTION_FAILED', 'INTERNAL_ERROR', 'MAPPING_ERROR', 'NOT_INITIALIZED'].join('|');
 
 const LOST = new RegExp(

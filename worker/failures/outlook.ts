@@ -1,19 +1,24 @@
 /**
- * What an error says of its cause: whether the next start is likely to fail like this one, judged by what import or
- * `init` threw, whether memory was missing, and whether the process can go on. The network and scarce resources come
- * back; most other things do not.
+ * Judges an error by its cause: whether the next start is likely to fail like this one (from the error of import or
+ * `init`), whether memory was missing, and whether the process can go on. Failures of the network and of scarce
+ * resources pass; most others do not.
  */
 import { saysGpuIsLost, saysMemoryIsMissing } from './library-errors.js';
 
-/** `permanent`: it would happen every time. `transient`: the next try may succeed. `unknown`: it may be either. */
+/** `permanent`: it would fail every time. `transient`: the next try may succeed. `unknown`: either. */
 export type Outlook = 'permanent' | 'transient' | 'unknown';
 
-/** `transient` if the error, or one behind it (causes, parts of an AggregateError), is of the network or of a scarce resource. */
+/**
+ * Returns `transient` if the error, or one behind it (causes, parts of an AggregateError), is of the network or of a
+ * scarce resource.
+ */
 export function outlookOf(thrown: unknown): Outlook {
   return firstBehind(thrown, isTransient) === undefined ? 'unknown' : 'transient';
 }
 
-/** Whether the error, or one behind it, says that memory could not be had. What a client sent decides nothing. */
+/**
+ * Whether the error, or one behind it, reports that memory was not available. Text that a client sent does not count.
+ */
 export function isOutOfMemory(thrown: unknown): boolean {
   const lacksMemory = (error: ErrorFacts): boolean =>
     MEMORY_CODES.has(error.code) || saysMemoryIsMissing(error);
@@ -21,8 +26,8 @@ export function isOutOfMemory(thrown: unknown): boolean {
 }
 
 /**
- * The message of the error, or of the one behind it, that says that the GPU is lost to this process: every later call would
- * fail, too. What a client sent decides nothing.
+ * Returns the message of the error, or of the one behind it, that reports that the GPU is lost to this process: every
+ * later call would fail too. Text that a client sent does not count.
  */
 export function lossOfGpu(thrown: unknown): string | undefined {
   return firstBehind(thrown, saysGpuIsLost)?.message;
@@ -36,7 +41,7 @@ function firstBehind(thrown: unknown, is: (error: ErrorFacts) => boolean): Error
       if (is(error)) return error;
       errors.push(...error.behind);
     } catch {
-      // An error whose getters throw tells nothing.
+      // Nothing is known about an error whose getters throw.
     }
   }
   return undefined;
@@ -50,9 +55,9 @@ const MEMORY_CODES: ReadonlySet<string> = new Set([
   'ERR_WORKER_OUT_OF_MEMORY',
 ]);
 
-/** Codes of the system, of its resolver, and of Node's fetch. */
+/** Error codes of the system, of its resolver, and of Node's fetch. */
 const TRANSIENT_CODES: ReadonlySet<string> = new Set([
-  // The network: the other side is not there yet, is gone, or is too slow.
+  // The network: the other side is not up yet, is gone, or is too slow.
   'ECONNREFUSED',
   'ECONNRESET',
   'ECONNABORTED',
@@ -74,7 +79,7 @@ const TRANSIENT_CODES: ReadonlySet<string> = new Set([
   'UND_ERR_SOCKET',
   'ERR_NETWORK',
   'ERR_STREAM_PREMATURE_CLOSE',
-  // Resources that others have taken, or that are used up.
+  // Resources that other programs hold, or that are used up.
   'EADDRINUSE',
   'EAGAIN',
   'EBUSY',
@@ -86,7 +91,10 @@ const TRANSIENT_CODES: ReadonlySet<string> = new Set([
   ...MEMORY_CODES,
 ]);
 
-/** Words of runtimes and drivers that have no code for too little memory. For starts alone: there no client has said anything yet. */
+/**
+ * Texts of runtimes and drivers that have no code for a lack of memory. Used for starts only, when no client has sent
+ * anything yet.
+ */
 const MEMORY_TEXT = /out of memory|bad_alloc|allocation failed|failed to allocate/i;
 
 interface ErrorFacts {
@@ -109,7 +117,10 @@ function factsOf(thrown: unknown): ErrorFacts {
   return { code: text(code), name: text(name), message: text(message), stack: text(stack), behind };
 }
 
-/** Whether the next try may succeed. Codes are looked for in the message too: an error that wraps another one may repeat its code there and forget its cause. */
+/**
+ * Whether the next try may succeed. Codes are searched for in the message too, because an error that wraps another one
+ * may repeat its code there and drop its cause.
+ */
 function isTransient({ code, name, message }: ErrorFacts): boolean {
   // `TimeoutError` is what `AbortSignal.timeout` throws.
   if (TRANSIENT_CODES.has(code) || name === 'TimeoutError' || MEMORY_TEXT.test(message)) return true;

@@ -1,16 +1,21 @@
-/** When a worker gives itself up: its app's process is in doubt, and a new one would do better. */
+/** Decides when a worker ends itself because its process is in doubt and a new one would do better. */
 import { ServeError } from '../../protocol/errors.js';
 import { isServeError } from './failure.js';
 import { isOutOfMemory, lossOfGpu } from './outlook.js';
 
-/** One input may be too large; a process that finds no memory for three in a row has lost it to something else. */
+/**
+ * One input may be too large; a process that runs out of memory in three calls in a row has lost it to something else.
+ */
 const MOST_OUT_OF_MEMORY = 3;
 
 export class Retirement {
-  /** Calls without memory, one after the other. */
+  /** Number of calls in a row that ran out of memory. */
   #outOfMemory = 0;
 
-  /** `thrown`: by the app in the call that has ended; undefined if nothing was. Returns why the worker should end, if it should. */
+  /**
+   * `thrown` is the error of the app in the call that has ended; undefined if there was none. Returns the reason why
+   * the worker should end, or null.
+   */
   afterCall(thrown: unknown): ServeError | null {
     if (thrown === undefined) {
       this.#outOfMemory = 0;
@@ -18,10 +23,10 @@ export class Retirement {
     }
     if (isServeError(thrown)) return null; // a body that could not be read, an output that could not be encoded
     const loss = lossOfGpu(thrown);
-    if (loss !== undefined) return lost(`the GPU is lost to this process: ${firstLine(loss)}`);
+    if (loss !== undefined) return lost(`this process can no longer use its GPU: ${firstLine(loss)}`);
     this.#outOfMemory = isOutOfMemory(thrown) ? this.#outOfMemory + 1 : 0;
     if (this.#outOfMemory < MOST_OUT_OF_MEMORY) return null;
-    return lost(`the app found no memory for ${MOST_OUT_OF_MEMORY} calls in a row`);
+    return lost(`the app ran out of memory in ${MOST_OUT_OF_MEMORY} calls in a row`);
   }
 }
 

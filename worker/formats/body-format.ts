@@ -1,17 +1,22 @@
-/** The shape of a wire format: bytes to values, and back. `index.ts` is the table of all formats. */
+/** The interface of a wire format, in both directions. `index.ts` is the table of all formats. */
 import type { Call } from '../../protocol/wire/messages.js';
 
 export interface EncodedOutput {
   readonly contentType: string;
-  /** The encoded bytes. JSON lies in memory that the next answer uses again: it must have left the process by then. */
+  /** The encoded bytes. JSON lies in memory that the next answer reuses, so it must have left the process by then. */
   readonly body: Uint8Array;
 }
 
 export interface BodyFormat {
   readonly name: string;
-  /** Returns the value of a body, which may be empty only for `mms`. May return a promise. @throws SERVE_BAD_BODY (or rejects with it) */
+  /**
+   * Returns the value of a body, which may be empty only for `mms`. May return a promise. @throws SERVE_BAD_BODY (or
+   * rejects with it)
+   */
   read(body: Buffer, call: Call): unknown;
-  /** Encodes a value; left out by a format that no client can ask for. @throws SERVE_OUTPUT_INVALID (or rejects with it) */
+  /**
+   * Encodes a value; left out if clients cannot ask for the format. @throws SERVE_OUTPUT_INVALID (or rejects with it)
+   */
   write?(value: unknown, call: Call): EncodedOutput | Promise<EncodedOutput>;
 }
 

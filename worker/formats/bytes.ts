@@ -1,7 +1,10 @@
-/** Bodies the app reads itself, and bytes that it gives. */
+/** Raw bytes, as input and as output. */
 import type { BodyFormat, EncodedOutput } from './body-format.js';
 
-/** Smaller bodies are views of a read buffer, which they must not keep alive; larger ones were joined into their own. */
+/**
+ * Smaller bodies are copied, because they are views of a read buffer that they must not keep alive; larger ones have
+ * their own memory.
+ */
 const OWN_BUFFER_BYTES = 64 * 1024;
 
 /** Returns the body as bytes that belong to the app. */
@@ -10,7 +13,7 @@ export function readBytes(body: Buffer): Uint8Array {
   return Uint8Array.prototype.slice.call(body);
 }
 
-/** Nothing is copied: the bytes belong to the app. */
+/** Copies nothing: the bytes belong to the app. */
 export function writeBytes(value: Uint8Array | ArrayBuffer): EncodedOutput {
   const body = value instanceof Uint8Array ? value : new Uint8Array(value);
   return { contentType: 'application/octet-stream', body };

@@ -1,6 +1,9 @@
-/** Named values of a form, collected into one object. */
+/** Collects named values of a form into one object. */
 
-/** Collects the pairs; a name that comes again gets an array of its values, in order. Any name, also `__proto__`, becomes an own property. */
+/**
+ * Collects the pairs; a repeated name gets an array of its values, in order. Any name, also `__proto__`, becomes an own
+ * property.
+ */
 export function collectFields<Value>(
   pairs: Iterable<readonly [name: string, value: Value]>,
 ): Record<string, Value | Value[]> {

@@ -1,6 +1,6 @@
-/** Names and values of `application/x-www-form-urlencoded` text, with values as the bytes that they stand for. */
+/** Names and values of `application/x-www-form-urlencoded` text; values are decoded to bytes. */
 
-/** Every pair in order. Broken percent escapes stay as they are. */
+/** Returns every pair in order. Broken percent escapes stay unchanged. */
 export function formPairs(text: Buffer): [name: string, value: Buffer][] {
   const pairs = text.toString('latin1').split('&');
   return pairs.filter((pair) => pair !== '').map(readPair);

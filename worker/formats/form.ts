@@ -1,9 +1,9 @@
-/** `application/x-www-form-urlencoded` bodies, for apps that ask for them; others get such bodies read as JSON. */
+/** `application/x-www-form-urlencoded` bodies, for apps that ask for them; for others such bodies are read as JSON. */
 import type { BodyFormat } from './body-format.js';
 import { collectFields } from './fields.js';
 import { formPairs } from './form-pairs.js';
 
-/** Every value is text; a name that comes again gets an array. Broken percent escapes stay as they are. */
+/** Every value is text; a repeated name becomes an array. Broken percent escapes stay unchanged. */
 export function readForm(body: Buffer): Record<string, string | string[]> {
   return collectFields(formPairs(body).map(([name, value]) => [name, value.toString()] as const));
 }

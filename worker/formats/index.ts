@@ -6,7 +6,7 @@ import { JSON_FORMAT } from './json.js';
 import { MMS } from './mms.js';
 import { TEXT } from './text.js';
 
-/** Formats that most apps never meet are loaded with the first body that needs them. */
+/** Formats that most apps never use are loaded with the first body that needs them. */
 const MSGPACK: WritableFormat = {
   name: 'msgpack',
   read: async (...given) => (await import('./msgpack.js')).MSGPACK.read(...given),
@@ -17,7 +17,7 @@ const MULTIPART: BodyFormat = {
   read: async (...given) => (await import('./multipart.js')).MULTIPART.read(...given),
 };
 
-/** Formats by the name that a call may fix, or that `read-input.ts` finds for its content type. */
+/** Formats by the name that a dialect gives, or that `read-input.ts` finds for the content type. */
 export const FORMATS = {
   json: JSON_FORMAT,
   form: FORM,
@@ -30,7 +30,7 @@ export const FORMATS = {
 
 export type FormatName = keyof typeof FORMATS;
 
-/** Formats of an answer that a client gets if its Accept header names their type; JSON otherwise. */
+/** Formats of an answer that a client selects by naming their type in its Accept header; JSON otherwise. */
 export const BY_ACCEPT: readonly (readonly [type: string, format: WritableFormat])[] = [
   ['application/msgpack', FORMATS.msgpack],
 ];

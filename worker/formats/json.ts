@@ -8,7 +8,7 @@ import { jsonText } from '../values/json-encoding.js';
 import { utf8InScratch } from '../values/scratch.js';
 import type { BodyFormat, EncodedOutput } from './body-format.js';
 
-/** Reads JSON (UTF-8, an optional byte order mark). `what` is its name in an error. @throws SERVE_BAD_BODY */
+/** Reads JSON (UTF-8, an optional byte order mark). `what` names the text in an error. @throws SERVE_BAD_BODY */
 export function readJson(body: Buffer, what = 'The body'): unknown {
   const text = textOf(body, what);
   try {
@@ -24,14 +24,14 @@ export function readJson(body: Buffer, what = 'The body'): unknown {
   }
 }
 
-/** ASCII, as most JSON is, needs no decoding: 0.9 instead of 1.1 ms per megabyte. */
+/** Decodes ASCII, the usual content of JSON, in 0.9 instead of 1.1 ms per megabyte. */
 function textOf(body: Buffer, what: string): string {
   if (isAscii(body)) return body.toString('latin1');
   if (isUtf8(body)) return body.toString('utf8');
   throw new ServeError('SERVE_BAD_BODY', `${what} is not valid JSON: it is not UTF-8.`);
 }
 
-/** Encodes a value as JSON; `indent`: spaces per level, 0 for one line. @throws SERVE_OUTPUT_INVALID */
+/** Encodes a value as JSON; `indent` is the number of spaces per level, 0 for one line. @throws SERVE_OUTPUT_INVALID */
 export function writeJson(value: unknown, { asciiJson }: Call, indent = 0): EncodedOutput {
   const text = jsonText(value, indent);
   const body = utf8InScratch(text);

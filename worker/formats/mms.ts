@@ -1,6 +1,6 @@
 /**
- * Items of a custom service: a value for each parameter of the query and each field of the body, or `body` for all of
- * it; and back, the result of an item to the bytes of its answer.
+ * Items of a custom service. Input: a value for each query parameter and each field of the body, or `body` for all of
+ * it. Output: the bytes of the answer to an item.
  */
 import { isUtf8 } from 'node:buffer';
 import { ServeError } from '../../protocol/errors.js';
@@ -13,17 +13,17 @@ import { formPairs } from './form-pairs.js';
 import { mediaType } from '../../protocol/text/header-params.js';
 import { readJson, writeJson } from './json.js';
 
-/** A field as it lies in the request. */
+/** A field of the request, not decoded yet. */
 interface Field {
   readonly name: string;
   readonly filename?: string;
-  /** Without its parameters, in lower case; empty if there is none. */
+  /** The media type without its parameters, in lower case; empty if there is none. */
   readonly contentType: string;
   /** A view of the request. */
   readonly content: Buffer;
 }
 
-/** The type that a body has when the dialect fixes its format. */
+/** Content types of bodies whose format the dialect fixes. */
 const FIXED_TYPES = {
   json: 'application/json',
   msgpack: 'application/msgpack',
@@ -33,7 +33,7 @@ const FIXED_TYPES = {
 } as const;
 
 /**
- * A promise only for multipart bodies, whose parser is loaded with the first. `isRaw`: all values are bytes.
+ * Returns a promise only for multipart bodies, whose parser is loaded with the first. `isRaw`: all values are bytes.
  * @throws SERVE_BAD_BODY (or rejects with it)
  */
 export function readItem(body: Buffer, call: Call, isRaw = false): ReadItem | Promise<ReadItem> {
@@ -48,7 +48,7 @@ export function readItem(body: Buffer, call: Call, isRaw = false): ReadItem | Pr
 
 const NO_FIELDS: readonly Field[] = [];
 
-/** A dialect that knows the body to be JSON sends none for no value. */
+/** The field of an empty body in a dialect that fixes the format to JSON. */
 const NO_VALUE: Field = { name: 'body', contentType: 'application/json', content: Buffer.from('null') };
 
 async function readMultipartItem(
@@ -80,7 +80,7 @@ function fieldsOfPairs(text: Buffer): Field[] {
   return formPairs(text).map(([name, content]) => ({ name, contentType: '', content }));
 }
 
-/** Only the last field of a name is read. @throws SERVE_BAD_BODY */
+/** Reads only the last field of each name. @throws SERVE_BAD_BODY */
 function itemOf(fields: readonly Field[], isRaw: boolean): ReadItem {
   const [first] = fields;
   if (fields.length === 1 && first !== undefined && first.name !== '__proto__')
@@ -129,7 +129,7 @@ function badItem(message: string, cause?: unknown): ServeError {
   return new ServeError('SERVE_BAD_BODY', message, { kind: 'input', cause });
 }
 
-/** Bytes and text as they are, anything else as JSON that a person can read. @throws SERVE_OUTPUT_INVALID */
+/** Sends bytes and text unchanged, anything else as indented JSON. @throws SERVE_OUTPUT_INVALID */
 export function writeResult(value: unknown, call: Call): EncodedOutput {
   if (value instanceof Uint8Array || value instanceof ArrayBuffer) return writeBytes(value);
   if (typeof value === 'string')
@@ -145,7 +145,7 @@ export function writeResult(value: unknown, call: Call): EncodedOutput {
 
 const JSON_INDENT = 2;
 
-/** Clients of Multi Model Server know this text. */
+/** Clients of Multi Model Server rely on this text. */
 const UNSUPPORTED = 'Unsupported model output data type.';
 
 export const MMS = { name: 'mms', read: readItem, write: writeResult } satisfies BodyFormat;

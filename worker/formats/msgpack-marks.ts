@@ -1,20 +1,20 @@
 /**
- * Looks through MessagePack for marks that stand for no data: the byte that is never used, and extensions but timestamps.
+ * Refuses MessagePack bytes that are not data: the byte that is never used, and extensions other than timestamps.
  *
- * The library has extensions of its own, for errors, expressions, references and integers of any length. No client
- * should have it make those. A look takes a twentieth to a sixth of the time that reading takes.
+ * The library has its own extensions for errors, expressions, references and integers of any length; no client may make
+ * it create those. The check takes a twentieth to a sixth of the time of reading.
  */
 const NEVER_USED = 0xc1;
 
-/** The type of timestamps, -1. */
+/** The extension type of timestamps, -1. */
 const TIMESTAMP = 0xff;
 const TIMESTAMP_BYTES: readonly number[] = [4, 8, 12];
 
-/** Bytes of the length that stands behind a mark; 0 if the mark itself says how much follows. */
+/** Bytes of the length field after a mark; 0 if the mark itself gives the length. */
 const LENGTH_BYTES = new Uint8Array(256);
-/** Bytes that follow a mark. What is inside arrays and maps has marks of its own. */
+/** Bytes of content after a mark. Values inside arrays and maps have marks of their own. */
 const CONTENT_BYTES = new Uint8Array(256);
-/** 1 for marks of extensions, whose type stands before their content. */
+/** 1 for marks of extensions, which are followed by their type. */
 const IS_EXTENSION = new Uint8Array(256);
 
 for (const first of [0xc4, 0xc7, 0xd9]) LENGTH_BYTES.set([1, 2, 4], first);
@@ -23,7 +23,7 @@ CONTENT_BYTES.set([4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 16], 0xca); // numb
 CONTENT_BYTES.set([2, 4, 2, 4], 0xdc); // the counts of arrays and maps
 for (const mark of [0xc7, 0xc8, 0xc9, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8]) IS_EXTENSION[mark] = 1;
 
-/** Takes any bytes: those that end too early are left to whoever reads them. @throws Error that says what was found */
+/** Accepts any bytes; truncated ones are left to the reader. @throws Error that names the forbidden mark */
 export function refuseOddMarks(body: Buffer): void {
   for (let at = 0; at < body.length;) {
     const mark = body[at] as number;
@@ -40,6 +40,7 @@ export function refuseOddMarks(body: Buffer): void {
 }
 
 function refuseUnknown(type: number, bytes: number): void {
-  if (type !== TIMESTAMP) throw new Error(`extension type ${type > 127 ? type - 256 : type} is not known`);
+  if (type !== TIMESTAMP)
+    throw new Error(`extension type ${type > 127 ? type - 256 : type} is not supported`);
   if (!TIMESTAMP_BYTES.includes(bytes)) throw new Error(`a timestamp has ${bytes} bytes`);
 }

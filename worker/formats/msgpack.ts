@@ -6,8 +6,8 @@ import { plainValue } from '../values/plain-value.js';
 import type { WritableFormat } from './body-format.js';
 import { refuseOddMarks } from './msgpack-marks.js';
 
-// `auto`: a number when no digit is lost, else a BigInt. The library's types do not list it.
-// `copyBuffers`: binary in memory of its own, aligned for any typed array, not a view of the body.
+// `auto`: a number if it is exact, otherwise a BigInt; the library's types do not list it. `copyBuffers`: binary is
+// copied, aligned for any typed array, and is not a view of the body.
 const unpackr = new Unpackr({
   useRecords: false,
   mapsAsObjects: true,
@@ -16,19 +16,19 @@ const unpackr = new Unpackr({
 });
 const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true, variableMapSize: true });
 
-/** Reads one MessagePack value; timestamps become Dates, binary fields are the app's to keep. @throws SERVE_BAD_BODY */
+/** Reads one MessagePack value. Timestamps become Dates; binary fields belong to the app. @throws SERVE_BAD_BODY */
 export function readMsgpack(body: Buffer): unknown {
   try {
     refuseOddMarks(body);
     return unpackr.unpack(body) as unknown;
   } catch (cause) {
-    const problem = asSentence(inWordsForClients((cause as Error).message));
+    const problem = asSentence(clientMessage((cause as Error).message));
     throw new ServeError('SERVE_BAD_BODY', `The body is not valid MessagePack: ${problem}`, { cause });
   }
 }
 
-/** The library tells of an option of its own where a key can be no text. */
-function inWordsForClients(message: string): string {
+/** Replaces the library's message, which names one of its options, for a map key that is not text. */
+function clientMessage(message: string): string {
   const isOfKey = message.startsWith('Invalid property type');
   return isOfKey ? 'a key of a map is a list, a map, bytes or a timestamp' : message;
 }

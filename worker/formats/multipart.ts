@@ -9,7 +9,9 @@ import { partsOf, type Part } from '../../protocol/text/multipart-parts.js';
 
 type Field = string | UploadedFile;
 
-/** Fields as strings, files as {@link UploadedFile}; a repeated name becomes an array. @throws SERVE_BAD_BODY */
+/**
+ * Returns fields as strings and files as {@link UploadedFile}; a repeated name becomes an array. @throws SERVE_BAD_BODY
+ */
 export function readMultipart(body: Buffer, contentType: string): Record<string, Field | Field[]> {
   try {
     return collectFields(fieldsOf(body, contentType));
@@ -26,7 +28,7 @@ function* fieldsOf(body: Buffer, contentType: string): Generator<[name: string, 
     yield [part.disposition.params.get('name') as string, valueOf(part)];
 }
 
-/** A part with a file name or of a type for bytes is a file. */
+/** A part with a file name or a binary content type is a file. */
 function valueOf({ disposition, contentType, content }: Part): Field {
   const filename = disposition.params.get('filename');
   if (filename === undefined && contentType.value !== 'application/octet-stream')
@@ -38,7 +40,7 @@ function valueOf({ disposition, contentType, content }: Part): Field {
   };
 }
 
-/** Drops the folders that some clients send along with a file name. */
+/** Removes the folders that some clients send with a file name. */
 function baseName(path: string): string {
   const name = path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
   return name === '.' || name === '..' ? '' : name;

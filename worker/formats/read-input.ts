@@ -1,4 +1,4 @@
-/** Reads a call's body in the format that the dialect fixed, else in the one that the content type names. */
+/** Reads a call's body in the format that the dialect fixes, otherwise by its content type. */
 import { ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { asSentence } from '../../protocol/text/sentences.js';
@@ -7,7 +7,8 @@ import { mediaType } from '../../protocol/text/header-params.js';
 import { FORMATS, type FormatName } from './index.js';
 
 /**
- * The value the app gets; `null` for an empty body, unless it wishes for items. A promise only for formats that are not read in one go.
+ * Returns the app's input; `null` for an empty body, unless the app takes items. A promise only for formats that are
+ * not read synchronously.
  * @throws SERVE_BAD_BODY (or rejects with it) if the body is malformed
  */
 export function readInput(call: Call, body: Buffer, wishes: InputWishes = NO_WISHES): unknown {
@@ -19,7 +20,10 @@ export function readInput(call: Call, body: Buffer, wishes: InputWishes = NO_WIS
   return name === 'json' ? readUnaskedJson(body, call) : FORMATS[name].read(body, call);
 }
 
-/** JSON for JSON and no type at all, and for text and forms of an app that wants neither; anything unknown is bytes. */
+/**
+ * JSON is used for JSON, for no content type, and for text and forms if the app did not ask for them; any other type is
+ * bytes.
+ */
 export function formatOf(contentType: string, wishes: InputWishes = NO_WISHES): FormatName {
   const type = mediaType(contentType);
   if (type === 'application/json' || type === '') return 'json';
@@ -33,10 +37,10 @@ export function formatOf(contentType: string, wishes: InputWishes = NO_WISHES): 
 
 const MSGPACK_TYPES = new Set(['application/msgpack', 'application/x-msgpack', 'application/vnd.msgpack']);
 
-/** The type that curl's `-d` sends, whatever it sends: a mistyped JSON must not reach an app as a field. */
+/** The content type that curl's `-d` sends with any body: mistyped JSON must not reach an app as a field. */
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 
-/** @throws SERVE_BAD_BODY that also says how an app gets forms and text, if the body may be meant as such */
+/** @throws SERVE_BAD_BODY that also explains how an app accepts forms and text, if the body may be one */
 function readUnaskedJson(body: Buffer, call: Call): unknown {
   try {
     return FORMATS.json.read(body);
@@ -48,6 +52,6 @@ function readUnaskedJson(body: Buffer, call: Call): unknown {
 }
 
 const HINTS = {
-  form: 'A form is read as JSON, since curl sends JSON as one, unless the app asks for forms with `forms: true`.',
-  text: 'Text is read as JSON unless the app asks for text with `text: true`.',
+  form: 'A form is read as JSON, because curl sends JSON with that content type, unless the app sets `forms: true`.',
+  text: 'Text is read as JSON unless the app sets `text: true`.',
 };

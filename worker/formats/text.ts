@@ -1,11 +1,11 @@
-/** Text, for apps that ask for it; others get such bodies read as JSON. */
+/** Text bodies, for apps that ask for them; for others such bodies are read as JSON. */
 import { textIn } from '../../protocol/text/charsets.js';
 import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import type { BodyFormat } from './body-format.js';
 import { paramsOf } from '../../protocol/text/header-params.js';
 
-/** Decodes the body in the charset that its type names, else as UTF-8. @throws SERVE_BAD_BODY */
+/** Decodes the body in the charset of its content type, otherwise as UTF-8. @throws SERVE_BAD_BODY */
 export function readText(body: Buffer, contentType: string): string {
   const charset = charsetOf(contentType);
   try {

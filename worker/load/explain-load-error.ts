@@ -1,4 +1,4 @@
-/** Turns whatever an import throws into file, line, cause and cure. */
+/** Explains an error of an import by file, line, cause and cure. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -10,7 +10,10 @@ import { firstFrameOutside, withoutOwnFrames } from '../process/stack-frame.js';
 /** The error of an app that fails to load in the same way every time; its message is for the app's author. */
 export class AppLoadError extends Error {
   override readonly name = 'AppLoadError';
-  /** An error thrown while an import runs may pass (a download, a device); a mistake in a file will not. */
+  /**
+   * False for an error thrown while an import runs, which may pass (a download, a device); true for a mistake in the
+   * file.
+   */
   readonly permanent: boolean;
 
   constructor(message: string, options: { cause?: unknown; permanent?: boolean } = {}) {
@@ -36,25 +39,28 @@ export function explainImportError(path: string, thrown: unknown): AppLoadError 
   });
 }
 
-/** The class is told by its name, because it may come from another copy of this package. */
+/** Compares the class by its name, because it may come from another copy of this package. */
 function isAppsMistake(thrown: unknown): boolean {
   const name = (thrown as { name?: unknown } | null)?.name;
   return name === 'RouteAlreadyInUseException' || name === 'InvalidEndpointTypeException';
 }
 
-/** A `.ts` file outside a package of type `module` is translated to CommonJS, as Node and TypeScript would. */
+/**
+ * Adds the cure for a CommonJS error: a `.ts` file outside a package of type `module` is compiled to CommonJS, as Node
+ * and TypeScript do.
+ */
 function withCure(message: string): string {
   if (!/^top-level await .*"cjs"/i.test(message)) return message;
   return `${asSentence(message)} Name the file .mts, or put { "type": "module" } into the package.json beside it.`;
 }
 
-/** Returns `file:line` of the first line of `path` that holds `text`, `file:1` if none does. */
+/** Returns `file:line` of the first line of `path` that contains `text`; `file:1` if none does. */
 export function locateText(path: string, text: string): string {
   let source: string;
   try {
     source = readFileSync(path, 'utf8');
   } catch {
-    return path; // the place is a courtesy; the file may be a virtual one
+    return path; // the line is optional; the file may be a virtual one
   }
   const line = source.split('\n').findIndex((candidate) => candidate.includes(text));
   return `${path}:${Math.max(line, 0) + 1}`;
@@ -84,7 +90,7 @@ function missingImport(path: string, text: string): AppLoadError {
 function importerOf(text: string): string | null {
   const imported = /imported from (\S+)/.exec(text)?.[1];
   if (imported !== undefined) return imported.startsWith('file:') ? fileURLToPath(imported) : imported;
-  // The TypeScript loader puts a query behind a path that was required.
+  // The TypeScript loader appends a query to a path that was required.
   return /Require stack:\n- ([^?\n]+)/.exec(text)?.[1]?.trim() ?? null;
 }
 
@@ -104,18 +110,24 @@ function syntaxErrorPlace(text: string): { place: string; message: string } | nu
   return { place: `${place}:${line}`, message: told[1] as string };
 }
 
-/** Finds the file behind the name that the TypeScript loader tells: it calls `.mts` and `.cts` files `.ts`, too. */
+/** Finds the file that the TypeScript loader names: it writes `.ts` for `.mts` and `.cts` files too. */
 function sourceFile(file: string): string {
   const candidates = [file, file.replace(/\.ts$/, '.mts'), file.replace(/\.ts$/, '.cts')];
   return candidates.find((candidate) => existsSync(candidate)) ?? file;
 }
 
-/** Whether a SyntaxError comes from Node's own parser, which tells no place in an ES module, and not from a line of the app (as `JSON.parse` throws it). */
+/**
+ * Whether a SyntaxError comes from Node's own parser, which gives no position in an ES module, and not from a line of
+ * the app (such as `JSON.parse`).
+ */
 function hidesItsPlace(text: string): boolean {
   return /^SyntaxError: /m.test(text) && firstFrameOutside(text) === null;
 }
 
-/** Node prints the place of an ES module's syntax error only when it dies of it. Nothing of the app runs before. */
+/**
+ * Node prints the position of an ES module's syntax error only when it dies of it, so the file is checked in a new
+ * process. No code of the app runs there.
+ */
 function askFreshProcess(path: string): { place: string; message: string } | null {
   const program = `import ${JSON.stringify(pathToFileURL(path).href)}`;
   const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
@@ -133,7 +145,7 @@ function stripAnsi(text: string): string {
   return text.replace(/\x1b\[[0-9;]*m/g, '');
 }
 
-/** Returns a path as a person types it: relative to the working directory, if that is shorter. */
+/** Returns a path as a person would type it: relative to the working directory if that is shorter. */
 export function shortPath(path: string): string {
   const short = relative(process.cwd(), path);
   return short.length < path.length && short !== '' ? short : path;

@@ -1,4 +1,4 @@
-/** What to do about a file that exports nothing that could be served. */
+/** Explains why a file has no app that could be served, and how to mend that. */
 import { accessSync, constants, readFileSync, statSync, type Stats } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { kindOf } from '../adapters/exports.js';
@@ -7,19 +7,19 @@ import { AppLoadError, locateText } from './explain-load-error.js';
 
 type Exports = Readonly<Record<string, unknown>>;
 
-/** Whoever said what is to be loaded did not ask whether it can be. Null if it may be, or is not there. */
+/** Returns an error if the path can not be loaded as an app; null if it may be, or does not exist. */
 export function notLoadable(path: string): AppLoadError | null {
   const [file, name] = [dirname(path), basename(path)];
   if (statOf(file)?.isFile() === true)
-    return new AppLoadError(`${file}: the model is this file, and its handler names another, ${name}.`);
+    return new AppLoadError(`${file}: the model is this file, but its handler names another one, ${name}.`);
   const found = statOf(path);
-  if (found === undefined) return null; // whoever imports it says so
+  if (found === undefined) return null; // the import reports it
   if (found.isDirectory())
     return new AppLoadError(
-      `${path}: nothing says which of its files is the model's. Name it when you register the model (handler=file:function), or call it service, app or index.`,
+      `${path}: it is not clear which file is the handler. Name it at the registration (handler=file:function), or name the file service, app or index.`,
     );
   if (!/\.[cm]?[jt]s$/.test(path))
-    return new AppLoadError(`${path}: this is no app. Write it in TypeScript, JavaScript or Python.`);
+    return new AppLoadError(`${path}: this is not an app. Write it in TypeScript, JavaScript or Python.`);
   if (!isReadable(path))
     return new AppLoadError(`${path}: the file cannot be read: the server's user has no permission for it.`);
   return null;
@@ -38,7 +38,7 @@ function statOf(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }
 
-/** The file exports no app of any kind. `isMade`: it has made or served one. */
+/** The error of a file that exports no app of any kind. `isMade`: it has created or served one. */
 export function missingApp(path: string, candidates: readonly Exports[], isMade: boolean): AppLoadError {
   const where = locateText(path, MAKES_POTASSIUM);
   if (isMade)
@@ -47,19 +47,19 @@ export function missingApp(path: string, candidates: readonly Exports[], isMade:
     );
   if (codeOf(path).includes(MAKES_POTASSIUM))
     return new AppLoadError(
-      `${where}: nothing makes this Potassium app while the file is imported. Call the function that does, at the top level of the file, and export what it returns: \`export default createApp()\`, by the name of yours.`,
+      `${where}: this Potassium app is not created while the file is imported. Call the function that creates it at the top level of the file and export its result: \`export default createApp()\`, with your function's name.`,
     );
   return missingInference(path, candidates);
 }
 
 const MAKES_POTASSIUM = 'new Potassium';
 
-/** The text of a file without its comments, as far as that can be told without parsing it; empty if it cannot be read. */
+/** Returns a file's text without its comments, approximately, since it is not parsed; empty if it cannot be read. */
 function codeOf(path: string): string {
   try {
     return readFileSync(path, 'utf8').replace(/\/\*[^]*?\*\/|(?<=^|\s)\/\/.*$/gm, '');
   } catch {
-    return ''; // it may be a virtual one
+    return ''; // the file may be a virtual one
   }
 }
 
@@ -89,7 +89,7 @@ function missingInference(path: string, candidates: readonly Exports[]): AppLoad
   );
 }
 
-/** The file was named as a custom service, and has no handler of that name. */
+/** The error of a custom service without a handler of the given name. */
 export function missingHandler(path: string, candidates: readonly Exports[], name: string): AppLoadError {
   const file = basename(path);
   const classes = serviceClasses(candidates).map((candidate) => candidate.name);

@@ -1,6 +1,6 @@
 /**
- * Imports the user's file and finds the adapter that fits its exports.
- * TypeScript always goes through tsx (register-typescript.ts); JavaScript is left to Node.
+ * Imports the user's file and finds the adapter for its exports. TypeScript always goes through tsx
+ * (register-typescript.ts); Node imports JavaScript.
  */
 import { dirname, extname } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -19,8 +19,8 @@ type Exports = Readonly<Record<string, unknown>>;
 const ADAPTERS: readonly ((exports: Exports) => LoadedApp | null)[] = [fromPotassiumApp, fromBananaApp];
 
 /**
- * `place`: which of the file's apps; empty: the one that it exports, or serves. `service`: what is known of it if it is
- * a custom service; null: its exports say what it is.
+ * `place` selects one of the file's apps; empty: the one that it exports or serves. `service` describes a custom
+ * service; null: its exports decide.
  * @throws AppLoadError with file, line, cause and cure
  */
 export async function loadApp(
@@ -34,7 +34,7 @@ export async function loadApp(
   const imported = importApp(path, service?.modelDir).catch((thrown: unknown) => {
     throw explainImportError(path, thrown);
   });
-  // After `await app.serve()` the import is never done, and nothing that the file exports can be seen.
+  // After `await app.serve()` the import never ends, so the exports of the file cannot be seen.
   const namespace = await Promise.race([imported, offered.awaited]);
   const candidates = namespace === null ? [] : exportCandidates(namespace);
   const app =
@@ -56,7 +56,7 @@ function adaptAny(path: string, candidates: readonly Exports[]): LoadedApp | nul
   return null;
 }
 
-/** The custom service among the exports; null if there is none and none was asked for. @throws AppLoadError */
+/** Returns the custom service among the exports; null if there is none and none was asked for. @throws AppLoadError */
 async function serviceOf(
   path: string,
   candidates: readonly Exports[],
@@ -74,7 +74,7 @@ async function serviceOf(
   return adaptOrExplain(path, candidates[0] ?? {}, (exports) => fromService(handler, exports, modelDir));
 }
 
-/** Returns the exports as they would be if the Potassium were the default export, with `config` and `shutdown` beside it. */
+/** Returns exports as if the Potassium app were the default export, with `config` and `shutdown` beside it. */
 function withExports(app: Exports, namespace: Exports | null): Exports {
   return { config: namespace?.['config'], shutdown: namespace?.['shutdown'], default: app };
 }
@@ -82,11 +82,14 @@ function withExports(app: Exports, namespace: Exports | null): Exports {
 interface OfferedApps {
   readonly byPlace: ReadonlyMap<AppPlace, Exports>;
   readonly served: ReadonlySet<Exports>;
-  /** Resolves once the file waits for the end of a server. */
+  /** Resolves once the file awaits the end of a server. */
   readonly awaited: Promise<null>;
 }
 
-/** Apps that are made or served while they are imported: in a worker, to serve one means "this is the app". */
+/**
+ * Collects the apps that are created or served while the file is imported; a worker does not start servers, it takes
+ * their apps.
+ */
 function listenForApps(): OfferedApps {
   const byPlace = new Map<AppPlace, Exports>();
   const served = new Set<Exports>();
@@ -97,13 +100,16 @@ function listenForApps(): OfferedApps {
         byPlace.set(place, app as Exports);
         served.add(app as Exports);
       },
-      onAwaited: () => setImmediate(() => resolve(null)), // `serve().then(...)` is the last thing a file may do, too
+      onAwaited: () => setImmediate(() => resolve(null)), // `serve().then(...)` may also be the last statement of a file
     });
   });
   return { byPlace, served, awaited };
 }
 
-/** Returns the app that the file serves, undefined if it serves none. @throws AppLoadError if it serves several: any choice would be a guess */
+/**
+ * Returns the app that the file serves; undefined if it serves none. @throws AppLoadError if it serves several, because
+ * any choice would be a guess
+ */
 function onlyServed(path: string, served: ReadonlySet<Exports>): Exports | undefined {
   if (served.size > 1) {
     throw new AppLoadError(`${path}: this file serves ${served.size} apps. Give each a file of its own.`);
@@ -112,8 +118,8 @@ function onlyServed(path: string, served: ReadonlySet<Exports>): Exports | undef
 }
 
 /**
- * Returns the app at this place, undefined if the file exports functions that it serves behind a guard.
- * @throws AppLoadError if the file did not make or serve that one while it was imported
+ * Returns the app at this place; undefined if the file exports functions that it serves behind a guard.
+ * @throws AppLoadError if the file did not create or serve that app while it was imported
  */
 function appAt(
   path: string,
@@ -127,12 +133,12 @@ function appAt(
   if (verb === 'served' && nth === '1') {
     if (candidates.some(({ inference, inferenceBatch }) => inference ?? inferenceBatch)) return undefined;
     throw new AppLoadError(
-      `${locateText(path, 'serve(')}: a worker that imports the file does not come to this serve(). If a guard stands before it (${GUARDS}), which is false in a worker, export the functions as well: \`export function inference(modelInputs) { … }\`.`,
+      `${locateText(path, 'serve(')}: a worker that imports this file does not reach this serve(). If a guard comes before it (${GUARDS}), which is false in a worker, also export the functions: \`export function inference(modelInputs) { … }\`.`,
     );
   }
   const what = `app number ${nth} that this file ${verb === 'made' ? 'makes' : 'serves'}`;
   throw new AppLoadError(
-    `${path}: ${what} is not there when a worker imports the file. Make and define it at the top of the file, before anything is awaited, or in a file of its own.`,
+    `${path}: ${what} does not exist when a worker imports the file. Create it at the top level of the file, before any await, or in a file of its own.`,
   );
 }
 
@@ -147,12 +153,12 @@ async function importApp(path: string, modelDir?: string): Promise<Exports> {
   await registerTypeScript(dirname(path));
   registerPackages(dirname(path), modelDir);
   const cjs = await import('tsx/cjs/api');
-  // Node's own loader hands ESM syntax in a .cts file to the CommonJS parser; tsx's require translates it first.
+  // Node's loader gives ESM syntax in a .cts file to the CommonJS parser; tsx's require compiles it first.
   if (extension === '.cts') return cjs.require(path, import.meta.url) as Exports;
   return (await import(pathToFileURL(path).href)) as Exports;
 }
 
-/** Returns the namespace, its default export, and the default inside that, because CommonJS output nests them. */
+/** Returns the namespace, its default export, and the default export of that, because CommonJS output nests them. */
 function exportCandidates(namespace: Exports): Exports[] {
   const candidates: Exports[] = [];
   let value: unknown = namespace;

@@ -1,4 +1,4 @@
-/** The thread of import hooks that Node has before 22.15: it asks the same as the app's own thread does. */
+/** The thread of import hooks for Node before 22.15. It uses the same resolution as the app's own thread. */
 import type { InitializeHook, ResolveHook } from 'node:module';
 import { PackageResolution } from './package-resolution.js';
 

@@ -1,22 +1,23 @@
 /**
- * What an app's imports mean, wherever the app lies: `banana-serve` is this copy; a package that is not found from the
- * importing file upwards is looked for from the app's folder and from the folder in which the server was started.
+ * Resolves an app's imports independently of its folder. `banana-serve` is this copy of the package. A package that is
+ * not found from the importing file upwards is looked up from the app's folder and from the folder in which the server
+ * was started.
  *
  * This file runs in the thread of the app, and on older versions of Node also in the thread of its import hooks.
  */
 
-/** The package of this file: what lies beside its package.json may import it by its own name. */
+/** The package of this file; files of the same package may import it by its name. */
 const OWN_PACKAGE = new URL('../../../package.json', import.meta.url).href;
 const OWN_NAME = 'banana-serve';
 
-/** How an import is resolved: what Node hands to a hook, as far as it matters here. */
+/** The context that Node passes to a resolve hook, as far as it is used here. */
 export interface ResolveContext {
   readonly parentURL?: string | undefined;
 }
 
 export type NextResolve<C extends ResolveContext, R> = (specifier: string, context: C) => R;
 
-/** `folders`: URLs of files that need not exist, in whose folders packages are looked for besides. */
+/** `folders` are URLs of files, which need not exist, in whose folders packages are looked up as well. */
 export class PackageResolution {
   readonly #folders: Set<string>;
 
@@ -28,7 +29,7 @@ export class PackageResolution {
     for (const folder of folders) this.#folders.add(folder);
   }
 
-  /** @throws what Node throws of the import as it stands */
+  /** @throws the error of Node for the original import */
   resolve<C extends ResolveContext, R>(specifier: string, context: C, next: NextResolve<C, R>): R {
     if (isOwn(specifier)) return next(specifier, { ...context, parentURL: OWN_PACKAGE });
     try {
@@ -43,7 +44,7 @@ export class PackageResolution {
     }
   }
 
-  /** @throws what Node throws of the import as it stands */
+  /** @throws the error of Node for the original import */
   async resolveLater<C extends ResolveContext, R>(
     specifier: string,
     context: C,
@@ -71,18 +72,21 @@ function resolvedOrNull<R>(resolve: () => R): { value: R } | null {
   }
 }
 
-/** It is not there either: the error of the first look tells the app's author where it should have been. */
+/**
+ * The lookup in another folder failed too; the first error is thrown, because it names the place that the author
+ * expects.
+ */
 function forgive(thrown: unknown): null {
   if (isMissing(thrown)) return null;
   throw thrown;
 }
 
-/** Whether the import is one of this package. */
+/** Whether the import is of this package. */
 export function isOwn(specifier: string): boolean {
   return specifier === OWN_NAME || specifier.startsWith(`${OWN_NAME}/`);
 }
 
-/** Not a path, not a URL, not an import of the package's own (`#x`). */
+/** Whether a bare package name was not found: not a path, not a URL, not an import of the package's own (`#x`). */
 function isMissingPackage(specifier: string, thrown: unknown): boolean {
   return /^[^./#][^:]*$/.test(specifier) && isMissing(thrown);
 }

@@ -1,16 +1,16 @@
 /**
- * Makes this process able to import TypeScript, through tsx with the app's own tsconfig: type stripping alone knows
- * neither enums nor path aliases.
+ * Lets this process import TypeScript, through tsx with the app's own tsconfig: Node's type stripping supports neither
+ * enums nor path aliases.
  */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** `folder`: the folder of the app; the nearest tsconfig from there upwards counts. */
+/** `folder` is the folder of the app; the nearest tsconfig.json from there upwards is used. */
 export async function registerTypeScript(folder: string): Promise<void> {
   const tsconfig = nearestTsconfig(folder);
   const restore = setEnvironment({
-    // tsx's CommonJS half takes it from the environment only.
+    // tsx reads it for CommonJS from the environment only.
     TSX_TSCONFIG_PATH: tsconfig ?? process.env['TSX_TSCONFIG_PATH'],
     TSX_DISABLE_CACHE: hasCacheFolder() ? process.env['TSX_DISABLE_CACHE'] : '1',
   });
@@ -32,9 +32,9 @@ function nearestTsconfig(folder: string): string | null {
 }
 
 /**
- * tsx keeps what it has translated in this folder and fails where the folder cannot be made: the disk is full or
- * read-only. A file that it cannot write there does not trouble it. Not `recursive`: Node 20 never returns from that
- * in a file system without folders of our own, such as /proc.
+ * Whether tsx has a folder for its cache. It fails if the folder cannot be created because the disk is full or
+ * read-only; a file that it cannot write there does not matter. Not `recursive`: Node 20 never returns from that in a
+ * file system that allows no new folders, such as /proc.
  */
 function hasCacheFolder(): boolean {
   const folder = join(tmpdir(), `tsx-${process.geteuid?.() ?? ''}`);
@@ -46,7 +46,7 @@ function hasCacheFolder(): boolean {
   }
 }
 
-/** Returns a function that sets it back. */
+/** Returns a function that restores the old values. */
 function setEnvironment(values: Readonly<Record<string, string | undefined>>): () => void {
   const before = Object.entries(values).map(([name]) => [name, process.env[name]] as const);
   for (const [name, value] of Object.entries(values)) setVariable(name, value);

@@ -1,23 +1,22 @@
 /**
- * From an app's file to an app that may get calls: import, `init`, one call with the example.
- * What goes wrong is a {@link StartFailure}, which ends the worker.
+ * Starts an app: import, `init`, one call with the example. A failure is a {@link StartFailure}, which ends the worker.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Channel } from '../../protocol/wire/channel.js';
 import { describeThrown, type ErrorCode } from '../../protocol/errors.js';
-import type { Call, LoadedInfo, Metric, StartSpec } from '../../protocol/wire/messages.js';
+import type { Call, LoadedInfo, StartSpec } from '../../protocol/wire/messages.js';
 import type { AppMetrics, WorkerInfo } from '../api/types.js';
 import { appLog } from '../report/app-log.js';
 import { CallContext } from '../run/call-context.js';
 import { AppLoadError } from './explain-load-error.js';
 import { loadApp } from './load-app.js';
 import type { LoadedApp } from '../adapters/loaded-app.js';
-import { tellMetrics } from '../report/send-metrics.js';
+import { sendMetrics } from '../report/send-metrics.js';
 import { outlookOf, type Outlook } from '../failures/outlook.js';
 import type { PrintAttribution } from '../report/print-attribution.js';
 import { firstFrameOutside, withoutOwnFrames } from '../process/stack-frame.js';
 
-/** Enough for a 64-pixel image as JSON. */
+/** Maximum length of an example in the log, enough for a 64-pixel image as JSON. */
 const MAX_EXAMPLE_CHARS = 240;
 
 /** Why a worker cannot start. `detail` is for the log; `outlook` says whether the next start may succeed. */
@@ -46,7 +45,10 @@ export async function importApp({ app, appPlace, service }: StartSpec): Promise<
   }
 }
 
-/** A service finds its files by their paths in the model's folder. @throws AppLoadError */
+/**
+ * Makes the model's folder the working directory, because a service opens its files by relative paths. @throws
+ * AppLoadError
+ */
 function enter(modelDir: string): void {
   try {
     process.chdir(modelDir);
@@ -56,12 +58,12 @@ function enter(modelDir: string): void {
   }
 }
 
-/** What the front has to know of an app before its `init` has run. */
+/** Describes an app to the front, before its `init` runs. */
 export function loadedInfo(app: LoadedApp): LoadedInfo {
   return { routes: app.routes, modelOptions: plainOptions(app.modelOptions), example: exampleText(app) };
 }
 
-/** The process and the place in which an app starts. */
+/** The process and the slot in which an app starts. */
 export interface Start {
   readonly channel: Channel;
   readonly spec: StartSpec;
@@ -76,8 +78,7 @@ export async function initApp(app: LoadedApp, start: Start): Promise<number> {
   const startedAtMs = performance.now();
   let step = app.initStep ?? 'init';
   try {
-    const sendMetrics = (measured: readonly Metric[]): void => tellMetrics(channel, measured);
-    app.surround?.({ spec, sendMetrics });
+    app.surround?.({ spec, sendMetrics: (measured) => sendMetrics(channel, measured) });
     await app.init({ worker, log: appLog(channel, ''), metrics });
     step = 'the example call';
     if (app.example !== null) await runExample(app, app.example, start);
@@ -116,12 +117,12 @@ async function runExample(
   await prints.run('example', async () => consumeOutput(await app.handle(route, input, ctx), call));
 }
 
-/** Returns options as plain data, because a function or a class instance in them must not break the message. */
+/** Returns options as plain data, so that a function or a class instance in them does not break the message. */
 function plainOptions(options: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return JSON.parse(JSON.stringify(options)) as Record<string, unknown>;
 }
 
-/** Returns the example as a person may paste it; empty if it is too long, or if JSON would make something else of it (bytes). */
+/** Returns the example as JSON to paste; empty if it is too long, or if JSON would change it (bytes). */
 function exampleText({ example }: LoadedApp): string {
   if (example === null) return '';
   try {

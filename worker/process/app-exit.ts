@@ -1,12 +1,14 @@
-/** Tells where the app ended its worker with `process.exit`, which by itself leaves nothing but a code. */
+/**
+ * Reports the line at which the app ended its worker with `process.exit`; otherwise only an exit code would be left.
+ */
 import { firstFrameOutside } from './stack-frame.js';
 
-/** The libraries that an app goes through on the way may be many. */
+/** Stack frames to record; libraries between the app and `process.exit` may take many. */
 const FRAMES = 50;
 
 /**
- * Takes the place of `process.exit`; `report` gets a text such as `process.exit(1) was called at /srv/app.ts:3:9` just
- * before the process ends. Returns the real one, for our own ends.
+ * Replaces `process.exit`; `report` gets a text such as `process.exit(1) was called at /srv/app.ts:3:9` just before the
+ * process ends. Returns the original, for the worker's own use.
  */
 export function watchAppExit(report: (what: string) => void): typeof process.exit {
   const exit = process.exit.bind(process);

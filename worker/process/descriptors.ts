@@ -1,6 +1,7 @@
 /**
- * The descriptors that this process shares with the front (docs/wire.md), and its end when the app has taken one of
- * them. Node hears nothing of one that was closed behind its back, and its number goes to the next file that is opened.
+ * The descriptors that this process shares with the front (docs/wire.md). The worker ends when the app has closed or
+ * replaced one of them: Node does not notice a descriptor that was closed by other code, and the next opened file gets
+ * its number.
  */
 import { fstatSync } from 'node:fs';
 
@@ -8,32 +9,35 @@ export const UP_FD = 3;
 export const DOWN_FD = 4;
 export const BEGUN_FD = 5;
 
-/** Longest time that a call waits for a worker that cannot hear it any more. A look takes some microseconds. */
+/**
+ * Interval of the checks in ms, and so the longest time that a call waits for a worker that no longer receives it. A
+ * check takes some microseconds.
+ */
 const LOOK_MS = 250;
 
-/** What stood behind each of them at first. */
+/** The file behind each descriptor at the start. */
 const FIRST = [UP_FD, DOWN_FD, BEGUN_FD].map((fd) => [fd, identity(fd)] as const);
 
-/** The real one, before `app-exit.ts` and the app put theirs in its place. */
+/** The original, before `app-exit.ts` and the app replace it. */
 const exit = process.exit.bind(process);
 
-/** Looks now and then, beside the calls, whether fd 4 is lost, which shows nowhere else. The front sees the loss of fd 3. */
+/** Checks regularly whether fd 4 is lost, which shows nowhere else. The front notices the loss of fd 3. */
 export function watchDescriptors(): void {
   setInterval(() => dieIfLost(DOWN_FD), LOOK_MS).unref();
 }
 
-/** Ends this worker if the app has closed a descriptor, of this number or above, or a file of the app's has the number now. */
+/** Ends this worker if the app has closed or replaced a descriptor with the number `from` or above. */
 export function dieIfLost(from = UP_FD): void {
   for (const [fd, first] of FIRST) {
     const now = fd < from ? first : identity(fd);
     if (now === first) continue;
-    dieOfLost(now === null ? `closed file descriptor ${fd}` : `put another file over file descriptor ${fd}`);
+    dieOfLost(now === null ? `closed file descriptor ${fd}` : `replaced file descriptor ${fd}`);
   }
 }
 
 function dieOfLost(what: string): void {
   process.stderr.write(
-    `The worker cannot go on: the app has ${what}, through which it speaks with the server. Let the app leave descriptors 3 to 5 alone, which closing all above 2 does not.\n`,
+    `The worker cannot go on: the app has ${what}, which the worker needs for its connection to the server. The app must not touch descriptors 3 to 5 (closing all above 2 does).\n`,
   );
   exit(1);
 }

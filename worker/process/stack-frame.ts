@@ -1,4 +1,4 @@
-/** Places in a stack trace that are the app's own. */
+/** Finds the app's own code in a stack trace. */
 import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -12,7 +12,10 @@ export function firstFrameOutside(stack: string): string | null {
   return null;
 }
 
-/** Returns a stack of start-up without the server's frames, Node's and the TypeScript loader's: they tell an author nothing. */
+/**
+ * Removes the frames of the server, of Node and of the TypeScript loader from a stack of start-up, because they do not
+ * help an author.
+ */
 export function withoutOwnFrames(stack: string): string {
   const isFrame = (line: string): boolean => /^\s+at /.test(line);
   const isOwn = (line: string): boolean =>
@@ -23,10 +26,13 @@ export function withoutOwnFrames(stack: string): string {
     .join('\n');
 }
 
-/** Returns the file of the innermost code on the stack that is neither ours nor a package's; null if there is none. */
+/**
+ * Returns the file of the innermost code on the stack that belongs neither to this package nor to another one; null if
+ * there is none.
+ */
 export function callingFile(): string | null {
   const { prepareStackTrace } = Error;
-  // Frames are read as data: in the text of a stack a path with spaces cannot be told from what stands around it.
+  // The call sites are read as data, because a path with spaces cannot be parsed from a stack's text.
   Error.prepareStackTrace = (_error, sites) => sites;
   const sites = new Error().stack as unknown as NodeJS.CallSite[];
   Error.prepareStackTrace = prepareStackTrace;

@@ -1,6 +1,6 @@
-/** Reads a client's Accept header, as far as this server offers a choice. */
+/** Parses a client's Accept header, as far as the server offers a choice. */
 
-/** Whether `type` is acceptable by name: listed, with a quality above 0 and not below `application/json`'s. */
+/** Whether `type` is explicitly listed, with a quality above 0 and not below that of `application/json`. */
 export function asksFor(accept: string, type: string): boolean {
   if (!accept.toLowerCase().includes(type)) return false;
   const wanted = qualityOf(accept, type);

@@ -1,10 +1,10 @@
-/** Runs the example's output through the encoders, so that a wrong one fails before the worker is ready. */
+/** Runs the example's output through the encoders, so that a wrong output fails before the worker is ready. */
 import type { Call } from '../../protocol/wire/messages.js';
 import { encodeOutput } from './encode-output.js';
 import { iteratorOf, sendStream, type StreamOut } from './stream.js';
 import { isResponse, responseHead } from './web-response.js';
 
-/** Encodes a value, or every item of a stream. Rejects with what a caller would have got as an error. */
+/** Encodes a value, or every item of a stream. Rejects with the error that a caller would get. */
 export async function consumeOutput(output: unknown, call: Call): Promise<void> {
   if (output instanceof Error) throw output;
   if (isResponse(output)) {
@@ -17,5 +17,5 @@ export async function consumeOutput(output: unknown, call: Call): Promise<void> 
   else await sendStream(iterator, call.accept, null, NOWHERE);
 }
 
-/** The client of the example's stream, which takes everything. */
+/** The receiver of the example's stream, which takes everything. */
 const NOWHERE: StreamOut = { head: () => {}, chunk: () => {}, credit: () => null, cancelled: false };

@@ -1,4 +1,4 @@
-/** A handler's whole answer to bytes: by what it is, then by what the client accepts. */
+/** Encodes a handler's whole answer: by its type, then by the client's Accept header. */
 import { Blob } from 'node:buffer';
 import type { Call } from '../../protocol/wire/messages.js';
 import type { EncodedOutput } from '../formats/body-format.js';
@@ -7,7 +7,10 @@ import { BY_ACCEPT, FORMATS } from '../formats/index.js';
 import { asksFor } from './accept.js';
 import { checkedHeaders } from './reply.js';
 
-/** May return a promise, for a Blob and for formats loaded on first use. @throws SERVE_OUTPUT_INVALID (or rejects with it) */
+/**
+ * Returns a promise for a Blob and for formats that are loaded on first use. @throws SERVE_OUTPUT_INVALID (or rejects
+ * with it)
+ */
 export function encodeOutput(value: unknown, call: Call): EncodedOutput | Promise<EncodedOutput> {
   if (value instanceof Uint8Array || value instanceof ArrayBuffer) return writeBytes(value);
   if (value instanceof Blob) return blobOutput(value);

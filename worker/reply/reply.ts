@@ -1,16 +1,16 @@
-/** An answer with a status and headers of its own, as an adapter describes it; `call-runner.ts` sends it. */
+/** An answer with its own status and headers, as an adapter describes it; `call-runner.ts` sends it. */
 import { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 
 export type ReplyBody =
   | { readonly kind: 'json'; readonly value: unknown }
-  /** As `formats/mms.ts` writes it; its type counts where the head has none. */
+  /** Encoded by `formats/mms.ts`; the content type of the encoding is used if the head has none. */
   | { readonly kind: 'result'; readonly value: unknown }
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
   | {
       readonly kind: 'stream';
       readonly iterator: Iterator<unknown> | AsyncIterator<unknown>;
-      /** The content type is that of the first chunk, and not that of the head. */
+      /** True if the first chunk determines the content type, not the head. */
       readonly typeFromChunk?: boolean;
     };
 
@@ -24,11 +24,14 @@ export class Reply {
   }
 }
 
-/** Far more than any client reads (curl 300 KiB, Node 16 KiB), far less than a frame head holds. */
+/**
+ * Maximum length of the headers: far more than any client reads (curl 300 KiB, Node 16 KiB), far less than a frame head
+ * holds.
+ */
 const MAX_HEADER_CHARS = 64 * 1024;
 
 /**
- * Returns headers, in the form of `protocol/text/header-lines.ts`, as they came.
+ * Returns headers in the form of `protocol/text/header-lines.ts`, unchanged.
  * @throws SERVE_OUTPUT_INVALID if they and the content type are too long
  */
 export function checkedHeaders(headers: string, contentType: string): string {

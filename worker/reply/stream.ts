@@ -1,6 +1,6 @@
 /**
- * Iterators to a streamed reply: one item at a time, only while the front has granted credit, so a slow reader
- * slows the generator and nothing piles up. Ends in exactly one of `end` (clean) or a rejection.
+ * Sends iterators as a streamed reply: one item at a time, only while the front has granted credit, so a slow reader
+ * slows the generator and nothing piles up. Ends either in `end` or in a rejection.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MAX_FRAGMENT_BYTES, type ReplyHead } from '../../protocol/wire/messages.js';
@@ -14,20 +14,20 @@ type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
 export interface StreamOut {
   head(head: ReplyHead): void;
   chunk(bytes: Uint8Array): void;
-  /** Resolves once at least one more byte may be sent; at once if it may. Also resolves when cancelled. */
+  /** Null if at least one more byte may be sent; otherwise a promise that resolves once it may, or when cancelled. */
   credit(): Promise<void> | null;
   readonly cancelled: boolean;
 }
 
-/** The head of a stream, or what makes it of the first item. */
+/** The head of a stream, or a function that creates it from the first item. */
 export type StreamHead = ReplyHead | ((first: unknown) => ReplyHead);
 
-/** A synchronous generator may hog the thread; let cancel and credit in at least this often. */
+/** Maximum time without reading cancels and credit, because a synchronous generator may block the thread. */
 const YIELD_EVERY_MS = 5;
 
 /**
- * The iterator of a value that streams, else null. Iterators, generators and byte streams do; arrays, strings,
- * Maps and other collections are values.
+ * Returns the iterator of a value that streams, otherwise null. Iterators, generators and byte streams do; arrays,
+ * strings, Maps and other collections are values.
  */
 export function iteratorOf(value: unknown): AnyIterator | null {
   if (typeof value !== 'object' || value === null) return null;
@@ -42,10 +42,9 @@ export function iteratorOf(value: unknown): AnyIterator | null {
 }
 
 /**
- * Sends every item. The head leaves with the first chunk that is not empty, so an early throw is still a whole error
- * reply, and so is a first item that cannot be encoded.
- * Rejects with whatever the iterator throws; calls its `return()` when the client has left or an item cannot be
- * encoded.
+ * Sends every item. The head leaves with the first non-empty chunk, so an early error is still a whole error reply, and
+ * so is a first item that cannot be encoded.
+ * Rejects with the error of the iterator; calls its `return()` when the client has left or an item cannot be encoded.
  */
 export async function sendStream(
   iterator: AnyIterator,
@@ -66,7 +65,7 @@ export async function sendStream(
     try {
       if (done !== true) bytes = encoder.item(value);
     } catch (thrown) {
-      await iterator.return?.(); // its `finally` blocks free what it holds
+      await iterator.return?.(); // its `finally` blocks free its resources
       throw thrown;
     }
     head ??= encoder.head(done === true ? NOTHING : value);
@@ -93,11 +92,11 @@ async function sendBytes(bytes: Uint8Array, out: StreamOut): Promise<void> {
   }
 }
 
-/** In place of the first item of a stream that has none. */
+/** Stands for the first item of an empty stream. */
 const NOTHING = Symbol('no item');
 
 interface ItemEncoder {
-  /** The head of the reply, chosen once the first item is known; NOTHING if there is none. */
+  /** Returns the head of the reply; `first` is the first item, NOTHING if there is none. */
   head(first: unknown): ReplyHead;
   item(item: unknown): Uint8Array;
 }
@@ -120,7 +119,7 @@ function serverSentEvents(): ItemEncoder {
   };
 }
 
-/** Text may hold line breaks; each line is a `data:` field of one event (HTML standard, 9.2.6). */
+/** Encodes text as an event. Each of its lines becomes a `data:` field (HTML standard, 9.2.6). */
 function event(text: string): Buffer {
   return Buffer.from(`data: ${text.replace(/\r\n|\r|\n/g, '\ndata: ')}\n\n`);
 }
@@ -132,7 +131,7 @@ function jsonLines(): ItemEncoder {
   };
 }
 
-/** Bytes and text as they are; other values as lines of JSON. */
+/** Sends bytes and text unchanged, other values as lines of JSON. */
 function chunks(): ItemEncoder {
   return {
     head: (first) => ({ status: 200, contentType: chunkType(first), headers: '', phrase: '' }),
@@ -140,7 +139,10 @@ function chunks(): ItemEncoder {
   };
 }
 
-/** Bytes and text as they are: an app with a head of its own may write events itself. Other values by its type. */
+/**
+ * Sends bytes and text unchanged, because an app with its own head may write events itself; other values by its content
+ * type.
+ */
 function rawItems(head: StreamHead): ItemEncoder {
   const isEvents = typeof head !== 'function' && /^text\/event-stream\b/i.test(head.contentType);
   const encode = (item: unknown): Buffer =>
@@ -156,7 +158,7 @@ function rawBytes(item: unknown): Uint8Array | null {
   return item instanceof Uint8Array ? item : null;
 }
 
-/** The content type of a stream that begins like this. */
+/** Returns the content type of a stream with this first item. */
 export function chunkType(first: unknown): string {
   if (typeof first === 'string') return 'text/plain; charset=utf-8';
   return first === NOTHING || first instanceof Uint8Array

@@ -1,4 +1,4 @@
-/** Web-standard `Response` objects, honoured as the handler made them: status, headers, body. */
+/** Sends web-standard `Response` objects unchanged: status, headers, body. */
 import { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { isPhrase } from '../../protocol/wire/phrase.js';
@@ -8,7 +8,7 @@ export type ResponseBody =
   | { readonly kind: 'whole'; readonly body: Uint8Array }
   | { readonly kind: 'stream'; readonly chunks: AsyncIterator<unknown> };
 
-/** Headers that do not stand among those of a message: of the connection (RFC 9110 section 7.6.1), and the type. */
+/** Headers that are not sent with a message: those of the connection (RFC 9110 section 7.6.1), and the content type. */
 export const HOP_HEADERS = new Set([
   'content-length',
   'content-type',
@@ -20,8 +20,8 @@ export const HOP_HEADERS = new Set([
 ]);
 
 /**
- * A Response is told by its tag, not with `instanceof`: naming the global class makes Node load its whole fetch, 45 ms on the
- * first call, and a Response of another implementation is as good. Never throws, whatever a Proxy does.
+ * Recognises a Response by its tag, not with `instanceof`: naming the global class makes Node load its whole fetch, 45
+ * ms on the first call, and a Response of another implementation is as good. Never throws, even for a hostile Proxy.
  */
 export function isResponse(value: unknown): value is Response {
   try {
@@ -31,13 +31,13 @@ export function isResponse(value: unknown): value is Response {
   }
 }
 
-/** @throws SERVE_OUTPUT_INVALID on what no HTTP reply can carry */
+/** @throws SERVE_OUTPUT_INVALID if no HTTP reply can carry it */
 export function responseHead(response: Response): ReplyHead {
   if (response.status === 0) {
     throw new ServeError('SERVE_OUTPUT_INVALID', 'The model returned Response.error(), which has no status.');
   }
   const lines: string[] = [];
-  // fetch() has decoded the body of a Response it returns, and left the header that says it is encoded.
+  // fetch() has decoded the body of the Response it returns, and left the header that names the encoding.
   const isFetched = response.type !== 'default';
   response.headers.forEach((value, name) => {
     if (HOP_HEADERS.has(name) || (isFetched && name === 'content-encoding')) return;
@@ -53,14 +53,14 @@ export function responseHead(response: Response): ReplyHead {
   };
 }
 
-/** Another implementation's Response may hold any text. */
+/** Returns the reason phrase; another implementation's Response may have any text. */
 function phraseOf({ statusText }: Response): string {
   return typeof statusText === 'string' && isPhrase(statusText) ? statusText : '';
 }
 
 /**
- * Returns the body, whole if it ends with what is there at once (`Response.json`, a string, bytes), else as a stream.
- * A whole body gets Content-Length and Server-Timing and fails as a whole.
+ * Returns the body, complete if all of it is available at once (`Response.json`, a string, bytes), otherwise as a
+ * stream. A complete body gets Content-Length and Server-Timing, and fails as a whole.
  */
 export async function responseBody(response: Response): Promise<ResponseBody> {
   if (response.body === null) return { kind: 'whole', body: new Uint8Array(0) };
@@ -69,13 +69,13 @@ export async function responseBody(response: Response): Promise<ResponseBody> {
   if (first.done) return { kind: 'whole', body: new Uint8Array(0) };
   const second = reader.read();
   const soon = await Promise.race([second, nextTurn()]);
-  // A stream of the app's own may hold text; the streaming side knows what to do with it.
+  // A stream of the app may contain text, which the streaming side encodes.
   const { value } = first as { value: unknown };
   if (soon?.done === true && value instanceof Uint8Array) return { kind: 'whole', body: value };
   return { kind: 'stream', chunks: rest(first.value, second, reader) };
 }
 
-/** This is not a generator: `return()` of one that never started would not cancel the reader. */
+/** Not a generator: `return()` of one that never started would not cancel the reader. */
 function rest(
   first: unknown,
   second: Promise<IteratorResult<unknown, unknown>>,

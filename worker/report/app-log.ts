@@ -1,4 +1,4 @@
-/** `ctx.log`: lines for the server's own log, sent as messages so that they carry worker and request id. */
+/** `ctx.log`: lines for the server's log, sent as messages so that they carry worker and request id. */
 import type { Channel } from '../../protocol/wire/channel.js';
 import { describeThrown } from '../../protocol/errors.js';
 import { MAX_TEXT_CHARS } from '../../protocol/wire/messages.js';
@@ -20,7 +20,7 @@ export function appLog(channel: Channel, requestId: string, traceparent: string 
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** A log line must never fail its call. */
+/** Returns the message as text. Never throws: a log line must not fail its call. */
 function messageText(message: unknown): string {
   try {
     return String(message);
@@ -29,7 +29,7 @@ function messageText(message: unknown): string {
   }
 }
 
-/** Fields that are not JSON are named, not thrown. */
+/** Returns the fields as JSON. Fields that are not JSON are named in the line; nothing is thrown. */
 function fieldsText(given: unknown, traceparent: string | null): string {
   if (given === undefined && traceparent === null) return '';
   try {

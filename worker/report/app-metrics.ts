@@ -1,17 +1,17 @@
 /**
- * `ctx.metrics`: what an app counts and measures. It is checked here, where the author sees the error; the front adds up
- * what all workers tell. What is measured in one turn of the event loop leaves in one message.
+ * `ctx.metrics`: the values that an app counts and measures. They are checked here, where the author sees the error;
+ * the front combines those of all workers. Values of one tick of the event loop leave in one message.
  */
 import type { Channel } from '../../protocol/wire/channel.js';
 import type { Metric } from '../../protocol/wire/messages.js';
 import type { AppMetrics, MetricLabels } from '../api/types.js';
 import { metricError, type OwnMetricKind } from './metric-rules.js';
-import { tellMetrics } from './send-metrics.js';
+import { sendMetrics } from './send-metrics.js';
 
-/** A message leaves before the end of the turn when so many wait: an app may measure in a long loop. */
+/** Values that may wait for the end of the tick; more are sent at once, because an app may measure in a long loop. */
 const MOST_WAITING = 1000;
 
-/** One that waits; a counter or a gauge that is measured again before it leaves changes its value. */
+/** A value that waits to be sent; measuring a counter or a gauge again changes it. */
 interface Waiting extends Metric {
   value: number;
 }
@@ -53,18 +53,18 @@ export class OwnMetrics implements AppMetrics {
   }
 
   #add(key: string, metric: Waiting): void {
-    if (this.#waiting.length === 0) setImmediate(() => this.#tell());
+    if (this.#waiting.length === 0) setImmediate(() => this.#send());
     this.#waiting.push(metric);
     if (metric.kind !== 'histogram') this.#again.set(key, metric);
-    if (this.#waiting.length >= MOST_WAITING) this.#tell();
+    if (this.#waiting.length >= MOST_WAITING) this.#send();
   }
 
-  #tell(): void {
+  #send(): void {
     const metrics = this.#waiting;
     if (metrics.length === 0) return;
     this.#waiting = [];
     this.#again.clear();
-    tellMetrics(this.#channel, metrics);
+    sendMetrics(this.#channel, metrics);
     this.#channel.flush();
   }
 }

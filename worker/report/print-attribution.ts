@@ -1,16 +1,16 @@
 /**
- * Tells the front which call a print belongs to, when the log format asks for it: exact for JavaScript (the call
- * is followed through promises and timers), "the call running now" for native code.
+ * Marks each print with the call that it belongs to, if the log format needs it: exactly for JavaScript (through
+ * promises and timers), by the running call for native code.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { printMark } from '../../protocol/wire/print-mark.js';
 
 export interface PrintAttribution {
-  /** Runs a call's code so that whatever it prints, now or later, carries its id. */
+  /** Runs a call's code so that everything it prints, now or later, carries its id. */
   run<T>(requestId: string, code: () => T): T;
 }
 
-/** Used when no marks are wanted: it does nothing and costs nothing. */
+/** Does nothing and costs nothing; used when no marks are wanted. */
 export const NO_ATTRIBUTION: PrintAttribution = { run: (_requestId, code) => code() };
 
 /** Wraps this process's stdout and stderr. Call once, before the app is loaded. */
@@ -32,7 +32,7 @@ export function attributePrints(mark: string): PrintAttribution {
   });
   return {
     run: (requestId, code) => {
-      // Native code's prints in this call must not be taken for those of the last call that printed something.
+      // Prints of native code in this call must not be attributed to the last call that printed.
       for (const announce of announcers) announce('');
       return calls.run(requestId, code);
     },

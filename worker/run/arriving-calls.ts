@@ -1,8 +1,8 @@
 /**
- * Calls on their way in.
+ * Collects calls while they arrive.
  *
- * A batch is handed over, in one piece, once its last frame is here and all its bodies are whole; so is a call that is a
- * batch of its own. Before: `main.ts` has the frames. After: `run-loop.ts` begins what is handed over.
+ * A batch is delivered as a whole once its last frame has come and all its bodies are complete; a call that runs alone
+ * is a batch of one. Input: the frames of `main.ts`. Output: batches for `run-loop.ts`.
  */
 import { BodyAssembler, splitPieces } from '../../protocol/wire/body-assembler.js';
 import { protocolError } from '../../protocol/errors.js';
@@ -13,13 +13,13 @@ import type { WaitingCall } from './runner.js';
 interface ArrivingCall {
   readonly call: Call;
   readonly batch: number;
-  /** Null until the body is whole. */
+  /** Null until the body is complete. */
   pieces: Buffer[] | null;
 }
 
 interface ArrivingBatch {
   calls: ArrivingCall[];
-  /** The last frame is here. */
+  /** True once the last frame of the batch has come. */
   isClosed: boolean;
 }
 
@@ -28,7 +28,7 @@ export class ArrivingCalls {
   readonly #batches = new Map<number, ArrivingBatch>();
   readonly #onWhole: (batch: readonly WaitingCall[]) => void;
 
-  /** `onWhole` gets the calls of one batch in the order in which they were sent; never none. */
+  /** `onWhole` gets the calls of one batch in the order in which they were sent; at least one. */
   constructor(onWhole: (batch: readonly WaitingCall[]) => void) {
     this.#onWhole = onWhole;
   }
@@ -47,7 +47,7 @@ export class ArrivingCalls {
     if (!this.#handOverIfWhole(number, batch)) this.#batches.set(number, batch);
   }
 
-  /** Where the next fragment of this call's body, of so many bytes, is to stay; null: that is not known. */
+  /** Returns the memory for the next fragment of this call's body; null if it is not known. */
   room(id: number, bytes: number): Buffer | null {
     return this.#bodies.room(id, bytes);
   }
@@ -61,7 +61,7 @@ export class ArrivingCalls {
     this.#handOverIfWhole(arriving.batch, this.#batches.get(arriving.batch) as ArrivingBatch);
   }
 
-  /** Forgets a call. Returns false if it is not here, because it was handed over or never came. */
+  /** Drops a call. Returns false if it is not here, because it was delivered or never came. */
   drop(id: number): boolean {
     for (const [number, batch] of this.#batches) {
       const others = batch.calls.filter(({ call }) => call.id !== id);

@@ -1,11 +1,11 @@
 /**
- * The calls of a batch, from their common begin to the end of the last.
+ * Runs the calls of a batch, from their common beginning to the end of the last one.
  *
- * 1. A note with the last id says that all of them begin.
- * 2. Each body is read; one that is malformed fails its own call, and the others run.
- * 3. The app's batch function gets all inputs and returns one entry for each: `running-call.ts` answers each by itself.
- * 4. If it throws and the app said `repeatable`, the inputs run again in halves, so that only the guilty one fails.
- * 5. When the last ending is in the channel, `run-loop.ts`, which began the batch, is told.
+ * 1. A note with the last id records that all of them begin.
+ * 2. Each body is read; a malformed one fails its own call, and the others run.
+ * 3. The app's batch function gets all inputs and returns one entry for each; `running-call.ts` answers each call.
+ * 4. If it throws and the app set `repeatable`, the inputs run again in halves, so that only the guilty one fails.
+ * 5. When the last ending is in the channel, `run-loop.ts` is called back.
  *
  * One object runs all batches of a worker, one after the other.
  */
@@ -21,7 +21,7 @@ import { RunningCall, type CallHost } from './running-call.js';
 import type { OnEnded, Runner, RunnerOptions, WaitingCall } from './runner.js';
 import { isThenable } from '../values/thenable.js';
 
-/** A call whose body could be read. */
+/** A call whose body was read successfully. */
 interface Item {
   readonly running: RunningCall;
   readonly input: unknown;
@@ -35,12 +35,12 @@ export class BatchRunner implements Runner {
   readonly #open = new Map<number, RunningCall>();
   #isRunning = false;
   #beganAtMs = 0;
-  /** The app will be asked nothing more for this batch. */
+  /** The app will not be called again for this batch. */
   #hasRun = false;
-  /** Endings are put into the channel one after the other, and leave together. */
+  /** True while endings are put into the channel one after the other, so that they leave together. */
   #isDelivering = false;
-  #hasToldOfRepeatable = false;
-  /** By the last call that has ended, but before all else what says that the process is spoiled. */
+  #hasHintedRepeatable = false;
+  /** The error of the last call that ended; an error that shows a broken process takes precedence. */
   #thrown: unknown = undefined;
 
   /** `onEnded` is called once per batch, when all its endings are in the channel and the next call may begin. */
@@ -63,7 +63,7 @@ export class BatchRunner implements Runner {
     return this.#open.has(id);
   }
 
-  /** Runs calls of one route together. Nothing else may be running. */
+  /** Runs calls of one route together. No other call may be running. */
   begin(batch: readonly WaitingCall[]): void {
     this.#beganAtMs = performance.now();
     this.#options.noteBegun((batch.at(-1) as WaitingCall).call.id);
@@ -88,7 +88,7 @@ export class BatchRunner implements Runner {
     this.#open.get(id)?.grantCredit(bytes);
   }
 
-  /** Nothing: a WebSocket runs alone. */
+  /** Does nothing, because a WebSocket runs alone. */
   takeData(): void {}
 
   /** Never rejects. */
@@ -113,7 +113,7 @@ export class BatchRunner implements Runner {
     return items;
   }
 
-  /** Runs the items that somebody still waits for, and answers them. */
+  /** Runs the items whose clients still wait, and answers them. */
   async #runItems(items: readonly Item[]): Promise<void> {
     const waited = items.filter(({ running }) => !running.cancelled);
     for (const { running } of items) if (running.cancelled) running.fail(new ServeError('SERVE_CANCELLED'));
@@ -128,7 +128,7 @@ export class BatchRunner implements Runner {
     this.#answerAll(waited, returned);
   }
 
-  /** What the batch function returns. A call that is alone by now runs as any single call does. */
+  /** Returns the result of the batch function. A single remaining call runs as it would without batching. */
   #askApp(items: readonly Item[]): unknown {
     const { app, prints } = this.#options;
     const [{ running, input }] = items as [Item];
@@ -143,17 +143,17 @@ export class BatchRunner implements Runner {
     });
   }
 
-  /** Nothing of these items has been answered. */
+  /** Called when none of these items has been answered. */
   async #onThrown(items: readonly Item[], thrown: unknown): Promise<void> {
     if (items.length > 1 && this.#options.app.repeatable) {
       for (const half of halvesOf(items)) {
-        await nextTurn(); // whose caller has left meanwhile, its cancel is read
+        await nextTurn(); // reads the cancels of clients that have left in the meantime
         await new AsyncResource('banana-serve half').runInAsyncScope(() => this.#runItems(half));
       }
       return;
     }
-    if (items.length > 1) this.#tellOfRepeatable(items.length);
-    const failure = items.length > 1 && isResponse(thrown) ? nobodysAnswer(items.length) : thrown;
+    if (items.length > 1) this.#hintRepeatable(items.length);
+    const failure = items.length > 1 && isResponse(thrown) ? batchResponseError(items.length) : thrown;
     this.#together(() => {
       for (const { running } of items) running.fail(failure);
     });
@@ -189,17 +189,17 @@ export class BatchRunner implements Runner {
     this.#onEnded(performance.now() - this.#beganAtMs, this.#thrown);
   }
 
-  #tellOfRepeatable(count: number): void {
-    if (this.#hasToldOfRepeatable) return;
-    this.#hasToldOfRepeatable = true;
+  #hintRepeatable(count: number): void {
+    if (this.#hasHintedRepeatable) return;
+    this.#hasHintedRepeatable = true;
     appLog(this.#options.channel, '').warn(
-      `The batch function threw, and all ${count} calls of its batch fail for it. If an input may run again without harm, say so with \`export const config = { repeatable: true }\`: then such a batch runs again in halves, and only the call that makes it throw fails.`,
+      `The batch function threw, and all ${count} calls of its batch fail. If inputs may safely run twice, set \`export const config = { repeatable: true }\`: then such a batch runs again in halves, and only the call that makes it throw fails.`,
     );
   }
 }
 
-/** A Response that is thrown answers one call; of which one, a batch does not tell. */
-function nobodysAnswer(calls: number): Error {
+/** The error of a batch function that throws a Response: it could answer only one call, and nothing shows which. */
+function batchResponseError(calls: number): Error {
   return new TypeError(
     `a Response was thrown for ${calls} calls at once; return it as the entry of its call`,
   );

@@ -1,4 +1,4 @@
-/** `ctx` of one call. Everything that costs something is made when the app first asks for it. */
+/** `ctx` of one call. Expensive parts are created when the app first uses them. */
 import { joinPieces } from '../../protocol/wire/body-assembler.js';
 import { splitHeaderLines } from '../../protocol/text/header-lines.js';
 import type { Call } from '../../protocol/wire/messages.js';
@@ -90,7 +90,7 @@ export class CallContext implements CallInfo {
     return this.#abortReason !== undefined;
   }
 
-  /** Tells the app that nobody waits any more; the first reason stays. */
+  /** Aborts the app's signal, because no client waits any more; the first reason stays. */
   abort(reason: string): void {
     if (this.#abortReason !== undefined) return;
     this.#abortReason = new DOMException(reason, 'AbortError');

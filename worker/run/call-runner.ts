@@ -1,9 +1,10 @@
 /**
- * The call that runs alone, from its begin to its end.
+ * Runs a single call, from its beginning to its end.
  *
- * 1. A note says that it begins, then the app runs: so a death tells exactly which calls may have run.
- * 2. `running-call.ts` makes messages of what the app returns or throws.
- * 3. When its ending is in the channel, `run-loop.ts`, which began it, is told.
+ * 1. A note records that it begins, then the app runs; so after a death the front knows exactly which calls may have
+ * run.
+ * 2. `running-call.ts` turns the app's result or error into messages.
+ * 3. When the ending is in the channel, `run-loop.ts` is called back.
  *
  * One object runs all calls of a worker, one after the other.
  */
@@ -39,7 +40,7 @@ export class CallRunner implements Runner {
     return this.#current?.call.id === id;
   }
 
-  /** Runs a call. No other may be running. */
+  /** Runs a call. No other call may be running. */
   begin(waiting: WaitingCall): void {
     const beganAtMs = performance.now();
     this.#options.noteBegun(waiting.call.id);

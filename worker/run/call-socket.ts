@@ -1,8 +1,8 @@
 /**
- * The app's end of a call that is a WebSocket.
+ * The app's end of a WebSocket call.
  *
- * In: parts become messages, messages wait for the app to `receive` them, and each one taken gives its credit back to
- * the client. Out: messages leave in the order of `send`, in parts, within the credit that the front has granted.
+ * Incoming parts become messages, which wait for the app to `receive` them; each one taken gives its credit back to the
+ * client. Outgoing messages leave in the order of `send`, in parts, within the credit that the front has granted.
  */
 import { isCloseCode } from '../../protocol/wire/close-code.js';
 import type { Channel } from '../../protocol/wire/channel.js';
@@ -17,7 +17,10 @@ import { Credit } from './credit.js';
 
 interface Received {
   readonly message: string | Uint8Array;
-  /** Credit in bytes that taking the message gives back: that of its last part. The parts before gave theirs back when they came. */
+  /**
+   * Credit in bytes that is given back when the message is taken: that of its last part. Earlier parts gave theirs back
+   * on arrival.
+   */
   readonly credit: number;
 }
 
@@ -32,10 +35,10 @@ export class CallSocket implements WebSocketConnection {
   /** Settles when the last of the sends has settled, and never rejects. */
   #sends: Promise<void> = Promise.resolve();
   #isClosed = false;
-  /** The call has ended: the front knows nothing of it any more. */
+  /** True once the call has ended: the front has forgotten it. */
   #hasEnded = false;
 
-  /** `windowBytes`: the bytes that may be under way in each direction. */
+  /** `windowBytes` is the number of bytes that may be in flight in each direction. */
   constructor(channel: Channel, id: number, windowBytes: number) {
     this.#channel = channel;
     this.#id = id;
@@ -55,7 +58,7 @@ export class CallSocket implements WebSocketConnection {
       return first.message;
     }
     if (this.cancelled || this.#isClosed || this.#hasEnded) return null;
-    this.#sayWaiting();
+    this.#sendWaiting();
     return new Promise((resolve) => this.#receivers.push(resolve));
   }
 
@@ -68,7 +71,7 @@ export class CallSocket implements WebSocketConnection {
     if (!isText && !(message instanceof Uint8Array)) {
       throw new TypeError(`send() takes text or a Uint8Array, not ${typeof message}`);
     }
-    const bytes = Buffer.from(message as string); // a copy: the app may reuse its own
+    const bytes = Buffer.from(message as string); // a copy, because the app may reuse its buffer
     return this.#afterSends(() => this.#sendParts(bytes, isText));
   }
 
@@ -82,7 +85,7 @@ export class CallSocket implements WebSocketConnection {
     const sent = this.#afterSends(() => this.#post({ type: 'close', id: this.#id, code, reason }));
     this.#isClosed = true;
     this.#inbox = [];
-    this.#tellReceivers(null);
+    this.#endReceivers();
     return sent;
   }
 
@@ -93,7 +96,7 @@ export class CallSocket implements WebSocketConnection {
     const credit = bytes + DATA_OVERHEAD_BYTES;
     if (!isLast || this.#isClosed) this.#post({ type: 'credit', id: this.#id, bytes: credit });
     if (!isLast) return;
-    const whole = Buffer.concat(this.#parts); // a copy: the pieces are views of what the channel read
+    const whole = Buffer.concat(this.#parts); // a copy, because the pieces are views of the channel's read buffer
     this.#parts = [];
     if (this.#isClosed) return;
     const message = isText ? whole.toString() : whole;
@@ -104,36 +107,36 @@ export class CallSocket implements WebSocketConnection {
     }
     this.#post({ type: 'credit', id: this.#id, bytes: credit });
     receiver(message);
-    if (this.#receivers.length > 0) this.#sayWaiting();
+    if (this.#receivers.length > 0) this.#sendWaiting();
   }
 
   grant(bytes: number): void {
     this.#credit.grant(bytes);
   }
 
-  /** Tells the app that the client has left. What it sent before can still be received. */
+  /** Called when the client has left. Messages that it sent before can still be received. */
   cancel(): void {
     this.#credit.cancel();
-    this.#tellReceivers(null);
+    this.#endReceivers();
   }
 
-  /** Resolves once the app's messages are on their way. */
+  /** Resolves once the app's messages have been sent to the front. */
   async flushed(): Promise<void> {
     await this.#sends;
   }
 
-  /** Ends the connection for the app: nothing that it still sends leaves the worker. */
+  /** Ends the connection for the app: later sends have no effect. */
   end(): void {
     this.#hasEnded = true;
     this.cancel();
   }
 
-  #sayWaiting(): void {
+  #sendWaiting(): void {
     this.#post({ type: 'waiting', id: this.#id, received: this.#receivedFrames });
   }
 
-  #tellReceivers(message: null): void {
-    for (const receiver of this.#receivers.splice(0)) receiver(message);
+  #endReceivers(): void {
+    for (const receiver of this.#receivers.splice(0)) receiver(null);
   }
 
   #afterSends(step: () => void | Promise<void>): Promise<void> {
@@ -142,7 +145,7 @@ export class CallSocket implements WebSocketConnection {
       if (wasClosed || this.cancelled) throw closed();
       return step();
     });
-    this.#sends = done.catch(() => {}); // whoever awaits `done` is told; nobody has to
+    this.#sends = done.catch(() => {}); // an app need not handle the rejection of `done`
     return done;
   }
 
@@ -166,7 +169,7 @@ export class CallSocket implements WebSocketConnection {
   }
 }
 
-/** The error with which `send` rejects once the connection is closed. */
+/** The errors with which `send` rejects once the connection is closed. */
 const CLOSED = new WeakSet<object>();
 
 function closed(): DOMException {
@@ -175,7 +178,7 @@ function closed(): DOMException {
   return error;
 }
 
-/** Whether a rejection says only that a client has left: no sign of trouble, whoever did not handle it. */
+/** Whether a rejection only means that a client has left, which is harmless if the app does not handle it. */
 export function isClosedSocket(reason: unknown): boolean {
   return typeof reason === 'object' && reason !== null && CLOSED.has(reason);
 }

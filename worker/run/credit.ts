@@ -1,4 +1,4 @@
-/** The bytes that a call may send before the front grants more. One sender at a time waits for them. */
+/** The bytes that a call may send before the front grants more. Only one sender at a time may wait. */
 export class Credit {
   #bytes: number;
   #wake: (() => void) | null = null;
@@ -12,7 +12,10 @@ export class Credit {
     this.#bytes -= bytes;
   }
 
-  /** Returns null if something may be sent now, else a promise that resolves once it may, or once the call is cancelled. */
+  /**
+   * Returns null if something may be sent now, otherwise a promise that resolves once it may, or once the call is
+   * cancelled.
+   */
   wait(): Promise<void> | null {
     if (this.#bytes > 0 || this.cancelled) return null;
     return new Promise((resolve) => {
@@ -25,7 +28,7 @@ export class Credit {
     if (this.#bytes > 0) this.#release();
   }
 
-  /** Lets a waiting sender go on: nobody takes what it sends any more. */
+  /** Releases a waiting sender, because no client reads its data any more. */
   cancel(): void {
     this.cancelled = true;
     this.#release();

@@ -1,11 +1,11 @@
 /**
- * One call at a time, or one batch, in order.
+ * Runs one call, or one batch, at a time, in order.
  *
- * 1. `accept` puts calls in the inbox, once their bodies are whole.
- * 2. `pump` takes the next ones, once the answers of the last are in the kernel.
- * 3. `call-runner.ts` or `batch-runner.ts` runs them to their end, and says so.
+ * 1. `accept` puts calls into the inbox once their bodies are complete.
+ * 2. `pump` takes the next ones once the previous answers are in the kernel.
+ * 3. `call-runner.ts` or `batch-runner.ts` runs them and calls back at their end.
  *
- * Before: `main.ts` hands over messages. After: the channel sends.
+ * `main.ts` delivers the messages; the channel sends the answers.
  */
 import { AsyncResource } from 'node:async_hooks';
 import type { Channel } from '../../protocol/wire/channel.js';
@@ -16,24 +16,26 @@ import { CallRunner } from './call-runner.js';
 import { Retirement } from '../failures/retirement.js';
 import { sendError } from './running-call.js';
 import type { OnEnded, Runner, RunnerOptions, WaitingCall } from './runner.js';
-import type { Idleness } from '../process/stay-awake.js';
+import type { ActivityListener } from '../process/stay-awake.js';
 
 export interface RunLoopOptions extends RunnerOptions {
-  /** Called when no call runs and none will be begun, after `retire`. */
+  /** Called when no call runs and none will begin, after `retire`. */
   onIdleAfterRetire(): void;
-  /** Called when what a call threw says that a new process would do better. No call runs then. */
+  /** Called when the error of a call shows that a new process would do better. No call runs then. */
   onDoubt(why: ServeError): void;
-  readonly idleness: Idleness;
+  readonly activity: ActivityListener;
 }
 
 /** Calls that begin together. */
 interface Waiting {
   readonly calls: readonly WaitingCall[];
-  /** Where they run: what their app enters with `AsyncLocalStorage.enterWith` is seen by no call after them. */
+  /**
+   * The async context they run in, so that no later call sees what their app enters with `AsyncLocalStorage.enterWith`.
+   */
   readonly asyncContext: AsyncResource;
 }
 
-/** A call that held the thread this long lets pending cancels in before the next begins. */
+/** After a call that blocked the thread this long, pending cancels are read before the next call begins. */
 const YIELD_AFTER_MS = 1;
 
 export class RunLoop {
@@ -42,7 +44,7 @@ export class RunLoop {
   readonly #single: CallRunner;
   readonly #batches: BatchRunner;
   readonly #retirement = new Retirement();
-  /** The one that runs, or ran last. */
+  /** The runner of the current call, or of the last one. */
   #runner: Runner;
   #inbox: Waiting[] = [];
   #pumping = false;
@@ -65,23 +67,23 @@ export class RunLoop {
   }
 
   /**
-   * Takes calls whose bodies are whole: one, or a batch; `pump` begins them together.
-   * @throws SERVE_PROTOCOL if their route does not take so many
+   * Takes calls whose bodies are complete: one, or a batch, which `pump` begins together.
+   * @throws SERVE_PROTOCOL if their route does not allow so many
    */
   accept(calls: readonly WaitingCall[]): void {
     if (calls.length > 1) this.#assertBatch(calls);
     this.#inbox.push({ calls, asyncContext: new AsyncResource('banana-serve call') });
-    this.#options.idleness.onCall();
+    this.#options.activity.onCall();
   }
 
-  /** Cancels a call that nobody waits for: drops it if it has not begun, else tells the app. */
+  /** Cancels a call whose client does not wait any more: drops it if it has not begun, otherwise aborts its signal. */
   cancel(id: number, reason: string): void {
     if (this.#runner.runs(id)) {
       this.#runner.cancel(id, reason);
       return;
     }
     const index = this.#inbox.findIndex(({ calls }) => calls.some(({ call }) => call.id === id));
-    if (index < 0) return; // answered while the cancel was on its way
+    if (index < 0) return; // it was answered while the cancel was on its way
     const { calls, asyncContext } = this.#inbox[index] as Waiting;
     const others = calls.filter(({ call }) => call.id !== id);
     this.#inbox.splice(index, 1, ...(others.length === 0 ? [] : [{ calls: others, asyncContext }]));
@@ -102,7 +104,7 @@ export class RunLoop {
     this.#runner.takeData(part, pieces);
   }
 
-  /** Begins no further call; tells the running one that it should end. */
+  /** Begins no further call, and aborts the running one if `abortReason` is given. */
   retire(abortReason: string | null): void {
     this.#retired = true;
     this.#inbox = [];
@@ -110,19 +112,22 @@ export class RunLoop {
     if (!this.#runner.isRunning) this.#options.onIdleAfterRetire();
   }
 
-  /** Begins the next call, if none runs. Once per read: a cancel behind a call is seen before the call begins. */
+  /**
+   * Begins the next call if none runs. Called once per read, so that a cancel after a call is seen before the call
+   * begins.
+   */
   pump(): void {
     if (this.#pumping) return;
     this.#pumping = true;
     while (!this.#runner.isRunning && !this.#resting && !this.#retired && this.#inbox.length > 0) {
       this.#channel.flush();
-      // An answer that is not in the kernel dies with the process, and its call may not be taken for ended.
+      // An answer that is not in the kernel would die with the process, so its call does not count as ended yet.
       if (this.#channel.flushed) this.#beginNext();
       else this.#restUntilFlushed();
     }
     this.#pumping = false;
     this.#channel.flush();
-    if (!this.#runner.isRunning && this.#inbox.length === 0) this.#options.idleness.onIdle();
+    if (!this.#runner.isRunning && this.#inbox.length === 0) this.#options.activity.onIdle();
   }
 
   #beginNext(): void {
@@ -142,7 +147,7 @@ export class RunLoop {
     const isOneRoute = batch.every(({ call }) => call.route === route);
     const { maxBatch = 1 } = this.#options.app.routes.find(({ path }) => path === route) ?? {};
     if (isOneRoute && batch.length <= maxBatch) return;
-    throw protocolError(`a batch of ${batch.length} calls; the route ${route} takes ${maxBatch}`);
+    throw protocolError(`a batch of ${batch.length} calls; the route ${route} takes at most ${maxBatch}`);
   }
 
   #restUntilFlushed(): void {

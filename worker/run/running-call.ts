@@ -1,8 +1,9 @@
 /**
- * One call that has begun, up to its one ending.
+ * One call that has begun, up to its ending.
  *
- * 1. What was returned or thrown becomes messages: a whole answer, a stream, or what a WebSocket still has to send.
- * 2. The ending is put into the channel: `result`, `end` or `error`. Then the runner that began the call is told.
+ * 1. The returned or thrown value becomes messages: a whole answer, a stream, or the rest of a WebSocket's messages.
+ * 2. The ending is put into the channel: `result`, `end` or `error`. Then the runner that began the call is called
+ * back.
  */
 import { AsyncResource } from 'node:async_hooks';
 import type { Channel } from '../../protocol/wire/channel.js';
@@ -26,7 +27,7 @@ import type { WaitingCall } from './runner.js';
 import { StreamSender } from './stream-sender.js';
 import { isThenable } from '../values/thenable.js';
 
-/** What is the same for all calls of a runner. */
+/** The parts that all calls of a runner share. */
 export interface CallHost {
   readonly channel: Channel;
   readonly prints: PrintAttribution;
@@ -34,7 +35,7 @@ export interface CallHost {
   readonly metrics: AppMetrics;
   readonly maxOutputBytes: number;
   readonly streamWindowBytes: number;
-  /** Several answers may be encoded before the first of them has left the process. */
+  /** True if several answers may be encoded before the first of them has left the process. */
   readonly answersTogether: boolean;
   /** Called once per call, when its ending is in the channel. */
   onEnded(call: RunningCall): void;
@@ -43,7 +44,7 @@ export interface CallHost {
 export class RunningCall {
   readonly call: Call;
   readonly ctx: CallContext;
-  /** The connection of a call that is a WebSocket. */
+  /** The connection, if the call is a WebSocket. */
   readonly socket: CallSocket | null;
   readonly #host: CallHost;
   readonly #beganAtMs: number;
@@ -51,7 +52,7 @@ export class RunningCall {
   #cancelled = false;
   #thrown: unknown = undefined;
 
-  /** The call has begun, and the note says so. */
+  /** Call it after the note of the call's beginning is written. */
   constructor(host: CallHost, { call, pieces }: WaitingCall, beganAtMs: number) {
     const { channel, streamWindowBytes } = host;
     this.#host = host;
@@ -62,12 +63,12 @@ export class RunningCall {
     this.socket = isSocket ? new CallSocket(channel, call.id, streamWindowBytes) : null;
   }
 
-  /** True once nobody waits for the call any more. */
+  /** True once no client waits for the call any more. */
   get cancelled(): boolean {
     return this.#cancelled;
   }
 
-  /** What failed the call; undefined if nothing did. */
+  /** The error that failed the call; undefined if there was none. */
   get thrown(): unknown {
     return this.#thrown;
   }
@@ -87,18 +88,20 @@ export class RunningCall {
     (this.#stream ?? this.socket)?.grant(bytes);
   }
 
-  /** Answers with what the app gave or promised. Never throws: what cannot be sent fails the call. */
+  /**
+   * Answers with the value or promise that the app returned. Never throws: a value that cannot be sent fails the call.
+   */
   answer(output: unknown): void {
     try {
       if (!isThenable(output)) this.#deliver(output);
-      // A thenable of the app's own may call back twice; a promise settles once.
+      // The callback of a thenable of the app may be called twice; a promise settles once.
       else
         Promise.resolve(output).then(
           (value) => this.#deliver(value),
           (thrown: unknown) => this.fail(thrown),
         );
     } catch (thrown) {
-      this.fail(thrown); // what `then` threw when it was looked up
+      this.fail(thrown); // the getter of `then` threw
     }
   }
 
@@ -114,7 +117,10 @@ export class RunningCall {
     }
   }
 
-  /** A Response that is thrown is the answer, as one that is returned, while there is none yet. */
+  /**
+   * Fails the call. A Response that is thrown answers it instead, as a returned one does, unless the call is answered
+   * already.
+   */
   fail(thrown: unknown): void {
     if (isResponse(thrown) && this.socket === null && this.#stream?.begun !== true) {
       this.#orFail(this.#deliverResponse(thrown));
@@ -144,7 +150,7 @@ export class RunningCall {
       );
   }
 
-  /** The type that the value's encoding has holds where the head of a `result` names none. */
+  /** If the head names no content type, the encoding's type is used. */
   #deliverReply({ head, body }: Reply): void {
     const { contentType } = head;
     if (body.kind === 'stream') {
@@ -176,7 +182,7 @@ export class RunningCall {
     this.#stream = stream;
     if (this.ctx.aborted) stream.cancel();
     const send = (): Promise<void> => sendStream(iterator, call.accept, head, stream);
-    // Other streams of its batch see nothing of what the app enters in this one.
+    // Async context that the app enters in this stream must not reach the other streams of its batch.
     const asyncContext = new AsyncResource('banana-serve stream');
     await asyncContext.runInAsyncScope(() => prints.run(call.requestId, send));
     if (stream.cancelled) throw new ServeError('SERVE_CANCELLED');
@@ -184,7 +190,7 @@ export class RunningCall {
     this.#host.onEnded(this);
   }
 
-  /** The function of a WebSocket route has returned: the connection ends with what it has sent. */
+  /** Ends a WebSocket call whose function has returned: the connection closes after the messages that are queued. */
   async #deliverSends(socket: CallSocket): Promise<void> {
     await socket.flushed();
     if (socket.cancelled) throw new ServeError('SERVE_CANCELLED');
@@ -192,7 +198,10 @@ export class RunningCall {
     this.#host.onEnded(this);
   }
 
-  /** Of `head` all counts but the type. It is not spread into one object with the output, which would take 2 us of 9. */
+  /**
+   * Uses status, headers and phrase of `head`; the type comes from the encoder. Spreading it into one object with the
+   * output would take 2 us of 9.
+   */
   #succeed({ contentType, body: encoded }: EncodedOutput, head: ReplyHead = PLAIN_HEAD): void {
     const { status, headers, phrase } = head;
     const { channel, maxOutputBytes, answersTogether } = this.#host;

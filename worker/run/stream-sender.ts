@@ -20,7 +20,7 @@ export class StreamSender implements StreamOut {
     return this.#credit.cancelled;
   }
 
-  /** True once the client has the status: no other answer can take its place. */
+  /** True once the client has received the status, so that no other answer can replace it. */
   get begun(): boolean {
     return this.#begun;
   }
@@ -32,7 +32,7 @@ export class StreamSender implements StreamOut {
 
   chunk(bytes: Uint8Array): void {
     this.#credit.spend(bytes.length);
-    // The app may reuse its buffer after yielding it, and the stream may not be in the kernel by then.
+    // The app may reuse its buffer after yielding it, while the channel may not have written it to the kernel yet.
     this.#channel.send({ type: 'chunk', id: this.#id }, Buffer.from(bytes));
     this.#channel.flush();
   }

@@ -1,4 +1,6 @@
-/** The worker's half of `sendWebhook`: checks and encodes, hands over to the front, waits for its word. */
+/**
+ * The worker's half of `sendWebhook`: checks and encodes the webhook, sends it to the front, and waits for the reply.
+ */
 import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError, protocolError } from '../../protocol/errors.js';
 import {
@@ -9,13 +11,13 @@ import {
   type WebhookOutcome,
 } from '../../protocol/wire/messages.js';
 import { DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, parseWebhookUrl } from '../../protocol/webhooks.js';
-import type { WebhookOffice, WebhookRequest } from '../api/send-webhook.js';
+import type { WebhookSender, WebhookRequest } from '../api/send-webhook.js';
 import { encodeJson } from '../values/json-encoding.js';
 
-/** Longest URL allowed: servers take that much, and it fits in the head of a frame. */
+/** Maximum length of a URL: servers accept that much, and it fits into the head of a frame. */
 const MAX_URL_CHARS = 16 * 1024;
 
-export class WebhookHandover implements WebhookOffice {
+export class WebhookHandover implements WebhookSender {
   readonly #channel: Channel;
   readonly #runningRequestId: () => string;
   readonly #waiting = new Map<number, () => void>();
@@ -26,7 +28,7 @@ export class WebhookHandover implements WebhookOffice {
     this.#runningRequestId = runningRequestId;
   }
 
-  /** @throws TypeError on a mistake of the app's, with nothing sent */
+  /** @throws TypeError if the app gave wrong arguments; nothing is sent then */
   async send(request: WebhookRequest): Promise<void> {
     const { url, timeoutMs = DEFAULT_TIMEOUT_MS, retries = DEFAULT_RETRIES } = request;
     const { href } = checkedUrl(url);
@@ -56,10 +58,13 @@ export class WebhookHandover implements WebhookOffice {
     await done;
   }
 
-  /** Takes the front's word that the webhook is taken over or done; whether it was delivered is told in the log. @throws SERVE_PROTOCOL */
+  /**
+   * Settles the webhook when the front has taken it or is done with it; the server's log states whether it was
+   * delivered. @throws SERVE_PROTOCOL
+   */
   onDone(ref: number, _outcome: WebhookOutcome): void {
     const resolve = this.#waiting.get(ref);
-    if (resolve === undefined) throw protocolError(`webhook ${ref} was not handed over`);
+    if (resolve === undefined) throw protocolError(`webhook ${ref} was not sent to the server`);
     this.#waiting.delete(ref);
     resolve();
   }

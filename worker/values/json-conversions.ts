@@ -1,16 +1,16 @@
 /**
- * How JSON.stringify writes built-in objects while `json-encoding.ts` encodes: typed arrays and buffers as arrays,
- * BigInts within 2^53 as numbers, and what is no data (`not-data.ts`) not at all.
+ * Changes how JSON.stringify writes built-in objects while `json-encoding.ts` encodes: typed arrays and buffers become
+ * arrays, BigInts within 2^53 numbers, and values that are not data (`not-data.ts`) are refused.
  *
- * `toJSON` accessors on the prototypes answer only then, so the app's own JSON.stringify keeps its meaning. An app that
- * assigns its own toJSON wins.
+ * The `toJSON` accessors on the prototypes are active only then, so the app's own JSON.stringify is unchanged. A toJSON
+ * that the app assigned wins.
  */
 import { NOT_DATA } from './not-data.js';
 import { numberOf } from './output-problem.js';
 
 let encoding = false;
 
-/** Switches the conversions on or off, for the whole process: only while JSON.stringify runs may they be on. */
+/** Switches the conversions on or off for the whole process. They may be on only while JSON.stringify runs. */
 export function convertBuiltIns(on: boolean): void {
   encoding = on;
 }
@@ -19,10 +19,10 @@ type ToJson = (this: unknown, key: string) => unknown;
 
 const dateToJson: unknown = Date.prototype.toJSON;
 
-/** Each writes its object whole or throws, so that its result needs no second look. */
+/** Functions that write their object completely or throw, so that their result needs no second check. */
 const TRUSTED = new Set<unknown>([URL.prototype.toJSON]);
 
-/** Whether this is the toJSON of a built-in object while they are converted, and not one of the app's. */
+/** Whether this is the toJSON of a converted built-in object, not one of the app. */
 export function isTrusted(toJson: unknown): toJson is ToJson {
   return toJson === dateToJson || TRUSTED.has(toJson);
 }
@@ -75,6 +75,6 @@ answerWhileEncoding(DataView.prototype, function (this: DataView) {
 });
 for (const [prototype, kind] of NOT_DATA) {
   answerWhileEncoding(prototype, () => {
-    throw new TypeError(`${kind} is no JSON`);
+    throw new TypeError(`${kind} is not JSON`);
   });
 }

@@ -1,10 +1,10 @@
 /**
- * Values to JSON at native speed, with what `JSON.stringify` gets wrong put right: typed arrays and buffers become
- * arrays, BigInts within 2^53 numbers; a BigInt too large, and what is no data (`not-data.ts`), are errors.
+ * Encodes values as JSON at native speed, with the mistakes of `JSON.stringify` corrected: typed arrays and buffers
+ * become arrays, BigInts within 2^53 numbers; larger BigInts and values that are not data (`not-data.ts`) are errors.
  *
- * How: JSON.stringify asks objects for their toJSON, and built-in objects have one that converts or refuses
- * (`json-conversions.ts`). It has blind spots, which a quick walk finds first (`json-blind-spots.ts`); only then a
- * replacer function looks at every value, for 1.7 times the price (bench/json.ts).
+ * JSON.stringify calls toJSON, and built-in objects get one that converts or refuses (`json-conversions.ts`). Some
+ * values escape this; a quick walk finds them first (`json-blind-spots.ts`). Only then a replacer function checks every
+ * value, which takes 1.7 times as long (bench/json.ts).
  */
 import { hasBlindSpot, lookAgain } from './json-blind-spots.js';
 import { convertBuiltIns } from './json-conversions.js';

@@ -1,7 +1,7 @@
-/** Values that are no data: `JSON.stringify` makes `{}` of them, or leaves them out, and says nothing. */
+/** Values that are not data: `JSON.stringify` silently writes `{}` for them, or leaves them out. */
 import { Blob } from 'node:buffer';
 
-/** Says what a value is and what to return instead, as the end of a sentence that begins with the property. */
+/** Names the kind of value and what to return instead, as the end of a sentence that begins with the property. */
 export type NotData = readonly [kind: string, instead: string];
 
 const SYMBOL: NotData = ['a symbol', 'return its description'];
@@ -11,7 +11,7 @@ const ASYNC_ITERATOR: unknown = Object.getPrototypeOf(
   Object.getPrototypeOf(Object.getPrototypeOf((async function* () {})())),
 );
 
-/** Kinds of object that are no data, by prototype. An object with a `toJSON` of its own or of its class says itself what it is as data. */
+/** Kinds of object that are not data, by prototype. An object with its own `toJSON`, or one of its class, is data. */
 export const NOT_DATA: readonly (readonly [prototype: object, ...NotData])[] = [
   [Promise.prototype, 'a promise', 'await it'],
   [Map.prototype, 'a Map', 'return Object.fromEntries(map)'],
@@ -25,14 +25,14 @@ export const NOT_DATA: readonly (readonly [prototype: object, ...NotData])[] = [
   [ASYNC_ITERATOR as object, 'an iterator', 'return what it yields'],
 ];
 
-/** Objects of the web that show none of what they hold, by tag: naming their classes makes Node load its whole fetch. */
+/** Web objects that show none of their content, by tag: naming their classes would make Node load its whole fetch. */
 const WEB_KINDS: Readonly<Record<string, string>> = {
   Headers: 'return Object.fromEntries(headers)',
   FormData: 'return Object.fromEntries(form)',
   URLSearchParams: 'return Object.fromEntries(params)',
 };
 
-/** Returns null for what may be data. It may throw: a Proxy may answer anything. */
+/** Returns null for a value that may be data. May throw: a Proxy may answer anything. */
 export function notDataOf(value: unknown): NotData | null {
   if (typeof value === 'symbol') return SYMBOL;
   if (typeof value !== 'function' && (typeof value !== 'object' || value === null)) return null;
@@ -43,7 +43,7 @@ export function notDataOf(value: unknown): NotData | null {
 
 type MaybeIterable = Partial<Iterable<unknown> & AsyncIterable<unknown>>;
 
-/** Whether an object offers a loop over what it holds and shows nothing of it as properties. May throw. */
+/** Whether an object is iterable and has no properties that show its content. May throw. */
 export function isBareIterable(value: object): boolean {
   const { [Symbol.iterator]: iterate, [Symbol.asyncIterator]: iterateLater } = value as MaybeIterable;
   if (typeof iterate !== 'function' && typeof iterateLater !== 'function') return false;

@@ -1,15 +1,15 @@
-/** Finds, after an encoder has failed, the property that made it fail. Slow and thorough; never on the good path. */
+/** Finds the property that made an encoder fail. Slow and thorough; runs only after a failure. */
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { notDataOf } from './not-data.js';
 
-/** Returns a BigInt as a number, if no digit is lost. @throws a RangeError otherwise */
+/** Returns a BigInt as a number if it is exact. @throws a RangeError otherwise */
 export function numberOf(value: bigint): number {
   const number = Number(value);
   if (!Number.isSafeInteger(number)) throw new RangeError('a BigInt beyond 2^53 - 1');
   return number;
 }
 
-/** How an encoder treats BigInts. */
+/** The range of BigInts that an encoder accepts. */
 export interface BigIntRange {
   fits(value: bigint): boolean;
   readonly limit: string;
@@ -17,17 +17,17 @@ export interface BigIntRange {
 
 const JSON_RANGE: BigIntRange = { fits: (value) => Number.isSafeInteger(Number(value)), limit: '2^53 - 1' };
 
-/** What is wrong with a value. */
+/** The reason why a value cannot be encoded. */
 interface Problem {
-  /** Says it to a client, such as `output.items[3].id is a BigInt beyond 2^53 - 1`. */
+  /** Text for a client, such as `output.items[3].id is a BigInt beyond 2^53 - 1`. */
   readonly text: string;
-  /** The app's own code threw it when the value was read; its words may hold what is for no client. */
+  /** Set if the app's own code threw when the value was read; its text may contain something that no client may see. */
   readonly failure?: Failure;
 }
 
 /**
- * Returns the error of a value that an encoder has refused by throwing `cause`; its message names the property. Never
- * throws. `format`: what the value should have become.
+ * Returns the error of a value for which an encoder has thrown `cause`; its message names the property. Never throws.
+ * `format`: the name of the format.
  */
 export function invalidOutput(
   format: string,
@@ -80,16 +80,16 @@ function search(value: unknown, path: string, ancestors: Set<object>, range: Big
   return null;
 }
 
-/** Returns the `toJSON` of the object itself or of its class; what it returns stands for the object. */
+/** Returns the `toJSON` of the object itself or of its class; its result replaces the object. */
 function toJsonOf(value: unknown): ((this: unknown) => unknown) | null {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return null;
   const { toJSON } = value as { toJSON?: unknown };
   return typeof toJSON === 'function' ? (toJSON as () => unknown) : null;
 }
 
-/** What the app's own code threw. */
+/** An error that the app's own code threw. */
 class Failure {
-  /** Its class, such as `a TypeError`. */
+  /** Its class with an article, such as `a TypeError`. */
   readonly kind: string;
   readonly stack: string;
 
@@ -99,10 +99,10 @@ class Failure {
   }
 }
 
-/** The class of an error, such as `a TypeError`, and nothing that the app has written into it. Never throws. */
+/** Returns the class of an error, such as `a TypeError`, without any text of the app. Never throws. */
 function kindOf(thrown: unknown): string {
   try {
-    if (!(thrown instanceof Error)) return 'a value that is no Error';
+    if (!(thrown instanceof Error)) return 'a value that is not an Error';
     const { name } = thrown.constructor;
     if (!/^[A-Za-z_$][\w$]{0,99}$/.test(name)) return 'an Error';
     return `${/^[AEIO]/i.test(name) ? 'an' : 'a'} ${name}`;

@@ -1,14 +1,19 @@
-/** Values to what every MessagePack reader knows: no extension types, the same meaning as the JSON output. */
+/**
+ * Converts values to what every MessagePack reader supports: no extension types, the same meaning as the JSON output.
+ */
 import { notDataOf } from './not-data.js';
 import { invalidOutput, type BigIntRange } from './output-problem.js';
 
-/** The range of integers that MessagePack's int64 and uint64 hold. */
+/** The range of MessagePack's int64 and uint64. */
 const RANGE: BigIntRange = {
   fits: (value) => value >= -(2n ** 63n) && value < 2n ** 64n,
   limit: '64 bits',
 };
 
-/** Returns the value in that form. @throws SERVE_OUTPUT_INVALID naming the property, on cycles, integers beyond 64 bits and what is no data */
+/**
+ * Returns the converted value. @throws SERVE_OUTPUT_INVALID naming the property, for cycles, integers beyond 64 bits
+ * and values that are not data
+ */
 export function plainValue(value: unknown): unknown {
   try {
     return convert(value, new Set());
@@ -45,12 +50,14 @@ function convertChildren(value: object, ancestors: Set<object>): unknown {
   return Object.fromEntries(entries.map(([key, item]) => [wellFormed(key), convert(item, ancestors)]));
 }
 
-/** Half of a character in two becomes U+FFFD: no reader takes it for text. The library does so in long texts alone. */
+/**
+ * Replaces half a surrogate pair by U+FFFD, because readers reject it as text. The library does so in long texts only.
+ */
 function wellFormed(text: string): string {
   return (text as unknown as WellFormed).toWellFormed();
 }
 
-/** Every Node that is supported has it; the types of this language level do not. */
+/** The method exists in every supported Node; the types of this language level do not have it. */
 interface WellFormed {
   toWellFormed(): string;
 }

@@ -1,29 +1,29 @@
-/** `context`: what a custom service knows of its model, of its worker, and of the requests that it answers. */
+/** `context` of a custom service: its model, its worker, and the requests of the current batch. */
 import type { AppLog, AppMetrics, WorkerInfo } from '../types.js';
 import type { ItemPart, Manifest, ReadItem } from './item.js';
 import { MetricsStore, takeMetrics, type StoredMetric } from './metrics-store.js';
 import type { RequestProperties } from './request-properties.js';
 import { RequestProcessor, type ItemRequest } from './request-processor.js';
 
-/** The same facts by their names in Python and in TypeScript. */
+/** System properties, by their names in Python and in TypeScript. */
 export interface SystemProperties {
-  /** Absolute path of the model's folder, in which the worker works. */
+  /** Absolute path of the model's folder, which is the working directory of the worker. */
   readonly model_dir: string;
   readonly modelDir: string;
-  /** The GPU to use, counted among those that this worker sees: 0, for it sees one; null on the CPU. */
+  /** Index of the GPU among those that this worker sees: always 0, because it sees one; null on the CPU. */
   readonly gpu_id: number | null;
   readonly gpuId: number | null;
-  /** The most items that a batch may have, as configured. */
+  /** Maximum number of items in a batch, as configured. */
   readonly batch_size: number;
   readonly batchSize: number;
-  /** `MMS`, as handlers expect it. */
+  /** Always `MMS`, which handlers expect. */
   readonly server_name: string;
   readonly serverName: string;
   readonly server_version: string;
   readonly serverVersion: string;
 }
 
-/** What stays the same as long as the worker lives. */
+/** Facts about the model that do not change during the life of the worker. */
 export interface ModelFacts {
   readonly modelName: string;
   readonly manifest: Manifest | null;
@@ -33,25 +33,25 @@ export interface ModelFacts {
   readonly metrics: AppMetrics;
 }
 
-/** Gives the context the requests of the next batch, and a new store of metrics. */
+/** Sets the requests of the next batch and a new store of metrics. */
 export let beginBatch: (
   context: Context,
   items: readonly ReadItem[],
   requests: readonly ItemRequest[],
 ) => void;
 
-/** The batch is answered: what its requests have brought goes; their ids and headers stay until the next one. */
+/** Ends a batch: the bodies of its requests are released; their ids and headers stay until the next batch. */
 export let endBatch: (context: Context) => void;
 
-/** Takes what was measured since it was last taken. */
+/** Returns the metrics added since the last call, and removes them. */
 export let takeContextMetrics: (context: Context) => readonly StoredMetric[];
 
-/** What was set for the answer to an item; undefined if the service has not asked for it. */
+/** Returns the response settings of an item; undefined if the service has not used them. */
 export let processorOf: (context: Context, idx: number) => RequestProcessor | undefined;
 
 /**
- * One for the whole life of a worker. What belongs to requests is replaced before each batch; `idx` is the number of an
- * item in `data`. While the model is loaded there are no items: methods that need one throw then.
+ * The context lives as long as the worker. The parts that belong to requests are replaced before each batch; `idx` is
+ * the index of an item in `data`. While the model is being loaded there are no items, and methods that need one throw.
  */
 export class Context {
   readonly modelName: string;
@@ -63,7 +63,7 @@ export class Context {
   readonly #own: AppMetrics;
   #metrics: MetricsStore | null = null;
   #items: readonly ReadItem[] = [];
-  /** Null while the model is loaded. */
+  /** Null while the model is being loaded. */
   #requests: readonly ItemRequest[] | null = null;
   #processors: RequestProcessor[] = [];
 
@@ -91,17 +91,17 @@ export class Context {
     this.#own = metrics;
   }
 
-  /** Metrics of this batch, or of the load. */
+  /** Metrics of this batch, or of the loading. */
   get metrics(): MetricsStore {
     return (this.#metrics ??= new MetricsStore(this.modelName, this.#requests?.length ?? 0, this.#own));
   }
 
-  /** Ids of the requests by the numbers of their items; null while the model is loaded. */
+  /** Request ids by the index of their items; null while the model is being loaded. */
   get requestIds(): ReadonlyMap<number, string> | null {
     return this.#requests === null ? null : new Map(this.#requests.map(({ requestId }, i) => [i, requestId]));
   }
 
-  /** One for each item; null while the model is loaded. */
+  /** One for each item; null while the model is being loaded. */
   get requestProcessor(): readonly RequestProcessor[] | null {
     return this.#requests === null ? null : this.#requests.map((_, idx) => this.#processor(idx));
   }
@@ -111,28 +111,31 @@ export class Context {
     return this.#requests?.[idx]?.requestId;
   }
 
-  /** A header of the request, by its name in any case; undefined if it was not sent. */
+  /** A request header, looked up in any case; undefined if it was not sent. */
   getRequestHeader(idx: number, name: string): string | undefined {
     return this.#processor(idx).getRequestProperty(name);
   }
 
-  /** All headers of the request, by names in any case, and `{ 'content-type': … }` for each field of the item. */
+  /** All request headers, looked up in any case, and `{ 'content-type': … }` for each field of the item. */
   getAllRequestHeaders(idx: number): RequestProperties {
     return this.#processor(idx).getRequestProperties();
   }
 
-  /** Every field of the request as it was sent, those that come again included; none once the batch is answered. */
+  /** Every field of the request as it was sent, repeated ones included; empty once the batch is answered. */
   getParts(idx: number): ItemPart[] {
     this.#request(idx);
     return this.#items[idx]?.parts() ?? [];
   }
 
-  /** Aborts when nobody waits for this item any more: its client has left, or a limit has passed. */
+  /** Aborts when no client waits for this item any more: it has left, or a limit has passed. */
   signal(idx = 0): AbortSignal {
     return this.#request(idx).signal;
   }
 
-  /** Without it the type follows from the result: `application/json`, `text/plain; charset=utf-8` or `application/octet-stream`. */
+  /**
+   * Sets the content type of an answer. By default it follows from the result: `application/json`, `text/plain;
+   * charset=utf-8` or `application/octet-stream`.
+   */
   setResponseContentType(idx: number, value: string): void {
     this.setResponseHeader(idx, 'content-type', value);
   }
@@ -141,7 +144,7 @@ export class Context {
     return this.#processor(idx).getResponseHeader('content-type');
   }
 
-  /** Sets a header of the answer, in place of one of the same name. @throws TypeError if it breaks the line */
+  /** Sets a header of the answer and replaces one of the same name. @throws TypeError if it contains a line break */
   setResponseHeader(idx: number, name: string, value: unknown): void {
     this.#processor(idx).addResponseProperty(name, value);
   }
@@ -150,7 +153,7 @@ export class Context {
     return this.#processor(idx).getResponseHeaders();
   }
 
-  /** Sets the status of one item, and the phrase beside it. @throws RangeError unless it is a whole number from 200 to 599 */
+  /** Sets the status of one item, and its reason phrase. @throws RangeError unless it is an integer from 200 to 599 */
   setResponseStatus(code = 200, phrase = '', idx = 0): void {
     this.#processor(idx).reportStatus(code, phrase);
   }
@@ -160,7 +163,7 @@ export class Context {
     for (const processor of this.requestProcessor ?? []) processor.reportStatus(code, phrase);
   }
 
-  /** Status and phrase of an item. */
+  /** Returns status and reason phrase of an item. */
   getResponseStatus(idx: number): [code: number, phrase: string] {
     const processor = this.#processor(idx);
     return [processor.getResponseStatusCode(), processor.getResponseStatusPhrase()];
@@ -253,6 +256,6 @@ export class Context {
     const request = this.#requests?.[idx];
     if (request !== undefined) return request;
     if (this.#requests === null) throw new RangeError(`there is no item ${idx} while the model is loaded`);
-    throw new RangeError(`there is no item ${idx}; this batch has ${this.#requests.length}`);
+    throw new RangeError(`there is no item ${idx}; this batch has ${this.#requests.length} items`);
   }
 }

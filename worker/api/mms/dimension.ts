@@ -1,4 +1,4 @@
-/** What a metric is about, beside its name: `new Dimension('Layer', 'conv1')`. */
+/** A dimension of a metric, a name and a value: `new Dimension('Layer', 'conv1')`. */
 export class Dimension {
   readonly name: string;
   readonly value: string;

@@ -1,4 +1,4 @@
-/** What a custom service takes and gives. */
+/** The inputs and outputs of a custom service. */
 import type { PredictionException } from './prediction-exception.js';
 
 export type JsonValue =
@@ -6,20 +6,20 @@ export type JsonValue =
 
 /**
  * One request of a batch: a value for each field of a form, each parameter of the query, or `body` for the whole of any
- * other body. A value of the type `application/json` is what the JSON says, one of `text/…` a string, any other bytes.
- * Of a field that comes again the last value counts; `context.getParts` has them all.
+ * other body. A value of the type `application/json` is parsed, one of `text/…` is a string, any other is bytes. Of a
+ * repeated field the last value counts; `context.getParts` has all of them.
  */
 export type Item = Record<string, ItemValue>;
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- JSON is what the client sent; the author knows what that is
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the JSON of the client; the author knows its type
 export type ItemValue = any;
 
 /** One field as it was sent. The app owns the bytes. */
 export interface ItemPart {
   readonly name: string;
-  /** As the client sent it; left out for what is no file. */
+  /** The file name as the client sent it; left out if the part is not a file. */
   readonly filename?: string;
-  /** Without its parameters, in lower case; empty if none was sent. */
+  /** The media type without its parameters, in lower case; empty if none was sent. */
   readonly contentType: string;
   readonly data: Buffer;
 }
@@ -31,11 +31,11 @@ export type ItemResult =
 /** `MAR-INF/MANIFEST.json` in the model's folder. */
 export type Manifest = Readonly<Record<string, unknown>>;
 
-/** An item as the worker has read it. */
+/** An item that the worker has read. */
 export interface ReadItem {
   readonly item: Item;
-  /** Every field in the order in which it was sent, those of the query first. */
+  /** Returns every field in the order in which it was sent, those of the query first. */
   parts(): ItemPart[];
-  /** The content type of each field, by its name. */
+  /** Returns the content type of each field, by its name. */
   fieldTypes(): Readonly<Record<string, string>>;
 }

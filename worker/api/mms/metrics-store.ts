@@ -1,9 +1,9 @@
-/** `context.metrics`: what a custom service measures while it loads, or for one batch. */
+/** `context.metrics`: the values that a custom service measures while it loads, or for one batch. */
 import type { MetricKind } from '../../../protocol/wire/messages.js';
 import type { AppMetrics } from '../types.js';
 import type { Dimension } from './dimension.js';
 
-/** A metric as it was added; `idx` is the item that it belongs to, null for all of them. */
+/** A metric as it was added; `idx` is the index of its item, null for all items. */
 export interface StoredMetric {
   readonly kind: MetricKind;
   readonly name: string;
@@ -16,15 +16,15 @@ export interface StoredMetric {
 const TIME_UNITS: readonly string[] = ['ms', 's'];
 const SIZE_UNITS: readonly string[] = ['MB', 'kB', 'GB', 'B'];
 
-/** The longest that name, unit and dimensions of one metric may be together. */
+/** Maximum total length of name, unit and dimensions of one metric. */
 const MAX_CHARS = 4096;
 
-/** Takes what was measured since it was last taken. */
+/** Returns the metrics added since the last call, and removes them. */
 export let takeMetrics: (store: MetricsStore) => readonly StoredMetric[];
 
 /**
- * Metrics of one batch. In every method `idx` is the number of the item that the metric belongs to; without it, the
- * metric belongs to all items. Adding to a counter adds up; of any other metric the last value counts. The model's name
+ * Metrics of one batch. In every method `idx` is the index of the item that the metric belongs to; without it, the
+ * metric belongs to all items. Values of a counter add up; of any other metric the last value counts. The model's name
  * is appended to the dimensions.
  */
 export class MetricsStore implements AppMetrics {
@@ -41,7 +41,7 @@ export class MetricsStore implements AppMetrics {
     };
   }
 
-  /** `items`: how many the batch has. `own`: what every kind of app has. */
+  /** `items` is the number of items in the batch; `own` are the metrics that every kind of app has. */
   constructor(modelName: string, items: number, own: AppMetrics) {
     this.#modelName = modelName;
     this.#items = items;
@@ -82,7 +82,7 @@ export class MetricsStore implements AppMetrics {
     this.#add('percent', name, value, 'percent', idx, dimensions);
   }
 
-  /** Says that something failed; the value may be text. It belongs to no item. */
+  /** Reports an error; the value may be text. It belongs to no item. */
   addError(name: string, value: number | string, dimensions?: readonly Dimension[]): void {
     this.#put('error', name, value, '', null, [...listOf(dimensions), LEVEL_ERROR]);
   }
@@ -97,17 +97,20 @@ export class MetricsStore implements AppMetrics {
     this.#add('gauge', name, value, unit, idx, dimensions);
   }
 
-  /** What every kind of app has: see `InferenceContext.metrics`. It stands in no line of the log. */
+  /**
+   * Adds to a counter of `GET /metrics`, as in every kind of app: see `InferenceContext.metrics`. It is not written to
+   * the log.
+   */
   counter(...given: Parameters<AppMetrics['counter']>): void {
     this.#own.counter(...given);
   }
 
-  /** The same for a number that may rise and fall. */
+  /** Sets a gauge of `GET /metrics`, a number that may rise and fall. */
   gauge(...given: Parameters<AppMetrics['gauge']>): void {
     this.#own.gauge(...given);
   }
 
-  /** The same for a distribution. */
+  /** Adds a value to a histogram of `GET /metrics`. */
   histogram(...given: Parameters<AppMetrics['histogram']>): void {
     this.#own.histogram(...given);
   }
@@ -187,7 +190,7 @@ function listOf(dimensions: readonly Dimension[] | undefined): readonly Dimensio
   throw new TypeError('the dimensions of a metric are an array of Dimension');
 }
 
-/** @throws TypeError if a text cannot stand in a line */
+/** @throws TypeError if a text contains a line break, RangeError if they are too long together */
 function assertTexts(name: string, texts: readonly string[]): void {
   if (texts.some((text) => typeof text !== 'string'))
     throw new TypeError(`metric ${shown(name)}: its name, unit and dimensions are texts`);

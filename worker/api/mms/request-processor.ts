@@ -5,14 +5,14 @@ import { requestProperties, type RequestProperties } from './request-properties.
 /** A request as the worker has it. */
 export interface ItemRequest {
   readonly requestId: string;
-  /** Names in lower case. */
+  /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
 }
 
 export class RequestProcessor {
   readonly #request: ItemRequest;
-  /** Content types of the item's fields. */
+  /** Returns the content types of the item's fields. */
   readonly #fieldTypes: () => Readonly<Record<string, string>>;
   readonly #responseHeaders = new Map<string, readonly [name: string, value: string]>();
   #properties: RequestProperties | undefined;
@@ -24,7 +24,7 @@ export class RequestProcessor {
     this.#fieldTypes = fieldTypes;
   }
 
-  /** A header of the request, by its name in any case; undefined if it was not sent. */
+  /** A request header, looked up in any case; undefined if it was not sent. */
   getRequestProperty(key: string): string | undefined {
     const { headers } = this.#request;
     const name = String(key).toLowerCase();
@@ -32,16 +32,16 @@ export class RequestProcessor {
   }
 
   /**
-   * All headers of the request, by their names in any case, and for each field of the item `{ 'content-type': … }`. A
-   * header goes before a field of the same name.
+   * All request headers, looked up in any case, and for each field of the item `{ 'content-type': … }`. A header takes
+   * precedence over a field of the same name.
    */
   getRequestProperties(): RequestProperties {
     return (this.#properties ??= requestProperties(this.#request.headers, this.#fieldTypes()));
   }
 
   /**
-   * Sets the status of the answer. `reasonPhrase` stands beside it: characters that cannot are replaced by `?`.
-   * @throws RangeError unless `code` is a whole number from 200 to 599
+   * Sets the status of the answer and its reason phrase, in which forbidden characters are replaced by `?`.
+   * @throws RangeError unless `code` is an integer from 200 to 599
    */
   reportStatus(code: number, reasonPhrase: string | null = ''): void {
     const status = Number(code);
@@ -51,7 +51,7 @@ export class RequestProcessor {
     this.#phrase = asPhrase(String(reasonPhrase ?? ''));
   }
 
-  /** Sets a header of the answer, in place of one of the same name. @throws TypeError if it breaks the line */
+  /** Sets a header of the answer and replaces one of the same name. @throws TypeError if it contains a line break */
   addResponseProperty(key: string, value: unknown): void {
     const [name, text] = [String(key), String(value)];
     if (/[\r\n]/.test(name) || /[\r\n]/.test(text))
@@ -59,12 +59,12 @@ export class RequestProcessor {
     this.#responseHeaders.set(name.toLowerCase(), [name, text]);
   }
 
-  /** A header of the answer that was set, by its name in any case. */
+  /** Returns a header that was set for the answer, looked up in any case. */
   getResponseHeader(key: string): string | undefined {
     return this.#responseHeaders.get(String(key).toLowerCase())?.[1];
   }
 
-  /** The headers of the answer that were set. */
+  /** Returns the headers that were set for the answer. */
   getResponseHeaders(): Record<string, string> {
     return Object.fromEntries(this.#responseHeaders.values());
   }
@@ -73,7 +73,7 @@ export class RequestProcessor {
     return this.#status;
   }
 
-  /** Empty for the standard one. */
+  /** Returns the reason phrase; empty for the standard one. */
   getResponseStatusPhrase(): string {
     return this.#phrase;
   }
@@ -119,7 +119,7 @@ export class RequestProcessor {
   }
 }
 
-/** A phrase must not fail the item that it explains. */
+/** Replaces forbidden characters, so that a phrase never fails the item that it explains. */
 function asPhrase(text: string): string {
   const short = text.slice(0, MAX_PHRASE_CHARS);
   if (isPhrase(short)) return short;

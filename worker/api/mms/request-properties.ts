@@ -1,9 +1,9 @@
-/** Headers and fields of a request, as one object that is read by names in any case. */
+/** Headers and fields of a request as one object, with lookups in any case. */
 
-/** A text for each header, and `{ 'content-type': … }` for each field of the item. */
+/** A string for each header, and `{ 'content-type': … }` for each field of the item. */
 export type RequestProperties = Readonly<Record<string, string | { readonly 'content-type': string }>>;
 
-/** Looks a name up as it was asked for, then in lower case, in which headers stand. */
+/** Looks a name up unchanged, then in lower case, which is the case of headers. */
 const ANY_CASE: ProxyHandler<Record<string, unknown>> = {
   get: (target, key): unknown =>
     typeof key === 'string' ? target[nameIn(target, key)] : Reflect.get(target, key),
@@ -14,7 +14,7 @@ function nameIn(target: object, key: string): string {
   return key in target ? key : key.toLowerCase();
 }
 
-/** `headers`: names in lower case. `fieldTypes`: content types by the name of the field. */
+/** `headers` have names in lower case; `fieldTypes` are content types by the name of the field. */
 export function requestProperties(
   headers: Readonly<Record<string, string>>,
   fieldTypes: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-/** Mistakes in an app's definition, under the names Potassium gave them. */
+/** Errors in an app's definition, with Potassium's names. */
 export class RouteAlreadyInUseException extends Error {
   override readonly name = 'RouteAlreadyInUseException';
 
@@ -11,6 +11,6 @@ export class InvalidEndpointTypeException extends Error {
   override readonly name = 'InvalidEndpointTypeException';
 
   constructor() {
-    super("Invalid endpoint type. Must be 'handler' or 'background'"); // as Potassium says it
+    super("Invalid endpoint type. Must be 'handler' or 'background'"); // the text of Potassium
   }
 }

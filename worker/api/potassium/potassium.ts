@@ -1,6 +1,6 @@
 /**
- * The class of a Potassium app: it collects what the app defines, `adapters/potassium-app.ts` runs it. Starting a
- * server is not its business: `starter.ts` is told how.
+ * The class of a Potassium app. It collects the definition of the app, which `adapters/potassium-app.ts` runs;
+ * `starter.ts` starts the server.
  */
 import { isReservedPath } from '../../../protocol/reserved-paths.js';
 import type { RouteKind } from '../../../protocol/wire/messages.js';
@@ -31,13 +31,16 @@ import { callingFile } from '../../process/stack-frame.js';
 
 /* eslint-disable @typescript-eslint/no-explicit-any -- authors declare what their routes take and give */
 
-/** Without this type a promise of anything would count as an object that `init` returns. */
+/** Excludes promises, which otherwise would count as the object that `init` returns. */
 interface NoPromise {
   readonly then?: never;
 }
 
 export interface PotassiumOptions {
-  /** Workers of a machine without GPUs when the app is started with `app.serve()`; `--workers` on the command line. */
+  /**
+   * Number of workers on a machine without GPUs if the app is started with `app.serve()`; `--workers` on the command
+   * line.
+   */
   readonly numWorkers?: number;
   readonly experimentalNumWorkers?: number;
   readonly mode?: 'serve' | 'optimize';
@@ -46,10 +49,10 @@ export interface PotassiumOptions {
 export class Potassium<Context extends object = any> {
   readonly name: string;
   readonly options: PotassiumOptions;
-  /** Models given to `optimize` in that mode. */
+  /** Models that were passed to `optimize` in that mode. */
   readonly toOptimize: unknown[] = [];
   readonly [DEFINITION]: Definition;
-  /** The file that made the app; a test that uses the app may be another file. */
+  /** The file that created the app; a test that uses the app may be another file. */
   readonly #madeIn = callingFile();
   readonly #place: AppPlace;
 
@@ -69,9 +72,9 @@ export class Potassium<Context extends object = any> {
   }
 
   /**
-   * Runs once per worker, before its first call; gets the worker's number, and what every app's `init` gets: its metrics,
-   * its log, its device. Must return the context, an object, unless it called `setCache`. Returns the app, with the
-   * context's type: `const app = new Potassium('x').init(...)`.
+   * Runs once per worker, before its first call. It gets the worker's number, and the context of every app's `init`:
+   * metrics, log, device. Must return the app's context, an object, unless it called `setCache`. Returns the app with
+   * the context's type: `const app = new Potassium('x').init(...)`.
    */
   init<Returned extends object & NoPromise>(
     fn: (workerNum: number, ctx: InitContext) => Returned | Promise<Returned>,
@@ -84,7 +87,7 @@ export class Potassium<Context extends object = any> {
   }
 
   /**
-   * A route whose caller waits for the `Response`. `handler<In, Out>(...)` says what its JSON is, and is held to it.
+   * Defines a route whose caller waits for the `Response`. `handler<In, Out>(...)` declares the types of its JSON.
    * @throws RouteAlreadyInUseException
    */
   handler<Json = any, Output = unknown>(
@@ -92,9 +95,9 @@ export class Potassium<Context extends object = any> {
     fn: Handler<Context, Json, Output>,
     options?: RouteOptions,
   ): Handler<Context, Json, Output>;
-  /** The same as a function to be given the handler: `app.handler('/x')(fn)`. */
+  /** Returns a function that takes the handler: `app.handler('/x')(fn)`. */
   handler(route?: string, options?: RouteOptions): <F extends Handler<Context>>(fn: F) => F;
-  /** A route whose calls run together: `app.handler('/x', { batch: true }, (context, requests) => [...])`. */
+  /** Defines a route whose calls run together: `app.handler('/x', { batch: true }, (context, requests) => [...])`. */
   handler<Json = any, Output = unknown>(
     route: string,
     options: BatchRouteOptions,
@@ -102,8 +105,8 @@ export class Potassium<Context extends object = any> {
   ): BatchHandler<Context, Json, Output>;
   handler(route: string, options: BatchRouteOptions): <F extends BatchHandler<Context>>(fn: F) => F;
   /**
-   * The one handler of an app of Potassium up to 0.0.4, at `/`; a later one takes its place.
-   * @throws RouteAlreadyInUseException if a route has it
+   * Defines the only handler of an app of Potassium up to 0.0.4, at `/`; a later call replaces it.
+   * @throws RouteAlreadyInUseException if a route has the path
    */
   handler<Json = any>(fn: LegacyHandler<Context, Json>): LegacyHandler<Context, Json>;
   handler(first: unknown = '/', second?: unknown, third?: unknown): unknown {
@@ -124,7 +127,7 @@ export class Potassium<Context extends object = any> {
     return this.#register('handler', first, second, third);
   }
 
-  /** A route whose caller is told at once that the call is taken. @throws RouteAlreadyInUseException */
+  /** Defines a route that acknowledges the call at once and runs it afterwards. @throws RouteAlreadyInUseException */
   background<Json = any>(
     route: string,
     fn: Background<Context, Json>,
@@ -136,7 +139,7 @@ export class Potassium<Context extends object = any> {
   }
 
   /**
-   * A WebSocket, for `new WebSocket('ws://host/route')`: `for await (const message of request.ws) ...`.
+   * Defines a WebSocket route, for `new WebSocket('ws://host/route')`: `for await (const message of request.ws) ...`.
    * @throws RouteAlreadyInUseException
    */
   websocket(route: string, fn: WebSocketHandler<Context>): WebSocketHandler<Context>;
@@ -145,12 +148,12 @@ export class Potassium<Context extends object = any> {
     return this.#register('websocket', route, second, { raw: true });
   }
 
-  /** @deprecated `background`, as Potassium 0.0.5 to 0.0.8 called it. */
+  /** @deprecated The name of `background` in Potassium 0.0.5 to 0.0.8. */
   asyncHandler(route = '/', options: BackgroundOptions = {}): <F extends Background<Context>>(fn: F) => F {
     return this.background(route, options);
   }
 
-  /** Posts the JSON answer of every handler that succeeds to this address. The last call wins. */
+  /** Posts the JSON answer of every successful handler to this URL. The last call wins. */
   resultWebhook(url: string | { readonly url: string }): <F>(fn: F) => F {
     this[DEFINITION].resultWebhook = checkedUrl(typeof url === 'string' ? url : url.url);
     return (fn) => fn;
@@ -163,7 +166,7 @@ export class Potassium<Context extends object = any> {
     this[DEFINITION].hasContext = true;
   }
 
-  /** This worker's context, live: what is changed in it stays for later calls of the same worker. */
+  /** Returns this worker's context itself: changes stay for later calls of the same worker. */
   getCache(): Context {
     return this[DEFINITION].context as Context;
   }
@@ -176,15 +179,15 @@ export class Potassium<Context extends object = any> {
     return this.getCache();
   }
 
-  /** Registers a model in mode `optimize`; nothing otherwise. */
+  /** Registers a model in mode `optimize`; does nothing otherwise. */
   optimize(model: unknown): void {
     if (this.options.mode === 'optimize') this.toOptimize.push(model);
   }
 
   /**
-   * Makes this process the server of the file that made the app, as `banana-serve ./app.ts` would, and resolves when it
-   * has ended, with `process.exitCode` set. A worker runs that file again and takes the app that it makes there; this line
-   * may stand behind a guard that is false in a worker.
+   * Serves the file that created the app from this process, as `banana-serve ./app.ts` would, and resolves when the
+   * server has ended, with `process.exitCode` set. A worker runs that file again and takes the app that it creates;
+   * this line may be behind a guard that is false in a worker.
    */
   serve(options?: AppServeOptions): Promise<void>;
   serve(host?: string, port?: number): Promise<void>;
@@ -192,15 +195,15 @@ export class Potassium<Context extends object = any> {
     const inWorker = serveInWorker(this, this.#place);
     if (inWorker !== null) return inWorker;
     const given = typeof first === 'object' ? first : withoutUndefined({ host: first, port });
-    // The file of this line, which need not be the one that made the app. A worker that runs it makes the app again,
-    // and needs no more: behind a guard such as `require.main === module` this line does not run there.
+    // The file of this line, which need not be the one that created the app. A worker that runs it creates the app
+    // again, which is enough: behind a guard such as `require.main === module` this line does not run there.
     const file = appFile(callingFile());
     return starter().serve({ file, place: this.#place }, { ...this.#workers(), ...given });
   }
 
-  /** A server of this app for a test: init runs for real, in a worker, on a free port. Close it at the end. */
+  /** Starts a server of this app for a test, on a free port; init runs for real, in a worker. Close it at the end. */
   testClient(options: AppServeOptions = {}): Promise<TestClient> {
-    const inWorker = serveInWorker(this, this.#place); // the file that made the app is the test
+    const inWorker = serveInWorker(this, this.#place); // the file that created the app is the test
     if (inWorker !== null) return inWorker;
     const file = appFile(this.#madeIn);
     return starter()
@@ -217,14 +220,14 @@ export class Potassium<Context extends object = any> {
     return this[DEFINITION].endpoints;
   }
 
-  /** The function may stand before its options, behind them, or be given later. */
+  /** The function may come before its options, after them, or in a later call. */
   #register(kind: RouteKind, given: unknown, second: unknown, third?: unknown): unknown {
     if (typeof given !== 'string') throw new InvalidEndpointTypeException();
     const path = this.#freePath(given);
     const fn = [second, third].find((arg) => typeof arg === 'function') as Endpoint['run'] | undefined;
     const options = ([second, third].find((arg) => typeof arg === 'object' && arg !== null) ??
       {}) as GivenOptions;
-    // Without its function, the route is taken all the same from now on, as it was with Potassium's decorator.
+    // The route is taken from now on even without its function, as with Potassium's decorator.
     this.#endpoints.set(path, endpointOf(kind, path, options, fn ?? missing(path)));
     if (fn !== undefined) return fn;
     return (later: Endpoint['run']) => {

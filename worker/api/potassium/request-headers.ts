@@ -1,20 +1,20 @@
-/** Request headers as Potassium apps look them up: in any case, with `-` or `_`. */
+/** Request headers of a Potassium app: names match in any case, with `-` or `_`. */
 export class RequestHeaders implements Iterable<[string, string]> {
   readonly #headers: Readonly<Record<string, string>>;
 
-  /** `headers`: names in lower case, repeated ones joined. */
+  /** `headers` have names in lower case; repeated headers are joined. */
   constructor(headers: Readonly<Record<string, string>>) {
     this.#headers = headers;
   }
 
-  /** The value, or `fallback` if the header was not sent. @throws TypeError if `name` is no text */
+  /** Returns the value, or `fallback` if the header was not sent. @throws TypeError if `name` is not a string */
   get(name: string): string | undefined;
   get<Fallback>(name: string, fallback: Fallback): string | Fallback;
   get(name: string, fallback?: unknown): unknown {
     return this.#find(name) ?? fallback;
   }
 
-  /** The value. @throws Error if the header was not sent */
+  /** Returns the value. @throws Error if the header was not sent */
   require(name: string): string {
     const value = this.#find(name);
     if (value !== undefined) return value;

@@ -1,11 +1,11 @@
-/** The request as a Potassium handler gets it. */
+/** The request that a Potassium handler gets. */
 import type { CallInfo } from '../call-info.js';
 import type { AppLog, AppMetrics, WebSocketConnection } from '../types.js';
 import { RequestHeaders } from './request-headers.js';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the author declares what the route takes
 export class Request<Json = any> {
-  /** The value of the body: read as JSON, or by its content type on a raw route. */
+  /** The parsed body: JSON, or by its content type on a raw route. */
   readonly json: Json;
   readonly #ctx: CallInfo;
   #headers: RequestHeaders | undefined;
@@ -15,7 +15,7 @@ export class Request<Json = any> {
     this.#ctx = ctx;
   }
 
-  /** `X-Request-Id` or `X-Banana-Request-Id` as sent, else made by the server. */
+  /** The value of `X-Request-Id` or `X-Banana-Request-Id`; created by the server if neither was sent. */
   get id(): string {
     return this.#ctx.requestId;
   }
@@ -24,7 +24,7 @@ export class Request<Json = any> {
     return (this.#headers ??= new RequestHeaders(this.#ctx.headers));
   }
 
-  /** The bytes of the body as they came; the handler owns them. */
+  /** The raw bytes of the body; the handler owns them. */
   get body(): Uint8Array {
     return this.#ctx.body;
   }
@@ -33,7 +33,7 @@ export class Request<Json = any> {
     return this.#ctx.query;
   }
 
-  /** Aborts when nobody waits for the answer any more; see `InferenceContext.signal`. */
+  /** Aborts when no client waits for the answer any more; see `InferenceContext.signal`. */
   get signal(): AbortSignal {
     return this.#ctx.signal;
   }

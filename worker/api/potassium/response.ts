@@ -1,6 +1,6 @@
 /**
- * The answer of a Potassium handler. The adapter knows it by a brand, not by its class: a TypeScript app may have been
- * given another instance of this module.
+ * The answer of a Potassium handler. The adapter recognises it by a symbol, not by its class, because a TypeScript app
+ * may have loaded another instance of this module.
  */
 export const RESPONSE = Symbol.for('banana-serve.potassium.response');
 
@@ -17,20 +17,20 @@ export type ResponseBody =
   | AsyncIterable<string | Uint8Array>;
 
 interface AnyResponse {
-  /** From 200 to 599; 200 if left out. */
+  /** An integer from 200 to 599; 200 by default. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
 }
 
 interface JsonResponse<Json> extends AnyResponse {
-  /** Any JSON value; its content type is `application/json`, whatever `headers` say. */
+  /** Any JSON value; its content type is always `application/json`, also if `headers` contain another. */
   readonly json?: Json;
   readonly body?: undefined;
 }
 
 interface BodyResponse extends AnyResponse {
   readonly json?: undefined;
-  /** Text, bytes, or an iterable or stream of them, which is sent as it comes. */
+  /** Text, bytes, or an iterable or stream of them, which is streamed to the client. */
   readonly body: ResponseBody;
 }
 
@@ -40,12 +40,12 @@ export type ResponseInit<Json = unknown> = JsonResponse<Json> | BodyResponse;
 export class Response<Json = unknown> {
   readonly [RESPONSE] = true;
   status: number;
-  /** With `json` set, `Content-Type` is `application/json`; what is written here afterwards goes before it. */
+  /** If `json` is set, `Content-Type` is `application/json`; a header set here afterwards wins. */
   headers: Record<string, string | readonly string[]>;
   body: ResponseBody | undefined;
   #json: Json | undefined;
 
-  /** @throws Error with both json and body, RangeError on a status that no answer can have */
+  /** @throws Error if both json and body are given, RangeError if the status is not allowed */
   constructor({ status = 200, json, headers = {}, body }: ResponseInit<Json> = {}) {
     if (json !== undefined && body !== undefined) {
       throw new Error('Potassium Response object cannot have both json and body set');
@@ -59,18 +59,18 @@ export class Response<Json = unknown> {
     if (json !== undefined) this.json = json;
   }
 
-  /** The value given, or the body read as JSON; null if there is neither. */
+  /** The given value, or the body parsed as JSON; null if there is neither. */
   get json(): Json | null {
     if (this.#json !== undefined) return this.#json;
     if (typeof this.body !== 'string' && !(this.body instanceof Uint8Array)) return null;
     try {
       return JSON.parse(Buffer.from(this.body as Uint8Array).toString('utf8')) as Json;
     } catch {
-      return null; // as documented: a body that is no JSON has none
+      return null; // as documented: null for a body that is not JSON
     }
   }
 
-  /** Sets the JSON value, which takes the place of the body. */
+  /** Sets the JSON value, which replaces the body. */
   set json(value: Json) {
     this.#json = value;
     this.body = undefined;

@@ -1,4 +1,4 @@
-/** The options of `new Store`, and their check: a mistake is told at construction, with what is allowed. */
+/** The options of `new Store`, checked at construction: an error names the allowed values. */
 import type { EncodingName } from './encoding.js';
 
 export interface MemoryConfig {
@@ -6,20 +6,23 @@ export interface MemoryConfig {
 }
 
 export interface LocalConfig {
-  /** The path of the file, relative to the working directory; `.banana-store/store.sqlite3` if left out. SQLite keeps others beside it. */
+  /**
+   * The path of the file, relative to the working directory; `.banana-store/store.sqlite3` by default. SQLite keeps
+   * other files beside it.
+   */
   readonly path?: string | undefined;
   readonly encoding?: EncodingName | undefined;
 }
 
 interface RedisFields {
   readonly host?: string | undefined;
-  /** The port of Redis; 6379 if left out. */
+  /** The port of Redis; 6379 by default. */
   readonly port?: number | string | undefined;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** The number of the database; 0 if left out. */
+  /** The number of the database; 0 by default. */
   readonly db?: number | undefined;
-  /** Takes the place of all of the above: `redis[s]://[[user][:password]@]host[:port][/db]`; `rediss` is TLS. */
+  /** Replaces all of the above: `redis[s]://[[user][:password]@]host[:port][/db]`; `rediss` is TLS. */
   readonly url?: string | undefined;
   readonly encoding?: EncodingName | undefined;
 }
@@ -31,7 +34,7 @@ interface S3Fields {
   readonly encoding?: EncodingName | undefined;
 }
 
-/** A plain object with the same fields does as well. */
+/** A plain object with the same fields is accepted too. */
 export class RedisConfig implements RedisFields {
   declare readonly host?: string | undefined;
   declare readonly port?: number | string | undefined;
@@ -46,7 +49,7 @@ export class RedisConfig implements RedisFields {
   }
 }
 
-/** The backend `s3` is not supported yet; the name is here for programs that import it. */
+/** The backend `s3` is not supported yet; the name exists for programs that import it. */
 export class S3Config implements S3Fields {
   declare readonly awsAccessKeyId: string;
   declare readonly awsSecretAccessKey: string;
@@ -80,7 +83,7 @@ export type StorePlan = { readonly encoding: EncodingName } & (
   | { readonly backend: 'redis'; readonly address: RedisAddress }
 );
 
-/** The same as in Python, so that the apps of one folder share their values. */
+/** The same path as in Python, so that the apps of one folder share their values. */
 const DEFAULT_PATH = '.banana-store/store.sqlite3';
 const DEFAULT_REDIS_PORT = 6379;
 
@@ -92,7 +95,7 @@ const FIELDS = {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** @throws TypeError naming the mistake and what is allowed; never a value of `config` */
+/** @throws TypeError that names the mistake and the allowed values, never a value of `config` */
 export function checkOptions(options: unknown): StorePlan {
   const { backend, config } = objectOf(options, 'new Store() takes { backend, config }');
   switch (backend) {
@@ -115,10 +118,10 @@ export function checkOptions(options: unknown): StorePlan {
 
 function fieldsOf(backend: keyof typeof FIELDS, config: unknown): Fields {
   const allowed: readonly string[] = FIELDS[backend];
-  const takes = `The config of a ${backend} store is an object of ${allowed.join(', ')}`;
+  const takes = `The config of a ${backend} store is an object with ${allowed.join(', ')}`;
   const fields = objectOf(config, takes);
   const unknown = Object.keys(fields).find((name) => !allowed.includes(name));
-  if (unknown !== undefined) throw new TypeError(`${takes}; it has no ${shown(unknown)}.`);
+  if (unknown !== undefined) throw new TypeError(`${takes}; ${shown(unknown)} is not one of them.`);
   return fields;
 }
 
@@ -157,7 +160,7 @@ function addressOf(fields: Fields): RedisAddress {
 const URL_FORM = 'redis://[[user][:password]@]host[:port][/db], or rediss:// for TLS';
 
 function addressOfUrl(text: string): RedisAddress {
-  // What `new URL` throws is kept from the caller: it carries the text, password included.
+  // The error of `new URL` would contain the text, password included.
   const url = URL.canParse(text) ? new URL(text) : null;
   const tls = url?.protocol === 'rediss:';
   if (url === null || url.hostname === '' || (url.protocol !== 'redis:' && !tls)) {
@@ -179,7 +182,7 @@ function decoded(part: string): string | undefined {
     return decodeURIComponent(part);
   } catch {
     throw new TypeError(
-      'The user or password in the url of a redis store has a % that encodes nothing; write %25.',
+      'The user or password in the url of a redis store has a % that is not an escape; write %25.',
     );
   }
 }
@@ -207,7 +210,7 @@ function text(fields: Fields, name: string): string | undefined {
   const value = fields[name];
   if (value === undefined || value === null) return undefined;
   if (typeof value === 'string' && value !== '') return value;
-  throw new TypeError(`The ${name} of a store must be a string that is not empty.`);
+  throw new TypeError(`The ${name} of a store must be a non-empty string.`);
 }
 
 function objectOf(value: unknown, takes: string): Fields {
@@ -215,7 +218,7 @@ function objectOf(value: unknown, takes: string): Fields {
   throw new TypeError(`${takes}.`);
 }
 
-/** Shows a value in a message: a word that the caller wrote as it is, anything else only by its type. */
+/** Shows an identifier as it is, any other value only by its type. */
 function shown(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(value.slice(0, 40)) : typeof value;
 }

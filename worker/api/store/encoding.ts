@@ -1,10 +1,10 @@
-/** Values to bytes and back. The encoders are loaded on first use; no message holds anything of a value. */
+/** Encodes values and decodes them. The encoders are loaded on first use; no message contains any part of a value. */
 export type EncodingName = 'json' | 'msgpack';
 
 export interface Encoding {
-  /** Encodes a value. @throws TypeError if the value has no such form */
+  /** @throws TypeError if the value cannot be encoded */
   encode(value: unknown): Buffer;
-  /** Decodes a value. @throws Error if the bytes are something else */
+  /** @throws Error if the bytes have another encoding */
   decode(bytes: Buffer): unknown;
 }
 
@@ -18,9 +18,9 @@ export async function loadEncoding(name: EncodingName): Promise<Encoding> {
       try {
         return codec.encode(value);
       } catch {
-        // The encoder's own words quote the value.
+        // The encoder's own message would quote the value.
         throw new TypeError(
-          `The value cannot be stored as ${name}: it holds a cycle, a getter that throws, a BigInt too large, or what is no data (a promise, Map, Set, function, error).`,
+          `The value cannot be stored as ${name}: it holds a cycle, a getter that throws, a BigInt too large, or something that is not data (a promise, Map, Set, function, error).`,
         );
       }
     },
@@ -29,7 +29,7 @@ export async function loadEncoding(name: EncodingName): Promise<Encoding> {
         return codec.decode(bytes);
       } catch {
         throw new Error(
-          `The stored value is not ${name}; it was written with another encoding or by others.`,
+          `The stored value is not ${name}; it was written with another encoding or by another program.`,
         );
       }
     },

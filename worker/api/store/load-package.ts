@@ -1,4 +1,4 @@
-/** A package that only one backend needs, loaded when that backend is first used. */
+/** Loads a package that only one backend needs, when that backend is first used. */
 export async function loadPackage<T>(name: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();

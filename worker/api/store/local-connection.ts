@@ -1,4 +1,4 @@
-/** The file of a local store, open: its table, its statements. It is the one that workers in Python open too. */
+/** The open file of a local store: its table and statements. Workers in Python open the same file. */
 import { accessSync, constants, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync, DatabaseSyncInstance } from '@photostructure/sqlite';
@@ -12,7 +12,7 @@ const SETUP = `
   CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value BLOB NOT NULL, expires_at REAL NOT NULL);
   CREATE INDEX IF NOT EXISTS by_expiry ON entries (expires_at);
 `;
-/** Keys are given as bytes: the library ends a text at its first NUL. */
+/** Keys are bound as bytes, because the library ends a text at its first NUL. */
 const KEY = 'CAST(given(0) AS TEXT)';
 const GET = `SELECT taken(value) FROM entries WHERE key = ${KEY} AND expires_at > given(1)`;
 const PUT = `INSERT OR REPLACE INTO entries VALUES (${KEY}, given(1), given(2))`;
@@ -22,11 +22,11 @@ const SWEEP = `DELETE FROM entries WHERE rowid IN
 const COUNT = 'SELECT taken(count(*)) FROM entries';
 
 /**
- * What goes into a statement and what comes out of it passes through two functions of its SQL, `given` and `taken`.
- * The library's prepared statements would keep the file open until they are collected as garbage, long after `close`.
+ * Values are bound to a statement and read from it through two SQL functions, `given` and `taken`. Prepared statements
+ * of the library would keep the file open until they are garbage-collected, long after `close`.
  */
 export class LocalConnection {
-  /** The file that was opened, whatever has its name by now. */
+  /** Inode of the file that was opened, which may have been renamed since. */
   readonly inode: bigint;
   readonly #db: DatabaseSyncInstance;
   #given: readonly (Uint8Array | number)[] = [];
@@ -43,11 +43,11 @@ export class LocalConnection {
     db.exec(SETUP);
   }
 
-  /** Opens the file, or makes it, for its owner alone. One that is damaged is set aside first. */
+  /** Opens the file, or creates it, with access for its owner only. A damaged file is renamed first. */
   static open(Database: typeof DatabaseSync, file: string): LocalConnection {
     const folder = dirname(file);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    accessSync(folder, constants.W_OK); // SQLite would not say that it may not make its other files there
+    accessSync(folder, constants.W_OK); // SQLite would not report that it cannot create its other files there
     return withGuard(Database, file, () => {
       try {
         return LocalConnection.#open(Database, file);
@@ -70,7 +70,7 @@ export class LocalConnection {
     }
   }
 
-  /** Returns the bytes, which are the caller's own; null if the key is missing or expired. */
+  /** Returns a copy of the bytes; null if the key is missing or expired. */
   get(key: string): Buffer | null {
     const found = this.#execute(GET, Buffer.from(key), nowSeconds()) as Uint8Array | null;
     return found && Buffer.from(found.buffer, found.byteOffset, found.byteLength);
@@ -81,7 +81,7 @@ export class LocalConnection {
     this.#execute(PUT, Buffer.from(key), bytes, expiresAt);
   }
 
-  /** Returns whether there was an unexpired value. */
+  /** Returns true if there was an unexpired value. */
   remove(key: string): boolean {
     const expiresAt = this.#execute(REMOVE, Buffer.from(key)) as number | null;
     return expiresAt !== null && expiresAt > nowSeconds();
@@ -97,7 +97,7 @@ export class LocalConnection {
     return this.#execute(COUNT) as number;
   }
 
-  /** Commits all that the step does, or nothing. The commit is on disk when this returns. */
+  /** Commits everything that the step does, or nothing. The commit is on disk when this returns. */
   transaction<T>(step: () => T): T {
     this.#db.exec('BEGIN IMMEDIATE');
     try {
@@ -105,7 +105,7 @@ export class LocalConnection {
       this.#db.exec('COMMIT');
       return result;
     } catch (error) {
-      // A full disk ends the transaction by itself.
+      // A full disk has already ended the transaction.
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
       throw error;
     }
@@ -115,7 +115,7 @@ export class LocalConnection {
     this.#db.close();
   }
 
-  /** Returns what the statement takes from its row; null if it has none. */
+  /** Returns the value that the statement reads from its row; null if there is no row. */
   #execute(sql: string, ...given: readonly (Uint8Array | number)[]): unknown {
     this.#given = given;
     this.#taken = null;

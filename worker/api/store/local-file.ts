@@ -1,8 +1,8 @@
 /**
- * The file of a local store as a file: how it comes to be, and how a damaged one is set aside.
+ * Creates the file of a local store, and renames a damaged one.
  *
- * Nothing here opens a file that SQLite has open in this process: closing it again would release the locks of this
- * process on it. The caller holds the guard.
+ * No function here opens a file that SQLite has open in this process: closing it again would release this process's
+ * locks on it. The caller holds the lock of `local-guard.ts`.
  */
 import {
   closeSync,
@@ -17,11 +17,11 @@ import {
 } from 'node:fs';
 
 const OWNER_ONLY = 0o600;
-/** Files that SQLite keeps beside the one that it is given. */
+/** Files that SQLite keeps beside its database file. */
 const COMPANIONS = ['-shm', '-wal', '-journal'];
 const MAGIC = Buffer.from('SQLite format 3\0');
 
-/** Says which file has this name now, by its inode; null if there is none. */
+/** Returns the inode of the file that has this name now; null if there is none. */
 export function inodeOf(file: string): bigint | null {
   return look(file)?.ino ?? null;
 }
@@ -30,17 +30,20 @@ function look(file: string): BigIntStats | undefined {
   return statSync(file, { bigint: true, throwIfNoEntry: false });
 }
 
-/** Makes an empty file, for its owner alone, if there is none. Returns its inode. @throws if it can be no store */
+/**
+ * Creates an empty file, with access for its owner only, if there is none. Returns its inode. @throws if it cannot be a
+ * store
+ */
 export function prepareFile(file: string): bigint {
   const found = look(file) ?? make(file);
-  if (!found.isFile()) throw new Error('it is no file');
-  // SQLite takes a file of one byte for an empty one, and would write over it.
-  if (found.size === 1n) throw new Error('it is a file of something else');
+  if (!found.isFile()) throw new Error('it is not a file');
+  // SQLite treats a file of one byte as empty and would overwrite it.
+  if (found.size === 1n) throw new Error('it is a file of another kind');
   return found.ino;
 }
 
 function make(file: string): BigIntStats {
-  // They belong to a file that was removed while others had it open: SQLite would take them for the new one's.
+  // They belong to a file that was removed while other processes had it open; SQLite would use them for the new one.
   for (const companion of COMPANIONS) rmSync(file + companion, { force: true });
   const fd = openSync(file, 'wx', OWNER_ONLY);
   try {
@@ -51,24 +54,27 @@ function make(file: string): BigIntStats {
 }
 
 /**
- * Moves a damaged file and those beside it away, and says so; nothing is deleted. Does nothing if another worker has
- * done it, and the file of this name is a new one.
+ * Renames a damaged file and those beside it, and reports it; nothing is deleted. Does nothing if another worker has
+ * done so, and the file of this name is a new one.
  *
  * @throws if the file was never a store
  */
 export function setAside(file: string, inode: bigint | null, why: string): void {
   if (inode === null || inodeOf(file) !== inode) return;
-  if (!beginsAsStore(file)) throw new Error('it is a file of something else');
+  if (!beginsAsStore(file)) throw new Error('it is a file of another kind');
   const aside = `${file}.damaged-${Date.now()}`;
   for (const part of [...COMPANIONS, '']) {
     if (existsSync(file + part)) renameSync(file + part, aside + part);
   }
   process.stderr.write(
-    `The local store ${file} is damaged (${why}). It was set aside as ${aside}; the store goes on empty.\n`,
+    `The local store ${file} is damaged (${why}). It was renamed to ${aside}; the store starts empty.\n`,
   );
 }
 
-/** Whether a file begins as SQLite's do, or is shorter than such a beginning. SQLite found it damaged, and let go of it. */
+/**
+ * Whether a file begins like those of SQLite, or is shorter than such a header. SQLite has found it damaged and closed
+ * it.
+ */
 function beginsAsStore(file: string): boolean {
   const fd = openSync(file, 'r');
   try {

@@ -1,10 +1,10 @@
 /**
- * Values in one file, shared by every process of this host that opens it, those in Python included. It is SQLite's, in
- * its WAL mode: writers take turns, readers never wait, a commit is whole or absent whenever a process dies.
+ * Values in one SQLite file, shared by every process of this host that opens it, also those in Python. In SQLite's WAL
+ * mode writers take turns, readers never wait, and a commit is complete or absent whenever a process dies.
  *
- * SQLite is called synchronously, and no transaction outlasts such a call, so that a busy worker never holds the lock
- * that the others wait for. Nor does this process sleep while it waits for them: a call that meets a lock is tried
- * again later. Writes that are begun in one turn of the event loop are committed together, which costs one fsync.
+ * SQLite is called synchronously, and no transaction outlasts such a call, so a busy worker never holds the lock that
+ * the others wait for. This process does not sleep while it waits for the lock either: a call that meets a lock is
+ * repeated later. Writes that begin in one turn of the event loop are committed together, which costs one fsync.
  */
 import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -30,11 +30,11 @@ export class LocalBackend implements Backend {
   readonly #file: string;
   readonly #Database: typeof DatabaseSync;
   #connection: LocalConnection | null = null;
-  /** Writes that no transaction has taken yet, in their order. */
+  /** Writes that are in no transaction yet, in their order. */
   #waiting: Write[] = [];
   /** Number of expired entries that the next transaction may remove. */
   #sweepLimit = 0;
-  /** Resolves once nothing waits to be written; null if nothing does. */
+  /** Resolves once no write waits; null if none does. */
   #writing: Promise<void> | null = null;
   readonly #sweeper = new Sweeper((limit) => {
     this.#sweepLimit += limit;
@@ -92,7 +92,7 @@ export class LocalBackend implements Backend {
 
   async #writeAll(): Promise<void> {
     do {
-      await setImmediate(); // by then all that is begun in this turn is waiting
+      await setImmediate(); // by then all writes of this turn are waiting
       const writes = this.#waiting;
       this.#waiting = [];
       if (writes.length > 0) await this.#commit(writes);
@@ -101,7 +101,7 @@ export class LocalBackend implements Backend {
     this.#writing = null;
   }
 
-  /** Commits these writes together; each alone if that fails, so that one which cannot be written fails alone. */
+  /** Commits these writes together; one by one if that fails, so that a write which cannot be done fails alone. */
   async #commit(writes: readonly Write[]): Promise<void> {
     const isRetried = writes.length > 1 || this.#sweepLimit > 0;
     const limit = this.#takeSweepLimit();
@@ -127,7 +127,7 @@ export class LocalBackend implements Backend {
     try {
       this.#attempt((connection) => connection.transaction(() => connection.sweep(limit)));
     } catch {
-      // An error of the store is told to the calls that meet it; what was not swept is swept another time.
+      // The calls that meet an error of the store report it; the rest is removed at another time.
     }
   }
 
@@ -147,7 +147,7 @@ export class LocalBackend implements Backend {
     }
   }
 
-  /** Runs a step on the connection; once more on a new file, if this one is found to be damaged. */
+  /** Runs a step on the connection; once more on a new file if this one is damaged. */
   #attempt<T>(step: Step<T>): T {
     const connection = this.#open();
     try {
@@ -162,7 +162,7 @@ export class LocalBackend implements Backend {
     }
   }
 
-  /** Returns the connection to the file that has the store's name now. */
+  /** Returns the connection to the file that now has the store's name. */
   #open(): LocalConnection {
     if (this.#connection?.inode !== inodeOf(this.#file)) this.#letGo();
     this.#connection ??= LocalConnection.open(this.#Database, this.#file);

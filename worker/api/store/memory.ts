@@ -1,4 +1,4 @@
-/** Values in this process alone, gone with it. */
+/** Values in this process only, lost at its end. */
 import { expiryOf, type Backend } from './backend.js';
 import { Sweeper } from './sweeper.js';
 

@@ -1,8 +1,8 @@
 /**
  * Values in a Redis, as plain `SET key value PX ttl`: other programs can read and write them.
  *
- * One connection, opened by the first call that needs it. There is no reconnecting in the background: a call that
- * finds no connection opens one, so a Redis that is away costs each call one attempt, and none after it is back.
+ * The first call opens the only connection. There are no reconnects in the background: a call without a connection
+ * opens one, so an unreachable Redis costs each call one attempt, and none after it is back.
  */
 import type { createClient } from 'redis';
 import type { Backend } from './backend.js';
@@ -17,7 +17,7 @@ interface Connection {
   readonly opened: Promise<unknown>;
 }
 
-/** The time limit of one call, connecting included. */
+/** Time limit of one call, connecting included. */
 const CALL_LIMIT_MS = 5000;
 
 export class RedisBackend implements Backend {
@@ -57,7 +57,7 @@ export class RedisBackend implements Backend {
     return Promise.resolve();
   }
 
-  /** The timer also keeps the process alive for the call; the idle connection does not. */
+  /** The timer also keeps the process alive during the call; the idle connection does not. */
   async #call(command: (string | Buffer)[]): Promise<unknown> {
     const late = new TooLate();
     let timer: NodeJS.Timeout | undefined;
@@ -73,7 +73,7 @@ export class RedisBackend implements Backend {
     }
   }
 
-  /** A kept connection may have died unnoticed while the app computed: then the call is made once more on a new one. */
+  /** Repeats the call once on a new connection, because an idle connection may have died unnoticed. */
   async #ask(command: (string | Buffer)[], limit: Promise<never>): Promise<unknown> {
     for (;;) {
       const connection = this.#connection ?? this.#dial();
@@ -113,7 +113,7 @@ export class RedisBackend implements Backend {
       disableClientInfo: true,
     }) as unknown as Client;
     const connection = { client, opened: client.connect().then(() => client.unref()) };
-    // An error reaches the calls that meet it; here it only ends the connection.
+    // The calls that meet the error report it; here it only ends the connection.
     client.on('error', () => this.#drop(connection));
     this.#connection = connection;
     return connection;
@@ -124,7 +124,10 @@ export class RedisBackend implements Backend {
     if (connection.client.isOpen) connection.client.destroy();
   }
 
-  /** Returns an error that names host and port. A reply of Redis may quote the command, so everything from there on is left out. */
+  /**
+   * Returns an error that names host and port. A reply of Redis may quote the command, so the text from there on is
+   * dropped.
+   */
   #explain(cause: unknown): Error {
     const where = `Redis at ${this.#address.host}:${this.#address.port}`;
     if (cause instanceof TooLate) return new Error(`${where} did not answer within ${this.#limitMs} ms.`);

@@ -1,4 +1,4 @@
-/** What the errors of SQLite mean for a store, by their codes: https://sqlite.org/rescode.html. */
+/** Explains SQLite's error codes for a store: https://sqlite.org/rescode.html. */
 import { getSystemErrorName } from 'node:util';
 
 const BUSY = 5;
@@ -11,10 +11,10 @@ const PROTOCOL = 15;
 const TOOBIG = 18;
 const NOTADB = 26;
 
-/** An extended code: a part of the file that should be there is not. */
+/** Extended code: the file is shorter than it should be. */
 const SHORT_READ = 522;
 
-/** The extended code of an error of SQLite; 0 for any other error. */
+/** Returns the extended code of an error of SQLite; 0 for any other error. */
 function extendedCodeOf(error: unknown): number {
   const code = (error as { errcode?: unknown } | null)?.errcode;
   return typeof code === 'number' ? code : 0;
@@ -24,17 +24,17 @@ function codeOf(error: unknown): number {
   return extendedCodeOf(error) & 0xff;
 }
 
-/** Whether another connection was at work, and the same call may succeed a moment later. */
+/** Whether another connection holds a lock, so that the same call may succeed a moment later. */
 export function isBusy(error: unknown): boolean {
   return [BUSY, PROTOCOL].includes(codeOf(error));
 }
 
-/** Whether the content of the file is not what SQLite writes. */
+/** Whether the file does not contain what SQLite writes. */
 export function isDamage(error: unknown): boolean {
   return [CORRUPT, NOTADB].includes(codeOf(error)) || extendedCodeOf(error) === SHORT_READ;
 }
 
-/** Why a store could not be used, as a part of a sentence. */
+/** Returns the reason why a store could not be used, as a part of a sentence. */
 export function reasonOf(error: Error): string {
   const cause = systemName(error);
   switch (codeOf(error)) {
@@ -42,15 +42,15 @@ export function reasonOf(error: Error): string {
     case PROTOCOL:
       return 'another process has held its lock for 30 s';
     case READONLY:
-      return 'this process may not write it';
+      return 'this process has no permission to write it';
     case FULL:
       return 'the disk is full';
     case IOERR:
       return `the system failed to read or write it${cause}`;
     case CANTOPEN:
-      return `the system does not open it${cause}`;
+      return `the system cannot open it${cause}`;
     case TOOBIG:
-      return 'the value is too large for one';
+      return 'the value is too large for it';
     default:
       return error.message;
   }

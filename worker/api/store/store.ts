@@ -2,14 +2,14 @@
  * A small key-value store for apps: `new Store({ backend, config })`, then `get`, `set`, `delete`, `has`.
  *
  * The constructor checks the options and loads nothing; the first call loads the backend and its package. This file
- * holds what all backends share: keys, TTLs, encoding, the end.
+ * contains the parts that all backends share: keys, TTLs, encoding, closing.
  */
 import type { Backend } from './backend.js';
 import { checkOptions, type StoreOptions, type StorePlan } from './config.js';
 import { loadEncoding, type Encoding } from './encoding.js';
 
 const DEFAULT_TTL_SECONDS = 600;
-/** The longest time to live, 300 years; a value that is meant to last longer never expires. */
+/** The longest time to live in seconds, 300 years; values with a longer one never expire. */
 const MAX_TTL_SECONDS = 1e10;
 
 interface Opened {
@@ -23,7 +23,7 @@ export class Store {
   #opened: Promise<Opened> | null = null;
   #closed: Promise<void> | null = null;
 
-  /** @throws TypeError if the backend or its config is wrong; the message says what is allowed */
+  /** @throws TypeError if the backend or its config is wrong; the message names the allowed values */
   constructor(options: StoreOptions) {
     this.#plan = checkOptions(options);
   }
@@ -51,17 +51,17 @@ export class Store {
     });
   }
 
-  /** Resolves with whether there was a value. */
+  /** Resolves with true if there was a value. */
   delete(key: string): Promise<boolean> {
     return this.#run(key, ({ backend }) => backend.delete(key));
   }
 
-  /** Resolves with whether there is a value; also true for a stored null. */
+  /** Resolves with true if there is a value, also for a stored null. */
   has(key: string): Promise<boolean> {
     return this.#run(key, ({ backend }) => backend.has(key));
   }
 
-  /** Lets running calls end, then frees file or connection. Values stay, except those of `memory`. */
+  /** Waits for running calls, then frees the file or connection. Values stay, except those of `memory`. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -85,7 +85,7 @@ export class Store {
     }
   }
 
-  /** Opens the backend once for all callers that wait; after a failure the next call tries again. */
+  /** Opens the backend once for all waiting callers; after a failure the next call tries again. */
   #open(): Promise<Opened> {
     this.#opened ??= openPlan(this.#plan).catch((thrown: unknown) => {
       this.#opened = null;
@@ -112,9 +112,9 @@ async function openBackend(plan: StorePlan): Promise<Backend> {
 }
 
 function checkKey(key: unknown): void {
-  if (typeof key !== 'string' || key === '') throw new TypeError('A key is a string that is not empty.');
+  if (typeof key !== 'string' || key === '') throw new TypeError('A key must be a non-empty string.');
   if (/\p{Surrogate}/u.test(key))
-    throw new TypeError('A key is text; this one has half of a surrogate pair.');
+    throw new TypeError('A key must be valid text; this one has half of a surrogate pair.');
 }
 
 function ttlMsOf(given: unknown): number | null {

@@ -1,13 +1,13 @@
 /**
- * When expired values are removed: a few at every write, so that rubbish stays in proportion to what is alive, and
- * more on a timer, for a store that nobody writes to any more. The timer keeps no process alive.
+ * Removes expired values: a few at every write, so that they stay in proportion to the live values, and more on a
+ * timer, for a store without further writes. The timer keeps no process alive.
  */
 const AT_EVERY_WRITE = 16;
 const AT_EVERY_TICK = 1000;
 const TICK_MS = 10_000;
 
 export class Sweeper {
-  /** Looks at up to `limit` entries, going on where it stopped, and removes the expired ones. */
+  /** Checks up to `limit` entries, from where it last stopped, and removes the expired ones. */
   readonly #sweep: (limit: number) => void;
   #timer: NodeJS.Timeout | null = null;
 
@@ -27,7 +27,7 @@ export class Sweeper {
     try {
       this.#sweep(limit);
     } catch {
-      // An error of the store is told to the calls that meet it; what was not swept is swept another time.
+      // The calls that meet an error of the store report it; the rest is removed at another time.
     }
   }
 }

@@ -181,7 +181,7 @@ class Context:
         if self._processors is None:
             raise IndexError("there is no item {} while the model is loaded".format(idx))
         if not (isinstance(idx, int) and 0 <= idx < len(self._processors)):
-            raise IndexError("there is no item {}; this batch has {}".format(idx, len(self._processors)))
+            raise IndexError("there is no item {}; this batch has {} items".format(idx, len(self._processors)))
         processor = self._processors[idx]
         if processor is None:
             processor = RequestProcessor(self._calls[idx].headers, self._field_types(idx))  # type: ignore[index]

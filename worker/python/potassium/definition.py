@@ -71,6 +71,6 @@ def missing(path: str) -> Callable[..., Any]:
     """Stands in for a route's function until it is given."""
 
     def run(*_: object) -> None:
-        raise RuntimeError(f"the route {path} was declared and given no function")
+        raise RuntimeError(f"the route {path} was declared without a function")
 
     return run

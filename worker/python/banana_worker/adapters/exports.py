@@ -53,10 +53,10 @@ def assert_no_generator(init: Any) -> None:
     """Checks an app's `init`. @raises TypeError if its body would not run when it is called"""
     if is_generator_function(init):
         name = getattr(init, "__name__", "init")
-        raise TypeError(f"`{name}` is a generator, since it has a `yield`: {_CURE}")
+        raise TypeError(f"`{name}` is a generator because it has a `yield`, {_CURE}")
 
 
-_CURE = "what stands in it would not run. Take the `yield` out"
+_CURE = "so its body would not run. Remove the `yield`"
 
 
 def assert_function_or_none(module: ModuleType, name: str) -> None:

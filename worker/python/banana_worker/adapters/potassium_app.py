@@ -46,7 +46,7 @@ def _only_app(module: ModuleType) -> Optional[Any]:
         names = [name for name in names if name in served] if len(served) == 1 else names
     if len(names) > 1:
         listed = " and ".join([", ".join(f"`{name}`" for name in names[:-1]), f"`{names[-1]}`"])
-        raise TypeError(f"{listed} are Potassium apps, and a file serves one: {_CHOICE}")
+        raise TypeError(f"{listed} are Potassium apps, but a file serves only one: {_CHOICE}")
     return getattr(module, names[0]) if names else None
 
 

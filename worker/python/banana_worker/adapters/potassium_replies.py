@@ -64,7 +64,7 @@ def json_of(output: Any) -> Any:
     if isinstance(output, Response):
         return reply_of(output)
     if hasattr(output, "__next__") or hasattr(output, "__anext__"):
-        raise TypeError("a generator was returned where JSON is; a Response can stream it")
+        raise TypeError("a generator was returned as JSON; return it in a Response to stream it")
     return Reply(JSON_HEAD, JsonBody(output))
 
 

@@ -54,7 +54,7 @@ def is_out_of_memory(thrown: BaseException) -> bool:
 
 
 def loss_of_gpu(thrown: BaseException) -> Optional[BaseException]:
-    """The exception, or its cause, that reports that the GPU is lost to this process, so that every later call would
+    """The exception, or its cause, that reports that this process can no longer use its GPU, so that every later call would
     fail. Text of a client cannot make it so."""
     return _first_behind(thrown, reports_lost_gpu)
 

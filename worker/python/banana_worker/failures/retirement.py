@@ -27,14 +27,14 @@ class Retirement:
             return None  # a body that could not be read, an output that could not be encoded
         loss = loss_of_gpu(raised)
         if loss is not None:
-            return ServeError("SERVE_WORKER_LOST", "the GPU is lost to this process: %.300s" % _first_line(loss))
+            return ServeError("SERVE_WORKER_LOST", "this process can no longer use its GPU: %.300s" % _first_line(loss))
         if not is_out_of_memory(raised):
             self._out_of_memory = 0
             return None
         self._out_of_memory += 1
         if self._out_of_memory < _MOST_OUT_OF_MEMORY:
             return None
-        message = "the app found no memory for %d calls in a row" % _MOST_OUT_OF_MEMORY
+        message = "the app ran out of memory in %d calls in a row" % _MOST_OUT_OF_MEMORY
         return ServeError("SERVE_WORKER_LOST", message)
 
 

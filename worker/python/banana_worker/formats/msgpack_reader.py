@@ -129,7 +129,7 @@ class _Reader:
         self.need(at, size + 1)
         kind = self.data[at]
         if kind != _TIMESTAMP:
-            raise ValueError(f"extension type {kind - 0x100 if kind > 0x7F else kind} is not known")
+            raise ValueError(f"extension type {kind - 0x100 if kind > 0x7F else kind} is not supported")
         return _timestamp(self.data[at + 1 : at + 1 + size]), at + 1 + size
 
 

@@ -63,8 +63,8 @@ def _read_unasked_json(body: bytes, call: Call) -> object:
 
 
 _HINTS = {
-    "form": "A form is read as JSON, since curl sends JSON as one, unless the app asks for forms with"
+    "form": "A form is read as JSON, because curl sends JSON with that content type, unless the app sets"
     ' `config = {"forms": True}`, or a route of Potassium with `forms=True`.',
-    "text": 'Text is read as JSON unless the app asks for text with `config = {"text": True}`,'
+    "text": 'Text is read as JSON unless the app sets `config = {"text": True}`,'
     " or a route of Potassium with `text=True`.",
 }

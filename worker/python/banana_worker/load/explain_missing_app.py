@@ -20,11 +20,11 @@ def not_loadable(path: str) -> Optional[AppLoadError]:
     """Checks the path before it is loaded, because nothing else has. None if it may be loaded."""
     folder, name = os.path.split(path)
     if os.path.isfile(folder):
-        return AppLoadError(f"{folder}: the model is this file, and its handler names another, {name}.")
+        return AppLoadError(f"{folder}: the model is this file, but its handler names another one, {name}.")
     if os.path.isdir(path):
         return AppLoadError(
-            f"{path}: nothing says which of its files is the model's. Name it when you register the model"
-            " (handler=file:function), or call it app.py."
+            f"{path}: it is not clear which file is the handler. Name it at the registration"
+            " (handler=file:function), or name the file app.py."
         )
     if not os.path.exists(path):
         return AppLoadError(f"{path}: no such file. Check the path and its extension.")

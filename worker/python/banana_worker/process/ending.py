@@ -76,13 +76,13 @@ def die_if_lost(fd: int) -> None:
         _die_of_lost("closed file descriptor %d" % fd)
     else:
         if not is_there:
-            _die_of_lost("put another file over file descriptor %d" % fd)
+            _die_of_lost("replaced file descriptor %d" % fd)
 
 
 def _die_of_lost(what: str) -> None:
     sys.stderr.write(
-        "The worker cannot go on: the app has %s, through which it speaks with the server. Let the app leave descriptors 3 to 5"
-        " alone, which os.closerange, os.dup2 and becoming a daemon do not.\n" % what
+        "The worker cannot go on: the app has %s, which the worker needs for its connection to the server. The app must not touch descriptors 3 to 5"
+        " (os.closerange, os.dup2 and becoming a daemon do).\n" % what
     )
     exit_now(1)
 

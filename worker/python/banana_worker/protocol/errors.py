@@ -10,7 +10,7 @@ MESSAGES: Dict[str, str] = {
     "SERVE_INFERENCE_FAILED": "The model failed on this call.",
     "SERVE_OUTPUT_INVALID": "The model's output could not be encoded.",
     "SERVE_OUTPUT_TOO_LARGE": "The model's output is larger than allowed.",
-    "SERVE_CANCELLED": "The client left.",
+    "SERVE_CANCELLED": "The client disconnected.",
     "SERVE_WORKER_LOST": "The worker died while running this call.",
     "SERVE_PROTOCOL": "A worker broke the protocol.",
     "SERVE_INTERNAL": "The server failed on this request.",

@@ -26,14 +26,14 @@ def metric_error(
         if problem:
             return TypeError("metric %s: %s" % (_shown(name), problem))
         if len(kinds) >= _MOST_METRICS:
-            text = "metric %s: an app may have %d metrics; what differs from call to call is a label"
+            text = "metric %s: an app may have %d metrics; use labels for values that differ from call to call"
             return ValueError(text % (_shown(name), _MOST_METRICS))
     elif known != kind:
         return TypeError("metric %s: it is a %s, and no %s" % (_shown(name), known, kind))
     if not _is_finite(value):
         return TypeError("metric %s: its value is not a finite number, but %s" % (_shown(name), _shown(value)))
     if kind == "counter" and value < 0:
-        return ValueError("metric %s: a counter only rises, and %s is below 0" % (_shown(name), value))
+        return ValueError("metric %s: a counter only rises, but %s is below 0" % (_shown(name), value))
     problem = _labels_problem(labels)
     return TypeError("metric %s: %s" % (_shown(name), problem)) if problem else None
 
@@ -59,9 +59,9 @@ def _is_finite(value: Any) -> bool:
 
 def _name_problem(name: Any) -> str:
     if not isinstance(name, str) or not _NAME.match(name) or len(name) > _MOST_CHARS:
-        return "a name is up to %d letters, digits and underscores, and begins with no digit" % _MOST_CHARS
+        return "a name has up to %d letters, digits and underscores and does not begin with a digit" % _MOST_CHARS
     if name.startswith(("banana_", "__")):
-        return "names that begin with banana_ or __ are not for apps"
+        return "names that begin with banana_ or __ are reserved"
     if name.endswith(("_bucket", "_sum", "_count")):
         return "names that end in _bucket, _sum or _count are those of histograms"
     return ""
@@ -81,7 +81,10 @@ def _labels_problem(labels: Any) -> str:
 
 def _label_problem(label: Any, text: Any) -> str:
     if not isinstance(label, str) or not _NAME.match(label) or label.startswith("__") or len(label) > _MOST_CHARS:
-        return "%s is no label: letters, digits and underscores, and it begins with no digit and no __" % _shown(label)
+        return (
+            "%s is not a valid label: use letters, digits and underscores, beginning with neither a digit nor __"
+            % _shown(label)
+        )
     if label in _TAKEN_LABELS:
         return "the label %s is the server's own" % _shown(label)
     if not isinstance(text, (str, int, float, bool)):

@@ -21,7 +21,7 @@ def entries_of(returned: Any, calls: int) -> List[Any]:
     given = kind_of(returned) if count is None or count == calls else _counted(count, "entry", "entries")
     raise ServeError(
         "SERVE_OUTPUT_INVALID",
-        "The model's batch function returned %s for %s; it must return a list with one entry for each, in their order."
+        "The model's batch function returned %s for %s; it must return a list with one entry per call, in the same order."
         % (given, _counted(calls, "call", "calls")),
     )
 

@@ -238,8 +238,8 @@ class BatchRunner(Runner):
             return
         self._has_hinted = True
         self.options.host.surroundings.log.warn(
-            "The batch function raised, and all %d calls of its batch fail for it. If an input may run again without harm, "
-            'say so with `config = {"repeatable": True}`: then such a batch runs again in halves, and only the call that '
+            "The batch function raised, and all %d calls of its batch fail. If inputs may safely run twice, "
+            'set `config = {"repeatable": True}`: then such a batch runs again in halves, and only the call that '
             "makes it raise fails." % count
         )
 

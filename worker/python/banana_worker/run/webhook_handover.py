@@ -83,7 +83,7 @@ class WebhookHandover:
     def on_done(self, ref: Any, outcome: str) -> None:
         """Takes an outcome from the front. For the thread that reads messages. @raises ProtocolError"""
         if not isinstance(ref, (int, float)) or not FIRST_WEBHOOK_REF <= ref < self._next_ref:
-            raise ProtocolError("webhook %r was not handed over" % (ref,))
+            raise ProtocolError("webhook %r was not sent to the server" % (ref,))
         if int(ref) in self._outcomes:
             self._outcomes[int(ref)] = outcome
 

@@ -30,7 +30,7 @@ def decode_text(data: bytes, charset: str) -> str:
     """
     codec = _codec_of(charset or "utf-8")
     if codec is None:
-        raise ValueError(f"the charset {json.dumps(charset[:40])} is not known")
+        raise ValueError(f"the charset {json.dumps(charset[:40])} is not supported")
     return codecs.decode(data, codec, "latin-controls" if codec == "cp1252" else "replace")
 
 
@@ -38,7 +38,7 @@ def decode_strictly(data: bytes, charset: str) -> str:
     """Decodes a whole text, without a byte order mark. @raises ValueError if the bytes are not text in this charset"""
     codec = _codec_of(charset)
     if codec is None:
-        raise ValueError(f"the charset {json.dumps(charset[:40])} is not known")
+        raise ValueError(f"the charset {json.dumps(charset[:40])} is not supported")
     text = codecs.decode(data, codec, "latin-controls" if codec == "cp1252" else "strict")
     return text[1:] if text.startswith("\ufeff") else text
 

@@ -77,11 +77,11 @@ _MODULES = {"memory": "memory", "local": "local", "redis": "redis_backend", "s3"
 
 def checked_key(key: object) -> None:
     if not isinstance(key, str) or key == "":
-        raise ValueError("A key is a string that is not empty.")
+        raise ValueError("A key must be a non-empty string.")
     try:
         key.encode()
     except UnicodeEncodeError:
-        raise ValueError("A key is text; this one has half of a surrogate pair.") from None
+        raise ValueError("A key must be valid text; this one has half of a surrogate pair.") from None
 
 
 def checked_ttl(ttl: object) -> None:

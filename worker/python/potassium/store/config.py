@@ -145,7 +145,7 @@ def _check_text(config: Any, name: str, is_needed: bool = False) -> None:
     if value is None and not is_needed:
         return
     if not isinstance(value, str) or value == "":
-        _refuse(f"The {name} of a store must be a string that is not empty.")
+        _refuse(f"The {name} of a store must be a non-empty string.")
 
 
 def _listed(names: Any) -> str:

@@ -31,7 +31,7 @@ class Encoding(NamedTuple):
             return self.read(data)
         except Exception:
             raise ValueError(
-                f"The stored value is not {self.name}; it was written with another encoding or by others."
+                f"The stored value is not {self.name}; it was written with another encoding or by another program."
             ) from None
 
 

@@ -117,7 +117,7 @@ class LocalBackend(Backend):
         self._let_go()
         with FolderLock(self._path):
             if inode_of(self._path) == self._inode and not is_store(self._path):
-                raise ValueError("it is a file of something else")
+                raise ValueError("it is a file of another kind")
             set_aside(self._path, self._inode, str(error))
 
     def _let_go(self) -> None:

@@ -31,7 +31,7 @@ def check_file(path: str) -> None:
         # The file itself, not the target of a link, which another user may have planted.
         found = os.lstat(path)
         if not stat.S_ISREG(found.st_mode):
-            raise ValueError("it is no file")
+            raise ValueError("it is not a file")
         _check_owner(path, found, "file")
 
 
@@ -65,7 +65,7 @@ def set_aside(path: str, inode: int, why: str) -> None:
         if os.path.exists(path + suffix):
             os.rename(path + suffix, aside + suffix)
     print(
-        f"The local store {path} is damaged ({why}). It was set aside as {aside}; the store goes on empty.",
+        f"The local store {path} is damaged ({why}). It was renamed to {aside}; the store starts empty.",
         file=sys.stderr,
         flush=True,
     )
