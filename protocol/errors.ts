@@ -42,7 +42,10 @@ export const ERRORS = {
     message: 'This conflicts with a model of this server.',
     source: 'server',
   },
-  SERVE_ARCHIVE_INVALID: { message: 'The file or folder is not a model that can be served.', source: 'server' },
+  SERVE_ARCHIVE_INVALID: {
+    message: 'The file or folder is not a model that can be served.',
+    source: 'server',
+  },
   SERVE_DOWNLOAD_FAILED: { message: 'The model could not be downloaded.', source: 'server' },
   SERVE_BODY_TOO_LARGE: {
     message: 'The request body is larger than this server accepts.',
