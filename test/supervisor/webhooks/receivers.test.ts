@@ -82,7 +82,10 @@ test('one receiver may have half of the limit, and its first webhook may have an
   const { receivers } = setUp({ maxOwed: 4 });
   const { url } = parcel('a');
   assert.equal(receivers.excess(url, 1000), null);
-  assert.match(receivers.excess(url, 1001) as string, /^with its 1001 bytes, more than 1000 bytes would wait/);
+  assert.match(
+    receivers.excess(url, 1001) as string,
+    /^with its 1001 bytes, more than 1000 bytes would wait/,
+  );
   receivers.add(parcel('a1', 300));
   assert.equal(receivers.excess(url, 200), null);
   assert.match(receivers.excess(url, 201) as string, /more than 500 bytes to this receiver would wait/);
