@@ -134,7 +134,7 @@ export default tseslint.config(
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     plugins: { house: { rules: { docstrings } } },
     rules: {
-      'house/docstrings': 'warn',
+      'house/docstrings': 'error',
       '@typescript-eslint/switch-exhaustiveness-check': [
         'error',
         { considerDefaultExhaustiveForUnions: true },

@@ -55,7 +55,7 @@ const CJS = `
   const app = new Potassium('anywhere').init(() => ({}));${HANDLER}
   module.exports = app;`;
 
-/** What TypeScript makes a CommonJS module of. */
+/** A source that TypeScript compiles to a CommonJS module. */
 const TS = `
   import { createRequire } from 'node:module';
   import { Potassium, Response } from 'banana-serve';

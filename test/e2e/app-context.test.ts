@@ -1,4 +1,4 @@
-/** What `ctx` tells an app about a call, and where `ctx.log` writes. */
+/** The `ctx` of a call, and the destination of `ctx.log`. */
 import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
 import { after, before, describe, test } from 'node:test';

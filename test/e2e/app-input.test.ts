@@ -1,4 +1,4 @@
-/** What the app gets for what a client sends. */
+/** Inputs: each body that a client sends, and the value that the app gets. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Packr } from 'msgpackr';
@@ -123,7 +123,7 @@ const MALFORMED: readonly (readonly [
   ],
 ];
 
-/** What becomes of 2^64 - 1 in JSON: JavaScript has no such number. */
+/** The value of 2^64 - 1 from JSON, in each language: JavaScript has no such number. */
 const BEYOND: Readonly<Record<Language, unknown>> = {
   TypeScript: 18446744073709552000,
   Python: large('18446744073709551615'),

@@ -1,4 +1,4 @@
-/** What the client gets for what the app returns. */
+/** Outputs: each value that an app returns, and the answer that the client gets. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Unpackr } from 'msgpackr';
@@ -172,7 +172,7 @@ withEachRuntime(({ language, app }) => {
   });
 });
 
-describe('what JavaScript alone has as an answer', LIMIT, () => {
+describe('answers that only JavaScript has', LIMIT, () => {
   let server: Server;
   before(async () => {
     server = await startServer(fixture('answers.ts'));

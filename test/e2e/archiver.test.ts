@@ -27,7 +27,7 @@ const HANDLER = `
   export const handle = (data: Item[] | null) =>
     data?.map(() => ({ kind: Kind.Cat, labels: readFileSync('data/labels.txt', 'utf8') })) ?? null;`;
 
-/** What is packed of it, and what is not. */
+/** A model's folder: files that are packed, and files that are left out. */
 const MODEL = {
   'model/cats.ts': HANDLER,
   'model/data/labels.txt': 'felis',

@@ -152,7 +152,7 @@ describe('an archive in the model store', LIMIT, () => {
     await server.stop();
   });
 
-  test('of the first format has its name, its handler and the version snapshot', async (t) => {
+  test('an archive of the first format has its name, its handler and the version snapshot', async (t) => {
     const place = makePlace(t, {
       'old.model': await zipOf([
         {
@@ -387,7 +387,7 @@ function heldEntries(): PackedEntry[] {
   return [{ name: 'before', content: 'it' }, { name: HELD, content: '' }, ...catEntries()];
 }
 
-test('what a server leaves that is killed while it unpacks is removed by the next one', LIMIT, async (t) => {
+test('files of a server that was killed while it unpacked are removed by the next one', LIMIT, async (t) => {
   const place = makePlace(t, {
     'big.mar': await zipOf(heldEntries()),
     'cats.mar': await zipOf(catEntries()),

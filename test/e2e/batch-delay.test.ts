@@ -9,7 +9,7 @@ import { startServer, type Answer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
-/** How many calls ran together with this one. */
+/** Number of calls that ran together with this one. */
 function sizeOf(answer: Answer): number {
   return answer.json<{ of: number }>().of;
 }

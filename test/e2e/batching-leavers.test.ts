@@ -120,9 +120,9 @@ test('calls of a server that stops wait for no others to join their batch', LIMI
 interface Ahead extends Batches {
   /** Ends the running batch. */
   endRunning(): void;
-  /** Of the running calls, a and b. */
+  /** The answers of the running calls, a and b. */
   readonly running: Promise<Answer[]>;
-  /** Of the two calls behind them, c and d. */
+  /** The answers of the two calls behind them, c and d. */
   readonly ahead: readonly [Promise<Answer>, Promise<Answer>];
 }
 

@@ -12,7 +12,7 @@ const LIMIT = { timeout: 60_000 };
 
 type Entry = readonly [gives: string, status: number, text: RegExp, isPrinted?: true];
 
-/** What an entry may be, and what the caller of its input gets. */
+/** Each kind of entry that an app may return, and the answer to its input's caller. */
 const ENTRIES: Readonly<Record<Language, readonly Entry[]>> = {
   TypeScript: [
     ['Error', 500, /SERVE_INFERENCE_FAILED/, true],
@@ -32,7 +32,7 @@ const ENTRIES: Readonly<Record<Language, readonly Entry[]>> = {
   ],
 };
 
-/** What the log says once, so that one bad input fails alone. */
+/** The hint in the log, once, by which one bad input fails alone. */
 const REPEATABLE: Readonly<Record<Language, string>> = {
   TypeScript: 'repeatable: true',
   Python: '"repeatable": True',

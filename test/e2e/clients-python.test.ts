@@ -23,7 +23,7 @@ interface Outcome {
   readonly modelOutputs?: readonly { readonly input: unknown }[];
 }
 
-/** Of status 200 and JSON, as these clients need it: anything else they raise. */
+/** The JSON of an answer with status 200; these clients raise on anything else. */
 function jsonOf<T>({ status, headers, text }: PythonReply): T {
   assert.equal(status, 200, text);
   assert.match(headers['content-type'] ?? '', /^application\/json\b/);

@@ -345,7 +345,7 @@ function postOverSocket(socketPath: string, body: string): Promise<string> {
   });
 }
 
-describe('what it says', RUNS, () => {
+describe('its output', RUNS, () => {
   test('at the start: version, app, workers, address; all of it on stderr', async (t) => {
     const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { version: string };
     const server = await startServer(fixture('echoes.mjs'), { t, args: ['--workers', '2'] });

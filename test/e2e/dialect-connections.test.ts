@@ -1,4 +1,4 @@
-/** What a dialect may say of a reply: that its status ends the connection, and which headers are its own. */
+/** A dialect may end the connection after a status, and keep headers for itself. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Dialect } from '../../supervisor/http/dialects/dialect.js';

@@ -61,7 +61,7 @@ async function bodies(): Promise<Readonly<Record<string, Body>>> {
   };
 }
 
-/** What the fixtures say that they were given, by the cell of the table. */
+/** The inputs that the fixtures report, by the cell of the table. */
 const GIVEN: Readonly<Record<string, unknown>> = {
   value: VALUE,
   fields: {

@@ -60,7 +60,7 @@ function corsHeaders({ names }: Reply): string[] {
   return names.filter((name) => name.startsWith('access-control-') || name === 'vary');
 }
 
-/** Of every kind: an answer, a stream, a job, errors of the app, of the front and of the gateway, health and status. */
+/** One request for every kind of reply: an answer, a stream, a job, errors of the app, the front and the gateway, health and status. */
 const REPLIES: readonly (readonly [line: string, status: number, sent?: Sent])[] = [
   ['POST /', 200, { body: '{"a":1}' }],
   ['POST /stream', 200, { body: '{}' }],

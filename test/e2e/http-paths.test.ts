@@ -1,4 +1,4 @@
-/** Which route a path names, however the client writes it. */
+/** The route that a path names, in each way that a client may write it. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { RawConnection } from '../helpers/raw-http.js';

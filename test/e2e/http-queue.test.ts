@@ -1,4 +1,4 @@
-/** Who may wait, who is refused, and how long anyone waits: queue limits, deadlines, Retry-After. */
+/** Queue limits, deadlines and Retry-After: calls that wait, calls that are refused. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';

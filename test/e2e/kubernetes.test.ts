@@ -32,7 +32,7 @@ function numberOf(name: string): number {
   return Number(found);
 }
 
-/** What a kubelet makes of its two probes, which send no key. */
+/** The results of a kubelet's two probes, which send no key. */
 async function probed(server: Server): Promise<{ ready: boolean; alive: boolean }> {
   const passes = async ({ path }: Probe): Promise<boolean> => {
     const { status } = await fetch(server.url + path);

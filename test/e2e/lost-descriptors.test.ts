@@ -42,12 +42,12 @@ def inference(act):
 
 const CLOSED_3 = /closed (?:or replaced )?file descriptor 3(?:, which the worker needs|; it must not touch)/;
 const CLOSED_4 = /the app has closed file descriptor 4, which the worker needs/;
-/** Which of them is missed first is chance. */
+/** Either of the two may be reported first. */
 const CLOSED_ALL = /closed (?:or replaced )?file descriptor [34]/;
 const OTHER_3 = /closed or replaced file descriptor 3/;
 const OTHER_4 = /the app has replaced file descriptor 4, which/;
 
-/** What an app does, and what it is told. */
+/** Each act of an app, and the log line that it causes. */
 const ACTS: Readonly<Record<Language, readonly (readonly [string, RegExp])[]>> = {
   TypeScript: [
     ['fs.closeSync(3)', CLOSED_3],

@@ -32,7 +32,7 @@ async function urlIn(server: Server, line: RegExp): Promise<string> {
 
 const OWN_LISTENER = /metrics are on (\S+)\/metrics/;
 
-describe('where metrics are', LIMIT, () => {
+describe('the address of metrics', LIMIT, () => {
   test('without being asked for there are none', async (t) => {
     const server = await start(t, ECHO);
     assert.equal((await fetch(`${server.url}/metrics`)).status, 404);
@@ -132,7 +132,7 @@ export default app;\n`,
 });
 
 withOneRuntime(({ app }) => {
-  describe('what metrics count', LIMIT, () => {
+  describe('metrics count', LIMIT, () => {
     test('calls, by model, version, dialect and code, and their times', async (t) => {
       const server = await start(t, app('echoes'), {
         args: ['--metrics', '--model', `second=${app('echoes')}`],

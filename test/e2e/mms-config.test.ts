@@ -204,7 +204,7 @@ const OF_THE_OPERATOR = {
   MINE: 'x',
 };
 
-/** What is given; what a worker then has of the variables above; what the start says of those it does not have. */
+/** The option; the variables above that a worker then has; the line at the start about those that it lacks. */
 const WITHHOLDINGS: readonly (readonly [
   what: string,
   args: readonly string[],
@@ -462,7 +462,7 @@ const SOURCES = tableRows('config-properties.md', 'Which source wins', 'source')
   return { text, size: Number(/\d+/.exec(text)?.[0]) };
 });
 
-/** How each of them is given, from the first to the last. */
+/** The four sources of an option, the strongest first. */
 const GIVE: readonly ((text: string) => {
   args?: string[];
   env?: Record<string, string>;

@@ -18,7 +18,7 @@ const MODEL = 'fails-as-told';
 const BATCH_OF_3 = ['--batch-size', '3', '--max-batch-delay', '1m'];
 
 interface Row {
-  /** What the service is told to do. */
+  /** The instruction for the service. */
   readonly told: string;
   /** Status, type and message on `/predictions`. */
   readonly mms: string;
@@ -81,7 +81,7 @@ withEachRuntime(({ app }) => {
         [`/predictions/${MODEL}`, mms, mmsError],
         ['/', house, houseError],
       ] as const) {
-        test(`of which one ${told}, on ${path}: ${whole ? 'each' : 'that one'} is answered ${expected}`, async () => {
+        test(`one call ${told}, on ${path}: ${whole ? 'each call' : 'that call'} is answered ${expected}`, async () => {
           const [pid] = await pids(server);
           const [guilty, ...others] = await batch(server, path, told);
           assert.equal(said(guilty), expected);
@@ -97,21 +97,21 @@ withEachRuntime(({ app }) => {
     }
 
     for (const path of [`/predictions/${MODEL}`, '/']) {
-      test(`of which one sets its own status, on ${path}: its client gets that, and its body unchanged`, async () => {
+      test(`one call sets its own status, on ${path}: its client gets that, and its body unchanged`, async () => {
         const [answer, ...others] = await batch(server, path, 'sets a status');
         assert.deepEqual([answer.status, answer.text], [507, 'Invalid response']);
         for (const { status } of others) assert.equal(status, 200);
       });
     }
 
-    test('of which one sets a header that cannot be sent: the log says which, and whose it was', async () => {
+    test('one call sets a header that cannot be sent: the log names the header and the model', async () => {
       await batch(server, `/predictions/${MODEL}`, 'names a header as none can be');
       await server.untilPrinted(
         /The model's response header is invalid: .*no token.*"model":"fails-as-told"/,
       );
     });
 
-    test('of which one is malformed: it alone is answered 400, and the others run', async () => {
+    test('one call is malformed: it alone is answered 400, and the others run', async () => {
       const path = `/predictions/${MODEL}`;
       const [pid] = await pids(server);
       const [guilty, ...others] = await Promise.all([post(server, path, '{'), ...fine(server, path, 2)]);

@@ -20,7 +20,7 @@ const withId = (id: string): typeof JSON_TYPE & Record<string, string> => ({
   'x-request-id': id,
 });
 
-/** What an error says: status, type, message. */
+/** Status, type and message of an error. */
 function said({ status, text }: Answer): string {
   const { code, type, message } = JSON.parse(text) as { code: number; type: string; message: string };
   assert.equal(code, status);
@@ -163,7 +163,7 @@ withOneRuntime(({ app }) => {
       }
     });
 
-    test("what an app says of caches gives way, its other headers stand; a client's id is kept", async () => {
+    test("an app's headers about caches are replaced, its other headers stand; a client's id is kept", async () => {
       const body = { status: 200, headers: { 'cache-control': 'max-age=5', 'x-model': 'm' } };
       const { headers } = await send('POST', '/predictions/told', JSON.stringify(body), withId('mine'));
       assert.equal(headers.get('cache-control'), 'no-cache; no-store, must-revalidate, private');

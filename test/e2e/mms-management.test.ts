@@ -98,7 +98,7 @@ withOneRuntime((runtime) => {
       assert.equal((await server.infer('m')).status, 200);
     });
 
-    test('whose start takes too long: 210, and it goes on; with a start-up time of 0: 500', async (t) => {
+    test('a start that takes too long is answered 210 and goes on; with a start-up time of 0: 500', async (t) => {
       const cues = cuesFor(t);
       cues.give('init may not end');
       const server = await startManaged(t, store);
@@ -207,7 +207,7 @@ describe('register', LIMIT, () => {
     ['fails to get memory', "throw new RangeError('Array buffer allocation failed')"],
     ['fills the heap', 'const kept = []; for (;;) kept.push(new Array(1e5).fill(1.5))'],
   ] as const)
-    test(`of what ${what} at its start: 507`, async (t) => {
+    test(`a handler that ${what} at its start: 507`, async (t) => {
       const app = `export const init = () => { ${init}; }; export const inference = () => 1;`;
       const { folder } = editedApp(t, { 'm.mjs': app });
       process.env['NODE_OPTIONS'] = '--max-old-space-size=64'; // its workers have the environment of this process
@@ -220,7 +220,7 @@ describe('register', LIMIT, () => {
     });
 });
 
-describe('what is refused', LIMIT, () => {
+describe('requests that are refused', LIMIT, () => {
   const ROWS: readonly (readonly [asked: string, status: number, type: string, message: string | RegExp])[] =
     [
       ['POST /models', 400, 'BadRequestException', 'Parameter url is required.'],
@@ -454,25 +454,21 @@ function askSocket(path: string, asked: string, body = ''): Promise<{ status: nu
   });
 }
 
-test(
-  'where one listener serves both, models are managed and called, and both are described',
-  LIMIT,
-  async (t) => {
-    const { folder } = editedApp(t, { '.keep': '' });
-    const path = join(folder, 'both.sock');
-    await startManaged(t, { port: path, managementPort: path, managementKey: 's3cret' });
-    const registered = JSON.stringify({ url: 'echoes.mjs', initial_workers: 1 });
-    assert.equal((await askSocket(path, 'POST /models', registered)).status, 200);
-    for (const call of ['POST /models/echoes/invoke', 'POST /models/echoes/', 'POST /predictions/echoes'])
-      assert.equal((await askSocket(path, call, '7')).text, '7', call);
-    assert.equal((await askSocket(path, 'GET /models/echoes')).status, 200);
-    assert.match((await askSocket(path, 'GET /ping')).text, /"Healthy"/);
-    const { text } = await askSocket(path, 'OPTIONS /');
-    const { paths } = JSON.parse(text) as { paths: Record<string, object> };
-    const both = [...mmsInference.paths.keys(), ...mmsManagement.paths.keys()];
-    assert.deepEqual(new Set(Object.keys(paths)), new Set(both));
-  },
-);
+test('one listener for both manages and calls models, and describes both APIs', LIMIT, async (t) => {
+  const { folder } = editedApp(t, { '.keep': '' });
+  const path = join(folder, 'both.sock');
+  await startManaged(t, { port: path, managementPort: path, managementKey: 's3cret' });
+  const registered = JSON.stringify({ url: 'echoes.mjs', initial_workers: 1 });
+  assert.equal((await askSocket(path, 'POST /models', registered)).status, 200);
+  for (const call of ['POST /models/echoes/invoke', 'POST /models/echoes/', 'POST /predictions/echoes'])
+    assert.equal((await askSocket(path, call, '7')).text, '7', call);
+  assert.equal((await askSocket(path, 'GET /models/echoes')).status, 200);
+  assert.match((await askSocket(path, 'GET /ping')).text, /"Healthy"/);
+  const { text } = await askSocket(path, 'OPTIONS /');
+  const { paths } = JSON.parse(text) as { paths: Record<string, object> };
+  const both = [...mmsInference.paths.keys(), ...mmsManagement.paths.keys()];
+  assert.deepEqual(new Set(Object.keys(paths)), new Set(both));
+});
 
 test(
   'every answer forbids caches and names its request; without the key it says so as TorchServe does',

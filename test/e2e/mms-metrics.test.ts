@@ -31,7 +31,7 @@ const IN_LOG = [
   /PredictionTime\.Milliseconds:[\d.]+\|#ModelName:texts,Level:Model\|#hostname:[^,]+,requestID:first,/,
 ];
 
-/** Of the load, which is no call. */
+/** The metric that is measured while the model loads, outside of any call. */
 const OF_LOAD =
   /Labels\.Kilobytes:2\|#Kind:file,ModelName:texts,Level:Model\|#hostname:[^,]+,timestamp:\d{10}/;
 const OF_MODEL = /Texts\.Count:1\|#ModelName:texts,Level:Model\|#hostname:[^,]+,requestID:first,/;

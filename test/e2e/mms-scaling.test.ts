@@ -323,7 +323,7 @@ describe('scale', LIMIT, () => {
   });
 });
 
-test('whoever waits for workers when the server ends is told so', LIMIT, async (t) => {
+test('a client that waits for workers when the server ends gets an answer that says so', LIMIT, async (t) => {
   const cues = cuesFor(t);
   cues.give('init may not end');
   const server = await startManaged(t);

@@ -38,7 +38,7 @@ async function open(t: TestContext, server: NetServer, host = '127.0.0.1'): Prom
 interface Downloader extends ManagedCommand {
   /** The files below the server's temp folder. */
   readonly files: () => string[];
-  /** What the registration of this url is answered. */
+  /** Registers this url, and resolves to the answer. */
   readonly register: (url: string, more?: string) => Promise<string>;
 }
 
@@ -145,7 +145,7 @@ test(
 );
 
 test(
-  'what is missing, malformed, not allowed or not to be had is refused in this order, and leaves nothing',
+  'a url that is missing, malformed, not allowed or unreachable is refused in this order, and leaves nothing',
   LIMIT,
   async (t) => {
     const inside = await open(t, createServer(whole), '127.0.0.2');

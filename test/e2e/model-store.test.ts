@@ -197,7 +197,7 @@ describe('a server of a model store without an app', LIMIT, () => {
   });
 });
 
-describe('what lies in the store', LIMIT, () => {
+describe('models in the store', LIMIT, () => {
   /** Says by which of its exports it answers, and where it works. */
   const HANDLES =
     'export const handle = (data, context) => data?.map(() => ({ by: "handle", dir: context.systemProperties.model_dir })) ?? null;';

@@ -69,7 +69,7 @@ withEachRuntime(({ app }) => {
   }
 
   test(
-    'what the app throws while its answer is encoded is for the log, and not for the client',
+    'an error that the app throws while its answer is encoded goes to the log, not to the client',
     LIMIT,
     async () => {
       const answer = await ask(server, 'what cannot be read', { id: 'unreadable' });
@@ -93,7 +93,7 @@ withEachRuntime(({ app }) => {
   });
 
   for (const kind of THROWN) {
-    test(`what the app throws with ${kind} fails its call, and costs no worker`, LIMIT, async () => {
+    test(`an error of the app with ${kind} fails its call, and costs no worker`, LIMIT, async () => {
       const answer = await call(`${server.url}/throws`, JSON.stringify(kind));
       assert.equal(answer.status, 500);
       assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_FAILED');

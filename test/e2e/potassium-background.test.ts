@@ -24,7 +24,7 @@ interface Started {
   readonly cues: Cues;
 }
 
-/** What a background function answers with, and the state and facts of its job then. */
+/** Each answer of a background function, with the state and the record of its job. */
 const ENDS = [
   ['a status', 'succeeded', { status: 201, encoding: 'json', result: { made: true } }],
   ['bytes', 'succeeded', { encoding: 'base64', contentType: 'application/octet-stream', result: 'AQL/' }],

@@ -21,7 +21,7 @@ interface Row {
   readonly status: number;
   readonly code?: string;
   readonly allow?: string;
-  /** What the balancer must see of it. */
+  /** Whether it moves `sequence_number`. */
   readonly counts: boolean;
 }
 
@@ -239,7 +239,7 @@ const FAILURES = [
   ['no JSON', 'SERVE_OUTPUT_INVALID'],
 ] as const;
 
-/** What the log says of them, with the place of the app that an error has. */
+/** The log lines of the errors, with the place in the app. */
 const LOGGED: Readonly<Record<Language, readonly RegExp[]>> = {
   TypeScript: [
     /secret detail\n[\s\S]*potassium\.mjs:\d+/,

@@ -104,7 +104,7 @@ function runPython(t: TestContext, path: string, env: Record<string, string>): R
   return runCommand(['-B', path], { t, command: 'python3', env: all });
 }
 
-/** How each language runs a program that tests its app. */
+/** Runs a program that tests its app, in each language. */
 const CLIENTS: Readonly<Record<Language, (t: TestContext) => RunningCommand>> = {
   TypeScript: (t) => runNode(t, `${ROOT}test/fixtures/potassium-client.mjs`, makeCues(t).env),
   Python: (t) => runPython(t, `${ROOT}test/fixtures/python/potassium-client.py`, makeCues(t).env),

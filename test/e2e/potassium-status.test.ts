@@ -1,4 +1,4 @@
-/** What the platform's balancer reads: every POST bumps `sequence_number` once, and availability is a fact. */
+/** The status page for the platform's balancer: every POST bumps `sequence_number` once, and availability is a fact. */
 import assert from 'node:assert/strict';
 import { request as httpRequest } from 'node:http';
 import { test } from 'node:test';

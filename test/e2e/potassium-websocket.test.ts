@@ -19,7 +19,7 @@ const LEFT: Readonly<Record<Language, RegExp>> = {
   Python: /^aborted x$/,
 };
 
-/** What a send to a client that has left raises. */
+/** The error of a send to a client that has left. */
 const CLOSED: Readonly<Record<Language, string>> = { TypeScript: 'AbortError', Python: 'ConnectionError' };
 
 /** Kinds of errors, and what a WebSocket takes. */

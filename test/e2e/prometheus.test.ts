@@ -1,4 +1,4 @@
-/** What docs/metrics.md promises about Prometheus and Grafana: a real Prometheus scrapes the server, and the dashboard's queries find what they ask for. */
+/** The promises of docs/metrics.md: a real Prometheus scrapes the server, and the dashboard's queries find their metrics. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** How calls of apps in Python run, are told to end, and end, over the real server. */
+/** Calls of apps in Python on a real server: running, cancelled, ended. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, errorOf, logLines, pidOf } from '../helpers/ask.js';
@@ -149,7 +149,7 @@ test('an app of plain functions', LIMIT, async (t) => {
 });
 
 test(
-  'what a call puts into a context variable is seen by its stream, and by no other call',
+  'a value that a call puts into a context variable is seen by its stream, and by no other call',
   LIMIT,
   async (t) => {
     const server = await startServer(`${APPS}/remembers.py`, { t });

@@ -354,14 +354,14 @@ test('a handler in Python that finds no memory when it loads: 507', LIMIT, async
   await server.stop();
 });
 
-/** What cannot be served, and what is said of it. */
+/** Services that cannot be served, and the message of each. */
 const MISTAKES: readonly (readonly [what: string, source: string, said: RegExp])[] = [
   ['no handler', 'def other(data, context): pass', /service\.py.*handle/],
   ['a load that raises', 'def handle(data, context): raise ValueError("no weights")', /no weights/],
   ['an import of what is not there', 'import mms.utils.mxnet', /banana-serve's mms has no utils/],
 ];
 
-test('what is wrong with a handler in Python is told when a worker shall start', LIMIT, async (t) => {
+test('a mistake in a handler in Python is reported when a worker starts', LIMIT, async (t) => {
   const files = MISTAKES.map(([, source], i) => [`m${i}/service.py`, source] as const);
   const store = appFolder(t, Object.fromEntries(files));
   const { server, management } = await startManagedCommand(t, { args: ['--drain-lag', '0s'] }, store);

@@ -13,7 +13,7 @@ import { openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 120_000, skip: needs('python3') };
 const APPS = `${ROOT}test/fixtures/python-apps`;
-/** What the quickstarts import besides Potassium. */
+/** Stubs for the other imports of the quickstarts. */
 const STUBS = { PYTHONPATH: `${APPS}/stubs` };
 const MASKED = { prompt: 'Hello I am a [MASK] model.' };
 const FILLED = { outputs: [{ sequence: 'Hello I am a fashion model.', score: 0.25 }] };

@@ -1,4 +1,4 @@
-/** How an app in Python is found and started: by which interpreter, where, and with what in its environment. */
+/** Starting an app in Python: its interpreter, its folder and its environment. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, lstatSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -73,7 +73,7 @@ def inference(numbers):
     assert.match(server.stderr(), /worker 0 has stopped \(exit code 0\)/);
   });
 
-  test('whose folder is on PYTHONPATH may have files with the names of standard modules', async (t) => {
+  test('an app whose folder is on PYTHONPATH may have files with the names of standard modules', async (t) => {
     const shadow = 'raise RuntimeError("not the standard one")\n';
     const app = editedApp(t, {
       'json.py': 'def inference(model_inputs): return __name__\n',

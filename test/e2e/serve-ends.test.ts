@@ -1,4 +1,4 @@
-/** How a server in a program ends: one end, told the same way to everyone who asks. */
+/** The end of a server in a program: one end, and the same answer to everyone who waits for it. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test, type TestContext } from 'node:test';

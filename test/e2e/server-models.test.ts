@@ -174,7 +174,7 @@ function pythonPlace(t: TestContext): { folder: string; app: string; python: str
 }
 
 test(
-  'of two replacements the later one stays, also if it takes longer to find what runs the other',
+  'the later of two replacements stays, even if it takes longer to find the interpreter of the earlier one',
   LIMIT,
   async (t) => {
     const { app, python } = pythonPlace(t);
@@ -190,20 +190,16 @@ test(
   },
 );
 
-test(
-  'what an operator should know of an interpreter is told when a model is replaced, too',
-  LIMIT,
-  async (t) => {
-    const { folder, app } = pythonPlace(t);
-    setEnv(t, { VIRTUAL_ENV: join(folder, 'gone') });
-    const server = await start(t, { cwd: folder, logLocation: 'logs', logLevel: 'warn' });
-    const { settled } = await server.models.replace({ name: 'echo', app });
-    assert.equal((await settled).result, 'done');
-    await server.close();
-    const logged = readFileSync(join(folder, 'logs', 'mms_log.log'), 'utf8');
-    assert.match(logged, /WARN: \S*app\.py: VIRTUAL_ENV names \S*gone, which has no bin\/python/);
-  },
-);
+test('warnings about an interpreter are logged when a model is replaced, too', LIMIT, async (t) => {
+  const { folder, app } = pythonPlace(t);
+  setEnv(t, { VIRTUAL_ENV: join(folder, 'gone') });
+  const server = await start(t, { cwd: folder, logLocation: 'logs', logLevel: 'warn' });
+  const { settled } = await server.models.replace({ name: 'echo', app });
+  assert.equal((await settled).result, 'done');
+  await server.close();
+  const logged = readFileSync(join(folder, 'logs', 'mms_log.log'), 'utf8');
+  assert.match(logged, /WARN: \S*app\.py: VIRTUAL_ENV names \S*gone, which has no bin\/python/);
+});
 
 test('a replacement that cannot start fails, and what was before goes on', LIMIT, async (t) => {
   const server = await start(t);

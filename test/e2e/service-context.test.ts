@@ -1,4 +1,4 @@
-/** What a custom service is told of its batches, by the operator and by itself. */
+/** The context of a custom service: options of the operator and of the service itself. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-/** Who starts a server, and what becomes of the server when the starter ends: npm's own shell, other shells, terminals. */
+/** A server whose starter ends: npm's own shell, other shells, terminals. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

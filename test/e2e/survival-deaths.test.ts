@@ -310,7 +310,7 @@ async function deathReport(server: Server, id: string): Promise<Record<string, u
   return find() as Record<string, unknown>;
 }
 
-/** Which of these calls began, in order, as often as they did. */
+/** The calls among `ids` that began, in order, each as often as it began. */
 function begunOnly(notes: readonly string[], ids: readonly string[]): string[] {
   return notes.map((line) => line.replace(/^begun /, '')).filter((id) => ids.includes(id));
 }

@@ -13,7 +13,7 @@ const LIMIT = { timeout: 60_000 };
 /** Less than the drain timeout that a server has by default: a test that ends within it shows that a shorter one held. */
 const BELOW_DEFAULT_DRAIN = { timeout: 20_000 };
 
-/** Of a line of the log only the words are the worker's: one format for each language is enough. */
+/** One log format for each language is enough: only the words of a line are the worker's. */
 const FORMATS: Readonly<Record<Language, string>> = { TypeScript: 'text', Python: 'json' };
 
 withEachRuntime(({ app, language }) => {

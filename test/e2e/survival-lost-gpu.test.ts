@@ -23,7 +23,7 @@ const SAYS = {
   },
 };
 
-/** What clients send that know what libraries say. */
+/** Inputs of a client that knows the error texts of the libraries. */
 const TEXTS = [
   ...Object.values(SAYS).flatMap((says) => Object.values(says)),
   'CUDA error: device-side assert triggered\nCUDA kernel errors might be asynchronously reported at some other API call',
@@ -116,7 +116,7 @@ async function assertFails(server: Server, input: unknown): Promise<void> {
   assert.deepEqual([answer.status, errorOf(answer).code], [500, 'SERVE_INFERENCE_FAILED'], answer.text);
 }
 
-/** Of apps in Python CUDA's driver is asked, which they have when they compute on a GPU. */
+/** Starts with a driver of CUDA for Python, whose worker asks the driver about the GPU. */
 async function startOnGpus(t: TestContext, language: Language, expectedRestarts = 0): Promise<Server> {
   const env: Record<string, string> = language === 'Python' ? { CUDA_DRIVER: makeCudaDriver(t) } : {};
   return startServer(appOf(t, language), { t, env, expectedRestarts });

@@ -1,4 +1,4 @@
-/** What clients, handlers and kill -9 do to a server of custom services costs those alone whom it concerns. */
+/** Faults of clients and handlers, and kill -9, cost a server of custom services only the calls concerned. */
 import assert from 'node:assert/strict';
 import { symlinkSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -55,7 +55,7 @@ withEachRuntime(({ app, language }) => {
     const eight = (third: object): object[] => Array.from({ length: 8 }, (_, i) => (i === 2 ? third : {}));
     const allNamed = '0 1 2 3 4 5 6 7'.replaceAll(/\d/g, 'n$&');
 
-    await t.test('whose handler throws: all 8 are answered, by the same process', async () => {
+    await t.test('the handler throws: all 8 are answered, by the same process', async () => {
       const answers = await runBatch(eight({ throws: 'boom' }));
       assert.deepEqual(answers.map(inShort), Array(8).fill('503 Prediction failed'));
       assert.deepEqual(cues.notes(), [`run ${allNamed}`]);
@@ -63,7 +63,7 @@ withEachRuntime(({ app, language }) => {
     });
 
     for (const how of ['by exception', 'by status'])
-      await t.test(`whose item 3 fails ${how}: the others are answered`, async () => {
+      await t.test(`item 3 fails ${how}: the others are answered`, async () => {
         const answers = await runBatch(eight({ fails: how }));
         const expected = Array.from({ length: 8 }, (_, i) => `200 n${i} of 8`);
         expected[2] = how === 'by status' ? '418 n2 of 8' : '418 n2 is wrong';
@@ -71,22 +71,19 @@ withEachRuntime(({ app, language }) => {
         assert.equal(answers[2]?.headers.get('connection'), 'close');
       });
 
-    await t.test(
-      'whose item 3 is no JSON: the others are answered, and the handler sees but them',
-      async () => {
-        const rest = Array.from({ length: 8 }, (_, i) => i).filter((i) => i !== 2);
-        const [bad, ...good] = await Promise.all([
-          call(`${server.url}/predictions/m`, '{"name":'),
-          ...rest.map((i) => management.infer('m', { name: `n${i}` })),
-        ]);
-        assert.deepEqual([bad.status, bad.json<{ type: string }>().type], [400, 'BadRequestException']);
-        assert.deepEqual(
-          good.map(inShort),
-          rest.map((i) => `200 n${i} of 7`),
-        );
-        assert.equal(cues.notes().at(-1), `run ${allNamed.replace('n2 ', '')}`);
-      },
-    );
+    await t.test('item 3 is not JSON: the others are answered, and the handler sees only them', async () => {
+      const rest = Array.from({ length: 8 }, (_, i) => i).filter((i) => i !== 2);
+      const [bad, ...good] = await Promise.all([
+        call(`${server.url}/predictions/m`, '{"name":'),
+        ...rest.map((i) => management.infer('m', { name: `n${i}` })),
+      ]);
+      assert.deepEqual([bad.status, bad.json<{ type: string }>().type], [400, 'BadRequestException']);
+      assert.deepEqual(
+        good.map(inShort),
+        rest.map((i) => `200 n${i} of 7`),
+      );
+      assert.equal(cues.notes().at(-1), `run ${allNamed.replace('n2 ', '')}`);
+    });
 
     const { workers } = await management.describe('m');
     assert.deepEqual([workers.map(({ restarts }) => restarts), workerProcesses(server)], [[0], pids]);

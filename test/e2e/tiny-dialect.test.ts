@@ -129,7 +129,7 @@ withOneRuntime(({ app }) => {
       });
     }
 
-    test('what is no HTTP is worded by the default dialect', async () => {
+    test('the default dialect answers requests that are not HTTP', async () => {
       const reply = await RawConnection.ask(server, 'NONSENSE\r\n\r\n');
       assert.equal(reply.statusLine, 'HTTP/1.1 418 Tiny Trouble');
       assert.match(reply.body, new RegExp(`^SERVE_BAD_REQUEST ${reply.headers['x-request-id']}: `));

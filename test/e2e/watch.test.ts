@@ -18,7 +18,7 @@ withEachRuntime(({ language }) => {
   const apps = SAVED_APPS[language];
 
   test(
-    'what was saved answers the next call: init runs again, the port stays open, no restart is counted',
+    'saved code answers the next call: init runs again, the port stays open, no restart is counted',
     LIMIT,
     async (t) => {
       const {

@@ -23,7 +23,7 @@ function webhookLines(server: Server): Record<string, unknown>[] {
   return logLines(server).filter(({ webhookId }) => webhookId !== undefined);
 }
 
-/** What an app is told of a webhook with 2 bytes too many. */
+/** The app's error for a webhook with 2 bytes too many. */
 const TOO_LARGE: Readonly<Record<Language, string>> = {
   TypeScript: 'TypeError: sendWebhook: the JSON has 16777218 bytes; 16777216 are allowed',
   Python: 'ValueError: the body of a webhook has 16777218 bytes; 16777216 are allowed',

@@ -70,7 +70,7 @@ const untilHeld = ({ store }: Bench): Promise<void> =>
     () => `${store.held.length} are held`,
   );
 
-/** What the client reads of a call that is taken, and of one that is not. */
+/** The client's answer to a call that is accepted, and to one that is refused. */
 const WAYS = [
   {
     who: "a background route's caller",
