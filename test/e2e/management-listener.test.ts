@@ -178,7 +178,7 @@ describe('without a key, the management API', LIMIT, () => {
   test('starts there with --management-insecure, with a warning, for any host but for no page', async (t) => {
     const args = ['--management-port', '0', '--management-host', '0.0.0.0'];
     const server = await startManaged(t, args, { env: { BANANA_MANAGEMENT_INSECURE: '1' } });
-    await server.untilPrinted('the management API asks for no key');
+    await server.untilPrinted('the management API needs no key');
     assert.equal(await letsIn(server.managementUrl, { host: 'mms.lan' }), true);
     assert.equal(await letsIn(server.managementUrl, { origin: 'https://evil.example.com' }), false);
     await server.until(({ state }) => state === 'ready');

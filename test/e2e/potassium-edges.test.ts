@@ -218,7 +218,7 @@ test(
     assert.equal(first, '"first"');
     assert.match(
       second ?? '',
-      /^refused: .*app number 3 that this file makes is not there .*Make and define it at the top/,
+      /^refused: .*app number 3 that this file makes does not exist .*Create it at the top/,
     );
   },
 );
