@@ -110,7 +110,7 @@ const apart = [
 ];
 
 /** Beginnings of a docstring that make a riddle of it: it should state what the thing is or does. */
-const RIDDLE = /^\*\s*(?:@\w+\s+)?(What|How|Where|Which|Those|Of|Who)\b/;
+const RIDDLE = /^\*[\s*]*(?:@\w+\s+)?(What|How|Where|Which|Those|Of|Who)\b/;
 
 /** Refuses docstrings and file headers that begin with such a word. */
 const docstrings = {

@@ -55,7 +55,8 @@ export class KeptJob implements Sink {
     if (end !== null) this.#takeEnd(end);
   }
 
-  get state(): KeptState {
+  /** Looks up whether a running job has begun: the worker's note says so. */
+  lookUpState(): KeptState {
     if (this.error !== null) return LOST.has(this.error.code) ? 'lost' : 'failed';
     if (this.result !== null) return 'succeeded';
     return this.#job?.checkBegun() === true ? 'running' : 'queued';
@@ -134,7 +135,9 @@ export class KeptJob implements Sink {
 }
 
 /** The end of a job, for its record. */
-export function endOf({ state, endedAt, runMs, queueMs, result, error }: KeptJob): JobEnd {
+export function endOf(kept: KeptJob): JobEnd {
+  const { endedAt, runMs, queueMs, result, error } = kept;
+  const state = kept.lookUpState();
   return {
     state: state === 'succeeded' || state === 'lost' ? state : 'failed',
     endedAt: (endedAt as Date).getTime(),

@@ -56,7 +56,7 @@ export class KeptJobs {
   get(id: string): KeptJob | null {
     const running = this.#running.get(id);
     if (running !== undefined) {
-      if (running.state === 'running') this.#noteBegun(id);
+      if (running.lookUpState() === 'running') this.#noteBegun(id);
       return running;
     }
     const record = this.#store.get(id);

@@ -68,7 +68,7 @@ export class DeathNotes {
     if (this.ranOutOfMemory(exit)) return 'out of memory';
     if (exit.signal !== null) return 'signal';
     if (this.#fatal === null) return 'exit';
-    return during === 'start' ? 'start failed' : 'ended itself';
+    return during === 'start' ? 'start failed' : 'said that it is finished';
   }
 
   #lastLines(): string[] {

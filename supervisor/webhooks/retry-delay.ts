@@ -39,7 +39,7 @@ export function nextStep(
   if (!mayRetry(attempt) || attempts > retries) return { action: 'give up', why };
   const askedMs = attempt.kind === 'answered' ? parseRetryAfterMs(attempt.retryAfter, nowMs) : null;
   if (askedMs !== null && askedMs > MAX_DELAY_MS) {
-    return { action: 'give up', why: `${why} and asked to be left alone for ${formatMs(askedMs)}` };
+    return { action: 'give up', why: `${why} and asked to wait ${formatMs(askedMs)}` };
   }
   const ownMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * DELAY_FACTOR ** (attempts - 1));
   return { action: 'retry', delayMs: Math.max(ownMs, askedMs ?? 0) * (1 + JITTER * random), why };

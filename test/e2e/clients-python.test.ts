@@ -1,5 +1,5 @@
 /**
- * What Banana's Python clients of majors 3 to 6 send, sent from Python: the clients themselves are not on npm. They
+ * Sends the requests of Banana's Python clients of majors 3 to 6 from Python: the clients themselves are not on npm. They
  * differ from the npm packages in their headers, and in that every request is a new connection with a Content-Length.
  */
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 /**
- * How calls of a custom service fail: this file is the table. Each row is a batch of three calls over HTTP, of which one
+ * The table of how calls of a custom service fail. Each row is a batch of three calls over HTTP, of which one
  * makes it fail, in Multi Model Server's manner and in the house's, whatever language the service is written in.
  */
 import assert from 'node:assert/strict';

@@ -27,7 +27,7 @@ function startStore(t: TestContext, files: Readonly<Record<string, string>>): Pr
 }
 
 /**
- * What cannot be served: the query of its registration, its files, and what is said of it when a worker starts. `.x` stands
+ * Models that cannot be served: the query of the registration, the files, and the message when a worker starts. `.x` stands
  * for the extension.
  */
 const UNSERVABLE: readonly (readonly [

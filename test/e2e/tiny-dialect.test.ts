@@ -1,5 +1,5 @@
 /**
- * What the core owes a dialect: `PUT /x/{model}/{route*}`, forty lines of which the core knows none, works with every kind
+ * The promises of the core to a dialect: `PUT /x/{model}/{route*}`, forty lines that the core does not know, works with every kind
  * of app, keys, preflights and errors.
  */
 import assert from 'node:assert/strict';

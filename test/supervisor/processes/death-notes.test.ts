@@ -71,7 +71,7 @@ for (const [cause, exit, during, prepare] of [
   ['out of memory', { code: null, signal: 'SIGABRT' }, 'call', (notes) => notes.noteStderr(HEAP_FULL)],
   ['signal', { code: null, signal: 'SIGSEGV' }, 'call', () => {}],
   ['start failed', { code: 1, signal: null }, 'start', (notes) => notes.noteFatal(FATAL)],
-  ['ended itself', { code: 1, signal: null }, 'idle', (notes) => notes.noteFatal(FATAL)],
+  ['said that it is finished', { code: 1, signal: null }, 'idle', (notes) => notes.noteFatal(FATAL)],
   ['exit', { code: 1, signal: null }, 'start', () => {}],
 ] satisfies [string, Exit, WorkerFacts['during'], (notes: DeathNotes) => void][]) {
   test(`a death is counted as one for "${cause}"`, () => {

@@ -72,7 +72,7 @@ test('the delay is at least Retry-After; a shorter one does not change it', () =
 test('a receiver that asks for more than a minute gets no retry', () => {
   assert.deepEqual(nextStep(answered(503, '3600'), 1, 3, NOW_MS, 0), {
     action: 'give up',
-    why: 'status 503 and asked to be left alone for 60 min',
+    why: 'status 503 and asked to wait 60 min',
   });
 });
 

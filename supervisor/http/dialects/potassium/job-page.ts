@@ -18,7 +18,7 @@ export async function describeJob(kept: KeptJob): Promise<Description> {
   const { id, requestId, model, version, route, runMs, createdAt, endedAt, error, result } = kept;
   const facts = {
     id,
-    state: kept.state,
+    state: kept.lookUpState(),
     requestId,
     model,
     version,
