@@ -22,7 +22,7 @@ class Encoding(NamedTuple):
         except Exception:
             # The encoder's own message may quote the value, and so may the errors before it.
             raise TypeError(
-                f"The value ({type(value).__name__}) cannot be stored as {self.name}: it holds a cycle, or what is no data."
+                f"The value ({type(value).__name__}) cannot be stored as {self.name}: it holds a cycle, or something that is not data."
             ) from None
 
     def decode(self, data: bytes) -> Any:

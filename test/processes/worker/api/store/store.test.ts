@@ -157,7 +157,7 @@ function suite(options: () => StoreOptions, encoding: EncodingName): void {
     const self: Record<string, unknown> = { secret: 'hunter2' };
     self['self'] = self;
     for (const wrong of ['', 5, null, undefined, '\ud800']) {
-      await assert.rejects(store.get(wrong as string), /^TypeError: A key is/);
+      await assert.rejects(store.get(wrong as string), /^TypeError: A key must be/);
     }
     for (const ttl of [0, -1, NaN, Infinity, 1e11, '60', { ttl: 0 }]) {
       await assert.rejects(
