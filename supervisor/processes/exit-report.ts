@@ -19,7 +19,13 @@ export type KillCause =
 
 /** The cause of a worker's end, as metrics count it. */
 export type DeathCause =
-  KillCause | 'out of memory' | 'signal' | 'start failed' | 'said that it is finished' | 'exit' | 'no process';
+  | KillCause
+  | 'out of memory'
+  | 'signal'
+  | 'start failed'
+  | 'said that it is finished'
+  | 'exit'
+  | 'no process';
 
 /** `exit code 1`, `signal SIGSEGV`, `killed by the server: run timeout`. */
 export function describeExit(exit: Exit, cause: KillCause | null): string {
