@@ -1,4 +1,4 @@
-/** docs/python.md: its apps are served, its test is run, its table of the context is the context's. */
+/** docs/python.md: its apps are served, its table of the context is the context's. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { tableRows } from '../helpers/doc-page.js';
 import { needs } from '../helpers/needs.js';
-import { DEBIAN_PYTHON } from '../helpers/pythons.js';
 import { ROOT, call, startServer, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
@@ -45,12 +44,6 @@ test(
     await server.stop();
   },
 );
-
-test('the test on the page passes', { ...OPTIONS, skip: needs('pytest') }, (t) => {
-  const folder = appFolder(t, { 'test_app.py': block('test') });
-  const args = ['-B', '-m', 'pytest', '-q', '-p', 'no:cacheprovider', folder];
-  assert.match(execFileSync(DEBIAN_PYTHON, args, { env: ENV, encoding: 'utf8' }), /\n1 passed/);
-});
 
 test('the page names every member of the context, and no other', OPTIONS, () => {
   const rows = tableRows('python.md', 'Being called', 'member');

@@ -7,13 +7,13 @@ const RUN_MS = 5;
 const ITEM_MS = 0.2;
 /** Calls per ms of a worker whose batches are all full. */
 const CAPACITY = BATCH_SIZE / (RUN_MS + ITEM_MS * BATCH_SIZE);
-const DELAYS_MS = [0, 5, 10, 20];
+const DELAYS_MS = [0, 5, 10];
 /** Parts of the capacity that strangers ask for. */
 const SHARES = [0.05, 0.2, 0.5, 0.9];
 const CALLERS = [4, 32, 128];
 /** Mean time from an answer to the same caller's next call. */
 const PAUSE_MS = 1;
-const BAR = 32;
+const BAR = 16;
 
 /** One line per load and delay, with a bar; deterministic. */
 export function delayPicture(): string {

@@ -360,7 +360,16 @@ holdsSection('config-properties.md', 'keys', () =>
 
 holdsSection('config-properties.md', 'keys-left-aside', () =>
   printTable(
-    ['key', 'why'],
-    Object.entries(KEYS_LEFT_ASIDE).map(([key, why]) => [`\`${key}\``, why]),
+    ['keys', 'why'],
+    [...keysByReason()].map(([why, keys]) => [keys.map((key) => `\`${key}\``).join(', '), why]),
   ),
 );
+
+function keysByReason(): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const [key, why] of Object.entries(KEYS_LEFT_ASIDE)) {
+    const keys = found.get(why) ?? [];
+    found.set(why, [...keys, key]);
+  }
+  return found;
+}
