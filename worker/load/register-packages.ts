@@ -5,14 +5,23 @@
  * at a worker's start, or 7 ms if tsx runs it already (Node 20, measured with process.cpuUsage). No such thread is started
  * for an app in a folder from which Node finds the right packages by itself.
  */
-import Module, { createRequire, register } from 'node:module';
-import { dirname, join } from 'node:path';
+import { createRequire, register } from 'node:module';
+import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { moduleInternals, type Parent } from '../process/node-internals.js';
+import {
+  HAS_RESOLVE_HOOKS,
+  addResolveHook,
+  moduleAt,
+  packageFolders,
+  replaceLoad,
+  replaceResolver,
+  requireParts,
+  useRequireParts,
+} from '../process/node-internals.js';
 import { PackageResolution, isOwn } from './package-resolution.js';
 
 /** Node's own resolver and loaders, before tsx replaces them. */
-const NODE = { loaders: { ...moduleInternals._extensions }, resolve: moduleInternals._resolveFilename };
+const NODE = requireParts();
 const OWN_PACKAGE = fileURLToPath(new URL('../../../package.json', import.meta.url));
 
 /** The folder that the server was started in. A worker may change its working directory later. */
@@ -25,8 +34,7 @@ let shared: PackageResolution | null = null;
 export function registerPackages(folder: string, modelDir = folder): void {
   const folders = [...new Set([folder, modelDir, SERVER_FOLDER])];
   const parents = folders.map((path) => pathToFileURL(join(path, 'any-file')).href);
-  const needsThread =
-    moduleInternals.registerHooks === undefined && !(isAtHome(folder) && isAtHome(modelDir));
+  const needsThread = !HAS_RESOLVE_HOOKS && !(isAtHome(folder) && isAtHome(modelDir));
   shared ??= registerShared();
   shared.add(parents);
   if (needsThread) register('./package-hooks.js', import.meta.url, { data: parents });
@@ -36,14 +44,14 @@ function registerShared(): PackageResolution {
   const packages = new PackageResolution([]);
   loadOwnByNode();
   patchRequire(packages); // a hook cannot change the importing file of a `require`
-  moduleInternals.registerHooks?.({ resolve: (...given) => packages.resolve(...given) });
+  addResolveHook((...given) => packages.resolve(...given));
   return packages;
 }
 
 /** Whether Node by itself finds from `folder` this copy of banana-serve and every package of the server's folder. */
 function isAtHome(folder: string): boolean {
-  const paths = moduleInternals._nodeModulePaths(folder);
-  if (!moduleInternals._nodeModulePaths(SERVER_FOLDER).every((path) => paths.includes(path))) return false;
+  const paths = packageFolders(folder);
+  if (!packageFolders(SERVER_FOLDER).every((path) => paths.includes(path))) return false;
   try {
     const found = createRequire(join(folder, 'any-file')).resolve('banana-serve/package.json');
     return found === OWN_PACKAGE;
@@ -54,30 +62,20 @@ function isAtHome(folder: string): boolean {
 
 /** Loads this package without tsx, which would translate its ES modules for `require` and so make a second copy of them. */
 function loadOwnByNode(): void {
-  const before = moduleInternals._load;
-  moduleInternals._load = (request, ...rest) => {
+  replaceLoad((before) => (request, ...rest) => {
     if (!isOwn(request)) return before(request, ...rest);
-    const [loaders, resolve] = [{ ...moduleInternals._extensions }, moduleInternals._resolveFilename];
-    Object.assign(moduleInternals._extensions, NODE.loaders);
-    moduleInternals._resolveFilename = NODE.resolve;
+    const present = requireParts();
+    useRequireParts(NODE);
     try {
       return before(NODE.resolve(request, moduleAt(OWN_PACKAGE)), ...rest);
     } finally {
-      Object.assign(moduleInternals._extensions, loaders);
-      moduleInternals._resolveFilename = resolve;
+      useRequireParts(present);
     }
-  };
-}
-
-/** A module that stands for an importing file at `path`, which need not exist. */
-function moduleAt(path: string): Parent {
-  const module = new Module(path);
-  return Object.assign(module, { filename: path, paths: moduleInternals._nodeModulePaths(dirname(path)) });
+  });
 }
 
 function patchRequire(packages: PackageResolution): void {
-  const before = moduleInternals._resolveFilename;
-  moduleInternals._resolveFilename = (request, parent, ...rest) => {
+  replaceResolver((before) => (request, parent, ...rest) => {
     const context = {
       parentURL: typeof parent?.filename !== 'string' ? undefined : pathToFileURL(parent.filename).href,
     };
@@ -86,5 +84,5 @@ function patchRequire(packages: PackageResolution): void {
         ? before(name, parent, ...rest)
         : before(name, moduleAt(fileURLToPath(parentURL)), ...rest),
     );
-  };
+  });
 }
