@@ -1,9 +1,9 @@
 /**
  * A batch of calls that were sent together and begin together; each has its own ending. One clock runs for all of them: it
- * stands still only while every one of them waits for its client.
+ * stands still only while every one of them waits for its client, and no other call waits for the worker.
  */
 import type { Job } from '../dispatch/job.js';
-import { restart, resume, type Clocked } from './run-clock.js';
+import { restart, resume, setHeldUp, type Clocked } from './run-clock.js';
 import { ClientWait, type PausableClock } from './client-wait.js';
 
 /** A call that a worker holds, running or sent ahead. `Job.checkBegun` looks up in the worker's note whether it has begun. */
@@ -29,11 +29,28 @@ export class HeldBatch implements Clocked, PausableClock {
   graceMs: number;
   pausedMs = 0;
   pausedSinceMs: number | null = null;
+  heldUpMs = 0;
+  heldUpSinceMs: number | null = null;
+  readonly #onHoldUp: (batch: HeldBatch) => void;
   #hasBegun = false;
+  #othersWait = false;
 
-  /** `graceMs`: time that it may take to begin, in addition to the limit. */
-  constructor(graceMs: number) {
+  /** `graceMs`: time that it may take to begin, in addition to the limit. `onHoldUp`: its clients begin to hold up other calls. */
+  constructor(graceMs: number, onHoldUp: (batch: HeldBatch) => void = () => {}) {
     this.graceMs = graceMs;
+    this.#onHoldUp = onHoldUp;
+  }
+
+  /** Whether its clients hold up other calls, which wait for its worker. */
+  get holdsUp(): boolean {
+    return this.heldUpSinceMs !== null;
+  }
+
+  /** Whether other calls wait for its worker. */
+  set othersWait(areWaiting: boolean) {
+    if (areWaiting === this.#othersWait) return;
+    this.#othersWait = areWaiting;
+    this.setClock();
   }
 
   get hasBegun(): boolean {
@@ -68,6 +85,7 @@ export class HeldBatch implements Clocked, PausableClock {
     const waits = this.calls.every(({ clientWait }) => clientWait?.isOn === true);
     if (waits) this.pausedSinceMs ??= performance.now();
     else resume(this);
+    if (setHeldUp(this, waits && this.#othersWait)) this.#onHoldUp(this);
   }
 
   restartClock(): void {

@@ -41,6 +41,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
   #nextId = 1;
   #inBurst = false;
   #finished = 0;
+  #callersWait = false;
 
   constructor(channel: Channel, readBegun: () => BegunNote, limits: CallLimits, listener: HeldCallsListener) {
     this.#channel = channel;
@@ -58,6 +59,12 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
   set limits({ runTimeout, maxOutputBytes }: CallLimits) {
     this.#answers.maxOutputBytes = maxOutputBytes;
     this.#timeout.limit = runTimeout;
+  }
+
+  /** Whether calls wait that no worker of the model can begin: then the clients of a running call may not keep it waiting for ever. */
+  set callersWait(areWaiting: boolean) {
+    this.#callersWait = areWaiting;
+    this.#noteOthers();
   }
 
   get count(): number {
@@ -116,7 +123,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
 
   /** Sends the calls of a batch. */
   assign(jobs: readonly Job[]): void {
-    const batch = new HeldBatch(this.#timeout.beginGraceMs);
+    const batch = new HeldBatch(this.#timeout.beginGraceMs, this.#hasten);
     for (const job of jobs) {
       const id = this.#takeId();
       job.call.id = id;
@@ -124,6 +131,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     }
     this.#count += jobs.length;
     if (this.#batches.push(batch) === 1) this.#awaitBegin();
+    this.#noteOthers();
     sendBatch(this.#channel, (jobs[0] as Job).call.id, jobs);
     this.#flushSoon();
   }
@@ -162,6 +170,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     batch.remove(call);
     this.#count -= 1;
     if (batch.calls.length === 0) this.#removeBatch(batch);
+    this.#noteOthers();
     if (call.knownBegun) this.#finished += 1;
     this.#listener.onFinished(call.job, runMs);
   }
@@ -211,6 +220,14 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     }
     return null;
   }
+
+  /** Calls that were sent ahead wait for the first batch, too. */
+  #noteOthers(): void {
+    const { first } = this;
+    if (first !== null) first.othersWait = this.#callersWait || this.#batches.length > 1;
+  }
+
+  readonly #hasten = (batch: HeldBatch): void => this.#timeout.hasten(batch);
 
   #removeBatch(batch: HeldBatch): void {
     if (batch !== this.first) {

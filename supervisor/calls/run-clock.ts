@@ -1,7 +1,8 @@
 /**
  * Measures the run timeout of one worker's batches, with one timer for all of them, which is re-armed only when it fires.
  * A batch's clock starts when it becomes the first one, again when it begins, and stands still while all its calls wait for
- * their clients. Whether it has begun is looked up when the time seems to be over.
+ * their clients, unless other calls need the worker meanwhile: then the wait counts too. Whether it has begun is looked up
+ * when the time seems to be over.
  */
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 
@@ -14,6 +15,10 @@ export interface Clocked {
   pausedMs: number;
   /** When its present wait began; null if it is not waiting. */
   pausedSinceMs: number | null;
+  /** Part of its waits for clients, the present one left out, in which other calls waited for its worker. */
+  heldUpMs: number;
+  /** Since when other calls wait for its worker while it waits for its clients; null if they do not. */
+  heldUpSinceMs: number | null;
 }
 
 export class RunClock<T extends Clocked> {
@@ -21,6 +26,7 @@ export class RunClock<T extends Clocked> {
   readonly #running: () => T | null;
   readonly #onTimeout: (running: T) => void;
   #timer: LimitTimer | null = null;
+  #dueAtMs = 0;
 
   /** `running` looks up the batch that runs or should begin; `onTimeout` is called once per batch that exceeds the limit. */
   constructor(limitMs: number, running: () => T | null, onTimeout: (running: T) => void) {
@@ -31,7 +37,16 @@ export class RunClock<T extends Clocked> {
 
   /** Called when a batch becomes the first one. */
   start(): void {
-    this.#timer ??= startLimit(this.#limitMs, this.#check);
+    if (this.#timer === null) this.#arm(this.#limitMs);
+  }
+
+  /** Called when more time counts than before: the limit of this batch may be over earlier. */
+  hasten(running: T): void {
+    const nowMs = performance.now();
+    const leftMs = this.#limitMs - usedMs(running, nowMs);
+    if (this.#timer === null || nowMs + leftMs >= this.#dueAtMs) return;
+    this.stop();
+    this.#arm(leftMs);
   }
 
   stop(): void {
@@ -43,10 +58,22 @@ export class RunClock<T extends Clocked> {
     this.#timer = null;
     const running = this.#running();
     if (running === null) return; // the next batch arms it again
-    const leftMs = this.#limitMs - runTimeMs(running, performance.now());
-    if (leftMs > 0) this.#timer = startLimit(Math.max(1, leftMs), this.#check);
+    const leftMs = this.#limitMs - usedMs(running, performance.now());
+    if (leftMs > 0) this.#arm(leftMs);
     else this.#onTimeout(running);
   };
+
+  #arm(leftMs: number): void {
+    const delayMs = Math.max(1, leftMs);
+    this.#dueAtMs = performance.now() + delayMs;
+    this.#timer = startLimit(delayMs, this.#check);
+  }
+}
+
+/** The time that counts towards the limit: waits for clients count only while other calls wait. */
+function usedMs(clocked: Clocked, nowMs: number): number {
+  const { heldUpMs, heldUpSinceMs } = clocked;
+  return runTimeMs(clocked, nowMs) + (heldUpSinceMs === null ? 0 : heldUpMs + nowMs - heldUpSinceMs);
 }
 
 /** The time that it has run, without its grace and its pauses. */
@@ -62,7 +89,17 @@ export function resume(clocked: Clocked): void {
   clocked.pausedSinceMs = null;
 }
 
-/** Starts again with the whole limit. */
+/** Notes whether other calls wait for the worker while it waits for its clients. Returns whether that has just begun. */
+export function setHeldUp(clocked: Clocked, isHeldUp: boolean): boolean {
+  const sinceMs = clocked.heldUpSinceMs;
+  if (isHeldUp === (sinceMs !== null)) return false;
+  const nowMs = performance.now();
+  if (sinceMs !== null) clocked.heldUpMs += nowMs - sinceMs;
+  clocked.heldUpSinceMs = isHeldUp ? nowMs : null;
+  return isHeldUp;
+}
+
+/** Starts again with the whole limit; the time in which it held up other calls stays counted. */
 export function restart(clocked: Clocked): void {
   clocked.pausedSinceMs = null;
   clocked.pausedMs = performance.now() - clocked.beganAtMs - clocked.graceMs;

@@ -3,7 +3,8 @@
  *
  * 1. A batch that runs: its clients get an error and its handlers an abort signal; if one has not ended after a grace, the
  *    process is killed.
- * 2. A batch that is the first one and never began: the process is killed.
+ * 2. A batch whose clients keep it waiting while other calls wait for the worker: it ends as if its clients had left.
+ * 3. A batch that is the first one and never began: the process is killed.
  */
 import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError } from '../../protocol/errors.js';
@@ -33,6 +34,8 @@ export interface TimedBatches {
   /** Looks up the running batch, or the one that should begin now. */
   lookUpFirst(): HeldBatch | null;
   holds(batch: HeldBatch): boolean;
+  /** The call's client has its error; cancels the call in the worker. */
+  abandon(job: Job, reason: string): void;
 }
 
 export class RunTimeout {
@@ -68,6 +71,11 @@ export class RunTimeout {
     this.#clock.start();
   }
 
+  /** Called when the clients of a batch begin to hold up other calls. */
+  hasten(batch: HeldBatch): void {
+    this.#clock.hasten(batch);
+  }
+
   close(): void {
     this.#clock.stop();
     this.#graceTimer?.stop();
@@ -76,6 +84,10 @@ export class RunTimeout {
   #onTimeout(batch: HeldBatch): void {
     if (!batch.hasBegun) {
       this.#listener.onStuck('it did not begin its call');
+      return;
+    }
+    if (batch.holdsUp) {
+      this.#endAsLeft(batch);
       return;
     }
     for (const call of batch.calls) this.#timeOut(call);
@@ -94,6 +106,16 @@ export class RunTimeout {
     this.#channel.send({ type: 'cancel', id, reason: 'the run timeout passed' });
   }
 
+  /** The handlers are not to blame: as for clients that have left, their own run time counts from here. */
+  #endAsLeft({ calls }: HeldBatch): void {
+    const { ms, name } = this.#limit;
+    for (const { job } of [...calls]) {
+      job.fail(holdUpError(job, `${ms} ms (${name})`));
+      this.#batches.abandon(job, 'other calls waited for the worker, and the client kept it waiting');
+    }
+    this.#clock.start();
+  }
+
   #newClock(): RunClock<HeldBatch> {
     return new RunClock(
       this.#limit.ms,
@@ -101,4 +123,11 @@ export class RunTimeout {
       (batch) => this.#onTimeout(batch),
     );
   }
+}
+
+function holdUpError({ isConversation }: Job, limit: string): ServeError {
+  const why = `while other calls waited for its worker, for longer than ${limit} in all.`;
+  return isConversation
+    ? new ServeError('SERVE_REQUEST_TIMEOUT', `The client kept its worker waiting ${why}`)
+    : new ServeError('SERVE_SLOW_READER', `The client read its answer too slowly ${why}`);
 }

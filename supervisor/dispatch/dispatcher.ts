@@ -20,6 +20,8 @@ import { ServiceTime } from './service-time.js';
 
 /** A ready worker, as the dispatcher sees it. */
 export interface ReadyWorker extends JobHolder, BatchWorker {
+  /** Whether calls wait in line that no worker can begin now. */
+  callersWait: boolean;
   /** Jobs that it holds, running or sent ahead, in the order sent. */
   heldJobs(): Job[];
   /** Gives it a batch: one or more jobs of one route, which begin together. */
@@ -57,6 +59,7 @@ export class Dispatcher {
   #clientBytes = 0;
   #inFlight = 0;
   #isClosed = false;
+  #callersWait = false;
 
   /** `budget`: the server's, for the bytes of all its models. */
   constructor(supply: Supply, limits: DispatchLimits, budget: ByteBudget, ahead: SendAhead = sendAhead) {
@@ -154,7 +157,7 @@ export class Dispatcher {
   /** Fails a job before its worker has answered: `error` goes to its client, `reason` to the app. */
   giveUp(job: Job, error: ServeError | ErrorCode, reason: string): void {
     if (job.settled) return;
-    if (job.isQueued) this.#lines.remove(job);
+    if (job.isQueued) this.#leaveLine(job);
     job.fail(typeof error === 'string' ? new ServeError(error) : error);
     const holder = this.#forget(job);
     holder?.abandon(job, reason);
@@ -214,7 +217,11 @@ export class Dispatcher {
 
   /** Does the steps of the batcher, until only time or an event can bring another one. */
   pump(): void {
-    if (this.#lines.length === 0) return;
+    if (this.#lines.length > 0) this.#giveJobs();
+    this.#noteCallersWait();
+  }
+
+  #giveJobs(): void {
     const nowMs = performance.now();
     for (;;) {
       const workers = this.#supply.readyWorkers();
@@ -272,8 +279,21 @@ export class Dispatcher {
   }
 
   #failWaiting(job: Job, error: ServeError): void {
-    this.#lines.remove(job);
+    this.#leaveLine(job);
     this.#end(job, error);
+  }
+
+  #leaveLine(job: Job): void {
+    this.#lines.remove(job);
+    if (this.#lines.length === 0) this.#noteCallersWait();
+  }
+
+  /** Reports to the workers whether calls wait; a call beside an idle worker only waits for others to join it. */
+  #noteCallersWait(): void {
+    const areWaiting = this.#lines.length > 0 && this.#supply.readyWorkers().every(({ load }) => load > 0);
+    if (!areWaiting && !this.#callersWait) return;
+    this.#callersWait = areWaiting;
+    for (const worker of this.#supply.readyWorkers()) worker.callersWait = areWaiting;
   }
 
   #requeue(job: Job): void {

@@ -150,6 +150,10 @@ export class WorkerHandle implements ReadyWorker {
     return first === null ? 0 : performance.now() - first.beganAtMs;
   }
 
+  set callersWait(areWaiting: boolean) {
+    this.#calls.callersWait = areWaiting;
+  }
+
   /** Applies to calls that begin from now on and to a start that is under way. */
   set limits(limits: WorkerLimits) {
     this.#calls.limits = limits;

@@ -7,6 +7,8 @@ import { holdThree } from '../helpers/pipeline.js';
 import { openStream } from '../helpers/stream.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { call, eventually, startServer } from '../helpers/server.js';
+import { UnreadAnswer } from '../helpers/unread.js';
+import { openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 60_000 };
 const MIB = 1024 * 1024;
@@ -196,6 +198,34 @@ withEachRuntime(({ app }) => {
       const { model } = await server.status();
       assert.equal(model.workers[0]?.lastExit?.how, 'killed by the server: run timeout');
       await server.stop();
+    },
+  );
+
+  test(
+    'a client that reads slowly, or a WebSocket that is silent, keeps its worker from others for --run-timeout at most; the worker stays',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--run-timeout', '2s'];
+      const streams = await startServer(app('streams'), { t, env: cues.env, args });
+      const pid = await pidOf(streams);
+      const reader = await UnreadAnswer.ask(t, streams, { input: { chunks: 1e6, bytes: MIB / 64 } });
+      reader.readSlowly(2000);
+      await cues.untilNoted('chunk 0');
+      assert.equal(await pidOf(streams), pid, 'the other caller is answered by the same worker');
+      const { replies } = await streams.until(({ replies }) => replies['SERVE_SLOW_READER'] === 1);
+      assert.equal(replies['ok'], 2);
+      await cues.untilNoted('closed');
+      await streams.stop();
+
+      const sockets = await startServer(app('websockets'), { t, args });
+      const silent = await openSocket(t, sockets, '/echo');
+      silent.socket.send('hello');
+      await silent.heard(1);
+      assert.equal((await call(`${sockets.url}/`, '{}')).status, 200);
+      const [code, reason] = await silent.closed;
+      assert.deepEqual([code, reason.split(':')[0]], [1008, 'SERVE_REQUEST_TIMEOUT']);
+      await sockets.stop();
     },
   );
 

@@ -64,6 +64,33 @@ test('the clock of a batch stands still only while each of its calls waits for i
   assert.equal(pass(), 20);
 });
 
+test('a batch holds up other calls while they wait and each of its calls waits for its client', () => {
+  const begun: HeldBatch[] = [];
+  const batch: HeldBatch = new HeldBatch(0, (one) => begun.push(one));
+  const call = heldCall(1, { batch });
+  const seen = [batch.holdsUp];
+  const note = (change: () => void): unknown => (change(), seen.push(batch.holdsUp));
+  note(() => clientWaitOf(call).onSent(STREAM_WINDOW_BYTES));
+  note(() => (batch.othersWait = true));
+  note(() => clientWaitOf(call).onRead(1));
+  note(() => clientWaitOf(call).onSent(1));
+  note(() => (batch.othersWait = false));
+  assert.deepEqual(seen, [false, false, true, false, true, false]);
+  assert.deepEqual(begun, [batch, batch]);
+});
+
+test('a message of the client does not take back the time in which others waited', (t) => {
+  let nowMs = 100;
+  t.mock.method(performance, 'now', () => nowMs);
+  const batch = new HeldBatch(0);
+  const wait = clientWaitOf(heldCall(1, { batch }));
+  batch.othersWait = true;
+  wait.onWaiting(0);
+  nowMs += 50;
+  wait.onClientMessage();
+  assert.deepEqual([batch.heldUpMs, runTimeMs(batch, nowMs)], [50, 0]);
+});
+
 test('a call has one ClientWait, which is made when it is first needed', () => {
   const call = heldCall(1);
   assert.equal(call.clientWait, null);

@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { RunClock, runTimeMs, type Clocked } from '../../../supervisor/calls/run-clock.js';
+import { RunClock, runTimeMs, setHeldUp, type Clocked } from '../../../supervisor/calls/run-clock.js';
 
 const LIMIT_MS = 1000;
+const NEVER_PAUSED: Clocked = {
+  beganAtMs: 100,
+  graceMs: 0,
+  pausedMs: 0,
+  pausedSinceMs: null,
+  heldUpMs: 0,
+  heldUpSinceMs: null,
+};
 
 /** A clock of one worker whose running call is `running`, and mocked time. */
 function clockwork(t: TestContext) {
@@ -18,7 +26,7 @@ function clockwork(t: TestContext) {
   return {
     state,
     begin: (): Clocked => {
-      const call = { beganAtMs: nowMs, graceMs: 0, pausedMs: 0, pausedSinceMs: null };
+      const call = { ...NEVER_PAUSED, beganAtMs: nowMs };
       state.running = call;
       clock.start();
       return call;
@@ -31,6 +39,9 @@ function clockwork(t: TestContext) {
       }
     },
     now: () => nowMs,
+    holdUp: (call: Clocked): void => {
+      if (setHeldUp(call, true)) clock.hasten(call);
+    },
     stop: () => clock.stop(),
   };
 }
@@ -84,6 +95,38 @@ test('time in which a stream waits for its reader does not count', (t) => {
   assert.deepEqual(state.timedOut, [call]);
 });
 
+test('time in which a call waits for its client counts while other calls wait, in all, and from the moment when they do', (t) => {
+  const { begin, pass, holdUp, state, now } = clockwork(t);
+  const call = begin();
+  pass(100);
+  call.pausedSinceMs = now();
+  holdUp(call);
+  pass(500);
+  setHeldUp(call, false);
+  pass(3 * LIMIT_MS + 50);
+  assert.deepEqual(state.timedOut, [], 'no other call waits');
+  holdUp(call);
+  pass(399);
+  assert.deepEqual(state.timedOut, []);
+  pass(1);
+  assert.deepEqual(state.timedOut, [call]);
+});
+
+test('a call that works again has its whole run time, however long it waited before', (t) => {
+  const { begin, pass, holdUp, state, now } = clockwork(t);
+  const call = begin();
+  call.pausedSinceMs = now();
+  holdUp(call);
+  pass(LIMIT_MS - 1);
+  setHeldUp(call, false);
+  call.pausedMs += now() - call.pausedSinceMs;
+  call.pausedSinceMs = null;
+  pass(LIMIT_MS - 1);
+  assert.deepEqual(state.timedOut, []);
+  pass(1);
+  assert.deepEqual(state.timedOut, [call]);
+});
+
 test('a clock that was stopped does not fire', (t) => {
   const { begin, pass, stop, state } = clockwork(t);
   begin();
@@ -93,7 +136,7 @@ test('a clock that was stopped does not fire', (t) => {
 });
 
 test('runTimeMs leaves out past and present pauses', () => {
-  assert.equal(runTimeMs({ beganAtMs: 100, graceMs: 0, pausedMs: 0, pausedSinceMs: null }, 350), 250);
-  assert.equal(runTimeMs({ beganAtMs: 100, graceMs: 0, pausedMs: 50, pausedSinceMs: null }, 350), 200);
-  assert.equal(runTimeMs({ beganAtMs: 100, graceMs: 0, pausedMs: 50, pausedSinceMs: 300 }, 350), 150);
+  assert.equal(runTimeMs(NEVER_PAUSED, 350), 250);
+  assert.equal(runTimeMs({ ...NEVER_PAUSED, pausedMs: 50 }, 350), 200);
+  assert.equal(runTimeMs({ ...NEVER_PAUSED, pausedMs: 50, pausedSinceMs: 300 }, 350), 150);
 });

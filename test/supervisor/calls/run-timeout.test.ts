@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { HeldBatch, type HeldCall } from '../../../supervisor/calls/held-batch.js';
+import { STREAM_WINDOW_BYTES } from '../../../protocol/wire/messages.js';
+import { HeldBatch, clientWaitOf, type HeldCall } from '../../../supervisor/calls/held-batch.js';
 import type { NamedLimit } from '../../../supervisor/machine/limit-timer.js';
 import { ABORT_GRACE_MS, MIN_BEGIN_MS, RunTimeout } from '../../../supervisor/calls/run-timeout.js';
 import { FakeChannel, heldCall, sentCall } from './held-call.js';
@@ -20,7 +21,11 @@ function setUp(t: TestContext) {
   const timeout = new RunTimeout(
     limitOf(LIMIT_MS),
     channel.asChannel,
-    { lookUpFirst: () => held[0] ?? null, holds: (batch) => held.includes(batch) },
+    {
+      lookUpFirst: () => held[0] ?? null,
+      holds: (batch) => held.includes(batch),
+      abandon: (job) => story.push(`abandon ${job.call.requestId}`),
+    },
     {
       onCallError: (job, { code }) => story.push(`log ${job.call.requestId} ${code}`),
       onStuck: (cause) => story.push(cause),
@@ -100,6 +105,22 @@ test('a call whose client has left is only cancelled in the worker', (t) => {
   pass(LIMIT_MS);
   assert.deepEqual(story, []);
   assert.deepEqual(channel.sent, [CANCEL]);
+});
+
+test('a call whose client kept it waiting while others waited ends as if the client had left: no abort by the clock, no kill', (t) => {
+  const { take, pass, story, channel } = setUp(t);
+  const call = take(7);
+  clientWaitOf(call).onSent(STREAM_WINDOW_BYTES);
+  call.batch.othersWait = true;
+  pass(LIMIT_MS);
+  assert.deepEqual(story, ['r7 SERVE_SLOW_READER', 'abandon r7']);
+  call.clientWait = null; // `abandon` does this: its run time counts from here
+  call.batch.setClock();
+  pass(LIMIT_MS - 1);
+  assert.equal(story.length, 2);
+  assert.deepEqual(channel.sent, []);
+  pass(1 + ABORT_GRACE_MS);
+  assert.deepEqual(story.slice(2), ['run timeout'], 'a handler that does not obey hangs');
 });
 
 test('a call that never began has the time to begin in addition; then its worker is killed, and the call is not failed', (t) => {

@@ -65,6 +65,27 @@ test('nothing is sent ahead behind a call that runs long already, however short 
   assert.deepEqual(ids(long), ['long']);
 });
 
+test('workers learn whether calls wait that none of them can begin', (t) => {
+  const bench = new Bench(t, 2);
+  const seen: boolean[][] = [];
+  const look = (): unknown => seen.push(bench.workers.map(({ callersWait }) => callersWait));
+  for (const id of ['a', 'b']) bench.submit(id);
+  look();
+  const waits = bench.submit('c');
+  look();
+  bench.dispatcher.giveUp(waits, 'SERVE_CANCELLED', 'the client left');
+  look();
+  bench.submit('d');
+  bench.finish(bench.workers[0] as FakeWorker);
+  look();
+  assert.deepEqual(seen, [
+    [false, false],
+    [true, true],
+    [false, false],
+    [false, false],
+  ]);
+});
+
 test('admit counts waiting calls, and idle workers besides', (t) => {
   const bench = new Bench(t, 1, { queueSize: 2 });
   for (const id of ['runs', 'waits-1', 'waits-2']) bench.submit(id);

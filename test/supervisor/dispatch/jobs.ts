@@ -61,6 +61,7 @@ export class FakeWorker implements ReadyWorker {
   readonly abandoned: string[] = [];
   /** Its first job has begun, which was not looked up yet. */
   beganUnseen = false;
+  callersWait = false;
   runningMs = 0;
   /** Most calls that its routes take together. */
   largestBatch = 1;
