@@ -1,6 +1,5 @@
 /** Plans all models that a server starts with: its app, named models, and models of the store. */
 import { sourceNameOf, type ResolvedOptions } from '../options/resolve.js';
-import { removeLeftovers } from '../store/archives/leftovers.js';
 import type { ModelStore } from '../store/model-store.js';
 import { planModels, type ModelPlan, type ModelsGiven } from './plan-models.js';
 import { openStore, planStoreModels } from './store-models.js';
@@ -17,7 +16,7 @@ export async function planFirstModels(given: ModelsGiven): Promise<FirstModelPla
   const { cwd, resolved, isMmsMode, stop } = given;
   const store = openStore(resolved, cwd);
   const named = await planModels(given);
-  if (mayUnpack(resolved)) void removeLeftovers();
+  if (mayUnpack(resolved)) void store.removeLeftovers();
   const onStop = (): void => store.close();
   stop?.addEventListener('abort', onStop);
   try {

@@ -49,6 +49,7 @@ export class ServerParts {
     this.options = plan.resolved.options;
     this.logs = new ServerLogs(this.options, plan.cwd);
     this.log = this.logs.log;
+    plan.store.reportTo((problem) => this.log.warn(problem));
     this.operatorLog = new OperatorLog(this.log, plan);
     this.guard = new OrphanGuard((why) => this.operatorLog.logUnguarded(why));
     this.webhooks = new Webhooks({ log: this.log, signer: this.options.webhookSecret });

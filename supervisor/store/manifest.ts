@@ -29,7 +29,9 @@ const UNVERSIONED = '1.0';
 const OLD_VERSION = 'snapshot';
 
 /** Manifests are a page of text; the front reads the whole file. */
-const MAX_BYTES = 1024 * 1024;
+const MAX_BYTES = 256 * 1024;
+/** Brackets in brackets. */
+const MAX_DEPTH = 100;
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -65,6 +67,8 @@ async function textOf(
 }
 
 function objectOf(text: string, file: string, { url }: StoreQuery): Json {
+  if (isDeeper(text, MAX_DEPTH))
+    throw archiveInvalid(url, `${file} is nested more than ${MAX_DEPTH} levels deep.`);
   try {
     const value = JSON.parse(text) as unknown;
     if (isObject(value)) return value;
@@ -72,6 +76,17 @@ function objectOf(text: string, file: string, { url }: StoreQuery): Json {
     throw archiveInvalid(url, `${file} is not JSON: ${(thrown as Error).message}`);
   }
   throw archiveInvalid(url, `${file} is not a JSON object.`);
+}
+
+/** Whether more than `levels` brackets of a JSON text are open at once. Asked first, because parsing deep JSON takes long. */
+function isDeeper(json: string, levels: number): boolean {
+  let depth = 0;
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"?|[[\]{}]/gs)) {
+    if (token === '[' || token === '{') depth += 1;
+    else if (token === ']' || token === '}') depth -= 1;
+    if (depth > levels) return true;
+  }
+  return false;
 }
 
 /** The relevant fields of a manifest, unchecked. */

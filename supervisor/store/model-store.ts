@@ -4,12 +4,14 @@
  */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
-import { ServeError } from '../../protocol/errors.js';
+import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import { FIRST_VERSION } from '../options/model-name.js';
 import { withoutSecrets, type AllowedUrls } from '../options/allowed-urls.js';
 import { archiveInvalid } from './archive-invalid.js';
 import { ArchiveCache } from './archives/archive-cache.js';
-import { ArchiveProblem } from './archives/archive-problem.js';
+import { ArchiveProblem, UnpackingCancelled } from './archives/archive-problem.js';
+import { FolderRemoval } from './archives/folder-removal.js';
+import { removeLeftovers } from './archives/leftovers.js';
 import { OwnFolder } from './archives/own-folder.js';
 import { checkedUrl, download, isWebAddress } from './download.js';
 import { DownloadGate } from './download-gate.js';
@@ -42,9 +44,11 @@ export class ModelStore {
   readonly #defaultHandler: string | null;
   readonly #hosts = new KnownHosts();
   readonly #gate = new DownloadGate();
-  readonly #own = new OwnFolder();
+  readonly #removal = new FolderRemoval((problem) => this.#report(problem));
+  readonly #own = new OwnFolder(this.#removal);
   readonly #archives = new ArchiveCache(this.#own);
   readonly #stop = new AbortController();
+  #report: (problem: string) => void = () => {};
 
   constructor({ folder, allowedUrls, defaultHandler }: StoreSources) {
     this.#folder = folder;
@@ -61,7 +65,8 @@ export class ModelStore {
    * Finds a model by its url. Links that point outside the store are refused. The caller must release the model: see
    * `StoredModel.release`.
    * Rejects with SERVE_BAD_REQUEST (unknown runtime), SERVE_MODEL_NOT_FOUND, SERVE_DOWNLOAD_FAILED, SERVE_OVERLOADED,
-   * SERVE_ARCHIVE_INVALID, and SERVE_INTERNAL if the temp folder cannot be written.
+   * SERVE_ARCHIVE_INVALID, SERVE_CANCELLED (the request ended during the unpacking), SERVE_SHUTTING_DOWN, and
+   * SERVE_INTERNAL if the temp folder cannot be written.
    */
   async find(query: StoreQuery): Promise<StoredModel> {
     const { url, runtime = '' } = query;
@@ -72,6 +77,16 @@ export class ModelStore {
     if ((await stat(path)).isDirectory())
       return this.#modelOfFolder({ folder: path, root, stem: basename(url) }, query);
     return isAppFile(path) ? modelOfFile(path, query) : this.#unpack(path, basename(url), query);
+  }
+
+  /** `report` gets a sentence about each problem from now on that fails no search. */
+  reportTo(report: (problem: string) => void): void {
+    this.#report = report;
+  }
+
+  /** Removes what killed servers left in the temp folder. Never rejects. */
+  removeLeftovers(): Promise<void> {
+    return removeLeftovers(this.#removal);
   }
 
   /** Cancels running searches and removes all unpacked files; call it when no worker uses them. */
@@ -98,9 +113,13 @@ export class ModelStore {
 
   /** `name`: original name of the file. `sha256`: its checksum, if known and only this server writes the file. */
   async #unpack(path: string, name: string, query: StoreQuery, sha256?: string): Promise<StoredModel> {
-    const { folder, release } = await this.#archives.lend(path, sha256).catch((thrown: unknown) => {
-      throw notUnpacked(query.url, thrown);
-    });
+    const { signal } = query;
+    const { folder, release } = await this.#archives
+      .lend(path, { sha256, signal })
+      .catch((thrown: unknown) => {
+        if (!(thrown instanceof UnpackingCancelled)) throw notUnpacked(query.url, thrown);
+        throw this.#stop.signal.aborted ? shuttingDown() : new ServeError('SERVE_CANCELLED');
+      });
     return releasedOnFailure(release, async () => {
       const place = { folder: await contentOf(folder), root: folder, stem: stemOf(name) };
       return { ...(await this.#modelOfFolder(place, query)), place: null, release };

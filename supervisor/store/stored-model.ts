@@ -14,7 +14,7 @@ export interface StoreQuery {
   readonly handler?: string;
   /** Name of the runtime; empty if it is found by the handler's file. */
   readonly runtime?: string;
-  /** The request has ended: cancels the download. */
+  /** The request has ended: cancels the download, and the unpacking. */
   readonly signal?: AbortSignal;
 }
 

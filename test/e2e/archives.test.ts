@@ -417,6 +417,26 @@ test('files of a server that was killed while it unpacked are removed by the nex
   assert.deepEqual(ownFolders(place), []);
 });
 
+test('a registration whose client leaves during the unpacking is called off', LIMIT, async (t) => {
+  const place = makePlace(t, { 'cats.mar': await zipOf(heldEntries()) });
+  const held = holdUnpacking(t);
+  const { server, management } = await startIn(t, place, { env: held.env });
+  const client = new AbortController();
+  const asked = 'POST /models?url=cats.mar&initial_workers=1';
+  const gone = assert.rejects(management.manage(asked, { signal: client.signal }));
+  await held.untilHeld();
+  client.abort();
+  await gone;
+  // The server has read the end of the connection before it answers a later one twice.
+  for (let i = 0; i < 2; i += 1) await management.manage('GET /models');
+  held.goOn();
+  await untilUnpacked(place, 0);
+  assert.deepEqual((await server.status()).models, []);
+  assert.equal(await management.said(asked), '200 Workers scaled');
+  assert.doesNotMatch(server.stderr(), /request handler failed/);
+  await server.stop();
+});
+
 for (const [how, replace] of [
   ['written anew', (path: string, bytes: Buffer) => writeFileSync(path, bytes)],
   [

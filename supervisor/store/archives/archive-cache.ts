@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
-import { mkdir, open, rm, type FileHandle } from 'node:fs/promises';
+import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Release } from '../stored-model.js';
 import { ArchiveProblem, UnpackingCancelled } from './archive-problem.js';
@@ -21,8 +21,17 @@ export interface LentFolder {
 interface Unpacked {
   readonly folder: string;
   users: number;
+  /** Cancels unpacking. */
+  readonly stop: AbortController;
   /** Rejects if the archive cannot be unpacked. */
   readonly done: Promise<void>;
+}
+
+export interface LendOptions {
+  /** Checksum of the file in hexadecimal, if it is known and only this server writes the file. */
+  readonly sha256?: string | undefined;
+  /** The borrower has left: unpacking ends, unless others wait for it too. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 const CHUNK_BYTES = 256 * 1024;
@@ -40,51 +49,78 @@ export class ArchiveCache {
   }
 
   /**
-   * `path`: a file that may be an archive. `sha256`: its checksum in hexadecimal, if known and only this server writes it.
-   * Rejects with ArchiveProblem, or with errors of the system; an error leaves nothing behind.
+   * `path`: a file that may be an archive.
+   * Rejects with ArchiveProblem, UnpackingCancelled, or errors of the system; an error leaves nothing behind.
    */
-  async lend(path: string, sha256?: string): Promise<LentFolder> {
-    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  async lend(path: string, { sha256, signal }: LendOptions = {}): Promise<LentFolder> {
+    const { unpacked, giveBack } = await this.#borrow(path, sha256, signal);
+    const onLeft = (): void => void giveBack();
+    signal?.addEventListener('abort', onLeft, { once: true });
     try {
-      const found = await file.stat({ bigint: true });
-      if (!found.isFile()) throw new ArchiveProblem('it is not a file.');
-      const digest = sha256 ?? (await this.#digestOf(file));
-      const shared = this.#byDigest.get(digest) ?? this.#begin(digest, file, found);
-      const giveBack = this.#use(digest, shared);
-      await shared.done.catch(async (thrown: unknown) => {
-        await giveBack();
-        throw thrown;
-      });
-      return { folder: shared.folder, release: () => void giveBack() };
+      throwIfLeft(signal);
+      await unpacked.done;
+      throwIfLeft(signal);
+      return { folder: unpacked.folder, release: () => void giveBack() };
+    } catch (thrown) {
+      await giveBack();
+      throw thrown;
     } finally {
-      await file.close();
+      signal?.removeEventListener('abort', onLeft);
     }
   }
 
   /** Cancels unpacking. Unpacked folders are removed with the server's folder. */
   close(): void {
-    this.#stop.abort(new UnpackingCancelled('the server ends'));
+    const reason = new UnpackingCancelled('the server ends');
+    this.#stop.abort(reason);
+    for (const { stop } of this.#byDigest.values()) stop.abort(reason);
   }
 
+  /** Begins to unpack the archive, unless that is done or under way. `giveBack`: as `#use` returns it. */
+  async #borrow(
+    path: string,
+    sha256: string | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<{ unpacked: Unpacked; giveBack: () => Promise<void> }> {
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    let isFileTaken = false;
+    try {
+      const found = await file.stat({ bigint: true });
+      if (!found.isFile()) throw new ArchiveProblem('it is not a file.');
+      const digest = sha256 ?? (await this.#digestOf(file, signal));
+      const known = this.#byDigest.get(digest);
+      const unpacked = known ?? this.#begin(digest, file, found);
+      isFileTaken = known === undefined;
+      return { unpacked, giveBack: this.#use(digest, unpacked) };
+    } finally {
+      if (!isFileTaken) await file.close();
+    }
+  }
+
+  /** Takes over the file. */
   #begin(digest: string, file: FileHandle, found: BigIntStats): Unpacked {
     const folder = join(this.#own.open(), `${digest}-${(this.#made += 1)}`);
-    const done = this.#unpack(folder, file, found);
-    const unpacked = { folder, users: 0, done };
+    const stop = new AbortController();
+    const done = this.#unpack(folder, file, found, stop.signal);
+    const unpacked = { folder, users: 0, stop, done };
     this.#byDigest.set(digest, unpacked);
     return unpacked;
   }
 
-  async #unpack(folder: string, file: FileHandle, found: BigIntStats): Promise<void> {
+  async #unpack(folder: string, file: FileHandle, found: BigIntStats, signal: AbortSignal): Promise<void> {
     try {
       await mkdir(folder, { mode: 0o700 });
-      await unpack({ file, folder, limits: this.#limits, signal: this.#stop.signal });
+      await unpack({ file, folder, limits: this.#limits, signal });
     } finally {
       // A changing archive seems damaged, because the read bytes are neither its old nor its new content.
-      await refuseChanged(file, found);
+      await refuseChanged(file, found).finally(() => file.close());
     }
   }
 
-  /** Returns the function that releases the folder. That never rejects; a second call does nothing. */
+  /**
+   * Returns the function that releases the folder; unpacking ends if no other borrower waits for it. The function never
+   * rejects; a second call does nothing.
+   */
   #use(digest: string, unpacked: Unpacked): () => Promise<void> {
     unpacked.users += 1;
     let isHeld = true;
@@ -94,22 +130,33 @@ export class ArchiveCache {
       unpacked.users -= 1;
       if (unpacked.users > 0) return;
       if (this.#byDigest.get(digest) === unpacked) this.#byDigest.delete(digest);
-      // Files that cannot be removed now are removed with the server's folder.
-      await rm(unpacked.folder, { recursive: true, force: true }).catch(() => {});
+      unpacked.stop.abort(borrowerLeft());
+      await unpacked.done.catch(() => {}); // before, files would still be added
+      await this.#own.remove(unpacked.folder);
     };
   }
 
-  async #digestOf(file: FileHandle): Promise<string> {
+  async #digestOf(file: FileHandle, signal: AbortSignal | undefined): Promise<string> {
     const hash = createHash('sha256');
     const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
     for (let at = 0; ;) {
       const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, at);
       this.#stop.signal.throwIfAborted();
+      throwIfLeft(signal);
       if (bytesRead === 0) return hash.digest('hex');
       hash.update(chunk.subarray(0, bytesRead));
       at += bytesRead;
     }
   }
+}
+
+/** @throws UnpackingCancelled */
+function throwIfLeft(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw borrowerLeft();
+}
+
+function borrowerLeft(): UnpackingCancelled {
+  return new UnpackingCancelled('its request has ended');
 }
 
 /** @throws ArchiveProblem */

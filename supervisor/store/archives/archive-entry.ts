@@ -15,12 +15,16 @@ export interface ArchiveEntry {
   content(): Promise<AsyncIterable<Uint8Array>>;
 }
 
+/** Bounds of an archive, checked before more of it is read. Both throw ArchiveProblem if there is too much. */
+export interface ReadBounds {
+  /** Adds decompressed bytes before they are parsed, also those of no entry: headers, and padding. */
+  countUnzipped(bytes: number): void;
+  /** Checks the number of entries that the archive declares, if its format does. */
+  boundEntries(entries: number): void;
+}
+
 /**
- * Yields the entries in the order of the archive. `file` stays open; the caller closes it. `onUnzipped` gets the number of
- * decompressed bytes before they are parsed, whether they belong to an entry or not, and throws if there are too many.
+ * Yields the entries in the order of the archive. `file` stays open; the caller closes it.
  * Throws ArchiveProblem, and errors of the libraries for a truncated or damaged archive.
  */
-export type ArchiveReader = (
-  file: FileHandle,
-  onUnzipped: (bytes: number) => void,
-) => AsyncIterable<ArchiveEntry>;
+export type ArchiveReader = (file: FileHandle, bounds: ReadBounds) => AsyncIterable<ArchiveEntry>;

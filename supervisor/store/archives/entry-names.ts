@@ -16,6 +16,8 @@ interface Place {
 export class EntryNames {
   /** By a key that is equal for names that differ only in case or Unicode normalization. */
   readonly #places = new Map<string, Place>();
+  /** Paths of folders; those that contain them are known, too. */
+  readonly #folders = new Set<string>();
   readonly #maxPlaces: number;
 
   /** `maxPlaces`: limit of files and folders, including folders that only occur in the names of others. */
@@ -28,11 +30,19 @@ export class EntryNames {
     const parts = partsOf(name);
     const path = parts.join('/');
     if (path === '' && !isFolder) throw problem(name, 'has no name');
-    parts.forEach((_, i) => {
-      const isLast = i === parts.length - 1;
-      this.#take(name, parts.slice(0, i + 1).join('/'), isFolder || !isLast, isLast);
-    });
+    const parent = parts.slice(0, -1).join('/');
+    if (parent !== '' && !this.#folders.has(parent)) this.#takeFolders(name, parts.slice(0, -1));
+    if (path !== '') this.#take(name, path, isFolder, true);
     return path;
+  }
+
+  #takeFolders(name: string, parts: readonly string[]): void {
+    let path = '';
+    for (const part of parts) {
+      path = path === '' ? part : `${path}/${part}`;
+      this.#take(name, path, true, false);
+      this.#folders.add(path);
+    }
   }
 
   #take(name: string, path: string, isFolder: boolean, isLast: boolean): void {

@@ -1,21 +1,21 @@
 /** Removes the folders of servers that were killed. No link is followed. */
-import { lstat, readdir, rm } from 'node:fs/promises';
+import { lstat, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { processNamespace, startOf } from '../../machine/process-start.js';
-import { FOLDER_PREFIX } from './own-folder.js';
+import { FOLDER_PREFIX, type Removal } from './own-folder.js';
 
 /** Processes in other containers, or on other machines that share the folder, are invisible: their folders are kept while they are touched. */
 const UNTOUCHED_MS = 15 * 60_000;
 
 /** Never rejects: folders that cannot be removed are left for the next server. */
-export async function removeLeftovers(folder = tmpdir()): Promise<void> {
+export async function removeLeftovers(removal: Removal, folder = tmpdir()): Promise<void> {
   const names = await readdir(folder).catch(() => []);
   for (const name of names) {
     const owner = ownerIn(name);
     if (owner === null) continue;
     const path = join(folder, name);
-    if (await isLeftover(path, owner)) await rm(path, { recursive: true, force: true }).catch(() => {});
+    if (await isLeftover(path, owner)) await removal.remove(path);
   }
 }
 

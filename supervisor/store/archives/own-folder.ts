@@ -7,6 +7,10 @@ import { mkdirSync, realpathSync, rmSync, utimes } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { processNamespace, startOf } from '../../machine/process-start.js';
+import type { FolderRemoval } from './folder-removal.js';
+
+/** The members of `FolderRemoval` that are used here. */
+export type Removal = Pick<FolderRemoval, 'remove' | 'close'>;
 
 /** Followed by pid, start time, pid namespace and random digits. */
 export const FOLDER_PREFIX = 'banana-serve-archives-';
@@ -15,9 +19,15 @@ export const FOLDER_PREFIX = 'banana-serve-archives-';
 const TOUCH_MS = 60_000;
 
 export class OwnFolder {
+  readonly #removal: Removal;
   #path: string | null = null;
   #touching: NodeJS.Timeout | null = null;
   #isClosed = false;
+
+  /** `removal` removes parts of the folder while the server runs; closed with the folder. */
+  constructor(removal: Removal) {
+    this.#removal = removal;
+  }
 
   /** Returns the real path; the first call creates the folder. @throws the system's error if that fails */
   open(): string {
@@ -26,9 +36,15 @@ export class OwnFolder {
     return this.#path;
   }
 
+  /** Removes a folder in this folder. Never rejects: files that cannot be removed now are removed with this folder. */
+  remove(path: string): Promise<void> {
+    return this.#removal.remove(path);
+  }
+
   /** Removes the folder with its contents, synchronously, because it also runs at the exit of the process. */
   readonly close = (): void => {
     this.#isClosed = true;
+    this.#removal.close();
     process.off('exit', this.close);
     if (this.#touching !== null) clearInterval(this.#touching);
     if (this.#path === null) return;

@@ -4,13 +4,10 @@ import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Parser, ReadEntry } from 'tar';
-import { PIECE_BYTES, type ArchiveEntry } from './archive-entry.js';
+import { PIECE_BYTES, type ArchiveEntry, type ReadBounds } from './archive-entry.js';
 import { ArchiveProblem } from './archive-problem.js';
 
-export async function* readTar(
-  file: FileHandle,
-  onUnzipped: (bytes: number) => void,
-): AsyncGenerator<ArchiveEntry> {
+export async function* readTar(file: FileHandle, bounds: ReadBounds): AsyncGenerator<ArchiveEntry> {
   const { Parser } = await import('tar');
   // Decompressed here, in Node's thread pool: the parser would do it on the main thread.
   const source = Readable.from(bytesOf(file), { objectMode: false });
@@ -18,7 +15,7 @@ export async function* readTar(
   source.on('error', (error) => tar.destroy(error));
   const stop = new AbortController();
   try {
-    yield* entriesOf(new Parser(), counted(tar, onUnzipped), stop.signal);
+    yield* entriesOf(new Parser(), counted(tar, bounds), stop.signal);
   } finally {
     stop.abort();
     tar.destroy();
@@ -38,12 +35,9 @@ async function* bytesOf(file: FileHandle): AsyncGenerator<Buffer> {
 
 const CHUNK_BYTES = 64 * 1024;
 
-async function* counted(
-  source: AsyncIterable<Buffer>,
-  onUnzipped: (bytes: number) => void,
-): AsyncGenerator<Buffer> {
+async function* counted(source: AsyncIterable<Buffer>, bounds: ReadBounds): AsyncGenerator<Buffer> {
   for await (const chunk of source) {
-    onUnzipped(chunk.length);
+    bounds.countUnzipped(chunk.length);
     yield chunk;
   }
 }

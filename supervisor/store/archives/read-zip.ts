@@ -3,13 +3,14 @@ import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { createInflateRaw } from 'node:zlib';
 import { ArchiveProblem } from './archive-problem.js';
-import { PIECE_BYTES, type ArchiveEntry } from './archive-entry.js';
+import { PIECE_BYTES, type ArchiveEntry, type ReadBounds } from './archive-entry.js';
 import type { Entry, ZipFile } from 'yauzl';
 
-export async function* readZip(file: FileHandle): AsyncGenerator<ArchiveEntry> {
+export async function* readZip(file: FileHandle, bounds: ReadBounds): AsyncGenerator<ArchiveEntry> {
   const { fromFdPromise, getFileNameLowLevel } = await import('yauzl');
   // Names are kept unchanged; `unpack.ts` checks them.
   const zip = await fromFdPromise(file.fd, { decodeStrings: false, lazyEntries: true, autoClose: false });
+  bounds.boundEntries(zip.entryCount);
   for await (const entry of zip.eachEntry()) {
     const { generalPurposeBitFlag, extraFields, fileNameRaw } = entry;
     const name = getFileNameLowLevel(generalPurposeBitFlag, fileNameRaw, extraFields, true);

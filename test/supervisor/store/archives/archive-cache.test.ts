@@ -9,17 +9,29 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { ArchiveCache } from '../../../../supervisor/store/archives/archive-cache.js';
+import { ArchiveCache, type LentFolder } from '../../../../supervisor/store/archives/archive-cache.js';
 import { OwnFolder } from '../../../../supervisor/store/archives/own-folder.js';
 import { zipOf } from '../../../helpers/archives.js';
 import { eventually } from '../../../helpers/server.js';
 import { appFolder } from '../../../worker/app-folder.js';
 
+/** Removes in this process; `folder-removal.test.ts` is about the other one. */
+function ownFolder(): OwnFolder {
+  return new OwnFolder({ remove: (path) => rm(path, { recursive: true, force: true }), close: () => {} });
+}
+
+interface Place {
+  readonly cache: ArchiveCache;
+  readonly own: OwnFolder;
+  readonly folder: string;
+}
+
 /** A cache, and a folder with `a.mar` and, with other content, `b.mar`. */
-async function start(t: TestContext): Promise<{ cache: ArchiveCache; own: OwnFolder; folder: string }> {
-  const own = new OwnFolder();
+async function start(t: TestContext): Promise<Place> {
+  const own = ownFolder();
   const cache = new ArchiveCache(own);
   t.after(() => {
     cache.close();
@@ -80,29 +92,74 @@ test('an archive that cannot be unpacked leaves nothing behind, and can be repla
   assert.equal(readFileSync(join(mended, 'text'), 'utf8'), 'a');
 });
 
+/** Lends an archive of 500 files, and returns while they are being unpacked. */
+async function lendSlowly(
+  { cache, own, folder }: Place,
+  signals: readonly AbortSignal[],
+): Promise<Promise<PromiseSettledResult<LentFolder>>[]> {
+  const entries = Array.from({ length: 500 }, (_, i) => ({ name: `file ${i}`, content: `${i}` }));
+  const path = join(folder, 'a.mar');
+  writeFileSync(path, await zipOf(entries));
+  const lent = signals.map(async (signal) => (await Promise.allSettled([cache.lend(path, { signal })]))[0]);
+  let isOver = false;
+  void Promise.race(lent).then(() => (isOver = true));
+  const isUnpacking = (): boolean => {
+    const [name] = readdirSync(own.open());
+    return name !== undefined && readdirSync(join(own.open(), name)).length > 0;
+  };
+  // The first of its files exists: this process still has to write hundreds.
+  while (!isOver && !isUnpacking()) await new Promise((resolve) => setImmediate(resolve));
+  return lent;
+}
+
+function reasonOf(result: PromiseSettledResult<unknown> | undefined): string {
+  return result?.status === 'rejected' ? (result.reason as Error).message : 'none';
+}
+
 for (const [how, replace] of [
   ['overwritten', (path: string) => writeFileSync(path, 'something else')],
   ['replaced by another file', (path: string) => renameSync(join(dirname(path), 'b.mar'), path)],
 ] as const)
   test(`an archive that is ${how} while it is read is refused with that reason`, async (t) => {
-    const { cache, own, folder } = await start(t);
-    const entries = Array.from({ length: 500 }, (_, i) => ({ name: `file ${i}`, content: `${i}` }));
-    writeFileSync(join(folder, 'a.mar'), await zipOf(entries));
-    const lent = cache.lend(join(folder, 'a.mar'));
-    let isOver = false;
-    lent.catch(() => {}).finally(() => (isOver = true));
-    const isUnpacking = (): boolean => {
-      const [name] = readdirSync(own.open());
-      return name !== undefined && readdirSync(join(own.open(), name)).length > 0;
-    };
-    // The first of its files exists: this process still has to write hundreds.
-    while (!isOver && !isUnpacking()) await new Promise((resolve) => setImmediate(resolve));
-    replace(join(folder, 'a.mar'));
-    await assert.rejects(lent, {
-      message: 'it was changed while it was read; ask again once it is complete.',
-    });
-    assert.deepEqual(readdirSync(own.open()), []);
+    const place = await start(t);
+    const [lent] = await lendSlowly(place, [new AbortController().signal]);
+    replace(join(place.folder, 'a.mar'));
+    assert.equal(reasonOf(await lent), 'it was changed while it was read; ask again once it is complete.');
+    assert.deepEqual(readdirSync(place.own.open()), []);
   });
+
+test('unpacking ends when its only borrower leaves, and nothing of it stays', async (t) => {
+  const place = await start(t);
+  const left = new AbortController();
+  const [lent] = await lendSlowly(place, [left.signal]);
+  left.abort();
+  assert.equal(reasonOf(await lent), 'its request has ended');
+  const [name = 'gone'] = readdirSync(place.own.open());
+  await untilGone(join(place.own.open(), name));
+  const again = await place.cache.lend(join(place.folder, 'a.mar'));
+  assert.equal(readdirSync(again.folder).length, 500);
+});
+
+test('unpacking goes on for another borrower when one leaves', async (t) => {
+  const place = await start(t);
+  const left = new AbortController();
+  const [first, second] = await lendSlowly(place, [left.signal, new AbortController().signal]);
+  left.abort();
+  assert.equal(reasonOf(await first), 'its request has ended');
+  const result = await second;
+  assert.ok(result?.status === 'fulfilled');
+  assert.equal(readdirSync(result.value.folder).length, 500);
+  result.value.release();
+  await untilGone(result.value.folder);
+});
+
+test('a borrower that has left before gets nothing', async (t) => {
+  const { cache, own, folder } = await start(t);
+  await assert.rejects(cache.lend(join(folder, 'a.mar'), { signal: AbortSignal.abort() }), {
+    message: 'its request has ended',
+  });
+  assert.deepEqual(readdirSync(own.open()), []);
+});
 
 test('a folder is refused, and so is a pipe, without waiting', async (t) => {
   const { cache, folder } = await start(t);
@@ -112,7 +169,7 @@ test('a folder is refused, and so is a pipe, without waiting', async (t) => {
 
 test("a server's folder is private, has a random name, and is removed at the end", async (t) => {
   const { cache, own, folder } = await start(t);
-  const other = new OwnFolder();
+  const other = ownFolder();
   t.after(() => other.close());
   const path = own.open();
   assert.equal(statSync(path).mode & 0o777, 0o700);

@@ -237,6 +237,24 @@ describe('a zip archive', () => {
   });
 });
 
+for (const [format, pack] of Object.entries(FORMATS))
+  test(`other work has its turn between the entries of a ${format} archive`, async (t) => {
+    const bytes = await pack(Array.from({ length: 6400 }, () => ({ name: 'same/', mode: 0o040777 })));
+    let [turns, isOver] = [0, false];
+    const counted = (async () => {
+      for (; !isOver; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+    })();
+    await unpacked(t, bytes);
+    isOver = true;
+    await counted;
+    assert.ok(turns >= 100, `${turns} turns`);
+  });
+
+test('a zip archive that declares too many entries is refused before any is unpacked', async (t) => {
+  const bytes = await zipOf(['a', 'b', 'c'].map((name) => ({ name })));
+  await assert.rejects(unpacked(t, bytes, { maxEntries: 2 }), { message: 'it has more than 2 entries.' });
+});
+
 test('a file that is not an archive is refused', async (t) => {
   const message = 'it is neither a zip archive nor a gzip-compressed tar archive.';
   for (const bytes of [Buffer.alloc(0), Buffer.from('PK'), Buffer.from('#!/bin/sh')])
