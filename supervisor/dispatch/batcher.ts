@@ -2,7 +2,7 @@
  * Decides which jobs go to which worker now, which are given up, and when to look again. It has no clock, timer or workers of
  * its own, so that the simulator of the tests runs the very same code.
  *
- * 1. The worker: an idle one; else one that runs a short call or batch, so that it has the next one when it is done.
+ * 1. The worker: an idle one that is not frozen; else one that runs a short call or batch, so that it has the next one when it is done.
  * 2. The line: of those whose batch is due, the one whose head came first. A batch is due when it is full, when its head
  *    has waited the delay, or when nothing else may join it.
  * 3. The jobs: as many as the batch size allows, without those whose answer would come too late.
@@ -21,6 +21,8 @@ export interface BatchWorker {
   readonly runningMs: number;
   /** Whether it runs a WebSocket, which lasts as long as its client wants: nothing may be sent ahead behind it. */
   readonly isEngaged: boolean;
+  /** Whether a signal has frozen it (SIGSTOP): it gets a call only if all are, since nothing else may ever wake it. */
+  readonly isFrozen: boolean;
   /** Most calls of this route that may begin together. */
   maxBatch(route: string): number;
 }
@@ -90,18 +92,26 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     const ahead = this.#sendAhead(this.#service, workers.length);
     const batchesAhead = this.rules.batchSize > 1 && batchMayGoAhead(this.#service, workers.length) ? 1 : 0;
     const longMs = longCallMs(this.#service, workers.length);
+    const { length } = workers;
     let least: W | null = null;
+    let frozen: W | null = null;
+    let frozenCount = 0;
     this.#rotation += 1;
-    for (let i = 0; i < workers.length; i += 1) {
-      const worker = workers[(i + this.#rotation) % workers.length] as W;
+    for (let i = 0; i < length; i += 1) {
+      const worker = workers[(i + this.#rotation) % length] as W;
       const { load, heldBatches } = worker;
+      if (worker.isFrozen) {
+        frozenCount += 1;
+        if (load === 0) frozen = worker;
+        continue;
+      }
       if (load === 0) return worker;
       // Behind a batch of several calls goes one more.
       if (heldBatches > Math.max(batchesAhead, load > heldBatches ? 0 : ahead)) continue;
       if (least !== null && !this.#endsBefore(worker, least)) continue;
       if (!worker.isEngaged && worker.runningMs <= longMs) least = worker;
     }
-    return least;
+    return frozenCount === length ? frozen : least;
   }
 
   #endsBefore(worker: W, least: W): boolean {

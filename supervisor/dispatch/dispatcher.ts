@@ -267,7 +267,7 @@ export class Dispatcher {
   }
 
   #idleWorkers(): number {
-    return this.#supply.readyWorkers().filter((worker) => worker.load === 0).length;
+    return this.#supply.readyWorkers().filter(({ load, isFrozen }) => load === 0 && !isFrozen).length;
   }
 
   #checkRoom(moreBytes: number): void {
@@ -290,7 +290,7 @@ export class Dispatcher {
 
   /** Reports to the workers whether calls wait; a call beside an idle worker only waits for others to join it. */
   #noteCallersWait(): void {
-    const areWaiting = this.#lines.length > 0 && this.#supply.readyWorkers().every(({ load }) => load > 0);
+    const areWaiting = this.#lines.length > 0 && this.#idleWorkers() === 0;
     if (!areWaiting && !this.#callersWait) return;
     this.#callersWait = areWaiting;
     for (const worker of this.#supply.readyWorkers()) worker.callersWait = areWaiting;

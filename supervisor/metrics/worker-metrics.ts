@@ -8,7 +8,15 @@ import { MODEL_LABELS, labelsOf, perModel, type HouseMetric } from './house-metr
 import type { Measured } from './measured.js';
 
 /** Every model has a sample for each state, even if it is 0. */
-export const WORKER_STATES = ['starting', 'idle', 'busy', 'stopping', 'backoff', 'latched'] as const;
+export const WORKER_STATES = [
+  'starting',
+  'idle',
+  'busy',
+  'frozen',
+  'stopping',
+  'backoff',
+  'latched',
+] as const;
 
 type State = (typeof WORKER_STATES)[number];
 
@@ -57,6 +65,7 @@ function countStates(model: Model): Measured[] {
 function stateOf({ worker, state }: Slot): State {
   if (worker === null) return WITHOUT_WORKER[state.name];
   if (worker.state !== 'ready') return WITH_WORKER[worker.state];
+  if (worker.isFrozen) return 'frozen';
   return worker.load > 0 ? 'busy' : 'idle';
 }
 

@@ -30,6 +30,13 @@ export class ModelLog {
     this.#log.info(facts, `worker ${this.#named(worker)} is ready (init ${formatMs(initMs)})`);
   }
 
+  frozen(worker: number, isFrozen: boolean): void {
+    const named = `worker ${this.#named(worker)}`;
+    if (isFrozen)
+      this.#log.warn(this.#who(worker), `${named} is frozen by a signal: it is not ready until SIGCONT`);
+    else this.#log.info(this.#who(worker), `${named} continues`);
+  }
+
   batchless(batchSize: number, cure: string): void {
     const whose = this.#label() === '' ? '' : ` of ${this.#label()}`;
     this.#log.warn(`--batch-size is ${batchSize}, but no route${whose} takes batches: ${cure}`);

@@ -1,4 +1,5 @@
 /** Describes one version of a model and its workers, for `GET /status` and `server.models`. Times in ms, sizes in bytes. */
+import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
 import type { Model } from './model.js';
@@ -39,10 +40,11 @@ export interface ModelStatus {
   readonly workers: readonly WorkerStatus[];
 }
 
-/** `busy` or `idle` once it is ready; else a state of docs/lifecycle.md, of the worker or of its slot. */
+/** `busy`, `idle` or `frozen` (by SIGSTOP) once it is ready; else a state of docs/lifecycle.md, of the worker or of its slot. */
 export type WorkerStateName =
   | 'busy'
   | 'idle'
+  | 'frozen'
   | 'spawning'
   | 'loading'
   | 'initializing'
@@ -147,12 +149,7 @@ function slotStatus(slot: Slot): WorkerStatus {
   const { worker, state, lastDeath } = slot;
   return {
     index: slot.index,
-    state:
-      worker === null
-        ? state.name
-        : worker.state === 'ready' && worker.load > 0
-          ? 'busy'
-          : idleOr(worker.state),
+    state: worker === null ? state.name : workerState(worker),
     pid: worker?.pid ?? null,
     device: slot.device,
     uptimeMs: worker === null ? null : Math.round(worker.uptimeMs),
@@ -176,6 +173,12 @@ function slotStatus(slot: Slot): WorkerStatus {
             uptimeMs: Math.round(lastDeath.uptimeMs),
           },
   };
+}
+
+function workerState({ state, isFrozen, load }: WorkerHandle): WorkerStateName {
+  if (state !== 'ready') return state;
+  if (isFrozen) return 'frozen';
+  return load > 0 ? 'busy' : 'idle';
 }
 
 function idleOr(state: WorkerState): WorkerStateName {

@@ -258,7 +258,7 @@ export class Model {
 
   #supply(): Supply {
     return {
-      readyWorkers: () => this.#slots.ready,
+      readyWorkers: () => this.#slots.callable,
       refusal: () => this.#health.refusal,
       noWorkerError: () => this.#health.noWorkerError,
       readyInMs: () => this.#health.predictReadyMs(),

@@ -61,6 +61,11 @@ export class SlotFactory {
         this.#refreshReady(); // before the dead worker is given anything
         dispatcher.lost(jobs, error);
       },
+      onFrozen: (isFrozen) => {
+        log.frozen(index, isFrozen);
+        this.#refreshReady();
+        dispatcher.pump();
+      },
       onAppLog: (level, message, fields, requestId) => log.appLine(index, level, message, fields, requestId),
       onMetrics: (metrics) => listener.onMetrics(index, metrics),
       onWebhook: (order, body, onEnd) =>

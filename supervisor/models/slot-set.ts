@@ -22,6 +22,7 @@ export class SlotSet {
   /** In the order of their indices. */
   #placed: PlacedSlot[] = [];
   #slots: readonly Slot[] = [];
+  #callable: readonly WorkerHandle[] = [];
   #ready: readonly WorkerHandle[] = [];
 
   /** `mayServe` decides whether a ready worker may be given calls. */
@@ -45,7 +46,12 @@ export class SlotSet {
     return this.#slots.filter(({ isKept }) => isKept);
   }
 
-  /** Workers that may be given calls. */
+  /** Workers that may be given calls: the ready ones, and those that are frozen. */
+  get callable(): readonly WorkerHandle[] {
+    return this.#callable;
+  }
+
+  /** Workers that would begin a call at once, or after those that they hold. */
   get ready(): readonly WorkerHandle[] {
     return this.#ready;
   }
@@ -55,9 +61,10 @@ export class SlotSet {
     return this.#slots.flatMap(({ workers }) => workers);
   }
 
-  /** Updates `ready`; called when a worker's state may have changed. */
+  /** Updates `callable` and `ready`; called when a worker's state may have changed. */
   refresh(): void {
-    this.#ready = this.workers.filter((worker) => worker.state === 'ready' && this.#mayServe(worker));
+    this.#callable = this.workers.filter((worker) => worker.state === 'ready' && this.#mayServe(worker));
+    this.#ready = this.#callable.filter(({ isFrozen }) => !isFrozen);
   }
 
   /** Adds a slot for each placement and starts its worker. Each slot gets the least index that no slot has. */

@@ -15,6 +15,7 @@ export type KillCause =
   | 'protocol error'
   | 'it closed its connection to the server'
   | 'did not stop in time'
+  | 'frozen when asked to stop'
   | 'stop';
 
 /** The cause of a worker's end, as metrics count it. */

@@ -13,7 +13,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { lighten } from '../../protocol/wire/light-socket.js';
 import { BegunFile } from './begun-file.js';
 import type { Exit } from './exit-report.js';
-import { isEnding } from './is-ending.js';
+import { isEnding, isFrozen } from './process-state.js';
 import { killGroup } from '../machine/kill-group.js';
 import { inheritedEnv } from '../options/inherited-env.js';
 
@@ -32,6 +32,8 @@ export interface WorkerProcess {
   readonly stderr: Readable;
   /** Whether the kernel is ending it; false where the system does not report that. */
   isEnding(): boolean;
+  /** Whether a signal has stopped it; false where the system does not report that. */
+  isFrozen(): boolean;
   /** Called once, when the process is gone. */
   onExit(callback: (exit: Exit) => void): void;
   /** Signals the whole group; no error if it is gone already. */
@@ -74,6 +76,7 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
     stdout: child.stdout as Readable,
     stderr: child.stderr as Readable,
     isEnding: () => isEnding(pid),
+    isFrozen: () => isFrozen(pid),
     onExit: (callback) => child.once('exit', (code, signal) => callback({ code, signal })),
     kill: (signal) => killGroup(pid, signal),
   };

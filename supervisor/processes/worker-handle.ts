@@ -15,6 +15,7 @@ import type { ReadyWorker } from '../dispatch/dispatcher.js';
 import type { Job } from '../dispatch/job.js';
 import { DeathNotes } from './death-notes.js';
 import type { Exit, KillCause } from './exit-report.js';
+import { FrozenWatch } from './frozen-watch.js';
 import { spawnWorker, type SpawnOptions, type WorkerProcess } from './spawn-worker.js';
 import { Timers } from './timers.js';
 import { CurrentState, type WorkerCore } from './worker-core.js';
@@ -34,6 +35,7 @@ export class WorkerHandle implements ReadyWorker {
   readonly #start: WorkerStart;
   readonly #stop: WorkerStop;
   readonly #end: WorkerEnd;
+  readonly #frozen: FrozenWatch;
   readonly #calls: HeldCalls;
   readonly #webhooks: WorkerWebhooks;
   /** Calendar time. */
@@ -60,7 +62,15 @@ export class WorkerHandle implements ReadyWorker {
         this.limits = limits;
         return limits.startBatchSize;
       },
-      onReady: () => listener.onReady(),
+      onReady: () => {
+        this.#frozen.start();
+        listener.onReady();
+      },
+    });
+    this.#frozen = new FrozenWatch(core.timers, {
+      isFrozen: () => core.process.isFrozen(),
+      isIdle: () => this.state === 'ready' && this.load === 0,
+      onChange: (isFrozen) => listener.onFrozen(isFrozen),
     });
     this.#end = new WorkerEnd(core.process, core.timers, {
       onSign: () => this.#onEndSign(),
@@ -104,6 +114,11 @@ export class WorkerHandle implements ReadyWorker {
 
   get heldBatches(): number {
     return this.#calls.batchCount;
+  }
+
+  /** Whether a signal has frozen it (SIGSTOP), as of the last look. */
+  get isFrozen(): boolean {
+    return this.#frozen.isFrozen;
   }
 
   maxBatch(route: string): number {

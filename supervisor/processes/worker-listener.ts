@@ -36,6 +36,8 @@ export interface WorkerListener {
   /** The app is imported. Returns the limits from now on. @throws SERVE_CONFIG if its options are wrong */
   onLoaded(info: LoadedInfo): LoadedLimits;
   onReady(): void;
+  /** It was frozen by a signal while it was idle, or continues. */
+  onFrozen(isFrozen: boolean): void;
   onFinished(job: Job, runMs: number | null): void;
   /** Calls it held when it died, in order. */
   onLost(jobs: Job[], error: ServeError): void;

@@ -1,6 +1,6 @@
 /**
  * Stops a worker step by step: it gets no more calls and finishes those that it holds; it is asked to stop; it gets SIGTERM;
- * its whole group gets SIGKILL.
+ * its whole group gets SIGKILL. One that is frozen by a signal can do nothing of this, and is killed after a second.
  */
 import type { Message } from '../../protocol/wire/messages.js';
 import { Deadline } from './deadline.js';
@@ -10,6 +10,9 @@ import type { RetireLimits } from './worker-listener.js';
 
 /** Time between SIGTERM and SIGKILL, and for a worker that reported a fatal error. */
 export const TERM_GRACE_MS = 1000;
+
+/** Time that a frozen worker has to continue, once it is asked to stop. */
+const FROZEN_GRACE_MS = 1000;
 
 /** Longest part of a drain timeout that is kept for the workers' own shutdown. */
 const WORKER_STOP_RESERVE_MS = 5000;
@@ -78,10 +81,20 @@ export class WorkerStop {
     if (!this.#wanted) {
       channel.send({ type: 'stop', graceMs });
       channel.flush();
+      this.#watchFrozen();
     }
     this.#wanted = true;
     this.#finish.cancel();
     this.#endWithin(graceMs);
+  }
+
+  #watchFrozen(): void {
+    const { process, state, timers } = this.#core;
+    timers.start(FROZEN_GRACE_MS, () => {
+      if (state.name !== 'stopping') return;
+      if (process.isFrozen()) this.kill('frozen when asked to stop');
+      else this.#watchFrozen();
+    });
   }
 
   #endWithin(graceMs: number): void {

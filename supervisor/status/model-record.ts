@@ -49,10 +49,12 @@ function slotProcesses(slot: Slot, isLeaving: boolean): ProcessRecord[] {
 type LivingProcess = Pick<ProcessRecord, 'state' | 'pid' | 'startedAt' | 'memoryBytes'>;
 
 /** Null if the process is dead. */
-function livingProcess({ state, pid, startedAt }: WorkerHandle, isLeaving: boolean): LivingProcess | null {
+function livingProcess(worker: WorkerHandle, isLeaving: boolean): LivingProcess | null {
+  const { state, isFrozen, pid, startedAt } = worker;
   const memoryBytes = residentBytes(pid);
   if (memoryBytes === null) return null;
-  return { state: isLeaving ? 'unloading' : RECORD_STATES[state], pid, startedAt, memoryBytes };
+  const recorded = isFrozen && state === 'ready' ? 'loading' : RECORD_STATES[state];
+  return { state: isLeaving ? 'unloading' : recorded, pid, startedAt, memoryBytes };
 }
 
 const RECORD_STATES: Readonly<Record<WorkerState, ProcessRecord['state']>> = {

@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
+import { scrape } from '../helpers/scrape.js';
 import { startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -38,4 +39,30 @@ withEachRuntime(({ app }) => {
       },
     );
   }
+});
+
+withOneRuntime(({ app }) => {
+  test(
+    'an idle worker that is frozen is not ready until it continues; at a stop it is killed within seconds',
+    { ...LIMIT, skip: process.platform !== 'linux' },
+    async (t) => {
+      const server = await startServer(app('works'), { t, args: ['--metrics', '--drain-lag', '0'] });
+      const { model } = await server.until(({ state }) => state === 'ready');
+      const pid = model.workers[0]?.pid as number;
+      process.kill(pid, 'SIGSTOP');
+      const { state } = await server.until(({ model }) => model.workers[0]?.state === 'frozen');
+      assert.equal(state, 'unhealthy');
+      assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
+      assert.equal((await scrape(server.url)).sum('banana_workers', { state: 'frozen' }), 1);
+      process.kill(pid, 'SIGCONT');
+      await server.until(({ state, model }) => state === 'ready' && model.workers[0]?.state === 'idle');
+      assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
+
+      process.kill(pid, 'SIGSTOP');
+      await server.stop();
+      const stderr = server.stderr();
+      assert.match(stderr, /worker 0 is frozen by a signal.*\n(.*\n)*.*worker 0 continues/);
+      assert.match(stderr, /worker 0 has stopped \(killed by the server: frozen when asked to stop\)/);
+    },
+  );
 });

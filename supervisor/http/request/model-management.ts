@@ -32,7 +32,7 @@ export interface NewModel extends ManagedOptions {
 export interface ProcessRecord {
   /** The number of its slot. */
   readonly index: number;
-  /** `loading`: it starts, or waits for a restart. `failed`: the slot is not restarted any more. */
+  /** `loading`: it starts, waits for a restart, or is frozen by a signal. `failed`: the slot is not restarted any more. */
   readonly state: 'loading' | 'ready' | 'unloading' | 'failed';
   /** Null while there is no process. */
   readonly pid: number | null;

@@ -86,6 +86,18 @@ test('workers learn whether calls wait that none of them can begin', (t) => {
   ]);
 });
 
+test('a frozen worker gets a call only if all are frozen: the call then finds out whether it hangs', (t) => {
+  const bench = new Bench(t, 2);
+  const [frozen, other] = bench.workers as [FakeWorker, FakeWorker];
+  frozen.isFrozen = true;
+  for (const id of ['a', 'b']) bench.submit(id);
+  assert.deepEqual([frozen.ids, other.ids], [[], ['a']]);
+  assert.equal(other.callersWait, true, 'b waits for a worker');
+  other.isFrozen = true;
+  bench.dispatcher.pump();
+  assert.deepEqual([frozen.ids, other.ids], [['b'], ['a']]);
+});
+
 test('admit counts waiting calls, and idle workers besides', (t) => {
   const bench = new Bench(t, 1, { queueSize: 2 });
   for (const id of ['runs', 'waits-1', 'waits-2']) bench.submit(id);

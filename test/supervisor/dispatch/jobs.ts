@@ -62,6 +62,7 @@ export class FakeWorker implements ReadyWorker {
   /** Its first job has begun, which was not looked up yet. */
   beganUnseen = false;
   callersWait = false;
+  isFrozen = false;
   runningMs = 0;
   /** Most calls that its routes take together. */
   largestBatch = 1;

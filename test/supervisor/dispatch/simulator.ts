@@ -93,6 +93,8 @@ export class SimulatedWorker implements BatchWorker {
     return this.held.reduce((sum, { calls }) => sum + calls.length, 0);
   }
 
+  readonly isFrozen = false;
+
   get heldBatches(): number {
     return this.held.length;
   }

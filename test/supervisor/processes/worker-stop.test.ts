@@ -9,11 +9,12 @@ import { WorkerStop } from '../../../supervisor/processes/worker-stop.js';
 function setUp(t: TestContext, events: readonly WorkerEvent[] = ['hello', 'loaded', 'ready']) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const story: string[] = [];
+  const frozen = { is: false };
   const state = new CurrentState(() => {});
   for (const event of events) state.enter(event);
   const timers = new Timers();
   const core = {
-    process: { kill: (signal: string) => story.push(signal) },
+    process: { kill: (signal: string) => story.push(signal), isFrozen: () => frozen.is },
     channel: { send: ({ type }: { type: string }) => story.push(type), flush: () => {} },
     state,
     timers,
@@ -23,6 +24,7 @@ function setUp(t: TestContext, events: readonly WorkerEvent[] = ['hello', 'loade
     stop: new WorkerStop(core),
     state,
     timers,
+    frozen,
     pass: (ms: number) => t.mock.timers.tick(ms),
     /** Returns the events since the last call. */
     told: (): string[] => story.splice(0),
@@ -73,6 +75,16 @@ test('a worker that was asked to stop is not asked twice, and can get a shorter 
   assert.deepEqual(told(), ['SIGKILL']);
   pass(1e6);
   assert.deepEqual(told(), []);
+});
+
+test('a worker that is frozen, or freezes while it stops, is killed a second later at most', (t) => {
+  const { stop, pass, told, frozen } = setUp(t);
+  stop.stop(20_000);
+  pass(1000);
+  assert.deepEqual(told(), ['stop']);
+  frozen.is = true;
+  pass(1000);
+  assert.deepEqual(told(), ['SIGKILL']);
 });
 
 test('a worker that reports a fatal error has one second, whatever is asked of it then', (t) => {

@@ -129,6 +129,7 @@ export class Bench {
     return {
       onLoaded: () => ({ initTimeout: LIMIT, runTimeout: LIMIT, maxOutputBytes: 1, startBatchSize: 1 }),
       onReady: ignore,
+      onFrozen: ignore,
       onFinished: ignore,
       onLost: ignore,
       onAppLog: ignore,

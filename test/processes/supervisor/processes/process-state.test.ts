@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { test } from 'node:test';
-import { isEnding } from '../../../../supervisor/processes/is-ending.js';
+import { isEnding, isFrozen } from '../../../../supervisor/processes/process-state.js';
+import { eventually } from '../../../helpers/server.js';
 
 /** Other systems do not report it. */
 const LINUX = { timeout: 60_000, skip: process.platform !== 'linux' };
@@ -19,6 +20,26 @@ test('a process is ending from its kill on, and not before', LINUX, async () => 
   while (!isEnding(pid)); // this process takes note of the end only once it is idle
   await exited;
   assert.equal(isEnding(pid), true, 'it is gone');
+});
+
+test('a process is frozen from SIGSTOP to SIGCONT', LINUX, async (t) => {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000); console.log("runs")']);
+  t.after(() => child.kill('SIGKILL'));
+  const pid = child.pid as number;
+  await once(child.stdout, 'data');
+  assert.equal(isFrozen(pid), false);
+  child.kill('SIGSTOP');
+  await eventually(
+    () => isFrozen(pid),
+    15_000,
+    () => 'it runs',
+  );
+  child.kill('SIGCONT');
+  await eventually(
+    () => !isFrozen(pid),
+    15_000,
+    () => 'it is frozen',
+  );
 });
 
 /** The kernel's stat line of a process of this name; another PF_ flag is always set. */
