@@ -9,7 +9,7 @@ import {
   type MetricKind,
   type WebhookOutcome,
 } from './messages.js';
-import { isPhrase } from './phrase.js';
+import { MAX_PHRASE_CHARS, isPhrase } from './phrase.js';
 
 /** Typed access to a head's fields; every getter throws SERVE_PROTOCOL if the field has another type. */
 export class Fields {
@@ -91,7 +91,9 @@ export class Fields {
     if (this.#fields[i] === undefined) return '';
     const value = this.string(i);
     if (isPhrase(value)) return value;
-    throw malformed(`field ${i} is no phrase of a status line`);
+    throw malformed(
+      `field ${i} must be a phrase for a status line: at most ${MAX_PHRASE_CHARS} characters of Latin-1, without control characters`,
+    );
   }
 
   closeCode(i: number): number {

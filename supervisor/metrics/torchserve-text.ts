@@ -78,7 +78,7 @@ export class TorchServeText implements MmsListener {
       .filter(([name]) => names.length === 0 || names.includes(name))
       .map(([name, type, samples]) => {
         const lines = samples.map(([labels, value]) => `${name}{${textOf(labels)}} ${asDouble(value)}\n`);
-        return `# HELP ${name} As TorchServe names it.\n# TYPE ${name} ${type}\n${lines.join('')}`;
+        return `# HELP ${name} The metric of TorchServe with this name.\n# TYPE ${name} ${type}\n${lines.join('')}`;
       })
       .join('');
   }

@@ -22,7 +22,7 @@ export const TYPESCRIPT_PROJECT: ProjectKind = {
     ['Dockerfile', 'a container that finishes its calls when it is stopped'],
     ['.dockerignore', ''],
     ['.gitignore', ''],
-    ['.npmrc', 'for onnxruntime-node, should you use it'],
+    ['.npmrc', 'settings for onnxruntime-node, in case you use it'],
   ],
 };
 
@@ -61,9 +61,9 @@ function assertFree(folder: string, given: string, { files }: ProjectKind): void
   if (!statSync(folder).isDirectory()) throw configError(`${given} is a file. Choose another folder.`);
   const inTheWay = files.map(([name]) => name).filter((name) => existsSync(join(folder, name)));
   if (inTheWay.length === 0) return;
-  const verb = inTheWay.length === 1 ? 'is' : 'are';
+  const verb = inTheWay.length === 1 ? 'exists' : 'exist';
   throw configError(
-    `${given}: ${inTheWay.join(', ')} ${verb} there already. Choose another folder; nothing was written.`,
+    `${given}: ${inTheWay.join(', ')} ${verb} already. Choose another folder; nothing was written.`,
   );
 }
 

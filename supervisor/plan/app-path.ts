@@ -63,7 +63,7 @@ function deadLink(path: string, shown: string): string | null {
     const { code = '' } = error as NodeJS.ErrnoException;
     const why = WHY_DEAD[code] ?? `cannot be followed (${code})`;
     const steps = code === 'ENOENT' ? stepsOf(path) : [readlinkSync(path)];
-    return `${shown} is a link to ${steps.join(', that one to ')}, which ${why}.`;
+    return `${shown} is a link to ${steps.join(', which is a link to ')}, which ${why}.`;
   }
 }
 

@@ -102,7 +102,7 @@ const MISTAKES: readonly Mistake[] = [
     ),
     Python: form(
       { 'app.py': 'if __name__ == "__main__":\n    def inference(x): return x\n' },
-      /<here>\/app\.py:2: `inference` stands behind an `if` that is false in a worker/,
+      /<here>\/app\.py:2: `inference` is defined under an `if` that is false in a worker/,
     ),
   },
   {
@@ -154,7 +154,7 @@ const MISTAKES: readonly Mistake[] = [
         'app.py':
           'from potassium import Potassium, Request, Response\n\ndef create_app():\n    return Potassium("made")\n',
       },
-      `${HERE}/app.py:4: app.py is a Potassium app, and no name of the module is a \`Potassium\`: one in a function, a list or a dict is not found. Write \`app = ...\` at the top level of the file, such as \`app = create_app()\`.`,
+      `${HERE}/app.py:4: app.py creates a Potassium app, but no variable at the top level of the file holds it: one in a function, a list or a dict is not found. Write \`app = ...\` at the top level of the file, such as \`app = create_app()\`.`,
     ),
   },
   {
@@ -168,7 +168,7 @@ const MISTAKES: readonly Mistake[] = [
     ),
     Python: form(
       { 'app.py': 'import potassium\napps = {"one": potassium.Potassium("one")}\n' },
-      /<here>\/app\.py:2: app\.py is a Potassium app, and no name of the module is a `Potassium`/,
+      /<here>\/app\.py:2: app\.py creates a Potassium app, but no variable at the top level of the file holds it/,
     ),
   },
   {
@@ -323,7 +323,7 @@ const MISTAKES: readonly Mistake[] = [
     TypeScript: none('a path without ./ is that of a package'),
     Python: form(
       { 'app.py': `\nfrom lib.nope import f\n${GOOD_PYTHON}`, 'lib/__init__.py': '' },
-      /<here>\/app\.py:2: cannot import "lib\.nope": "lib" is there \(<here>\/lib\/__init__\.py\) and has no such module\. The interpreter is \//,
+      /<here>\/app\.py:2: cannot import "lib\.nope": "lib" was found \(<here>\/lib\/__init__\.py\), but it has no such module\. Check the name\. The interpreter is \//,
     ),
   },
   {
@@ -604,8 +604,11 @@ const BEFORE_THE_START: readonly (readonly [given: readonly string[], says: stri
   [['moved.py'], 'moved.py is a link to models/app.py, which does not exist.'],
   [['round.ts'], 'round.ts is a link to round.ts, which leads back to itself.'],
   [['chain.ts'], 'chain.ts is a link to round.ts, which leads back to itself.'],
-  [['far.py'], 'far.py is a link to moved.py, that one to models/app.py, which does not exist.'],
-  [['beyond.py'], 'beyond.py is a link to linked/app.py, that one to ../gone.py, which does not exist.'],
+  [['far.py'], 'far.py is a link to moved.py, which is a link to models/app.py, which does not exist.'],
+  [
+    ['beyond.py'],
+    'beyond.py is a link to linked/app.py, which is a link to ../gone.py, which does not exist.',
+  ],
   [['linked'], 'linked/app.py is a link to ../gone.py, which does not exist.'],
   [['model.onnx'], 'model.onnx: an app is one of .ts .mts .cts .js .mjs .cjs .py, not .onnx.'],
 ];

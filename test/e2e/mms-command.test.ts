@@ -74,7 +74,7 @@ describe('a start script of Multi Model Server', RUNS, () => {
 const MISTAKES: readonly (readonly [script: string, says: string])[] = [
   [
     '--stop',
-    '--stop: servers run in the foreground and cannot be stopped by another command. Stop the server with Ctrl-C or SIGTERM: kill <pid>, systemctl stop, docker stop. It finishes its calls first.',
+    '--stop: no command stops a running server, because it runs in the foreground. Press Ctrl-C there, or send it SIGTERM: kill <pid>, systemctl stop, docker stop. It finishes its calls first.',
   ],
   ['--start --model-store modles', '--model-store modles: no such folder. Did you mean models?'],
   [

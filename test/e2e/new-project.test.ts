@@ -83,7 +83,7 @@ describe('new names the file or folder in its way, and writes nothing', () => {
     assert.equal((await command.ended).code, 2);
     assert.equal(
       command.stderr(),
-      'banana-serve: taken: app.ts is there already. Choose another folder; nothing was written.\n',
+      'banana-serve: taken: app.ts exists already. Choose another folder; nothing was written.\n',
     );
     assert.deepEqual(await readdir(taken), ['app.ts']);
   });

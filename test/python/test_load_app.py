@@ -375,7 +375,7 @@ class Mistakes(Apps):
             ("import yaml", install + "pyyaml\n"),
             ("import sklearn.svm", install + "scikit-learn\n"),
             ("import surely_missing", "The interpreter is %s (Python %d." % (sys.executable, sys.version_info[0])),
-            ("import json.surely", '"json" is there ('),
+            ("import json.surely", '"json" was found ('),
         ):
             if "surely" not in source and importlib.util.find_spec(source.split()[1].split(".")[0]):
                 continue
@@ -564,8 +564,8 @@ class Mistakes(Apps):
                 "import potassium as p\nimport functools\nmake = functools.partial(p.Potassium, 'x')",
                 "Write `app = ...` at",
             ),
-            ("if 0:\n    def inference(x): pass", "app.py:2: `inference` stands behind an `if` that is false in a"),
-            ("class M:\n    def inference(self, x): pass", "app.py:2: `inference` stands inside the class M"),
+            ("if 0:\n    def inference(x): pass", "app.py:2: `inference` is defined under an `if` that is false in a"),
+            ("class M:\n    def inference(self, x): pass", "app.py:2: `inference` is defined inside the class M"),
         ):
             self.write("made.py", "from potassium import Potassium\ndef create_app(): return Potassium('x')\n")
             message, outlook = self.refused(source)

@@ -46,15 +46,15 @@ class CheckTest(StoreTest):
         rows: Any = [
             (("flop",), "must be 'memory', 'local', 'redis' or 's3', not 'flop'"),
             ((5,), "not int"),
-            ((), "The config of a redis store is a RedisConfig, with host, port, username, password, db"),
+            ((), "The config of a redis store is a RedisConfig with host, port, username, password, db"),
             (("redis", S3Config("a", "b", "c")), "not S3Config"),
-            (("redis", {"hots": SECRET}), "it has no 'hots'"),
+            (("redis", {"hots": SECRET}), "'hots' is not one of them"),
             (("redis", RedisConfig()), "needs host"),
             (("redis", RedisConfig("h", 0)), "port of a redis store"),
             (("redis", RedisConfig("h", db=-1)), "db of a redis store"),
             (("redis", RedisConfig("h", url="redis://h")), "both url and host"),
             (("redis", RedisConfig(url=SECRET)), "must be redis://"),
-            (("redis", RedisConfig("h", encoding="xml")), "is 'json', 'msgpack' or 'pickle', not 'xml'"),
+            (("redis", RedisConfig("h", encoding="xml")), "must be 'json', 'msgpack' or 'pickle', not 'xml'"),
             (("s3", S3Config("a", "", "c")), "The aws_secret_access_key of a store"),
             (("local", {"path": 5}), "The path of a store"),
         ]

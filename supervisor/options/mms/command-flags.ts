@@ -57,7 +57,7 @@ function logConfigText(path: string, folder: string): string {
 }
 
 const NO_STOP =
-  '--stop: servers run in the foreground and cannot be stopped by another command. Stop the server with Ctrl-C or ' +
+  '--stop: no command stops a running server, because it runs in the foreground. Press Ctrl-C there, or send it ' +
   'SIGTERM: kill <pid>, systemctl stop, docker stop. It finishes its calls first.';
 
 /** Turns `--models a=a.mar b=b.mar` (Multi Model Server's form) into a flag per model; a path that can be an app stays. */

@@ -6,7 +6,7 @@ const NOT_SERVED = 'Not served here.';
 const LAUNCHER = 'Each worker gets its share of the cores, by `OMP_NUM_THREADS` and its like.';
 
 export const KEYS_LEFT_ASIDE: Readonly<Record<string, string>> = {
-  model_server_home: 'There is no such folder.',
+  model_server_home: 'The server has no home folder.',
   vmargs: JVM,
   prefer_direct_buffer: JVM,
   debug: JVM,
@@ -14,7 +14,7 @@ export const KEYS_LEFT_ASIDE: Readonly<Record<string, string>> = {
   netty_client_threads: TUNING,
   use_native_io: TUNING,
   io_ratio: TUNING,
-  async_logging: 'Logging never blocks the server.',
+  async_logging: 'The server never waits for its log.',
   preload_model: 'Each worker loads its own copy; map the weights from a file to share them.',
   plugins_path: NOT_SERVED,
   keystore: 'Keys and certificates are PEM files: see `certificate_file`.',
@@ -32,7 +32,7 @@ export const KEYS_LEFT_ASIDE: Readonly<Record<string, string>> = {
   enable_model_api: 'The address and the key of the management API decide who may register models.',
   disable_token_authorization: 'Keys are given by `--api-key` and `--management-key`.',
   token_expiration_min: 'Keys do not expire.',
-  use_env_allowed_urls: '`allowed_urls` may hold `$$VAR$$`.',
+  use_env_allowed_urls: '`allowed_urls` may contain `$$VAR$$`.',
   service_envelope: NOT_SERVED,
   install_py_dep_per_model:
     'Nothing is installed for a model: `--python` names an interpreter that has what it imports.',
@@ -40,9 +40,9 @@ export const KEYS_LEFT_ASIDE: Readonly<Record<string, string>> = {
   cpu_launcher_enable: LAUNCHER,
   cpu_launcher_args: LAUNCHER,
   limit_max_image_pixels: 'Pillow has a limit of its own, which a handler may change.',
-  enable_metrics_api: 'The metrics are served where `metrics_address` says.',
+  enable_metrics_api: '`metrics_address` decides where metrics are served.',
   metrics_config: 'Every metric that a handler adds is reported.',
   model_metrics_auto_detect: 'Every metric that a handler adds is reported.',
-  disable_system_metrics: 'They cost nothing worth a switch.',
-  system_metrics_cmd: 'The server reads them itself.',
+  disable_system_metrics: 'The metrics of the machine cost too little to need a switch.',
+  system_metrics_cmd: 'The server measures the machine itself.',
 };

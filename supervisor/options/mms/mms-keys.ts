@@ -27,8 +27,8 @@ export const MMS_KEYS = {
   metrics_mode: sameAs('metricsMode', '`log`, `prometheus` or `legacy`.'),
   metric_time_interval: seconds('metricInterval', 'Seconds.'),
   model_store: sameAs('modelStore', 'A folder; relative to the folder in which the server starts.'),
-  load_models: sameAs('models', '`ALL`, or `[name=]path` by commas.'),
-  allowed_urls: sameAs('allowedUrls', 'Beginnings of addresses, by commas: no patterns.'),
+  load_models: sameAs('models', '`ALL`, or `[name=]path`, separated by commas.'),
+  allowed_urls: sameAs('allowedUrls', 'Beginnings of web addresses, separated by commas; not patterns.'),
   default_service_handler: sameAs(
     'defaultHandler',
     '`file`, `file:function` or `file:Class`, for models without a manifest.',
@@ -49,7 +49,7 @@ export const MMS_KEYS = {
   },
   default_startup_timeout: seconds('initTimeout', 'Seconds.'),
   unregister_model_timeout: {
-    ...seconds('unregisterTimeout', 'Seconds; 0 waits for nothing.'),
+    ...seconds('unregisterTimeout', 'Seconds; 0: unregistering does not wait.'),
     read: (text) => ({ unregisterTimeout: readSeconds(text, 'from 0') }),
   },
   max_request_size: sameAs('maxBody', 'Bytes.'),
@@ -62,9 +62,9 @@ export const MMS_KEYS = {
     ...sameAs('withholdEnv', 'A regular expression for whole names; empty: none is withheld.'),
     mayBeEmpty: true,
   },
-  cors_allowed_origin: sameAs('corsOrigin', '`*`, or origins by commas.'),
-  cors_allowed_methods: sameAs('corsMethods', 'Methods by commas.'),
-  cors_allowed_headers: sameAs('corsHeaders', 'Names of headers by commas.'),
+  cors_allowed_origin: sameAs('corsOrigin', '`*`, or origins, separated by commas.'),
+  cors_allowed_methods: sameAs('corsMethods', 'Methods, separated by commas.'),
+  cors_allowed_headers: sameAs('corsHeaders', 'Header names, separated by commas.'),
   certificate_file: sameAs('tlsCert', 'A PEM file, for the addresses that say `https`.'),
   private_key_file: sameAs('tlsKey', 'A PEM file, RSA or EC, not encrypted.'),
 } as const satisfies Readonly<Record<string, MmsKey>>;

@@ -124,7 +124,7 @@ function beginOf(stream: Readable | undefined): () => string {
 
 function problemOf({ code, message }: NodeJS.ErrnoException): string {
   if (code === 'ENOENT') return 'cannot be run: it, or the target of its link, does not exist';
-  if (code === 'ELOOP') return 'cannot be run: it is a link to itself';
+  if (code === 'ELOOP') return 'cannot be run: its symbolic links form a loop';
   if (code === 'EACCES') return 'cannot be run: this user may not execute it';
   return `does not run: ${message}`;
 }

@@ -132,7 +132,7 @@ function encodingOf({ encoding = 'json' }: Fields): EncodingName {
       "The encoding 'pickle' is Python's alone. Use 'msgpack' for binary values, or 'json'.",
     );
   }
-  throw new TypeError(`The encoding of a store is 'json' or 'msgpack', not ${shown(encoding)}.`);
+  throw new TypeError(`The encoding of a store must be 'json' or 'msgpack', not ${shown(encoding)}.`);
 }
 
 function addressOf(fields: Fields): RedisAddress {

@@ -18,7 +18,7 @@ const MISTAKES: readonly [options: unknown, message: RegExp][] = [
   [{ backend: 'local', config: { file: 'x' } }, /an object with path, encoding; "file" is not one of them/],
   [{ backend: 'local', config: { path: 5 } }, /path of a store must be a non-empty string/],
   [{ backend: 'local', config: { encoding: 'pickle' } }, /Use 'msgpack'/],
-  [{ backend: 'local', config: { encoding: 'xml' } }, /is 'json' or 'msgpack', not "xml"/],
+  [{ backend: 'local', config: { encoding: 'xml' } }, /must be 'json' or 'msgpack', not "xml"/],
   [REDIS(undefined), /config of a redis store is an object with host, port, username, password, db, url/],
   [REDIS('localhost'), /is an object with host/],
   [REDIS({}), /needs host \(and port\), or url/],

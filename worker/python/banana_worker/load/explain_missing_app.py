@@ -115,7 +115,7 @@ def _hidden_potassium(path: str, body: List[Any]) -> Optional[str]:
     made = [one for one in calls if getattr(one.func, "id", getattr(one.func, "attr", "")) == "Potassium"]
     if not made:
         return None
-    problem = f"{os.path.basename(path)} is a Potassium app, and no name of the module is a `Potassium`"
+    problem = f"{os.path.basename(path)} creates a Potassium app, but no variable at the top level of the file holds it"
     return f"{path}:{made[0].lineno}: {problem}: one in a function, a list or a dict is not found. {_MAKE_APP}."
 
 
@@ -147,14 +147,14 @@ def _hidden_inference(path: str, body: List[Any]) -> Optional[str]:
         for inner in ast.walk(outer):
             if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)) and inner.name == "inference":
                 place = f"{path}:{inner.lineno}"
-                return f"{place}: `inference` stands {_inside(outer)}. Move it to the top level of the file."
+                return f"{place}: `inference` is defined {_inside(outer)}. Move it to the top level of the file."
     return None
 
 
 def _inside(outer: Any) -> str:
     kind = type(outer).__name__
     if kind == "ClassDef":
-        return f"inside the class {outer.name}, and not in the module"
+        return f"inside the class {outer.name}"
     if kind == "FunctionDef":
-        return f"inside the function {outer.name}, and not in the module"
-    return 'behind an `if` that is false in a worker (`if __name__ == "__main__":` is)'
+        return f"inside the function {outer.name}"
+    return 'under an `if` that is false in a worker, such as `if __name__ == "__main__":`'

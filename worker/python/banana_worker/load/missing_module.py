@@ -61,7 +61,7 @@ def explain_missing_module(path: str, place: str, error: ModuleNotFoundError) ->
         return f'{place}: cannot import ".{within}": there is no such module in the folder of the app. Check its name.'
     if top != name and top in sys.modules:
         where = getattr(sys.modules[top], "__file__", None) or "a folder without __init__.py"
-        return f'{missing}"{top}" is there ({where}) and has no such module. {interpreter}'
+        return f'{missing}"{top}" was found ({where}), but it has no such module. Check the name. {interpreter}'
     if top in _REMOVED:
         cure = "Name an older interpreter with --python."
         return f"{missing}Python {version} has no such module any more. {cure} {interpreter}"

@@ -81,8 +81,8 @@ def die_if_lost(fd: int) -> None:
 
 def _die_of_lost(what: str) -> None:
     sys.stderr.write(
-        "The worker cannot go on: the app has %s, which the worker needs for its connection to the server. The app must not touch descriptors 3 to 5"
-        " (os.closerange, os.dup2 and becoming a daemon do).\n" % what
+        "The worker cannot go on: the app has %s, which the worker needs for its connection to the server. Leave descriptors 3 to 5 as they are:"
+        " os.closerange, os.dup2 and becoming a daemon close or replace them.\n" % what
     )
     exit_now(1)
 

@@ -29,7 +29,7 @@ def metric_error(
             text = "metric %s: an app may have %d metrics; use labels for values that differ from call to call"
             return ValueError(text % (_shown(name), _MOST_METRICS))
     elif known != kind:
-        return TypeError("metric %s: it is a %s, and no %s" % (_shown(name), known, kind))
+        return TypeError("metric %s: it is a %s, not a %s; use another name" % (_shown(name), known, kind))
     if not _is_finite(value):
         return TypeError("metric %s: its value is not a finite number, but %s" % (_shown(name), _shown(value)))
     if kind == "counter" and value < 0:

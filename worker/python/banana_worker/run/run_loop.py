@@ -147,4 +147,4 @@ class RunLoop:
         route = batch[0].call.route
         most = self._max_batch.get(route, 1)
         if len(batch) > most or any(waiting.call.route != route for waiting in batch):
-            raise ProtocolError("a batch of %d calls; the route %s takes %d" % (len(batch), route, most))
+            raise ProtocolError("a batch of %d calls; the route %s takes at most %d" % (len(batch), route, most))

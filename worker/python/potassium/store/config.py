@@ -80,23 +80,23 @@ def checked_config(backend: object, config: object) -> Any:
     if kind is None:
         _refuse(f"The store backend must be {_listed(BACKENDS)}, not {_shown(backend)}.")
     fields = kind().__dict__
-    takes = f"The config of a {backend} store is a {kind.__name__}, with {', '.join(fields)}"
+    takes = f"The config of a {backend} store is a {kind.__name__} with {', '.join(fields)}"
     if isinstance(config, dict):
         unknown = [name for name in config if name not in fields]
         if unknown:
-            _refuse(f"{takes}; it has no {_shown(unknown[0])}.")
+            _refuse(f"{takes}; {_shown(unknown[0])} is not one of them.")
         config = kind(**config)
     elif config is None and backend in ("memory", "local"):
         config = kind()
     if not isinstance(config, kind):
-        _refuse(f"{takes}; not {_shown(config)}.")
+        _refuse(f"{takes}, not {_shown(config)}.")
     _check_fields(config)
     return config
 
 
 def _check_fields(config: Any) -> None:
     if config.encoding not in ENCODINGS:
-        _refuse(f"The encoding of a store is {_listed(ENCODINGS)}, not {_shown(config.encoding)}.")
+        _refuse(f"The encoding of a store must be {_listed(ENCODINGS)}, not {_shown(config.encoding)}.")
     if isinstance(config, RedisConfig):
         _check_redis(config)
     elif isinstance(config, S3Config):

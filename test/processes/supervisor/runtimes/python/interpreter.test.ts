@@ -290,7 +290,7 @@ test('a program that does not run is refused with its output, and no other is us
   symlinkSync('python', machine.at('repo/start/app/.venv/bin/python'));
   assert.match(
     await machine.refusal(),
-    /app\/\.venv\/bin\/python cannot be run: it is a link to itself\. Tried: /,
+    /app\/\.venv\/bin\/python cannot be run: its symbolic links form a loop\. Tried: /,
   );
 });
 
