@@ -8,7 +8,6 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, test, type TestContext } from 'node:test';
-import { tableRows } from '../helpers/doc-page.js';
 import { editedApp } from '../helpers/edited-app.js';
 import { holdPort } from '../helpers/held-port.js';
 import { RawConnection } from '../helpers/raw-http.js';
@@ -65,33 +64,24 @@ jobs_queue_size=7`;
     await server.stop();
   });
 
-  test('is found by MMS_CONFIG_FILE, and in the folder of the start, where no app lies', async (t) => {
+  test('is found by MMS_CONFIG_FILE', async (t) => {
     const config = `${LISTENS}model_store=models\nload_models=ALL`;
-    const cwd = folderOf(t, { 'config.properties': config, 'other.properties': config });
-    for (const env of [{ MMS_CONFIG_FILE: 'other.properties' }, {}]) {
-      const server = await startAsWritten(t, [], { cwd, env });
-      await server.until(({ model }) => model.name === 'echo' && model.state === 'ready');
-      await server.stop();
-    }
+    const cwd = folderOf(t, { 'other.properties': config });
+    const server = await startAsWritten(t, [], { cwd, env: { MMS_CONFIG_FILE: 'other.properties' } });
+    await server.until(({ model }) => model.name === 'echo' && model.state === 'ready');
+    await server.stop();
   });
 
-  test('that lies beside an app opens nothing', async (t) => {
-    const files = {
+  test('that lies beside an app opens nothing, and a warning names it', async (t) => {
+    const cwd = folderOf(t, {
       'config.properties': 'management_address=nonsense',
       'app.mjs': 'export const inference = () => 1;',
-    };
-    const cwd = folderOf(t, files);
-    for (const [app, says] of [
-      ['./app.mjs', null],
-      [null, 'config.properties is not read, because the folder has an app to serve'],
-    ] as const) {
-      const server = await startServer(app, { t, cwd });
-      await server.until(({ state }) => state === 'ready');
-      await server.untilPrinted(says ?? '');
-      await server.stop();
-      assert.ok(!server.stderr().includes('management'), server.stderr());
-      assert.equal(server.stderr().includes('config.properties'), says !== null);
-    }
+    });
+    const server = await startServer(null, { t, cwd });
+    await server.until(({ state }) => state === 'ready');
+    await server.untilPrinted('config.properties is not read, because the folder has an app to serve');
+    await server.stop();
+    assert.ok(!server.stderr().includes('management'), server.stderr());
   });
 
   test('beside an app counts where it is named, and the app answers as ever', async (t) => {
@@ -204,68 +194,29 @@ const OF_THE_OPERATOR = {
   MINE: 'x',
 };
 
-/** The option; the variables above that a worker then has; the line at the start about those that it lacks. */
-const WITHHOLDINGS: readonly (readonly [
-  what: string,
-  args: readonly string[],
-  config: string,
-  kept: readonly string[],
-  said: RegExp | null,
-])[] = [
-  [
-    'workers of a store do not get variables whose names look like secrets, and the start logs their names',
-    [],
-    '',
-    ['MINE', 'MINE_HOME'],
-    /INFO: workers do not get these variables, whose names look like secrets: (?:\S+, )*AWS_SECRET_MINE, (?:\S+, )*MINE_API_KEY, (?:\S+, )*mine_password(?:, \S+)*; set --withhold-env to a pattern to withhold others, or to '' \(blacklist_env_vars=\) to withhold none\n/,
-  ],
-  [
-    "--withhold-env '' gives them all",
-    ['--withhold-env', ''],
-    '',
-    ['AWS_SECRET_MINE', 'MINE', 'MINE_API_KEY', 'MINE_HOME', 'mine_password'],
-    null,
-  ],
-  [
-    'blacklist_env_vars= gives them all',
-    [],
-    'blacklist_env_vars=',
-    ['AWS_SECRET_MINE', 'MINE', 'MINE_API_KEY', 'MINE_HOME', 'mine_password'],
-    null,
-  ],
-  [
-    'a pattern stands in the place of the names of secrets',
-    [],
-    'blacklist_env_vars=MINE_.*',
-    ['AWS_SECRET_MINE', 'MINE', 'mine_password'],
-    null,
-  ],
-];
+const WITHHELD =
+  /INFO: workers do not get these variables, whose names look like secrets: (?:\S+, )*AWS_SECRET_MINE, (?:\S+, )*MINE_API_KEY, (?:\S+, )*mine_password(?:, \S+)*; set --withhold-env to a pattern to withhold others, or to '' \(blacklist_env_vars=\) to withhold none\n/;
 
 describe('secrets of the environment', RUNS, () => {
-  for (const [what, args, line, kept, said] of WITHHOLDINGS) {
+  for (const [what, line, kept, isLogged] of [
+    [
+      'workers of a store do not get variables whose names look like secrets, and the start logs their names',
+      '',
+      ['MINE', 'MINE_HOME'],
+      true,
+    ],
+    ['blacklist_env_vars= gives them all', 'blacklist_env_vars=', Object.keys(OF_THE_OPERATOR).sort(), false],
+  ] as const)
     test(what, async (t) => {
       const config = `${LISTENS}model_store=models\nload_models=names.mjs\n${line}`;
       const cwd = folderOf(t, { 'config.properties': config, 'models/names.mjs': SHOWS_NAMES });
-      const server = await startAsWritten(t, args, { cwd, env: OF_THE_OPERATOR });
+      const server = await startAsWritten(t, [], { cwd, env: OF_THE_OPERATOR });
       await server.until(({ state }) => state === 'ready');
       assert.deepEqual((await call(`${server.url}/predictions/names`, '1')).json(), kept);
       await server.stop();
-      if (said === null) assert.doesNotMatch(server.stderr(), /names look like secrets/);
-      else assert.match(server.stderr(), said);
+      if (isLogged) assert.match(server.stderr(), WITHHELD);
+      else assert.doesNotMatch(server.stderr(), /names look like secrets/);
     });
-  }
-
-  test('BANANA_WITHHOLD_ENV=- matches no name, and gives them all', async (t) => {
-    const config = `${LISTENS}model_store=models\nload_models=names.mjs`;
-    const cwd = folderOf(t, { 'config.properties': config, 'models/names.mjs': SHOWS_NAMES });
-    const env = { ...OF_THE_OPERATOR, BANANA_WITHHOLD_ENV: '-' };
-    const server = await startAsWritten(t, [], { cwd, env });
-    await server.until(({ state }) => state === 'ready');
-    const names = (await call(`${server.url}/predictions/names`, '1')).json();
-    assert.deepEqual(names, Object.keys(OF_THE_OPERATOR).sort());
-    await server.stop();
-  });
 
   test('an app of yours is given all of them', async (t) => {
     const app = `export const inference = () => Object.keys(process.env).filter((name) => /(?:^|_)MINE(?:_|$)/i.test(name)).sort();`;
@@ -278,75 +229,17 @@ describe('secrets of the environment', RUNS, () => {
   });
 });
 
-const NO_FOLDER = 'config.properties line 1: model_store ./modles: no such folder. Did you mean models?';
-const OPEN =
-  'config.properties line 2: management_address: 0.0.0.0 is an address that other machines can reach; the management API needs a key there, because anyone who reaches it can run code here. Give it a key (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a port of its own, or a unix socket), or run it without a key (--management-insecure, BANANA_MANAGEMENT_INSECURE=1).';
-
-const MISTAKES: readonly (readonly [what: string, config: string, args: readonly string[], says: string])[] =
-  [
-    ['a folder that is not there', 'model_store=./modles', [], NO_FOLDER],
-    ['an open management API', '\nmanagement_address=http://0.0.0.0:8081', [], OPEN],
+test('a mistake in a config.properties ends the start with exit code 2 and a sentence', RUNS, async (t) => {
+  const cwd = folderOf(t, { 'config.properties': 'model_store=./modles' });
+  const command = runCommand([], { t, cwd });
+  assert.deepEqual(await command.ended, { code: 2, signal: null });
+  assert.deepEqual(
+    [command.stdout(), command.stderr()],
     [
-      'a variable that is not set',
-      'model_store=$$NOT_SET_ANYWHERE$$/models',
-      [],
-      'config.properties line 1: model_store: Invalid Environment Variable NOT_SET_ANYWHERE: "$$NOT_SET_ANYWHERE$$/models" uses it, but it is not set. Set it, or write its value here.',
-    ],
-    [
-      'an address that is none',
-      'inference_address=0.0.0.0:8080',
-      [],
-      'config.properties line 1: inference_address: "0.0.0.0:8080" is not allowed; give http://host:port or https://host:port, with a port up to 65535 and no path, or unix:/path of a socket.',
-    ],
-    [
-      'one address for calls and management, without a key',
-      'inference_address=http://127.0.0.1:8080\nmanagement_address=http://127.0.0.1:8080',
-      [],
-      'config.properties line 2: management_address: 8080 is the address of the server itself; the management API needs a key there, because anyone who reaches it can run code here. Give it a key (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a port of its own, or a unix socket), or run it without a key (--management-insecure, BANANA_MANAGEMENT_INSECURE=1).',
-    ],
-    [
-      'https without a certificate',
-      '\nmanagement_address=https://127.0.0.1:0',
-      [],
-      'config.properties line 2: management_address: TLS needs a certificate and its key; give --tls-cert and --tls-key (certificate_file and private_key_file in config.properties). The server does not create one.',
-    ],
-    [
-      'a certificate that is not there',
-      'certificate_file=cert.pem\nprivate_key_file=key.pem\nmanagement_address=https://127.0.0.1',
-      [],
-      "config.properties line 1: certificate_file cert.pem: it cannot be read (ENOENT: no such file or directory, open 'FOLDER/cert.pem'); give the path of a PEM file.",
-    ],
-    [
-      'https for one of two that are one address',
-      'inference_address=http://127.0.0.1:8080\nmanagement_address=https://127.0.0.1:8080\ncertificate_file=c.pem\nprivate_key_file=k.pem',
-      ['--management-insecure'],
-      'config.properties line 2: management_address: there is no management listener with an address of its own; leave it out, or give it a port.',
-    ],
-    [
-      'models without a store',
-      'load_models=cats.mar',
-      [],
-      'config.properties line 1: load_models names models of a store, but no store is given: give its folder as --model-store.',
-    ],
-    [
-      'a file that is not there',
       '',
-      ['--mms-config', 'conf.properties'],
-      '--mms-config conf.properties: no such file. Did you mean config.properties?',
+      'banana-serve: config.properties line 1: model_store ./modles: no such folder. Did you mean models?\n',
     ],
-  ];
-
-describe('a mistake in a config.properties ends the start with exit code 2 and a sentence', RUNS, () => {
-  for (const [what, config, args, says] of MISTAKES)
-    test(what, async (t) => {
-      const cwd = folderOf(t, { 'config.properties': config });
-      const command = runCommand(args, { t, cwd });
-      assert.deepEqual(await command.ended, { code: 2, signal: null });
-      assert.deepEqual(
-        [command.stdout(), command.stderr()],
-        ['', `banana-serve: ${says.replace('FOLDER', cwd)}\n`],
-      );
-    });
+  );
 });
 
 for (const [key, flag] of [
@@ -368,15 +261,6 @@ for (const [key, flag] of [
     );
   });
 
-test('the management API may be a socket that config.properties names', RUNS, async (t) => {
-  const config = 'inference_address=http://127.0.0.1:0\nmanagement_address=unix:$$FOLDER$$/m.sock';
-  const cwd = folderOf(t, { 'config.properties': config });
-  const server = await startAsWritten(t, [], { cwd, env: { FOLDER: cwd } });
-  await server.untilPrinted(`the management API is on unix:${cwd}/m.sock`);
-  assert.equal(statSync(`${cwd}/m.sock`).mode & 0o777, 0o600);
-  await server.stop();
-});
-
 test('each address in config.properties may be a unix socket, and answers there', RUNS, async (t) => {
   const config = `inference_address=unix:$$FOLDER$$/i.sock
 management_address=unix:$$FOLDER$$/m.sock
@@ -385,6 +269,7 @@ model_store=models
 load_models=ALL`;
   const cwd = folderOf(t, { 'config.properties': config });
   const command = runCommand([], { t, cwd, env: { FOLDER: cwd } });
+  const saysWhere = `the management API is on unix:${cwd}/m.sock`;
   const ask = (socket: string, asked: string, body = ''): Promise<string> =>
     askSocket(join(cwd, socket), asked, body);
   await eventually(
@@ -397,6 +282,7 @@ load_models=ALL`;
   assert.match(await ask('p.sock', 'GET /metrics'), /^200 .*banana_calls_total\{model="echo"/s);
   assert.match(await ask('i.sock', 'POST /models?url=echo.mjs&model_name=other'), /^404 /);
   assert.match(await ask('p.sock', 'GET /models'), /^404 /);
+  assert.ok(command.stderr().includes(saysWhere), command.stderr());
   const modes = ['m.sock', 'p.sock'].map((name) => statSync(join(cwd, name)).mode & 0o777);
   assert.deepEqual(modes, [0o600, 0o600]);
   command.process.kill('SIGINT');
@@ -456,43 +342,13 @@ test(
   },
 );
 
-/** The sources of the table in the docs, each with the size of the queue that its example says. */
-const SOURCES = tableRows('config-properties.md', 'Which source wins', 'source').map((row) => {
-  const text = row['such as'] ?? '';
-  return { text, size: Number(/\d+/.exec(text)?.[0]) };
-});
-
-/** The four sources of an option, the strongest first. */
-const GIVE: readonly ((text: string) => {
-  args?: string[];
-  env?: Record<string, string>;
-  files?: Record<string, string>;
-})[] = [
-  (text) => ({ env: { [text.split('=')[0] as string]: text.split('=')[1] as string } }),
-  (text) => ({ args: text.split(' ') }),
-  (text) => ({ env: { [text.split('=')[0] as string]: text.split('=')[1] as string } }),
-  (text) => ({
-    files: {
-      'config.properties': `enable_envvars_config=true\nmanagement_address=http://127.0.0.1:0\n${text}`,
-    },
-    args: ['--mms-config', 'config.properties'],
-  }),
-  (text) => ({ files: { 'banana.json': `{ ${text} }` } }),
-  (text) => ({ files: { 'app.mjs': `export const config = ${text}; export const inference = () => 1;` } }),
-];
-
-describe('the sources of an option, in the order of the docs', RUNS, () => {
-  assert.equal(SOURCES.length, GIVE.length);
-  for (const [first, { text, size }] of SOURCES.entries())
-    test(`${text} goes before all that come after it`, async (t) => {
-      const given = SOURCES.flatMap(({ text: example }, i) => (i < first ? [] : [GIVE[i]?.(example)]));
-      const files = Object.assign({}, ...given.map((one) => one?.files)) as Record<string, string>;
-      const cwd = folderOf(t, files);
-      const env = Object.assign({}, ...given.map((one) => one?.env)) as Record<string, string>;
-      const args = given.flatMap((one) => one?.args ?? []);
-      const server = await startServer('./app.mjs', { t, cwd, env, args });
-      const { model } = await server.until(({ state }) => state === 'ready');
-      assert.equal(model.queue.maxCalls, size);
-      await server.stop();
-    });
+test("banana.json goes before the app's own config", RUNS, async (t) => {
+  const cwd = folderOf(t, {
+    'banana.json': '{ "queueSize": 5 }',
+    'app.mjs': 'export const config = { queueSize: 6 }; export const inference = () => 1;',
+  });
+  const server = await startServer('./app.mjs', { t, cwd });
+  const { model } = await server.until(({ state }) => state === 'ready');
+  assert.equal(model.queue.maxCalls, 5);
+  await server.stop();
 });
