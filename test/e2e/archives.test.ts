@@ -1,16 +1,7 @@
 /** Archives in a model store, over HTTP: served, shared, given back; refused in words; nothing of them stays. */
 import assert from 'node:assert/strict';
 import { randomFillSync } from 'node:crypto';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -26,6 +17,17 @@ import { CLI, eventually, isAlive, type StartOptions } from '../helpers/server.j
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 120_000 };
+
+/** An archive of the first format. */
+function oldArchive(): Promise<Buffer> {
+  return zipOf([
+    {
+      name: 'MANIFEST.json',
+      content: '{"Model":{"Model-Name":"old","Service":"old.py:run"},"Engine":{}}',
+    },
+    { name: 'old.mjs', content: 'export const run = (data) => data?.map(() => "old") ?? null;' },
+  ]);
+}
 
 /** Says what it finds in its folder, what it was started from, and that its imports mean what they shall. */
 const HANDLER = `
@@ -45,10 +47,23 @@ function manifest(modelName: string, handler = 'cats.py:handle', more: object = 
   return JSON.stringify({ runtime: 'python', model: { modelName, handler, ...more } });
 }
 
-function catEntries(more: object = {}): PackedEntry[] {
+/** Says what it finds in its folder, and where that is; in JavaScript, which loads faster. */
+const PLAIN_HANDLER = `
+  import { readFileSync } from 'node:fs';
+  export function handle(data, context) {
+    return data && data.map(() => ({
+      labels: readFileSync('labels.txt', 'utf8'),
+      dir: context.system_properties.model_dir,
+    }));
+  }`;
+
+function catEntries(
+  more: object = {},
+  service = { name: 'cats.mjs', content: PLAIN_HANDLER },
+): PackedEntry[] {
   return [
     { name: 'MAR-INF/MANIFEST.json', content: manifest('cats', 'cats.py:handle', more) },
-    { name: 'cats.ts', content: HANDLER },
+    service,
     { name: 'labels.txt', content: 'felis' },
   ];
 }
@@ -112,86 +127,77 @@ async function untilUnpacked(place: Place, count: number): Promise<void> {
 describe('an archive in the model store', LIMIT, () => {
   const nested = catEntries().map((entry) => ({ ...entry, name: `cats/${entry.name}` }));
   const FORMATS = [
+    ['in-typescript.mar', () => zipOf(catEntries({}, { name: 'cats.ts', content: HANDLER }))],
     ['cats.mar', () => zipOf(catEntries())],
     ['cats.tar.gz', () => tgzOf(nested)],
     ['cats.tgz', () => tgzOf(catEntries())],
-    ['zipped-folder.zip', () => zipOf([...nested, { name: '__MACOSX/cats/._cats.ts' }])],
+    ['zipped-folder.zip', () => zipOf([...nested, { name: '__MACOSX/cats/._cats.mjs' }])],
   ] as const;
   test('is registered by its url alone, and served', async (t) => {
-    const files = await Promise.all(FORMATS.map(async ([file, pack]) => [file, await pack()] as const));
+    const packed = [...FORMATS, ['old.model', oldArchive], ['copy.mar', () => zipOf(catEntries())]] as const;
+    const files = await Promise.all(packed.map(async ([file, pack]) => [file, await pack()] as const));
     const place = makePlace(t, Object.fromEntries(files));
     const { server, management } = await startIn(t, place);
+    const register = (query: string): Promise<string> =>
+      management.said(`POST /models?${query}&initial_workers=1`);
     for (const [file] of FORMATS)
       await t.test(file, async () => {
-        assert.equal(
-          await management.said(`POST /models?url=${file}&initial_workers=1`),
-          '200 Workers scaled',
-        );
+        assert.equal(await register(`url=${file}`), '200 Workers scaled');
         const { dir, ...answer } = (await management.infer('cats')).json<{ dir: string }>();
-        const expected = { labels: 'felis', greeting: 'hello', isOurs: true, kind: 'archive', name: 'cats' };
-        assert.deepEqual(answer, expected);
+        const more = { greeting: 'hello', isOurs: true, kind: 'archive', name: 'cats' };
+        assert.deepEqual(answer, { labels: 'felis', ...(file === 'in-typescript.mar' && more) });
         assert.ok(dir.startsWith(place.temp) && existsSync(dir), dir);
         assert.equal((await management.describe('cats')).modelVersion, '1.0');
-        if (file !== FORMATS.at(-1)?.[0]) await management.said('DELETE /models/cats');
+        await management.said('DELETE /models/cats');
+        await untilUnpacked(place, 0);
       });
-    await server.stop();
+
+    await t.test('one of the first format has its name, its handler and the version snapshot', async () => {
+      assert.equal(await register('url=old.model'), '200 Workers scaled');
+      assert.equal((await management.infer('old/snapshot')).text, 'old');
+      await management.said('DELETE /models/old');
+      await untilUnpacked(place, 0);
+    });
+
+    await t.test(
+      'it is unpacked once for all models that share it, and stays while one of them is there',
+      async () => {
+        assert.equal(await register('url=cats.mar'), '200 Workers scaled');
+        assert.equal(await register('url=copy.mar&model_name=lynx'), '200 Workers scaled');
+        assert.equal(await register('url=copy.mar'), '409 Model cats@1.0 is already registered.');
+        assert.equal(unpacked(place).length, 1);
+        assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
+        const [pid] = await management.pids('lynx');
+        process.kill(pid as number, 'SIGKILL');
+        await eventually(
+          () => !isAlive(pid as number),
+          10_000,
+          () => 'the worker is dead',
+        );
+        assert.equal((await management.infer('lynx')).json<{ labels: string }>().labels, 'felis');
+        assert.equal(await management.said('DELETE /models/lynx'), '200 Model "lynx" unregistered');
+        await untilUnpacked(place, 0);
+      },
+    );
+    assert.equal(await register('url=cats.mar'), '200 Workers scaled');
+    await server.stop('SIGTERM', 0);
     assert.deepEqual(ownFolders(place), [], 'what was unpacked is gone with the server');
   });
 
-  test('is one that the server may begin with, and serves an app as itself', async (t) => {
+  test('is one that the server may begin with, and serves an app as itself; one that cannot be served is left out', async (t) => {
     const place = makePlace(t, {
       'cats.mar': await zipOf(catEntries({ modelVersion: '3' })),
       'my app.mar': await zipOf([
         { name: 'app.mjs', content: 'export const inference = () => ({ app: true });' },
       ]),
+      'm.mar': Buffer.from('weights'),
     });
     const { server, management } = await startIn(t, place, { args: ['--models', 'all'] });
+    await server.untilPrinted(/--models all: m\.mar: it is neither a zip archive .*; it is left out/);
     await server.until(({ models }) => models.length === 2 && models.every(({ state }) => state === 'ready'));
     assert.equal((await management.infer('cats/3')).status, 200);
     assert.deepEqual((await management.infer('my_app')).json(), { app: true });
     await server.stop();
-  });
-
-  test('an archive of the first format has its name, its handler and the version snapshot', async (t) => {
-    const place = makePlace(t, {
-      'old.model': await zipOf([
-        {
-          name: 'MANIFEST.json',
-          content: '{"Model":{"Model-Name":"old","Service":"old.py:run"},"Engine":{}}',
-        },
-        { name: 'old.mjs', content: 'export const run = (data) => data?.map(() => "old") ?? null;' },
-      ]),
-    });
-    const { server, management } = await startIn(t, place);
-    assert.equal(await management.said('POST /models?url=old.model&initial_workers=1'), '200 Workers scaled');
-    assert.equal((await management.infer('old/snapshot')).text, 'old');
-    await server.stop();
-  });
-
-  test('is unpacked once for all models that share it, and stays while one of them is there', async (t) => {
-    const place = makePlace(t, { 'cats.mar': await zipOf(catEntries()) });
-    copyFileSync(join(place.store, 'cats.mar'), join(place.store, 'copy.mar'));
-    const { server, management } = await startIn(t, place);
-    const register = (query: string): Promise<string> =>
-      management.said(`POST /models?${query}&initial_workers=1`);
-    assert.equal(await register('url=cats.mar'), '200 Workers scaled');
-    assert.equal(await register('url=copy.mar&model_name=lynx'), '200 Workers scaled');
-    assert.equal(await register('url=copy.mar'), '409 Model cats@1.0 is already registered.');
-    assert.equal(unpacked(place).length, 1);
-    assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
-    const [pid] = await management.pids('lynx');
-    process.kill(pid as number, 'SIGKILL');
-    await eventually(
-      () => !isAlive(pid as number),
-      10_000,
-      () => 'the worker is dead',
-    );
-    assert.equal((await management.infer('lynx')).json<{ labels: string }>().labels, 'felis');
-    assert.equal(await management.said('DELETE /models/lynx'), '200 Model "lynx" unregistered');
-    await untilUnpacked(place, 0);
-    assert.equal(await register('url=cats.mar'), '200 Workers scaled');
-    await server.stop('SIGTERM', 0);
-    assert.deepEqual(ownFolders(place), []);
   });
 });
 
@@ -236,7 +242,6 @@ describe('an archive that cannot be served', LIMIT, () => {
     bytes: () => Buffer | Promise<Buffer>,
     problem: RegExp,
   ])[] = [
-    ['a zip bomb', 'mar', bomb, /^it may be a zip bomb: it unpacks to more than 100 times/],
     [
       'a tar archive with a link',
       'tgz',
@@ -289,22 +294,7 @@ describe('an archive that cannot be served', LIMIT, () => {
     assert.deepEqual((await server.status()).models, []);
     await server.stop();
   });
-
-  test('is left out by a server that begins with it, which says why', async (t) => {
-    const place = makePlace(t, { 'm.mar': Buffer.from('weights'), 'cats.mar': await zipOf(catEntries()) });
-    const { server, management } = await startIn(t, place, { args: ['--models', 'all'] });
-    await server.untilPrinted(/--models all: m\.mar: it is neither a zip archive .*; it is left out/);
-    await server.until(({ state }) => state === 'ready');
-    assert.equal((await management.infer('cats')).status, 200);
-    await server.stop();
-  });
 });
-
-/** A small archive of 300 MB of zeros. */
-function bomb(): Promise<Buffer> {
-  const zeros = Buffer.alloc(100_000_000);
-  return zipOf(['a', 'b', 'c'].map((name) => ({ name, content: zeros })));
-}
 
 test(
   'a temp folder without room is told, and what fitted is removed',
@@ -370,7 +360,7 @@ test(
       return (await settled).result;
     };
     const [folder = ''] = unpacked(place);
-    const app = join(realpathSync(place.temp), ownFolders(place)[0] ?? '', folder, 'cats.ts');
+    const app = join(realpathSync(place.temp), ownFolders(place)[0] ?? '', folder, 'cats.mjs');
     assert.equal(await under(app, { queueSize: 3 }), 'done');
     assert.equal(await under('broken.mjs'), 'failed');
     assert.deepEqual(unpacked(place), [folder], 'its workers, and those to come, are loaded from it');
@@ -437,7 +427,7 @@ test('a registration whose client leaves during the unpacking is called off', LI
   await server.stop();
 });
 
-for (const [how, replace] of [
+const CHANGES = [
   ['written anew', (path: string, bytes: Buffer) => writeFileSync(path, bytes)],
   [
     'replaced by another file',
@@ -446,35 +436,42 @@ for (const [how, replace] of [
       renameSync(`${path}.new`, path);
     },
   ],
-] as const)
-  test(
-    `an archive that is ${how} while it is unpacked is refused, and is served when it is asked for again`,
-    LIMIT,
-    async (t) => {
-      const place = makePlace(t, { 'cats.mar': await zipOf(heldEntries()) });
-      const held = holdUnpacking(t);
-      const { server, management } = await startIn(t, place, { env: held.env });
-      const registered = management.said('POST /models?url=cats.mar&initial_workers=1');
-      await held.untilHeld();
-      replace(join(place.store, 'cats.mar'), await zipOf(catEntries({ modelVersion: '7.0' })));
-      held.goOn();
-      assert.equal(
-        await registered,
-        '400 cats.mar: it was changed while it was read; ask again once it is complete.',
-      );
-      await untilUnpacked(place, 0);
-      assert.equal(
-        await management.said('POST /models?url=cats.mar&initial_workers=1'),
-        '200 Workers scaled',
-      );
-      assert.equal((await management.describe('cats')).modelVersion, '7.0');
-      await server.stop();
-      assert.deepEqual(ownFolders(place), []);
-    },
-  );
+] as const;
+
+describe('an archive that changes while it is unpacked', LIMIT, () => {
+  test('is refused, and is served when it is asked for again', async (t) => {
+    const place = makePlace(t, {});
+    const held = holdUnpacking(t);
+    const { server, management } = await startIn(t, place, { env: held.env });
+    for (const [i, [how, replace]] of CHANGES.entries())
+      await t.test(how, async () => {
+        const file = `cats-${i}.mar`;
+        writeFileSync(join(place.store, file), await zipOf(heldEntries()));
+        held.hold();
+        const registered = management.said(`POST /models?url=${file}&initial_workers=1`);
+        await held.untilHeld();
+        replace(join(place.store, file), await zipOf(catEntries({ modelVersion: '7.0' })));
+        held.goOn();
+        assert.equal(
+          await registered,
+          `400 ${file}: it was changed while it was read; ask again once it is complete.`,
+        );
+        await untilUnpacked(place, 0);
+        assert.equal(
+          await management.said(`POST /models?url=${file}&initial_workers=1`),
+          '200 Workers scaled',
+        );
+        assert.equal((await management.describe('cats')).modelVersion, '7.0');
+        assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
+        await untilUnpacked(place, 0);
+      });
+    await server.stop();
+    assert.deepEqual(ownFolders(place), []);
+  });
+});
 
 test(
-  'after 40 registrations and removals of an archive of 10 MB, disk and memory are as after the first',
+  'after 20 registrations and removals of an archive of 10 MB, disk and memory are as after the first',
   { timeout: 600_000 },
   async (t) => {
     const content = randomFillSync(Buffer.alloc(10_000_000));
@@ -486,10 +483,10 @@ test(
       assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
       await untilUnpacked(place, 0);
     };
-    for (let i = 0; i < 10; i++) await comeAndGo();
+    for (let i = 0; i < 5; i++) await comeAndGo();
     const before = (await server.status()).front.rssBytes;
     const descriptors = readdirSync(`/proc/${server.pid}/fd`).length;
-    for (let i = 0; i < 30; i++) await comeAndGo();
+    for (let i = 0; i < 15; i++) await comeAndGo();
     await server.until(({ front }) => front.rssBytes <= before + 50_000_000, 60_000);
     const isAsBefore = (): boolean => readdirSync(`/proc/${server.pid}/fd`).length <= descriptors;
     await eventually(isAsBefore, 15_000, () => 'descriptors stay open');

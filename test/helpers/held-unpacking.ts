@@ -2,7 +2,7 @@
  * A server whose unpacking stands still at a file called `held`, until the test lets it go on: what happens in the middle
  * of it can be tested at any speed of the machine. Node's `open` waits in that process; nothing of the server is another.
  */
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -29,6 +29,8 @@ syncBuiltinESMExports();
 export interface HeldUnpacking {
   /** Variables of the server. */
   readonly env: Readonly<Record<string, string>>;
+  /** Holds the next unpacking too. */
+  hold(): void;
   /** Resolves once it stands still. */
   untilHeld(): Promise<void>;
   goOn(): void;
@@ -40,6 +42,10 @@ export function holdUnpacking(t: TestContext): HeldUnpacking {
   writeFileSync(hook, HOOK);
   return {
     env: { ...cues.env, NODE_OPTIONS: `--import ${pathToFileURL(hook).href}` },
+    hold: () => {
+      rmSync(join(cues.folder, 'go-on'), { force: true });
+      writeFileSync(join(cues.folder, 'notes'), '');
+    },
     untilHeld: () => cues.untilNoted(/^unpacking /),
     goOn: () => cues.give('go-on'),
   };
