@@ -117,7 +117,7 @@ for (const [name, text] of [
   ['app.cjs', "require('nowhere-at-all'); exports.inference = () => 1;"],
   ['app.ts', "import 'nowhere-at-all'; export const inference = () => 1;"],
 ] as const) {
-  test(`${name}: a package that is nowhere is told with the file that imports it`, LIMIT, async (t) => {
+  test(`${name}: a missing package is reported with the file that imports it`, LIMIT, async (t) => {
     const folder = emptyFolder(t, { [name]: text });
     const server = await startServer(join(folder, name), { t, args: ['--on-crash-loop', 'exit'] });
     assert.deepEqual(await server.ended, { code: 3, signal: null });

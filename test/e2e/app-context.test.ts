@@ -204,7 +204,7 @@ withEachRuntime(({ app }) => {
     assert.ok(!server.stderr().includes('quiet'));
   });
 
-  test('the app is told when the client leaves, with the reason', LIMIT, async (t) => {
+  test('the app learns when the client leaves, with the reason', LIMIT, async (t) => {
     const cues = makeCues(t);
     const server = await startServer(app('works'), { t, env: cues.env });
     const client = new AbortController();

@@ -95,7 +95,7 @@ const MISTAKES: readonly Mistake[] = [
     ),
   },
   {
-    what: 'an inference where nobody finds it',
+    what: 'an inference where it is not found',
     TypeScript: form(
       { 'app.ts': 'function inference() {\n  return 1;\n}\n' },
       `${HERE}/app.ts:1: app.ts exports no \`inference\` function. It exports nothing. Add \`export function inference(modelInputs) { … }\`.`,
@@ -530,7 +530,7 @@ withEachRuntime(({ language }) => {
   }
 
   test(
-    'one app with a mistake: exit code 3, and the reason is told once, not again where the server ends',
+    'one app with a mistake: exit code 3, and the reason is printed once, not again at the end of the server',
     RUNS,
     async (t) => {
       const [{ files, says, folder }] = write(t, language, MISTAKES.slice(0, 1)) as [Made];
@@ -578,7 +578,7 @@ withEachRuntime(({ language }) => {
     if ('because' in made) continue;
     const skip = needs(...BOUND_BY_MODES);
     test(
-      `an app whose file ${what} may not be read says so, and ends the start`,
+      `an app whose file ${what} may not be read ends the start with an error about it`,
       { ...RUNS, skip },
       async (t) => {
         const cwd = appFolder(t, made.files);

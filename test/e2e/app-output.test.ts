@@ -95,7 +95,7 @@ withEachRuntime(({ language, app }) => {
     }
 
     for (const [kind, message] of MISTAKES[language]) {
-      test(`${kind} is a 500 that says what is wrong with it`, async () => {
+      test(`${kind} is a 500 that explains what is wrong with it`, async () => {
         for (const accept of ['*/*', 'application/msgpack']) {
           if (kind === 'bigint' && accept !== '*/*') continue; // MessagePack has integers of 64 bits
           const answer = await get(kind, { accept });

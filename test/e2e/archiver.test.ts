@@ -142,7 +142,7 @@ describe('the archiver', LIMIT, () => {
     assertPacked(join(folder, 'store/cats'));
   });
 
-  test('overwrites nothing unless it is told to, whole or not at all', (t) => {
+  test('overwrites nothing without --force, and writes an archive whole or not at all', (t) => {
     const folder = makeModel(t);
     for (const [format, file] of [
       ['default', 'cats.mar'],
@@ -222,7 +222,7 @@ describe('the archiver', LIMIT, () => {
       assert.deepEqual(readdirSync(join(folder, 'store')), []);
     });
 
-  test('says so when no file is the handler, or nothing is converted, and goes on', (t) => {
+  test('prints a note when no file is the handler, or nothing is converted, and goes on', (t) => {
     const folder = makeModel(t);
     const { status, stderr } = run(
       folder,

@@ -29,7 +29,7 @@ def inference_batch(inputs, ctxs): return [{"of": len(inputs)} for _ in inputs]`
 };
 
 withEachRuntime(({ app, batchFunction, language }) => {
-  test('an app that takes no batches is told so when a batch size is asked for', LIMIT, async (t) => {
+  test('an app that takes no batches causes a warning when a batch size is set', LIMIT, async (t) => {
     const server = await startServer(app('answers'), { t, args: ['--batch-size', '8'] });
     await server.untilPrinted(
       new RegExp(`WARN: --batch-size is 8, but no route takes batches: .*\\b${batchFunction}\\b`),

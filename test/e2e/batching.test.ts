@@ -100,7 +100,7 @@ withEachRuntime(({ language, app }) => {
     await server.stop();
   });
 
-  test('a wrong number of entries is an error for all, which says both numbers', LIMIT, async (t) => {
+  test('a wrong number of entries is an error for all, which names both numbers', LIMIT, async (t) => {
     const { server, askAll } = await batchServer(t, APP, 2, { env: { REPEATABLE: '1' } });
     const answers = await askAll([{ name: 'a', forgets: true }, { name: 'b' }]);
     assert.deepEqual(statuses(answers), [500, 500]);
@@ -109,7 +109,7 @@ withEachRuntime(({ language, app }) => {
   });
 
   test(
-    'a throw fails all calls of its batch; the worker lives, and the log says once how to help the others',
+    'a throw fails all calls of its batch; the worker lives, and the log explains once how to help the others',
     LIMIT,
     async (t) => {
       const { server, cues, askAll } = await batchServer(t, APP, 3);
@@ -267,7 +267,7 @@ withEachRuntime(({ language, app }) => {
   );
 });
 
-test('a rejection among too few entries costs no worker: nobody could have heard of it', LIMIT, async (t) => {
+test('a rejection among too few entries costs no worker, although no code handles it', LIMIT, async (t) => {
   const { server, askAll } = await batchServer(t, fixture('batches.mjs'), 2);
   const answers = await askAll([{ name: 'a', forgets: 'all but a rejection' }, { name: 'b' }]);
   assert.deepEqual(statuses(answers), [500, 500]);

@@ -127,11 +127,11 @@ withEachRuntime(({ app }) => {
     );
   });
 
-  describe('on one server whose app ends calls as told', () => {
+  describe('on one server whose app ends calls as its input asks', () => {
     const shared = shareServer(app('ends-as-told'));
 
     for (const major of [3, 4] as const)
-      test(`${major}.0.0: throws a string that says what went wrong`, LIMIT, async (t) => {
+      test(`${major}.0.0: throws a string that names what went wrong`, LIMIT, async (t) => {
         const { server } = shared;
         const client = await startClient(t, major, server);
         const run = (end: string): Promise<unknown> => client.ask('run', 'key', 'model', { end });
@@ -148,7 +148,7 @@ withEachRuntime(({ app }) => {
         assert.deepEqual(modelOutputs, [[1, 'zwei', null]]);
       });
 
-    test('a start that waits tells the callID of a call that failed, too', LIMIT, async () => {
+    test('a start that waits returns the callID of a call that failed, too', LIMIT, async () => {
       const { server } = shared;
       const failed = await goPost(server, '/start/v3/', { modelInputs: { end: 'throws' } });
       assert.match(failed.message, /^inference server error: /);
@@ -175,7 +175,7 @@ describe('a server of its own', () => {
     });
 
     test(
-      `${major}.0.0: a run that finds no place during a slow init is told why, and works when tried again`,
+      `${major}.0.0: a run that finds no place during a slow init gets the reason, and works when tried again`,
       LIMIT,
       async (t) => {
         const cues = makeCues(t);
@@ -199,7 +199,7 @@ describe('a server of its own', () => {
       },
     );
 
-    test(`${major}.0.0: a full queue is told at once, and the next run works`, LIMIT, async (t) => {
+    test(`${major}.0.0: a full queue is reported at once, and the next run works`, LIMIT, async (t) => {
       const cues = makeCues(t);
       const server = await startServer(fixture('works.mjs'), {
         t,
@@ -256,17 +256,21 @@ describe('a server of its own', () => {
       assert.ok(model.workers.every(({ pid, restarts }) => restarts === 0 && !isAlive(pid as number)));
     });
 
-    test(`${major}.0.0: the drain timeout fails a run that does not end, and says so`, LIMIT, async (t) => {
-      const cues = makeCues(t);
-      const args = ['--drain-timeout', '1s', '--drain-lag', '0ms'];
-      const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
-      const client = await startClient(t, major, server);
-      const run = client.ask('run', 'key', 'model', { until: 'never' });
-      await cues.untilNoted(/^begun /);
-      server.process.kill('SIGTERM');
-      await assert.rejects(run, says(/error: The server stopped before this call was finished/));
-      assert.equal((await server.ended).code, 5);
-    });
+    test(
+      `${major}.0.0: the drain timeout fails a run that does not end, with that reason`,
+      LIMIT,
+      async (t) => {
+        const cues = makeCues(t);
+        const args = ['--drain-timeout', '1s', '--drain-lag', '0ms'];
+        const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+        const client = await startClient(t, major, server);
+        const run = client.ask('run', 'key', 'model', { until: 'never' });
+        await cues.untilNoted(/^begun /);
+        server.process.kill('SIGTERM');
+        await assert.rejects(run, says(/error: The server stopped before this call was finished/));
+        assert.equal((await server.ended).code, 5);
+      },
+    );
 
     test(`${major}.0.0: with API keys, the one in the body counts, and is in no log`, LIMIT, async (t) => {
       const key = 's3cret-of-the-gateway';

@@ -168,7 +168,7 @@ withOneRuntime(({ app }) => {
   });
 
   test(
-    '6.2.0: kill -9 of the worker is told to the client that waits, and the next call works',
+    '6.2.0: kill -9 of the worker is an error for the client that waits, and the next call works',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);

@@ -118,7 +118,7 @@ describe('the command', RUNS, () => {
     });
   }
 
-  test('without an app, and without one to be found, it says what to do', async (t) => {
+  test('without an app, given or found, the error explains what to do', async (t) => {
     const cwd = folder(t, {});
     const { code, err } = await run(t, [], { cwd });
     assert.equal(code, 2);
@@ -365,7 +365,7 @@ describe('its output', RUNS, () => {
     assert.match(server.stderr(), /draining \(at most 25 s\)[^]*stopped; every call was answered\n$/);
   });
 
-  test('--log-level silent says nothing, --log-format json says it in JSON', async (t) => {
+  test('--log-level silent logs nothing, --log-format json logs in JSON', async (t) => {
     const silent = await startSilently(t);
     silent.process.kill('SIGINT');
     assert.equal((await silent.ended).code, 0);

@@ -82,7 +82,7 @@ describe('a dialect that ends connections by the status of the reply', { timeout
     assert.deepEqual([reply.status, isKept], [418, false]);
   });
 
-  test("a header that is the dialect's own is left out of what the app says", async () => {
+  test("a header of the dialect's own is left out of the app's headers", async () => {
     const body = { status: 200, headers: { 'X-DIALECT': 'mine', 'X-Other': 'other' } };
     const [{ headers }] = await put(JSON.stringify(body));
     assert.deepEqual([headers['x-dialect'], headers['x-other']], ['tiny', 'other']);

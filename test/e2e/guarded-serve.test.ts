@@ -84,7 +84,7 @@ if (${IS_MAIN}) await serve({ inference, host: '127.0.0.1', port: 0 });\n`,
 ];
 
 for (const [what, text, args, says] of REFUSED) {
-  test(`${what}: the error says what to export`, LIMIT, async (t) => {
+  test(`${what}: the error names what to export`, LIMIT, async (t) => {
     const app = editedApp(t, { 'app.mjs': text });
     const started = runCommand([...args, app.path('app.mjs')], { t, command: process.execPath });
     assert.equal((await started.ended).code, 3);

@@ -223,7 +223,7 @@ withOneRuntime(({ app }) => {
   });
 
   test(
-    'a client that says goodbye, or breaks the protocol, and leaves the connection open holds no worker',
+    'a client that closes, or breaks the protocol, and leaves the connection open holds no worker',
     LIMIT,
     async (t) => {
       const server = await startServer(app('websockets'), { t });

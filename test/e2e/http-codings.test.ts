@@ -55,7 +55,7 @@ withOneRuntime(({ app }) => {
       connection.destroy();
     });
 
-    test('an unknown coding is 415, which says what is known', async () => {
+    test('an unknown coding is 415, which lists the known ones', async () => {
       for (const [coding, body] of [
         ['br', brotliCompressSync('{"a":1}')],
         ['gzip, gzip, gzip, gzip', gzipSync('{}')],

@@ -276,7 +276,7 @@ describe('--cors-methods and --cors-headers', LIMIT, () => {
   const limits = ['--cors-methods', 'post, DELETE', '--cors-headers', 'Content-Type, X-Mine'];
   const asked = preflight('PUT', 'x-anything');
 
-  test('are what a preflight is told, on paths of the house and of Multi Model Server', async () => {
+  test('are the answer to a preflight, on our own paths and those of Multi Model Server', async () => {
     const server = await startWith(PAGE, ...limits);
     for (const path of ['/', '/nowhere', '/ping', '/predictions/own-cors', '/models/own-cors/invoke']) {
       const reply = await send(server, `OPTIONS ${path}`, { origin: PAGE, headers: asked, key: null });

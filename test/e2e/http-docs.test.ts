@@ -65,7 +65,7 @@ describe('docs/http.md, requested', { timeout: 60_000 }, () => {
     });
   }
 
-  test('the headers of an answer are as the page says', async () => {
+  test('the headers of an answer are those of the page', async () => {
     const { headers } = await ask(server, {});
     for (const { header = '', on } of tableRows('http.md', 'What you get', 'header')) {
       const [name = '', example] = header.split(': ');

@@ -84,7 +84,7 @@ withOneRuntime(({ app }) => {
       assert.deepEqual(typed.json<Reply>().modelOutputs, [3]);
     });
 
-    test("every reply is ASCII, the call's id is the header's or the body's, and its times are told", async () => {
+    test("every reply is ASCII, the call's id is the header's or the body's, and its times are included", async () => {
       const body = JSON.stringify({ id: 'in-body', modelInputs: 'ü🍌' });
       const answer = await call(`${server.url}/start/v4/`, body);
       // eslint-disable-next-line no-control-regex
@@ -145,7 +145,7 @@ withOneRuntime(({ app }) => {
   });
 
   test(
-    'a check without longPoll is told "running" at once; who leaves a start ends nothing',
+    'a check without longPoll gets "running" at once; a client that leaves a start ends nothing',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
@@ -173,25 +173,29 @@ withOneRuntime(({ app }) => {
     },
   );
 
-  test('outputs: nothing is null; what is no JSON is an error that says so', LIMIT, async (t) => {
-    const server = await startServer(app('ends-as-told'), { t });
-    const run = (end: string): Promise<Reply> => post(server, '/start/v4/', { modelInputs: { end } });
-    assert.deepEqual((await run('nothing')).modelOutputs, [null]);
-    assert.deepEqual((await run('emptyResponse')).modelOutputs, [null]);
-    for (const [end, code] of [
-      ['throws', 'SERVE_INFERENCE_FAILED'],
-      ['refuses', 'SERVE_INFERENCE_FAILED'],
-      ['bytes', 'SERVE_OUTPUT_INVALID'],
-      ['stream', 'SERVE_OUTPUT_INVALID'],
-      ['lies', 'SERVE_OUTPUT_INVALID'],
-    ]) {
-      const reply = await run(end as string);
-      assert.equal(reply.code, code, `${end}: ${reply.message}`);
-      assert.match(reply.message, /^inference server error: /);
-      assert.ok(!reply.message.includes('secret'), 'what an app throws is for the log');
-    }
-    await server.stop();
-  });
+  test(
+    'outputs: no value is null; a value that is not JSON is an error that explains it',
+    LIMIT,
+    async (t) => {
+      const server = await startServer(app('ends-as-told'), { t });
+      const run = (end: string): Promise<Reply> => post(server, '/start/v4/', { modelInputs: { end } });
+      assert.deepEqual((await run('nothing')).modelOutputs, [null]);
+      assert.deepEqual((await run('emptyResponse')).modelOutputs, [null]);
+      for (const [end, code] of [
+        ['throws', 'SERVE_INFERENCE_FAILED'],
+        ['refuses', 'SERVE_INFERENCE_FAILED'],
+        ['bytes', 'SERVE_OUTPUT_INVALID'],
+        ['stream', 'SERVE_OUTPUT_INVALID'],
+        ['lies', 'SERVE_OUTPUT_INVALID'],
+      ]) {
+        const reply = await run(end as string);
+        assert.equal(reply.code, code, `${end}: ${reply.message}`);
+        assert.match(reply.message, /^inference server error: /);
+        assert.ok(!reply.message.includes('secret'), 'what an app throws is for the log');
+      }
+      await server.stop();
+    },
+  );
 
   test("a route that the app has itself is the app's, once its routes are known", LIMIT, async (t) => {
     const cues = makeCues(t);
@@ -210,7 +214,7 @@ withOneRuntime(({ app }) => {
   });
 
   test(
-    'a start of an app without the route / is told so, before its routes are known and after',
+    'a start of an app without the route / is an error that explains it, before its routes are known and after',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);

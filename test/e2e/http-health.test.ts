@@ -17,7 +17,7 @@ async function get({ url }: Server, path: string): Promise<readonly [status: num
 
 withOneRuntime(({ app }) => {
   test(
-    'while init runs health says starting and calls are held; then healthy, and the calls are answered',
+    'while init runs health is starting and calls are held; then healthy, and the calls are answered',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
@@ -37,7 +37,7 @@ withOneRuntime(({ app }) => {
   );
 
   test(
-    'a call to a path the app does not have is held while nobody knows the routes, then 404',
+    'a call to a path the app does not have is held until the routes are known, then 404',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
@@ -86,7 +86,7 @@ withOneRuntime(({ app }) => {
     },
   );
 
-  test('/status tells what every worker is, does and did', LIMIT, async (t) => {
+  test('/status shows what every worker is, does and did', LIMIT, async (t) => {
     const cues = makeCues(t);
     const server = await startServer(app('works'), { t, env: cues.env, args: ['--workers', '2'] });
     await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
@@ -131,7 +131,7 @@ withOneRuntime(({ app }) => {
   });
 
   test(
-    'when the last worker is dead for good, health says unhealthy and calls are refused',
+    'when the last worker is dead for good, health is unhealthy and calls are refused',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);

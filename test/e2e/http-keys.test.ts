@@ -100,7 +100,7 @@ withOneRuntime(({ app }) => {
       }
     });
 
-    test('a client without a key is refused before it sends its body, and is not told to continue', async (t) => {
+    test('a client without a key is refused before it sends its body, without 100 Continue', async (t) => {
       const connection = await RawConnection.open(server);
       t.after(() => connection.socket.destroy());
       connection.send(

@@ -127,7 +127,7 @@ withOneRuntime(({ app }) => {
       }
     });
 
-    test('a connection lives on for at least 65 s, over answers, health and errors, and says so', async () => {
+    test('a connection lives on for at least 65 s, over answers, health and errors, and its headers announce it', async () => {
       const connection = await RawConnection.open(server);
       const sends: (() => void)[] = [
         () => connection.post('{}'),
@@ -152,7 +152,7 @@ withOneRuntime(({ app }) => {
       connection.destroy();
     });
 
-    test('pipelined requests are answered in their order, whoever answers them', async () => {
+    test('pipelined requests are answered in their order, by the app or by the server itself', async () => {
       const connection = await RawConnection.open(server);
       const numbers = Array.from({ length: 20 }, (_, i) => i);
       for (const n of numbers) {
@@ -343,7 +343,7 @@ withOneRuntime(({ app }) => {
       await server.until(({ model }) => model.queue.arriving === 0 && model.queue.bytes === 0);
     });
 
-    test('the error of an unknown path names it, and the error of an unknown method says what is allowed', async () => {
+    test('the error of an unknown path names it, and the error of an unknown method lists the allowed ones', async () => {
       const missing = await fetch(`${server.url}/predict`, { method: 'POST', body: '{}' });
       const { error } = (await missing.json()) as { error: { message: string } };
       assert.equal(error.message, 'There is no POST /predict here.');

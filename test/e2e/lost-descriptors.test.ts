@@ -71,7 +71,7 @@ withEachRuntime(({ language }) => {
   const { file, source } = APPS[language];
 
   test(
-    'an app that closes the descriptors of its worker, or puts files over them, is told so, and another worker serves',
+    'an app that closes the descriptors of its worker, or puts files over them, ends it with that reason, and another worker serves',
     LIMIT,
     async (t) => {
       const cwd = appFolder(t, { [file]: source.replace('INIT', '""') });
@@ -91,15 +91,19 @@ withEachRuntime(({ language }) => {
     [3, CLOSED_3],
     [4, CLOSED_4],
   ] as const) {
-    test(`an init that closes descriptor ${fd} is told so, and its worker gets no call`, LIMIT, async (t) => {
-      const act = language === 'Python' ? `os.close(${fd})` : `fs.closeSync(${fd})`;
-      const cwd = appFolder(t, { [file]: source.replace('INIT', `'${act}'`) });
-      const server = await startServer(file, { t, cwd, expectedRestarts: 1 });
-      assert.equal((await call(server.url, 'null')).status, 200);
-      assert.match(server.stderr(), told);
-      assert.doesNotMatch(server.stderr(), /SIGKILL|broke the protocol|did not begin/);
-      assert.equal(server.stderr().split(' is ready ').length, 2, 'one worker became ready');
-      await server.stop();
-    });
+    test(
+      `an init that closes descriptor ${fd} fails with that reason, and its worker gets no call`,
+      LIMIT,
+      async (t) => {
+        const act = language === 'Python' ? `os.close(${fd})` : `fs.closeSync(${fd})`;
+        const cwd = appFolder(t, { [file]: source.replace('INIT', `'${act}'`) });
+        const server = await startServer(file, { t, cwd, expectedRestarts: 1 });
+        assert.equal((await call(server.url, 'null')).status, 200);
+        assert.match(server.stderr(), told);
+        assert.doesNotMatch(server.stderr(), /SIGKILL|broke the protocol|did not begin/);
+        assert.equal(server.stderr().split(' is ready ').length, 2, 'one worker became ready');
+        await server.stop();
+      },
+    );
   }
 });

@@ -28,7 +28,7 @@ test('docs/http.md has a request for each method of each path of the management 
 });
 
 test(
-  'docs/http.md: each request that manages models is answered as the page says',
+  'docs/http.md: each request that manages models gets the answer on the page',
   { timeout: 60_000 },
   async (t) => {
     const server = await startManaged(t);

@@ -39,7 +39,7 @@ describe('the address of metrics', LIMIT, () => {
     await server.stop();
   });
 
-  test('--metrics shows them on the main port, to whoever has the key of /status', async (t) => {
+  test('--metrics shows them on the main port, to clients with the key of /status', async (t) => {
     const server = await start(t, ECHO, { args: ['--metrics', '--api-key', 's3cret'], key: 's3cret' });
     assert.equal((await fetch(`${server.url}/metrics`)).status, 401);
     const found = await scrape(server.url, { 'X-BANANA-API-KEY': 's3cret' });
@@ -212,7 +212,7 @@ withOneRuntime(({ app }) => {
       await server.stop();
     });
 
-    test('no more and no less than docs/metrics.md says', async (t) => {
+    test('exactly those of docs/metrics.md', async (t) => {
       const server = await start(t, app('killable'), {
         args: ['--metrics'],
         expectedRestarts: 1,
@@ -243,7 +243,7 @@ withOneRuntime(({ app }) => {
 });
 
 describe('metrics of GPUs', LIMIT, () => {
-  test('the cards of the machine, as nvidia-smi tells of them', async (t) => {
+  test('the cards of the machine, as nvidia-smi reports them', async (t) => {
     const env = withNvidiaSmi(t);
     const server = await start(t, ECHO, { args: ['--metrics'], env });
     const found = await untilScraped(server.url, (one) => one.sum('banana_gpu_utilization_ratio') !== null);

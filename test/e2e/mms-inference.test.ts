@@ -140,7 +140,7 @@ withOneRuntime(({ app }) => {
     });
 
     for (const path of ['/predictions', '/nobody/predict', '/models/echoes/other', '/models/a/b/c/d'])
-      test(`POST ${path} is nobody's here, as in the house`, async () => {
+      test(`POST ${path} is 404 here, as on our own paths`, async () => {
         const { status, text } = await send('POST', path);
         assert.equal(status, 404);
         assert.match(text, /^\{"error":\{"code":"SERVE_/);
@@ -414,7 +414,7 @@ for (const [args, status] of [
   [['--ping', 'always-200'], 200],
 ] as const)
   test(
-    `a server that is Unhealthy says so with ${status} when started with [${args.join(' ')}]`,
+    `a server that is Unhealthy answers ${status} when started with [${args.join(' ')}]`,
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
@@ -428,7 +428,7 @@ for (const [args, status] of [
     },
   );
 
-test('a full queue says so, and when to come again', LIMIT, async (t) => {
+test('a full queue is an error of its own, with the time to retry', LIMIT, async (t) => {
   const cues = makeCues(t);
   const server = await startServer(fixture('killable.mjs'), {
     t,
@@ -450,7 +450,7 @@ test('a full queue says so, and when to come again', LIMIT, async (t) => {
   await server.stop();
 });
 
-test('a server that is told to stop is Unhealthy while it ends its calls', LIMIT, async (t) => {
+test('a server that is asked to stop is Unhealthy while it ends its calls', LIMIT, async (t) => {
   const cues = makeCues(t);
   const server = await startServer(fixture('killable.mjs'), { t, env: cues.env });
   const held = call(`${server.url}/predictions/killable`, '{"until":"it may end"}');

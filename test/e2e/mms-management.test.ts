@@ -325,7 +325,7 @@ describe('requests that are refused', LIMIT, () => {
     }
   });
 
-  test('a body that nobody reads and that does not end: the answer is out, and the connection is cut', async (t) => {
+  test('a body that is not read and does not end: the answer is out, and the connection is cut', async (t) => {
     const server = await startManaged(t);
     const connection = await RawConnection.open({ url: server.managementUrl }, true);
     connection.send(
@@ -471,7 +471,7 @@ test('one listener for both manages and calls models, and describes both APIs', 
 });
 
 test(
-  'every answer forbids caches and names its request; without the key it says so as TorchServe does',
+  'every answer forbids caches and names its request; without the key the error is that of TorchServe',
   LIMIT,
   async (t) => {
     const server = await startManaged(t, { managementKey: 'to-manage' });

@@ -37,7 +37,7 @@ const OF_LOAD =
 const OF_MODEL = /Texts\.Count:1\|#ModelName:texts,Level:Model\|#hostname:[^,]+,requestID:first,/;
 
 describe('the metrics of Multi Model Server', LIMIT, () => {
-  test('without an app they are lines of the log, and of files where METRICS_LOCATION says', async (t) => {
+  test('without an app they are lines of the log, and of files in METRICS_LOCATION', async (t) => {
     const { folder } = editedApp(t, { 'store/texts.mjs': SERVICE });
     const env = { METRICS_LOCATION: 'measured' };
     const server = await startServer(null, { t, cwd: folder, args: STORE, env });

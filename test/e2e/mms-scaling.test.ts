@@ -15,7 +15,7 @@ withEachRuntime((runtime) => {
   const { store, url } = fixtureStore(runtime);
 
   describe('scale', LIMIT, () => {
-    test('a worker that ends its calls hears a shorter time, asked by PUT or by DELETE', async (t) => {
+    test('a worker that ends its calls gets a shorter time, set by PUT or by DELETE', async (t) => {
       const cues = cuesFor(t);
       const server = await startManaged(t, { ...store, unregisterTimeout: 1000 });
       await server.manage(`POST /models?${url('works')}&initial_workers=3`);
@@ -48,7 +48,7 @@ withEachRuntime((runtime) => {
       assert.match(await left, /was unregistered before its workers were ready/);
     });
 
-    test('another batch size is told to workers that come one by one, since a service may rely on it', async (t) => {
+    test('another batch size replaces the workers one by one, since a service may rely on it', async (t) => {
       const server = await startManaged(t, store);
       const handler = `handler=${basename(runtime.app('mms-batch-size'))}:tell&batch_size=2`;
       await server.manage(`POST /models?${url('mms-batch-size')}&model_name=m&initial_workers=1&${handler}`);
@@ -63,7 +63,7 @@ withEachRuntime((runtime) => {
   });
 
   test(
-    'while workers come that are told a larger batch size, none gets more items than it was told',
+    'while workers with a larger batch size start, none gets more items than its own batch size',
     LIMIT,
     async (t) => {
       const cues = cuesFor(t);
@@ -230,7 +230,7 @@ withOneRuntime((runtime) => {
       assert.equal(begun.length, 1, 'nothing that was refused ran');
     });
 
-    test('waits for the exit of workers, too: one that needs its time is gone when the answer says so', async (t) => {
+    test('waits for the exit of workers, too: one that needs its time is gone when the answer comes', async (t) => {
       const cues = cuesFor(t);
       const server = await startManaged(t, store);
       await server.manage(`POST /models?${url('shuts-down-slowly')}&model_name=m&initial_workers=1`);
@@ -323,20 +323,24 @@ describe('scale', LIMIT, () => {
   });
 });
 
-test('a client that waits for workers when the server ends gets an answer that says so', LIMIT, async (t) => {
-  const cues = cuesFor(t);
-  cues.give('init may not end');
-  const server = await startManaged(t);
-  const waiting = server.said('POST /models?url=works.mjs&initial_workers=1');
-  await eventually(
-    async () => (await server.manage('GET /models/works')).status === 200,
-    15_000,
-    () => 'it is not registered',
-  );
-  const ended = server.handle.close();
-  assert.equal(await waiting, '503 The server is shutting down.');
-  assert.equal((await ended).reason, 'drained');
-});
+test(
+  'a client that waits for workers when the server ends gets an answer with that reason',
+  LIMIT,
+  async (t) => {
+    const cues = cuesFor(t);
+    cues.give('init may not end');
+    const server = await startManaged(t);
+    const waiting = server.said('POST /models?url=works.mjs&initial_workers=1');
+    await eventually(
+      async () => (await server.manage('GET /models/works')).status === 200,
+      15_000,
+      () => 'it is not registered',
+    );
+    const ended = server.handle.close();
+    assert.equal(await waiting, '503 The server is shutting down.');
+    assert.equal((await ended).reason, 'drained');
+  },
+);
 
 test(
   'a description counts the calls that wait, those of the last minutes, and those that were refused',

@@ -94,7 +94,7 @@ test(
 );
 
 test(
-  'four downloads run at once, 32 wait for their turn, and whoever comes then is told to come again',
+  'four downloads run at once, 32 wait for their turn, and further ones are refused with Retry-After',
   LIMIT,
   async (t) => {
     const held: (() => void)[] = [];
@@ -266,7 +266,7 @@ test('a server that ends in the middle of a download leaves nothing', LIMIT, asy
 });
 
 test(
-  'a server that is told to stop while it downloads its first models ends, and leaves nothing',
+  'a server that is asked to stop while it downloads its first models ends, and leaves nothing',
   LIMIT,
   async (t) => {
     let isAsked = false;

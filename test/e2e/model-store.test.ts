@@ -77,7 +77,7 @@ async function managedNames(server: Server): Promise<string[]> {
 }
 
 describe('a server of a model store without an app', LIMIT, () => {
-  test('serves all that lies in the store, and says on stdout that it is there', async (t) => {
+  test('serves every model in the store, and announces itself on stdout', async (t) => {
     const folder = storeOf(t, {
       'digits/app.ts': saying('digits'),
       'res-net.v2/lib/labels.ts': 'export const who = "resnet";',
@@ -153,7 +153,7 @@ describe('a server of a model store without an app', LIMIT, () => {
     await server.stop();
   });
 
-  test('leaves out what it cannot find or serve, says why, and serves the others', async (t) => {
+  test('leaves out what it cannot find or serve, with a reason, and serves the others', async (t) => {
     const folder = storeOf(t, {
       'm.mjs': saying('m'),
       'labels.json': '',
@@ -267,7 +267,7 @@ test('a model store that is no folder ends the start', LIMIT, async (t) => {
   }
 });
 
-test('models of a store that nobody has named end the start', LIMIT, async (t) => {
+test('models of a store that was not given end the start', LIMIT, async (t) => {
   const folder = storeOf(t, { 'a.mjs': saying('a') });
   const command = runCommand(['--port', '0', '--models', 'a.mjs'], { t, cwd: folder });
   assert.equal((await command.ended).code, 2);

@@ -80,7 +80,7 @@ test('the commands on the page start the models that they name', LIMIT, async (t
   }
 });
 
-test('the command of the model store on the page serves what the page says', LIMIT, async (t) => {
+test('the command of the model store on the page serves the models on the page', LIMIT, async (t) => {
   const [command, ...words] = block('sh').trim().split(' ');
   assert.equal(command, 'banana-serve');
   const folder = project(t, ['models/res-net.v2/app.ts', 'models/words.ts']);

@@ -109,7 +109,7 @@ withEachRuntime(({ app }) => {
     });
   }
 
-  test('a charset that nobody knows, in the extended form, is a mistake of the client', LIMIT, async () => {
+  test('an unknown charset, in the extended form, is a mistake of the client', LIMIT, async () => {
     const answer = await call(`${server.url}/text`, 'x', {
       'content-type': "text/plain; charset*=nobody''x",
     });

@@ -260,7 +260,7 @@ withOneRuntime(({ potassium }) => {
   });
 
   test(
-    'a job that waits longer than --queue-timeout fails by that, and the log says so',
+    'a job that waits longer than --queue-timeout fails by that, and the log has the reason',
     LIMIT,
     async (t) => {
       const { server, cues } = await start(potassium(), t, ['--queue-timeout', '2s', '--log-format', 'json']);

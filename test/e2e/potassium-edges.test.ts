@@ -51,7 +51,7 @@ withEachRuntime(({ app }) => {
     await server.stop();
   });
 
-  test('results of jobs are told as they are, whatever is in them', LIMIT, async (t) => {
+  test('results of jobs are returned as they are, whatever is in them', LIMIT, async (t) => {
     const server = await startServer(app('potassium-edges'), { t, env: makeCues(t).env });
     const resultOf = async (path: string): Promise<[string | undefined, unknown]> => {
       const { encoding, result } = await endOf(server, await startJob(server, path, {}));
@@ -210,7 +210,7 @@ test('several test clients in one file: each has its own app, in any order and a
 });
 
 test(
-  'a test client of an app that the worker cannot make says so, and never answers for another',
+  'a test client of an app that the worker cannot make rejects with that reason, and never answers for another',
   LIMIT,
   async (t) => {
     const path = appOf(t, `${SAYS} await tell(says('first')); await tell(says('second'));`);

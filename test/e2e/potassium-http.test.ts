@@ -188,7 +188,7 @@ const ROWS: readonly Row[] = [
     counts: false,
   },
   {
-    what: 'a job that nobody knows',
+    what: 'an unknown job',
     method: 'GET',
     path: '/_k/jobs/nope',
     status: 404,
@@ -299,7 +299,7 @@ withEachRuntime(({ language, potassium }) => {
       }
     });
 
-    test('the warm-up says that it is warm, OPTIONS says nothing', async () => {
+    test('the warm-up answers that it is warm, OPTIONS has no body', async () => {
       for (const method of ['GET', 'POST']) {
         const reply = await fetch(`${server.url}/_k/warmup`, { method });
         assert.deepEqual(await reply.json(), { warm: true });

@@ -161,7 +161,7 @@ for (const [name, workers, signal] of [
 }
 
 test(
-  'an app that starts itself on a port in use says so and ends with the code for that',
+  'an app that starts itself on a port in use ends with the error and the exit code for that',
   LIMIT,
   async (t) => {
     const taken = createServer().listen(0, '127.0.0.1');
@@ -196,7 +196,7 @@ test('the command serves functions that would start themselves, once', LIMIT, as
   await server.stop();
 });
 
-test('serve() of functions of which one is none says so', () => {
+test('serve() with a value that is not a function names it', () => {
   const wrong = { inference: 'no function' } as unknown as ServedFunctions;
   return assert.rejects(serve(wrong), {
     name: 'TypeError',
@@ -205,7 +205,7 @@ test('serve() of functions of which one is none says so', () => {
 });
 
 test(
-  'an app in Python that is run directly starts no server: it says what does, and ends',
+  'an app in Python that is run directly starts no server: it prints the command that does, and ends',
   { ...LIMIT, skip: needs('python3') },
   async (t) => {
     const program = runPython(t, `${ROOT}test/fixtures/python-apps/potassium-serves.py`, { TEST_PORT: '1' });

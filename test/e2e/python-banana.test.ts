@@ -74,7 +74,7 @@ test(
 );
 
 test(
-  'coroutines share one loop with the tasks that init began, and ctx tells of the call',
+  'coroutines share one loop with the tasks that init began, and ctx describes the call',
   LIMIT,
   async (t) => {
     const server = await startServer(`${APPS}/tells_context.py`, { t });

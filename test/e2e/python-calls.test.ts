@@ -138,7 +138,7 @@ test('an app of plain functions', LIMIT, async (t) => {
     await server.untilPrinted(/the thread loader raised KeyError at \S+misbehaves\.py:\d+/);
   });
 
-  await t.test('calls sys.exit: 500, and the log says where', async () => {
+  await t.test('calls sys.exit: 500, and the log has the line', async () => {
     const answer = await ask(server, { do: 'exit' });
     assert.deepEqual([answer.status, errorOf(answer).code], [500, 'SERVE_WORKER_LOST']);
     await server.untilPrinted(/sys\.exit\('no more'\) was called at \S+misbehaves\.py:\d+/);
@@ -167,7 +167,7 @@ test('an app of plain functions, at the run timeout', LIMIT, async (t) => {
   const args = ['--run-timeout', '3s'];
   const server = await startServer(`${APPS}/misbehaves.py`, { t, env: cues.env, args, expectedRestarts: 2 });
 
-  await t.test('is told of it, and may obey: the worker lives on', async () => {
+  await t.test('sees the cancellation and may obey: the worker lives on', async () => {
     const pid = await workerOf(server);
     const answer = await ask(server, { do: 'obey' });
     assert.equal(answer.status, 504, answer.text);

@@ -23,7 +23,7 @@ function serveBlock(t: TestContext, name: string): Promise<Server> {
   return startServer(join(appFolder(t, { 'app.py': block(name) }), 'app.py'), { t });
 }
 
-test('the app on the page answers as the page says', OPTIONS, async (t) => {
+test('the app on the page gives the answer on the page', OPTIONS, async (t) => {
   const server = await serveBlock(t, 'app');
   const [, sent, got] = /\$ curl -d '(.*)' localhost:8000\n(.*)\n/.exec(PAGE) ?? [];
   assert.equal((await call(server.url, sent as string)).text, got);

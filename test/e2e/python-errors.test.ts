@@ -10,7 +10,7 @@ import { appFolder } from '../worker/app-folder.js';
 const GOOD = 'def inference(model_inputs): return 1\n';
 
 test(
-  'an import that takes nearly as long as --init-timeout says where it is',
+  'an import that takes nearly as long as --init-timeout logs the line at which it is',
   { timeout: 60_000, skip: needs('python3') },
   async (t) => {
     const source = `import os, time\nwhile not os.path.exists("there"):\n    time.sleep(0.01)\n${GOOD}`;
@@ -26,7 +26,7 @@ test(
 );
 
 test(
-  'a start that hangs in native code is told with its line in the error of --init-timeout',
+  'a start that hangs in native code is reported with its line in the error of --init-timeout',
   { timeout: 60_000, skip: needs('python3') },
   async (t) => {
     const source = `import ctypes\ndef init():\n    ctypes.PyDLL(None).sleep(1000)\n${GOOD}`;
@@ -87,7 +87,7 @@ def cached(context, request):
 `;
 
 test(
-  'a mistake at the border of an app in Python is told with the line of its function, and no frame of ours',
+  'a mistake at the border of an app in Python is reported with the line of its function, and no frame of ours',
   { timeout: 60_000, skip: needs('python3') },
   async (t) => {
     const cwd = appFolder(t, { 'app.py': UNCALLED });
@@ -106,7 +106,7 @@ test(
 );
 
 test(
-  'an init of Potassium that returns nothing is told with its line, and no frame of ours',
+  'an init of Potassium that returns nothing is reported with its line, and no frame of ours',
   { timeout: 60_000, skip: needs('python3') },
   async (t) => {
     const source =

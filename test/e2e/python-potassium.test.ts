@@ -219,7 +219,7 @@ async function assertServesSockets(t: TestContext, server: Server): Promise<void
   assert.deepEqual(await next.heard(1), ['alive']);
 }
 
-test('wrong uses of a WebSocket, and a client that has left, are told to the app', LIMIT, async (t) => {
+test('wrong uses of a WebSocket, and a client that has left, raise errors in the app', LIMIT, async (t) => {
   const { server, cues } = await startSockets(t);
   const mistaken = await openSocket(t, server, '/mistakes');
   const told = await mistaken.heard(4);

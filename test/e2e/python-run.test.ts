@@ -187,7 +187,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 
 describe('an app in Python, and what is around it', OPTIONS, () => {
   test(
-    'is served from folders that nobody may write to, and leaves nothing in them or in its environment',
+    'is served from read-only folders, and leaves nothing in them or in its environment',
     { skip: needs(...BOUND_BY_MODES) },
     async (t) => {
       const app = editedApp(t, { 'app/app.py': `import lib.names\n${TELLS}`, 'app/lib/names.py': '' });

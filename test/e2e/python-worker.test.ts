@@ -212,7 +212,7 @@ test('a server with Python workers', OPTIONS, async (t) => {
     assert.equal(lines.at(-1), '{"n": 21999}');
   });
 
-  await t.test('says 400 to a malformed body and 500 to a failure, and serves on', async () => {
+  await t.test('answers 400 to a malformed body and 500 to a failure, and serves on', async () => {
     assert.equal((await call(server.url, '{"a":')).status, 400);
     const failed = await call(server.url, '{"fail":"secret reason"}');
     assert.equal(failed.status, 500);

@@ -25,7 +25,7 @@ withOneRuntime(({ app }) => {
     assert.equal((await server.close()).reason, 'killed');
   });
 
-  test('kill during a drain: close says what ended says', LIMIT, async (t) => {
+  test('kill during a drain: close resolves as ended does', LIMIT, async (t) => {
     const server = await started(t, { app: app('never-returns') });
     await server.ready;
     const call = fetch(server.url, { method: 'POST', body: '{"obeys":false}' }).catch(() => null);

@@ -26,22 +26,18 @@ def handle(data, context):
 
 withEachRuntime(({ language }) => {
   for (const [what, own, args, batchSize] of [
-    ['nobody says how large', null, [], 1],
-    ['the service itself says how large', 5, [], 5],
-    ['the operator says how large, too', 5, ['--batch-size', '7'], 7],
+    ['no option sets it', null, [], 1],
+    ['its own config sets it', 5, [], 5],
+    ['the operator sets it, too', 5, ['--batch-size', '7'], 7],
   ] as const) {
-    test(
-      `a service of whose batches ${what} they are, is told ${batchSize} before its first call`,
-      LIMIT,
-      async (t) => {
-        const [file, source] = SERVICES[language](own);
-        const server = await startServer(join(appFolder(t, { [file]: source }), file), { t, args });
-        const answer = await call(`${server.url}/predictions/service`, '1', {
-          'content-type': 'application/json',
-        });
-        assert.equal(answer.text, String(batchSize));
-        await server.stop();
-      },
-    );
+    test(`a service has batch_size ${batchSize} before its first call when ${what}`, LIMIT, async (t) => {
+      const [file, source] = SERVICES[language](own);
+      const server = await startServer(join(appFolder(t, { [file]: source }), file), { t, args });
+      const answer = await call(`${server.url}/predictions/service`, '1', {
+        'content-type': 'application/json',
+      });
+      assert.equal(answer.text, String(batchSize));
+      await server.stop();
+    });
   }
 });

@@ -33,7 +33,7 @@ for (const each of LANGUAGES) {
   const limit = { ...LIMIT, skip: each.skip };
 
   test(
-    `the function on the page in ${each.language} answers what it knows, and says of the rest that it does not`,
+    `the function on the page in ${each.language} answers what it knows, and 404 for the rest`,
     limit,
     async (t) => {
       const server = await serveBlock(t, each, 'function');
@@ -44,16 +44,20 @@ for (const each of LANGUAGES) {
     },
   );
 
-  test(`the class on the page in ${each.language} answers texts, and says what is none`, limit, async (t) => {
-    const server = await serveBlock(t, each, 'class');
-    assert.deepEqual((await predict(server, 'four')).json(), { length: 4 });
-    assert.deepEqual((await predict(server, '')).json(), {
-      code: 400,
-      type: 'InternalServerException',
-      message: 'no text',
-    });
-    await server.stop();
-  });
+  test(
+    `the class on the page in ${each.language} answers texts, and refuses an empty one`,
+    limit,
+    async (t) => {
+      const server = await serveBlock(t, each, 'class');
+      assert.deepEqual((await predict(server, 'four')).json(), { length: 4 });
+      assert.deepEqual((await predict(server, '')).json(), {
+        code: 400,
+        type: 'InternalServerException',
+        message: 'no text',
+      });
+      await server.stop();
+    },
+  );
 }
 
 test('the page names every member of the context, and no other', () => {

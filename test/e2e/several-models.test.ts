@@ -38,7 +38,7 @@ function configFolder(t: TestContext, config: object): string {
 }
 
 withEachRuntime(({ app }) => {
-  test('among several models each line of a worker and of a call says whose it is', LIMIT, async (t) => {
+  test('among several models each line of a worker and of a call names its model', LIMIT, async (t) => {
     const args = [...modelArgs({ echo: app('echoes'), kill: app('killable') }), '--access-log'];
     const server = await startServer(null, { t, args, expectedRestarts: 1 });
     await server.until(({ state }) => state === 'ready');
@@ -110,7 +110,7 @@ withOneRuntime(({ app, potassium }) => {
     await server.stop();
   });
 
-  test('a job says which model, in which version, its call was for', LIMIT, async (t) => {
+  test('a job names the model and the version that its call was for', LIMIT, async (t) => {
     const args = [...modelArgs({ later: potassium() }), '--name', 'first'];
     const server = await startServer(potassium(), { t, args });
     await server.until(({ state }) => state === 'ready');
@@ -238,7 +238,7 @@ withOneRuntime(({ app, potassium }) => {
   });
 });
 
-describe('a mistake is told before anything starts, with its place', LIMIT, () => {
+describe('a mistake is reported before anything starts, with its place', LIMIT, () => {
   const ECHO = fixture('echoes.mjs');
   const MISTAKES: readonly (readonly [
     what: string,

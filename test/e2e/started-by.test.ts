@@ -18,7 +18,7 @@ for (const [how, script, command] of [
   ['npm start', `banana-serve '${APP}'`, ['npm', 'start']],
   ['the last command of npm run', `true && banana-serve '${APP}' 2>&1`, ['npm', 'run', 'start']],
 ] as const) {
-  test(`${how}: SIGTERM to npm drains the server, which nobody else would tell`, LIMIT, async (t) => {
+  test(`${how}: SIGTERM to npm drains the server, to which npm does not pass it on`, LIMIT, async (t) => {
     const cues = makeCues(t);
     const server = await startBy(t, command, { cwd: npmProject(t, { start: script }), env: cues.env });
     const call = ask(server, { until: 'go on' }, { id: 'running' });

@@ -67,7 +67,7 @@ withEachRuntime(({ language }) => {
   const inIt = (text: string): string => text.replaceAll('.x', extension);
 
   for (const [what, asked, files, said] of UNSERVABLE) {
-    test(`${what} is registered, and its worker cannot start and says why`, LIMIT, async (t) => {
+    test(`${what} is registered, and its worker cannot start and reports why`, LIMIT, async (t) => {
       const query = inIt(asked);
       const texts = Object.fromEntries(files.map((file) => [inIt(file), answering('m')]));
       const { server, management } = await startStore(t, texts);

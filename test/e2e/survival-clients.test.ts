@@ -163,7 +163,7 @@ withEachRuntime(({ app }) => {
   });
 
   test(
-    '--stall-timeout cuts a stream that nobody reads: never a clean end, and its worker is free',
+    '--stall-timeout cuts a stream that is not read: never a clean end, and its worker is free',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
@@ -230,7 +230,7 @@ withEachRuntime(({ app }) => {
   );
 
   test(
-    'a stream of many small chunks to a reader that stops reading for a while says nothing of leaks',
+    'a stream of many small chunks to a reader that stops reading for a while causes no warning of leaks',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);

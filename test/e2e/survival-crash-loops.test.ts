@@ -88,7 +88,7 @@ withEachRuntime(({ app, place, frame, exit }) => {
   );
 
   test(
-    'an app that breaks after it has served, --on-crash-loop stay: 503 for calls and readiness, status tells why, a signal still ends it',
+    'an app that breaks after it has served, --on-crash-loop stay: 503 for calls and readiness, status has the reason, a signal still ends it',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);

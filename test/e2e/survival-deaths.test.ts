@@ -65,7 +65,7 @@ withEachRuntime(({ app, place, exit: exitCall }) => {
   });
 
   test(
-    'kill -9 of an idle worker loses no call, and health says so until another is ready',
+    'kill -9 of an idle worker loses no call, and health is 503 until another is ready',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
@@ -92,7 +92,7 @@ withEachRuntime(({ app, place, exit: exitCall }) => {
     },
   );
 
-  test('once the caller of the last worker knows of its death, /readyz says 503', LIMIT, async (t) => {
+  test('once the caller of the last worker knows of its death, /readyz is 503', LIMIT, async (t) => {
     const cues = makeCues(t);
     const server = await startServer(app('works'), { t, env: cues.env, expectedRestarts: 1 });
     const pid = await pidOf(server);
@@ -216,7 +216,7 @@ withEachRuntime(({ app, place, exit: exitCall }) => {
     ['closed', /closed its connection/],
   ] as const) {
     test(
-      `frames' descriptor ${fd3} by the app: that worker ends, its caller is told, the next call is answered`,
+      `frames' descriptor ${fd3} by the app: that worker ends, its caller gets the error, the next call is answered`,
       LIMIT,
       async (t) => {
         const server = await startServer(app('breaks-frames'), {
@@ -238,22 +238,26 @@ withEachRuntime(({ app, place, exit: exitCall }) => {
   }
 });
 
-test('death by a full JavaScript heap: the caller is told, the log says what to do', LIMIT, async (t) => {
-  const server = await startServer(fixture('eats-memory.mjs'), {
-    t,
-    args: JSON_LOG,
-    env: { NODE_OPTIONS: '--max-old-space-size=64' },
-    expectedRestarts: 1,
-  });
-  await pidOf(server);
-  const answer = await ask(server, { eat: true }, { id: 'eats' });
-  assert.equal(answer.status, 500, answer.text);
-  assert.equal(errorOf(answer).code, 'SERVE_WORKER_LOST');
-  assert.ok((await pidOf(server)) > 0);
-  const { msg } = await deathReport(server, 'eats');
-  assert.match(String(msg), /SIGABRT.*JavaScript heap was full.*--max-old-space-size/);
-  await server.stop();
-});
+test(
+  'death by a full JavaScript heap: the caller gets the error, the log explains what to do',
+  LIMIT,
+  async (t) => {
+    const server = await startServer(fixture('eats-memory.mjs'), {
+      t,
+      args: JSON_LOG,
+      env: { NODE_OPTIONS: '--max-old-space-size=64' },
+      expectedRestarts: 1,
+    });
+    await pidOf(server);
+    const answer = await ask(server, { eat: true }, { id: 'eats' });
+    assert.equal(answer.status, 500, answer.text);
+    assert.equal(errorOf(answer).code, 'SERVE_WORKER_LOST');
+    assert.ok((await pidOf(server)) > 0);
+    const { msg } = await deathReport(server, 'eats');
+    assert.match(String(msg), /SIGABRT.*JavaScript heap was full.*--max-old-space-size/);
+    await server.stop();
+  },
+);
 
 test('an unhandled rejection between calls retires the worker; the next calls are fine', LIMIT, async (t) => {
   const server = await startServer(fixture('unhandled-rejection.mjs'), { t, expectedRestarts: 1 });

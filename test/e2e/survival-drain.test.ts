@@ -72,7 +72,7 @@ withEachRuntime(({ app }) => {
   }
 
   test(
-    '--drain-timeout cuts what is still running: its caller is told, what was held gets 503, exit code 5',
+    '--drain-timeout cuts what is still running: its caller gets an error, what was held gets 503, exit code 5',
     { timeout: 20_000 }, // less than the drain timeout that a server has by default
     async (t) => {
       const cues = makeCues(t);
@@ -208,7 +208,7 @@ withOneRuntime(({ app }) => {
   );
 
   test(
-    'SIGTERM: while --drain-lag lasts, /readyz says 503 and calls are still served; then they are refused',
+    'SIGTERM: while --drain-lag lasts, /readyz is 503 and calls are still served; then they are refused',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);

@@ -32,7 +32,7 @@ withEachRuntime(({ app, language }) => {
       assert.equal(await pidOf(server), pid);
     });
 
-    await t.test("a client's deadline: 504, the handler is told, the worker lives on", async () => {
+    await t.test("a client's deadline: 504, the handler is aborted, the worker lives on", async () => {
       const headers = { 'x-request-timeout-seconds': '1' };
       const answer = await ask(server, { obeys: true }, { headers });
       assert.equal(answer.status, 504, answer.text);
@@ -201,7 +201,7 @@ withEachRuntime(({ app, language }) => {
   );
 
   const format = FORMATS[language];
-  test(`a slow init is told while it lasts, in ${format}`, LIMIT, async (t) => {
+  test(`a slow init is logged while it lasts, in ${format}`, LIMIT, async (t) => {
     const cues = makeCues(t);
     cues.give('init may not end');
     const args = ['--log-format', format, '--init-timeout', '2m'];

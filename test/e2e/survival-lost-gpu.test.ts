@@ -180,7 +180,7 @@ describe(
     const text = `Caught RuntimeError in replica 1 on device 1: ${SAYS.Python.lost}`;
 
     test(
-      'a lost GPU ends its worker, in whichever words, if it is lost by what the driver says',
+      'a lost GPU ends its worker, in whichever words, if the driver confirms the loss',
       LIMIT,
       async (t) => {
         const server = await startOnGpus(t, 'Python', 1);

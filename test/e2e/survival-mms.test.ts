@@ -276,7 +276,7 @@ withEachRuntime(({ app, language }) => {
       return { ...managed, cues, registered };
     };
 
-    await t.test('is told that somebody has unregistered the model', async () => {
+    await t.test('gets an error that the model was unregistered', async () => {
       const { server, management, registered } = await start();
       assert.equal(await management.said('DELETE /models/m'), '200 Model "m" unregistered');
       assert.equal(await registered, '404 The model m was unregistered before its workers were ready.');

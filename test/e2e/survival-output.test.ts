@@ -183,7 +183,7 @@ withEachRuntime(({ app }) => {
     );
 
     await t.test(
-      "a program's print has the id of the call then running, whoever printed before",
+      "a program's print has the id of the call then running, whatever was printed before",
       async () => {
         await ask(server, { says: 'four' }, { id: 'call-4' });
         const fifth = ask(server, { child: 'five', until: 'five ends' }, { id: 'call-5' });

@@ -21,7 +21,7 @@ withOneRuntime(({ app }) => {
   const APP = app('large-answers');
 
   test(
-    'answers that nobody reads stay within --unsent-bytes: the slowest reader is cut off, one at a time',
+    'answers that are not read stay within --unsent-bytes: the slowest reader is cut off, one at a time',
     LIMIT,
     async (t) => {
       const args = ['--unsent-bytes', '64mb', '--access-log', '--log-format', 'json'];
@@ -61,7 +61,7 @@ withOneRuntime(({ app }) => {
   );
 
   test(
-    'the memory of answers that were cut off is given back, though nobody calls any more',
+    'the memory of answers that were cut off is given back, also without further calls',
     LIMIT,
     async (t) => {
       const server = await startServer(APP, { t, args: ['--stall-timeout', '8s'] });

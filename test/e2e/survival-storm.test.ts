@@ -31,7 +31,7 @@ const STORMS: readonly [string, Storm][] = [
 withEachRuntime(({ app }) => {
   for (const [what, storm] of STORMS) {
     test(
-      `kill -9 of ${what} under load: every call is answered once or told, at most one is lost per kill, none runs twice`,
+      `kill -9 of ${what} under load: every call gets one answer or error, at most one is lost per kill, none runs twice`,
       LIMIT,
       async (t) => {
         const cues = makeCues(t);

@@ -135,7 +135,7 @@ withOneRuntime(({ app }) => {
       assert.match(reply.body, new RegExp(`^SERVE_BAD_REQUEST ${reply.headers['x-request-id']}: `));
     });
 
-    test('a preflight is told the methods of the dialect', async () => {
+    test('a preflight gets the methods of the dialect', async () => {
       const headers = { origin: PAGE, 'access-control-request-method': 'PUT', 'x-banana-api-key': 'no' };
       const reply = await put(server, '/x/every-kind/', null, { method: 'OPTIONS', headers });
       assert.equal(reply.status, 204);

@@ -52,7 +52,7 @@ async function startTls(
 for (const kind of ['ec', 'rsa'] as const) {
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     test(
-      `${version} with a key of kind ${kind}: a call is answered by who the certificate says`,
+      `${version} with a key of kind ${kind}: a call is answered with that certificate`,
       LIMIT,
       async (t) => {
         const certificate = makeCertificate(t, kind);
@@ -151,7 +151,7 @@ for (const [what, bytes] of SLOW_HANDSHAKES) {
   });
 }
 
-test('noise, and a client that leaves in its handshake, cost nobody anything', LIMIT, async (t) => {
+test('noise, and a client that leaves in its handshake, do not affect other clients', LIMIT, async (t) => {
   const server = await startTls(t, fixture('echoes.mjs'), { args: ['--log-format', 'json'] });
   const { hostname, port } = new URL(server.url);
   for (const bytes of [Buffer.alloc(5000, 0xff), Buffer.from([0x16, 0x03]), Buffer.from('\x80\x2e\x01')]) {
@@ -208,7 +208,7 @@ test('WebSockets', LIMIT, async (t) => {
 });
 
 test(
-  'answers that nobody reads are counted with what is encrypted of them, and cut off after --stall-timeout',
+  'answers that are not read are counted with their encrypted bytes, and cut off after --stall-timeout',
   LIMIT,
   async (t) => {
     const args = ['--stall-timeout', '4s', '--access-log', '--log-format', 'json'];
@@ -243,7 +243,7 @@ test('one answer of --max-output has room, encrypted, in the least --unsent-byte
   await server.stop();
 });
 
-test('a drain answers what runs, tells later callers to go elsewhere, and ends', LIMIT, async (t) => {
+test('a drain answers what runs, refuses later calls, and ends', LIMIT, async (t) => {
   const cues = makeCues(t);
   const server = await startTls(t, fixture('works.mjs'), { env: cues.env });
   const running = ask(server, { until: 'go on' }, { id: 'running' });

@@ -14,7 +14,7 @@ withEachRuntime(({ language }) => {
   const apps = SAVED_APPS[language];
 
   test(
-    'a saved mistake: told in the log and by health, 503 for calls; the next save mends it',
+    'a saved mistake: reported in the log and by health, 503 for calls; the next save mends it',
     LIMIT,
     async (t) => {
       const app = editedApp(t, { [apps.file]: apps.version(0) });

@@ -174,7 +174,7 @@ withEachRuntime(({ language, app }) => {
     },
   );
 
-  test('a wrong URL or option of a webhook is an error in the app, which says so', LIMIT, async (t) => {
+  test('a wrong URL or option of a webhook is an error in the app, which names it', LIMIT, async (t) => {
     const server = await startServer(APP, { t });
     for (const [input, says] of MISTAKES) assert.match(await said(server, input), says[language]);
     await server.stop();
@@ -254,7 +254,7 @@ withOneRuntime(({ app }) => {
   });
 });
 
-test('sendWebhook without JSON rejects with a TypeError that says so', LIMIT, async (t) => {
+test('sendWebhook without JSON rejects with a TypeError that explains it', LIMIT, async (t) => {
   const server = await startServer(JAVASCRIPT_APP, { t });
   const input = { url: 'http://127.0.0.1:9/' };
   assert.match(await said(server, input), /^TypeError: sendWebhook: json is undefined/);

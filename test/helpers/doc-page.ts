@@ -26,7 +26,7 @@ function cellsOf(line: string): string[] {
 
 /** Tests what stands between `<!-- name -->` and `<!-- /name -->`; with UPDATE_DOCS=1 writes it anew instead. */
 export function holdsSection(page: string, name: string, print: () => string): void {
-  test(`docs/${page}: ${name} is what the code says`, () => {
+  test(`docs/${page}: ${name} is what the code prints`, () => {
     const path = `${ROOT}docs/${page}`;
     const text = readFileSync(path, 'utf8');
     const [open, close] = [`<!-- ${name} -->\n`, `<!-- /${name} -->`];

@@ -73,7 +73,7 @@ describe('a Potassium app', { timeout: 60_000 }, () => {
     assert.doesNotMatch(job.error?.message ?? '', /secret/);
   });
 
-  test('the status counts each POST once, and tells a busy worker from a free one', async () => {
+  test('the status counts each POST once, and shows whether the worker is busy', async () => {
     const before = await potassiumStatus(shared.server);
     assert.equal(before.gpu_available, true);
     const held = post(shared.server, '/work', { until: 'go' }, 'held');

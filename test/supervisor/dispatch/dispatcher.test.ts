@@ -305,7 +305,7 @@ test('a call whose client left is not sent again when its worker dies', (t) => {
   assert.deepEqual([...bench.outcomes], [['a', 'SERVE_CANCELLED']]);
 });
 
-test('nothing is admitted if no worker can come, and the error says why', (t) => {
+test('nothing is admitted if no worker can come, and the error has the reason', (t) => {
   const bench = new Bench(t, 0);
   bench.noWorker = new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: 30 });
   assert.equal(bench.refusal()?.code, 'SERVE_NOT_READY');

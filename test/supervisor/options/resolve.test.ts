@@ -160,7 +160,7 @@ describe("an app's config", () => {
   for (const name of OPTION_NAMES) {
     const { scope, flag } = OPTIONS[name];
     if (scope === 'model') continue;
-    test(`may not set ${name}; the error says where to set it`, () => {
+    test(`may not set ${name}; the error names where to set it`, () => {
       const whose =
         scope === 'server' ? 'the server, not to a model' : 'the operator of the server, not to the app';
       const message = `/app.ts: config.${name}: this option belongs to ${whose}. Set ${flag} or ${envName(name)} instead.`;

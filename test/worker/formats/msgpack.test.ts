@@ -29,7 +29,7 @@ for (const [what, bytes] of [
   ['the byte that is never used', 'c1'],
   ['the byte that is never used, deep inside', '81a16192c3c1'],
   ['an unknown extension', 'd67f00000000'],
-  ['an extension of nobody, for nothing', 'd40000'],
+  ['an unknown extension, without data', 'd40000'],
   ['an error', 'c70865'.padEnd(22, '92a154a178')],
   ['an expression', 'd57892a178a0'],
   ['a set', 'd47391c0'],

@@ -170,7 +170,7 @@ for (const [where, gpus] of [
   ['on a GPU', CARDS],
 ] as const) {
   test(
-    `a spec whose worker cannot start is taken back, ${where}: the one before goes on, and the reason is told`,
+    `a spec whose worker cannot start is taken back, ${where}: the one before goes on, and the reason is returned`,
     LIMIT,
     async (t) => {
       const { app, real } = await served(t, 2, { gpus });

@@ -27,15 +27,19 @@ function isNotReady(error: unknown): boolean {
   return error instanceof ServeError && error.code === 'SERVE_NOT_READY' && error.retryAfterS === 30;
 }
 
-test('a model that was given no slots refuses calls, says why, and is not latched', LIMIT, async (t) => {
-  const { real } = await newModel(t);
-  await assert.rejects(
-    real.call({}),
-    (error) => isNotReady(error) && /This model has no workers/.test(String(error)),
-  );
-  await assert.rejects(real.model.whenLoaded(new Promise(() => {})), isNotReady);
-  assert.deepEqual([real.model.health, real.latched], ['starting', []]);
-});
+test(
+  'a model that was given no slots refuses calls with that reason, and is not latched',
+  LIMIT,
+  async (t) => {
+    const { real } = await newModel(t);
+    await assert.rejects(
+      real.call({}),
+      (error) => isNotReady(error) && /This model has no workers/.test(String(error)),
+    );
+    await assert.rejects(real.model.whenLoaded(new Promise(() => {})), isNotReady);
+    assert.deepEqual([real.model.health, real.latched], ['starting', []]);
+  },
+);
 
 test('workers are added while a call runs; each has an index of its own', LIMIT, async (t) => {
   const { real, cues } = await newModel(t);

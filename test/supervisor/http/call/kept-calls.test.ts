@@ -96,7 +96,7 @@ for (const { who, path, taken, refused } of WAYS) {
     });
 
   test(
-    `${who} is told, and the call is run, once it is on record; it keeps its place until then`,
+    `${who} gets its answer, and the call is run, once it is on record; it keeps its place until then`,
     LIMIT,
     async (t) => {
       const bench = await openBench(t);
@@ -116,7 +116,7 @@ for (const { who, path, taken, refused } of WAYS) {
     },
   );
 
-  test(`${who} is told if the call cannot be put on record, and it is not run`, LIMIT, async (t) => {
+  test(`${who} gets an error if the call cannot be put on record, and it is not run`, LIMIT, async (t) => {
     const bench = await openBench(t);
     const answer = post(bench);
     await untilHeld(bench);

@@ -182,7 +182,7 @@ test('an environment that other users may write to is not used, with a warning',
   assert.equal(await machine.chosen(), 'repo/start/.venv/bin/python3');
 });
 
-test("an interpreter outside this user's environment is trusted, whoever may write to it", async (t) => {
+test("an interpreter outside this user's environment is trusted, whichever users may write to it", async (t) => {
   const machine = new Machine(t);
   machine.interpreter('tools/python3', '3.12.1');
   chmodSync(machine.at('tools/python3'), 0o775);

@@ -19,7 +19,7 @@ interface Reply {
 }
 
 test(
-  'a start is held for 50 s and then told to poll; a check is held until the job ends or 50 s have passed',
+  'a start is held for 50 s and then gets a callID to poll; a check is held until the job ends or 50 s have passed',
   LIMIT,
   async (t) => {
     const gateway = await openGateway(t);
