@@ -15,13 +15,14 @@ import { nameRequest, type RequestContext, type Listener } from './request/reque
 import type { Backend } from './request/backend.js';
 import { clientHeaderNames, type ClientHeaderNames } from './access/client-headers.js';
 import { Cors, answerPreflight, isPreflight } from './access/cors.js';
+import { moveKeyProtocol } from './access/key-protocol.js';
 import { hostMistake, keyMistake } from './call/gate.js';
 import { koaAnswers, type AnswerWithKoa } from './answer/koa-answers.js';
 import type { Dialect, Operation } from './dialects/dialect.js';
 import { MAIN_DIALECTS, type Dialects } from './dialects/index.js';
 import type { HttpHandler } from './socket/http-server.js';
 import { namedPath, pathMistake, writtenPath } from './socket/request-facts.js';
-import { Upgrades, asksForWebSocket, isWebSocketPlan } from './websocket/upgrades.js';
+import { Upgrades, asksForWebSocket, isWebSocketPlan, refuseUpgrade } from './websocket/upgrades.js';
 
 export function createHandler(
   backend: Backend,
@@ -68,12 +69,15 @@ export function createHandler(
     upgrade(request, socket, head) {
       const path = asksForWebSocket(request) ? namedPath(writtenPath(request.url)) : null;
       if (path === null) return false;
+      const hasKeyProtocol = moveKeyProtocol(request, headerNames.keys);
       const context = newContext(front, request, new ServerResponse(request), path, true);
       const operation = claim(context, dialects, true);
       const { act: plan } = operation;
-      if (!isWebSocketPlan(plan)) return false;
+      const isRefused = hasKeyProtocol && 'refuse' in plan; // as a plain request it would have no key
+      if (!isRefused && !isWebSocketPlan(plan)) return false;
       const mistake = hostMistake(request) ?? keyMistake(context, authOf(operation));
-      upgrades.open(context, plan, mistake, socket, head);
+      if (isWebSocketPlan(plan)) upgrades.open(context, plan, mistake, socket, head);
+      else if (isRefused) refuseUpgrade(context, socket, mistake ?? plan.refuse);
       return true;
     },
 

@@ -104,18 +104,29 @@ test(
   },
 );
 
-test('parts of one byte between pongs count for all that was read with them', LIMIT, async (t) => {
-  const server = await startServer(APP, { t, args: ['--queue-bytes', '8mb'] });
-  const client = await openRawSocket(server, '/echo');
-  t.after(() => client.destroy());
-  const pong = Buffer.concat([Buffer.from([0x8a, 0x80 | 125, 0, 0, 0, 0]), Buffer.alloc(125)]);
-  const pongs = Buffer.concat(Array.from({ length: 500 }, () => pong));
-  const part = (opcode: number): Buffer => Buffer.from([opcode, 0x81, 0, 0, 0, 0, 0x2e]);
-  for (let i = 0; i < 400; i += 1) client.send(Buffer.concat([part(i === 0 ? BINARY : 0), pongs]));
-  await client.closed();
-  await server.until(({ replies }) => replies['SERVE_QUEUE_FULL'] === 1);
-  await server.stop();
-});
+test(
+  'parts of one byte count for the memory of each, and for pongs that were read with them',
+  LIMIT,
+  async (t) => {
+    const server = await startServer(APP, { t, args: ['--queue-bytes', '8mb'] });
+    const client = await openRawSocket(server, '/echo');
+    t.after(() => client.destroy());
+    const pong = Buffer.concat([Buffer.from([0x8a, 0x80 | 125, 0, 0, 0, 0]), Buffer.alloc(125)]);
+    const pongs = Buffer.concat(Array.from({ length: 500 }, () => pong));
+    const part = (opcode: number): Buffer => Buffer.from([opcode, 0x81, 0, 0, 0, 0, 0x2e]);
+    for (let i = 0; i < 400; i += 1) client.send(Buffer.concat([part(i === 0 ? BINARY : 0), pongs]));
+    await client.closed();
+    await server.until(({ replies }) => replies['SERVE_QUEUE_FULL'] === 1);
+    const fragments = await openRawSocket(server, '/echo');
+    t.after(() => fragments.destroy());
+    fragments.send(part(BINARY));
+    for (let i = 0; i < 10; i += 1)
+      fragments.send(Buffer.concat(Array.from({ length: 9000 }, () => part(0))));
+    await fragments.closed();
+    await server.until(({ replies }) => replies['SERVE_QUEUE_FULL'] === 2);
+    await server.stop();
+  },
+);
 
 test('pings do not count against --queue-bytes', LIMIT, async (t) => {
   const server = await startServer(APP, { t, args: ['--queue-bytes', '256kb'] });

@@ -1,13 +1,14 @@
 /** WebSocket routes: a call that lasts as long as its connection, and has its worker to itself. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { WebSocket as UndiciWebSocket } from 'undici';
 import { makeCues } from '../helpers/cues.js';
 import { post, potassiumStatus, untilPotassium } from '../helpers/potassium.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
 import { eventually, startServer } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 import { Refused, openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -284,6 +285,43 @@ withEachRuntime(({ app, language }) => {
     cues.give('listen');
     await cues.untilNoted(`got x: ${64 * MIB}`);
     await server.stop();
+  });
+});
+
+const KEY = 's3cret=key';
+const KEY_PROTOCOL = `banana-key.${Buffer.from(KEY).toString('base64url')}`;
+
+withEachRuntime(({ app }) => {
+  describe('with a key as a subprotocol, as in a browser', LIMIT, () => {
+    const args = ['--api-key', KEY, '--access-log', '--log-format', 'json', '--log-level', 'debug'];
+    const shared = shareServer(app('websockets'), { args, key: KEY });
+
+    for (const [offered, selected] of [
+      [[KEY_PROTOCOL, 'banana-serve'], 'banana-serve'],
+      [['chat.v2', KEY_PROTOCOL, 'chat'], 'chat.v2'],
+    ] as const)
+      test(`of ${offered.join(', ')}, ${selected} is selected, and the app sees no key`, async (t) => {
+        const client = await openSocket(t, shared.server, '/headers', {}, offered);
+        assert.equal(client.socket.protocol, selected);
+        const [seen] = await client.heard(1);
+        const others = offered.filter((one) => one !== KEY_PROTOCOL).join(', ');
+        assert.equal((JSON.parse(String(seen)) as Record<string, string>)['sec-websocket-protocol'], others);
+        assert.doesNotMatch(String(seen), /banana-key|s3cret/);
+      });
+
+    test('a wrong key is 401, and a right one learns of a path without a route', async (t) => {
+      const wrong = ['banana-key.d3Jvbmc', 'banana-serve'];
+      const right = [KEY_PROTOCOL, 'banana-serve'];
+      await assert.rejects(openSocket(t, shared.server, '/echo', {}, wrong), { status: 401 });
+      await assert.rejects(openSocket(t, shared.server, '/nowhere', {}, wrong), { status: 401 });
+      await assert.rejects(openSocket(t, shared.server, '/nowhere', {}, right), { status: 404 });
+    });
+
+    test('no log line shows the key', async () => {
+      await shared.server.untilPrinted('SERVE_NOT_FOUND');
+      const shown = shared.server.stderr() + shared.server.stdout();
+      assert.doesNotMatch(shown, new RegExp(`s3cret|${KEY_PROTOCOL}`));
+    });
   });
 });
 

@@ -19,8 +19,9 @@ export async function openSocket(
   { url }: Pick<Server, 'url'>,
   path: string,
   headers: Record<string, string> = {},
+  protocols: readonly string[] = [],
 ): Promise<Heard> {
-  const socket = new WebSocket(url.replace('http', 'ws') + path, { headers });
+  const socket = new WebSocket(url.replace('http', 'ws') + path, [...protocols], { headers });
   t.after(() => socket.terminate());
   const messages: (string | Buffer)[] = [];
   socket.on('message', (data: Buffer, isBinary) => messages.push(isBinary ? data : data.toString()));

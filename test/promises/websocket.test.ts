@@ -18,6 +18,16 @@ describe('a WebSocket', { timeout: 60_000 }, () => {
     assert.deepEqual(await client.closed, [1005, '']);
   });
 
+  test('a message may have 20,000 fragments', async (t) => {
+    const client = await openSocket(t, shared.server, '/echo');
+    for (let i = 1; i < 20_000; i += 1) client.socket.send('f', { fin: false });
+    client.socket.send('f');
+    const [echo] = await client.heard(1);
+    assert.equal(String(echo), 'f'.repeat(20_000));
+    client.socket.close();
+    await client.closed;
+  });
+
   test('the function gets the id, the headers and the query of the handshake', async (t) => {
     const headers = { 'x-custom': 'c', 'x-request-id': 'mine' };
     const client = await openSocket(t, shared.server, '/facts?q=1', headers);

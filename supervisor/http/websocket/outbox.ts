@@ -9,6 +9,7 @@ import {
   STREAM_WINDOW_BYTES,
   type DataPart,
 } from '../../../protocol/wire/messages.js';
+import { FRAGMENT_OVERHEAD_BYTES } from './frame-reads.js';
 
 /** A client's frame takes at least this many bytes besides its payload (RFC 6455 section 5.2). */
 const FRAME_HEAD_BYTES = 6;
@@ -39,6 +40,8 @@ export class Outbox {
    * Memory that the incomplete message keeps alive besides its bytes: whole reads, with the pings between its parts.
    */
   #besideBytes = 0;
+  /** The same of its fragments, of which the parser keeps each by itself. */
+  #fragmentBytes = 0;
   #countedBytes = 0;
   /** Bytes that the worker accepts now. */
   #creditBytes = 0;
@@ -60,8 +63,12 @@ export class Outbox {
     return this.#partialBytes;
   }
 
-  /** Counts bytes that arrived, before it is known what they are. @throws SERVE_QUEUE_FULL */
-  onBytes(bytes: number): void {
+  /**
+   * Counts bytes that arrived, before it is known what they are. `fragments`: those of the message that is incomplete
+   * after them. @throws SERVE_QUEUE_FULL
+   */
+  onBytes(bytes: number, fragments: number): void {
+    this.#fragmentBytes = fragments * FRAGMENT_OVERHEAD_BYTES;
     this.#partialBytes += bytes;
     this.#besideBytes += READ_OVERHEAD_BYTES;
     this.#recount();
@@ -114,6 +121,10 @@ export class Outbox {
     this.#waitingBytes = 0;
     this.#partialBytes = Math.min(this.#partialBytes, this.#countedBytes); // not the bytes for which there was no room
     this.#besideBytes = Math.min(this.#besideBytes, this.#countedBytes - this.#partialBytes);
+    this.#fragmentBytes = Math.min(
+      this.#fragmentBytes,
+      this.#countedBytes - this.#partialBytes - this.#besideBytes,
+    );
     this.#recount();
   }
 
@@ -121,11 +132,12 @@ export class Outbox {
   onGone(): void {
     this.#partialBytes = 0;
     this.#besideBytes = 0;
+    this.#fragmentBytes = 0;
     this.#recount();
   }
 
   #recount(): void {
-    const heldBytes = this.#partialBytes + this.#besideBytes + this.#waitingBytes;
+    const heldBytes = this.#partialBytes + this.#besideBytes + this.#fragmentBytes + this.#waitingBytes;
     this.#count(heldBytes - this.#countedBytes);
     this.#countedBytes = heldBytes;
   }

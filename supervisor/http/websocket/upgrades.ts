@@ -32,6 +32,9 @@ export class Upgrades {
       noServer: true,
       clientTracking: false,
       maxPayload: maxMessageBytes,
+      // Neither is bounded by number: the outbox counts the memory of both against `--queue-bytes`.
+      maxFragments: 0,
+      maxBufferedChunks: 0,
     });
   }
 
@@ -110,7 +113,7 @@ function handshakeMistake({ headers }: IncomingMessage): ServeError | null {
 }
 
 /** Refuses the request like any other, on a connection that no HTTP parser reads any more. */
-function refuseUpgrade(context: RequestContext, socket: Socket, error: ServeError): void {
+export function refuseUpgrade(context: RequestContext, socket: Socket, error: ServeError): void {
   const { response } = context;
   socket.on('error', () => {}); // it may disconnect first
   response.assignSocket(socket);

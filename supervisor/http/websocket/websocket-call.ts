@@ -3,6 +3,7 @@
  * the worker takes them, messages of the app are sent as they come. The front handles handshake, pings and closing, so
  * that they do not wait for a worker that is busy in a model.
  */
+import type { Socket } from 'node:net';
 import type { RawData, WebSocket } from 'ws';
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import { ServeError, protocolError, shuttingDown } from '../../../protocol/errors.js';
@@ -17,6 +18,7 @@ import { httpStatus } from '../socket/http-status.js';
 import type { Answer } from '../socket/unsent-connection.js';
 import { describeCall } from '../call/describe-call.js';
 import { ClosingHandshake, closeCodeOf, closeReason } from './closing.js';
+import { FrameReads } from './frame-reads.js';
 import { Heartbeat, SilenceLimit } from './liveness.js';
 import { Outbox } from './outbox.js';
 
@@ -34,6 +36,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   readonly #ws: WebSocket;
   readonly #job: Job;
   readonly #outbox: Outbox;
+  readonly #reads = new FrameReads();
   readonly #heartbeat: Heartbeat;
   readonly #silence = new SilenceLimit(() => this.#onSilence());
   #state: State = 'open';
@@ -119,12 +122,24 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   #listen(): void {
     const { socket } = this.#context.request;
     const ws = this.#ws;
-    socket.prependListener('data', (chunk: Buffer) => this.#onBytes(chunk.length)); // before frames are parsed
-    socket.on('data', () => this.#onRead()); // and after
+    const [parse] = socket.listeners('data') as [(this: Socket, bytes: Buffer) => void]; // of `ws`
+    const parseIf = (bytes: Buffer | null): void => void (bytes !== null && parse.call(socket, bytes));
+    socket.off('data', parse);
+    socket.on('data', (read: Buffer) => {
+      const bytes = this.#reads.take(read);
+      this.#onBytes(read.length);
+      parseIf(bytes);
+      this.#onRead();
+    });
+    // `ws` then parses what the socket still holds, which comes after what is collected.
+    socket.prependListener('close', () => parseIf(this.#reads.rest()));
     ws.on('message', (data, isBinary) => this.#onMessage(data, !isBinary));
     ws.on('ping', ({ length }) => this.#held(() => this.#outbox.onControlFrame(length)));
     ws.on('pong', ({ length }) => this.#held(() => this.#outbox.onControlFrame(length)));
-    ws.on('error', ({ message }) => this.#onLeft(`the client broke the protocol: ${message}`));
+    ws.on('error', ({ message }) => {
+      this.#reads.stop();
+      this.#onLeft(`the client broke the protocol: ${message}`);
+    });
     ws.on('close', (code) => {
       this.#onLeft(`the client closed the connection (${code})`);
       this.#heartbeat.stop();
@@ -136,7 +151,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   #onBytes(bytes: number): void {
     this.#heartbeat.onBytes();
     if (this.#closing !== null) this.#closing.onBytes(bytes);
-    else this.#held(() => this.#outbox.onBytes(bytes));
+    else this.#held(() => this.#outbox.onBytes(bytes, this.#reads.fragments));
   }
 
   #onRead(): void {

@@ -5,6 +5,7 @@ import {
   MAX_FRAGMENT_BYTES,
   STREAM_WINDOW_BYTES,
 } from '../../../../protocol/wire/messages.js';
+import { FRAGMENT_OVERHEAD_BYTES } from '../../../../supervisor/http/websocket/frame-reads.js';
 import { Outbox } from '../../../../supervisor/http/websocket/outbox.js';
 
 function setUp(roomBytes = Infinity) {
@@ -53,7 +54,7 @@ const READ_BYTES = 256;
 
 test('bytes count as soon as they are read, and those of pings are subtracted again', () => {
   const { outbox, counted } = setUp();
-  outbox.onBytes(106);
+  outbox.onBytes(106, 0);
   assert.deepEqual([counted(), outbox.partialBytes], [106 + READ_BYTES, 106]);
   outbox.onControlFrame(100);
   assert.deepEqual([counted(), outbox.partialBytes], [0, 0]);
@@ -64,7 +65,7 @@ test('bytes count as soon as they are read, and those of pings are subtracted ag
 test('continuous pings do not count, wherever reads split them', () => {
   const { outbox, counted } = setUp();
   for (let at = 0, cutBytes = 0; at < 1000; at += 1) {
-    outbox.onBytes(65_536);
+    outbox.onBytes(65_536, 0);
     let bytes = cutBytes + 65_536;
     for (; bytes >= 131; bytes -= 131) outbox.onControlFrame(125);
     cutBytes = bytes;
@@ -75,7 +76,7 @@ test('continuous pings do not count, wherever reads split them', () => {
 test('parts of a message count with the reads that they keep alive, and the pings between them', () => {
   const { outbox, counted } = setUp();
   for (let part = 0; part < 1000; part += 1) {
-    outbox.onBytes(7 + 131);
+    outbox.onBytes(7 + 131, 0);
     outbox.onControlFrame(125);
   }
   assert.ok(counted() > 950 * (7 + 131 + READ_BYTES), `${counted()} bytes`);
@@ -97,10 +98,30 @@ test('a small message does not keep alive the rest of its read', () => {
 
 test('an outbox without room throws, and clearing it frees everything but an incomplete message', () => {
   const { outbox, counted } = setUp(400);
-  outbox.onBytes(60);
-  assert.throws(() => outbox.onBytes(60), /no room/);
+  outbox.onBytes(60, 0);
+  assert.throws(() => outbox.onBytes(60, 0), /no room/);
   outbox.clear();
   assert.equal(counted(), 60 + READ_BYTES);
+  outbox.onGone();
+  assert.equal(counted(), 0);
+});
+
+test('fragments of an incomplete message count with the memory that each takes, until it is complete', () => {
+  const { outbox, counted } = setUp();
+  outbox.onBytes(700, 100);
+  assert.equal(counted(), 700 + READ_BYTES + 100 * FRAGMENT_OVERHEAD_BYTES);
+  outbox.onBytes(7, 0);
+  outbox.push(Buffer.alloc(101), false);
+  outbox.grant(1000);
+  outbox.drain(() => {});
+  assert.equal(counted(), 0);
+});
+
+test('fragments without room throw, and what was counted of them is freed with the connection', () => {
+  const { outbox, counted } = setUp(400);
+  assert.throws(() => outbox.onBytes(60, 100), /no room/);
+  outbox.clear();
+  assert.equal(counted(), 0);
   outbox.onGone();
   assert.equal(counted(), 0);
 });
