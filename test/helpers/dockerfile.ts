@@ -1,8 +1,8 @@
 /** Runs a Dockerfile, as far as a machine without a container runtime can. */
 import assert from 'node:assert/strict';
-import { cp, mkdir, readFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { install } from './packed.js';
+import { install, run } from './packed.js';
 
 export interface Image {
   readonly env: Readonly<Record<string, string>>;
@@ -12,16 +12,20 @@ export interface Image {
 
 /**
  * Builds the Dockerfile of `context` into `folder`: copies what is copied, runs what is run. Stages that have a name are
- * built beside it, in folders of that name. `bin`: a folder of the programs that the base images bring.
+ * built beside it, in folders of that name. `bin`: a folder of the programs that the base images bring. The first stage
+ * begins with the packages that are installed in `context`, without ours: npm need not unpack them all again.
  */
 export async function buildImage(context: string, folder: string, bin?: string): Promise<Image> {
   const path = bin === undefined ? {} : { PATH: `${bin}:${process.env['PATH'] ?? ''}` };
   let [workdir, env, cmd, stopSignal]: [string, Record<string, string>, string[], string] = ['', {}, [], ''];
+  let isFirst = true;
   for (const [instruction, rest] of instructionsOf(await readFile(join(context, 'Dockerfile'), 'utf8'))) {
     switch (instruction) {
       case 'FROM':
         workdir = stageFolder(folder, / AS (\w+)$/.exec(rest)?.[1]);
         await mkdir(workdir, { recursive: true });
+        if (isFirst) await linkPackages(context, workdir);
+        isFirst = false;
         env = { ...path };
         break;
       case 'ENV':
@@ -45,6 +49,12 @@ export async function buildImage(context: string, folder: string, bin?: string):
   }
   assert.equal(workdir, folder, 'the last stage has no name');
   return { env, cmd, stopSignal };
+}
+
+/** Hard links, which take a tenth of npm's time. */
+async function linkPackages(context: string, workdir: string): Promise<void> {
+  await run('cp', ['-al', join(context, 'node_modules'), workdir]);
+  await rm(join(workdir, 'node_modules/banana-serve'), { recursive: true });
 }
 
 function stageFolder(folder: string, name?: string): string {
