@@ -9,6 +9,7 @@ import {
   noWorkerError,
   isSettled,
   latchErrors,
+  memoryErrors,
   noneWantedError,
   readyInMs,
   type Health,
@@ -24,6 +25,7 @@ export class ModelHealth {
   readonly #untilLoaded = new Waiters(() => this.#findRoutes());
   readonly #untilSettled = new Waiters(() => this.#findSettled());
   readonly #untilOneLatched = new Waiters(() => this.#findOneLatched());
+  readonly #untilFirstFailed = new Waiters(() => this.#findOneLatched() ?? this.#findOutOfMemory());
   readonly #others = new Set<Waiters<true>>();
   #wanted = 0;
   #drain: 'no' | 'announced' | 'refusing' = 'no';
@@ -167,6 +169,11 @@ export class ModelHealth {
     return this.#untilOneLatched.wait(givenUp);
   }
 
+  /** As `whenOneLatched`; also with the error of the first worker that runs out of memory while it starts. */
+  whenFirstFailed(givenUp: Promise<unknown>): Promise<ServeError | null> {
+    return this.#untilFirstFailed.wait(givenUp);
+  }
+
   /** Resolves once `isTrue` returns true; it is called at every change. */
   async until(isTrue: () => boolean): Promise<void> {
     const waiters = new Waiters(() => isTrue() || null);
@@ -181,11 +188,16 @@ export class ModelHealth {
     this.#untilLoaded.wake();
     this.#untilSettled.wake();
     this.#untilOneLatched.wake();
+    this.#untilFirstFailed.wake();
     for (const waiters of this.#others) waiters.wake();
   }
 
   #findOneLatched(): ServeError | null {
     return this.#wanted === 0 ? null : (latchErrors(this.#slots.kept)[0] ?? null);
+  }
+
+  #findOutOfMemory(): ServeError | null {
+    return memoryErrors(this.#slots.kept)[0] ?? null;
   }
 
   #findReady(): true | null {

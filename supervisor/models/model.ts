@@ -152,6 +152,11 @@ export class Model {
     return this.#health.whenOneLatched(givenUp);
   }
 
+  /** As `whenOneLatched`; also with the error of the first worker that runs out of memory while it starts. */
+  whenFirstFailed(givenUp: Promise<unknown>): Promise<ServeError | null> {
+    return this.#health.whenFirstFailed(givenUp);
+  }
+
   /** Starts a worker in each of these placements, which `Devices` gave. */
   start(placements: readonly Placement[]): void {
     this.#health.want(this.#slots.kept.length + placements.length);

@@ -2,6 +2,7 @@
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import type { Slot } from '../slots/slot.js';
 import type { SlotState } from '../slots/slot-lifecycle.js';
+import { startError } from '../slots/start-error.js';
 
 type SlotWithState = Pick<Slot, 'state'>;
 
@@ -59,6 +60,13 @@ export function isSettled(slot: Pick<Slot, 'state' | 'worker' | 'workers'>): boo
 /** The errors of the slots that have latched, in their order. */
 export function latchErrors(slots: readonly SlotWithState[]): ServeError[] {
   return slots.flatMap(({ state }) => (state.name === 'latched' ? state.error : []));
+}
+
+/** The errors of workers that ran out of memory while they started, by the last death of each slot. */
+export function memoryErrors(slots: readonly Pick<Slot, 'lastDeath'>[]): ServeError[] {
+  return slots
+    .flatMap(({ lastDeath }) => (lastDeath?.during === 'start' ? startError(lastDeath) : []))
+    .filter(({ kind }) => kind === 'out-of-memory');
 }
 
 /** Estimated time until a first worker is ready, from the nearest backoff and the last init; null if none will come. */

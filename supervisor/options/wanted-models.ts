@@ -12,19 +12,21 @@ export interface WantedModel {
 /** `all`: everything in the store that can be a model. */
 export type WantedModels = 'all' | readonly WantedModel[];
 
-/** Reads `all`, or `[name=]path` from a comma-separated text or an array. @throws NotAllowed */
+/** Reads `all`, `none`, or `[name=]path` from a comma-separated text or an array. @throws NotAllowed */
 export function parseWantedModels(raw: unknown): WantedModels {
   const given: readonly unknown[] = Array.isArray(raw) ? raw : [raw];
   const texts = given
     .flatMap((one) => (typeof one === 'string' ? one.split(',') : ['']))
     .map((text) => text.trim());
-  if (texts.length === 1 && texts[0]?.toLowerCase() === 'all') return 'all';
+  const [only = '', ...others] = texts.map((text) => text.toLowerCase());
+  if (others.length === 0 && only === 'all') return 'all';
+  if (others.length === 0 && only === 'none') return [];
   if (texts.length === 0) throw new NotAllowed(ALLOWED);
   return texts.map(parseWantedModel);
 }
 
 const ALLOWED =
-  'all, or paths in the model store, separated by commas, each optionally after a name: digits,cats=zoo/cats';
+  'all, none, or paths in the model store, separated by commas, each optionally after a name: digits,cats=zoo/cats';
 
 function parseWantedModel(text: string): WantedModel {
   const [name = '', ...rest] = text.split('=');

@@ -66,7 +66,7 @@ export async function planStoreModels({
   const each = isAll ? (await store.urls()).map((url) => ({ name: null, url })) : wanted;
   const labels = new Set(given.others.map(labelOf));
   const plans: ModelPlan[] = [];
-  const warnings: string[] = [];
+  const warnings = isAll && each.length === 0 ? [nothingToLoad(place, given.resolved)] : [];
   for (const one of each) {
     try {
       const plan = await planOne(store, one, given, labels);
@@ -81,6 +81,12 @@ export async function planStoreModels({
     }
   }
   return { plans, warnings };
+}
+
+function nothingToLoad(place: string, { options: { modelStore } }: ResolvedOptions): string {
+  return modelStore === null
+    ? `${place} all: there is no model store; give its folder as --model-store`
+    : `${place} all: the model store ${modelStore} has no models; each is a folder, an archive or an app file`;
 }
 
 async function planOne(

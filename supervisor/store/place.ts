@@ -1,11 +1,11 @@
 /**
  * Resolves a url to a path in the store. Urls come over HTTP: nothing outside the store is ever found, read or run.
  *
- * 1. Accepts only relative paths without `..`.
+ * 1. Refuses `..`. A path with leading slashes is relative to the store, too.
  * 2. Follows links; their target must be in the store.
  */
 import { realpath } from 'node:fs/promises';
-import { isAbsolute, join, sep } from 'node:path';
+import { join, sep } from 'node:path';
 import { ServeError } from '../../protocol/errors.js';
 
 /**
@@ -15,7 +15,6 @@ import { ServeError } from '../../protocol/errors.js';
 export async function locate(url: string, folder: string | null): Promise<{ root: string; path: string }> {
   if (url.includes('..')) throw notFound(`Relative path is not allowed in url: ${url}`);
   if (folder === null) throw notFound('Model store has not been configured.');
-  if (isAbsolute(url)) throw notFound(`${absent(url)}: give its path in the store.`);
   const root = await realPathOf(folder);
   const path = await realPathOf(join(folder, url));
   if (root === null || path === null || path === root) throw notFound(absent(url));

@@ -207,16 +207,22 @@ describe('register', LIMIT, () => {
     ['fails to get memory', "throw new RangeError('Array buffer allocation failed')"],
     ['fills the heap', 'const kept = []; for (;;) kept.push(new Array(1e5).fill(1.5))'],
   ] as const)
-    test(`a handler that ${what} at its start: 507`, async (t) => {
-      const app = `export const init = () => { ${init}; }; export const inference = () => 1;`;
+    test(`a handler that ${what} at its start: 507 after the first start`, async (t) => {
+      const cues = cuesFor(t);
+      const app = `
+        import { note } from ${JSON.stringify(CUES_MODULE)};
+        export const init = () => { note('starts'); ${init}; };
+        export const inference = () => 1;`;
       const { folder } = editedApp(t, { 'm.mjs': app });
       process.env['NODE_OPTIONS'] = '--max-old-space-size=64'; // its workers have the environment of this process
       t.after(() => delete process.env['NODE_OPTIONS']);
-      const server = await startManaged(t, { modelStore: folder, restartLimit: 0 });
+      const server = await startManaged(t, { modelStore: folder });
       assert.equal(
         await server.said('POST /models?url=m.mjs&initial_workers=1'),
         '507 Failed to start workers',
       );
+      assert.deepEqual(cues.notes(), ['starts']);
+      assert.equal((await server.manage('GET /models/m')).status, 404);
     });
 });
 

@@ -347,8 +347,7 @@ test(
 
 test('a handler in Python that finds no memory when it loads: 507', LIMIT, async (t) => {
   const store = appFolder(t, { 'm/service.py': 'def handle(data, context): raise MemoryError' });
-  const args = ['--drain-lag', '0s', '--restart-limit', '0'];
-  const { server, management } = await startManagedCommand(t, { args }, store);
+  const { server, management } = await startManagedCommand(t, { args: ['--drain-lag', '0s'] }, store);
   const registered = await management.said('POST /models?url=m&initial_workers=1&synchronous=true');
   assert.equal(registered, '507 Failed to start workers');
   await server.stop();

@@ -26,7 +26,7 @@ export const MODELS = {
   models: serverOption<WantedModels | null>({
     flag: '--models',
     value: '<which>',
-    help: 'Models of the store to load at the start: all, or paths in the store, optionally each after another name: digits,cats=zoo/cats. Separated by commas, or given several times.',
+    help: 'Models of the store to load at the start: all, none, or paths in the store, optionally each after another name: digits,cats=zoo/cats. Separated by commas, or given several times.',
     defaultText: 'none',
     default: null,
     repeats: true,

@@ -27,7 +27,7 @@ export const MMS_KEYS = {
   metrics_mode: sameAs('metricsMode', '`log`, `prometheus` or `legacy`.'),
   metric_time_interval: seconds('metricInterval', 'Seconds.'),
   model_store: sameAs('modelStore', 'A folder; relative to the folder in which the server starts.'),
-  load_models: sameAs('models', '`ALL`, or `[name=]path`, separated by commas.'),
+  load_models: sameAs('models', '`ALL`, `none`, or `[name=]path`, separated by commas.'),
   allowed_urls: sameAs('allowedUrls', 'Beginnings of web addresses, separated by commas; not patterns.'),
   default_service_handler: sameAs(
     'defaultHandler',

@@ -68,11 +68,16 @@ export class HttpManagement implements ModelManagement {
 
   start(ref: ModelRef, workers: number): Accepted {
     const { drainTimeout } = this.#parts.resolved.options;
-    const { accepted, settled } = this.scale(ref, { min: workers, max: workers }, drainTimeout);
-    const isUnchanged = this.#changeCheck(this.#served.registry.find(accepted));
+    const { registry, startUp } = this.#served;
+    const bounds = { min: workers, max: workers };
+    const { accepted, settled } = this.#served.scale(ref, bounds, retireLimits(drainTimeout));
+    const model = registry.find(accepted);
+    const isUnchanged = this.#changeCheck(model);
+    startUp.expectTakeBack(model, isUnchanged);
     const end = async (): Promise<Outcome> => {
-      const outcome = await settled;
+      const outcome = await this.#withinInitTimeout(model, settled, (ended) => model.whenFirstFailed(ended));
       if (isStartFailure(outcome) && isUnchanged()) await this.#takeBack(accepted);
+      else startUp.keep(model);
       return outcome;
     };
     return { accepted, settled: end() };
@@ -80,7 +85,8 @@ export class HttpManagement implements ModelManagement {
 
   scale(ref: ModelRef, bounds: WorkerBounds, drainMs: number): Accepted {
     const { accepted, settled } = this.#served.scale(ref, bounds, retireLimits(drainMs));
-    return { accepted, settled: this.#withinInitTimeout(this.#served.registry.find(accepted), settled) };
+    const model = this.#served.registry.find(accepted);
+    return { accepted, settled: this.#withinInitTimeout(model, settled) };
   }
 
   change(ref: ModelRef, options: ManagedOptions): Accepted {
@@ -135,12 +141,16 @@ export class HttpManagement implements ModelManagement {
     }
   }
 
-  /** Resolves with the outcome of a change that starts workers, at the first failed start or after the init timeout. */
-  async #withinInitTimeout(model: Model, settled: Promise<Outcome>): Promise<Outcome> {
+  /** Resolves with the outcome of a change that starts workers, once `failure` resolves or the init timeout has passed. */
+  async #withinInitTimeout(
+    model: Model,
+    settled: Promise<Outcome>,
+    failure = (ended: Promise<unknown>) => model.whenOneLatched(ended),
+  ): Promise<Outcome> {
     const limitMs = model.options.initTimeout;
     const target = model.wantedWorkers;
     const ended = within(limitMs, settled);
-    const error = await model.whenOneLatched(ended);
+    const error = await failure(ended);
     const { wantedWorkers: wanted, readyWorkers: ready } = model;
     if (error !== null) return { result: 'failed', wanted, ready, error };
     const outcome = await ended;

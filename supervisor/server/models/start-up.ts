@@ -32,6 +32,8 @@ export class StartUp<M extends StartingModel> {
   readonly #models = new Set<M>();
   /** The first models that were not ready yet and have not given up. */
   readonly #comingUp = new Set<M>();
+  /** New models that are unregistered if they cannot start, unless the function returns false. */
+  readonly #onTrial = new Map<M, () => boolean>();
   readonly #ready = deferred<void>();
   #wasOneReady = false;
 
@@ -73,6 +75,10 @@ export class StartUp<M extends StartingModel> {
     const what = `${prefix}${state}; see the error above`; // in the report of the death
     this.#comingUp.delete(model);
     this.#check();
+    if (this.#onTrial.get(model)?.() === true) {
+      this.#log.error(`${what}. The model is unregistered again`);
+      return;
+    }
     if (this.#rules.watch) {
       this.#log.error(`${what}. Answering 503 until a file of the app changes (--watch)`);
       return;
@@ -87,6 +93,16 @@ export class StartUp<M extends StartingModel> {
     this.#log.error(`${what}. ${label === '' ? `${stays} (--on-crash-loop)` : `${stays} for this model`}`);
   }
 
+  /** If the model gives up while `isTakenBack` returns true, its registration fails and it is unregistered again. */
+  expectTakeBack(model: M, isTakenBack: () => boolean): void {
+    this.#onTrial.set(model, isTakenBack);
+  }
+
+  /** The model stays registered, whether it has started or not. */
+  keep(model: M): void {
+    this.#onTrial.delete(model);
+  }
+
   /** No worker of the model is wanted any more, so `ready` does not wait for it. */
   withdraw(model: M): void {
     this.#comingUp.delete(model);
@@ -96,6 +112,7 @@ export class StartUp<M extends StartingModel> {
   /** The model was unregistered. */
   forget(model: M): void {
     this.#models.delete(model);
+    this.#onTrial.delete(model);
     this.#comingUp.delete(model);
     this.#check();
   }

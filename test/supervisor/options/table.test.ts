@@ -128,7 +128,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
   rawItems: ['yes', 'true or false'],
   models: [
     'digits,my cat=zoo/cats',
-    'all, or paths in the model store, separated by commas, each optionally after a name: digits,cats=zoo/cats',
+    'all, none, or paths in the model store, separated by commas, each optionally after a name: digits,cats=zoo/cats',
   ],
   // An unusable entry causes a warning only.
   allowedUrls: [

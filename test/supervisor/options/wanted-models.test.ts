@@ -7,6 +7,8 @@ const READ: readonly (readonly [given: unknown, read: WantedModels])[] = [
   ['all', 'all'],
   [' ALL ', 'all'],
   [['All'], 'all'],
+  ['none', []],
+  ['None', []],
   ['digits', [{ name: null, url: 'digits' }]],
   [
     'digits, cats = zoo/cats ',

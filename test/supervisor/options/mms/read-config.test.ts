@@ -62,7 +62,7 @@ const EACH: Readonly<
       ],
     },
     'my cats=cats.mar',
-    'all, or paths in the model store, separated by commas, each optionally after a name: digits,cats=zoo/cats',
+    'all, none, or paths in the model store, separated by commas, each optionally after a name: digits,cats=zoo/cats',
   ],
   allowed_urls: [
     'https://models.example.com/zoo/',

@@ -26,10 +26,14 @@ class LatchedModel {
     return Promise.resolve({ result: count === 0 ? 'done' : 'failed', wanted: count, ready: 0, error: null });
   }
 
-  async whenOneLatched(ended: Promise<unknown>): Promise<ServeError | null> {
+  async whenFirstFailed(ended: Promise<unknown>): Promise<ServeError | null> {
     await ended;
     this.meanwhile();
     return this.wantedWorkers === 0 ? null : new ServeError('SERVE_INIT_FAILED');
+  }
+
+  whenOneLatched(ended: Promise<unknown>): Promise<ServeError | null> {
+    return this.whenFirstFailed(ended);
   }
 
   rejectCalls(): void {}
@@ -44,6 +48,7 @@ function manage(model: LatchedModel): {
   registry.addFirst(model, false);
   const served = {
     registry,
+    startUp: { expectTakeBack: () => {}, keep: () => {} },
     scale: (...given: Parameters<typeof registry.scale>) => registry.scale(...given),
   };
   const parts = { resolved: { options: { drainTimeout: 1000 } } };

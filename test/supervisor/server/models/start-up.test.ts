@@ -46,6 +46,14 @@ class Bench {
     await nextTurn();
   }
 
+  isRegistered(model: Fake, isTakenBack: () => boolean): void {
+    this.#startUp.expectTakeBack(model, isTakenBack);
+  }
+
+  isKept(model: Fake): void {
+    this.#startUp.keep(model);
+  }
+
   async isScaledTo0(model: Fake): Promise<void> {
     this.#startUp.withdraw(model);
     await nextTurn();
@@ -186,4 +194,19 @@ test('the log names the model without workers, if there are several, and what fo
     'digits: no worker could start; see the error above. Staying up and answering 503 for this model',
     'no worker can be restarted; see the error above. Staying up and answering 503 (--on-crash-loop)',
   ]);
+});
+
+test('the log tells a model that is unregistered again from one that stays', async () => {
+  const [back, changed, kept] = [new Fake(), new Fake(), new Fake()];
+  const bench = new Bench([]);
+  bench.isRegistered(back, () => true);
+  bench.isRegistered(changed, () => false);
+  bench.isRegistered(kept, () => true);
+  bench.isKept(kept);
+  for (const model of [back, changed, kept]) await bench.givesUp(model);
+  const stays = 'Staying up and answering 503 for this model';
+  assert.deepEqual(
+    bench.lines.map((line) => line.replace('digits: no worker could start; see the error above. ', '')),
+    ['The model is unregistered again', stays, stays],
+  );
 });

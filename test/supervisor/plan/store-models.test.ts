@@ -1,0 +1,39 @@
+/** Models of a store that a server starts with. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { resolveOptions } from '../../../supervisor/options/resolve.js';
+import { openStore, planStoreModels } from '../../../supervisor/plan/store-models.js';
+import { appFolder } from '../../worker/app-folder.js';
+
+/** Names of the planned models, and the warnings. */
+async function planned(
+  cwd: string,
+  values: Readonly<Record<string, unknown>>,
+): Promise<readonly [models: readonly string[], warnings: readonly string[]]> {
+  const resolved = resolveOptions([{ values, where: (name) => `--${name}` }]);
+  const store = openStore(resolved, cwd);
+  const wanted = resolved.options.models;
+  const given = { store, wanted, resolved, cwd, others: [], isLenient: true, stop: undefined };
+  const { plans, warnings } = await planStoreModels(given);
+  store.close();
+  return [plans.map(({ spec }) => spec.name), warnings];
+}
+
+test('all models of a store that is empty or not given are none, with a warning', async (t) => {
+  const cwd = appFolder(t, { 'store/.hidden': '' });
+  assert.deepEqual(await planned(cwd, { models: 'all' }), [
+    [],
+    ['--models all: there is no model store; give its folder as --model-store'],
+  ]);
+  assert.deepEqual(await planned(cwd, { models: 'all', modelStore: 'store' }), [
+    [],
+    ['--models all: the model store store has no models; each is a folder, an archive or an app file'],
+  ]);
+});
+
+test('none starts without models, with a store or without', async (t) => {
+  const cwd = appFolder(t, { 'store/m.mjs': 'export const inference = () => 1;' });
+  assert.deepEqual(await planned(cwd, { models: 'none' }), [[], []]);
+  assert.deepEqual(await planned(cwd, { models: 'none', modelStore: 'store' }), [[], []]);
+  assert.deepEqual(await planned(cwd, { models: 'all', modelStore: 'store' }), [['m'], []]);
+});
