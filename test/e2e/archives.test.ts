@@ -297,7 +297,7 @@ describe('an archive that cannot be served', LIMIT, () => {
 });
 
 test(
-  'a temp folder without room is told, and what fitted is removed',
+  'a temp folder without room is reported, and what fitted is removed',
   { ...LIMIT, skip: needs('unshare') },
   async (t) => {
     const content = randomFillSync(Buffer.alloc(4_000_000));

@@ -302,7 +302,7 @@ test('serve({ inferenceBatch }) serves a batch function that starts itself', LIM
   await server.untilEnded();
 });
 
-test('a test client calls batch routes, one by one or together as its options say', LIMIT, async (t) => {
+test('a test client calls batch routes, one by one or together as its options require', LIMIT, async (t) => {
   const program = runCommand([fixture('batches-test-client.mjs')], { t, command: process.execPath });
   assert.equal((await program.ended).code, 0, program.stderr());
   const told = [

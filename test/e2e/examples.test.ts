@@ -192,24 +192,27 @@ test(
         /Pictures\.Count:[2-8]\|#ModelName:digits,Level:Model\|#hostname:[^,]+,requestID:[^,]+,[^,]+,.*timestamp:\d+/,
       );
     });
-    await t.test('a picture may come as a field of a form, and one that is none fails alone', async () => {
-      const [row] = rows as [DigitRow];
-      const text = JSON.stringify(row.pixels);
-      const replies = await Promise.all([
-        ask(new URLSearchParams({ data: text }), 'application/x-www-form-urlencoded'),
-        ask('[1, 2]', 'application/json'),
-        ask(text, 'application/octet-stream'),
-      ]);
-      assert.deepEqual(
-        replies.map(({ status }) => status),
-        [200, 400, 200],
-      );
-      assert.deepEqual(await replies[0].json(), await replies[2].json());
-      assert.match(
-        await replies[1].text(),
-        /"type": "InternalServerException",\n {2}"message": "send 64 numbers/,
-      );
-    });
+    await t.test(
+      'a picture may come as a field of a form, and a field that is no picture fails alone',
+      async () => {
+        const [row] = rows as [DigitRow];
+        const text = JSON.stringify(row.pixels);
+        const replies = await Promise.all([
+          ask(new URLSearchParams({ data: text }), 'application/x-www-form-urlencoded'),
+          ask('[1, 2]', 'application/json'),
+          ask(text, 'application/octet-stream'),
+        ]);
+        assert.deepEqual(
+          replies.map(({ status }) => status),
+          [200, 400, 200],
+        );
+        assert.deepEqual(await replies[0].json(), await replies[2].json());
+        assert.match(
+          await replies[1].text(),
+          /"type": "InternalServerException",\n {2}"message": "send 64 numbers/,
+        );
+      },
+    );
     await server.stop();
   },
 );

@@ -37,7 +37,7 @@ function startAsWritten(t: TestContext, args: readonly string[], options: StartO
 }
 
 describe('a config.properties', RUNS, () => {
-  test('as an operator of Multi Model Server has it, serves its models as it says', async (t) => {
+  test('as an operator of Multi Model Server has it, serves its models by its settings', async (t) => {
     const config = `${LISTENS}# mine
 model_store=$$STORE$$
 load_models=echo=echo.mjs
@@ -129,7 +129,7 @@ def handle(data, context):
 withEachRuntime(({ language }) => {
   const { extension, nosy, isRaw, answers } = SERVICES[language];
 
-  test('workers, their input and their environment are as config.properties says', RUNS, async (t) => {
+  test('workers, their input and their environment follow config.properties', RUNS, async (t) => {
     const config = `${LISTENS}model_store=models
 load_models=nosy${extension}
 default_workers_per_model=2
@@ -246,7 +246,7 @@ for (const [key, flag] of [
   ['inference_address', '--port'],
   ['management_address', '--management-port'],
 ] as const)
-  test(`a port of ${key} that is in use is told with its line`, RUNS, async (t) => {
+  test(`a port of ${key} that is in use is reported with its line`, RUNS, async (t) => {
     const other = createServer().listen(0, '127.0.0.1');
     t.after(() => other.close());
     await once(other, 'listening');
@@ -299,7 +299,7 @@ async function askSocket(socketPath: string, asked: string, body: string): Promi
   return `${response.statusCode} ${await text(response)}`;
 }
 
-test('localhost beside 127.0.0.1 on one port is one address, told with its line', RUNS, async (t) => {
+test('localhost beside 127.0.0.1 on one port is one address, reported with its line', RUNS, async (t) => {
   const port = await holdPort();
   const config = `inference_address=http://127.0.0.1:${port}\nmanagement_address=http://localhost:${port}`;
   const cwd = folderOf(t, { 'config.properties': config });

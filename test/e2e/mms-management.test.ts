@@ -55,7 +55,7 @@ withOneRuntime((runtime) => {
   const { store, url } = fixtureStore(runtime);
 
   describe('register', LIMIT, () => {
-    test('synchronous, as it is unless said otherwise: the workers are there with the reply', async (t) => {
+    test('synchronous, the default: the workers are there with the reply', async (t) => {
       const server = await startManaged(t, store);
       assert.equal(
         await server.said(`POST /models?${url('echoes')}&initial_workers=2`),
@@ -177,7 +177,7 @@ describe('register', LIMIT, () => {
     assert.deepEqual([facts['batchSize'], facts['maxBatchDelay'], facts['responseTimeout']], [1, 100, 120]);
   });
 
-  test('synchronous, of what cannot start: it stays where somebody has asked for other workers meanwhile', async (t) => {
+  test('synchronous, of what cannot start: it stays if another request asked for workers meanwhile', async (t) => {
     const cues = cuesFor(t);
     const { folder } = editedApp(t, {
       'm.mjs': `

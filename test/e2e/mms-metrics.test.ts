@@ -59,7 +59,7 @@ describe('the metrics of Multi Model Server', LIMIT, () => {
     await server.stop();
   });
 
-  test('each answer is a line: pages, probes, management, and what is said to who sends no request', async (t) => {
+  test('each answer is a line: pages, probes, management, and answers to bytes that are not a request', async (t) => {
     const { folder } = editedApp(t, { 'store/texts.mjs': SERVICE });
     const args = [...STORE, '--access-log', '--cors-origin', '*'];
     const server = await startServer(null, { t, cwd: folder, args });

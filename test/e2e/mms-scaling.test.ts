@@ -99,7 +99,7 @@ withEachRuntime((runtime) => {
     },
   );
 
-  test('a dead worker is never described as ready, and why it died is said', LIMIT, async (t) => {
+  test('a dead worker is never described as ready, and the cause of its death is given', LIMIT, async (t) => {
     const cues = cuesFor(t);
     const server = await startManaged(t, store);
     await server.manage(`POST /models?${url('works')}&initial_workers=1`);
@@ -303,7 +303,7 @@ withOneRuntime((runtime) => {
 });
 
 describe('scale', LIMIT, () => {
-  test('asynchronous unless said otherwise', async (t) => {
+  test('asynchronous by default', async (t) => {
     const server = await startManaged(t);
     await server.manage('POST /models?url=echoes.mjs');
     assert.equal(await server.said('PUT /models/echoes?min_worker=2'), '202 Processing worker updates...');

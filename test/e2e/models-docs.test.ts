@@ -30,7 +30,7 @@ function block(language: string): string {
   return text;
 }
 
-test('the program on the page prints what its comments say', LIMIT, async (t) => {
+test('the program on the page prints the lines of its comments', LIMIT, async (t) => {
   const program = block('ts');
   const folder = project(t, ['words.mjs', 'digits.mjs']);
   writeFileSync(join(folder, 'program.mjs'), program);

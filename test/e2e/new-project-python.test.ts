@@ -50,13 +50,13 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
     assert.doesNotMatch(stderr, /Warning/);
   });
 
-  test("answers the README's call as the README says", { ...LIMIT, skip: needs('curl') }, async (t) => {
+  test("gives the README's call the answer in the README", { ...LIMIT, skip: needs('curl') }, async (t) => {
     const server = await startServer('./app.py', { t, cwd: inPython, command: installed });
     await assertAnswersAsInReadme(server.url);
     assert.equal((await server.stop()).code, 0);
   });
 
-  test('says why its test cannot start the server', LIMIT, async () => {
+  test('prints why its test cannot start the server', LIMIT, async () => {
     const broken = join(folder, 'broken-python-model');
     await mkdir(broken);
     for (const name of ['package.json', 'test_app.py']) await cp(join(inPython, name), join(broken, name));

@@ -53,7 +53,7 @@ test('npm test of a new project passes, types included', LIMIT, async () => {
 });
 
 test(
-  "a new project answers the README's call as the README says",
+  "a new project gives the README's call the answer in the README",
   { ...LIMIT, skip: needs('curl') },
   async (t) => {
     const server = await startServer('./app.ts', { t, cwd: project, command: installed(project) });
@@ -74,7 +74,7 @@ test('new ends with 2 and a sentence if a file is in its way', async () => {
   );
 });
 
-test('no folder given, and an app of that name, are told apart', async (t) => {
+test('no folder given, and an app of that name, are different errors', async (t) => {
   const without = runCommand(['new']);
   assert.equal((await without.ended).code, 2);
   assert.equal(without.stderr(), "banana-serve: missing required argument 'folder'\n");

@@ -147,7 +147,7 @@ withOneRuntime(({ app, potassium }) => {
   });
 
   test(
-    'idle_time grows until a call, a warm-up or a job ends; a POST to nowhere is none',
+    'idle_time grows until a call, a warm-up or a job ends; a POST to an unknown path does not reset it',
     LIMIT,
     async (t) => {
       const server = await startServer(potassium(), { t, env: makeCues(t).env });

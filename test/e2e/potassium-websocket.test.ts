@@ -98,7 +98,7 @@ withEachRuntime(({ app, language }) => {
   );
 
   test(
-    'a WebSocket that waits for a worker is open, and loses nothing that its client says',
+    'a WebSocket that waits for a worker is open, and loses no message of its client',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
@@ -123,7 +123,7 @@ withEachRuntime(({ app, language }) => {
   );
 
   test(
-    'a client that leaves: the app hears all it said, then the end; its signal aborts, its sends reject',
+    'a client that leaves: the app gets all its messages, then the end; its signal aborts, its sends reject',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
@@ -174,7 +174,7 @@ withEachRuntime(({ app, language }) => {
     },
   );
 
-  test('wrong uses are told to the app', LIMIT, async (t) => {
+  test('wrong uses are errors in the app', LIMIT, async (t) => {
     const server = await startServer(APP, { t });
     const client = await openSocket(t, server, '/mistakes');
     const [type, value, takes] = KINDS[language];
@@ -187,7 +187,7 @@ withEachRuntime(({ app, language }) => {
     await server.stop();
   });
 
-  test('the run timeout is for one message; a client that says nothing is sent away', LIMIT, async (t) => {
+  test('the run timeout is for one message; a silent client is disconnected', LIMIT, async (t) => {
     const cues = makeCues(t);
     const timeouts = ['--run-timeout', '4s', '--websocket-idle-timeout', '4s'];
     const args = [...timeouts, '--workers', '2'];
@@ -221,7 +221,7 @@ withEachRuntime(({ app, language }) => {
   });
 
   test(
-    'a drain closes a WebSocket that waits for its client with 1001; one that works says its last word first',
+    'a drain closes a WebSocket that waits for its client with 1001; one that works sends its last message first',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
@@ -268,7 +268,7 @@ withEachRuntime(({ app, language }) => {
     },
   );
 
-  test('an app that does not listen holds up the client, and hears everything later', LIMIT, async (t) => {
+  test('an app that does not receive holds up the client, and gets everything later', LIMIT, async (t) => {
     const cues = makeCues(t);
     const server = await startServer(APP, { t, env: cues.env });
     const client = await openSocket(t, server, '/late', { 'x-request-id': 'x' });
@@ -408,26 +408,22 @@ withOneRuntime(({ app }) => {
     await server.stop();
   });
 
-  test(
-    'a message longer than --max-body ends the connection with 1009, and nobody else’s',
-    LIMIT,
-    async (t) => {
-      const server = await startServer(APP, { t, args: ['--max-body', '1mb', '--workers', '2'] });
-      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-      const other = await openSocket(t, server, '/echo');
-      other.socket.send('a');
-      await other.heard(1);
-      const client = await openSocket(t, server, '/echo');
-      client.socket.send(Buffer.alloc(2 * MIB));
-      assert.equal((await client.closed)[0], 1009);
-      other.socket.send('b');
-      await other.heard(2);
-      await eventually(
-        async () => (await server.status()).model.inFlight === 1,
-        15_000,
-        () => 'its worker is free again',
-      );
-      await server.stop();
-    },
-  );
+  test('a message longer than --max-body ends its connection with 1009, and no other', LIMIT, async (t) => {
+    const server = await startServer(APP, { t, args: ['--max-body', '1mb', '--workers', '2'] });
+    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+    const other = await openSocket(t, server, '/echo');
+    other.socket.send('a');
+    await other.heard(1);
+    const client = await openSocket(t, server, '/echo');
+    client.socket.send(Buffer.alloc(2 * MIB));
+    assert.equal((await client.closed)[0], 1009);
+    other.socket.send('b');
+    await other.heard(2);
+    await eventually(
+      async () => (await server.status()).model.inFlight === 1,
+      15_000,
+      () => 'its worker is free again',
+    );
+    await server.stop();
+  });
 });

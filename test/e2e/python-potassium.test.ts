@@ -102,7 +102,7 @@ test('a batch route takes requests together', LIMIT, async (t) => {
 });
 
 test(
-  'background functions tell their results by webhook, their own posts and errors too',
+  'background functions send their results by webhook, their own posts and errors too',
   LIMIT,
   async (t) => {
     const receiver = await startReceiver(t);
@@ -187,7 +187,7 @@ test('a WebSocket talks in text, bytes and JSON, with functions of either kind',
 });
 
 test(
-  'the async function of a WebSocket is cancelled when its client leaves, and may hear its last words',
+  'the async function of a WebSocket is cancelled when its client leaves, and may read its last messages',
   LIMIT,
   async (t) => {
     const { server, cues } = await startSockets(t);

@@ -17,13 +17,17 @@ async function started(t: TestContext, options: ServeOptions): Promise<ServerHan
 }
 
 withOneRuntime(({ app }) => {
-  test('kill before the first worker: ready rejects, ended and close say killed', LIMIT, async (t) => {
-    const server = await started(t, { app: app('hangs-in-init') });
-    server.kill();
-    await assert.rejects(server.ready, { code: 'SERVE_SHUTTING_DOWN' });
-    assert.equal((await server.ended).reason, 'killed');
-    assert.equal((await server.close()).reason, 'killed');
-  });
+  test(
+    'kill before the first worker: ready rejects, ended and close resolve with killed',
+    LIMIT,
+    async (t) => {
+      const server = await started(t, { app: app('hangs-in-init') });
+      server.kill();
+      await assert.rejects(server.ready, { code: 'SERVE_SHUTTING_DOWN' });
+      assert.equal((await server.ended).reason, 'killed');
+      assert.equal((await server.close()).reason, 'killed');
+    },
+  );
 
   test('kill during a drain: close resolves as ended does', LIMIT, async (t) => {
     const server = await started(t, { app: app('never-returns') });

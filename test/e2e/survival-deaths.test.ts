@@ -179,7 +179,7 @@ withEachRuntime(({ app, place, exit: exitCall }) => {
     },
   );
 
-  test('kill -9 in the middle of a stream: its reader can tell that it was cut', LIMIT, async (t) => {
+  test('kill -9 in the middle of a stream: its reader can detect that it was cut', LIMIT, async (t) => {
     const cues = makeCues(t);
     const server = await startServer(app('streams'), { t, env: cues.env, expectedRestarts: 1 });
     const pid = await pidOf(server);

@@ -58,7 +58,7 @@ withEachRuntime(({ language }) => {
   );
 
   test(
-    'a WebSocket says its last word and is closed; the next one talks with the new code',
+    'a WebSocket sends its last message and is closed; the next one talks with the new code',
     LIMIT,
     async (t) => {
       const app = editedApp(t, { [apps.file]: apps.talking(1) });
@@ -113,7 +113,7 @@ describe('workers that are replaced', () => {
     await server.stop();
   });
 
-  test('a call that does not end within the drain timeout is aborted, and told so', LIMIT, async (t) => {
+  test('a call that does not end within the drain timeout is aborted, with that reason', LIMIT, async (t) => {
     const cues = makeCues(t);
     const app = editedApp(t, { [apps.file]: apps.waiting(1) });
     const server = await watched(t, app, apps.file, ['--drain-timeout', '1s'], cues.env);
@@ -146,16 +146,20 @@ describe('workers that are replaced', () => {
     await server.stop();
   });
 
-  test("the app's config is the new code's, also what it does not say any more", LIMIT, async (t) => {
-    const app = editedApp(t, { [apps.file]: apps.config({ queueSize: 7, initTimeout: '1ms' }) });
-    const server = await watched(t, app, apps.file);
-    await server.untilPrinted('killed by the server: init timeout');
-    app.save(apps.file, apps.config({ queueSize: 7 }));
-    await server.until(({ state, model }) => state === 'ready' && maxCallsOf(model) === 7);
-    app.save(apps.file, apps.config({}));
-    await server.until(({ state, model }) => state === 'ready' && maxCallsOf(model) === 1024);
-    await server.stop();
-  });
+  test(
+    "the app's config is the new code's, also for options that it does not set any more",
+    LIMIT,
+    async (t) => {
+      const app = editedApp(t, { [apps.file]: apps.config({ queueSize: 7, initTimeout: '1ms' }) });
+      const server = await watched(t, app, apps.file);
+      await server.untilPrinted('killed by the server: init timeout');
+      app.save(apps.file, apps.config({ queueSize: 7 }));
+      await server.until(({ state, model }) => state === 'ready' && maxCallsOf(model) === 7);
+      app.save(apps.file, apps.config({}));
+      await server.until(({ state, model }) => state === 'ready' && maxCallsOf(model) === 1024);
+      await server.stop();
+    },
+  );
 
   test(
     'a drain while the old worker ends a call: the call is answered, nothing is left',
@@ -171,7 +175,7 @@ describe('workers that are replaced', () => {
     },
   );
 
-  test('calls that come while the new code starts are held; health does not say ready', LIMIT, async (t) => {
+  test('calls that come while the new code starts are held; health is not ready', LIMIT, async (t) => {
     const cues = makeCues(t);
     const app = editedApp(t, { [apps.file]: apps.version(1) });
     const server = await watched(t, app, apps.file, [], cues.env);

@@ -41,7 +41,7 @@ describe('kill -9 of one of two workers', { timeout: 60_000 }, () => {
     assert.equal(shared.cues.notes().length, 5, 'each call has begun once');
   });
 
-  test('it is replaced, and /status and the log say how it died and which call it ran', async () => {
+  test('it is replaced, and /status and the log have the cause of its death and the call that it ran', async () => {
     const workers = await idleWorkers();
     assert.ok(workers.every((worker) => isAlive(pidOf(worker))));
     const exits = workers.flatMap(({ lastExit }) => lastExit ?? []);
