@@ -8,7 +8,7 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { ask, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { CLI, eventually, isAlive, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -295,7 +295,10 @@ withEachRuntime(({ app }) => {
       await assert.rejects(stuck);
     },
   );
+});
 
+/** The front writes what workers print, whatever their language. */
+withOneRuntime(({ app }) => {
   test('a reader of stdout that is gone: prints are dropped, calls go on', LIMIT, async (t) => {
     const cues = makeCues(t);
     const server = await startServer(app('prints-noise'), { t, env: cues.env });
