@@ -148,7 +148,11 @@ for (const [what, init, said] of [
     'return {}',
     /^\{"ok":true\} 200\n$/,
   ],
-  ['a test client whose init fails says why', `throw new Error('no weights')`, /^rejected: .*no weights/],
+  [
+    'a test client whose init fails rejects with the reason',
+    `throw new Error('no weights')`,
+    /^rejected: .*no weights/,
+  ],
 ] as const) {
   test(`${what}; the process ends by itself`, LIMIT, async (t) => {
     const path = appOf(

@@ -90,7 +90,7 @@ withOneRuntime(({ app }) => {
       // Taken from the job in pieces, as the client reads.
       'the result of a background job': { requests: [{ method: 'GET', path: jobPath }], leastBytes: 1 },
       "a gateway's reply": { requests: [{ path: '/start/v4/', input: { modelInputs } }], leastBytes: bytes },
-      'answers behind one that nobody reads': {
+      'answers behind one that is not read': {
         requests: [{ input }, { input }, { input }],
         leastBytes: 3 * bytes,
       },

@@ -160,7 +160,7 @@ const FAILS: readonly (readonly [what: string, files: Files, message: string | R
       ] as const,
   ),
   [
-    'a syntax error in .mjs, of which Node tells no place',
+    'a syntax error in .mjs, of which Node gives no place',
     { 'app.mjs': 'const a = 1;\nexport function inference(x {\n}\n' },
     `${HERE}/app.mjs:2: syntax error: Unexpected token '{'`,
   ],

@@ -388,7 +388,7 @@ const FATALS: readonly (readonly [
     /importing the app threw: Error: download failed/,
   ],
   [
-    'with a rejection nobody handles in init',
+    'with an unhandled rejection in init',
     "export const init = () => { Promise.reject(new Error('lost')); return new Promise(() => {}); }; export const inference = () => 1;",
     { code: 'SERVE_INIT_FAILED', permanent: false },
     /^lost$/,

@@ -6,9 +6,9 @@ import { runTimeMs } from '../../../supervisor/calls/run-clock.js';
 import { heldCall, sentCall } from './held-call.js';
 
 for (const [name, atMs, beganAtMs] of [
-  ['when its worker says', 150, 150],
-  ['now, if its worker says a time before it came', 99, 200],
-  ['now, if its worker says a time that is still to come', 201, 200],
+  ['at the time of its worker', 150, 150],
+  ['now, if its worker gives a time before it came', 99, 200],
+  ['now, if its worker gives a time that is still to come', 201, 200],
 ] as const) {
   test(`a call begins ${name}, and has no grace from then on`, (t) => {
     t.mock.method(performance, 'now', () => 200);

@@ -72,7 +72,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     how: 'signal SIGSEGV',
     hint: /native code/,
   },
-  'an exit that nobody can tell': { exit: { code: null, signal: null }, how: 'unknown exit', hint: /^$/ },
+  'an unknown exit': { exit: { code: null, signal: null }, how: 'unknown exit', hint: /^$/ },
 };
 
 /** The rows with too little memory. */

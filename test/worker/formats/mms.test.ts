@@ -59,7 +59,7 @@ const ITEMS_OF: readonly (readonly [what: string, body: string, fields: Partial<
   ['a form', 'a=1&b=x+y%21&c', { contentType: FORM }, { a: '<1>', b: '<x y!>', c: '<>' }],
   ['a form of bytes', 'a=%ff%00&b=%zz', { contentType: FORM }, { a: '<\xff\0>', b: '<%zz>' }],
   ['a form with a name of the language', '__proto__=1', { contentType: FORM }, protoItem('<1>')],
-  ['a form that says a field twice', 'a=1&a=2', { contentType: FORM }, { a: '<2>' }],
+  ['a form with a field twice', 'a=1&a=2', { contentType: FORM }, { a: '<2>' }],
   [
     'multipart',
     part('name="n"', '5') + part('name="i"; filename="i.png"\r\nContent-Type: image/png', 'PNG') + '--b--',

@@ -15,7 +15,7 @@ for (const [what, value, plain] of [
   ['a Date as its text', [new Date(0)], ['1970-01-01T00:00:00.000Z']],
   ['what toJSON gives', { toJSON: () => ({ n: new Float32Array([1]) }) }, { n: [1] }],
   ['an object without a prototype', Object.assign(Object.create(null) as object, { a: 1 }), { a: 1 }],
-  ['an error that says itself what it is', Object.assign(new Error('e'), { toJSON: () => 'e' }), 'e'],
+  ['an error with a toJSON of its own', Object.assign(new Error('e'), { toJSON: () => 'e' }), 'e'],
 ] as const) {
   test(`plainValue gives ${what}`, () => assert.deepEqual(plainValue(value), plain));
 }
