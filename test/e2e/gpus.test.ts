@@ -81,52 +81,77 @@ const masked = (mask: string, machine = cards): Machine => ({
   env: { CUDA_VISIBLE_DEVICES: mask },
 });
 
+/** Test runs of `placeWorkers` hold the choice; here it comes from a machine and arrives in workers. */
 const PLACED: readonly (readonly [
   what: string,
   machine: Machine,
   args: string,
   seen: readonly Seen[],
   health: boolean,
+  line: string,
 ])[] = [
-  ['three cards: a worker on each', cards, '', onGpus('0', '1', '2'), true],
   [
-    '--gpus all --workers-per-gpu 2',
+    'three cards: a worker on each',
     cards,
-    '--gpus all --workers-per-gpu 2',
-    onGpus('0', '0', '1', '1', '2', '2'),
+    '',
+    onGpus('0', '1', '2'),
     true,
+    'with 3 workers on 3 GPUs (0, 1, 2) on ',
   ],
-  ['a list of indexes, in its order', cards, '--gpus 2,0', onGpus('2', '0'), true],
   [
-    'ids, and an index for a card that an id has named',
+    'chosen cards, in their order, with two workers each',
     cards,
-    `--gpus ${CARDS[1]},GPU-c,1`,
-    onGpus(CARDS[1] ?? '', CARDS[2] ?? ''),
+    '--gpus 2,0 --workers-per-gpu 2',
+    onGpus('2', '2', '0', '0'),
     true,
+    'with 4 workers on 2 GPUs (2, 0) on ',
   ],
-  ['--gpus none: cards are hidden', cards, '--gpus none --workers 2', [onCpu(0, ''), onCpu(1, '')], false],
-  ['a card in slices: each slice by its id', sliced, '', onGpus(...SLICES, '1'), true],
-  ['one slice by its id', sliced, `--gpus ${SLICES[1]}`, onGpus(SLICES[1] ?? ''), true],
-  ['an inherited mask is respected, in its order', masked('2,0'), '', onGpus('2', '0'), true],
-  ['--gpus counts within an inherited mask', masked('2,0'), '--gpus 1', onGpus('0'), true],
-  ['an inherited mask of ids', masked(CARDS[1] ?? ''), '', onGpus('1'), true],
-  ['an empty inherited mask: no GPU', masked(''), '', [[0, null, '', null, null]], false],
-  ['no nvidia-smi: one worker on the CPU, nothing hidden', none, '', [onCpu(0, null)], false],
-  ['no nvidia-smi, a mask and a card within it', masked('3,5', none), '--gpus 1', onGpus('5'), true],
+  [
+    'a slice by its id, and a whole card by its index',
+    sliced,
+    `--gpus ${SLICES[1]},2`,
+    onGpus(SLICES[1] ?? '', '1'),
+    true,
+    `with 2 workers on 2 GPUs (${SLICES[1]}, 1) on `,
+  ],
+  [
+    '--gpus none: cards are hidden',
+    cards,
+    '--gpus none --workers 2',
+    [onCpu(0, ''), onCpu(1, '')],
+    false,
+    'with 2 workers on the CPU ',
+  ],
+  [
+    '--gpus counts within an inherited mask',
+    masked('2,0'),
+    '--gpus 1',
+    onGpus('0'),
+    true,
+    'with 1 worker on 1 GPU (0) on ',
+  ],
+  [
+    'no nvidia-smi: one worker on the CPU, nothing hidden',
+    none,
+    '',
+    [onCpu(0, null)],
+    false,
+    'with 1 worker on the CPU ',
+  ],
   [
     "no nvidia-smi, ROCm's mask and a card within it",
     { ...none, env: { HIP_VISIBLE_DEVICES: '4,6' } },
     '--gpus 0',
     onGpus('4'),
     true,
+    'with 1 worker on 1 GPU (4) on ',
   ],
 ];
 
-/** The environment of a worker on a card, on none with cards beside it, on a slice, and on a machine that has neither. */
+/** The environment of a worker on a card, on a slice, on none with cards beside it, and on a machine that has neither. */
 const IN_EACH_LANGUAGE: readonly string[] = [
-  'three cards: a worker on each',
+  'a slice by its id, and a whole card by its index',
   '--gpus none: cards are hidden',
-  'a card in slices: each slice by its id',
   'no nvidia-smi: one worker on the CPU, nothing hidden',
 ];
 
@@ -139,7 +164,7 @@ let pythonPath: string | undefined;
 
 withEachRuntime(({ language, app }) => {
   describe('each worker sees its own device', { timeout: 300_000, concurrency: 2 }, () => {
-    for (const [what, machine, args, seen, health] of PLACED) {
+    for (const [what, machine, args, seen, health, line] of PLACED) {
       if (language !== 'TypeScript' && !IN_EACH_LANGUAGE.includes(what)) continue; // the front alone chooses devices
       test(what, async (t) => {
         const env = environment(t, machine);
@@ -149,6 +174,7 @@ withEachRuntime(({ language, app }) => {
           env,
           args: [...given, ...INTERPRETER[language]()],
         });
+        assert.ok(server.stderr().includes(line), server.stderr());
         const { model } = await server.until(
           ({ model }) => model.workers.every(({ state }) => state === 'idle'),
           30_000,
@@ -181,6 +207,7 @@ withEachRuntime(({ language, app }) => {
   });
 });
 
+/** The tests of `placeWorkers` and of the options have the others. */
 const REFUSED: readonly (readonly [what: string, machine: Machine, args: string, says: RegExp])[] = [
   [
     '--workers on a machine with GPUs',
@@ -189,60 +216,16 @@ const REFUSED: readonly (readonly [what: string, machine: Machine, args: string,
     /--workers is for machines without GPUs, and this one has 3\. Give --workers-per-gpu, or add --gpus none/,
   ],
   [
-    '--workers and --workers-per-gpu',
-    cards,
-    '--workers 2 --workers-per-gpu 2',
-    /--workers and --workers-per-gpu exclude each other: .*Give one\./,
-  ],
-  ['--workers with --gpus', cards, '--workers 2 --gpus 0', /with --gpus, give --workers-per-gpu instead/],
-  [
-    '--workers-per-gpu without a GPU',
-    none,
-    '--workers-per-gpu 2',
-    /no GPU was found \(nvidia-smi was not found\)\. Give --workers instead/,
-  ],
-  [
-    '--gpus all without a GPU',
-    none,
-    '--gpus all',
-    /--gpus all: no GPU was found: nvidia-smi was not found\. Use --gpus none/,
-  ],
-  [
-    '--gpus 0 without nvidia-smi',
-    none,
-    '--gpus 0',
-    /--gpus 0: no GPU was found: nvidia-smi was not found\. Use --gpus none/,
-  ],
-  [
     '--gpus 0 where nvidia-smi lists none',
     printing('No devices were found'),
     '--gpus 0',
     /--gpus 0: no GPU was found: nvidia-smi lists none\. Use --gpus none/,
   ],
   [
-    'an index that is not there',
-    cards,
-    '--gpus 3',
-    new RegExp(`--gpus 3: there is no such GPU\\. Visible here: 0 \\(${CARDS[0]}, NVIDIA A100`),
-  ],
-  ['an id that is not there', cards, '--gpus GPU-d', /--gpus GPU-d: there is no such GPU/],
-  [
-    'an index beyond the mask',
-    masked('1'),
-    '--gpus 1',
-    /there is no such GPU.*\(CUDA_VISIBLE_DEVICES=1 was inherited\)/,
-  ],
-  [
     "an index beyond ROCm's mask",
     { ...none, env: { HIP_VISIBLE_DEVICES: '4' } },
     '--gpus 1',
     /\(HIP_VISIBLE_DEVICES=4 was inherited\)/,
-  ],
-  [
-    'a list that is none',
-    cards,
-    '--gpus 0;1',
-    /--gpus: "0;1" is not allowed; give all, none, or a comma-separated list/,
   ],
 ];
 
@@ -259,21 +242,6 @@ describe('refused before anything starts, with a cure', { timeout: 300_000, conc
       assert.equal(command.stdout(), '', 'no worker was started');
     });
   }
-});
-
-test('the start-up line names workers and devices', LIMIT, async (t) => {
-  const env = environment(t, cards);
-  const server = await startServer(fixture('tells-device.mjs'), {
-    t,
-    env,
-    args: ['--gpus', '0,2', '--workers-per-gpu', '2'],
-  });
-  assert.match(
-    server.stderr(),
-    /banana-serve \d+\.\d+\.\d+ serves .*tells-device\.mjs with 4 workers on 2 GPUs \(0, 2\) on http:/,
-  );
-  await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'), 30_000);
-  await server.stop();
 });
 
 test('an nvidia-smi that fails is a warning in its own words, and the CPU is used', LIMIT, async (t) => {
@@ -312,7 +280,7 @@ test(
 management_address=http://127.0.0.1:0
 model_store=models
 load_models=first.mjs
-default_workers_per_model=4
+default_workers_per_model=2
 number_of_gpu=2`,
       'models/first.mjs': seen,
       'models/later.mjs': seen,
@@ -327,16 +295,16 @@ number_of_gpu=2`,
       const { models } = await server.until(
         (status) =>
           status.models.find((model) => model.name === name)?.workers.filter(({ state }) => state === 'idle')
-            .length === 4,
+            .length === 2,
       );
       const workers = models.find((model) => model.name === name)?.workers ?? [];
       return workers.map(({ device }) => device).sort();
     };
-    assert.deepEqual(await gpusOf('first'), ['gpu 0', 'gpu 0', 'gpu 1', 'gpu 1']);
+    assert.deepEqual(await gpusOf('first'), ['gpu 0', 'gpu 1']);
     const management = /the management API is on (\S+)/.exec(server.stderr())?.[1] ?? '';
     const registered = await fetch(`${management}/models?url=later.mjs&synchronous=true`, { method: 'POST' });
     assert.equal(registered.status, 200, await registered.text());
-    assert.deepEqual(await gpusOf('later'), ['gpu 0', 'gpu 0', 'gpu 1', 'gpu 1']);
+    assert.deepEqual(await gpusOf('later'), ['gpu 0', 'gpu 1']);
     await server.stop();
   },
 );
