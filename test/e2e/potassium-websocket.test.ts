@@ -31,29 +31,33 @@ const KINDS: Readonly<Record<Language, readonly [type: string, value: string, ta
 
 withEachRuntime(({ app, language }) => {
   const APP = app('websockets');
-  test('text, bytes, nothing and megabytes come back as they went, in their order', LIMIT, async (t) => {
-    const server = await startServer(APP, { t });
-    const client = await openSocket(t, server, '/echo');
-    const large = Buffer.alloc(3 * MIB, 'é');
-    const texts = ['hello', '', 'é漢🍌'.repeat(100_000)];
-    for (const text of texts) client.socket.send(text);
-    for (const bytes of [Buffer.from([0, 255]), Buffer.alloc(0), large]) client.socket.send(bytes);
-    const heard = await client.heard(6);
-    assert.deepEqual(heard.slice(0, 3), texts);
-    assert.deepEqual(heard[3], Buffer.from([0, 255]));
-    assert.deepEqual(heard[4], Buffer.alloc(0));
-    assert.ok(large.equals(heard[5] as Buffer));
-    client.socket.close();
-    assert.deepEqual(await client.closed, [1005, '']);
-    assert.deepEqual((await post(server, '/', {})).json(), { calls: 2 }, 'the context is the worker’s');
-    await server.stop();
-  });
+  describe('one server', LIMIT, () => {
+    const shared = shareServer(APP, { expectedRestarts: 1 });
 
-  test(
-    'another client library, the facts of the handshake, and an end with 1000 when the function returns',
-    LIMIT,
-    async (t) => {
-      const server = await startServer(APP, { t });
+    test('text, bytes, nothing and megabytes come back as they went, in their order', async (t) => {
+      const { server } = shared;
+      const { calls } = (await post(server, '/', {})).json<{ calls: number }>();
+      const client = await openSocket(t, server, '/echo');
+      const large = Buffer.alloc(3 * MIB, 'é');
+      const texts = ['hello', '', 'é漢🍌'.repeat(100_000)];
+      for (const text of texts) client.socket.send(text);
+      for (const bytes of [Buffer.from([0, 255]), Buffer.alloc(0), large]) client.socket.send(bytes);
+      const heard = await client.heard(6);
+      assert.deepEqual(heard.slice(0, 3), texts);
+      assert.deepEqual(heard[3], Buffer.from([0, 255]));
+      assert.deepEqual(heard[4], Buffer.alloc(0));
+      assert.ok(large.equals(heard[5] as Buffer));
+      client.socket.close();
+      assert.deepEqual(await client.closed, [1005, '']);
+      assert.deepEqual(
+        (await post(server, '/', {})).json(),
+        { calls: calls + 2 },
+        'the context is the worker’s',
+      );
+    });
+
+    test('another client library, the facts of the handshake, and an end with 1000 when the function returns', async (t) => {
+      const { server } = shared;
       const socket = new UndiciWebSocket(`${server.url.replace('http', 'ws')}/facts?q=1`, {
         headers: { 'X-Custom': 'c', 'X-Banana-Request-Id': 'mine' },
       });
@@ -62,9 +66,96 @@ withEachRuntime(({ app, language }) => {
       assert.deepEqual(JSON.parse(String(message.data)), { id: 'mine', custom: 'c', query: '1', json: null });
       const [{ code }] = (await closed) as [{ code: number }];
       assert.equal(code, 1000);
-      await server.stop();
-    },
-  );
+    });
+
+    test('a client that leaves: the app gets all its messages, then the end; its signal aborts, its sends reject', async (t) => {
+      const { server, cues } = shared;
+      const { SERVE_CANCELLED: cancelled = 0 } = (await server.status()).replies;
+      const client = await openSocket(t, server, '/does', { 'x-request-id': 'x' });
+      client.socket.send('await go');
+      await cues.untilNoted('heard x: await go');
+      client.socket.send('last words');
+      client.socket.close();
+      await cues.untilNoted(LEFT[language]);
+      cues.give('go');
+      await cues.untilNoted('ended x');
+      assert.deepEqual(cues.notes().slice(-4), [
+        `unsent x: ${CLOSED[language]}`,
+        'heard x: last words',
+        `unsent x: ${CLOSED[language]}`,
+        'ended x',
+      ]);
+      assert.equal((await post(server, '/', {})).status, 200, 'the worker lives');
+      await server.until(({ replies }) => replies['SERVE_CANCELLED'] === cancelled + 1);
+    });
+
+    test('an app that does not receive holds up the client, and gets everything later', async (t) => {
+      const { server, cues } = shared;
+      const client = await openSocket(t, server, '/late', { 'x-request-id': 'x' });
+      await cues.untilNoted('begun x');
+      const before = (await server.status()).front.rssBytes;
+      for (let i = 0; i < 64; i += 1) client.socket.send(Buffer.alloc(MIB));
+      const rss = (await server.status()).front.rssBytes;
+      assert.ok(
+        client.socket.bufferedAmount > 32 * MIB,
+        `${client.socket.bufferedAmount} bytes wait in the client`,
+      );
+      assert.ok(rss - before < 32 * MIB, `the front grew by ${rss - before} bytes`);
+      client.socket.close();
+      cues.give('listen');
+      await cues.untilNoted(`got x: ${64 * MIB}`);
+    });
+    test('wrong uses are errors in the app', async (t) => {
+      const { server } = shared;
+      const client = await openSocket(t, server, '/mistakes');
+      const [type, value, takes] = KINDS[language];
+      assert.deepEqual(await client.heard(3), [
+        `${type}: send() takes text or ${takes}`,
+        `${value}: close() takes the code 1000, or one from 3000 to 4999, not 1001`,
+        `${value}: close() takes a reason of up to 123 bytes`,
+      ]);
+      await client.closed;
+    });
+
+    test('a WebSocket that waits for a worker is open, and loses no message of its client', async (t) => {
+      const { server, cues } = shared;
+      const first = await openSocket(t, server, '/does');
+      first.socket.send('await go');
+      await cues.untilNoted(/^heard/);
+      const second = await openSocket(t, server, '/echo');
+      const third = await openSocket(t, server, '/echo');
+      second.socket.send('early');
+      second.socket.send('bird');
+      third.socket.send('gone before its turn');
+      await server.until(({ model }) => model.queue.waiting === 2);
+      third.socket.close();
+      await server.until(({ model }) => model.queue.waiting === 1);
+      cues.give('go');
+      await first.heard(1);
+      first.socket.close();
+      assert.deepEqual(await second.heard(2), ['early', 'bird']);
+    });
+
+    test('a WebSocket ends by a return, a close, an error (without its text) or the death of the worker', async (t) => {
+      const { server } = shared;
+      for (const [says, code, reason, messages] of [
+        ['return', 1000, '', []],
+        ['close', 4001, 'enough', []],
+        ['throw', 1011, 'SERVE_INFERENCE_FAILED: The model failed on this call.', []],
+        ['exit', 1011, 'SERVE_WORKER_LOST: The worker died while running this call (exit code 3).', []],
+      ] as const) {
+        const client = await openSocket(t, server, '/does');
+        client.socket.send(says);
+        assert.deepEqual(await client.closed, [code, reason], says);
+        assert.deepEqual(client.messages, messages);
+      }
+      await server.untilPrinted('the secret of this app');
+      const counting = await openSocket(t, server, '/does');
+      counting.socket.send('count 3');
+      assert.deepEqual(await counting.heard(4), ['0', '1', '2', 'done'], 'sends need not be awaited');
+      counting.socket.close();
+    });
+  });
 
   test(
     'a connection has its worker to itself: others wait, or run elsewhere, and nothing is sent ahead',
@@ -97,96 +188,6 @@ withEachRuntime(({ app, language }) => {
     },
   );
 
-  test(
-    'a WebSocket that waits for a worker is open, and loses no message of its client',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(APP, { t, env: cues.env });
-      const first = await openSocket(t, server, '/does');
-      first.socket.send('await go');
-      await cues.untilNoted(/^heard/);
-      const second = await openSocket(t, server, '/echo');
-      const third = await openSocket(t, server, '/echo');
-      second.socket.send('early');
-      second.socket.send('bird');
-      third.socket.send('gone before its turn');
-      await server.until(({ model }) => model.queue.waiting === 2);
-      third.socket.close();
-      await server.until(({ model }) => model.queue.waiting === 1);
-      cues.give('go');
-      await first.heard(1);
-      first.socket.close();
-      assert.deepEqual(await second.heard(2), ['early', 'bird']);
-      await server.stop();
-    },
-  );
-
-  test(
-    'a client that leaves: the app gets all its messages, then the end; its signal aborts, its sends reject',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(APP, { t, env: cues.env });
-      const client = await openSocket(t, server, '/does', { 'x-request-id': 'x' });
-      client.socket.send('await go');
-      await cues.untilNoted('heard x: await go');
-      client.socket.send('last words');
-      client.socket.close();
-      await cues.untilNoted(LEFT[language]);
-      cues.give('go');
-      await cues.untilNoted('ended x');
-      assert.deepEqual(cues.notes().slice(-4), [
-        `unsent x: ${CLOSED[language]}`,
-        'heard x: last words',
-        `unsent x: ${CLOSED[language]}`,
-        'ended x',
-      ]);
-      assert.equal((await post(server, '/', {})).status, 200, 'the worker lives');
-      await server.until(({ replies }) => replies['SERVE_CANCELLED'] === 1);
-      await server.stop();
-    },
-  );
-
-  test(
-    'a WebSocket ends by a return, a close, an error (without its text) or the death of the worker',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(APP, { t, env: cues.env, expectedRestarts: 1 });
-      for (const [says, code, reason, messages] of [
-        ['return', 1000, '', []],
-        ['close', 4001, 'enough', []],
-        ['throw', 1011, 'SERVE_INFERENCE_FAILED: The model failed on this call.', []],
-        ['exit', 1011, 'SERVE_WORKER_LOST: The worker died while running this call (exit code 3).', []],
-      ] as const) {
-        const client = await openSocket(t, server, '/does');
-        client.socket.send(says);
-        assert.deepEqual(await client.closed, [code, reason], says);
-        assert.deepEqual(client.messages, messages);
-      }
-      await server.untilPrinted('the secret of this app');
-      const counting = await openSocket(t, server, '/does');
-      counting.socket.send('count 3');
-      assert.deepEqual(await counting.heard(4), ['0', '1', '2', 'done'], 'sends need not be awaited');
-      counting.socket.close();
-      await server.stop();
-    },
-  );
-
-  test('wrong uses are errors in the app', LIMIT, async (t) => {
-    const server = await startServer(APP, { t });
-    const client = await openSocket(t, server, '/mistakes');
-    const [type, value, takes] = KINDS[language];
-    assert.deepEqual(await client.heard(3), [
-      `${type}: send() takes text or ${takes}`,
-      `${value}: close() takes the code 1000, or one from 3000 to 4999, not 1001`,
-      `${value}: close() takes a reason of up to 123 bytes`,
-    ]);
-    await client.closed;
-    await server.stop();
-  });
-
   test('the run timeout is for one message; a silent client is disconnected', LIMIT, async (t) => {
     const cues = makeCues(t);
     const timeouts = ['--run-timeout', '4s', '--websocket-idle-timeout', '4s'];
@@ -204,7 +205,10 @@ withEachRuntime(({ app, language }) => {
     slow.socket.send('spin never');
     let isSlowClosed = false;
     void slow.closed.finally(() => (isSlowClosed = true));
-    while (!isSlowClosed) await talk(); // longer than the run timeout in all
+    while (!isSlowClosed) {
+      await talk();
+      await new Promise((resolve) => setTimeout(resolve, 100)); // in all longer than the run timeout
+    }
     assert.deepEqual(await slow.closed, [
       1011,
       'SERVE_INFERENCE_TIMEOUT: The call ran longer than 4000 ms (--run-timeout).',
@@ -219,6 +223,28 @@ withEachRuntime(({ app, language }) => {
     await next.heard(1);
     await server.stop();
   });
+
+  test(
+    'a client that does not read holds up the app, and is given up after --stall-timeout',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(APP, { t, env: cues.env, args: ['--stall-timeout', '1s'] });
+      const client = await openSocket(t, server, '/does', { 'x-request-id': 'x' });
+      client.socket.send('flood');
+      await client.heard(1);
+      client.socket.pause();
+      await cues.untilNoted(`flooded x: ${CLOSED[language]}`);
+      const sent = cues.notes().filter((line) => line.startsWith('sent')).length;
+      assert.ok(
+        sent < 64 + client.messages.length,
+        `${sent} MiB went out to a client that read ${client.messages.length}`,
+      );
+      await server.until(({ replies }) => replies['SERVE_SLOW_READER'] === 1);
+      assert.equal((await post(server, '/', {})).status, 200, 'the worker lives');
+      await server.stop();
+    },
+  );
 
   test(
     'a drain closes a WebSocket that waits for its client with 1001; one that works sends its last message first',
@@ -245,47 +271,6 @@ withEachRuntime(({ app, language }) => {
       assert.deepEqual(await server.ended, { code: 0, signal: null });
     },
   );
-
-  test(
-    'a client that does not read holds up the app, and is given up after --stall-timeout',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(APP, { t, env: cues.env, args: ['--stall-timeout', '1s'] });
-      const client = await openSocket(t, server, '/does', { 'x-request-id': 'x' });
-      client.socket.send('flood');
-      await client.heard(1);
-      client.socket.pause();
-      await cues.untilNoted(`flooded x: ${CLOSED[language]}`);
-      const sent = cues.notes().filter((line) => line.startsWith('sent')).length;
-      assert.ok(
-        sent < 64 + client.messages.length,
-        `${sent} MiB went out to a client that read ${client.messages.length}`,
-      );
-      await server.until(({ replies }) => replies['SERVE_SLOW_READER'] === 1);
-      assert.equal((await post(server, '/', {})).status, 200, 'the worker lives');
-      await server.stop();
-    },
-  );
-
-  test('an app that does not receive holds up the client, and gets everything later', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(APP, { t, env: cues.env });
-    const client = await openSocket(t, server, '/late', { 'x-request-id': 'x' });
-    await cues.untilNoted('begun x');
-    const before = (await server.status()).front.rssBytes;
-    for (let i = 0; i < 64; i += 1) client.socket.send(Buffer.alloc(MIB));
-    const rss = (await server.status()).front.rssBytes;
-    assert.ok(
-      client.socket.bufferedAmount > 32 * MIB,
-      `${client.socket.bufferedAmount} bytes wait in the client`,
-    );
-    assert.ok(rss - before < 32 * MIB, `the front grew by ${rss - before} bytes`);
-    client.socket.close();
-    cues.give('listen');
-    await cues.untilNoted(`got x: ${64 * MIB}`);
-    await server.stop();
-  });
 });
 
 const KEY = 's3cret=key';
@@ -327,12 +312,11 @@ withEachRuntime(({ app }) => {
 
 withOneRuntime(({ app }) => {
   const APP = app('websockets');
-  test(
-    'a plain request to a WebSocket route is refused; an upgrade to another protocol is served as a plain request',
-    LIMIT,
-    async (t) => {
-      const server = await startServer(APP, { t });
-      await server.until(({ state }) => state === 'ready');
+  describe('one server', LIMIT, () => {
+    const shared = shareServer(APP);
+
+    test('a plain request to a WebSocket route is refused; an upgrade to another protocol is served as a plain request', async () => {
+      const { server } = shared;
       const connection = await RawConnection.open(server);
       const answer = async (head: string, body = ''): Promise<readonly [number, string | undefined]> => {
         connection.send(`${head}\r\nHost: test\r\n\r\n${body}`);
@@ -352,9 +336,26 @@ withOneRuntime(({ app }) => {
       assert.deepEqual(await answer(handshake), [400, undefined]);
       assert.equal(await connection.closed(), 'ended', 'nobody reads HTTP there any more');
       connection.destroy();
-      await server.stop();
-    },
-  );
+    });
+
+    test('pings are answered, and health and handshakes, while the model has the thread', async (t) => {
+      const { server, cues } = shared;
+      const client = await openSocket(t, server, '/does');
+      client.socket.send('spin go');
+      await cues.untilNoted(/^heard/);
+      const pong = once(client.socket, 'pong');
+      client.socket.ping();
+      await pong;
+      assert.equal((await fetch(`${server.url}/healthcheck`)).status, 200);
+      const next = await openSocket(t, server, '/echo');
+      next.socket.send('after you');
+      await untilPotassium(server, ({ queue_length }) => queue_length === 1);
+      cues.give('go');
+      await client.heard(1);
+      client.socket.close();
+      await next.heard(1);
+    });
+  });
 
   test('a WebSocket is refused like any call: without a key, with a full queue', LIMIT, async (t) => {
     const cues = makeCues(t);
@@ -387,26 +388,6 @@ withOneRuntime(({ app }) => {
       await server.stop();
     },
   );
-
-  test('pings are answered, and health and handshakes, while the model has the thread', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(APP, { t, env: cues.env });
-    const client = await openSocket(t, server, '/does');
-    client.socket.send('spin go');
-    await cues.untilNoted(/^heard/);
-    const pong = once(client.socket, 'pong');
-    client.socket.ping();
-    await pong;
-    assert.equal((await fetch(`${server.url}/healthcheck`)).status, 200);
-    const next = await openSocket(t, server, '/echo');
-    next.socket.send('after you');
-    await untilPotassium(server, ({ queue_length }) => queue_length === 1);
-    cues.give('go');
-    await client.heard(1);
-    client.socket.close();
-    await next.heard(1);
-    await server.stop();
-  });
 
   test('a message longer than --max-body ends its connection with 1009, and no other', LIMIT, async (t) => {
     const server = await startServer(APP, { t, args: ['--max-body', '1mb', '--workers', '2'] });
