@@ -1,33 +1,30 @@
 /** The conformance checklist of the Banana and Potassium contract, by the numbers of its points. */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
-import { Agent, request as httpRequest } from 'node:http';
-import { describe, test } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { startClient } from '../helpers/published-client.js';
 import { deadUrl } from '../helpers/held-port.js';
+import { askAtOnce } from '../helpers/pipeline.js';
 import { endOf, post, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
-import { withEachRuntime, type Language } from '../helpers/runtimes.js';
-import { eventually, startServer, type Server, type StartOptions } from '../helpers/server.js';
+import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
+import { eventually, startServer, type Server } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 120_000 };
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** Calls after which the front has the memory that it needs. */
-const WARM = 2000;
+const WARM: Readonly<Record<Language, number>> = { TypeScript: 2000, Python: 100 };
 
 /** The contract's number with one language: the memory is the front's, which knows none. */
-const MANY: Readonly<Record<Language, number>> = { TypeScript: 10_000, Python: 2000 };
+const MANY: Readonly<Record<Language, number>> = { TypeScript: 10_000, Python: 500 };
+
+/** Calls that one connection sends in one write, before it closes. */
+const AT_ONCE = 10;
 
 withEachRuntime(({ language, app, greeting, potassium }) => {
-  async function startPotassium(options: StartOptions): Promise<Server> {
-    const server = await startServer(potassium(), options);
-    await server.until(({ state }) => state === 'ready');
-    return server;
-  }
-
   test('1: five cold calls of the seed exercise: one init, five answers, in turn', LIMIT, async (t) => {
     const env = { GREETING_INIT_MS: '1000', GREETING_INIT_S: '1' };
     const server = await startServer(greeting(), { t, env });
@@ -42,7 +39,7 @@ withEachRuntime(({ language, app, greeting, potassium }) => {
   });
 
   describe('one server', LIMIT, () => {
-    const shared = shareServer(potassium());
+    const shared = shareServer(potassium(), { expectedRestarts: 1 });
 
     test('2: every kind of request has its status', async () => {
       const { server } = shared;
@@ -136,10 +133,59 @@ withEachRuntime(({ language, app, greeting, potassium }) => {
       assert.equal((await potassiumStatus(server)).gpu_available, true);
       assert.equal((await fetch(`${server.url}/healthcheck`)).status, 200);
     });
+
+    test('6: process.exit in the middle of a call is a 500; the next call is answered', async () => {
+      const { server } = shared;
+      const lost = await post(server, '/work', { dies: 'exit 7' }, 'doomed');
+      assert.deepEqual([lost.status, errorOf(lost).code], [500, 'SERVE_WORKER_LOST']);
+      assert.equal((await post(server, '/', {})).status, 200);
+    });
+
+    test(`7: ${MANY[language]} calls leave no descriptor behind and no memory`, async () => {
+      const { server } = shared;
+      const pids = [server.pid, (await server.status()).model.workers[0]?.pid as number];
+      const descriptors = (): number[] => pids.map((pid) => readdirSync(`/proc/${pid}/fd`).length);
+      const before = descriptors();
+      const countBefore = (await potassiumStatus(server)).sequence_number;
+      await callManyTimes(server, WARM[language]);
+      const warmBytes = (await server.status()).front.rssBytes;
+      await callManyTimes(server, MANY[language]);
+      const grownBytes = (await server.status()).front.rssBytes - warmBytes;
+      assert.ok(grownBytes < 48 * 1024 ** 2, `${grownBytes} bytes`);
+      await eventually(
+        () => descriptors().every((count, i) => count <= (before[i] as number)),
+        15_000,
+        () => `descriptors before: ${before.join()}, after: ${descriptors().join()}`,
+      );
+      const { sequence_number } = await potassiumStatus(server);
+      assert.equal(sequence_number - countBefore, WARM[language] + MANY[language]);
+    });
+
+    test('14: headers by any spelling, a Response read and written', async () => {
+      const { server } = shared;
+      const seen = await post(server, '/', {}, undefined, { 'x-CUSTOM': 'yes' });
+      assert.equal(seen.json<{ custom: string }>().custom, 'yes');
+      const rewritten = await post(server, '/answer', 'rewritten');
+      assert.deepEqual(rewritten.json(), { was: { a: 1 }, none: null });
+    });
   });
 
+  test('12: an app that takes a route twice does not start', LIMIT, async (t) => {
+    await assertRefused(t, app('potassium-bad-route'), 'twice', /Route already in use: \/\w*(?:\n| \{)/);
+  });
+
+  test('14: a legacy handler', LIMIT, async (t) => {
+    const legacy = await startServer(app('potassium-legacy'), { t, env: { TEST_PORT: '1' } });
+    assert.deepEqual((await post(legacy, '/', { name: 'you' })).json(), { out: 'hello you' });
+    await legacy.stop();
+  });
+});
+
+/** The front's alone: it counts, holds and refuses calls, and delivers webhooks. */
+withOneRuntime(({ app, potassium }) => {
   test('3: sequence_number goes up by one with every POST, and with nothing else', LIMIT, async (t) => {
-    const server = await startPotassium({ t, env: makeCues(t).env, args: ['--max-body', '1kb'] });
+    const server = await startServer(potassium(), { t, env: makeCues(t).env, args: ['--max-body', '1kb'] });
+    await server.until(({ state }) => state === 'ready');
     const posts: readonly (() => Promise<unknown>)[] = [
       () => post(server, '/', {}),
       () => post(server, '/later', {}, 'job'),
@@ -179,36 +225,10 @@ withEachRuntime(({ language, app, greeting, potassium }) => {
     await server.stop();
   });
 
-  test('6: process.exit in the middle of a call is a 500; the next call is answered', LIMIT, async (t) => {
-    const server = await startPotassium({ t, env: makeCues(t).env, expectedRestarts: 1 });
-    const lost = await post(server, '/work', { dies: 'exit 7' }, 'doomed');
-    assert.deepEqual([lost.status, errorOf(lost).code], [500, 'SERVE_WORKER_LOST']);
-    assert.equal((await post(server, '/', {})).status, 200);
-    await server.stop();
-  });
-
-  test(`7: ${MANY[language]} calls leave no descriptor behind and no memory`, LIMIT, async (t) => {
-    const server = await startPotassium({ t, env: makeCues(t).env });
-    const pids = [server.pid, (await server.status()).model.workers[0]?.pid as number];
-    const descriptors = (): number[] => pids.map((pid) => readdirSync(`/proc/${pid}/fd`).length);
-    const before = descriptors();
-    await callManyTimes(server, WARM);
-    const warmBytes = (await server.status()).front.rssBytes;
-    await callManyTimes(server, MANY[language]);
-    const grownBytes = (await server.status()).front.rssBytes - warmBytes;
-    assert.ok(grownBytes < 48 * 1024 ** 2, `${grownBytes} bytes`);
-    await eventually(
-      () => descriptors().every((count, i) => count <= (before[i] as number)),
-      15_000,
-      () => `descriptors before: ${before.join()}, after: ${descriptors().join()}`,
-    );
-    assert.equal((await potassiumStatus(server)).sequence_number, WARM + MANY[language]);
-    await server.stop();
-  });
-
   test('10: 6.2.0 asks again after a full queue, until it is served', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const server = await startPotassium({ t, env: cues.env, args: ['--queue-size', '0'] });
+    const server = await startServer(potassium(), { t, env: cues.env, args: ['--queue-size', '0'] });
+    await server.until(({ state }) => state === 'ready');
     const running = post(server, '/work', { until: 'go on' }, 'first');
     await cues.untilNoted('begun first');
     const client = await startClient(t, 6, server);
@@ -220,32 +240,9 @@ withEachRuntime(({ language, app, greeting, potassium }) => {
     await server.stop();
   });
 
-  for (const [what, says] of [
-    ['twice', /Route already in use: \/\w*(?:\n| \{)/],
-    ['reserved', /Route already in use: \/_k\/warmup is the server's own/],
-  ] as const) {
-    test(
-      `12: an app that takes a route ${what === 'twice' ? 'twice' : "of the server's own"} does not start`,
-      LIMIT,
-      async (t) => {
-        const args = ['--restart-limit', '0'];
-        const server = await startServer(app('potassium-bad-route'), { t, args, env: { ROUTE: what } });
-        assert.equal((await server.ended).code, 3);
-        assert.match(server.stderr(), says);
-      },
-    );
-  }
-
-  test('14: headers by any spelling, a Response read and written, a legacy handler', LIMIT, async (t) => {
-    const server = await startPotassium({ t, env: makeCues(t).env });
-    const seen = await post(server, '/', {}, undefined, { 'x-CUSTOM': 'yes' });
-    assert.equal(seen.json<{ custom: string }>().custom, 'yes');
-    const rewritten = await post(server, '/answer', 'rewritten');
-    assert.deepEqual(rewritten.json(), { was: { a: 1 }, none: null });
-    await server.stop();
-    const legacy = await startServer(app('potassium-legacy'), { t, env: { TEST_PORT: '1' } });
-    assert.deepEqual((await post(legacy, '/', { name: 'you' })).json(), { out: 'hello you' });
-    await legacy.stop();
+  test("12: an app that takes a route of the server's own does not start", LIMIT, async (t) => {
+    const says = /Route already in use: \/_k\/warmup is the server's own/;
+    await assertRefused(t, app('potassium-bad-route'), 'reserved', says);
   });
 
   test('15: a webhook to a dead port: no caller is affected, and the log has one line', LIMIT, async (t) => {
@@ -280,22 +277,21 @@ async function untilChecked(
   }
 }
 
+async function assertRefused(t: TestContext, app: string, route: string, says: RegExp): Promise<void> {
+  const server = await startServer(app, { t, args: ['--restart-limit', '0'], env: { ROUTE: route } });
+  assert.equal((await server.ended).code, 3);
+  assert.match(server.stderr(), says);
+}
+
 async function callManyTimes(server: Server, calls: number): Promise<void> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 8 });
   let left = calls;
   const lane = async (): Promise<void> => {
     while (left > 0) {
-      left -= 1;
-      const status = await new Promise((resolve, reject) => {
-        const call = httpRequest(server.url, { method: 'POST', agent, headers: JSON_TYPE }, (response) => {
-          response.resume().once('end', () => resolve(response.statusCode));
-        });
-        call.once('error', reject);
-        call.end('{"prompt":"a"}');
-      });
-      assert.equal(status, 200);
+      left -= AT_ONCE;
+      const pipelined = Array.from({ length: AT_ONCE }, (_, i) => ({ input: {}, id: `${left + i}` }));
+      const answers = await askAtOnce(server, pipelined);
+      assert.ok(answers.every(({ status }) => status === 200));
     }
   };
-  await Promise.all(Array.from({ length: 8 }, lane));
-  agent.destroy();
+  await Promise.all(Array.from({ length: 4 }, lane));
 }
