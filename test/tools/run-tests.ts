@@ -2,7 +2,7 @@
  * Runs groups of test files (groups.ts), or single files: `node dist/test/tools/run-tests.js GROUP|FILE...`, after the
  * compile. Behind Node's own report it prints the slowest files and the failed tests. A run in which no test passed fails.
  */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
@@ -20,6 +20,7 @@ const FILES_AT_ONCE = Math.max(4, 2 * availableParallelism());
 async function main(): Promise<number> {
   const files = process.argv.slice(2).flatMap(compiledFiles);
   if (files.length === 0) throw new Error(`name a group or a file; groups: ${GROUPS.join(', ')}`);
+  compilePython();
   const folder = mkdtempSync(join(tmpdir(), 'banana-test-run-'));
   try {
     const [timesFile, outcomesFile] = [join(folder, 'times'), join(folder, 'outcomes')];
@@ -29,6 +30,14 @@ async function main(): Promise<number> {
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/**
+ * Compiles the Python worker, where Python is here. Under PYTHONDONTWRITEBYTECODE, which images of Docker set, each worker
+ * would compile it again, which takes about 0.1 s of CPU.
+ */
+function compilePython(): void {
+  spawnSync('python3', ['-m', 'compileall', '-q', `${ROOT}worker/python`], { stdio: 'ignore' });
 }
 
 /** Absolute paths of the compiled files of a group, or of one file, named by its source or as it is. */
