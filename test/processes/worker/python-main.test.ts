@@ -389,12 +389,21 @@ def set_limit(): signal.setitimer(signal.ITIMER_REAL, 0.05)
 `;
 
 test('a worker whose signal handler ends a wait still receives messages of its front', OPTIONS, async (t) => {
+  // The signal comes once the main thread waits, not on its way there: it would end an import, or a frame half written.
   const worker = await startedPython(
     t,
-    `${LIMITED}from potassium import send_webhook
+    `import signal, sys, threading, time
+from banana_worker.process.wake_pipe import WakePipe
+from potassium import send_webhook
+def limit(*_): raise TimeoutError("too slow")
+signal.signal(signal.SIGALRM, limit)
+main = threading.get_ident()
+def strike():
+    while sys._current_frames()[main].f_code is not WakePipe.wait.__code__: time.sleep(0.001)
+    signal.pthread_kill(main, signal.SIGALRM)
 def inference(model_inputs, ctx):
     try:
-        set_limit()
+        threading.Thread(target=strike).start()
         send_webhook("http://127.0.0.1:9/", 1, wait=True)
     except TimeoutError: ctx.log.info("too slow")
     ctx.wait_cancelled()
