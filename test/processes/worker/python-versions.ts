@@ -8,9 +8,8 @@ import { fileURLToPath } from 'node:url';
 import type { Python } from '../../helpers/pythons.js';
 import { appFolder } from '../../worker/app-folder.js';
 
-const FILES = ['python-main.test.js', 'python-sockets.test.js'].map((file) =>
-  fileURLToPath(new URL(file, import.meta.url)),
-);
+const MAIN = fileURLToPath(new URL('python-main.test.js', import.meta.url));
+const SOCKETS = new URL('python-sockets.test.js', import.meta.url).href;
 
 /** Defines a test for each of them. */
 export function testOverFrames(pythons: readonly Python[]): void {
@@ -27,14 +26,14 @@ export function testOverFrames(pythons: readonly Python[]): void {
   }
 }
 
-/** Runs the files in a process whose `python3` is this interpreter. */
+/** Runs both files in one process, without a runner, whose `python3` is this interpreter. */
 function run(t: TestContext, python: string): Promise<{ status: number | null; output: string }> {
   const folder = appFolder(t, { python3: `#!/bin/sh\nexec '${python}' "$@"\n` });
   chmodSync(join(folder, 'python3'), 0o755);
   const PATH = `${folder}${delimiter}${process.env['PATH'] ?? ''}`;
-  // A runner that finds itself in another's process reports in a form of its own, and runs no files.
+  // In the process of a runner, tests report in a form of its own.
   const env = { ...process.env, PATH, NODE_TEST_CONTEXT: undefined };
-  const args = ['--test', '--test-reporter=tap', '--test-concurrency=1', ...FILES];
+  const args = ['--test-reporter=tap', `--import=${SOCKETS}`, MAIN];
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   t.after(() => child.kill('SIGKILL'));
   let output = '';
