@@ -56,7 +56,7 @@ withEachRuntime(({ app, language }) => {
       );
     });
 
-    test('another client library, the facts of the handshake, and an end with 1000 when the function returns', async (t) => {
+    test('another client library, the facts of the handshake, and an end with 1000 when the function returns', async () => {
       const { server } = shared;
       const socket = new UndiciWebSocket(`${server.url.replace('http', 'ws')}/facts?q=1`, {
         headers: { 'X-Custom': 'c', 'X-Banana-Request-Id': 'mine' },
