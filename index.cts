@@ -100,6 +100,8 @@ export type ModelHandler<
   Input = readonly Package.Item[],
   Output = readonly Package.ItemResult[],
 > = Package.ModelHandler<Input, Output>;
+export const HttpError: typeof Package.HttpError = loaded.HttpError;
+export type HttpError = Package.HttpError;
 export const PredictionException: typeof Package.PredictionException = loaded.PredictionException;
 export type PredictionException = Package.PredictionException;
 export const RedisConfig: typeof Package.RedisConfig = loaded.RedisConfig;

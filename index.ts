@@ -21,6 +21,7 @@ export type {
   WebSocketConnection,
   WorkerInfo,
 } from './worker/api/types.js';
+export { HttpError } from './worker/api/http-error.js';
 export { Request, WebSocketRequest } from './worker/api/potassium/request.js';
 export { RequestHeaders } from './worker/api/potassium/request-headers.js';
 export { Response, Response as PotassiumResponse } from './worker/api/potassium/response.js';

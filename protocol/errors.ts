@@ -74,6 +74,7 @@ export const ERRORS = {
   SERVE_QUEUE_TIMEOUT: { message: 'The call waited too long for a worker.', source: 'server' },
   SERVE_DEADLINE: { message: "The client's deadline passed.", source: 'server' },
   SERVE_INFERENCE_FAILED: { message: 'The model failed on this call.', source: 'app' },
+  SERVE_HTTP_ERROR: { message: 'The app refused this call.', source: 'app' },
   SERVE_OUTPUT_INVALID: {
     message: "The model's output could not be encoded.",
     source: 'app',
@@ -162,10 +163,16 @@ export function shuttingDown(): ServeError {
   return new ServeError('SERVE_SHUTTING_DOWN', undefined, { retryAfterS: 1 });
 }
 
+/** Whether the app refused the call with a status from 400 to 499: the client's mistake, and no failure of the model. */
+export function isAppsRefusal({ code, status }: ServeError): boolean {
+  return code === 'SERVE_HTTP_ERROR' && status >= 400 && status < 500;
+}
+
 /** Codes that a worker may send about one call. Other codes belong to the front, or end a worker. */
 const CALL_ERRORS: ReadonlySet<string> = new Set<ErrorCode>([
   'SERVE_BAD_BODY',
   'SERVE_INFERENCE_FAILED',
+  'SERVE_HTTP_ERROR',
   'SERVE_OUTPUT_INVALID',
   'SERVE_OUTPUT_TOO_LARGE',
   'SERVE_CANCELLED',

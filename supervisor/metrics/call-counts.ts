@@ -2,7 +2,7 @@
  * Counts calls and their times per model. It runs once for every call, so it only adds to numbers; a scrape adds the labels.
  * The counts of a model are freed with the model.
  */
-import type { ServeError } from '../../protocol/errors.js';
+import { isAppsRefusal, type ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
 import type { CountedRequest, RequestObserver } from '../http/request/backend.js';
 import type { Model } from '../models/model.js';
@@ -53,7 +53,7 @@ export class CallCounts implements RequestObserver {
   settled({ model, dialect }: CountedRequest, job: Job, _status: number, error: ServeError | null): void {
     const calls = model === null ? this.ofNone : this.of(model);
     const nowMs = performance.now();
-    calls.ended(dialect.name, error === null ? 'ok' : error.code);
+    calls.ended(dialect.name, error === null || isAppsRefusal(error) ? 'ok' : error.code);
     calls.queueSeconds.add(job.queueMs(nowMs) / 1000);
     calls.totalSeconds.add((nowMs - job.acceptedAtMs) / 1000);
     if (!job.hasBegun) return;

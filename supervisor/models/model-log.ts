@@ -1,5 +1,5 @@
 /** Logs the events of a model's workers and calls, in plain words. */
-import type { ErrorCode, ServeError } from '../../protocol/errors.js';
+import { isAppsRefusal, type ErrorCode, type ServeError } from '../../protocol/errors.js';
 import { splitHeaderLines } from '../../protocol/text/header-lines.js';
 import { validTraceparent } from '../../protocol/text/traceparent.js';
 import type { JobCall } from '../dispatch/job.js';
@@ -60,7 +60,7 @@ export class ModelLog {
   }
 
   callError(worker: number, { requestId, route, headers }: JobCall, error: ServeError): void {
-    if (CALLERS_FAULT.has(error.code)) return;
+    if (CALLERS_FAULT.has(error.code) || isAppsRefusal(error)) return;
     const text = error.detail === '' ? error.message : error.detail;
     const given = splitHeaderLines(headers).find(([name]) => name.toLowerCase() === 'traceparent')?.[1];
     const traceparent = validTraceparent(given) ?? undefined;

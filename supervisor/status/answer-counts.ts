@@ -1,6 +1,6 @@
 /** Counts the outcomes of calls for `/status`, and passes every outcome on to other observers, such as the access log. */
 import type { IncomingMessage } from 'node:http';
-import type { ServeError } from '../../protocol/errors.js';
+import { isAppsRefusal, type ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
 import type { LoggedRequest, CountedRequest, RequestObserver } from '../http/request/backend.js';
 import { httpStatus } from '../http/socket/http-status.js';
@@ -23,7 +23,7 @@ export class AnswerCounts implements RequestObserver {
   }
 
   settled(request: CountedRequest, job: Job, status: number, error: ServeError | null): void {
-    this.#count(error?.code ?? 'ok');
+    this.#count(error === null || isAppsRefusal(error) ? 'ok' : error.code);
     this.#countRecent(request, error);
     for (const listener of this.#listeners) listener.settled(request, job, status, error);
   }

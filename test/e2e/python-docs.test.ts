@@ -45,6 +45,19 @@ test(
   },
 );
 
+test('the app on the page that chooses its status does so', OPTIONS, async (t) => {
+  const server = await serveBlock(t, 'status');
+  for (const [body, status, text] of [
+    ['{"prompt":"hi"}', 201, '{"made":"hi"}'],
+    ['{}', 422, 'send a prompt'],
+  ] as const) {
+    const answer = await call(server.url, body);
+    assert.equal(answer.status, status);
+    assert.ok(answer.text.includes(text), answer.text);
+  }
+  await server.stop();
+});
+
 test('the page names every member of the context, and no other', OPTIONS, () => {
   const rows = tableRows('python.md', 'Being called', 'member');
   const documented = rows.flatMap(({ member = '' }) => member.replace(/\(.*?\)/g, '').split(', '));

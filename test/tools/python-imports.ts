@@ -5,6 +5,7 @@ export const PYTHON_ROOMS: readonly string[] = [
   'banana_worker/__main__.py',
   'banana_worker/main.py',
   'banana_worker/load',
+  'banana_serve',
   'potassium/__init__.py',
   'potassium/potassium.py',
   'potassium/test_client',

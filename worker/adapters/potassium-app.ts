@@ -3,15 +3,15 @@
  * may be exported beside it.
  */
 import { Blob } from 'node:buffer';
-import { ServeError, describeThrown } from '../../protocol/errors.js';
+import { describeThrown } from '../../protocol/errors.js';
 import type { Route } from '../../protocol/wire/messages.js';
 import { DEFINITION, type Definition, type Endpoint } from '../api/potassium/definition.js';
 import { Request, WebSocketRequest } from '../api/potassium/request.js';
-import { CONTENT_TYPE, JSON_TYPE, RESPONSE, type Response } from '../api/potassium/response.js';
 import type { InitContext, WebSocketConnection } from '../api/types.js';
 import type { CallInfo } from '../api/call-info.js';
 import { ANY_BATCH, type LoadedApp } from './loaded-app.js';
-import { Reply, checkedHeaders, type ReplyBody } from '../reply/reply.js';
+import { isPotassiumResponse, replyOfResponse } from '../reply/potassium-response.js';
+import { Reply } from '../reply/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { isResponse as isWebResponse } from '../reply/web-response.js';
 import { onlyEntry } from './batch-entries.js';
@@ -137,7 +137,7 @@ function replyOfEntry(entry: unknown): unknown {
 
 /** Returns a thrown `Response`, from any depth of calls, as the answer; throws anything else again. */
 function replyOfThrown(thrown: unknown): unknown {
-  if (isResponse(thrown)) return replyOf(thrown);
+  if (isPotassiumResponse(thrown)) return replyOfResponse(thrown);
   throw thrown;
 }
 
@@ -158,81 +158,12 @@ function jsonOf(output: unknown): unknown {
 }
 
 function replyOf(output: unknown): unknown {
-  if (!isResponse(output)) {
-    if (isCommonOutput(output)) return output;
-    throw new TypeError('Potassium Response object not returned');
-  }
-  const { status } = output;
-  if (!Number.isInteger(status) || status < 200 || status > 599) {
-    throw new RangeError(`status ${String(status)} is not a whole number from 200 to 599`);
-  }
-  const body = bodyOf(output);
-  const { contentType, headers } = headersOf(output);
-  const type = contentType || (body.kind === 'json' ? JSON_TYPE : typeOf(output.body));
-  return new Reply({ status, contentType: type, headers: checkedHeaders(headers, type), phrase: '' }, body);
+  if (isPotassiumResponse(output)) return replyOfResponse(output);
+  if (isCommonOutput(output)) return output;
+  throw new TypeError('Potassium Response object not returned');
 }
 
 /** A background function may return nothing. */
 function resultOf(output: unknown): unknown {
-  return isResponse(output) ? replyOf(output) : jsonOf(output);
-}
-
-function bodyOf(response: Response): ReplyBody {
-  if (response.isJson) return { kind: 'json', value: response.json };
-  const { body } = response;
-  if (body === undefined) return { kind: 'bytes', bytes: new Uint8Array(0) };
-  if (typeof body === 'string') return { kind: 'bytes', bytes: Buffer.from(body) };
-  if (body instanceof Uint8Array) return { kind: 'bytes', bytes: body };
-  if (body instanceof ArrayBuffer) return { kind: 'bytes', bytes: new Uint8Array(body) };
-  if (body instanceof Blob) return { kind: 'stream', iterator: body.stream()[Symbol.asyncIterator]() };
-  const iterator = iteratorOf(body) ?? (body as Partial<Iterable<unknown>>)[Symbol.iterator]?.();
-  if (iterator !== undefined) return { kind: 'stream', iterator };
-  throw new TypeError('Potassium Response object body must be text, bytes, or an iterable of them');
-}
-
-const NO_HEADERS = { contentType: '', headers: '' };
-
-function headersOf({ headers }: Response): { contentType: string; headers: string } {
-  const names = Object.keys(headers);
-  if (names.length === 0) return NO_HEADERS;
-  let contentType = '';
-  const lines: string[] = [];
-  for (const name of names) {
-    const value = headers[name];
-    if (value === JSON_TYPE && name === CONTENT_TYPE) {
-      contentType = value;
-      continue;
-    }
-    for (const each of Array.isArray(value) ? (value as string[]) : [String(value)]) {
-      assertOneLine(name, each);
-      if (name.toLowerCase() === 'content-type') contentType = each;
-      else lines.push(name, each);
-    }
-  }
-  return { contentType, headers: lines.join('\n') };
-}
-
-/** Refuses line breaks, which would end the header and begin another one. @throws SERVE_OUTPUT_INVALID */
-function assertOneLine(name: string, value: string): void {
-  if (!/[\r\n]/.test(name) && !/[\r\n]/.test(value)) return;
-  const shown = JSON.stringify(name.slice(0, 100));
-  throw new ServeError(
-    'SERVE_OUTPUT_INVALID',
-    `The model's response header ${shown} has a line break in it.`,
-  );
-}
-
-function typeOf(body: Response['body']): string {
-  if (body === undefined) return '';
-  if (body instanceof Blob && body.type !== '') return body.type;
-  return typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/octet-stream';
-}
-
-/** Never throws, even for a hostile Proxy. */
-function isResponse(value: unknown): value is Response {
-  try {
-    return typeof value === 'object' && value !== null && RESPONSE in value;
-  } catch {
-    return false;
-  }
+  return isPotassiumResponse(output) ? replyOfResponse(output) : jsonOf(output);
 }

@@ -3,6 +3,7 @@ import { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { processorOf, type Context } from '../api/mms/context.js';
 import { entriesOf } from './batch-entries.js';
+import { isPotassiumResponse } from '../reply/potassium-response.js';
 import { Reply, checkedHeaders } from '../reply/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { HOP_HEADERS, isResponse } from '../reply/web-response.js';
@@ -87,7 +88,7 @@ function resultsOf(returned: unknown, items: number): readonly unknown[] {
 function answerOf(result: unknown, context: Context, idx: number, open: OpenResults): unknown {
   try {
     if (isThenable(result)) return open.promised(result, (value) => answerOf(value, context, idx, open));
-    if (result instanceof Error || isResponse(result)) return result;
+    if (result instanceof Error || isResponse(result) || isPotassiumResponse(result)) return result;
     const head = headOf(context, idx);
     const iterator = iteratorOf(result);
     if (iterator === null) return new Reply(head, { kind: 'result', value: result });

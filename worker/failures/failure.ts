@@ -1,5 +1,6 @@
 /** Turns the error of an app, thrown or returned, into the failure of its call. */
 import { ServeError, describeThrown } from '../../protocol/errors.js';
+import { isErrorStatus, isHttpError, type HttpError } from '../api/http-error.js';
 import { isPredictionException, type PredictionException } from '../api/mms/prediction-exception.js';
 import { isOutOfMemory } from './outlook.js';
 
@@ -7,8 +8,12 @@ import { isOutOfMemory } from './outlook.js';
 export function failureOf(thrown: unknown): ServeError {
   if (isServeError(thrown)) return thrown;
   const detail = describeThrown(thrown).stack;
-  const prediction = isPredictionException(thrown) ? predictionFailure(thrown, detail) : null;
-  if (prediction !== null) return prediction;
+  const forClient = isHttpError(thrown)
+    ? httpFailure(thrown, detail)
+    : isPredictionException(thrown)
+      ? predictionFailure(thrown, detail)
+      : null;
+  if (forClient !== null) return forClient;
   const kind = isOutOfMemory(thrown) ? 'out-of-memory' : 'exception';
   return new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail, kind });
 }
@@ -19,6 +24,18 @@ export function isServeError(thrown: unknown): thrown is ServeError {
     return thrown instanceof ServeError;
   } catch {
     return false; // a Proxy may refuse even this
+  }
+}
+
+/** Returns the failure with the app's status and message; null if the status cannot be read, or is not one of an error. */
+function httpFailure(thrown: HttpError, detail: string): ServeError | null {
+  const { message } = describeThrown(thrown);
+  try {
+    const { status } = thrown;
+    if (!isErrorStatus(status)) return null;
+    return new ServeError('SERVE_HTTP_ERROR', message === '' ? undefined : message, { detail, status });
+  } catch {
+    return null; // it counts as any other error
   }
 }
 
@@ -34,5 +51,5 @@ function predictionFailure(thrown: PredictionException, detail: string): ServeEr
 }
 
 function statusOf({ errorCode }: PredictionException): number {
-  return Number.isInteger(errorCode) && errorCode >= 400 && errorCode <= 599 ? errorCode : 500;
+  return isErrorStatus(errorCode) ? errorCode : 500;
 }

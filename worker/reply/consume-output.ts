@@ -1,6 +1,7 @@
 /** Runs the example's output through the encoders, so that a wrong output fails before the worker is ready. */
 import type { Call } from '../../protocol/wire/messages.js';
 import { encodeOutput } from './encode-output.js';
+import { isPotassiumResponse, replyOfResponse } from './potassium-response.js';
 import { iteratorOf, sendStream, type StreamOut } from './stream.js';
 import { isResponse, responseHead } from './web-response.js';
 
@@ -10,6 +11,11 @@ export async function consumeOutput(output: unknown, call: Call): Promise<void> 
   if (isResponse(output)) {
     responseHead(output);
     await output.arrayBuffer();
+    return;
+  }
+  if (isPotassiumResponse(output)) {
+    const { body } = replyOfResponse(output);
+    if (body.kind === 'json') await encodeOutput(body.value, call);
     return;
   }
   const iterator = iteratorOf(output);

@@ -16,6 +16,7 @@ import { appLog } from '../report/app-log.js';
 import { entriesOf, halvesOf } from '../adapters/batch-entries.js';
 import { readInput } from '../formats/read-input.js';
 import { lossOfGpu } from '../failures/outlook.js';
+import { isPotassiumResponse, mayAnswerSeveral } from '../reply/potassium-response.js';
 import { isResponse } from '../reply/web-response.js';
 import { RunningCall, type CallHost } from './running-call.js';
 import type { OnEnded, Runner, RunnerOptions, WaitingCall } from './runner.js';
@@ -153,7 +154,7 @@ export class BatchRunner implements Runner {
       return;
     }
     if (items.length > 1) this.#hintRepeatable(items.length);
-    const failure = items.length > 1 && isResponse(thrown) ? batchResponseError(items.length) : thrown;
+    const failure = items.length > 1 && isForOneCall(thrown) ? batchResponseError(items.length) : thrown;
     this.#together(() => {
       for (const { running } of items) running.fail(failure);
     });
@@ -198,7 +199,12 @@ export class BatchRunner implements Runner {
   }
 }
 
-/** The error of a batch function that throws a Response: it could answer only one call, and nothing shows which. */
+/** Whether it is a Response with which only one call can be answered. */
+function isForOneCall(thrown: unknown): boolean {
+  return isResponse(thrown) || (isPotassiumResponse(thrown) && !mayAnswerSeveral(thrown));
+}
+
+/** The error of a batch function that throws such a Response: it could answer only one call, and nothing shows which. */
 function batchResponseError(calls: number): Error {
   return new TypeError(
     `a Response was thrown for ${calls} calls at once; return it as the entry of its call`,

@@ -19,6 +19,7 @@ import { FORMATS } from '../formats/index.js';
 import { writeJson } from '../formats/json.js';
 import type { PrintAttribution } from '../report/print-attribution.js';
 import { encodeOutput } from '../reply/encode-output.js';
+import { isPotassiumResponse, replyOfResponse } from '../reply/potassium-response.js';
 import { Reply, type ReplyBody } from '../reply/reply.js';
 import { ownBytes } from '../values/scratch.js';
 import { chunkType, iteratorOf, sendStream, type StreamHead } from '../reply/stream.js';
@@ -111,6 +112,7 @@ export class RunningCall {
       else if (output instanceof Error) this.fail(output);
       else if (isResponse(output)) this.#orFail(this.#deliverResponse(output));
       else if (output instanceof Reply) this.#deliverReply(output);
+      else if (isPotassiumResponse(output)) this.#deliverReply(replyOfResponse(output));
       else this.#deliverValue(output);
     } catch (thrown) {
       this.fail(thrown);
@@ -122,8 +124,9 @@ export class RunningCall {
    * already.
    */
   fail(thrown: unknown): void {
-    if (isResponse(thrown) && this.socket === null && this.#stream?.begun !== true) {
-      this.#orFail(this.#deliverResponse(thrown));
+    const isAnswer = isResponse(thrown) || isPotassiumResponse(thrown);
+    if (isAnswer && this.socket === null && this.#stream?.begun !== true) {
+      this.#deliver(thrown);
       return;
     }
     this.#thrown = thrown;

@@ -18,17 +18,19 @@ function job(runMs: number | null, calls = 1): Job {
   return { ...facts, queueMs: () => 3, batch: calls === 1 ? null : { calls } } as unknown as Job;
 }
 
-test('calls are counted by dialect, and by ok or error code', () => {
+test('calls are counted by dialect, and by ok or error code; a refusal of the app with 4xx is ok', () => {
   const counts = new CallCounts();
   counts.settled(asked(), job(1), 200, null);
   counts.settled(asked('gateway'), job(1), 200, null);
   counts.settled(asked(), job(1), 500, new ServeError('SERVE_INFERENCE_FAILED'));
   counts.refused(asked(), new ServeError('SERVE_QUEUE_FULL'));
+  counts.settled(asked(), job(1), 404, new ServeError('SERVE_HTTP_ERROR', 'gone', { status: 404 }));
+  counts.settled(asked(), job(1), 503, new ServeError('SERVE_HTTP_ERROR', 'later', { status: 503 }));
   const ends = Object.fromEntries(
     [...counts.of(MODEL).ends].map(([dialect, codes]) => [dialect, Object.fromEntries(codes)]),
   );
   assert.deepEqual(ends, {
-    banana: { ok: 1, SERVE_INFERENCE_FAILED: 1, SERVE_QUEUE_FULL: 1 },
+    banana: { ok: 2, SERVE_INFERENCE_FAILED: 1, SERVE_QUEUE_FULL: 1, SERVE_HTTP_ERROR: 1 },
     gateway: { ok: 1 },
   });
 });

@@ -379,6 +379,13 @@ test('a Response that is thrown, at once or later, is the answer; anything else 
   }
 });
 
+test("a Response in Python's order of arguments, or in that of the web, is refused with the right form", () => {
+  const make = Response as unknown as new (...given: unknown[]) => unknown;
+  for (const given of [[201, { json: 1 }], ['text', { status: 201 }], [null], [[]]]) {
+    assert.throws(() => new make(...given), /new Response\(\{ status: 201, json/);
+  }
+});
+
 test('a content type set after the json goes before it', () => {
   const response = new Response({ json: 1 });
   response.headers['content-type'] = 'application/problem+json';

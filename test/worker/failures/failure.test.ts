@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
+import { HttpError } from '../../../worker/api/http-error.js';
 import { PredictionException } from '../../../worker/api/mms/prediction-exception.js';
 import { failureOf } from '../../../worker/failures/failure.js';
 
@@ -53,6 +54,24 @@ for (const [what, thrown, expected] of [
     assert.equal(code, 'SERVE_INFERENCE_FAILED');
   });
 }
+
+test('an HttpError fails its call with its own status and message, and without one with that of the code', () => {
+  const told = (thrown: unknown): unknown[] => {
+    const { code, kind, status, message, detail } = failureOf(thrown);
+    return [code, kind, status, message, /^HttpError: .*\n +at /.test(detail)];
+  };
+  assert.deepEqual(told(new HttpError(409, 'taken')), ['SERVE_HTTP_ERROR', '', 409, 'taken', true]);
+  assert.deepEqual(told(new HttpError(503, 'later', { cause: 1 })).slice(2, 4), [503, 'later']);
+  assert.equal(failureOf(new HttpError(404, '')).message, 'The app refused this call.');
+});
+
+test('an HttpError takes statuses of errors alone; one that is changed later counts as any other error', () => {
+  for (const status of [200, 399, 600, 404.5, Number.NaN, '409']) {
+    assert.throws(() => new HttpError(status as number, 'x'), /is not a status from 400 to 599/);
+  }
+  const changed = Object.assign(new HttpError(409, 'x'), { status: 200 });
+  assert.equal(failureOf(changed).code, 'SERVE_INFERENCE_FAILED');
+});
 
 test('an error of the server itself stays as it is', () => {
   const error = new ServeError('SERVE_OUTPUT_INVALID');

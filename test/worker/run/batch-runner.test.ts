@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { Response as OwnResponse } from '../../../worker/api/potassium/response.js';
 import type { InferenceContext } from '../../../worker/api/types.js';
 import { deferred, nextTurn } from '../../protocol/streams.js';
 import { Bench, MAX_OUTPUT_BYTES, WINDOW_BYTES } from '../loop-bench.js';
@@ -185,6 +186,25 @@ test('a Response that is thrown for several calls answers none of them', async (
   bench.batch(1, numbers(2));
   await bench.ended(2);
   for (const id of [1, 2]) assert.match(detailOf(bench, id), /a Response was thrown for 2 calls at once/);
+});
+
+test('a Response of banana-serve that is thrown for several calls answers all of them, if it reports an error', async () => {
+  for (const [status, ending] of [
+    [422, 'result'],
+    [200, 'error'],
+  ] as const) {
+    const handleBatch = (): never => {
+      throw new OwnResponse({ status, json: 'no' }) as unknown as Error;
+    };
+    const bench = new Bench(alone, { handleBatch });
+    bench.batch(1, numbers(2));
+    await bench.ended(2);
+    for (const id of [1, 2]) {
+      const message = bench.of(ending, id)?.message;
+      if (message?.type === 'result') assert.equal(message.status, 422);
+      else assert.match(detailOf(bench, id), /a Response was thrown for 2 calls at once/);
+    }
+  }
 });
 
 test('only the guilty calls of a repeatable batch fail, and none runs more than ceil(log2 n) + 1 times', async () => {

@@ -1,6 +1,7 @@
 /** One call under a run loop, which must go on after every outcome. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Response as OwnResponse } from '../../../worker/api/potassium/response.js';
 import type { InferenceContext } from '../../../worker/api/types.js';
 import { deferred, nextTurn, type Received } from '../../protocol/streams.js';
 import { callWith } from '../calls.js';
@@ -153,6 +154,25 @@ test('a Response that is thrown is the answer; thrown by its own body it is one 
     statuses.filter((status) => status !== null),
     [404, 405],
   );
+});
+
+test('the Response of banana-serve answers from any kind of app, returned or thrown', async () => {
+  const made = (status: number): OwnResponse =>
+    new OwnResponse({ status, json: { made: true }, headers: { 'X-Model': 'v2' } });
+  const bench = new Bench((input) => (input === 1 ? made(201) : throwIt(made(422))));
+  bench.call(1);
+  bench.call(2);
+  await bench.ended(2);
+  for (const [id, status] of [
+    [1, 201],
+    [2, 422],
+  ] as const) {
+    const { message, body } = bench.of('result', id) as Received;
+    assert.ok(message.type === 'result');
+    const { contentType, headers } = message;
+    assert.deepEqual([message.status, contentType, headers], [status, 'application/json', 'X-Model\nv2']);
+    assert.equal(body.toString(), '{"made":true}');
+  }
 });
 
 function throwIt(thrown: unknown): never {

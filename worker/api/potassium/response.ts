@@ -37,6 +37,9 @@ interface BodyResponse extends AnyResponse {
 /** JSON or a body, not both. */
 export type ResponseInit<Json = unknown> = JsonResponse<Json> | BodyResponse;
 
+const ONE_OBJECT =
+  "the Response of banana-serve takes one object: new Response({ status: 201, json: { … } }); the web's is globalThis.Response";
+
 export class Response<Json = unknown> {
   readonly [RESPONSE] = true;
   status: number;
@@ -45,8 +48,13 @@ export class Response<Json = unknown> {
   body: ResponseBody | undefined;
   #json: Json | undefined;
 
-  /** @throws Error if both json and body are given, RangeError if the status is not allowed */
-  constructor({ status = 200, json, headers = {}, body }: ResponseInit<Json> = {}) {
+  /**
+   * @throws Error if both json and body are given, RangeError if the status is not allowed, TypeError if the argument
+   * is not one object: Python's order, and that of the web's Response, would give an empty answer
+   */
+  constructor(init: ResponseInit<Json> = {}) {
+    if (typeof init !== 'object' || init === null || Array.isArray(init)) throw new TypeError(ONE_OBJECT);
+    const { status = 200, json, headers = {}, body } = init;
     if (json !== undefined && body !== undefined) {
       throw new Error('Potassium Response object cannot have both json and body set');
     }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json as json_codec
-from typing import TYPE_CHECKING, Any, AsyncIterable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional
 
+from banana_worker.reply.response import Response, ResponseBody
 from banana_worker.stand_in import names_of_module
 
 if TYPE_CHECKING:
@@ -13,11 +13,6 @@ if TYPE_CHECKING:
 __all__ = ["Request", "RequestHeaders", "RequestID", "Response", "ResponseBody"]
 
 RequestID = str
-ResponseBody = Union[str, bytes, bytearray, memoryview, Iterable[Any], AsyncIterable[Any]]
-HeaderValue = Union[str, List[str], Tuple[str, ...]]
-
-CONTENT_TYPE = "Content-Type"
-JSON_TYPE = "application/json"
 
 
 class RequestHeaders(Mapping[str, str]):
@@ -120,77 +115,6 @@ class Request:
         if self._ctx is None:
             raise AttributeError("a request made by a test has only id, headers and json")
         return self._ctx
-
-
-class _Unset:
-    """Stands for a missing JSON, because None is a value."""
-
-
-_UNSET = _Unset()
-
-
-class Response:
-    """The answer of a handler: JSON or a body, not both. Without either, the answer is empty."""
-
-    def __init__(
-        self,
-        status: int = 200,
-        json: Any = None,
-        headers: Optional[Mapping[str, HeaderValue]] = None,
-        body: Optional[ResponseBody] = None,
-    ) -> None:
-        if json is not None and body is not None:
-            raise AssertionError("Potassium Response object cannot have both json and body set")
-        self.status = checked_status(status)
-        self.headers: Dict[str, HeaderValue] = dict(headers or {})
-        self._json: Any = _UNSET
-        self._body = body
-        if json is not None:
-            self.json = json
-
-    @property
-    def json(self) -> Any:
-        """The given value, or the body read as JSON; None if there is neither."""
-        if self._json is not _UNSET:
-            return self._json
-        if not isinstance(self._body, (str, bytes, bytearray)):
-            return None
-        try:
-            return json_codec.loads(self._body)
-        except ValueError:
-            return None  # documented: None for a body that is not JSON
-
-    @json.setter
-    def json(self, value: Any) -> None:
-        """Sets the JSON value, which replaces the body; the content type becomes `application/json`."""
-        self._json = value
-        self._body = None
-        for name in [name for name in self.headers if name.lower() == "content-type"]:
-            del self.headers[name]
-        self.headers[CONTENT_TYPE] = JSON_TYPE
-
-    @property
-    def body(self) -> Any:
-        """The given body, or the given JSON as bytes."""
-        return self._body if self._json is _UNSET else json_codec.dumps(self._json).encode()
-
-    @body.setter
-    def body(self, body: Optional[ResponseBody]) -> None:
-        self._json = _UNSET
-        self._body = body
-
-    @property
-    def is_json(self) -> bool:
-        """Whether the answer is `json`, and not `body`."""
-        return self._json is not _UNSET
-
-
-def checked_status(status: object) -> int:
-    """Returns the status. Raises ValueError on one that no answer can have."""
-    # An HTTPStatus is an int too.
-    if isinstance(status, int) and not isinstance(status, bool) and 200 <= status <= 599:
-        return int(status)
-    raise ValueError(f"status {status!r} is not a whole number from 200 to 599")
 
 
 __getattr__ = names_of_module(__name__, __all__)

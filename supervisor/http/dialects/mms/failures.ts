@@ -78,6 +78,7 @@ const ROWS: Readonly<Record<ErrorCode, Row>> = {
   SERVE_QUEUE_TIMEOUT: row(504, TIMEOUT),
   SERVE_DEADLINE: row(504, TIMEOUT),
   SERVE_INFERENCE_FAILED: row(503, INTERNAL, always('Prediction failed')),
+  SERVE_HTTP_ERROR: row(500, INTERNAL),
   SERVE_OUTPUT_INVALID: row(503, INTERNAL, ownOr('Unsupported model output data type.')),
   SERVE_OUTPUT_TOO_LARGE: row(500, INTERNAL),
   SERVE_INFERENCE_TIMEOUT: row(504, INTERNAL),

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Callable, Dict, List, NoReturn, Tuple
+from typing import Any, Callable
 
 from banana_worker.failures.sentences import kind_of
-from banana_worker.protocol.errors import ServeError
-from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody, checked_headers
-from banana_worker.text.utf8 import utf8
-from potassium.types import Response, checked_status
+from banana_worker.reply.reply import JsonBody, Reply, ReplyHead
+from banana_worker.reply.response import JSON_TYPE, Response, reply_of_response
 
-JSON_TYPE = "application/json"
 JSON_HEAD = ReplyHead(200, JSON_TYPE)
 
 
@@ -40,16 +36,13 @@ def reply_of_entry(entry: Any) -> Any:
 
 
 def reply_of(output: Any) -> Any:
-    """The reply that a Response describes."""
-    if not isinstance(output, Response):
-        if isinstance(output, BaseException):
-            return output
-        given = f"the handler returned {kind_of(output)}; write `return Response(json=..., status=200)`"
-        raise TypeError(f"Potassium Response object not returned: {given}")
-    status = checked_status(output.status)
-    body = _body_of(output)
-    content_type, headers = _headers_of(output.headers)
-    return Reply(ReplyHead(status, content_type or _type_of(output), headers), body)
+    """The reply that a Response describes. An exception that was returned fails the call."""
+    if isinstance(output, Response):
+        return reply_of_response(output)
+    if isinstance(output, BaseException):
+        return output
+    given = f"the handler returned {kind_of(output)}; write `return Response(json=..., status=200)`"
+    raise TypeError(f"Potassium Response object not returned: {given}")
 
 
 def result_of(output: Any) -> Any:
@@ -60,61 +53,7 @@ def result_of(output: Any) -> Any:
 def json_of(output: Any) -> Any:
     """A handler of Potassium up to 0.0.4 returns any JSON value, a list or a text included."""
     if isinstance(output, BaseException):
-        return output
-    if isinstance(output, Response):
         return reply_of(output)
     if hasattr(output, "__next__") or hasattr(output, "__anext__"):
         raise TypeError("a generator was returned as JSON; return it in a Response to stream it")
     return Reply(JSON_HEAD, JsonBody(output))
-
-
-def _body_of(response: Response) -> Any:
-    if response.is_json:
-        return JsonBody(response.json)
-    body = response.body
-    if body is None:
-        return BytesBody(b"")
-    if isinstance(body, str):
-        return BytesBody(utf8(body))
-    if isinstance(body, (bytes, bytearray, memoryview)):
-        return BytesBody(bytes(body))
-    if hasattr(body, "__aiter__"):
-        return StreamBody(body.__aiter__())
-    if isinstance(body, dict) or not hasattr(body, "__iter__"):
-        raise TypeError(
-            f"Potassium Response object body must be bytes, text, or an iterable of them, not {type(body).__name__}"
-        )
-    return StreamBody(iter(body))
-
-
-def _type_of(response: Response) -> str:
-    """The content type, if the headers name none."""
-    if response.is_json:
-        return JSON_TYPE
-    if response.body is None:
-        return ""
-    return "text/plain; charset=utf-8" if isinstance(response.body, str) else "application/octet-stream"
-
-
-def _headers_of(headers: Dict[str, Any]) -> Tuple[str, str]:
-    """The content type, and the other headers as lines."""
-    content_type = ""
-    lines: List[str] = []
-    for name, value in headers.items():
-        for each in value if isinstance(value, (list, tuple)) else (value,):
-            text = str(each)
-            if "\n" in name or "\r" in name or "\n" in text or "\r" in text:
-                _refuse_header(name)
-            if name.lower() == "content-type":
-                content_type = text
-            else:
-                lines += (name, text)
-    return content_type, checked_headers("\n".join(lines), content_type)
-
-
-def _refuse_header(name: str) -> NoReturn:
-    """A line break would end the header and begin another one."""
-    raise ServeError(
-        "SERVE_OUTPUT_INVALID",
-        f"The model's response header {json.dumps(name[:100], ensure_ascii=False)} has a line break in it.",
-    )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Optional, cast
 
 from banana_worker.failures.app_function import traceback_or_place
+from banana_worker.failures.http_error import HttpError, is_error_status
 from banana_worker.failures.outlook import is_out_of_memory
 from banana_worker.failures.thrown import class_names, is_a
 from banana_worker.protocol.errors import ServeError
@@ -15,13 +16,28 @@ def failure_of(thrown: BaseException, function: Any = None) -> ServeError:
     if is_a(thrown, ServeError):
         return cast(ServeError, thrown)
     detail = traceback_or_place(thrown, function)
-    if _is_prediction(thrown):
-        try:
-            return _prediction_failure(thrown, detail)
-        except BaseException:
-            pass  # a class of another package whose message cannot be read: it counts as any other exception
+    for_client = _failure_for_client(thrown, detail)
+    if for_client is not None:
+        return for_client
     kind = "out-of-memory" if is_out_of_memory(thrown) else "exception"
     return ServeError("SERVE_INFERENCE_FAILED", detail=detail, kind=kind)
+
+
+def _failure_for_client(thrown: BaseException, detail: str) -> Optional[ServeError]:
+    """The failure with the status and the message that the app wrote for its client; None for other exceptions."""
+    try:
+        if is_a(thrown, HttpError):
+            return _http_failure(cast(HttpError, thrown), detail)
+        return _prediction_failure(thrown, detail) if _is_prediction(thrown) else None
+    except BaseException:
+        return None  # a class of another package whose message cannot be read: it counts as any other exception
+
+
+def _http_failure(thrown: HttpError, detail: str) -> Optional[ServeError]:
+    """None if the app has changed the status to one that is not an error's."""
+    if not is_error_status(thrown.status):
+        return None
+    return ServeError("SERVE_HTTP_ERROR", str.__str__(thrown.message), detail, int(thrown.status))
 
 
 def _is_prediction(thrown: BaseException) -> bool:
@@ -33,6 +49,6 @@ def _prediction_failure(thrown: BaseException, detail: str) -> ServeError:
     """Keeps the message, which the app has written for its client. Raises if reading the exception's attributes
     does."""
     code = getattr(thrown, "error_code", 500)
-    status = code if isinstance(code, int) and 400 <= code <= 599 else 500
+    status = int(code) if is_error_status(code) else 500
     message = str.__str__(str(getattr(thrown, "message", "") or thrown))
     return ServeError("SERVE_INFERENCE_FAILED", message, detail, status, "prediction")

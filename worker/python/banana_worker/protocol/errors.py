@@ -8,6 +8,7 @@ from typing import Dict
 MESSAGES: Dict[str, str] = {
     "SERVE_BAD_BODY": "The request body could not be read.",
     "SERVE_INFERENCE_FAILED": "The model failed on this call.",
+    "SERVE_HTTP_ERROR": "The app refused this call.",
     "SERVE_OUTPUT_INVALID": "The model's output could not be encoded.",
     "SERVE_OUTPUT_TOO_LARGE": "The model's output is larger than allowed.",
     "SERVE_CANCELLED": "The client disconnected.",

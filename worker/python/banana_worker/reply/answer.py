@@ -9,6 +9,7 @@ from banana_worker.formats import BY_ACCEPT, format_named
 from banana_worker.protocol.messages import Call
 from banana_worker.reply.accept import asks_for
 from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, ResultBody
+from banana_worker.reply.response import Response, reply_of_response
 from banana_worker.reply.stream import (
     AsyncChunks,
     ItemEncoder,
@@ -67,6 +68,8 @@ def _special_answer(output: object, call: Call) -> Union[Answer, None]:
         return WholeAnswer(_BYTES_HEAD, _flat(output))
     if output is None or isinstance(output, (str, int, float, dict, list, tuple)):
         return None
+    if isinstance(output, Response):
+        return _reply_answer(reply_of_response(output), call)
     if isinstance(output, BaseException):
         raise output
     if is_image(output):

@@ -13,16 +13,18 @@ One object runs all batches of a worker, one after the other, on the main thread
 from __future__ import annotations
 
 import contextvars
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, cast
 
 from banana_worker.failures.outlook import loss_of_gpu
+from banana_worker.failures.thrown import is_a
 from banana_worker.formats.read_input import read_input
 from banana_worker.protocol.errors import ServeError
 from banana_worker.reply.answer import StreamedAnswer
+from banana_worker.reply.response import Response, may_answer_several
 from banana_worker.run.arriving_calls import WaitingCall
 from banana_worker.run.batch_entries import entries_of, halves_of
 from banana_worker.run.runner import AppExit, Runner, RunnerOptions, check_is_worker
-from banana_worker.run.running_call import RunningCall
+from banana_worker.run.running_call import RunningCall, exception_of
 from banana_worker.run.tasks import is_cancellation, let_others_go_on
 
 
@@ -140,7 +142,12 @@ class BatchRunner(Runner):
             for half in halves_of(items):
                 contextvars.copy_context().run(self._run_items, half)
             return
+        elif is_a(thrown, Response) and (len(items) == 1 or may_answer_several(cast(Response, thrown))):
+            self._answer_all(items, [thrown] * len(items))
+            return
         else:
+            if is_a(thrown, Response):
+                thrown = TypeError(_ONE_RESPONSE % len(items))
             self._note_outcome(thrown)
             if len(items) > 1:
                 self._hint_at_repeatable(len(items))
@@ -163,7 +170,7 @@ class BatchRunner(Runner):
             if streamed is not None:
                 self._streams.append(_Stream(item.running, streamed, contextvars.copy_context()))
             else:
-                self._note_outcome(entry if isinstance(entry, BaseException) else None)
+                self._note_outcome(exception_of(entry))
 
     def _send_streams(self) -> None:
         streams, self._streams = self._streams, []
@@ -242,6 +249,9 @@ class BatchRunner(Runner):
             'set `config = {"repeatable": True}`: then such a batch runs again in halves, and only the call that '
             "makes it raise fails." % count
         )
+
+
+_ONE_RESPONSE = "a Response was raised for %d calls at once; return it as the entry of its call"
 
 
 def _steps(running: RunningCall, streamed: StreamedAnswer) -> Iterator[None]:

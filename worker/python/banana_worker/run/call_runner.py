@@ -16,7 +16,7 @@ from banana_worker.protocol.errors import ServeError
 from banana_worker.reply.answer import StreamedAnswer
 from banana_worker.run.arriving_calls import WaitingCall
 from banana_worker.run.runner import Runner, check_is_worker
-from banana_worker.run.running_call import RunningCall
+from banana_worker.run.running_call import RunningCall, exception_of
 from banana_worker.run.tasks import is_cancellation
 
 
@@ -39,11 +39,11 @@ class CallRunner(Runner):
             self._deliver(running, output)
         except BaseException as thrown:
             check_is_worker(thrown)
-            return self._fail(running, thrown)
+            return self._end_raised(running, thrown)
         finally:
             self._current = None
             self.options.prints.end()
-        return output if isinstance(output, BaseException) else None
+        return exception_of(output)
 
     def find(self, call_id: int) -> Optional[RunningCall]:
         running = self._current
@@ -90,6 +90,19 @@ class CallRunner(Runner):
             stream.send_all(chunks, streamed.head)
         check_is_worker(None)
         running.end_stream()
+
+    def _end_raised(self, running: RunningCall, thrown: BaseException) -> Optional[BaseException]:
+        """Ends a call whose function has raised: with the Response that it raised, or with an error."""
+        if not running.is_answered_by(thrown):
+            return self._fail(running, thrown)
+        # An app may raise one Response again and again, which would keep the frames of all these calls.
+        thrown.__traceback__ = None
+        try:
+            self._deliver(running, thrown)
+            return None
+        except BaseException as wrong:
+            check_is_worker(wrong)
+            return self._fail(running, wrong)
 
     def _fail(self, running: RunningCall, thrown: BaseException) -> Optional[BaseException]:
         if running.has_ended:

@@ -10,6 +10,7 @@ import time
 from typing import Any, Callable, Optional
 
 from banana_worker.failures.failure import failure_of
+from banana_worker.failures.thrown import is_a
 from banana_worker.process.channel import BytesLike, Channel
 from banana_worker.process.waits import Waits
 from banana_worker.protocol.codec import result_head
@@ -17,6 +18,7 @@ from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import MAX_TEXT_CHARS, StartSpec
 from banana_worker.reply.answer import StreamedAnswer, WholeAnswer, answer_of
 from banana_worker.reply.reply import ReplyHead
+from banana_worker.reply.response import Response
 from banana_worker.report.app_metrics import OwnMetrics
 from banana_worker.run.arriving_calls import WaitingCall
 from banana_worker.run.call_context import CallContext, CallSurroundings
@@ -70,6 +72,11 @@ class RunningCall:
         if self.cancelled:
             self.socket.cancel()
 
+    def is_answered_by(self, raised: BaseException) -> bool:
+        """Whether the exception is a Response that can still answer the call."""
+        has_begun = self.socket is not None or self.has_ended or (self.stream is not None and self.stream.begun)
+        return is_a(raised, Response) and not has_begun
+
     @property
     def run_ms(self) -> float:
         return (time.perf_counter() - self._began_at) * 1000
@@ -93,7 +100,7 @@ class RunningCall:
     def answer(self, output: Any) -> Optional[StreamedAnswer]:
         """Answers with the app's output. A stream is returned: `open_stream` sends it. @raises ServeError
         SERVE_OUTPUT_INVALID, SERVE_OUTPUT_TOO_LARGE; any exception of an adapter's reply"""
-        if isinstance(output, BaseException):
+        if exception_of(output) is not None:
             self.fail(output)
             return None
         answer = answer_of(output, self.call)
@@ -156,6 +163,11 @@ class RunningCall:
         packed = result_head(self.call.id, status, content_type, headers, size, self.run_ms, phrase)
         self.has_ended = True
         host.channel.send_body(packed, self.call.id, body)
+
+
+def exception_of(output: Any) -> Optional[BaseException]:
+    """The exception that an app returned in place of an answer; None for an answer."""
+    return output if is_a(output, BaseException) and not is_a(output, Response) else None
 
 
 def send_error(channel: Channel, call_id: int, error: ServeError, run_ms: float) -> None:

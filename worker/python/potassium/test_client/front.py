@@ -32,7 +32,7 @@ _STATUS = {
     "SERVE_UPGRADE_REQUIRED": 426,
     "SERVE_SHUTTING_DOWN": 503,
 }
-_OF_THE_APP = ("SERVE_INFERENCE_FAILED", "SERVE_OUTPUT_INVALID", "SERVE_OUTPUT_TOO_LARGE")
+_OF_THE_APP = ("SERVE_INFERENCE_FAILED", "SERVE_HTTP_ERROR", "SERVE_OUTPUT_INVALID", "SERVE_OUTPUT_TOO_LARGE")
 _JSON_TYPE = re.compile(r"application/(?:[\w.!#$&^-]+\+)?json\s*(?:;|\Z)", re.IGNORECASE)
 
 
@@ -178,4 +178,5 @@ def _page(value: Any) -> Answer:
 def _failure(error: ServeError, request_id: str) -> Tuple[int, List[Tuple[str, str]], bytes]:
     source = "app" if error.code in _OF_THE_APP else "server"
     fields = {"code": error.code, "message": error.message, "requestId": request_id, "source": source}
-    return _STATUS.get(error.code, 500), JSON_LINES, json.dumps({"error": fields}).encode()
+    own_status = error.status if error.code == "SERVE_HTTP_ERROR" else 0
+    return own_status or _STATUS.get(error.code, 500), JSON_LINES, json.dumps({"error": fields}).encode()

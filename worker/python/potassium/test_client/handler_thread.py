@@ -14,6 +14,7 @@ from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call, Route
 from banana_worker.reply.answer import StreamedAnswer, WholeAnswer, answer_of
 from banana_worker.reply.reply import ReplyHead
+from banana_worker.reply.response import Response
 from banana_worker.run.call_context import CallContext, CallSurroundings, InitContext, WorkerInfo
 from banana_worker.run.loaded_app import LoadedApp
 
@@ -118,7 +119,10 @@ class HandlerThread:
         ctx = CallContext(call, body, self._surroundings)
         input = read_input(call, body, self._app.wishes(route.path))
         submitted.begun.set()
-        output = self._settled(self._app.handle(route.path, input, ctx))
+        try:
+            output = self._settled(self._app.handle(route.path, input, ctx))
+        except Response as raised:
+            output = raised
         answer = answer_of(output, call)
         if isinstance(answer, WholeAnswer):
             return _answer_with(answer.head, bytes(answer.body))

@@ -1,0 +1,86 @@
+"""Statuses that an app chooses: `HttpError` and `Response` of `banana_serve`."""
+
+from __future__ import annotations
+
+import pickle
+import unittest
+from http import HTTPStatus
+from typing import Any
+
+import banana_serve
+import potassium
+from banana_serve import HttpError, Response
+from banana_worker.failures.failure import failure_of
+from banana_worker.reply.response import may_answer_several
+
+
+class HttpErrors(unittest.TestCase):
+    def test_its_status_and_message_are_those_of_the_failure(self) -> None:
+        failure = failure_of(HttpError(HTTPStatus.CONFLICT, "taken"))
+        self.assertEqual((failure.code, failure.status, failure.message), ("SERVE_HTTP_ERROR", 409, "taken"))
+        self.assertIs(type(failure.status), int)
+        self.assertIn("banana_serve.HttpError: 409 taken", failure.detail)
+        self.assertEqual(failure_of(HttpError(404)).message, "The app refused this call.")
+
+    def test_another_number_and_a_message_that_is_no_text_are_refused_with_the_right_form(self) -> None:
+        for status in (200, 399, 600, True, 404.0, "404"):
+            with self.assertRaisesRegex(ValueError, r"HttpError\(status, message\): .* 400 to 599"):
+                HttpError(status, "x")  # type: ignore[arg-type]
+        with self.assertRaisesRegex(TypeError, "a dict, not text; .*return Response"):
+            HttpError(422, {"age": "missing"})  # type: ignore[arg-type]
+
+    def test_one_that_is_changed_later_counts_as_any_other_exception(self) -> None:
+        error = HttpError(409, "x")
+        error.status = 200
+        self.assertEqual(failure_of(error).code, "SERVE_INFERENCE_FAILED")
+
+    def test_a_class_of_this_name_from_another_package_does_not_count(self) -> None:
+        other = type("HttpError", (Exception,), {"status": 409, "message": "secret"})
+        self.assertEqual(failure_of(other()).code, "SERVE_INFERENCE_FAILED")
+
+    def test_it_can_be_pickled(self) -> None:
+        again = pickle.loads(pickle.dumps(HttpError(409, "taken")))
+        self.assertEqual((type(again), again.status, again.message), (HttpError, 409, "taken"))
+
+
+class Responses(unittest.TestCase):
+    def test_it_is_the_class_of_potassium(self) -> None:
+        self.assertIs(Response, potassium.Response)
+        with self.assertRaisesRegex(ImportError, "banana_serve has no Potassium. It has: HttpError, Response"):
+            exec("from banana_serve import Potassium")
+        self.assertEqual(sorted(banana_serve.__all__), ["HttpError", "Response"])
+
+    def test_only_a_whole_answer_with_an_error_may_answer_several_calls(self) -> None:
+        for response, may in (
+            (Response(422, json={"a": 1}), True),
+            (Response(422, body="text"), True),
+            (Response(404), True),
+            (Response(200, json=1), False),
+            (Response(422, body=iter([b"x"])), False),
+        ):
+            self.assertIs(may_answer_several(response), may, response)
+
+    def test_raised_or_returned_by_a_handler_it_is_the_answer_of_a_test_client(self) -> None:
+        app = potassium.Potassium("statuses")
+        again = Response(status=422, json={"wrong": "age"})
+
+        @app.handler("/raises")
+        def raises(context: Any, request: Any) -> Any:
+            raise again
+
+        @app.handler("/refuses")
+        def refuses(context: Any, request: Any) -> Any:
+            raise HttpError(409, "taken")
+
+        with app.test_client() as client:
+            for _ in range(2):
+                answer = client.post("/raises", json={})
+                self.assertEqual((answer.status_code, answer.json), (422, {"wrong": "age"}))
+            refused = client.post("/refuses", json={})
+            error: Any = refused.json
+            self.assertEqual((refused.status_code, error["error"]["message"]), (409, "taken"))
+            self.assertEqual(error["error"]["source"], "app")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,39 @@
+/** An error with which an app refuses a call: a status and a message for the client. */
+
+/** Marks the class by a symbol, because a TypeScript app may have loaded another instance of this module. */
+const BRAND = Symbol.for('banana-serve.http-error');
+
+/**
+ * Thrown, or returned, by an app of any kind: the client gets the status and the message, with the code
+ * `SERVE_HTTP_ERROR`. Thrown for a batch, it is the answer of each of its calls.
+ */
+export class HttpError extends Error {
+  override readonly name: string = 'HttpError';
+  readonly [BRAND] = true;
+  readonly status: number;
+
+  /** `status`: 400 to 599. @throws RangeError for any other */
+  constructor(status: number, message: string, options?: ErrorOptions) {
+    if (!isErrorStatus(status)) {
+      throw new RangeError(
+        `new HttpError(status, message): ${String(status)} is not a status from 400 to 599`,
+      );
+    }
+    super(message, options);
+    this.status = status;
+  }
+}
+
+/** Whether the value is a status with which an app may refuse a call. */
+export function isErrorStatus(status: unknown): status is number {
+  return Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599;
+}
+
+/** Never throws, even for a hostile Proxy. */
+export function isHttpError(value: unknown): value is HttpError {
+  try {
+    return value instanceof Error && BRAND in value;
+  } catch {
+    return false;
+  }
+}

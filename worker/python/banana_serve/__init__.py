@@ -1,0 +1,15 @@
+"""Names for an app of any kind: `from banana_serve import Response, HttpError`.
+
+`Response` is the class of `potassium`: an answer with a status, headers, and JSON or a body. `HttpError` refuses a call.
+Both may be raised or returned.
+"""
+
+from __future__ import annotations
+
+from banana_worker.failures.http_error import HttpError
+from banana_worker.reply.response import Response
+from banana_worker.stand_in import names_of_package
+
+__all__ = ["HttpError", "Response"]
+
+names_of_package(__name__, __all__)
