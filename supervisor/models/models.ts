@@ -130,9 +130,9 @@ export class Models<M extends ManagedModel = Model> {
   }
 
   /** Adds one of the models that a server starts with. `isDefault`: it answers on `/`. @throws SERVE_MODEL_CONFLICT */
-  addFirst(model: M, isDefault: boolean): void {
+  addFirst(model: M, isDefault: boolean, bounds: WorkerBounds | null = null): void {
     if (isDefault) this.#defaultName = model.spec.name;
-    this.#add(model, true);
+    this.#add(model, true, bounds);
   }
 
   /**
@@ -148,7 +148,7 @@ export class Models<M extends ManagedModel = Model> {
     if (!isGone) throw stillLeaving(ref);
     this.#refuseTwice(ref);
     const model = make();
-    this.#add(model, false);
+    this.#add(model, false, null);
     return model;
   }
 
@@ -237,10 +237,10 @@ export class Models<M extends ManagedModel = Model> {
     return outcome; // if not done, the server drains, which ends this model with the others
   }
 
-  #add(model: M, isFirst: boolean): void {
+  #add(model: M, isFirst: boolean, bounds: WorkerBounds | null): void {
     this.#refuseTwice(model.spec);
     const { name, version } = model.spec;
-    const entry: Entry<M> = { model, isFirst, bounds: null, leaving: null, replacing: null };
+    const entry: Entry<M> = { model, isFirst, bounds, leaving: null, replacing: null };
     const versions = this.#names.get(name);
     if (versions === undefined)
       this.#names.set(name, { entries: new Map([[version, entry]]), default: entry });

@@ -39,7 +39,9 @@ export async function gatherOptions(sources: GivenSources): Promise<GatheredOpti
   const { readMmsConfig } = await import('./mms/read-config.js'); // loads a library that only this needs
   const config = readMmsConfig(found, env);
   const resolved = resolveOptions([config.environment, given, environment, places, config.file, file]);
-  return { resolved, hasMmsConfig: true, warnings: [...warnings, ...config.warnings] };
+  const { models } = config;
+  const withModels = models === null ? resolved : { ...resolved, modelSettings: models };
+  return { resolved: withModels, hasMmsConfig: true, warnings: [...warnings, ...config.warnings] };
 }
 
 function queryOf({ env, folder, isAppNamed, isAppThere }: GivenSources, own: ResolvedOptions): ConfigQuery {

@@ -118,7 +118,7 @@ function checkedRef(name: unknown, version: unknown, place: string): { name: str
   return { name, version };
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -4,6 +4,7 @@
  */
 import { inspect } from 'node:util';
 import { ServeError, configError } from '../../protocol/errors.js';
+import type { ModelSettings } from './model-settings.js';
 import type { OptionScope } from './option-spec.js';
 import { suggest } from './suggest.js';
 import {
@@ -37,6 +38,8 @@ export interface ResolvedOptions {
   readonly options: Options;
   /** Options that the operator set, with their sources; these take precedence over an app's `config`. */
   readonly explicit: ReadonlyMap<OptionName, string>;
+  /** Settings of single models of the store; undefined if there are none. */
+  readonly modelSettings?: ModelSettings;
 }
 
 /** The source of an option's value, for errors: `banana.json: workers`; its flag if it was not set. */

@@ -3,11 +3,13 @@ import { resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
 import type { Placement } from '../machine/placement.js';
 import type { ModelSpec } from '../models/model-spec.js';
+import type { WorkerBounds } from '../models/worker-bounds.js';
 import { prepareProgram } from '../runtimes/index.js';
 import type { AppSetting, AppSpec } from '../runtimes/runtime.js';
 import { refuseTwins, type ModelEntry } from '../options/model-entries.js';
 import { inheritedEnv } from '../options/inherited-env.js';
 import { FIRST_VERSION, nameOfApp } from '../options/model-name.js';
+import { boundsOf } from '../options/model-settings.js';
 import {
   resolveModelOptions,
   type ModelOptions,
@@ -25,6 +27,8 @@ export interface ModelPlan {
   readonly isDefault: boolean;
   /** Number of its first workers, on any devices; null: its options decide. */
   readonly firstWorkers: number | null;
+  /** Bounds of its workers; null: as many as it has first. */
+  readonly bounds: WorkerBounds | null;
   /** Releases its files; called when its last worker has ended, or when it is not served after all. */
   readonly release: Release;
 }
@@ -93,15 +97,20 @@ export async function planStored(
   cwd: string,
   stop?: AbortSignal,
 ): Promise<ModelPlan> {
-  const resolved = resolveModelOptions(withStoreDefaults(server), own, url);
+  const setting = server.modelSettings?.of({ name, version }) ?? null;
+  const base = withStoreDefaults(server);
+  const below = setting === null ? base : resolveModelOptions(base, setting.source, url);
+  const resolved = resolveModelOptions(below, own, url);
   const wanted = { name, version, app, appPlace: '', service, workerCommand: null };
-  const setting = { ...placeIn(cwd, server, place === null), stop };
-  const { spec, isDefault } = await completed(wanted, url, resolved, setting);
+  const appSetting = { ...placeIn(cwd, server, place === null), stop };
+  const { spec, isDefault } = await completed(wanted, url, resolved, appSetting);
   const watched = { watches: place === null ? [] : [place], isSingleFile: !isFolder };
   const { options, explicit } = server;
   const isCounted = explicit.has('workers') || explicit.has('workersPerGpu');
-  const firstWorkers = isCounted ? null : options.defaultWorkers;
-  return { spec: { ...spec, program: { ...spec.program, ...watched } }, isDefault, firstWorkers, release };
+  const bounds = boundsOf(setting, options.defaultWorkers ?? 1);
+  const firstWorkers = bounds?.min ?? (isCounted ? null : options.defaultWorkers);
+  const program = { ...spec.program, ...watched };
+  return { spec: { ...spec, program }, isDefault, firstWorkers, bounds, release };
 }
 
 /** Models of a store have other defaults than apps; settings of the operator or the app take precedence. */
@@ -131,7 +140,7 @@ async function completed(
   const setting = { ...place, resolved };
   const program = await prepareProgram({ ...spec, workerCommand }, setting);
   const model = { ...spec, url, program, resolved };
-  return { spec: model, isDefault: false, firstWorkers: null, release: NOTHING_LENT };
+  return { spec: model, isDefault: false, firstWorkers: null, bounds: null, release: NOTHING_LENT };
 }
 
 function placeIn(

@@ -10,6 +10,7 @@ import { text } from 'node:stream/consumers';
 import { describe, test, type TestContext } from 'node:test';
 import { editedApp } from '../helpers/edited-app.js';
 import { holdPort } from '../helpers/held-port.js';
+import { managementOf } from '../helpers/managed-command.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import {
@@ -69,6 +70,37 @@ jobs_queue_size=7`;
     const cwd = folderOf(t, { 'other.properties': config });
     const server = await startAsWritten(t, [], { cwd, env: { MMS_CONFIG_FILE: 'other.properties' } });
     await server.until(({ model }) => model.name === 'echo' && model.state === 'ready');
+    await server.stop();
+  });
+
+  test('sets up single models by name and version, below the values of a registration', async (t) => {
+    const config = `${LISTENS}model_store=models
+load_models=echo.mjs
+models={\\
+  "echo": {"1": {"minWorkers": 2, "maxWorkers": 3, "batchSize": 4, "maxBatchDelay": 10, "responseTimeout": 60}},\\
+  "later": {"1": {"maxWorkers": 2, "minWorkers": 1, "batchSize": 5}},\\
+  "idle": {"1": {"minWorkers": 0}}\\
+}`;
+    const cwd = folderOf(t, { 'config.properties': config });
+    const server = await startAsWritten(t, [], { cwd });
+    await server.until(({ state }) => state === 'ready');
+    const management = await managementOf(server);
+    const facts = async (model: string): Promise<unknown> => {
+      const { minWorkers, maxWorkers, batchSize, maxBatchDelay, responseTimeout, workers } = (
+        await management.manage(`GET /models/${model}`)
+      ).json<Record<string, unknown>>();
+      return [minWorkers, maxWorkers, batchSize, maxBatchDelay, responseTimeout, (workers as []).length];
+    };
+    assert.deepEqual(await facts('echo'), [2, 3, 4, 10, 60, 2]);
+    const register = 'POST /models?url=echo.mjs&model_name=later';
+    assert.equal(await management.said(register), '200 Workers scaled');
+    assert.deepEqual(await facts('later'), [1, 2, 5, 100, 120, 1]);
+    assert.equal(await management.said('DELETE /models/later'), '200 Model "later" unregistered');
+    assert.equal(
+      await management.said(`${register}&batch_size=6&initial_workers=0`),
+      '200 Model "later" registered',
+    );
+    assert.deepEqual(await facts('later'), [0, 0, 6, 100, 120, 0]);
     await server.stop();
   });
 

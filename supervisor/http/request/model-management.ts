@@ -66,11 +66,13 @@ export interface ModelManagement {
    * SERVE_MODEL_CONFLICT, SERVE_BAD_REQUEST, SERVE_SHUTTING_DOWN, and with the errors of the store.
    */
   register(model: NewModel): Promise<FullModelRef>;
+  /** Numbers of workers of a newly registered model if its registration names none. */
+  firstBounds(ref: FullModelRef): WorkerBounds;
   /**
    * Starts the first workers of a newly registered model. If they cannot start and the model was not changed in the
    * meantime, it is unregistered again. @throws as `scale`
    */
-  start(ref: ModelRef, workers: number): Accepted;
+  start(ref: ModelRef, bounds: WorkerBounds): Accepted;
   /**
    * Starts workers if there are fewer than `min` and stops workers if there are more than `max`; a stopped worker has
    * `drainMs` to finish its calls. Slots that had given up start again. The outcome is `failed` if a worker cannot start, or

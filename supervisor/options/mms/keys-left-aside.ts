@@ -20,7 +20,6 @@ export const KEYS_LEFT_ASIDE: Readonly<Record<string, string>> = {
   keystore: 'Keys and certificates are PEM files: see `certificate_file`.',
   keystore_pass: 'See `keystore`.',
   keystore_type: 'See `keystore`.',
-  models: 'Set options of a single model in its `config`, in `banana.json` or at its registration.',
   model_snapshot: 'No snapshots are written or read.',
   snapshot_store: 'No snapshots are written or read.',
   workflow_store: NOT_SERVED,

@@ -101,7 +101,7 @@ function seconds(option: OptionName, note: string): MmsKey {
 }
 
 /** Parses seconds to ms. @throws NotAllowed */
-function readSeconds(text: string, least: 'from 0' | 'above 0'): number {
+export function readSeconds(text: string, least: 'from 0' | 'above 0'): number {
   const value = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : -1;
   const isEnough = least === 'from 0' ? value >= 0 : value > 0;
   if (!isEnough || value > MAX_SECONDS)

@@ -8,6 +8,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { configError } from '../../../protocol/errors.js';
 import { notAllowed, type OptionSource } from '../resolve.js';
+import type { ModelSettings } from '../model-settings.js';
 import { suggest } from '../suggest.js';
 import { NotAllowed } from '../units.js';
 import type { FoundConfig } from './find-config.js';
@@ -22,6 +23,7 @@ import {
   type MmsKeyName,
   type OptionValuesGiven,
 } from './mms-keys.js';
+import { MODELS_KEY, readModelSettings, type ReadSettings } from './model-settings.js';
 import { readProperties } from './properties-file.js';
 import { concernsTls, tlsListeners } from './tls-addresses.js';
 
@@ -29,6 +31,8 @@ export interface MmsConfig {
   /** The MMS_<KEY> variables; empty unless the file enables them. */
   readonly environment: OptionSource;
   readonly file: OptionSource;
+  /** The value of `models`; null if it is not set. */
+  readonly models: ModelSettings | null;
   readonly warnings: readonly string[];
 }
 
@@ -47,10 +51,13 @@ export function readMmsConfig({ name, path }: FoundConfig, env: Environment): Mm
   const inFile = readSettings(name, path).map((setting) => ({ ...setting, text: expanded(setting, env) }));
   const variables = settingsOf(env);
   const isEnabled = inFile.some((setting) => setting.key === ENVIRONMENT_SWITCH && isOn(setting));
+  const models = modelsIn(isEnabled ? [...inFile, ...variables] : inFile);
   return {
     environment: sourceOf(isEnabled ? variables : [], inFile),
     file: sourceOf(inFile, []),
+    models: models?.settings ?? null,
     warnings: [
+      ...(models?.warnings ?? []),
       ...repeated(inFile),
       ...withoutEffect(name, isEnabled ? [...inFile, ...variables] : inFile),
       ...inFile.flatMap(unknownText),
@@ -112,7 +119,7 @@ function expanded({ text, place }: Setting, env: Environment): string {
 
 /** The MMS_<KEY> variables of known keys; an empty one counts as not set. */
 function settingsOf(env: Environment): Setting[] {
-  return [...MMS_KEY_NAMES, ...Object.keys(KEYS_LEFT_ASIDE)].flatMap((key) => {
+  return [...MMS_KEY_NAMES, MODELS_KEY, ...Object.keys(KEYS_LEFT_ASIDE)].flatMap((key) => {
     const place = mmsVariable(key);
     const text = env[place]?.trim() ?? '';
     return text === '' ? [] : [{ key, text, place }];
@@ -141,6 +148,12 @@ function sourceOf(settings: readonly Setting[], below: readonly Setting[]): Opti
     else if (tlsListeners(below) !== null) values['tlsFor'] = []; // http replaces https
   }
   return { values, where: (option) => places[option] ?? option, numbersAreMs: true };
+}
+
+/** The last `models` counts; one that is empty counts as not set. @throws SERVE_CONFIG */
+function modelsIn(settings: readonly Setting[]): ReadSettings | null {
+  const last = settings.findLast(({ key, text }) => key === MODELS_KEY && text !== '');
+  return last === undefined ? null : readModelSettings(last.text, last.place);
 }
 
 function valuesOf(key: MmsKeyName, { text, place }: Setting): OptionValuesGiven {
@@ -176,7 +189,7 @@ function withoutEffect(name: string, settings: readonly Setting[]): string[] {
   return [`${name}: these keys have no effect here and are ignored: ${places.join(', ')}`];
 }
 
-const KNOWN_KEYS = [...MMS_KEY_NAMES, ENVIRONMENT_SWITCH, ...Object.keys(KEYS_LEFT_ASIDE)];
+const KNOWN_KEYS = [...MMS_KEY_NAMES, MODELS_KEY, ENVIRONMENT_SWITCH, ...Object.keys(KEYS_LEFT_ASIDE)];
 
 function unknownText({ key, place }: Setting): string[] {
   if (KNOWN_KEYS.includes(key)) return [];

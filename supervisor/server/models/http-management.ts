@@ -20,6 +20,7 @@ import type {
   WorkerBounds,
 } from '../../models/models.js';
 import { MANAGEMENT_NAMES } from '../../options/limit-names.js';
+import { boundsOf } from '../../options/model-settings.js';
 import { MODEL_NAME_RULE, isModelName } from '../../options/model-name.js';
 import { resolveModelOptions, type OptionSource, type ResolvedOptions } from '../../options/resolve.js';
 import type { ModelStore } from '../../store/model-store.js';
@@ -66,10 +67,15 @@ export class HttpManagement implements ModelManagement {
     return { name: spec.name, version: spec.version };
   }
 
-  start(ref: ModelRef, workers: number): Accepted {
+  firstBounds(ref: FullModelRef): WorkerBounds {
+    const { options, modelSettings } = this.#parts.resolved;
+    const count = options.defaultWorkers ?? 0;
+    return boundsOf(modelSettings?.of(ref) ?? null, count) ?? { min: count, max: count };
+  }
+
+  start(ref: ModelRef, bounds: WorkerBounds): Accepted {
     const { drainTimeout } = this.#parts.resolved.options;
     const { registry, startUp } = this.#served;
-    const bounds = { min: workers, max: workers };
     const { accepted, settled } = this.#served.scale(ref, bounds, retireLimits(drainTimeout));
     const model = registry.find(accepted);
     const isUnchanged = this.#changeCheck(model);

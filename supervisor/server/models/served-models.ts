@@ -97,7 +97,7 @@ export class ServedModels {
   }
 
   add(plans: readonly ModelPlan[]): void {
-    for (const plan of plans) this.registry.addFirst(this.#make(plan), plan.isDefault);
+    for (const plan of plans) this.registry.addFirst(this.#make(plan), plan.isDefault, plan.bounds);
     this.#nameIfSeveral();
   }
 
@@ -106,7 +106,11 @@ export class ServedModels {
     const models = plans.map(({ spec }) => this.registry.find(spec));
     this.startUp.begin(models);
     await Promise.all(models.map((model) => this.#watch(model))); // before the load, so that no change is missed
-    models.forEach((model, i) => model.start((plans[i] as FirstModel).placements));
+    for (const [i, model] of models.entries()) {
+      const { placements } = plans[i] as FirstModel;
+      model.start(placements);
+      if (placements.length === 0) this.startUp.withdraw(model);
+    }
   }
 
   /** @throws SERVE_MODEL_CONFLICT, SERVE_SHUTTING_DOWN */

@@ -19,12 +19,11 @@ const UNFINISHED = 'Workers scaling in progress...';
 
 /** `POST /models` */
 export async function register(ctx: AnswerContext, context: RequestContext): Promise<void> {
-  const { modelManagement, options } = context.backend;
+  const { modelManagement } = context.backend;
   const params = await bodyOrQueryParams(context);
   const url = params.text('url');
   if (url === undefined) throw new ServeError('SERVE_BAD_REQUEST', 'Parameter url is required.');
   const asked = params.count('initial_workers', -MOST_MS, MOST_WORKERS);
-  const workers = Math.max(0, asked ?? options.defaultWorkers ?? 0);
   const initTimeoutMs = secondsIn(params, 'startup_timeout', 0);
   const ref = await modelManagement.register({
     url,
@@ -36,16 +35,21 @@ export async function register(ctx: AnswerContext, context: RequestContext): Pro
     signal: abortedOnDisconnect(context),
   });
   noteModel(context, context.backend.models, ref);
-  if (workers === 0) {
+  const bounds = asked === undefined ? modelManagement.firstBounds(ref) : exactly(Math.max(0, asked));
+  if (bounds.min === 0) {
     writeStatus(ctx, 200, `Model "${ref.name}" registered`);
     return;
   }
   if (params.flag('synchronous', true)) {
-    writeOutcome(ctx, await withMmsErrors(ref, () => modelManagement.start(ref, workers)).settled);
+    writeOutcome(ctx, await withMmsErrors(ref, () => modelManagement.start(ref, bounds)).settled);
     return;
   }
-  withMmsErrors(ref, () => modelManagement.scale(ref, { min: workers, max: workers }, MOST_MS));
+  withMmsErrors(ref, () => modelManagement.scale(ref, bounds, MOST_MS));
   writeStatus(ctx, 202, STARTED);
+}
+
+function exactly(workers: number): { min: number; max: number } {
+  return { min: workers, max: workers };
 }
 
 /** Returns a signal that is aborted when the client disconnects before it has an answer. */

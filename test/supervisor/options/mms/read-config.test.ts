@@ -7,6 +7,7 @@ import { KEYS_LEFT_ASIDE } from '../../../../supervisor/options/mms/keys-left-as
 import { MMS_KEYS, MMS_KEY_NAMES, type MmsKeyName } from '../../../../supervisor/options/mms/mms-keys.js';
 import { readMmsConfig, type MmsConfig } from '../../../../supervisor/options/mms/read-config.js';
 import { resolveOptions, type Options } from '../../../../supervisor/options/resolve.js';
+import { MODELS_KEY } from '../../../../supervisor/options/mms/model-settings.js';
 import { OPTIONS } from '../../../../supervisor/options/table.js';
 import { appFolder } from '../../../worker/app-folder.js';
 import { holdsSection, printTable } from '../../../helpers/doc-page.js';
@@ -175,7 +176,7 @@ const THEIRS = `
   model_metrics_auto_detect disable_system_metrics service_envelope install_py_dep_per_model enable_metrics_api`;
 
 test('every key of Multi Model Server and TorchServe is known, with or without an effect', (t) => {
-  const known = [...MMS_KEY_NAMES, ...Object.keys(KEYS_LEFT_ASIDE), 'enable_envvars_config'];
+  const known = [...MMS_KEY_NAMES, ...Object.keys(KEYS_LEFT_ASIDE), 'enable_envvars_config', MODELS_KEY];
   const theirs = THEIRS.trim().split(/\s+/);
   assert.deepEqual(
     theirs.filter((key) => !known.includes(key)),

@@ -60,7 +60,7 @@ function manage(model: LatchedModel): {
 }
 
 const outcomeOf = async (model: LatchedModel, management: HttpManagement): Promise<Outcome> =>
-  management.start(model.spec, 1).settled;
+  management.start(model.spec, { min: 1, max: 1 }).settled;
 
 test('a model whose first workers cannot start is unregistered again', async () => {
   const model = new LatchedModel();
