@@ -22,7 +22,8 @@ export const ERRORS = {
   SERVE_BAD_REQUEST: { message: 'The request is malformed.', source: 'server' },
   SERVE_BAD_BODY: { message: 'The request body could not be read.', source: 'server' },
   SERVE_UNAUTHORIZED: {
-    message: 'This request needs a valid API key.',
+    message:
+      'This request needs a valid API key: send it as X-BANANA-API-KEY: <key>, or as Authorization: Bearer <key>.',
     source: 'server',
   },
   SERVE_ORIGIN_REFUSED: {

@@ -14,6 +14,9 @@ export const POTASSIUM_STATUS_PATHS: readonly string[] = ['/_k/status', '/__stat
 /** Prefix of all paths of Potassium's server. */
 export const POTASSIUM_PREFIX = '/_k';
 
+/** A background call's page is `${JOBS_PATH}/<id>`. */
+export const JOBS_PATH = `${POTASSIUM_PREFIX}/jobs`;
+
 export function isReservedPath(path: string): boolean {
   return (
     HEALTH_PATHS.has(path) ||

@@ -12,7 +12,7 @@ const KEY = 's3cret';
 const PAGE = 'https://app.example.com';
 const OTHER_PAGE = 'http://localhost:5173';
 const STRANGER = 'https://evil.example.com';
-const EXPOSED = 'X-Request-Id, X-Banana-Request-Id, X-Banana-Job-Id, Server-Timing, Retry-After';
+const EXPOSED = 'X-Request-Id, X-Banana-Request-Id, X-Banana-Job-Id, Location, Server-Timing, Retry-After';
 
 interface Reply {
   readonly status: number;
@@ -208,7 +208,7 @@ describe('--cors-origin with a list', LIMIT, () => {
       headers: { 'x-banana-request-id': 'mine' },
     });
     const exposed = reply.all('access-control-expose-headers').join().toLowerCase();
-    for (const name of ['x-request-id', 'x-banana-request-id', 'x-banana-job-id']) {
+    for (const name of ['x-request-id', 'x-banana-request-id', 'x-banana-job-id', 'location']) {
       assert.equal(reply.all(name).length, 1, name);
       assert.ok(exposed.includes(name), name);
     }

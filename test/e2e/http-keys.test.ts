@@ -71,8 +71,9 @@ withOneRuntime(({ app }) => {
         assert.equal(answer.status, 401);
         assert.equal(answer.headers.get('www-authenticate'), 'Bearer');
         assert.equal(answer.headers.get('server-timing'), 'queue;dur=0, run;dur=0');
-        const { code, requestId } = errorOf(answer);
+        const { code, message, requestId } = errorOf(answer);
         assert.deepEqual([code, requestId], ['SERVE_UNAUTHORIZED', 'stranger']);
+        assert.match(message, /X-BANANA-API-KEY: <key>, or as Authorization: Bearer <key>\.$/);
       });
     }
 

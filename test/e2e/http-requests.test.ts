@@ -346,7 +346,7 @@ withOneRuntime(({ app }) => {
     test('the error of an unknown path names it, and the error of an unknown method lists the allowed ones', async () => {
       const missing = await fetch(`${server.url}/predict`, { method: 'POST', body: '{}' });
       const { error } = (await missing.json()) as { error: { message: string } };
-      assert.equal(error.message, 'There is no POST /predict here.');
+      assert.equal(error.message, 'There is no POST /predict here. Routes here: POST /.');
       const wrong = await fetch(`${server.url}/`);
       assert.equal(
         ((await wrong.json()) as typeof error & { error: typeof error }).error.message,

@@ -339,7 +339,7 @@ describe('a server of one app that wants a key', LIMIT, () => {
       const answer = await call(server.url + path, method === 'POST' ? '1' : null, JSON_TYPE, { method });
       assert.equal(
         said(answer),
-        '401 InvalidKeyException: Token Authorization failed. Token either incorrect, expired, or not provided correctly',
+        '401 InvalidKeyException: Token Authorization failed. Token either incorrect, expired, or not provided correctly. Send it as Authorization: Bearer {key}.',
       );
       assert.equal(answer.headers.get('www-authenticate'), 'Bearer');
     }

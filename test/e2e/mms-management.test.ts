@@ -508,7 +508,8 @@ test(
     assert.deepEqual(refused.json(), {
       code: 401,
       type: 'InvalidKeyException',
-      message: 'Token Authorization failed. Token either incorrect, expired, or not provided correctly',
+      message:
+        'Token Authorization failed. Token either incorrect, expired, or not provided correctly. Send it as Authorization: Bearer {key}.',
     });
     assert.equal(refused.headers.get('www-authenticate'), 'Bearer');
   },

@@ -52,7 +52,7 @@ withOneRuntime(({ app }) => {
       ['POST /models/nobody/', /^404 SERVE_MODEL_NOT_FOUND: .*main, echo, kinds/],
       [
         'POST /models/kinds/nowhere',
-        /^404 SERVE_NOT_FOUND: There is no POST \/models\/kinds\/nowhere here\.$/,
+        /^404 SERVE_NOT_FOUND: There is no POST \/models\/kinds\/nowhere here\. Routes here: POST \/models\/kinds\/, .*WebSocket \/models\/kinds\/echo/,
       ],
       ['POST /models/kinds', /^404 SERVE_NOT_FOUND/],
       ['POST /models/', /^404 SERVE_NOT_FOUND/],

@@ -66,9 +66,10 @@ withOneRuntime(({ app }) => {
 
     test('a background call is taken and kept', async () => {
       const reply = await put(server, '/x/every-kind/later');
-      assert.deepEqual(await reply.json(), { started: true });
       assert.equal(reply.headers.get('x-dialect'), 'tiny');
-      const job = `/_k/jobs/${reply.headers.get('x-banana-job-id')}`;
+      const jobId = reply.headers.get('x-banana-job-id');
+      const job = `/_k/jobs/${jobId}`;
+      assert.deepEqual(await reply.json(), { started: true, jobId, result: job });
       const stateOf = async (): Promise<unknown> =>
         ((await (await put(server, job, null, { method: 'GET' })).json()) as { state: unknown }).state;
       await eventually(

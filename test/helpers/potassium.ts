@@ -73,7 +73,9 @@ export async function startJob(server: At, path: string, input: unknown, id?: st
 /** The job of an answer to a background call. */
 export function jobIdOf(answer: Answer): string {
   assert.deepEqual([answer.status, answer.text], [200, '{"started":true}\n']);
-  return answer.headers.get('x-banana-job-id') as string;
+  const id = answer.headers.get('x-banana-job-id') as string;
+  assert.equal(answer.headers.get('location'), `/_k/jobs/${id}`);
+  return id;
 }
 
 export async function jobOf(server: At, id: string): Promise<KeptJob> {

@@ -29,6 +29,8 @@ export interface ClientHeaderNames {
 
 /** In the answer to a background call: the id of the job, for `GET /_k/jobs/:id`. */
 export const JOB_ID_HEADER = 'X-Banana-Job-Id';
+/** Beside it: the path of the job's page. */
+export const JOB_PAGE_HEADER = 'Location';
 
 export function clientHeaderNames(
   dialects: Iterable<{ readonly clientHeaders?: ClientHeaders }>,
@@ -38,7 +40,9 @@ export function clientHeaderNames(
   return {
     keys: namesOf(headers.map(({ key }) => key)).map((name) => name.toLowerCase()),
     callIds: ids.map((name) => name.toLowerCase()),
-    exposed: ['X-Request-Id', ...ids, JOB_ID_HEADER, 'Server-Timing', 'Retry-After'].join(', '),
+    exposed: ['X-Request-Id', ...ids, JOB_ID_HEADER, JOB_PAGE_HEADER, 'Server-Timing', 'Retry-After'].join(
+      ', ',
+    ),
   };
 }
 

@@ -1,10 +1,9 @@
 /** Answers the caller of a background route; the job goes on. */
+import { JOBS_PATH } from '../../../protocol/reserved-paths.js';
 import type { KeptJob } from '../../jobs/kept-jobs.js';
 import { httpStatus } from '../socket/http-status.js';
 import type { RequestContext } from '../request/request-context.js';
-import { JOB_ID_HEADER } from '../access/client-headers.js';
-
-const BODY = '{"started":true}\n';
+import { JOB_ID_HEADER, JOB_PAGE_HEADER } from '../access/client-headers.js';
 
 /** Status for the access log of a job whose client was answered earlier: the one its result would have had. */
 export function statusOf({ error }: KeptJob): number {
@@ -13,14 +12,17 @@ export function statusOf({ error }: KeptJob): number {
 
 export function answerStarted(context: RequestContext, kept: KeptJob): void {
   const { backend, request, response, dialect } = context;
+  const page = `${JOBS_PATH}/${kept.id}`;
+  const body = dialect.startedBody ?? `${JSON.stringify({ started: true, jobId: kept.id, result: page })}\n`;
   const headers: Record<string, string | number> = {
     'Content-Type': 'application/json',
-    'Content-Length': BODY.length,
+    'Content-Length': Buffer.byteLength(body),
     'X-Request-Id': kept.requestId,
     ...dialect.headers?.(context),
     [JOB_ID_HEADER]: kept.id,
+    [JOB_PAGE_HEADER]: page,
   };
   if (backend.closing(request)) headers['Connection'] = 'close';
   response.writeHead(200, headers);
-  response.end(BODY);
+  response.end(body);
 }

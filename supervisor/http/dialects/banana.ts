@@ -5,6 +5,7 @@
  */
 import { ServeError } from '../../../protocol/errors.js';
 import { STATUS_PATH } from '../../../protocol/reserved-paths.js';
+import type { Model } from '../../models/model.js';
 import type { Models } from '../../models/models.js';
 import type { RequestContext } from '../request/request-context.js';
 import { BANANA_CLIENTS, isBananaClient } from '../access/banana-clients.js';
@@ -93,6 +94,9 @@ export const banana: DefaultDialect = {
     refusal(context, new ServeError('SERVE_NOT_FOUND', notFoundMessage(context, models))),
 
   fail: houseFailure,
+
+  // Fixed by Potassium, whose clients may compare it.
+  startedBody: '{"started":true}\n',
 };
 
 const MODELS_PREFIX = '/models/';
@@ -159,14 +163,38 @@ function wrongMethod({ request: { method, url } }: RequestContext, methods: stri
   return { auth: 'call', counts: false, methods, act: { refuse } };
 }
 
-function notFoundMessage({ request: { method, url } }: RequestContext, models: Models): string {
+function notFoundMessage(
+  { backend, path, request: { method, url } }: RequestContext,
+  models: Models,
+): string {
   const nothing = `There is no ${method} ${writtenPath(url)} here.`;
-  if (models.default !== null) return nothing;
+  if (models.default === null) return `${nothing} ${modelsSentence(models)}`;
+  if (backend.keys.required) return nothing;
+  return `${nothing} ${routesSentence(path, models.default, models)}`;
+}
+
+function modelsSentence(models: Models): string {
   const names = [...new Set(Array.from(models.all(), ({ spec }) => spec.name))];
-  if (names.length === 0) return `${nothing} This server has no models now.`;
-  const paths = names.slice(0, MAX_NAMED_PATHS).map((name) => `${MODELS_PREFIX}${name}/`);
-  const others = names.length > MAX_NAMED_PATHS ? ` and ${names.length - MAX_NAMED_PATHS} more` : '';
-  return `${nothing} The models of this server answer at ${paths.join(', ')}${others}.`;
+  if (names.length === 0) return 'This server has no models now.';
+  return `The models of this server answer at ${listed(names.map((name) => `${MODELS_PREFIX}${name}/`))}.`;
+}
+
+/** Names the routes of the model in the path, else of the default model. */
+function routesSentence(path: string, byDefault: Model, models: Models): string {
+  const [, name = ''] = path.startsWith(MODELS_PREFIX) ? path.slice(1).split('/') : [];
+  const named = Array.from(models.all()).find(({ spec }) => spec.name === name);
+  const prefix = named === undefined ? '' : MODELS_PREFIX + name;
+  const routes = [...((named ?? byDefault).routes?.values() ?? [])];
+  const paths = routes.map(({ kind, path: route }) => {
+    const verb = kind === 'websocket' ? 'WebSocket' : 'POST';
+    return `${verb} ${encodeURI(prefix + route)}`;
+  });
+  return paths.length === 0 ? 'The app is not loaded yet.' : `Routes here: ${listed(paths)}.`;
+}
+
+function listed(paths: readonly string[]): string {
+  const others = paths.length > MAX_NAMED_PATHS ? ` and ${paths.length - MAX_NAMED_PATHS} more` : '';
+  return paths.slice(0, MAX_NAMED_PATHS).join(', ') + others;
 }
 
 /** Maximum number of paths in a message. */

@@ -34,6 +34,8 @@ export interface Dialect {
   headers?(context: RequestContext): Readonly<Record<string, string>>;
   /** The names of those headers in lower case, where an app may not set them: the app's values are dropped. */
   readonly ownHeaders?: ReadonlySet<string>;
+  /** The answer to a background call, if the contract with its clients fixes it; by default it names the job. */
+  readonly startedBody?: string;
   /**
    * Whether an answer with this status, the app's or the dialect's own, ends its connection; for errors, `fail`
    * decides.

@@ -44,6 +44,8 @@ export interface AnswerStyle {
   headers?(context: RequestContext): Readonly<Record<string, string>>;
   /** Names of those headers, in lower case, that an app may not set; its values for them are dropped. */
   readonly ownHeaders?: ReadonlySet<string>;
+  /** The answer to a background call, if the contract with its clients fixes it; by default it names the job. */
+  readonly startedBody?: string;
   /** Whether an answer with this status closes its connection; for errors, the `Failure` decides. */
   closes?(status: number): boolean;
 }

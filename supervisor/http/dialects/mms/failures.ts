@@ -50,7 +50,8 @@ const TIMEOUT = 'RequestTimeoutException';
 export const INVALID_HTTP = 'Invalid HTTP message.';
 export const UNKNOWN_RESOURCE = 'Requested resource is not found, please refer to API document.';
 const WRONG_METHOD = 'Requested method is not allowed, please refer to API document.';
-const WRONG_KEY = 'Token Authorization failed. Token either incorrect, expired, or not provided correctly';
+const WRONG_KEY =
+  'Token Authorization failed. Token either incorrect, expired, or not provided correctly. Send it as Authorization: Bearer {key}.';
 
 const ROWS: Readonly<Record<ErrorCode, Row>> = {
   SERVE_BAD_REQUEST: row(400, BAD_REQUEST, ownOr(INVALID_HTTP)),

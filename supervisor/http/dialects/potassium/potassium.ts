@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream';
 import { ServeError } from '../../../../protocol/errors.js';
-import { POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
+import { JOBS_PATH, POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
 import { BANANA_CLIENTS } from '../../access/banana-clients.js';
 import type { Backend } from '../../request/backend.js';
 import { defaultModel } from '../../call/default-model.js';
@@ -27,7 +27,7 @@ type Write = (
 /** Methods other than `GET` and `HEAD` get "not found" at a page. */
 const PAGES = new PathTable<Write>([
   ...POTASSIUM_STATUS_PATHS.map((path) => [path, writeStatus] as const),
-  [`${POTASSIUM_PREFIX}/jobs/{id}`, writeJob],
+  [`${JOBS_PATH}/{id}`, writeJob],
 ]);
 
 export const potassium: Dialect = {

@@ -18,7 +18,8 @@ import { HTTP_STATUS } from '../../../../../supervisor/http/socket/http-status.j
 import { holdsSection, printTable } from '../../../../helpers/doc-page.js';
 
 const NO_WORKER = 'No worker is available to serve request for model: m.';
-const WRONG_KEY = 'Token Authorization failed. Token either incorrect, expired, or not provided correctly';
+const WRONG_KEY =
+  'Token Authorization failed. Token either incorrect, expired, or not provided correctly. Send it as Authorization: Bearer {key}.';
 
 /** Status, type, and the message if it differs from the house's. */
 const TABLE: Readonly<Record<ErrorCode, readonly [status: number, type: string, message?: string]>> = {
