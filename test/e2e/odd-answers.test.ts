@@ -30,7 +30,7 @@ const SENT: readonly (readonly [kind: string, text: string])[] = [
 const THROWN = [
   'odd attributes',
   'attributes that raise',
-  'no class that can be told',
+  'a class without a name',
   'no message for its client',
 ];
 
