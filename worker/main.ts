@@ -180,7 +180,7 @@ function stop(): void {
 }
 
 async function shutDown(): Promise<void> {
-  await app?.shutdown();
+  await app?.shutdown?.();
   exitWhenFlushed(0);
 }
 

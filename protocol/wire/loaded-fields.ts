@@ -8,12 +8,13 @@ export function loadedField(info: LoadedInfo): unknown {
 
 /** @throws SERVE_PROTOCOL */
 export function readLoaded(info: Record<string, unknown>): LoadedInfo {
-  const { routes, modelOptions, example } = info;
+  const { routes, modelOptions, example, shutdown } = info;
   if (!Array.isArray(routes)) throw malformed('loaded.routes is not a list');
   return {
     routes: routes.map(readRoute),
     modelOptions: new Fields([modelOptions ?? {}]).object(0),
     example: new Fields([example ?? '']).string(0),
+    ...(shutdown === undefined ? {} : { shutdown: new Fields([shutdown]).boolean(0) }),
   };
 }
 

@@ -182,6 +182,8 @@ export interface LoadedInfo {
   readonly modelOptions: Readonly<Record<string, unknown>>;
   /** JSON text of a sample input, for the hint that the server prints at its start; empty if there is none. */
   readonly example: string;
+  /** Whether the app has a `shutdown` to run before its worker ends; unknown if left out. */
+  readonly shutdown?: boolean;
 }
 
 /** Status line, type and extra headers of an answer. */

@@ -35,6 +35,11 @@ export class AppDescription {
     return this.#info?.example ?? '';
   }
 
+  /** Whether the app may have a `shutdown` to run; false if no worker has loaded it. */
+  get hasShutdown(): boolean {
+    return this.#info !== null && this.#info.shutdown !== false;
+  }
+
   /** Whether batches are configured, but no route of the app takes them. */
   get isBatchless(): boolean {
     const routes = [...(this.#routes?.values() ?? [])];

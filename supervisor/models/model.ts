@@ -215,6 +215,12 @@ export class Model {
     this.dispatcher.failNotBegun(error);
   }
 
+  /** Whether its app may have a `shutdown` to run when a worker stops. */
+  get hasShutdown(): boolean {
+    const { inForce, newest } = this.#generations;
+    return inForce.hasShutdown || newest.hasShutdown;
+  }
+
   /** Whether no call is waiting, arriving or running. */
   get quiet(): boolean {
     const { dispatcher } = this;

@@ -14,17 +14,18 @@ export const TERM_GRACE_MS = 1000;
 /** Time that a frozen worker has to continue, once it is asked to stop. */
 const FROZEN_GRACE_MS = 1000;
 
-/** Longest part of a drain timeout that is kept for the workers' own shutdown. */
-const WORKER_STOP_RESERVE_MS = 5000;
+/** Longest part of a drain timeout that is kept for the `shutdown` of apps, and for workers of apps without one. */
+const SHUTDOWN_RESERVE_MS = 5000;
+const PLAIN_RESERVE_MS = 1000;
 
-/** The part of a drain timeout that is kept for the workers' own shutdown. */
-export function stopReserveMs(timeoutMs: number): number {
-  return Math.min(timeoutMs / 5, WORKER_STOP_RESERVE_MS);
+/** The part of a drain timeout that is kept for the end of the workers; calls have the rest. */
+export function stopReserveMs(timeoutMs: number, hasShutdown: boolean): number {
+  return Math.min(timeoutMs / 5, hasShutdown ? SHUTDOWN_RESERVE_MS : PLAIN_RESERVE_MS);
 }
 
 /** Divides a drain timeout for one worker that has to make room for another. */
 export function retireLimits(timeoutMs: number): RetireLimits {
-  const reserveMs = stopReserveMs(timeoutMs);
+  const reserveMs = stopReserveMs(timeoutMs, true);
   return { finishMs: timeoutMs - reserveMs, graceMs: Math.max(0, reserveMs - TERM_GRACE_MS) };
 }
 

@@ -16,7 +16,7 @@ import { TERM_GRACE_MS, stopReserveMs } from '../processes/worker-stop.js';
 
 export interface DrainedModel extends Pick<
   Model,
-  'announceDrain' | 'refuseCalls' | 'quiet' | 'close' | 'workerCount'
+  'announceDrain' | 'refuseCalls' | 'quiet' | 'close' | 'workerCount' | 'hasShutdown'
 > {
   readonly dispatcher: Pick<Dispatcher, 'queued' | 'arriving' | 'inFlight' | 'failQueued' | 'failInFlight'>;
 }
@@ -50,7 +50,11 @@ export async function drain({ models, log, timeoutMs, ...given }: Drain): Promis
   for (const model of models) model.refuseCalls();
   const isQuiet = await untilQuiet(
     () => models.every(({ quiet }) => quiet),
-    endAtMs - stopReserveMs(timeoutMs),
+    endAtMs -
+      stopReserveMs(
+        timeoutMs,
+        models.some(({ hasShutdown }) => hasShutdown),
+      ),
   );
   if (!isQuiet) cutOff(models, log, given.onCut);
   const graceMs = Math.max(0, endAtMs - performance.now() - TERM_GRACE_MS);

@@ -183,7 +183,10 @@ class LoadTest(ServiceCase):
     def test_a_service_may_have_a_shutdown_function(self) -> None:
         loaded = self.started("def handle(d, c): pass\ndef shutdown(): return 'ended'")
         self.assertEqual(loaded.app.shutdown(), "ended")
-        self.assertIsNone(self.started("def handle(d, c): pass").app.shutdown())
+        self.assertTrue(loaded.app.has_shutdown)
+        without = self.started("def handle(d, c): pass").app
+        self.assertIsNone(without.shutdown())
+        self.assertFalse(without.has_shutdown)
 
 
 class AnswersTest(ServiceCase):

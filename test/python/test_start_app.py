@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import unittest
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from banana_worker.load.start_app import StartFailure, init_app
+from banana_worker.adapters.banana_app import from_banana_app
+from banana_worker.load.start_app import StartFailure, init_app, loaded_info
 from banana_worker.run.call_context import CallSurroundings, WorkerInfo
 from banana_worker.run.loaded_app import LoadedApp
 
@@ -38,6 +39,12 @@ def failure_of(thrown: BaseException) -> StartFailure:
     raise AssertionError("it has started")
 
 
+def module_with(**names: Any) -> ModuleType:
+    module = ModuleType("app")
+    vars(module).update(names)
+    return module
+
+
 class Failures(unittest.TestCase):
     def test_an_init_that_raises_is_reported_with_its_place_and_exception(self) -> None:
         place = r"test_start_app\.py:\d+: init raised: "
@@ -47,6 +54,11 @@ class Failures(unittest.TestCase):
     def test_an_exception_that_cannot_be_shown_is_reported_too(self) -> None:
         said = "init raised: Unshowable: an exception that cannot be shown"
         self.assertIn(said, failure_of(Unshowable()).message)
+
+    def test_the_front_learns_whether_there_is_a_shutdown(self) -> None:
+        for app, expected in (({}, False), ({"shutdown": print}, True)):
+            loaded: Any = from_banana_app(module_with(inference=print, **app))
+            self.assertIs(loaded_info(loaded)["shutdown"], expected)
 
 
 if __name__ == "__main__":

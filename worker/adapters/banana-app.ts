@@ -4,7 +4,7 @@ import type { BananaApp } from '../api/types.js';
 import { onlyEntry } from './batch-entries.js';
 import type { CallInfo } from '../api/call-info.js';
 import { ANY_BATCH, type LoadedApp } from './loaded-app.js';
-import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf } from './exports.js';
+import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf, shutdownOf } from './exports.js';
 
 const ROUTE = '/';
 
@@ -15,7 +15,6 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
   assertFunctionOrNone(exports, 'inferenceBatch');
   assertFunctionOrNone(exports, 'init');
   assertNoGenerator(exports['init']);
-  assertFunctionOrNone(exports, 'shutdown');
   const app = exports as unknown as Partial<BananaApp>;
   const { forms, text, repeatable, ...modelOptions } = configOf(exports);
   const wishes = inputWishes({ forms, text }, 'export `config`');
@@ -36,7 +35,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
       app.inference === undefined ? inferAlone(app, input, ctx) : app.inference(input, ctx),
     handleBatch: (_route, inputs, ctxs) => app.inferenceBatch?.(inputs, ctxs),
     repeatable: repeatableOf(repeatable),
-    shutdown: () => app.shutdown?.(),
+    ...shutdownOf(exports),
     example: 'example' in exports ? { route: ROUTE, input: exports['example'] } : null,
   };
 }

@@ -35,3 +35,10 @@ export function kindOf(value: unknown): string {
   if (value === undefined || value === null) return String(value);
   return `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`;
 }
+
+/** The app's `shutdown`, if it exports one. @throws a TypeError if it is not a function */
+export function shutdownOf(exports: Readonly<Record<string, unknown>>): { shutdown?: () => unknown } {
+  assertFunctionOrNone(exports, 'shutdown');
+  const { shutdown } = exports;
+  return typeof shutdown === 'function' ? { shutdown: (): unknown => shutdown.call(exports) } : {};
+}

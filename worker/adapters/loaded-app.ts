@@ -36,7 +36,8 @@ export interface LoadedApp {
   handleBatch?(route: string, inputs: readonly unknown[], ctxs: readonly CallInfo[]): unknown;
   /** True if the app allows inputs to run again when `handleBatch` throws. */
   readonly repeatable: boolean;
-  shutdown(): unknown;
+  /** Runs before the worker ends; left out if the app has nothing to do then. */
+  shutdown?(): unknown;
   /** A sample call that runs before the worker is ready. */
   readonly example: { readonly route: string; readonly input: unknown } | null;
 }

@@ -11,7 +11,7 @@ import type { StoredMetric } from '../api/mms/metrics-store.js';
 import type { CallInfo } from '../api/call-info.js';
 import { ANY_BATCH, type LoadedApp, type Surroundings } from './loaded-app.js';
 import { isThenable } from '../values/thenable.js';
-import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf } from './exports.js';
+import { assertNoGenerator, configOf, repeatableOf, shutdownOf } from './exports.js';
 import { answersOf } from './service-answers.js';
 import { readManifest } from './service-manifest.js';
 import type { Handle, Handler, ServiceObject } from './service-handler.js';
@@ -33,8 +33,6 @@ export function fromService(
     const { initialize } = handler.make.prototype as Partial<ServiceObject>;
     assertNoGenerator(initialize, 'initialize');
   }
-  assertFunctionOrNone(exports, 'shutdown');
-  const { shutdown } = exports as { shutdown?: () => unknown };
   const { repeatable, ...modelOptions } = configOf(exports);
   const service = new Service(handler, modelDir, modelOptions, repeatableOf(repeatable));
   return {
@@ -48,7 +46,7 @@ export function fromService(
     handle: (_route, input, ctx) => firstOf(service.run([input as ReadItem], [ctx])),
     handleBatch: (_route, inputs, ctxs) => service.run(inputs as readonly ReadItem[], ctxs),
     repeatable: repeatableOf(repeatable),
-    shutdown: () => shutdown?.(),
+    ...shutdownOf(exports),
     example: null,
   };
 }

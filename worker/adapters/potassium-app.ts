@@ -15,16 +15,14 @@ import { Reply } from '../reply/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { isResponse as isWebResponse } from '../reply/web-response.js';
 import { onlyEntry } from './batch-entries.js';
-import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf } from './exports.js';
+import { assertNoGenerator, configOf, repeatableOf, shutdownOf } from './exports.js';
 import { isThenable } from '../values/thenable.js';
 
 /** Returns null if the exports are not a Potassium app. @throws a TypeError that names an export of a wrong kind */
 export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): LoadedApp | null {
   const definition = definitionOf(exports) ?? definitionOf(exports['default']) ?? definitionOfNamed(exports);
   if (definition === null) return null;
-  assertFunctionOrNone(exports, 'shutdown');
   assertNoGenerator(definition.init);
-  const { shutdown } = exports as { shutdown?: () => unknown };
   const { repeatable, ...modelOptions } = configOf(exports);
   return {
     routes: routesOf(definition),
@@ -34,7 +32,7 @@ export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): Lo
     handle: (route, input, ctx) => handle(definition, route, input, ctx),
     handleBatch: (route, inputs, ctxs) => handleBatch(definition, route, inputs, ctxs),
     repeatable: repeatableOf(repeatable),
-    shutdown: () => shutdown?.(),
+    ...shutdownOf(exports),
     example: null,
   };
 }

@@ -60,7 +60,12 @@ function enter(modelDir: string): void {
 
 /** Describes an app to the front, before its `init` runs. */
 export function loadedInfo(app: LoadedApp): LoadedInfo {
-  return { routes: app.routes, modelOptions: plainOptions(app.modelOptions), example: exampleText(app) };
+  return {
+    routes: app.routes,
+    modelOptions: plainOptions(app.modelOptions),
+    example: exampleText(app),
+    shutdown: app.shutdown !== undefined,
+  };
 }
 
 /** The process and the slot in which an app starts. */

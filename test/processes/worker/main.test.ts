@@ -29,6 +29,7 @@ test('a worker sends hello, loaded and ready, in this order', async (t) => {
     t,
     `export const inference = (input) => input;
      export const example = { a: 1 };
+     export const shutdown = () => {};
      export const config = { runTimeout: '5s', odd() {} };`,
   );
   const hello = await worker.next('hello');
@@ -43,6 +44,7 @@ test('a worker sends hello, loaded and ready, in this order', async (t) => {
     routes: [{ path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }],
     modelOptions: { runTimeout: '5s' },
     example: '{"a":1}',
+    shutdown: true,
   });
   const ready = await worker.next('ready');
   assert.ok(ready.message.initMs >= 0);

@@ -29,9 +29,9 @@ test(
     assert.equal(message.protocol, PROTOCOL_VERSION);
     assert.match(message.runtime, /^python 3\.\d+\.\d+$/);
     worker.sendStart(app);
-    assert.deepEqual((await worker.next('loaded')).message.info.routes, [
-      { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 },
-    ]);
+    const { routes, shutdown } = (await worker.next('loaded')).message.info;
+    assert.deepEqual(routes, [{ path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }]);
+    assert.equal(shutdown, false);
     assert.ok((await worker.next('ready')).message.initMs >= 0);
     worker.callJson(4_294_967_295, { prompt: 'hé' });
     assert.deepEqual(await worker.answer(), { prompt: 'hé' });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { retireLimits } from '../../../supervisor/processes/worker-stop.js';
+import { retireLimits, stopReserveMs } from '../../../supervisor/processes/worker-stop.js';
 import { drain } from '../../../supervisor/server/drain.js';
 import { deferred, nextTurn } from '../../protocol/streams.js';
 
@@ -20,6 +20,7 @@ function setUp(t: TestContext, lagMs = 0) {
     announceDrain: () => story.push('announced'),
     refuseCalls: () => story.push('refused'),
     workerCount: 3,
+    hasShutdown: true,
     close: (graceMs: number) => story.push(`workers stop within ${graceMs}`),
     dispatcher: {
       queued: 2,
@@ -117,5 +118,16 @@ for (const [timeoutMs, finishMs, graceMs] of [
 ] as const) {
   test(`of ${timeoutMs} ms a worker has ${finishMs} for its calls, then ${graceMs} before SIGTERM`, () => {
     assert.deepEqual(retireLimits(timeoutMs), { finishMs, graceMs });
+  });
+}
+
+for (const [timeoutMs, hasShutdown, reserveMs] of [
+  [25_000, true, 5000],
+  [25_000, false, 1000],
+  [10_000, true, 2000],
+  [3000, false, 600],
+] as const) {
+  test(`of ${timeoutMs} ms ${reserveMs} are kept for the workers of apps ${hasShutdown ? 'with' : 'without'} a shutdown`, () => {
+    assert.equal(stopReserveMs(timeoutMs, hasShutdown), reserveMs);
   });
 }

@@ -14,7 +14,7 @@ test('a Banana app answers on one route with its inference, input and context ha
   assert.equal(app?.example, null);
   assert.deepEqual(app?.modelOptions, {});
   assert.equal(app?.init(INIT), undefined);
-  assert.equal(app?.shutdown(), undefined);
+  assert.equal(app?.shutdown, undefined);
 });
 
 test('init, shutdown, example and config are taken over, `this` of a default export included', () => {
@@ -35,7 +35,7 @@ test('init, shutdown, example and config are taken over, `this` of a default exp
   const app = fromBananaApp(exports);
   assert.deepEqual(app?.init(INIT), ['m', INIT]);
   assert.equal(app?.handle('/', null, CTX), 'm');
-  assert.equal(app?.shutdown(), 'm');
+  assert.equal(app?.shutdown?.(), 'm');
   assert.deepEqual(app?.example, { route: '/', input: undefined }, 'exported counts, whatever it is');
   assert.deepEqual(app?.modelOptions, { runTimeout: '5s' });
 });

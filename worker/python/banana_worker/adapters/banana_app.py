@@ -61,8 +61,11 @@ class BananaApp(LoadedApp):
         assert self._batch is not None, "calls come one by one to an app without inference_batch"
         return self._batch(inputs, ctxs)
 
+    @property
+    def has_shutdown(self) -> bool:
+        return callable(self._shutdown)  # an event of the app's own may have this name
+
     def shutdown(self) -> Any:
-        # An event of the app's own may have this name.
         return self._shutdown() if callable(self._shutdown) else None
 
 

@@ -136,6 +136,10 @@ class _Service(LoadedApp):
     def handle_batch(self, route: str, inputs: List[Any], ctxs: List[CallContext]) -> Any:
         return self._run(inputs, ctxs)
 
+    @property
+    def has_shutdown(self) -> bool:
+        return getattr(self._module, "shutdown", None) is not None
+
     def shutdown(self) -> Any:
         shutdown = getattr(self._module, "shutdown", None)
         return None if shutdown is None else shutdown()

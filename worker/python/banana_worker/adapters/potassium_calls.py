@@ -67,6 +67,10 @@ class PotassiumApp(LoadedApp):
         requests = [_request(input, ctx) for input, ctx in zip(inputs, ctxs)]
         return then(self._endpoint(route).run(self.definition.context, requests), replies_of)
 
+    @property
+    def has_shutdown(self) -> bool:
+        return self._shutdown is not None
+
     def shutdown(self) -> Any:
         return None if self._shutdown is None else self._shutdown()
 

@@ -69,7 +69,7 @@ def loaded_info(app: LoadedApp) -> Dict[str, Any]:
     """The facts about an app that the front needs before its `init` has run."""
     options = json.loads(json.dumps(app.model_options, default=str))
     info = {"routes": [_route_field(route) for route in app.routes], "modelOptions": options}
-    return dict(info, example=_example_text(app.example))
+    return dict(info, example=_example_text(app.example), shutdown=app.has_shutdown)
 
 
 def _route_field(route: Route) -> Dict[str, Any]:

@@ -70,5 +70,10 @@ class LoadedApp:
         with an entry per input as `handle` would return it. If it raises, none of them is answered."""
         raise NotImplementedError
 
+    @property
+    def has_shutdown(self) -> bool:
+        """Whether `shutdown` has something to run."""
+        return False
+
     def shutdown(self) -> Any:
         """Runs when the worker is asked to stop. An awaitable that it returns is awaited."""
