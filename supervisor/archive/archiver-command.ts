@@ -1,7 +1,8 @@
 /** The archiver's command line: `banana-serve archive …`, or `model-archiver …` for existing scripts. */
 import { relative } from 'node:path';
 import { Command, CommanderError, Option } from 'commander';
-import { ARCHIVE_FORMATS, ArchiverProblem, archiveModel, type ArchiveWish } from './archiver.js';
+import { ARCHIVE_FORMATS, archiveModel, type ArchiveWish } from './archiver.js';
+import { ArchiverProblem } from './archiver-problem.js';
 import { ServeError } from '../../protocol/errors.js';
 import { RUNTIMES } from '../store/stored-model.js';
 
@@ -15,9 +16,10 @@ export async function runArchiver(program: string, args: readonly string[]): Pro
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
     throw thrown;
   }
-  const { convert, ...wish } = command.opts<ArchiveWish & { convert: boolean }>();
-  if (convert) say('--convert: files of models go into the archive as they are; nothing is converted');
-  return archive(wish, say);
+  const { convert = false, ...wish } = command.opts<ArchiveWish & { convert?: boolean | string }>();
+  if (convert === true)
+    say('--convert: files of models go into the archive as they are; nothing is converted');
+  return archive(typeof convert === 'string' ? { configFile: convert, ...wish } : wish, say);
 }
 
 async function archive(wish: ArchiveWish, say: (text: string) => void): Promise<number> {
@@ -41,8 +43,20 @@ function describeArchiver(program: string, say: (text: string) => void): Command
   return new Command(program)
     .description('Writes an archive of a model, for a model store.')
     .requiredOption('--model-name <name>', 'Name of the model, and of the archive.')
-    .requiredOption('--model-path <folder>', 'Folder with the files of the model.')
+    .option(
+      '--model-path <folder>',
+      'Folder with the files of the model; without it, the flags below name them.',
+    )
     .requiredOption('--handler <handler>', 'file, file:function or file:Class that answers calls.')
+    .option('--serialized-file <path>', 'File of the weights.')
+    .option('--model-file <path>', "File of the model's architecture.")
+    .option(
+      '--extra-files <paths>',
+      'Further files, and folders whose content is packed; separated by commas.',
+    )
+    .option('-r, --requirements-file <path>', 'Packed, not installed.')
+    .option('--config-file <path>', 'Settings that the handler finds as context.model_yaml_config.')
+    .option('-v, --version <version>', "The model's version; default 1.0.")
     .addOption(
       new Option(
         '--runtime <runtime>',
@@ -51,12 +65,18 @@ function describeArchiver(program: string, say: (text: string) => void): Command
     )
     .option('--export-path <folder>', 'Folder that the archive is written into.', '.')
     .addOption(
-      new Option('--archive-format <format>', 'default: name.mar; tgz: name.tar.gz; no-archive: a folder.')
+      new Option(
+        '--archive-format <format>',
+        'default: name.mar; zip-store: the same, not compressed; tgz: name.tar.gz; no-archive: a folder.',
+      )
         .choices(ARCHIVE_FORMATS)
         .default('default'),
     )
     .option('-f, --force', 'Overwrite an existing archive.', false)
-    .option('-c, --convert', 'For existing scripts; nothing is converted.', false)
+    .option(
+      '-c, --convert [path]',
+      'For existing scripts: nothing is converted. With a path, the same as --config-file.',
+    )
     .allowExcessArguments(false)
     .exitOverride()
     .configureOutput({ outputError: (text) => say(text.replace(/^error: /, '').trimEnd()) });

@@ -3,22 +3,26 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { realpath, rename, rm } from 'node:fs/promises';
 import { dirname, extname, join, relative, resolve } from 'node:path';
+import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
 import { runtimeNameOf, USUAL_RUNTIME_NAME } from '../runtimes/index.js';
 import { ArchiveProblem } from '../store/archives/archive-problem.js';
 import { EntryNames } from '../store/archives/entry-names.js';
 import { entryOfFolder } from '../store/entry-file.js';
 import { MANIFEST_FILE } from '../store/manifest.js';
+import { ArchiverProblem } from './archiver-problem.js';
 import { modelFiles } from './model-files.js';
+import { handlerFile, namedFiles, type NamedFiles, type NamedWish } from './named-files.js';
 import { writeFolder, writeTar, writeZip, type Content } from './write-archive.js';
 
-export const ARCHIVE_FORMATS = ['default', 'tgz', 'no-archive'] as const;
+export const ARCHIVE_FORMATS = ['default', 'zip-store', 'tgz', 'no-archive'] as const;
 export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
 
-export interface ArchiveWish {
+export interface ArchiveWish extends NamedWish {
   readonly modelName: string;
-  /** The folder of the model. */
-  readonly modelPath: string;
+  /** The folder of the model. Default: none; the flags of `torch-model-archiver` name its files. */
+  readonly modelPath?: string;
   readonly handler: string;
+  readonly version?: string;
   /** Default: found by the handler's file. */
   readonly runtime?: string;
   /** The folder that the archive is written into. */
@@ -36,33 +40,31 @@ export interface WrittenArchive {
   readonly warnings: readonly string[];
 }
 
-/** The archive cannot be written; the message has the reason and a remedy. */
-export class ArchiverProblem extends Error {}
-
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/;
 const VERSIONS = { modelServerVersion: '1.0', implementationVersion: '1.0', specificationVersion: '1.0' };
 
 /** Paths are relative to `cwd`. Rejects with ArchiverProblem, or with the system's errors, and then leaves nothing behind. */
 export async function archiveModel(wish: ArchiveWish, cwd: string): Promise<WrittenArchive> {
-  const { modelName, handler, archiveFormat, force } = wish;
+  const { modelName, archiveFormat, force } = wish;
   if (!NAME.test(modelName))
     throw new ArchiverProblem(
       `--model-name ${modelName}: a name begins with a letter or a digit, and letters, digits, _ - and . follow.`,
     );
-  const folder = await folderAt(wish.modelPath, '--model-path', cwd);
+  const { version: given = '1.0' } = wish;
+  const isVersion: boolean = isModelName(given);
+  if (!isVersion) throw new ArchiverProblem(`--version ${given}: a version is made of ${MODEL_NAME_RULE}.`);
   const path = join(
     await folderAt(wish.exportPath, '--export-path', cwd),
     fileName(modelName, archiveFormat),
   );
-  refuseTaken(path, folder, wish, cwd);
-  const { files, leftOut } = await modelFiles(folder, path);
+  const { files, leftOut, handler, entry, fields } = await gathered(wish, path, cwd);
   refuseInvalidNames(files.map(({ name }) => name));
-  const entry = await entryOfFolder({ folder, root: '/', stem: modelName }, { url: '', ...wish });
-  const runtime = wish.runtime ?? runtimeNameOf(extname(entry.app)) ?? USUAL_RUNTIME_NAME;
-  const manifest = { ...VERSIONS, runtime, model: { modelName, handler } };
+  const runtime = wish.runtime ?? runtimeNameOf(extname(entry)) ?? USUAL_RUNTIME_NAME;
+  const version = wish.version === undefined ? {} : { modelVersion: wish.version };
+  const manifest = { ...VERSIONS, runtime, model: { modelName, handler, ...version, ...fields } };
   const made = { [MANIFEST_FILE]: `${JSON.stringify(manifest, null, 2)}\n` };
   await writeInPlace(path, force, (beside) => write(archiveFormat, beside, { files, made }, modelName));
-  const missing = existsSync(entry.app) ? [] : [`no file of the model is the handler ${handler}`];
+  const missing = existsSync(entry) ? [] : [`no file of the model is the handler ${handler}`];
   const warnings = [
     ...missing,
     ...leftOut.map((name) => `${name} is neither a file nor a folder, and is left out`),
@@ -70,8 +72,38 @@ export async function archiveModel(wish: ArchiveWish, cwd: string): Promise<Writ
   return { path, files: files.length, warnings };
 }
 
+interface Gathered extends NamedFiles {
+  /** As the manifest names it. */
+  readonly handler: string;
+  /** Absolute path of the handler's file, which may not exist. */
+  readonly entry: string;
+}
+
+async function gathered(wish: ArchiveWish, path: string, cwd: string): Promise<Gathered> {
+  const { modelPath, modelName, handler } = wish;
+  if (modelPath === undefined) {
+    refuseTaken(path, null, wish, cwd);
+    const own = await handlerFile(handler, cwd);
+    const { files, leftOut, fields } = await namedFiles(wish, [own.file], path, cwd);
+    return { files: [own.file, ...files], leftOut, fields, handler: own.handler, entry: own.file.path };
+  }
+  const folder = await folderAt(modelPath, '--model-path', cwd);
+  refuseTaken(path, folder, wish, cwd);
+  const model = await modelFiles(folder, path);
+  const named = await namedFiles(wish, model.files, path, cwd);
+  const { app } = await entryOfFolder({ folder, root: '/', stem: modelName }, { url: '', ...wish });
+  return {
+    files: [...model.files, ...named.files],
+    leftOut: [...model.leftOut, ...named.leftOut],
+    fields: named.fields,
+    handler,
+    entry: app,
+  };
+}
+
 function fileName(modelName: string, format: ArchiveFormat): string {
-  return { default: `${modelName}.mar`, tgz: `${modelName}.tar.gz`, 'no-archive': modelName }[format];
+  const zip = `${modelName}.mar`;
+  return { default: zip, 'zip-store': zip, tgz: `${modelName}.tar.gz`, 'no-archive': modelName }[format];
 }
 
 async function folderAt(given: string, flag: string, cwd: string): Promise<string> {
@@ -80,9 +112,9 @@ async function folderAt(given: string, flag: string, cwd: string): Promise<strin
   throw new ArchiverProblem(`${flag} ${given}: there is no such folder.`);
 }
 
-function refuseTaken(path: string, folder: string, { force }: ArchiveWish, cwd: string): void {
+function refuseTaken(path: string, folder: string | null, { force }: ArchiveWish, cwd: string): void {
   const shown = relative(cwd, path);
-  if (path === folder || !relative(path, folder).startsWith('..'))
+  if (folder !== null && !relative(path, folder).startsWith('..'))
     throw new ArchiverProblem(`${shown} would overwrite the model itself: choose another --export-path.`);
   if (existsSync(path) && !force)
     throw new ArchiverProblem(
@@ -103,7 +135,8 @@ function refuseInvalidNames(files: readonly string[]): void {
 
 function write(format: ArchiveFormat, path: string, content: Content, modelName: string): Promise<void> {
   if (format === 'tgz') return writeTar(path, content, modelName);
-  return format === 'default' ? writeZip(path, content) : writeFolder(path, content);
+  if (format === 'no-archive') return writeFolder(path, content);
+  return writeZip(path, content, format === 'default');
 }
 
 /** Writes to a temporary name first, so that the archive is never seen half written. */

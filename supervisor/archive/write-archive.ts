@@ -17,13 +17,14 @@ export interface Content {
 const READABLE = 0o644;
 
 /** Writes a `.mar`, which is a zip. */
-export async function writeZip(path: string, { files, made }: Content): Promise<void> {
+export async function writeZip(path: string, { files, made }: Content, compress: boolean): Promise<void> {
   const { ZipFile } = await import('yazl');
   const zip = new ZipFile();
   const failed = once(zip, 'error').then(([error]) => Promise.reject(error as Error));
-  for (const [name, text] of Object.entries(made)) zip.addBuffer(Buffer.from(text), name, { mode: 0o100644 });
+  for (const [name, text] of Object.entries(made))
+    zip.addBuffer(Buffer.from(text), name, { mode: 0o100644, compress });
   for (const { path: from, name, mode, changedAt } of files)
-    zip.addFile(from, name, { mode, mtime: changedAt });
+    zip.addFile(from, name, { mode, mtime: changedAt, compress });
   zip.end();
   await Promise.race([pipeline(zip.outputStream, createWriteStream(path, { flags: 'wx' })), failed]);
 }

@@ -4,7 +4,7 @@
  */
 import { inspect } from 'node:util';
 import { ServeError, configError } from '../../protocol/errors.js';
-import type { ModelSettings } from './model-settings.js';
+import type { FullModelRef } from './model-name.js';
 import type { OptionScope } from './option-spec.js';
 import { suggest } from './suggest.js';
 import {
@@ -32,6 +32,19 @@ export interface OptionSource {
   readonly alsoTakes?: readonly string[];
   /** Numbers as durations are ms. Only programs may give them: a person who writes 30 into a file may mean seconds. */
   readonly numbersAreMs?: true;
+}
+
+/** Settings of one model of the store. A registration's own values take precedence. */
+export interface ModelSetting {
+  readonly source: OptionSource;
+  /** Least and most workers; null if not set. */
+  readonly min: number | null;
+  readonly max: number | null;
+}
+
+export interface ModelSettings {
+  /** Null if the model has none. */
+  of(ref: FullModelRef): ModelSetting | null;
 }
 
 export interface ResolvedOptions {

@@ -55,6 +55,31 @@ const PACKED = [
   'twin.sh',
 ].sort();
 
+/** Files as torch-model-archiver takes them: each by a flag. */
+const TORCH = {
+  'src/torch_handler.py': `
+class Handler:
+    def initialize(self, context):
+        model = context.manifest['model']
+        names = [model['serializedFile'], 'labels.txt', 'inner/deep.txt']
+        self.answer = {'files': [open(name).read() for name in names], 'model': model}
+
+    def handle(self, data, context):
+        return [self.answer for _ in data]
+`,
+  'src/net.py': '',
+  'net.pt': 'weights',
+  'labels.txt': 'felis',
+  'extra/inner/deep.txt': 'deep',
+  'requirements.txt': '',
+  'net.yaml': 'a: 1',
+};
+
+const TORCH_ARGS = [
+  '--model-name net --version 2.0 --handler src/torch_handler.py:Handler --model-file src/net.py',
+  '--serialized-file net.pt --extra-files labels.txt,extra -r requirements.txt -c net.yaml --export-path store',
+].join(' ');
+
 const COMMANDS = {
   'banana-serve archive': [CLI, 'archive'],
   'model-archiver': [`${ROOT}dist/supervisor/model-archiver.js`],
@@ -205,13 +230,26 @@ describe('the archiver', LIMIT, () => {
       2,
       /argument 'java' is invalid\. Allowed choices are node, python, python2, python3/,
     ],
-    [`${WISH} --archive-format zip`, 2, /Allowed choices are default, tgz, no-archive/],
+    [`${WISH} --archive-format zip`, 2, /Allowed choices are default, zip-store, tgz, no-archive/],
     [
       '--model-name cats --model-path model',
       2,
       /^model-archiver: required option '--handler <handler>' not specified$/m,
     ],
     [`${WISH} more`, 2, /too many arguments/],
+    [`${WISH} --version 1/2`, 1, /--version 1\/2: a version is made of up to 128 letters/],
+    [`${WISH} --serialized-file gone.pt`, 1, /--serialized-file gone\.pt: there is no such file\.$/m],
+    [`${WISH} --extra-files model/cats.ts,gone`, 1, /--extra-files gone: there is no such file\.$/m],
+    [
+      '--model-name a --handler gone --export-path store',
+      1,
+      /--handler gone: there is no such file; give its path/,
+    ],
+    [
+      '--model-name a --handler image_classifier --export-path store',
+      1,
+      /--handler image_classifier: the built-in handlers of TorchServe are not included;/,
+    ],
   ];
   for (const [args, status, said] of REFUSED)
     test(`refuses \`${args}\` with exit code ${status}, and writes nothing`, (t) => {
@@ -221,6 +259,44 @@ describe('the archiver', LIMIT, () => {
       assert.match(ended.stderr, said);
       assert.deepEqual(readdirSync(join(folder, 'store')), []);
     });
+
+  test('takes the flags of torch-model-archiver', { skip: needs('python3') }, async (t) => {
+    const folder = appFolder(t, TORCH);
+    mkdirSync(join(folder, 'store'));
+    const { status, stdout, stderr } = run(folder, TORCH_ARGS);
+    assert.deepEqual([status, stdout, stderr], [0, 'Wrote store/net.mar: the model net, 7 files.\n', '']);
+    const { server, management } = await startManagedCommand(
+      t,
+      { args: ['--drain-lag', '0s'] },
+      join(folder, 'store'),
+    );
+    assert.equal(await management.said('POST /models?url=net.mar&initial_workers=1'), '200 Workers scaled');
+    assert.deepEqual((await management.infer('net/2.0')).json(), {
+      files: ['weights', 'felis', 'deep'],
+      model: {
+        modelName: 'net',
+        handler: 'torch_handler.py:Handler',
+        modelVersion: '2.0',
+        serializedFile: 'net.pt',
+        modelFile: 'net.py',
+        requirementsFile: 'requirements.txt',
+        configFile: 'net.yaml',
+      },
+    });
+    await server.stop();
+  });
+
+  test('packs a file once that lies in the folder of the model, and any with zip-store', (t) => {
+    const folder = makeModel(t);
+    const more = '--serialized-file model/data/labels.txt --extra-files model --archive-format zip-store';
+    const { status, stdout } = run(folder, `${WISH} ${more}`);
+    assert.deepEqual(
+      [status, stdout],
+      [0, `Wrote store/cats.mar: the model cats, ${PACKED.length - 1} files.\n`],
+    );
+    const bytes = readFileSync(join(folder, 'store/cats.mar'));
+    assert.ok(bytes.includes('"serializedFile": "data/labels.txt"'), 'it is not compressed');
+  });
 
   test('prints a note when no file is the handler, or nothing is converted, and goes on', (t) => {
     const folder = makeModel(t);

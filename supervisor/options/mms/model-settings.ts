@@ -4,8 +4,7 @@
  */
 import { isObject } from '../model-entries.js';
 import { MODEL_NAME_RULE, isModelName } from '../model-name.js';
-import type { ModelSetting, ModelSettings } from '../model-settings.js';
-import { notAllowed, parseOption } from '../resolve.js';
+import { notAllowed, parseOption, type ModelSetting, type ModelSettings } from '../resolve.js';
 import type { OptionName } from '../table.js';
 import { NotAllowed, parseWhole } from '../units.js';
 import { readSeconds } from './mms-keys.js';

@@ -7,8 +7,7 @@
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { configError } from '../../../protocol/errors.js';
-import { notAllowed, type OptionSource } from '../resolve.js';
-import type { ModelSettings } from '../model-settings.js';
+import { notAllowed, type ModelSettings, type OptionSource } from '../resolve.js';
 import { suggest } from '../suggest.js';
 import { NotAllowed } from '../units.js';
 import type { FoundConfig } from './find-config.js';
