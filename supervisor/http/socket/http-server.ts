@@ -16,7 +16,8 @@ import type { Failure } from './refuse.js';
 import { JoinedRequest } from './joined-request.js';
 import { currentResponse } from './node-internals.js';
 import { newRequestId } from './request-id.js';
-import { hasBody, noteRequest } from './request-facts.js';
+import type { ParserError, Pipelining } from './pipelining.js';
+import { hasBody, noteRequest, onceAnswered } from './request-facts.js';
 import { createTlsServer } from './tls-server.js';
 
 /** Longer than the 60 s after which common load balancers drop idle connections, so that they close first. */
@@ -50,6 +51,7 @@ export function createHttpServer(
   headerTimeoutMs: number,
   late: LateHandler,
   Response: typeof ServerResponse,
+  pipelining: Pipelining,
   tls: TlsCredentials | null = null,
 ): Server {
   const options = {
@@ -71,10 +73,13 @@ export function createHttpServer(
       : createTlsServer(options, tls, headerTimeoutMs, (socket) => refusePlainHttp(late, socket));
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     noteRequest(request);
+    pipelining.count(response);
     late.use((handler) => {
       if (!request.socket.destroyed) handler.request(request, response); // a handler would wait for a client that has disconnected
     });
   };
+  const arrival = tls === null ? 'connection' : 'secureConnection';
+  server.on(arrival, (socket: Socket) => pipelining.watch(socket));
   server.on('request', onRequest);
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     awaitingContinue.add(request);
@@ -87,21 +92,15 @@ export function createHttpServer(
     late.use((handler) =>
       onceAnswered(socket, () => {
         if (!handler.upgrade(request, socket, head))
-          readOnWithoutUpgrade(
-            server,
-            tls === null ? 'connection' : 'secureConnection',
-            request,
-            socket,
-            head,
-          );
+          readOnWithoutUpgrade(server, arrival, request, socket, head);
       }),
     );
   });
   server.on('connect', (_request, socket: Socket) =>
     refuseBroken(late, socket, 'SERVE_METHOD_NOT_ALLOWED', 'CONNECT'),
   );
-  server.on('clientError', (error: ClientError, socket: Socket) => {
-    if (socket.destroyed) return;
+  server.on('clientError', (error: ParserError, socket: Socket) => {
+    if (socket.destroyed || pipelining.keepsRest(error, socket)) return;
     refuseBroken(late, socket, brokenRequestCode(error.code), lastMethodIn(error.rawPacket));
   });
   return server;
@@ -131,18 +130,6 @@ export class LateHandler {
 const upgrading = new WeakSet<Socket>();
 
 /**
- * Calls back once every complete request on this connection is answered: what follows must not come between. A request
- * with an incomplete body is the last one of its connection, and is not waited for.
- */
-function onceAnswered(socket: Socket, callback: () => void): void {
-  if (socket.destroyed) return;
-  const answer = currentResponse(socket);
-  if (answer?.req.complete === true)
-    answer.once('close', () => onceAnswered(socket, callback)); // by then the next response has taken its place
-  else callback();
-}
-
-/**
  * A server may decline an upgrade (RFC 9110 section 7.8), but Node's parser has left the connection: the request is put
  * back without its `Upgrade` header. `arrival` is the event by which the server takes a connection.
  */
@@ -169,11 +156,6 @@ const awaitingContinue = new WeakSet<IncomingMessage>();
 
 export function inviteBody(request: IncomingMessage, response: ServerResponse): void {
   if (awaitingContinue.has(request)) response.writeContinue();
-}
-
-interface ClientError extends NodeJS.ErrnoException {
-  /** The piece of input in which the parser found the error. */
-  readonly rawPacket?: Buffer;
 }
 
 /** Returns the method of the last request that begins in this input; undefined if there is none. */

@@ -1,5 +1,5 @@
 /** The private fields of Node that the supervisor uses. test/house/node-internals.test.ts names those that a new Node lacks. */
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** Fields of `net.Socket` and `tls.TLSSocket`. */
@@ -9,7 +9,22 @@ export interface SocketInternals {
   readonly _parent?: Socket | null;
   /** The response whose turn it is on this connection, if this is a connection of a server. */
   readonly _httpMessage?: ServerResponse | null;
+  /** The parser that reads this connection of a server; null after an upgrade. */
+  readonly parser?: Parser | null;
+  /** Node reads on only when more of the answers has left. */
+  readonly _paused?: boolean;
 }
+
+/** Node's HTTP parser of one connection. */
+export interface Parser {
+  /** Called with each request as soon as its head is complete; its result goes to llhttp. */
+  onIncoming: ((request: IncomingMessage, keepsAlive: boolean) => number) | null;
+  resume(): void;
+  execute(bytes: Buffer): unknown;
+}
+
+/** The result of `onIncoming` that stops the parser after the head: HPE_PAUSED of llhttp. `resume` lets it go on. */
+export const STOP_HERE = 21;
 
 /** The libuv stream of a socket. */
 export interface Handle {
@@ -37,4 +52,19 @@ export function handleOf(socket: Socket): Handle | null {
 /** The response whose turn it is on this connection. `node:http` gives an upgrade and a broken request no other way to it. */
 export function currentResponse(socket: Socket): ServerResponse | null {
   return internalsOf(socket)._httpMessage ?? null;
+}
+
+/** The parser that reads this connection; null if none does. */
+export function parserOf(socket: Socket): Parser | null {
+  return internalsOf(socket).parser ?? null;
+}
+
+/** Whether Node has paused this connection because its client does not take its answers. */
+export function isPausedByNode(socket: Socket): boolean {
+  return internalsOf(socket)._paused === true;
+}
+
+/** Whether this request leaves HTTP: before it is handed over, whether its client asks for that; afterwards, whether Node agrees. */
+export function isUpgrade(request: IncomingMessage): boolean {
+  return (request as { readonly upgrade?: boolean | null }).upgrade === true;
 }

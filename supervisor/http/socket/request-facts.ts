@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ServeError } from '../../../protocol/errors.js';
+import { currentResponse } from './node-internals.js';
 
 /**
  * Returns the request's path as the client wrote it, without the query. A target that is not a URL is returned
@@ -57,6 +58,18 @@ export function onceClosed(request: IncomingMessage, response: ServerResponse, c
   socket.setMaxListeners(0);
   socket.once('close', callback);
   response.once('close', () => socket.off('close', callback));
+}
+
+/**
+ * Calls back once every complete request on this connection is answered: what follows must not come between. A request
+ * with an incomplete body is the last one of its connection, and is not waited for.
+ */
+export function onceAnswered(socket: Socket, callback: () => void): void {
+  if (socket.destroyed) return;
+  const answer = currentResponse(socket);
+  if (answer?.req.complete === true)
+    answer.once('close', () => onceAnswered(socket, callback)); // by then the next response has taken its place
+  else callback();
 }
 
 /** The latest request of each connection. */

@@ -1,0 +1,248 @@
+/**
+ * Bounds how long pipelined requests hold up other clients. One read of a connection holds up to 1,700 requests, and
+ * Node's parser hands them all over in one turn of the event loop: 300 such connections stop everyone for seconds.
+ *
+ * 1. A request on a connection that owes no answer is handed over at once, at no cost: every client that waits for its
+ *    answers.
+ * 2. A request behind an unanswered one counts. After `TURN_REQUESTS` of them, on all connections together, the parser
+ *    is stopped in the middle of its input, and the rest of that goes back into the socket.
+ * 3. In later turns the connections with such a rest go on in rotation, a few requests each.
+ * 4. A connection with more than `MAX_UNANSWERED` requests ends after the answers to these.
+ *
+ * Pausing the socket or the parser in a request handler does not end the read. What does is the parser's own code for
+ * "stop here" as the result of a head. Node reports it as a `clientError`, with the number of bytes that were read.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import {
+  STOP_HERE,
+  currentResponse,
+  isPausedByNode,
+  isUpgrade,
+  parserOf,
+  type Parser,
+} from './node-internals.js';
+import { onceAnswered } from './request-facts.js';
+
+/** Pipelined requests of all connections that one turn of the event loop hands over: about a millisecond. */
+const TURN_REQUESTS = 32;
+
+/** Requests that a connection has handed over when its turn comes. */
+const SHARE_REQUESTS = 8;
+
+/** Requests of one connection that are answered before it ends. */
+const MAX_UNANSWERED = 256;
+
+/** Input of all connections that waits for its turn. Beyond it a connection is cut. */
+const MAX_WAITING_BYTES = 32 * 1024 * 1024;
+
+/** Input is handed to the parser in pieces of this size; what it leaves of one goes back into the socket. */
+const PIECE_BYTES = 4 * 1024;
+
+/** A client of an ended connection has this long to read its answers. */
+const END_GRACE_MS = 1000;
+
+/** A connection that has pipelined requests. */
+interface Pipeline {
+  readonly socket: Socket;
+  readonly parser: Parser;
+  /** Requests behind the first one whose answers are not written yet. */
+  unanswered: number;
+  /** Requests handed over of the input that is being read, however many turns that takes. */
+  ofInput: number;
+  /** The turn in which a request was last handed over. */
+  turn: number;
+  /** Input bytes that wait for their turn; null if none do. */
+  waitingBytes: number | null;
+  /** Its input is being handed to the parser by `#goOn`. */
+  goesOn: boolean;
+  /** The parser was stopped by its last request, and has not reported where. */
+  isStopped: boolean;
+  /** Nothing more is read; it ends after its answers. */
+  isEnding: boolean;
+  /** Its input comes through the stream, no longer from the kernel to the parser directly. */
+  isStreamed: boolean;
+}
+
+/** An error that Node's parser reports. */
+export interface ParserError extends NodeJS.ErrnoException {
+  /** The piece of input in which the parser stopped. */
+  readonly rawPacket?: Buffer;
+  /** Bytes of that piece before it stopped. */
+  readonly bytesParsed?: number;
+}
+
+/** The pipelined requests of all listeners of a server. */
+export class Pipelining {
+  readonly #pipelines = new WeakMap<Socket, Pipeline>();
+  /** The connections whose input waits, in rotation. */
+  readonly #waiting: Pipeline[] = [];
+  readonly #maxWaitingBytes: number;
+  #waitingBytes = 0;
+  #turn = 0;
+  /** Requests that this turn may still hand over. */
+  #left = TURN_REQUESTS;
+  /** The parser is stopped when so many are left. */
+  #stopAt = 0;
+  #nextTurn: NodeJS.Immediate | null = null;
+  /** The connection whose request is being handed over. */
+  #current: Pipeline | null = null;
+
+  constructor(maxWaitingBytes = MAX_WAITING_BYTES) {
+    this.#maxWaitingBytes = maxWaitingBytes;
+  }
+
+  /** Call this with a connection as soon as Node's parser reads it. */
+  watch(socket: Socket): void {
+    const parser = parserOf(socket);
+    const handOver = parser?.onIncoming;
+    if (parser === null || typeof handOver !== 'function') return;
+    let pipeline: Pipeline | null = null;
+    parser.onIncoming = (request, keepsAlive) => {
+      if (currentResponse(socket) === null && pipeline?.goesOn !== true) return handOver(request, keepsAlive);
+      pipeline ??= this.#newPipeline(socket, parser);
+      return this.#take(pipeline, request, () => handOver(request, keepsAlive));
+    };
+  }
+
+  /** Call this with the response to each request that Node hands over. */
+  count(response: ServerResponse): void {
+    const pipeline = this.#current;
+    if (pipeline === null) return;
+    pipeline.unanswered += 1;
+    response.once('close', () => (pipeline.unanswered -= 1));
+  }
+
+  /**
+   * Whether this error only means that the parser was stopped by `watch`; the rest of its input is then handed over
+   * later.
+   */
+  keepsRest(error: ParserError, socket: Socket): boolean {
+    const pipeline = this.#pipelines.get(socket);
+    if (error.code !== 'HPE_PAUSED' || pipeline === undefined || error.rawPacket === undefined) return false;
+    // Node resumes a socket whenever a request's body is read. A parser that is still stopped then reads nothing, and
+    // reports a meaningless number.
+    const rest = error.rawPacket.subarray(pipeline.isStopped ? error.bytesParsed : 0);
+    pipeline.isStopped = false;
+    if (pipeline.isEnding) socket.pause();
+    else if (rest.length === 0 && socket.readableLength === 0) finishRequest(pipeline.parser, rest);
+    else this.#putBack(pipeline, rest);
+    return true;
+  }
+
+  #newPipeline(socket: Socket, parser: Parser): Pipeline {
+    const pipeline: Pipeline = {
+      socket,
+      parser,
+      unanswered: 0,
+      ofInput: 0,
+      turn: this.#turn,
+      waitingBytes: null,
+      goesOn: false,
+      isStopped: false,
+      isEnding: false,
+      isStreamed: false,
+    };
+    this.#pipelines.set(socket, pipeline);
+    return pipeline;
+  }
+
+  /** Hands a request over that is behind another, or ends its connection. Returns the result for the parser. */
+  #take(pipeline: Pipeline, request: IncomingMessage, handOver: () => number): number {
+    const { socket } = pipeline;
+    if (!pipeline.goesOn && pipeline.turn !== this.#turn) pipeline.ofInput = 0;
+    pipeline.turn = this.#turn;
+    // The first request of the connection was not counted.
+    if (Math.max(pipeline.unanswered, pipeline.ofInput) >= MAX_UNANSWERED - 1) endAfterAnswers(pipeline);
+    if (pipeline.isEnding || socket.destroyed) return STOP_HERE;
+    pipeline.ofInput += 1;
+    this.#left -= 1;
+    this.#scheduleTurn();
+    const asksForUpgrade = isUpgrade(request);
+    this.#current = pipeline;
+    const result = handOver();
+    this.#current = null;
+    if (result !== 0 || this.#left > this.#stopAt) return result;
+    if (!asksForUpgrade) {
+      pipeline.isStopped = true;
+      return STOP_HERE;
+    }
+    // The parser would not report where it stopped. Newer versions of Node come here if the request has a body.
+    if (!isUpgrade(request)) socket.destroy();
+    return result;
+  }
+
+  /** Puts input back into the socket until the connection's turn comes. */
+  #putBack(pipeline: Pipeline, rest: Buffer): void {
+    const { socket } = pipeline;
+    if (socket.destroyed) return;
+    if (!pipeline.isStreamed) {
+      pipeline.isStreamed = true;
+      socket.on('data', ignore).off('data', ignore); // Node then passes the input through the stream
+    }
+    socket.pause();
+    if (rest.length > 0) socket.unshift(rest);
+    if (pipeline.waitingBytes === null) this.#waiting.push(pipeline);
+    this.#waitingBytes += socket.readableLength - (pipeline.waitingBytes ?? 0);
+    pipeline.waitingBytes = socket.readableLength;
+    if (this.#waitingBytes > this.#maxWaitingBytes) socket.destroy();
+    this.#scheduleTurn();
+  }
+
+  #scheduleTurn(): void {
+    this.#nextTurn ??= setImmediate(() => this.#beginTurn());
+  }
+
+  #beginTurn(): void {
+    this.#nextTurn = null;
+    this.#turn += 1;
+    this.#left = TURN_REQUESTS;
+    for (let count = this.#waiting.length; count > 0 && this.#left > 0; count -= 1) {
+      const pipeline = this.#waiting.shift() as Pipeline;
+      this.#waitingBytes -= pipeline.waitingBytes ?? 0;
+      pipeline.waitingBytes = null;
+      this.#goOn(pipeline);
+    }
+    if (this.#waiting.length > 0) this.#scheduleTurn();
+  }
+
+  /** Hands some of the input to the parser; all of it if it holds few requests. */
+  #goOn(pipeline: Pipeline): void {
+    const { socket, parser } = pipeline;
+    if (!isReadable(pipeline)) return;
+    pipeline.goesOn = true;
+    this.#stopAt = Math.max(0, this.#left - SHARE_REQUESTS);
+    parser.resume();
+    while (isReadable(pipeline) && pipeline.waitingBytes === null && socket.readableLength > 0)
+      socket.read(Math.min(PIECE_BYTES, socket.readableLength)); // emits `data`, to the parser
+    this.#stopAt = 0;
+    pipeline.goesOn = false;
+    if (!isReadable(pipeline) || pipeline.waitingBytes !== null) return;
+    pipeline.ofInput = 0;
+    socket.resume();
+  }
+}
+
+function ignore(): void {}
+
+/** Whether Node's parser takes input. It does not while answers wait for a slow client; Node goes on by itself then. */
+function isReadable({ socket, parser, isEnding }: Pipeline): boolean {
+  return !isEnding && !socket.destroyed && parserOf(socket) === parser && !isPausedByNode(socket);
+}
+
+/** Completes the request at whose head the parser was stopped: it has no body, or its body has not arrived. */
+function finishRequest(parser: Parser, empty: Buffer): void {
+  parser.resume();
+  parser.execute(empty);
+}
+
+/** Ends the connection after its answers. What it still sends is not read. */
+function endAfterAnswers(pipeline: Pipeline): void {
+  if (pipeline.isEnding) return;
+  pipeline.isEnding = true;
+  const { socket } = pipeline;
+  onceAnswered(socket, () => {
+    socket.end();
+    setTimeout(() => socket.destroy(), END_GRACE_MS).unref();
+  });
+}

@@ -1,0 +1,242 @@
+/** Pipelined requests are answered in bounded portions, in their order, and with a bound for each connection and for all. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { ServerResponse, type IncomingMessage, type Server } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import {
+  LateHandler,
+  createHttpServer,
+  type HttpHandler,
+} from '../../../../supervisor/http/socket/http-server.js';
+import { Pipelining } from '../../../../supervisor/http/socket/pipelining.js';
+import type { TlsCredentials } from '../../../../supervisor/options/tls.js';
+
+type Handle = HttpHandler['request'];
+
+interface Options {
+  readonly tls?: TlsCredentials;
+  readonly pipelining?: Pipelining;
+}
+
+async function listening(t: TestContext, request: Handle, options: Options = {}): Promise<Server> {
+  const late = new LateHandler();
+  late.arrive({ request, upgrade: () => false, fail: (error) => assert.fail(error) });
+  const pipelining = options.pipelining ?? new Pipelining();
+  const server = createHttpServer(10_000, late, ServerResponse, pipelining, options.tls ?? null);
+  server.listen(0, '127.0.0.1');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, 'listening');
+  return server;
+}
+
+function open(t: TestContext, server: Server): Socket {
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  t.after(() => socket.destroy());
+  return socket.on('error', () => {});
+}
+
+/** Collects what the server sends until a piece ends with `last`; or until it ends the connection. */
+async function receive(socket: Socket, last?: string): Promise<string> {
+  const pieces: string[] = [];
+  for await (const piece of socket.iterator({ destroyOnReturn: false })) {
+    pieces.push((piece as Buffer).toString('latin1'));
+    if (last !== undefined && pieces.slice(-2).join('').endsWith(`${last}\r\n`)) break;
+  }
+  return pieces.join('');
+}
+
+/** The bodies of the answers, which `answer` wrote; each is one line. */
+function bodiesIn(text: string): string[] {
+  return [...text.matchAll(/^(?:\/.*)$/gm)].map(([line]) => line.trimEnd());
+}
+
+function answer(response: ServerResponse, text: string): void {
+  response.setHeader('Content-Length', text.length + 2);
+  response.end(`${text}\r\n`);
+}
+
+function get(path: string | number): string {
+  return `GET /${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+}
+
+function numbered(count: number, of: (i: number) => string = String): string[] {
+  return Array.from({ length: count }, (_, i) => `/${of(i)}`);
+}
+
+/** Counts the requests of each turn of the event loop. */
+function countTurns(): { readonly note: () => void; readonly most: () => number } {
+  const turns: number[] = [];
+  let isNew = true;
+  return {
+    note: () => {
+      if (isNew) {
+        turns.push(0);
+        setImmediate(() => (isNew = true));
+      }
+      isNew = false;
+      turns[turns.length - 1]! += 1;
+    },
+    most: () => Math.max(...turns),
+  };
+}
+
+test('one read of 200 requests is answered in order, in portions, and another client in between', async (t) => {
+  const turns = countTurns();
+  const handled: string[] = [];
+  const server = await listening(t, ({ url = '' }, response) => {
+    turns.note();
+    handled.push(url);
+    answer(response, url);
+  });
+  const other = open(t, server);
+  await once(other, 'connect');
+  const socket = open(t, server);
+  socket.write(
+    numbered(200)
+      .map((path) => get(path.slice(1)))
+      .join(''),
+  );
+  const [first] = await Promise.all([receive(socket, '/199'), otherAsks()]);
+  assert.deepEqual(bodiesIn(first), numbered(200));
+  assert.ok(turns.most() <= 34, `${turns.most()} requests in one turn`);
+  assert.ok(handled.indexOf('/other') < handled.indexOf('/199'), handled.join());
+  socket.write(get('kept'));
+  assert.deepEqual(bodiesIn(await receive(socket, '/kept')), ['/kept']);
+
+  async function otherAsks(): Promise<void> {
+    await once(server, 'request');
+    other.write(get('other'));
+    await once(other, 'data');
+  }
+});
+
+test('requests with bodies of every kind keep their bodies where a portion ends', async (t) => {
+  const server = await listening(t, (request, response) => {
+    void bodyOf(request).then((body) => answer(response, `${request.url} ${body}`));
+  });
+  const socket = open(t, server);
+  const kinds = [
+    (i: number) => `GET /${i} HTTP/1.1\r\nHost: x\r\n\r\n`,
+    (i: number) => `POST /${i} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n`,
+    (i: number) => `POST /${i} HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n\r\n\r\n`,
+    (i: number) =>
+      `POST /${i} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n`,
+    (i: number) => `POST /${i} HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n${'x'.repeat(9000)}`,
+  ];
+  const bodies = ['', '', '4', 'abc', '9000'];
+  const wanted = numbered(185, (i) => `${i} ${bodies[i % 5]}`);
+  for (const [i] of wanted.entries()) socket.write((kinds[i % 5] as (i: number) => string)(i));
+  const text = await receive(socket, '/184 9000');
+  assert.deepEqual(
+    bodiesIn(text),
+    wanted.map((line) => line.trimEnd()),
+  );
+});
+
+/** The body, or its length if it is not short text. */
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let body = '';
+  for await (const piece of request) body += String(piece);
+  return /^\w{0,8}$/.test(body) ? body : String(body.length);
+}
+
+for (const count of [32, 33, 34, 40, 41, 42]) {
+  test(`the last of ${count} pipelined requests is complete, although nothing follows it`, async (t) => {
+    const server = await listening(t, (request, response) => {
+      void bodyOf(request).then(() => answer(response, request.url ?? ''));
+    });
+    const socket = open(t, server);
+    const posts = numbered(count).map(
+      (path) => `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n`,
+    );
+    socket.write(posts.join(''));
+    const text = await receive(socket, `/${count - 1}`);
+    assert.deepEqual(bodiesIn(text), numbered(count));
+  });
+}
+
+test('a connection with more than 256 requests in one read ends after 256 answers', async (t) => {
+  const server = await listening(t, ({ url = '' }, response) => answer(response, url));
+  const socket = open(t, server);
+  socket.write(
+    numbered(1000)
+      .map((path) => get(path.slice(1)))
+      .join(''),
+  );
+  assert.deepEqual(bodiesIn(await receive(socket)), numbered(256));
+});
+
+test('a connection with more than 256 requests that wait for their answers ends after 256', async (t) => {
+  const waiting: [string, ServerResponse][] = [];
+  const server = await listening(t, ({ url = '' }, response) => {
+    waiting.push([url, response]);
+    if (waiting.length === 256) setTimeout(() => waiting.forEach(([path, each]) => answer(each, path)), 20);
+  });
+  const socket = open(t, server);
+  for (let i = 0; i < 300; i += 10) {
+    socket.write(
+      numbered(10, (j) => String(i + j))
+        .map((path) => get(path.slice(1)))
+        .join(''),
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.deepEqual(bodiesIn(await receive(socket)), numbered(256));
+  assert.equal(waiting.length, 256);
+});
+
+test('a client that pipelines thousands, but few at a time, keeps its connection', async (t) => {
+  const server = await listening(t, ({ url = '' }, response) => answer(response, url));
+  const socket = open(t, server);
+  for (let i = 0; i < 30; i += 1) {
+    socket.write(
+      numbered(100)
+        .map((path) => get(path.slice(1)))
+        .join(''),
+    );
+    assert.equal(bodiesIn(await receive(socket, '/99')).length, 100);
+  }
+});
+
+test('large answers to pipelined requests wait for a client that reads late', async (t) => {
+  const filler = 'x'.repeat(60_000);
+  const server = await listening(t, ({ url = '' }, response) => answer(response, `${filler}\r\n${url}`));
+  const socket = open(t, server).pause();
+  socket.write(
+    numbered(100)
+      .map((path) => get(path.slice(1)))
+      .join(''),
+  );
+  await once(server, 'request');
+  assert.deepEqual(bodiesIn(await receive(socket, '/99')), numbered(100));
+});
+
+test('input that waits for its turn has a bound for all connections', async (t) => {
+  const server = await listening(t, ({ url = '' }, response) => answer(response, url), {
+    pipelining: new Pipelining(100),
+  });
+  const socket = open(t, server);
+  socket.write(
+    numbered(60)
+      .map((path) => get(path.slice(1)))
+      .join(''),
+  );
+  assert.ok(bodiesIn(await receive(socket)).length < 60);
+});
+
+test('a declined upgrade among pipelined requests is answered in its place', async (t) => {
+  const server = await listening(t, ({ url = '' }, response) => answer(response, url));
+  const socket = open(t, server);
+  const requests = numbered(120).map((path, i) =>
+    i % 7 === 0
+      ? `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n`
+      : get(path.slice(1)),
+  );
+  socket.write(requests.join(''));
+  const text = await receive(socket, '/119');
+  assert.deepEqual(bodiesIn(text), numbered(120));
+});
