@@ -14,6 +14,7 @@ import { describeCase } from './cases/describe.js';
 import { digits } from './cases/digits.js';
 import { digitsBatches } from './cases/digits-batches.js';
 import { echo } from './cases/echo.js';
+import { fairness } from './cases/fairness.js';
 import { killers } from './cases/killers.js';
 import { largeBodies } from './cases/large-bodies.js';
 import { latency } from './cases/latency.js';
@@ -51,6 +52,7 @@ const CASES: readonly BenchCase[] = [
   crash,
   describeCase,
   killers,
+  fairness,
   startup,
   soak,
   potassium,

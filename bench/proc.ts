@@ -1,5 +1,5 @@
 /** Reads CPU, memory, open files and the existence of another process from Linux. */
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 
 /**
  * The CPU time of all threads of a process, in the kernel as well as out of it. The kernel counts it in nanoseconds
@@ -22,6 +22,16 @@ const TICKS_PER_SECOND = 100;
 export function rssMbOf(pid: number): number {
   const line = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(line?.[1] ?? NaN) / 1024;
+}
+
+/** The most memory that a process had since `resetPeakRss`. */
+export function peakRssMbOf(pid: number): number {
+  const line = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  return Number(line?.[1] ?? NaN) / 1024;
+}
+
+export function resetPeakRss(pid: number): void {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5');
 }
 
 export function openFilesOf(pid: number): number {

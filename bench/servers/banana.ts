@@ -8,6 +8,8 @@ export interface BananaOptions {
   readonly workers?: number;
   /** Models beside the app, by their names. */
   readonly models?: Readonly<Record<string, string>>;
+  /** The key that the server's flags name: `/status` needs it. */
+  readonly key?: string;
   /** Further flags. */
   readonly flags?: readonly string[];
   /** Compiled entry of another build of the server. */
@@ -27,6 +29,7 @@ export async function startBanana(app: string, options: BananaOptions = {}): Pro
     flags = [],
     env = {},
     preload,
+    key,
     cli = compiled('../supervisor/cli.js'),
   } = options;
   const named = Object.entries(models).flatMap(([name, path]) => ['--model', `${name}=${path}`]);
@@ -37,7 +40,7 @@ export async function startBanana(app: string, options: BananaOptions = {}): Pro
     ...env,
     ...preloadEnv,
   });
-  await ready(server.url);
+  await ready(server.url, key);
   return server;
 }
 
@@ -53,8 +56,9 @@ export interface ModelStatus {
   readonly workers: readonly { readonly pid: number; readonly state: string }[];
 }
 
-export async function statusOf(url: string): Promise<Status> {
-  return (await (await fetch(`${url}/status`)).json()) as Status;
+export async function statusOf(url: string, key = ''): Promise<Status> {
+  const headers: Record<string, string> = key === '' ? {} : { 'X-Banana-Api-Key': key };
+  return (await (await fetch(`${url}/status`, { headers })).json()) as Status;
 }
 
 /** The front, then its workers. */
@@ -64,12 +68,12 @@ export async function pidsOf(server: ChildServer): Promise<number[]> {
 }
 
 /** Resolves when every worker of every model is ready. */
-export async function ready(url: string): Promise<void> {
+export async function ready(url: string, key?: string): Promise<void> {
   const limitMs = performance.now() + READY_LIMIT_MS;
   const isUp = ({ state }: { readonly state: string }): boolean => state === 'idle' || state === 'busy';
   const isReady = ({ model, models = [model] }: Status): boolean =>
     models.every(({ workers }) => workers.every(isUp));
-  while (!isReady(await statusOf(url))) {
+  while (!isReady(await statusOf(url, key))) {
     if (performance.now() > limitMs) throw new Error(`${url} was not ready within ${READY_LIMIT_MS} ms`);
     await delay(20);
   }

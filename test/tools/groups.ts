@@ -19,6 +19,7 @@ export const NODE_DEPENDENT: Readonly<Record<string, readonly string[]>> = {
     'e2e/dialect-connections',
     'e2e/hostile-bodies',
     'e2e/tiny-chunks',
+    'e2e/pipelining',
     'e2e/front-slices',
     'e2e/clients-v6',
     'e2e/survival-readers',

@@ -84,7 +84,7 @@ export class Pipelining {
   #left = TURN_REQUESTS;
   /** The parser is stopped when so many are left. */
   #stopAt = 0;
-  #nextTurn: NodeJS.Immediate | null = null;
+  #isTurnScheduled = false;
   /** The connection whose request is being handed over. */
   #current: Pipeline | null = null;
 
@@ -190,11 +190,13 @@ export class Pipelining {
   }
 
   #scheduleTurn(): void {
-    this.#nextTurn ??= setImmediate(() => this.#beginTurn());
+    if (this.#isTurnScheduled) return;
+    this.#isTurnScheduled = true;
+    setImmediate(() => this.#beginTurn());
   }
 
   #beginTurn(): void {
-    this.#nextTurn = null;
+    this.#isTurnScheduled = false;
     this.#turn += 1;
     this.#left = TURN_REQUESTS;
     for (let count = this.#waiting.length; count > 0 && this.#left > 0; count -= 1) {

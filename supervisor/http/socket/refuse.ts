@@ -6,11 +6,19 @@
  * should retry later should not need a new one. Otherwise it is closed afterwards.
  */
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import { hasBody } from './request-facts.js';
 import { resetConnection } from './tcp-socket.js';
 
 /** Bytes of an unwanted body that are read and discarded before the connection is cut. */
 const MAX_DISCARDED_BYTES = 256 * 1024 * 1024;
 const DISCARD_MS = 5000;
+
+/**
+ * Pieces that a discarded body may arrive in, and one more for each of its `BYTES_PER_PIECE`. A piece takes the front as
+ * long as 16 KiB do, and Node makes one of each chunk: a read of 64 KiB holds 11,000 chunks of one byte.
+ */
+const MIN_PIECES = 1000;
+const BYTES_PER_PIECE = 1024;
 
 /** Reading a body this small to its end is cheaper than a new connection. */
 const SMALL_BODY_BYTES = 64 * 1024;
@@ -52,7 +60,7 @@ export function refuse(
   headers['Content-Length'] = body.length;
   if (isLast) headers['Connection'] = 'close';
   response.writeHead(status, phrase ?? STATUS_CODES[status] ?? '', headers);
-  if (request.complete) {
+  if (isReceived(request)) {
     response.end(body);
     return;
   }
@@ -65,16 +73,39 @@ export function refuse(
  * request.
  */
 export function discardRest(request: IncomingMessage): void {
-  if (request.complete || request.socket.destroyed) return;
-  let bytes = 0;
+  if (isReceived(request) || request.socket.destroyed) return;
   const cut = (): void => void request.socket.destroy();
   const timer = setTimeout(cut, DISCARD_MS);
-  request.on('data', (piece: Buffer) => {
+  discard(request, MAX_DISCARDED_BYTES, () => {}, cut);
+  request.once('close', () => clearTimeout(timer));
+}
+
+/** Whether nothing of the request is missing: without a body, its end may still be in the parser. */
+function isReceived(request: IncomingMessage): boolean {
+  return request.complete || !hasBody(request);
+}
+
+/**
+ * Reads a body and forgets it. `onPiece`: called for each piece. `onTooMuch`: called once, when it is larger than
+ * `maxBytes` or came in more pieces than are fair to others.
+ */
+function discard(
+  request: IncomingMessage,
+  maxBytes: number,
+  onPiece: () => void,
+  onTooMuch: () => void,
+): void {
+  let bytes = 0;
+  let pieces = 0;
+  const take = (piece: Buffer): void => {
     bytes += piece.length;
-    if (bytes > MAX_DISCARDED_BYTES) cut();
-  });
-  request.once('end', () => clearTimeout(timer));
-  request.socket.once('close', () => clearTimeout(timer));
+    pieces += 1;
+    onPiece();
+    if (bytes <= maxBytes && pieces <= MIN_PIECES + bytes / BYTES_PER_PIECE) return;
+    request.off('data', take); // the rest of what was read at once still comes
+    onTooMuch();
+  };
+  request.on('data', take);
   request.resume();
 }
 
@@ -103,7 +134,7 @@ const INCOMPLETE_GRACE_MS = 1000;
  * or nothing.
  */
 function mayBeLarge(request: IncomingMessage, readsOnBytes: number | undefined): boolean {
-  if (request.complete) return false;
+  if (isReceived(request)) return false;
   const { 'content-length': length = '0', 'transfer-encoding': coding, expect } = request.headers;
   if (expect !== undefined || Number(length) > (readsOnBytes ?? SMALL_BODY_BYTES)) return true;
   return coding !== undefined && readsOnBytes === undefined; // it is counted as it arrives
@@ -119,7 +150,6 @@ function discardThenEnd(
   readsOnBytes: number | null,
   closes: boolean,
 ): void {
-  let bytes = 0;
   const finish = (): void => {
     clearTimeout(timer);
     response.end();
@@ -129,12 +159,8 @@ function discardThenEnd(
     if (!closes) request.destroy(); // the client announced little, and does not even send that
   };
   const timer = setTimeout(cutOff, DISCARD_MS);
-  request.on('data', (piece: Buffer) => {
-    bytes += piece.length;
-    if (readsOnBytes !== null) timer.refresh();
-    if (bytes > (readsOnBytes ?? MAX_DISCARDED_BYTES)) cutOff();
-  });
+  const onPiece = readsOnBytes === null ? (): void => {} : (): void => void timer.refresh();
   request.on('end', finish);
   request.on('close', () => clearTimeout(timer));
-  request.resume();
+  discard(request, readsOnBytes ?? MAX_DISCARDED_BYTES, onPiece, cutOff);
 }

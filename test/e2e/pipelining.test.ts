@@ -1,0 +1,98 @@
+/** Clients without a key that pipeline requests do not hold up others, on any listener. */
+import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { test, type TestContext } from 'node:test';
+import { ask } from '../helpers/ask.js';
+import { makeCertificate } from '../helpers/certificates.js';
+import { connectTo } from '../helpers/connect-to.js';
+import { needs } from '../helpers/needs.js';
+import { fixture, startServer } from '../helpers/server.js';
+
+const LIMIT = { timeout: 60_000 };
+const CONNECTIONS = 300;
+
+process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+process.removeAllListeners('warning');
+
+test(
+  'each listener, with TLS or without, ends a connection after 256 pipelined requests',
+  { ...LIMIT, skip: needs('openssl') },
+  async (t) => {
+    const { certPath, keyPath } = makeCertificate(t);
+    const args = [
+      '--management-port',
+      '0',
+      '--metrics-port',
+      '0',
+      '--tls-cert',
+      certPath,
+      '--tls-key',
+      keyPath,
+    ];
+    const server = await startServer(fixture('echoes.mjs'), {
+      t,
+      args: [...args, '--tls-for', 'main,management'],
+      env: { NODE_TLS_REJECT_UNAUTHORIZED: undefined },
+    });
+    const shown = [/the management API is on ([^\s"]+)/, /metrics are on ([^\s"]+)/];
+    await Promise.all(shown.map((line) => server.untilPrinted(line)));
+    const others = shown.map((line) => line.exec(server.stderr())?.[1] as string);
+    const [management = '', metrics = ''] = others;
+    const urls = [`${server.url}/livez`, `${management}/models`, metrics];
+    assert.deepEqual(
+      urls.map((url) => new URL(url).protocol),
+      ['https:', 'https:', 'http:'],
+    );
+    for (const url of urls) {
+      const socket = await connectTo(url);
+      socket.on('error', () => {}).write(requests(url, 1000));
+      assert.equal((await text(socket)).split('HTTP/1.1 ').length - 1, 256, url);
+    }
+    await server.stop();
+  },
+);
+
+test(
+  'while 300 connections without a key pipeline, a call is answered and SIGINT ends the server',
+  LIMIT,
+  async (t) => {
+    const server = await startServer(fixture('echoes.mjs'), { t, key: 'k', args: ['--api-key', 'k'] });
+    const headers = { 'x-banana-api-key': 'k' };
+    assert.equal((await ask(server, {}, { headers })).status, 200);
+    const attack = beginAttack(t, server.url);
+    while (attack.ended() === 0) assert.equal((await ask(server, {}, { headers })).status, 200);
+    assert.equal((await ask(server, {}, { headers })).status, 200);
+    await server.stop();
+  },
+);
+
+function requests(url: string, count: number): string {
+  const { pathname, host } = new URL(url);
+  return `GET ${pathname} HTTP/1.1\r\nHost: ${host}\r\n\r\n`.repeat(count);
+}
+
+/** Keeps pipelining on so many connections; one that the server has ended is opened anew. */
+function beginAttack(t: TestContext, url: string): { ended(): number } {
+  let ended = 0;
+  let isOver = false;
+  const open = new Set<Socket>();
+  const next = async (): Promise<void> => {
+    while (!isOver) {
+      const socket = await connectTo(url).catch(() => null);
+      if (socket === null) return;
+      open.add(socket);
+      socket.on('error', () => {}).write(requests(`${url}/livez`, 300));
+      socket.resume();
+      await new Promise((resolve) => socket.once('close', resolve));
+      open.delete(socket);
+      ended += 1;
+    }
+  };
+  for (let i = 0; i < CONNECTIONS; i += 1) void next();
+  t.after(() => {
+    isOver = true;
+    for (const socket of open) socket.destroy();
+  });
+  return { ended: () => ended };
+}
