@@ -26,6 +26,7 @@ import { overload } from './cases/overload.js';
 import { potassium } from './cases/potassium.js';
 import { python, pythonSmall } from './cases/python.js';
 import { registrations } from './cases/registrations.js';
+import { mixedSoak } from './cases/mixed-soak.js';
 import { soak } from './cases/soak.js';
 import { service } from './cases/service.js';
 import { serviceBatches } from './cases/service-batches.js';
@@ -64,8 +65,8 @@ const CASES: readonly BenchCase[] = [
   serviceBatches,
 ];
 
-/** They need packages of Debian's, and run only if they are named. */
-const NAMED_CASES: readonly BenchCase[] = [python, pythonSmall];
+/** They need packages of Debian's, or an hour, and run only if they are named. */
+const NAMED_CASES: readonly BenchCase[] = [python, pythonSmall, mixedSoak];
 
 interface Outcome {
   readonly rows: Row[];
