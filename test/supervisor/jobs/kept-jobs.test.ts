@@ -42,6 +42,11 @@ test('a job is queued, running, then succeeded with its result', async () => {
   assert.equal(jobs.get('job-2'), null);
 });
 
+test('a result holds no more memory than its bytes', async () => {
+  const { result } = await keepEnded(jobsWith(), 7);
+  assert.deepEqual([result?.body?.length, result?.body?.buffer.byteLength], [7, 7]);
+});
+
 test('a job counts as running when its worker reports that it has begun', async () => {
   const job = newJob('x');
   const kept = await jobsWith().keep(job);
