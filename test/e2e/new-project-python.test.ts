@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { cp, mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { buildImage } from '../helpers/dockerfile.js';
 import { needs } from '../helpers/needs.js';
 import { assertAnswersAsInReadme, startImage } from '../helpers/new-project.js';
-import { INSTALL_LIMIT, npmInstall, packInto, placePacked, run } from '../helpers/packed.js';
+import { INSTALL_LIMIT, completeLock, npmInstall, packInto, placePacked, run } from '../helpers/packed.js';
 import { presentPythons } from '../helpers/pythons.js';
 import { call, runCommand, startServer } from '../helpers/server.js';
 
@@ -24,7 +24,7 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
     'requirements.txt',
     'test_app.py',
   ];
-  let [folder, inPython, installed] = ['', '', ''];
+  let [folder, inPython, installed, tarball] = ['', '', '', ''];
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'banana-new-python-'));
     const packed = await packInto(folder);
@@ -39,7 +39,9 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
       /Next:\n {2}cd my-python-model\n {2}npm install\n {2}npm test\n {2}npm run dev\n$/,
     );
     assert.deepEqual((await readdir(inPython)).sort(), FILES_IN_PYTHON);
-    await npmInstall(inPython, packed.tarball);
+    tarball = basename(packed.tarball);
+    await cp(packed.tarball, join(inPython, tarball));
+    await npmInstall(inPython, `./${tarball}`);
     installed = join(inPython, 'node_modules/.bin/banana-serve');
   }, INSTALL_LIMIT);
   after(() => rm(folder, { recursive: true, force: true }));
@@ -74,12 +76,18 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
     async (t) => {
       const image = join(folder, 'image-python');
       const bin = await baseImages(folder);
-      const { env, cmd, stopSignal } = await buildImage(inPython, image, bin);
+      await completeLock(inPython);
+      await mkdir(join(inPython, 'lib/__pycache__'), { recursive: true });
+      await mkdir(join(inPython, 'lib/.venv/bin'), { recursive: true });
+      const { env, cmd, stopSignal, user, healthcheck } = await buildImage(inPython, image, bin);
+      assert.match(user, /^[1-9]\d*$/);
+      assert.match(healthcheck.join(' '), /\/readyz/);
+      assert.deepEqual(await readdir(join(image, 'lib')), []);
       assert.equal(
         await readFile(join(bin, 'ran'), 'utf8'),
-        'useradd --create-home app\npip install --no-cache-dir -r requirements.txt\n',
+        'useradd --create-home --uid 1000 app\npip install --no-cache-dir -r requirements.txt\n',
       );
-      const files = [...FILES_IN_PYTHON, 'node_modules', 'package-lock.json'].filter(
+      const files = [...FILES_IN_PYTHON, 'node_modules', 'package-lock.json', tarball, 'lib'].filter(
         (name) => !/^\.docker|^Dockerfile/.test(name),
       );
       assert.deepEqual((await readdir(image)).sort(), files.sort());
@@ -88,7 +96,7 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
         compiled.some((name) => name.endsWith('.pyc')),
         'no start has to compile the worker',
       );
-      const { url, pid, ended } = await startImage(t, { env, cmd, stopSignal }, image, {});
+      const { url, pid, ended } = await startImage(t, { env, cmd }, image, {});
       assert.deepEqual((await call(url, '{"prompt":"hello"}')).json(), { answer: 'HELLO' });
       process.kill(pid, stopSignal);
       assert.equal(await ended, 0);

@@ -1,15 +1,15 @@
 /** `banana-serve new`: the project it writes, installed from the packed package, tested, started, and built as an image. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { buildImage, type Image } from '../helpers/dockerfile.js';
 import { needs } from '../helpers/needs.js';
-import { INSTALL_LIMIT, npmInstall, packInto, placePacked, run } from '../helpers/packed.js';
+import { INSTALL_LIMIT, completeLock, npmInstall, packInto, placePacked, run } from '../helpers/packed.js';
 import { assertAnswersAsInReadme, childrenOf, startImage } from '../helpers/new-project.js';
 import { ROOT, call, eventually, fixture, runCommand, startServer } from '../helpers/server.js';
 
@@ -35,7 +35,9 @@ before(async () => {
   assert.equal((await command.ended).code, 0, command.stderr());
   assert.match(command.stdout(), /Next:\n {2}cd my-model\n {2}npm install\n {2}npm test\n {2}npm run dev\n$/);
   assert.deepEqual((await readdir(project)).sort(), FILES);
-  await npmInstall(project, packed.tarball);
+  // As README has it until the package is published: from a tarball in the project's folder.
+  await cp(packed.tarball, join(project, basename(packed.tarball)));
+  await npmInstall(project, `./${basename(packed.tarball)}`);
 }, INSTALL_LIMIT);
 after(() => rm(folder, { recursive: true, force: true }));
 
@@ -98,6 +100,9 @@ describe('as process 1 of its own PID namespace', { skip: needs('unshare') }, ()
     folderOfImage = join(folder, 'image');
     await mkdir(folderOfImage);
     await writeFile(join(project, 'app.ts'), `export * from ${JSON.stringify(fixture('works.mjs'))};\n`);
+    await mkdir(join(project, 'deep/__pycache__'), { recursive: true });
+    await mkdir(join(project, 'deep/.venv/bin'), { recursive: true });
+    await completeLock(project);
     image = await buildImage(project, folderOfImage);
   }, INSTALL_LIMIT);
 
@@ -115,6 +120,28 @@ describe('as process 1 of its own PID namespace', { skip: needs('unshare') }, ()
     cues.give('go on');
     assert.equal((await running).status, 200);
     assert.equal(await ended, 0);
+  });
+
+  test('its user is a number, and what an app built beside itself stays out', async () => {
+    assert.match((image as Image).user, /^[1-9]\d*$/);
+    assert.deepEqual(await readdir(join(folderOfImage, 'deep')), []);
+  });
+
+  test('its HEALTHCHECK passes while the server is ready, and fails without a server', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const { url, pid, ended } = await startImage(t, image as Image, folderOfImage, cues.env);
+    const [file = '', ...args] = (image as Image).healthcheck.map((arg) =>
+      arg.replace('http://127.0.0.1:8000', url),
+    );
+    await eventually(
+      async () => (await fetch(`${url}/readyz`)).status === 200,
+      20_000,
+      () => 'it is not ready',
+    );
+    await run(file, args);
+    process.kill(pid, 'SIGTERM');
+    assert.equal(await ended, 0);
+    await assert.rejects(run(file, args), { code: 1 });
   });
 
   test('workers that are killed leave no zombies', LIMIT, async (t) => {

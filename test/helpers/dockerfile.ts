@@ -1,31 +1,30 @@
 /** Runs a Dockerfile, as far as a machine without a container runtime can. */
 import assert from 'node:assert/strict';
-import { cp, mkdir, readFile, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { install, run } from './packed.js';
+import { cp, mkdir, readFile, readdir } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { install } from './packed.js';
 
 export interface Image {
   readonly env: Readonly<Record<string, string>>;
   readonly cmd: readonly string[];
   readonly stopSignal: string;
+  readonly user: string;
+  readonly healthcheck: readonly string[];
 }
 
 /**
  * Builds the Dockerfile of `context` into `folder`: copies what is copied, runs what is run. Stages that have a name are
- * built beside it, in folders of that name. `bin`: a folder of the programs that the base images bring. The first stage
- * begins with the packages that are installed in `context`, without ours: npm need not unpack them all again.
+ * built beside it, in folders of that name. `bin`: a folder of the programs that the base images bring.
  */
 export async function buildImage(context: string, folder: string, bin?: string): Promise<Image> {
   const path = bin === undefined ? {} : { PATH: `${bin}:${process.env['PATH'] ?? ''}` };
   let [workdir, env, cmd, stopSignal]: [string, Record<string, string>, string[], string] = ['', {}, [], ''];
-  let isFirst = true;
+  let [user, healthcheck]: [string, string[]] = ['', []];
   for (const [instruction, rest] of instructionsOf(await readFile(join(context, 'Dockerfile'), 'utf8'))) {
     switch (instruction) {
       case 'FROM':
         workdir = stageFolder(folder, / AS (\w+)$/.exec(rest)?.[1]);
         await mkdir(workdir, { recursive: true });
-        if (isFirst) await linkPackages(context, workdir);
-        isFirst = false;
         env = { ...path };
         break;
       case 'ENV':
@@ -40,21 +39,21 @@ export async function buildImage(context: string, folder: string, bin?: string):
       case 'CMD':
         cmd = JSON.parse(rest) as string[];
         break;
+      case 'HEALTHCHECK':
+        healthcheck = JSON.parse(rest.slice(rest.indexOf('CMD ') + 4)) as string[];
+        break;
+      case 'USER':
+        user = rest;
+        break;
       case 'STOPSIGNAL':
         stopSignal = rest;
         break;
       default:
-        assert.ok(['WORKDIR', 'USER', 'EXPOSE'].includes(instruction), `${instruction} is known`);
+        assert.ok(['WORKDIR', 'EXPOSE'].includes(instruction), `${instruction} is known`);
     }
   }
   assert.equal(workdir, folder, 'the last stage has no name');
-  return { env, cmd, stopSignal };
-}
-
-/** Hard links, which take a tenth of npm's time. */
-async function linkPackages(context: string, workdir: string): Promise<void> {
-  await run('cp', ['-al', join(context, 'node_modules'), workdir]);
-  await rm(join(workdir, 'node_modules/banana-serve'), { recursive: true });
+  return { env, cmd, stopSignal, user, healthcheck };
 }
 
 function stageFolder(folder: string, name?: string): string {
@@ -62,7 +61,8 @@ function stageFolder(folder: string, name?: string): string {
 }
 
 function instructionsOf(text: string): (readonly [instruction: string, rest: string])[] {
-  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const whole = text.replace(/ *\\\n */g, ' ');
+  const lines = whole.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return lines.map((line) => [line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1)]);
 }
 
@@ -77,12 +77,22 @@ async function copy(
     await copyFrom(stageFolder(folder, stage), workdir, words.slice(1));
     return;
   }
-  const sources = words.slice(0, -1);
   const ignored = (await readFile(join(context, '.dockerignore'), 'utf8')).split('\n').filter(Boolean);
-  const filter = (path: string): boolean => !ignored.includes(path.slice(context.length + 1));
+  const filter = (path: string): boolean => !isIgnored(relative(context, path), ignored);
+  const names = await readdir(context);
+  const sources = words.slice(0, -1).flatMap((word) => {
+    return word.startsWith('*') ? names.filter((name) => name.endsWith(word.slice(1))) : [word];
+  });
   for (const source of sources) {
     await cp(join(context, source), join(workdir, source), { recursive: true, filter });
   }
+}
+
+/** Whether a line of `.dockerignore` matches: a path, or after `**` and a slash a name at any depth. */
+function isIgnored(path: string, lines: readonly string[]): boolean {
+  return lines.some((line) =>
+    line.startsWith('**/') ? path.split('/').includes(line.slice(3)) : path === line,
+  );
 }
 
 /** Copies the files of another stage; a program of its base image is on the search path already. */

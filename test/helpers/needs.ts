@@ -10,6 +10,7 @@ interface Program {
 const PROGRAMS = {
   cc: { probe: ['cc', '--version'], install: 'apt-get install gcc' },
   curl: { probe: ['curl', '--version'], install: 'apt-get install curl' },
+  nginx: { probe: ['nginx', '-v'], install: 'apt-get install nginx-light' },
   /** Mounts, and ports below 1024. */
   root: { probe: ['sh', '-c', 'test "$(id -u)" -eq 0'], install: 'run the tests as root' },
   openssl: { probe: ['openssl', 'version'], install: 'apt-get install openssl' },
@@ -29,6 +30,7 @@ const PROGRAMS = {
     install: 'apt-get install python3-redis',
   },
   'redis-server': { probe: ['redis-server', '--version'], install: 'apt-get install redis-server' },
+  'systemd-analyze': { probe: ['systemd-analyze', '--version'], install: 'apt-get install systemd' },
   setpriv: { probe: ['setpriv', '--version'], install: 'apt-get install util-linux' },
   script: { probe: ['script', '--version'], install: 'apt-get install bsdutils' },
   tar: { probe: ['tar', '--version'], install: 'apt-get install tar' },

@@ -25,7 +25,7 @@ export interface StartedImage {
 /** Starts the image as process 1 of a PID namespace of its own. Needs `unshare`. */
 export async function startImage(
   t: TestContext,
-  { cmd, env }: Image,
+  { cmd, env }: Pick<Image, 'cmd' | 'env'>,
   cwd: string,
   more: Readonly<Record<string, string | undefined>>,
 ): Promise<StartedImage> {

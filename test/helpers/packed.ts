@@ -1,6 +1,6 @@
 /** The package as npm would publish it. */
 import { execFile, type ExecFileOptions } from 'node:child_process';
-import { chmod, mkdir, readdir, symlink } from 'node:fs/promises';
+import { chmod, mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { extract } from 'tar';
@@ -51,6 +51,26 @@ export async function placePacked({ tarball }: Packed, folder: string): Promise<
 export async function npmInstall(folder: string, ...packages: readonly string[]): Promise<void> {
   const flags = ['--prefer-offline', '--no-audit', '--no-fund'];
   await install('npm', ['install', ...flags, ...packages], { cwd: folder });
+}
+
+interface Lock {
+  readonly packages: Record<string, { readonly optionalDependencies?: Readonly<Record<string, string>> }>;
+}
+
+/**
+ * Adds optional packages of other platforms to the lock file of `folder`, as this checkout has them: npm leaves out those
+ * that a registry lacks, and then `npm ci` refuses the file.
+ */
+export async function completeLock(folder: string): Promise<void> {
+  const path = join(folder, 'package-lock.json');
+  const lock = JSON.parse(await readFile(path, 'utf8')) as Lock;
+  const own = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
+  for (const { optionalDependencies = {} } of Object.values(lock.packages))
+    for (const place of Object.keys(optionalDependencies).map((name) => `node_modules/${name}`)) {
+      const known = own.packages[place];
+      if (known !== undefined) lock.packages[place] ??= known;
+    }
+  await writeFile(path, JSON.stringify(lock));
 }
 
 /** Limit of a hook that installs: npm alone waits over a minute for a registry that does not answer. */

@@ -1,0 +1,102 @@
+/** The files of docs/deploy.md as their programs read them: a pod's environment, the unit of systemd, nginx in front. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { holdPort } from '../helpers/held-port.js';
+import { needs } from '../helpers/needs.js';
+import { run } from '../helpers/packed.js';
+import { CLI, ROOT, call, eventually, fixture, startServer } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
+import { openSocket } from '../helpers/web-socket.js';
+
+const LIMIT = { timeout: 60_000 };
+const PAGE = readFileSync(`${ROOT}docs/deploy.md`, 'utf8');
+
+function blockOf(language: string): string {
+  return new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``).exec(PAGE)?.[1] ?? '';
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'banana-deploy-'));
+after(() => rmSync(folder, { recursive: true }));
+
+test('systemd finds no mistake in the unit', { ...LIMIT, skip: needs('systemd-analyze') }, async () => {
+  const unit = join(folder, 'my-model.service');
+  writeFileSync(unit, blockOf('ini').replace('/usr/bin/node', '/bin/true')); // Node may lie elsewhere
+  const { stdout, stderr } = await run('systemd-analyze', ['verify', unit]);
+  assert.doesNotMatch(stdout + stderr, /my-model/);
+});
+
+test(
+  'with the environment of the pod and a read-only root, calls and metrics are answered',
+  { ...LIMIT, skip: needs('unshare') },
+  async (t) => {
+    const variables = [...blockOf('yaml').matchAll(/- \{ name: (BANANA_\w+), value: '(.*)' \}/g)];
+    assert.equal(variables.length, 2);
+    const env = Object.fromEntries(variables.map(([, name = '', value = '']) => [name, value]));
+    const command = join(folder, 'with-read-only-root');
+    const steps = 'mount -t tmpfs tmp /tmp && mount -o remount,ro,bind / && exec "$@"';
+    writeFileSync(
+      command,
+      `#!/bin/sh\nexec unshare -rm sh -c '${steps}' sh "${process.execPath}" "${CLI}" "$@"\n`,
+      { mode: 0o755 },
+    );
+    const server = await startServer(fixture('echoes.mjs'), {
+      t,
+      command,
+      cwd: ROOT,
+      key: 's3cret',
+      env: { ...env, BANANA_METRICS_PORT: '0', BANANA_API_KEY: 's3cret' },
+    });
+    const headers = { 'x-banana-api-key': 's3cret' };
+    assert.equal((await call(server.url, '[1]', headers)).text, '[1]');
+    await server.untilPrinted(/metrics are on \S+\/metrics/);
+    const [, port] = /metrics are on \S+:(\d+)\/metrics/.exec(server.stderr()) ?? [];
+    assert.match(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), /banana_info/);
+    assert.equal((await server.stop()).code, 0);
+  },
+);
+
+describe('behind nginx', { ...LIMIT, skip: needs('nginx') }, () => {
+  const shared = shareServer(fixture('every-kind.mjs'));
+  let [url, stop]: [string, () => Promise<unknown>] = ['', async () => {}];
+
+  before(async () => {
+    const [port, pid] = [await holdPort(), join(folder, 'nginx.pid')];
+    const config = join(folder, 'nginx.conf');
+    const page = blockOf('nginx')
+      .replace('127.0.0.1:8000', new URL(shared.server.url).host)
+      .replace('listen 80', `listen 127.0.0.1:${port}`);
+    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+      .map((name) => `${name}_temp_path ${folder}/${name};`)
+      .join(' ');
+    writeFileSync(
+      config,
+      `daemon off; pid ${pid}; error_log stderr;\nevents {}\nhttp { access_log off; ${paths}\n${page}}\n`,
+    );
+    await run('nginx', ['-t', '-c', config]);
+    const nginx = spawn('nginx', ['-c', config], { stdio: 'ignore' });
+    stop = async () => nginx.kill('SIGQUIT') && once(nginx, 'exit');
+    url = `http://127.0.0.1:${port}`;
+    await eventually(
+      async () => (await fetch(`${url}/readyz`).catch(() => null))?.status === 200,
+      20_000,
+      () => 'nginx does not answer',
+    );
+  }, LIMIT);
+  after(() => stop());
+
+  test('calls and streams are answered', async () => {
+    assert.deepEqual((await call(url, '{"a":1}')).json(), { got: { a: 1 } });
+    assert.equal((await call(`${url}/stream`, '{}')).text, 'ab');
+  });
+
+  test('a WebSocket is opened', async (t) => {
+    const { socket, heard } = await openSocket(t, { url }, '/echo');
+    socket.send('hello');
+    assert.deepEqual(await heard(1), ['hello']);
+  });
+});
