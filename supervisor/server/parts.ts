@@ -5,7 +5,7 @@ import { newRequestId } from '../http/socket/request-id.js';
 import { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import { watchedResponses } from '../http/socket/watched-response.js';
 import { createHttpServer } from '../http/socket/http-server.js';
-import { Pipelining } from '../http/socket/pipelining.js';
+import { InputTurns } from '../http/socket/input-turns.js';
 import { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';
@@ -122,10 +122,10 @@ export class ServerParts {
   #newListeners(): Listeners {
     const { host, port, headerTimeout } = this.options;
     const { management, metrics, tls } = this.plan;
-    const pipelining = new Pipelining(); // its bounds are those of all listeners
+    const turns = new InputTurns(); // its bounds are those of all listeners
     return new Listeners({ host, port, management, metrics, tls }, (handler, credentials) => {
       const Response = watchedResponses(this.unsent, (...cut) => this.answerCounts.cut(...cut));
-      return createHttpServer(headerTimeout, handler, Response, pipelining, credentials);
+      return createHttpServer(headerTimeout, handler, Response, turns, credentials);
     });
   }
 

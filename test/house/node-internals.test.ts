@@ -21,6 +21,7 @@ const USED = {
       '_handle.writeQueueSize',
       '_httpMessage',
       'parser.onIncoming',
+      'parser.pause',
       'parser.resume',
       'parser.execute',
       '_paused',

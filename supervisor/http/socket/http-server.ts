@@ -16,7 +16,7 @@ import type { Failure } from './refuse.js';
 import { JoinedRequest } from './joined-request.js';
 import { currentResponse } from './node-internals.js';
 import { newRequestId } from './request-id.js';
-import type { ParserError, Pipelining } from './pipelining.js';
+import type { ParserError, InputTurns } from './input-turns.js';
 import { hasBody, noteRequest, onceAnswered } from './request-facts.js';
 import { createTlsServer } from './tls-server.js';
 
@@ -51,7 +51,7 @@ export function createHttpServer(
   headerTimeoutMs: number,
   late: LateHandler,
   Response: typeof ServerResponse,
-  pipelining: Pipelining,
+  turns: InputTurns,
   tls: TlsCredentials | null = null,
 ): Server {
   const options = {
@@ -73,13 +73,13 @@ export function createHttpServer(
       : createTlsServer(options, tls, headerTimeoutMs, (socket) => refusePlainHttp(late, socket));
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     noteRequest(request);
-    pipelining.count(response);
+    turns.count(response);
     late.use((handler) => {
       if (!request.socket.destroyed) handler.request(request, response); // a handler would wait for a client that has disconnected
     });
   };
   const arrival = tls === null ? 'connection' : 'secureConnection';
-  server.on(arrival, (socket: Socket) => pipelining.watch(socket));
+  server.on(arrival, (socket: Socket) => turns.watch(socket));
   server.on('request', onRequest);
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     awaitingContinue.add(request);
@@ -100,7 +100,7 @@ export function createHttpServer(
     refuseBroken(late, socket, 'SERVE_METHOD_NOT_ALLOWED', 'CONNECT'),
   );
   server.on('clientError', (error: ParserError, socket: Socket) => {
-    if (socket.destroyed || pipelining.keepsRest(error, socket)) return;
+    if (socket.destroyed || turns.keepsRest(error, socket)) return;
     refuseBroken(late, socket, brokenRequestCode(error.code), lastMethodIn(error.rawPacket));
   });
   return server;

@@ -19,6 +19,7 @@ export interface SocketInternals {
 export interface Parser {
   /** Called with each request as soon as its head is complete; its result goes to llhttp. */
   onIncoming: ((request: IncomingMessage, keepsAlive: boolean) => number) | null;
+  pause(): void;
   resume(): void;
   execute(bytes: Buffer): unknown;
 }

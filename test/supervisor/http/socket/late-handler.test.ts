@@ -5,10 +5,10 @@ import { ServerResponse, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { LateHandler, createHttpServer } from '../../../../supervisor/http/socket/http-server.js';
-import { Pipelining } from '../../../../supervisor/http/socket/pipelining.js';
+import { InputTurns } from '../../../../supervisor/http/socket/input-turns.js';
 
 async function listening(t: TestContext, late: LateHandler): Promise<Server> {
-  const server = createHttpServer(10_000, late, ServerResponse, new Pipelining()).listen(0, '127.0.0.1');
+  const server = createHttpServer(10_000, late, ServerResponse, new InputTurns()).listen(0, '127.0.0.1');
   t.after(() => server.close());
   await once(server, 'listening');
   return server;

@@ -1,4 +1,4 @@
-/** Pipelined requests are answered in bounded portions, in their order, and with a bound for each connection and for all. */
+/** Pipelined requests and chunked bodies are handled in bounded portions, in their order, with bounds for each connection and for all. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { ServerResponse, type IncomingMessage, type Server } from 'node:http';
@@ -9,21 +9,21 @@ import {
   createHttpServer,
   type HttpHandler,
 } from '../../../../supervisor/http/socket/http-server.js';
-import { Pipelining } from '../../../../supervisor/http/socket/pipelining.js';
+import { InputTurns } from '../../../../supervisor/http/socket/input-turns.js';
 import type { TlsCredentials } from '../../../../supervisor/options/tls.js';
 
 type Handle = HttpHandler['request'];
 
 interface Options {
   readonly tls?: TlsCredentials;
-  readonly pipelining?: Pipelining;
+  readonly turns?: InputTurns;
 }
 
 async function listening(t: TestContext, request: Handle, options: Options = {}): Promise<Server> {
   const late = new LateHandler();
   late.arrive({ request, upgrade: () => false, fail: (error) => assert.fail(error) });
-  const pipelining = options.pipelining ?? new Pipelining();
-  const server = createHttpServer(10_000, late, ServerResponse, pipelining, options.tls ?? null);
+  const turns = options.turns ?? new InputTurns();
+  const server = createHttpServer(10_000, late, ServerResponse, turns, options.tls ?? null);
   server.listen(0, '127.0.0.1');
   t.after(() => {
     server.closeAllConnections();
@@ -217,7 +217,7 @@ test('large answers to pipelined requests wait for a client that reads late', as
 
 test('input that waits for its turn has a bound for all connections', async (t) => {
   const server = await listening(t, ({ url = '' }, response) => answer(response, url), {
-    pipelining: new Pipelining(100),
+    turns: new InputTurns(100),
   });
   const socket = open(t, server);
   socket.write(
@@ -239,4 +239,73 @@ test('a declined upgrade among pipelined requests is answered in its place', asy
   socket.write(requests.join(''));
   const text = await receive(socket, '/119');
   assert.deepEqual(bodiesIn(text), numbered(120));
+});
+
+const CHUNKED = 'POST /chunked HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+
+test('a body in chunks of one byte is received in portions, another client is answered in between', async (t) => {
+  const pieces = countTurns();
+  const answered: string[] = [];
+  const server = await listening(t, (request, response) => {
+    request.on('data', pieces.note);
+    let bytes = 0;
+    request.on('data', (piece: Buffer) => (bytes += piece.length));
+    request.on('end', () => {
+      answered.push(request.url ?? '');
+      answer(response, `${request.url} ${bytes}`);
+    });
+  });
+  const other = open(t, server);
+  await once(other, 'connect');
+  const socket = open(t, server);
+  const requested = once(server, 'request');
+  socket.write(CHUNKED + '1\r\nx\r\n'.repeat(100_000));
+  socket.write('0\r\n\r\n' + get('after'));
+  await requested;
+  other.write(get('other'));
+  const [text] = await Promise.all([receive(socket, '/after 0'), once(other, 'data')]);
+  assert.deepEqual(bodiesIn(text), ['/chunked 100000', '/after 0']);
+  assert.deepEqual(answered, ['/other', '/chunked', '/after']);
+  assert.ok(pieces.most() <= 2 * 1400, `${pieces.most()} pieces in one turn`);
+});
+
+test('a chunked body that comes later than its head, and in bits, is received', async (t) => {
+  const server = await listening(t, (request, response) => {
+    void bodyOf(request).then((body) => answer(response, `${request.url} ${body}`));
+  });
+  const socket = open(t, server);
+  for (let i = 0; i < 3; i += 1) {
+    for (const bit of [
+      CHUNKED.slice(0, 20),
+      CHUNKED.slice(20),
+      '2',
+      '\r\nab',
+      '\r\n1\r\nc',
+      '\r\n0\r\n',
+      '\r\n',
+    ]) {
+      socket.write(bit);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    assert.deepEqual(bodiesIn(await receive(socket, 'abc')), ['/chunked abc']);
+  }
+});
+
+test('a chunked body that is not taken stays with its client, and is whole once it is taken', async (t) => {
+  const held: IncomingMessage[] = [];
+  const server = await listening(t, (request, response) => {
+    held.push(request);
+    request.on('end', () => answer(response, '/end'));
+  });
+  const socket = open(t, server);
+  const chunk = `400\r\n${'x'.repeat(1024)}\r\n`;
+  socket.write(CHUNKED + chunk.repeat(20_000) + '0\r\n\r\n');
+  await once(server, 'request');
+  for (let i = 0; i < 100; i += 1) await new Promise((resolve) => setImmediate(resolve));
+  const [request] = held as [IncomingMessage];
+  assert.ok(request.readableLength < 300_000, `${request.readableLength} bytes are held`);
+  let bytes = 0;
+  request.on('data', (piece: Buffer) => (bytes += piece.length));
+  assert.deepEqual(bodiesIn(await receive(socket, '/end')), ['/end']);
+  assert.equal(bytes, 20_000 * 1024);
 });

@@ -1,13 +1,14 @@
 /**
- * Bounds how long pipelined requests hold up other clients. One read of a connection holds up to 1,700 requests, and
- * Node's parser hands them all over in one turn of the event loop: 300 such connections stop everyone for seconds.
+ * Bounds how long the input of one client holds up others. A read of 64 KiB holds up to 1,700 pipelined requests, or a
+ * body's 11,000 chunks of one byte, and Node's parser handles them all in one turn of the event loop: 300 such
+ * connections stop everyone for seconds.
  *
- * 1. A request on a connection that owes no answer is handed over at once, at no cost: every client that waits for its
- *    answers.
- * 2. A request behind an unanswered one counts. After `TURN_REQUESTS` of them, on all connections together, the parser
- *    is stopped in the middle of its input, and the rest of that goes back into the socket.
- * 3. In later turns the connections with such a rest go on in rotation, a few requests each.
- * 4. A connection with more than `MAX_UNANSWERED` requests ends after the answers to these.
+ * 1. A request on a connection that owes no answer, with no body or one of a known length, passes at once, at no cost.
+ * 2. Pipelined requests count. After `TURN_REQUESTS` of them, on all connections together, the parser is stopped in the
+ *    middle of its input, and the rest of that goes back into the socket.
+ * 3. The parser is also stopped at the head of a chunked body, which it then gets in slices of `SLICE_BYTES`.
+ * 4. In later turns the connections with such input go on in rotation, a few requests or slices each.
+ * 5. A connection with more than `MAX_UNANSWERED` requests ends after the answers to these.
  *
  * Pausing the socket or the parser in a request handler does not end the read. What does is the parser's own code for
  * "stop here" as the result of a head. Node reports it as a `clientError`, with the number of bytes that were read.
@@ -22,10 +23,14 @@ import {
   parserOf,
   type Parser,
 } from './node-internals.js';
+import { piecesReceived, type JoinedRequest } from './joined-request.js';
 import { onceAnswered } from './request-facts.js';
 
 /** Pipelined requests of all connections that one turn of the event loop hands over: about a millisecond. */
 const TURN_REQUESTS = 32;
+
+/** Pieces of chunked bodies of all connections in one turn; the slice that exceeds it is handled to its end. */
+const TURN_PIECES = 256;
 
 /** Requests that a connection has handed over when its turn comes. */
 const SHARE_REQUESTS = 8;
@@ -36,13 +41,13 @@ const MAX_UNANSWERED = 256;
 /** Input of all connections that waits for its turn. Beyond it a connection is cut. */
 const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 
-/** Input is handed to the parser in pieces of this size; what it leaves of one goes back into the socket. */
-const PIECE_BYTES = 4 * 1024;
+/** The parser gets input in slices of this size; what it leaves of one goes back into the socket. */
+const SLICE_BYTES = 8 * 1024;
 
 /** A client of an ended connection has this long to read its answers. */
 const END_GRACE_MS = 1000;
 
-/** A connection that has pipelined requests. */
+/** A connection that has pipelined requests, or a chunked body. */
 interface Pipeline {
   readonly socket: Socket;
   readonly parser: Parser;
@@ -54,6 +59,8 @@ interface Pipeline {
   turn: number;
   /** Input bytes that wait for their turn; null if none do. */
   waitingBytes: number | null;
+  /** The request whose chunked body is being received, or was the last. */
+  chunked: JoinedRequest | null;
   /** Its input is being handed to the parser by `#goOn`. */
   goesOn: boolean;
   /** The parser was stopped by its last request, and has not reported where. */
@@ -72,8 +79,8 @@ export interface ParserError extends NodeJS.ErrnoException {
   readonly bytesParsed?: number;
 }
 
-/** The pipelined requests of all listeners of a server. */
-export class Pipelining {
+/** Shares the turns of the event loop among the connections of all listeners of a server. */
+export class InputTurns {
   readonly #pipelines = new WeakMap<Socket, Pipeline>();
   /** The connections whose input waits, in rotation. */
   readonly #waiting: Pipeline[] = [];
@@ -82,6 +89,8 @@ export class Pipelining {
   #turn = 0;
   /** Requests that this turn may still hand over. */
   #left = TURN_REQUESTS;
+  /** Pieces of bodies that this turn may still take. */
+  #piecesLeft = TURN_PIECES;
   /** The parser is stopped when so many are left. */
   #stopAt = 0;
   #isTurnScheduled = false;
@@ -99,9 +108,18 @@ export class Pipelining {
     if (parser === null || typeof handOver !== 'function') return;
     let pipeline: Pipeline | null = null;
     parser.onIncoming = (request, keepsAlive) => {
-      if (currentResponse(socket) === null && pipeline?.goesOn !== true) return handOver(request, keepsAlive);
+      const isBehind = currentResponse(socket) !== null || pipeline?.goesOn === true;
+      const isChunked = request.headers['transfer-encoding'] !== undefined;
+      if (!isBehind && !isChunked) return handOver(request, keepsAlive);
       pipeline ??= this.#newPipeline(socket, parser);
-      return this.#take(pipeline, request, () => handOver(request, keepsAlive));
+      const asksForUpgrade = isUpgrade(request); // the parser would not report where it stopped
+      const result = isBehind
+        ? this.#take(pipeline, request, () => handOver(request, keepsAlive))
+        : handOver(request, keepsAlive);
+      if (!isChunked || asksForUpgrade || (result !== 0 && result !== STOP_HERE)) return result;
+      pipeline.chunked = request as JoinedRequest;
+      pipeline.isStopped = true;
+      return STOP_HERE;
     };
   }
 
@@ -125,7 +143,8 @@ export class Pipelining {
     const rest = error.rawPacket.subarray(pipeline.isStopped ? error.bytesParsed : 0);
     pipeline.isStopped = false;
     if (pipeline.isEnding) socket.pause();
-    else if (rest.length === 0 && socket.readableLength === 0) finishRequest(pipeline.parser, rest);
+    else if (rest.length === 0 && socket.readableLength === 0 && !awaitsChunks(pipeline))
+      finishRequest(pipeline.parser, rest);
     else this.#putBack(pipeline, rest);
     return true;
   }
@@ -138,6 +157,7 @@ export class Pipelining {
       ofInput: 0,
       turn: this.#turn,
       waitingBytes: null,
+      chunked: null,
       goesOn: false,
       isStopped: false,
       isEnding: false,
@@ -167,7 +187,7 @@ export class Pipelining {
       pipeline.isStopped = true;
       return STOP_HERE;
     }
-    // The parser would not report where it stopped. Newer versions of Node come here if the request has a body.
+    // The parser would not report where it stops. Newer versions of Node come here if the request has a body.
     if (!isUpgrade(request)) socket.destroy();
     return result;
   }
@@ -185,7 +205,7 @@ export class Pipelining {
     if (pipeline.waitingBytes === null) this.#waiting.push(pipeline);
     this.#waitingBytes += socket.readableLength - (pipeline.waitingBytes ?? 0);
     pipeline.waitingBytes = socket.readableLength;
-    if (this.#waitingBytes > this.#maxWaitingBytes) socket.destroy();
+    if (pipeline.chunked === null && this.#waitingBytes > this.#maxWaitingBytes) socket.destroy();
     this.#scheduleTurn();
   }
 
@@ -199,7 +219,8 @@ export class Pipelining {
     this.#isTurnScheduled = false;
     this.#turn += 1;
     this.#left = TURN_REQUESTS;
-    for (let count = this.#waiting.length; count > 0 && this.#left > 0; count -= 1) {
+    this.#piecesLeft = TURN_PIECES;
+    for (let count = this.#waiting.length; count > 0 && this.#hasTime(); count -= 1) {
       const pipeline = this.#waiting.shift() as Pipeline;
       this.#waitingBytes -= pipeline.waitingBytes ?? 0;
       pipeline.waitingBytes = null;
@@ -208,21 +229,53 @@ export class Pipelining {
     if (this.#waiting.length > 0) this.#scheduleTurn();
   }
 
-  /** Hands some of the input to the parser; all of it if it holds few requests. */
+  #hasTime(): boolean {
+    return this.#left > 0 && this.#piecesLeft > 0;
+  }
+
+  /** Hands some of the input to the parser; all of it if it holds few requests and pieces. */
   #goOn(pipeline: Pipeline): void {
     const { socket, parser } = pipeline;
     if (!isReadable(pipeline)) return;
     pipeline.goesOn = true;
     this.#stopAt = Math.max(0, this.#left - SHARE_REQUESTS);
     parser.resume();
-    while (isReadable(pipeline) && pipeline.waitingBytes === null && socket.readableLength > 0)
-      socket.read(Math.min(PIECE_BYTES, socket.readableLength)); // emits `data`, to the parser
+    while (
+      isReadable(pipeline) &&
+      pipeline.waitingBytes === null &&
+      this.#piecesLeft > 0 &&
+      hasInput(pipeline)
+    ) {
+      const before = piecesReceived();
+      socket.read(Math.min(SLICE_BYTES, socket.readableLength)); // emits `data`, to the parser
+      this.#piecesLeft -= piecesReceived() - before;
+    }
     this.#stopAt = 0;
     pipeline.goesOn = false;
-    if (!isReadable(pipeline) || pipeline.waitingBytes !== null) return;
-    pipeline.ofInput = 0;
-    socket.resume();
+    if (isReadable(pipeline) && pipeline.waitingBytes === null) this.#endTurn(pipeline);
   }
+
+  #endTurn(pipeline: Pipeline): void {
+    const { socket, parser, chunked } = pipeline;
+    // A stopped parser reports the next input, which then waits for its turn.
+    if (awaitsChunks(pipeline)) parser.pause();
+    else if (socket.readableLength === 0) pipeline.ofInput = 0;
+    if (chunked?.isFull === true) return; // Node resumes the socket when more of the body is taken
+    if (socket.readableLength > 0) this.#putBack(pipeline, EMPTY);
+    else socket.resume();
+  }
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** Whether the rest of a chunked body is still to come. */
+function awaitsChunks({ chunked }: Pipeline): boolean {
+  return chunked?.complete === false;
+}
+
+/** Whether there is input that can be taken now. */
+function hasInput({ socket, chunked }: Pipeline): boolean {
+  return socket.readableLength > 0 && chunked?.isFull !== true;
 }
 
 function ignore(): void {}
