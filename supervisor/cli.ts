@@ -1,19 +1,19 @@
 #!/usr/bin/env node
 /** The command line: `banana-serve [app]`, `banana-serve new <folder>`, `banana-serve archive …`. Parses argv; no logic. */
 import { Command, CommanderError, Option } from 'commander';
+import { ServeError } from '../protocol/errors.js';
 import { EXIT_CODES, type ExitReason } from './command/exit-codes.js';
+import { MAIN_OPTIONS, SHORT_FLAGS, helpTail } from './command/help.js';
 import { collectSeldom } from './memory/gc.js';
 import { slabs } from './memory/slabs.js';
-import {
-  OPTIONS,
-  OPTION_GROUPS,
-  OPTION_NAMES,
-  envName,
-  optionsOf,
-  type OptionName,
-} from './options/table.js';
+import { OPTIONS, OPTION_GROUPS, OPTION_NAMES, optionsOf, type OptionName } from './options/table.js';
 import type { OptionSpec } from './options/option-spec.js';
-import { MMS_FLAGS, withFlagForEachModel, withoutMmsFlags } from './options/mms/command-flags.js';
+import {
+  MMS_FLAGS,
+  refuseSecondFile,
+  withFlagForEachModel,
+  withoutMmsFlags,
+} from './options/mms/command-flags.js';
 import type { ServerHandle } from './server/server-handle.js';
 import { explainFailure, printError, runServerProcess } from './command/server-process.js';
 import { VERSION } from './version.js';
@@ -29,10 +29,16 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
   let project: NewProject | null = null;
   const command = describeCommand((folder, { python = false }) => (project = { folder, isPython: python }));
   try {
+    refuseSecondFile(argv);
     command.parse(withFlagForEachModel(argv, process.cwd()));
   } catch (thrown) {
+    if (thrown instanceof ServeError) return explainFailure(thrown);
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 'drained' : 'config';
     throw thrown;
+  }
+  if (command.opts()['helpAll'] === true) {
+    describeCommand(() => {}, true).outputHelp();
+    return 'drained';
   }
   if (project !== null) return createProject(project);
   const { apiKey, managementKey, pythonPath } = command.opts();
@@ -83,7 +89,10 @@ async function printPythonPath(): Promise<ExitReason> {
 }
 
 /** Calls `onNew` during parsing if the command is `new`. To serve an app in a folder `new`, write `./new`. */
-function describeCommand(onNew: (folder: string, given: { python?: boolean }) => void): Command {
+function describeCommand(
+  onNew: (folder: string, given: { python?: boolean }) => void,
+  isHelpWhole = false,
+): Command {
   const command = new Command('banana-serve')
     .description('Serves a model over HTTP from worker processes.')
     .argument(
@@ -91,7 +100,8 @@ function describeCommand(onNew: (folder: string, given: { python?: boolean }) =>
       'file with init() and inference(modelInputs); default: app.ts, app.js, app.py or the like',
     )
     .version(VERSION, '-V, --version', 'Print the version.')
-    .helpOption('-h, --help', 'Print this help.')
+    .helpOption('-h, --help', 'Print the main options.')
+    .option('--help-all', 'Print all options, and the exit codes.')
     .option(
       '--python-path',
       'Print the folder of the Python packages that apps import, for PYTHONPATH in tests and editors.',
@@ -100,7 +110,7 @@ function describeCommand(onNew: (folder: string, given: { python?: boolean }) =>
     .enablePositionalOptions() // `new` has a --python of its own
     .exitOverride()
     .configureOutput({ outputError: (text) => printError(refusalText(text)) })
-    .addHelpText('after', helpTail())
+    .addHelpText('after', helpTail(isHelpWhole))
     .helpCommand(false)
     .action(() => {});
   command
@@ -115,8 +125,11 @@ function describeCommand(onNew: (folder: string, given: { python?: boolean }) =>
     .description('Writes a .mar, a .tar.gz or a folder for a model store; see its --help.');
   for (const flag of MMS_FLAGS) command.addOption(new Option(flag).hideHelp()); // start scripts of Multi Model Server have them
   for (const group of OPTION_GROUPS) {
-    if (group === 'Models') command.addOption(modelOption().helpGroup(`${group}:`));
-    for (const name of optionsOf(group)) command.addOption(describeOption(name).helpGroup(`${group}:`));
+    if (group === 'Models') command.addOption(modelOption().helpGroup(`${group}:`).hideHelp(!isHelpWhole));
+    for (const name of optionsOf(group)) {
+      const isHidden = !isHelpWhole && !MAIN_OPTIONS.includes(name);
+      command.addOption(describeOption(name).helpGroup(`${group}:`).hideHelp(isHidden));
+    }
   }
   return command;
 }
@@ -134,7 +147,9 @@ function collected(value: string, before: readonly string[] | undefined): readon
 
 function describeOption(name: OptionName): Option {
   const { flag, value, help, defaultText, repeats }: OptionSpec<unknown> = OPTIONS[name];
-  const option = new Option(value === null ? flag : `${flag} ${value}`, `${help} [${defaultText}]`);
+  const short = SHORT_FLAGS[name];
+  const flags = short === undefined ? flag : `${short}, ${flag}`;
+  const option = new Option(value === null ? flags : `${flags} ${value}`, `${help} [${defaultText}]`);
   return repeats === true ? option.argParser(collected) : option;
 }
 
@@ -146,26 +161,6 @@ function refusalText(text: string): string {
   if (OPTION_NAMES.some((name) => OPTIONS[name].flag === flag))
     return `${flag} is a switch and takes no value: write ${flag}, or leave it out.`;
   return message.replace(unknown, `unknown option '${flag}'`);
-}
-
-function helpTail(): string {
-  const codes = Object.values(EXIT_CODES).map(
-    ({ code, meaning }) => `  ${String(code).padStart(3)}  ${meaning}`,
-  );
-  return `
-Examples:
-  banana-serve new my-model                            a project to begin with; new --python for one in Python
-  banana-serve ./app.ts --watch                        while you write it
-  banana-serve ./app.ts --workers 4 --run-timeout 30s  four processes, 30 seconds for a call
-  banana-serve --model a=./a.ts --model b=./b.ts       two models on one port
-
-Every option is also an environment variable (${envName('runTimeout')}=30s), a key of banana.json or of "banana" in
-package.json ("runTimeout": "30s"); options of a model may also be in the app's \`config\` export.
-Flags take precedence over the environment, the environment over files, files over the app.
-
-Exit codes:
-${codes.join('\n')}
-`;
 }
 
 function flagOf(name: string): string {

@@ -249,7 +249,7 @@ export class Models<M extends ManagedModel = Model> {
 
   #refuseTwice(ref: FullModelRef): void {
     if (this.#names.get(ref.name)?.entries.has(ref.version) !== true) return;
-    throw new ServeError('SERVE_MODEL_CONFLICT', `Model ${labelOf(ref)} is already registered.`);
+    throw new ServeError('SERVE_MODEL_CONFLICT', `Model ${ref.name} is already registered.`);
   }
 
   #entry(ref: ModelRef): Entry<M> {

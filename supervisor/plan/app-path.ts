@@ -25,6 +25,9 @@ export function findApp(given: string | null, folder: string, place = ''): strin
     return find(folder, DEFAULT_NAMES, `${none} Run: banana-serve ./app.ts`);
   }
   const path = resolve(folder, given);
+  const [, file = ''] = /^(.+\.\w+):[\w$]+$/.exec(given) ?? [];
+  if (file !== '' && !existsSync(path) && existsSync(resolve(folder, file)))
+    return fail(withHandlerText(given, file));
   if (!existsSync(path))
     return fail(deadLink(path, given) ?? `${given}: no such file.${hintFor(path, folder)}`);
   if (statSync(path).isDirectory()) {
@@ -35,6 +38,12 @@ export function findApp(given: string | null, folder: string, place = ''): strin
   return fail(
     `${given}: an app is one of ${APP_EXTENSIONS.join(' ')}, not ${extname(path) || 'a file without extension'}.`,
   );
+}
+
+/** `given`: `file:Class`, as the handler of a model in a store may be written. */
+function withHandlerText(given: string, file: string): string {
+  const store = `--model-store ${dirname(file)} --models ${basename(file)} --default-handler ${basename(given)}`;
+  return `${given}: an app is given by its file alone, ${file}. To name a function or class in it, serve it as a model of a store: ${store}`;
 }
 
 /** Whether the folder has an app with a default name. */

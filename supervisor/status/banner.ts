@@ -4,13 +4,14 @@ import type { Model } from '../models/model.js';
 import type { Placement } from '../machine/placement.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import { labelOf } from '../options/model-name.js';
+import { isUnpacked } from '../store/archives/own-folder.js';
 import type { ServerEnd } from './server-status.js';
 import { formatMs } from '../options/units.js';
 import { VERSION } from '../version.js';
 
 /** A model at the start of its server. */
 export interface StartedModel {
-  readonly spec: Pick<ModelSpec, 'name' | 'version' | 'app'> & {
+  readonly spec: Pick<ModelSpec, 'name' | 'version' | 'app' | 'url'> & {
     readonly program: Pick<ModelSpec['program'], 'label' | 'interpreter'>;
   };
   readonly placements: readonly Placement[];
@@ -23,14 +24,19 @@ export interface StartedModel {
 export function startTexts(models: readonly StartedModel[], threads: number, url: string): string[] {
   const [only] = models;
   if (only !== undefined && models.length === 1)
-    return [`banana-serve ${VERSION} serves ${modelText(only, threads)} on ${url}`];
+    return [`banana-serve ${VERSION} serves ${nameText(only)}${modelText(only, threads)} on ${url}`];
   const what = models.length === 0 ? 'no model yet' : `${models.length} models`;
   const lines = models.map((model) => `model ${labelOf(model.spec)}: ${modelText(model, threads)}`);
   return [`banana-serve ${VERSION} serves ${what} on ${url}`, ...lines];
 }
 
-function modelText({ spec: { app, program }, placements }: StartedModel, threads: number): string {
-  return `${shownPath(app)}${interpreterText(program)} with ${slotsText(placements, threads)}`;
+/** Names a model of an archive, whose path says little. */
+function nameText({ spec }: StartedModel): string {
+  return isUnpacked(spec.app) ? `the model ${labelOf(spec)} of ` : '';
+}
+
+function modelText({ spec: { app, url, program }, placements }: StartedModel, threads: number): string {
+  return `${isUnpacked(app) ? url : shownPath(app)}${interpreterText(program)} with ${slotsText(placements, threads)}`;
 }
 
 /** ` (python 3.11.7, .venv/bin/python)`; empty if the app's language has no choice of interpreter. */

@@ -43,6 +43,7 @@ const PRIVATE = blockList([
 
 const SPECIAL = blockList([
   ['0.0.0.0', 8],
+  ['168.63.129.16', 32], // services of Azure for its machines, as at link-local addresses
   ['169.254.0.0', 16],
   ['192.0.0.0', 24],
   ['192.88.99.0', 24],

@@ -53,9 +53,18 @@ export async function entryOfFolder(
 
 /** For a model that is a single file, given by its real path. If the handler names another file, `app` does not exist. */
 export function entryOfFile(path: string, query: StoreQuery): EntryFile {
-  const { file, name } = parseHandler(query.handler ?? '');
-  const isOwn = file === '' || stemOf(basename(file)) === stemOf(basename(path));
-  return { app: isOwn ? path : join(path, missingFile(basename(file), [path], query)), handler: name };
+  const { handler = '' } = query;
+  const { file, name } = parseHandler(handler);
+  return {
+    app: isHandlerIn(path, handler) ? path : join(path, missingFile(basename(file), [path], query)),
+    handler: name,
+  };
+}
+
+/** Whether a handler is in this file: it names the file, or none. */
+export function isHandlerIn(path: string, handler: string): boolean {
+  const { file } = parseHandler(handler);
+  return file === '' || stemOf(basename(file)) === stemOf(basename(path));
 }
 
 /** Whether a file of this name can be an app; type declarations cannot. */

@@ -15,7 +15,7 @@ import { removeLeftovers } from './archives/leftovers.js';
 import { OwnFolder } from './archives/own-folder.js';
 import { checkedUrl, download, isWebAddress } from './download.js';
 import { DownloadGate } from './download-gate.js';
-import { entryOfFile, entryOfFolder, isAppFile, type ModelFolder } from './entry-file.js';
+import { entryOfFile, entryOfFolder, isAppFile, isHandlerIn, type ModelFolder } from './entry-file.js';
 import { KnownHosts } from './known-hosts.js';
 import { MANIFEST_FILE, readManifest } from './manifest.js';
 import { locate } from './place.js';
@@ -76,7 +76,9 @@ export class ModelStore {
     const { root, path } = await locate(url, this.#folder);
     if ((await stat(path)).isDirectory())
       return this.#modelOfFolder({ folder: path, root, stem: basename(url) }, query);
-    return isAppFile(path) ? modelOfFile(path, query) : this.#unpack(path, basename(url), query);
+    return isAppFile(path)
+      ? modelOfFile(path, this.#withDefaultHandler(path, query))
+      : this.#unpack(path, basename(url), query);
   }
 
   /** `report` gets a sentence about each problem from now on that fails no search. */
@@ -124,6 +126,13 @@ export class ModelStore {
       const place = { folder: await contentOf(folder), root: folder, stem: stemOf(name) };
       return { ...(await this.#modelOfFolder(place, query)), place: null, release };
     });
+  }
+
+  /** The default handler is that of a single file if it names this file. */
+  #withDefaultHandler(path: string, query: StoreQuery): StoreQuery {
+    const handler = query.handler ?? this.#defaultHandler;
+    const isMeant = handler !== null && isHandlerIn(path, handler);
+    return query.handler === undefined && isMeant ? { ...query, handler } : query;
   }
 
   /** @throws SERVE_ARCHIVE_INVALID */

@@ -164,7 +164,7 @@ describe('an archive in the model store', LIMIT, () => {
       async () => {
         assert.equal(await register('url=cats.mar'), '200 Workers scaled');
         assert.equal(await register('url=copy.mar&model_name=lynx'), '200 Workers scaled');
-        assert.equal(await register('url=copy.mar'), '409 Model cats@1.0 is already registered.');
+        assert.equal(await register('url=copy.mar'), '409 Model cats is already registered.');
         assert.equal(unpacked(place).length, 1);
         assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
         const [pid] = await management.pids('lynx');

@@ -37,8 +37,20 @@ async function run(
 }
 
 describe('the command', RUNS, () => {
-  test('--help lists every option with its default, and the exit codes', async (t) => {
+  test('--help lists the options of the table in README.md, and names --help-all for the rest', async (t) => {
     const { code, out, err } = await run(t, ['--help']);
+    assert.deepEqual([code, err], [0, '']);
+    const table = /^## Options\n(.*?)^## /ms.exec(readFileSync(`${ROOT}README.md`, 'utf8'))?.[1] ?? '';
+    const rows = table.split('\n').flatMap((row) => /^\| (`--[^|]*)\|/.exec(row)?.[1] ?? []);
+    const inReadme = rows.flatMap((row) => row.match(/--[\w-]+/g) ?? []);
+    const others = ['--version', '--help-all', '--python-path', '--help'];
+    const listed = [...out.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, flag = '']) => flag);
+    assert.deepEqual(listed.sort(), [...inReadme, '--watch', ...others].sort());
+    assert.match(out, /banana-serve --help-all prints the other options/);
+  });
+
+  test('--help-all lists every option with its default, and the exit codes', async (t) => {
+    const { code, out, err } = await run(t, ['--help-all']);
     assert.deepEqual([code, err], [0, '']);
     const text = out.replace(/\s+/g, ' ');
     for (const name of OPTION_NAMES) {
@@ -51,13 +63,13 @@ describe('the command', RUNS, () => {
     assert.match(text, /BANANA_RUN_TIMEOUT=30s/);
   });
 
-  test('--help groups the options, and its examples are commands that it takes', async (t) => {
-    const { out } = await run(t, ['--help']);
+  test('--help-all groups the options, and its examples are commands that it takes', async (t) => {
+    const { out } = await run(t, ['--help-all']);
     const headings = [...out.matchAll(/^(\w+):$/gm)].map(([, heading]) => heading);
     assert.deepEqual(headings, ['Arguments', 'Options', ...OPTION_GROUPS, 'Commands', 'Examples']);
     for (const group of OPTION_GROUPS) {
       const section = out.split(`\n${group}:\n`)[1]?.split('\n\n')[0] ?? '';
-      const flags = [...section.matchAll(/^ {2}(--[\w-]+)/gm)].map(([, flag]) => flag);
+      const flags = [...section.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, flag]) => flag);
       const named = group === 'Models' ? ['--model'] : []; // no option of the table: it may be repeated
       assert.deepEqual(flags, [...named, ...optionsOf(group).map((name) => OPTIONS[name].flag)]);
     }
@@ -85,7 +97,16 @@ describe('the command', RUNS, () => {
   // One of each kind; test/supervisor/options/table.test.ts has every option.
   const REFUSED: readonly (readonly [args: readonly string[], says: string])[] = [
     [['--prt', '80'], "unknown option '--prt'\n(Did you mean --port?)"],
-    [['--port'], "option '--port <port>' argument missing"],
+    [['--port'], "option '-p, --port <port>' argument missing"],
+    [
+      ['-p', '65536'],
+      '--port: "65536" is not allowed; give a port from 0 to 65535, or the path of a unix socket.',
+    ],
+    [['-w', '0'], '--workers: "0" is not allowed; give a whole number from 1 to 1024.'],
+    [
+      ['--models', 'a.py', 'b.py'],
+      '--models a.py b.py: separate models by commas: --models a.py,b.py. An app goes before the flags.',
+    ],
     [
       ['--port', '65536'],
       '--port: "65536" is not allowed; give a port from 0 to 65535, or the path of a unix socket.',

@@ -228,8 +228,9 @@ test('a server of a store with one model', LIMIT, async (t) => {
   });
 
   await t.test('OPTIONS of the root allows nothing else', async () => {
-    const { status, headers } = await call(server.url, null, {}, { method: 'OPTIONS' });
+    const { status, headers, text } = await call(server.url, null, {}, { method: 'OPTIONS' });
     assert.deepEqual([status, headers.get('allow')], [200, 'OPTIONS']);
+    assert.equal(text, (await call(`${server.url}/api-description`, null, {}, { method: 'GET' })).text);
   });
   await server.stop();
 });

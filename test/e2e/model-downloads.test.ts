@@ -81,7 +81,7 @@ test(
     const described = await management.manage('GET /models/cats');
     assert.equal(described.json<{ modelUrl: string }>().modelUrl, url);
     assert.ok(!files().some((name) => name.endsWith('.mar')), 'the archive itself is not kept');
-    assert.equal(await register(secret), '409 Model cats@1.0 is already registered.');
+    assert.equal(await register(secret), '409 Model cats is already registered.');
     assert.ok(!server.stderr().includes('s3cret'), server.stderr());
     assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
     await eventually(

@@ -15,6 +15,7 @@ const PYTHON = /python|\bpip\b|\.pyc?\b|__pycache__|__init__|site-packages|\bven
 
 const ALLOWED: Readonly<Record<string, string>> = {
   'cli.ts': 'the flags --python and --python-path, `new --python`, and app.py among the default names',
+  'command/help.ts': 'the example `new --python`',
   'new/new-project.ts': 'the project that `new --python` makes',
   'options/groups/workers.ts': 'the option --python',
   'options/model-entries.ts': "an example of a program of the user's own",

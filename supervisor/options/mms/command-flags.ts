@@ -70,6 +70,20 @@ export function withFlagForEachModel(args: readonly string[], folder: string): s
   });
 }
 
+/** Refuses `--models a.ts b.ts`: the second file would be the app. @throws SERVE_CONFIG */
+export function refuseSecondFile(args: readonly string[]): void {
+  const at = args.indexOf('--models');
+  const files = args.slice(at + 1, at + 3).filter((arg) => FILE.test(arg) && !MODEL.test(arg));
+  if (at === -1 || files.length < 2) return;
+  const end = args.findIndex((arg, i) => i > at && !FILE.test(arg));
+  const all = args.slice(at + 1, end === -1 ? undefined : end);
+  throw configError(
+    `--models ${all.join(' ')}: separate models by commas: --models ${all.join(',')}. An app goes before the flags.`,
+  );
+}
+
+const FILE = /^(?!-).*\.\w+$/;
+
 /** Whether `arg` is a model: it looks like one, or it is a plain word and no file of that name exists in `folder`. */
 function isModel(arg: string, folder: string): boolean {
   return MODEL.test(arg) || (/^\w[\w-]*$/.test(arg) && !existsSync(resolve(folder, arg)));

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, realpathSync, rmSync, utimes } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import { processNamespace, startOf } from '../../machine/process-start.js';
 import type { FolderRemoval } from './folder-removal.js';
 
@@ -14,6 +14,11 @@ export type Removal = Pick<FolderRemoval, 'remove' | 'close'>;
 
 /** Followed by pid, start time, pid namespace and random digits. */
 export const FOLDER_PREFIX = 'banana-serve-archives-';
+
+/** Whether a file lies in such a folder: it comes from an archive, and its path means nothing to people. */
+export function isUnpacked(path: string): boolean {
+  return path.includes(`${sep}${FOLDER_PREFIX}`);
+}
 
 /** Interval at which a server touches its folder, for servers that cannot see its process. */
 const TOUCH_MS = 60_000;

@@ -22,6 +22,9 @@ const ROWS: readonly (readonly [what: string, list: string, url: string, allowed
   ['a folder is not below itself', 'https://a.test/zoo/', 'https://a.test/zoo', false],
   ['dots are resolved', 'https://a.test/zoo/', 'https://a.test/zoo/../secret.mar', false],
   ['dots may stay inside', 'https://a.test/zoo/', 'https://a.test/x/../zoo/m.mar', true],
+  ['dots with a parameter count as dots', 'https://a.test/zoo/', 'https://a.test/zoo/..;/secret.mar', false],
+  ['with an encoded one, too', 'https://a.test/zoo/', 'https://a.test/zoo/%2e.%3Ba=b/secret.mar', false],
+  ['a parameter elsewhere is a name', 'https://a.test/zoo/', 'https://a.test/zoo/..m;v=1/m.mar;a', true],
   ['encoded dots count as dots', 'https://a.test/zoo/', 'https://a.test/zoo/%2e%2E/secret.mar', false],
   ['a backslash counts as a slash', 'https://a.test/zoo/', 'https://a.test/zoo\\..\\secret.mar', false],
   [

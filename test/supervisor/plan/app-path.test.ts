@@ -55,6 +55,12 @@ const REFUSED: readonly (readonly [given: string | null, files: readonly string[
   ['sub/ap.ts', ['sub/app.ts'], /^sub\/ap\.ts: no such file\. Did you mean sub\/app\.ts\?$/],
   ['nothing-like-it.ts', ['app.ts'], /^nothing-like-it\.ts: no such file\.$/],
   ['nope/app.ts', ['app.ts'], /^nope\/app\.ts: no such file\. The folder nope does not exist either\.$/],
+  [
+    'sub/my.py:Cats',
+    ['sub/my.py'],
+    /^sub\/my\.py:Cats: an app is given by its file alone, sub\/my\.py\. .*: --model-store sub --models my\.py --default-handler my\.py:Cats$/,
+  ],
+  ['gone.py:Cats', ['my.py'], /^gone\.py:Cats: no such file\.$/],
   ['sub', ['sub/'], /^sub is a folder without app\.ts, /],
   ['model.pkl', ['model.pkl'], /: an app is one of \.ts \.mts \.cts \.js \.mjs \.cjs \.py, not \.pkl\.$/],
   ['README', ['README'], /not a file without extension\.$/],

@@ -6,6 +6,7 @@ import { kindOfAddress, type AddressKind } from '../../../supervisor/store/addre
 const KINDS: Readonly<Record<AddressKind, readonly string[]>> = {
   public: [
     '93.184.215.14',
+    '168.63.129.17',
     '172.32.0.1',
     '100.128.0.1',
     '192.169.0.1',
@@ -35,6 +36,7 @@ const KINDS: Readonly<Record<AddressKind, readonly string[]>> = {
   ],
   special: [
     '169.254.169.254',
+    '168.63.129.16',
     '::ffff:169.254.169.254',
     '0.0.0.0',
     '0.1.2.3',

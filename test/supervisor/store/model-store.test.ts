@@ -4,6 +4,8 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
+import { NO_URLS } from '../../../supervisor/options/allowed-urls.js';
+import { ModelStore } from '../../../supervisor/store/model-store.js';
 import type { StoreQuery } from '../../../supervisor/store/stored-model.js';
 import { storeAt } from './store-at.js';
 
@@ -178,6 +180,19 @@ test('without a store every query is refused with the reason', async (t) => {
   await assert.rejects(store.find({ url: 'm' }), { code: 'SERVE_MODEL_NOT_FOUND', message });
   assert.deepEqual(await store.urls(), []);
 });
+
+for (const [defaultHandler, handler] of [
+  ['one:Cats', 'Cats'],
+  ['one.mjs:Cats', 'Cats'],
+  ['service:Cats', ''],
+] as const)
+  test(`the default handler ${defaultHandler} gives the file one.ts the handler "${handler}"`, async (t) => {
+    const folder = folderOf(t, ['one.ts']);
+    const store = new ModelStore({ folder, allowedUrls: NO_URLS, defaultHandler });
+    t.after(() => store.close());
+    const { app, service } = await store.find({ url: 'one.ts' });
+    assert.deepEqual([app, service?.handler], [join(folder, 'one.ts'), handler]);
+  });
 
 test('urls lists everything visible that may be a model, sorted, even if it cannot be served', async (t) => {
   const files = [

@@ -85,7 +85,16 @@ function rootOperation(context: RequestContext, models: Models, api: ApiPaths): 
   const isSocket = root?.get('/')?.kind === 'websocket';
   const isRoute = models.default !== null && (root === null || root?.has('/') === true);
   const methods = isRoute ? `${isSocket ? 'GET' : 'POST'}, ${ROOT_METHODS}` : ROOT_METHODS;
-  return description(api, methods);
+  return context.backend.isMmsMode ? description(api, methods) : allowed(methods);
+}
+
+function allowed(methods: string): Operation {
+  const write: WriteAnswer = (ctx) => {
+    ctx.set('Allow', methods);
+    ctx.body = '';
+    ctx.status = 200;
+  };
+  return { auth: 'call', counts: false, methods, act: { write } };
 }
 
 function description(api: ApiPaths, methods: string): Operation {

@@ -1,7 +1,7 @@
 /** Command lines of Multi Model Server's start scripts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withFlagForEachModel } from '../../../../supervisor/options/mms/command-flags.js';
+import { refuseSecondFile, withFlagForEachModel } from '../../../../supervisor/options/mms/command-flags.js';
 import { appFolder } from '../../../worker/app-folder.js';
 
 for (const [given, read] of [
@@ -20,4 +20,26 @@ for (const [given, read] of [
   test(`${given} is read as ${read}`, (t) => {
     const folder = appFolder(t, { 'here/app.ts': '' });
     assert.equal(withFlagForEachModel(given.split(' '), folder).join(' '), read);
+  });
+
+for (const [given, cure] of [
+  ['--models a.py b.py', '--models a.py,b.py'],
+  ['--port 0 --models a.ts ./b/b.ts c.ts --watch d.ts', '--models a.ts,./b/b.ts,c.ts'],
+] as const)
+  test(`${given} is refused, because the second file would be the app`, () => {
+    assert.throws(() => refuseSecondFile(given.split(' ')), {
+      code: 'SERVE_CONFIG',
+      message: `${cure.replaceAll(',', ' ')}: separate models by commas: ${cure}. An app goes before the flags.`,
+    });
+  });
+
+for (const given of [
+  '--models a.mar ./app.ts',
+  './app.ts --models a.py',
+  '--models a.mar b.mar',
+  '--models all app.py',
+  '--models=a.py b.py',
+])
+  test(`${given} names models, and an app at most`, () => {
+    assert.doesNotThrow(() => refuseSecondFile(given.split(' ')));
   });

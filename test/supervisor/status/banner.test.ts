@@ -1,0 +1,25 @@
+/** The lines that a server logs at its start. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startTexts, type StartedModel } from '../../../supervisor/status/banner.js';
+import { VERSION } from '../../../supervisor/version.js';
+
+function model(name: string, url: string, app: string): StartedModel {
+  const program = { label: 'node', interpreter: null };
+  const placements = [{ device: 'cpu', gpu: null }] as unknown as StartedModel['placements'];
+  return { spec: { name, version: '1', url, app, program }, placements };
+}
+
+const UNPACKED = `/tmp/banana-serve-archives-1-2-3-${'a'.repeat(32)}/${'b'.repeat(64)}-1/service.py`;
+const ARCHIVED = model('cats', 'zoo/cats.mar', UNPACKED);
+const FILE = model('dogs', 'dogs.mjs', `${process.cwd()}/models/dogs.mjs`);
+
+test('a model of an archive is named with its archive, not with the path of its unpacked file', () => {
+  assert.deepEqual(startTexts([ARCHIVED], 2, 'http://localhost:8080'), [
+    `banana-serve ${VERSION} serves the model cats of zoo/cats.mar with 1 worker on the CPU (2 threads each) on http://localhost:8080`,
+  ]);
+  assert.deepEqual(startTexts([ARCHIVED, FILE], 2, 'http://localhost:8080').slice(1), [
+    'model cats: zoo/cats.mar with 1 worker on the CPU (2 threads each)',
+    'model dogs: models/dogs.mjs with 1 worker on the CPU (2 threads each)',
+  ]);
+});
