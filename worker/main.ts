@@ -12,10 +12,12 @@ import { ServeError, describeThrown, protocolError, type ErrorCode } from '../pr
 import { lightSocket } from '../protocol/wire/light-socket.js';
 import { MAX_TEXT_CHARS, PROTOCOL_VERSION, type Message, type StartSpec } from '../protocol/wire/messages.js';
 import { watchAppExit } from './process/app-exit.js';
+import { appLog } from './report/app-log.js';
 import { OwnMetrics } from './report/app-metrics.js';
 import { ArrivingCalls } from './run/arriving-calls.js';
 import { noteBegun } from './process/begun-note.js';
 import { blockOnOutput } from './process/blocking-output.js';
+import { writeHintsTo } from './process/hint-once.js';
 import { offerWebhooks } from './api/send-webhook.js';
 import type { WorkerInfo } from './api/types.js';
 import { isClosedSocket } from './run/call-socket.js';
@@ -50,6 +52,7 @@ const exit = watchAppExit((what) => {
 });
 const webhooks = new WebhookHandover(channel, () => loop?.runningRequestId ?? '');
 offerWebhooks(webhooks);
+writeHintsTo((line) => appLog(channel, loop?.runningRequestId ?? '').warn(line));
 watchDescriptors();
 channel.send({ type: 'hello', protocol: PROTOCOL_VERSION, runtime: `node ${process.version}` });
 channel.flush();

@@ -31,7 +31,7 @@ export class LineLog {
     return this.#writer !== null || this.#files.length > 0;
   }
 
-  /** In JSON `fields` come before the text, in text after it. */
+  /** In JSON `fields` come before the text. Text lines have none: log parsers of Multi Model Server read to their end. */
   info(text: string, fields: Readonly<Record<string, string | number>> | null = null): void {
     if (!this.isWanted) return;
     if (this.#shown === '') setImmediate(() => this.#flush());
@@ -42,9 +42,8 @@ export class LineLog {
       this.#kept += line;
       return;
     }
-    const rest = fields === null ? '' : ` ${JSON.stringify(fields)}`;
-    this.#shown += `[${ofDay}] INFO: ${text}${rest}\n`;
-    this.#kept += `[${iso}] INFO: ${text}${rest}\n`;
+    this.#shown += `[${ofDay}] INFO: ${text}\n`;
+    this.#kept += `[${iso}] INFO: ${text}\n`;
   }
 
   #flush(): void {

@@ -8,6 +8,7 @@ import type { ServerOptions } from '../options/resolve.js';
 
 export class ServerLogs {
   readonly writers = { stdout: new OutputWriter(1), stderr: new OutputWriter(2) };
+  readonly format: ServerOptions['logFormat'];
   /** The server's own log. */
   readonly log: Log;
   /** The access log; null if it is neither shown nor written to a file. */
@@ -21,6 +22,7 @@ export class ServerLogs {
   /** `folder`: base of relative paths. */
   constructor(options: ServerOptions, folder: string) {
     const { logFormat, logLevel, logLocation, metricsLocation } = options;
+    this.format = logFormat;
     const onTrouble = (text: string): void => this.log.warn(text);
     const { access, server, model } = openLogFiles(logLocation, folder, onTrouble);
     const metrics = openMetricFiles(metricsLocation, folder, onTrouble);

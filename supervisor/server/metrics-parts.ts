@@ -71,7 +71,7 @@ function textOfTorchServe(mode: ServerOptions['metricsMode']): TorchServeText | 
 /** If metrics lines are not wanted, those of custom services go to the debug log. */
 function linesOfServices(
   mode: ServerOptions['metricsMode'],
-  { log, metrics }: ServerLogs,
+  { log, metrics, format }: ServerLogs,
   labelOf: ServedModels['labelOf'],
 ): ServiceLines | null {
   if (!writesLines(mode) && !log.isLevelEnabled('debug')) return null;
@@ -79,6 +79,6 @@ function linesOfServices(
     const model = labelOf(spec);
     const fields = model === '' ? { worker } : { model, worker };
     if (writesLines(mode)) metrics.model.info(line, fields);
-    else log.debug(fields, line);
+    else log.debug(format === 'json' ? fields : {}, line); // a text line ends with its time, as log parsers expect
   });
 }

@@ -17,6 +17,7 @@ import uuid
 from unittest import mock
 
 from banana_worker.formats.msgpack_reader import read_value
+from banana_worker.process.hint_once import write_hints_to
 from banana_worker.protocol.errors import ServeError
 from banana_worker.values import conversions
 from banana_worker.reply.accept import asks_for
@@ -152,6 +153,24 @@ class Values(Answers):
             ("", False),
         ):
             self.assertEqual(asks_for(accept, MSGPACK), is_wanted, accept)
+
+    def test_the_other_names_of_messagepack_select_it_too(self):
+        for name in ("application/x-msgpack", "application/vnd.msgpack"):
+            answer = answer_of({"a": 1}, call_with(accept=f"{name}, */*"))
+            self.assertEqual((answer.head.content_type, bytes(answer.body)), (name, b"\x81\xa1a\x01"))
+
+    def test_the_first_number_that_json_does_not_have_is_named_once(self):
+        lines = []
+        self.addCleanup(write_hints_to, None)
+        write_hints_to(lines.append)
+        for _ in range(2):
+            self.text({"a": [1.0, 2.0], "scores": [0.5, math.nan, math.inf], "n": math.inf})
+        self.packed({"n": math.nan})
+        self.assertEqual(len(lines), 1)
+        self.assertIn('output["scores"][1] is not a finite number', lines[0])
+        write_hints_to(lines.append)
+        self.text({"deep": [{"n": -math.inf}]})
+        self.assertIn('output["deep"][0]["n"] is not', lines[1])
 
     def test_bytes_are_sent_unchanged(self):
         for output in (b"\x00\x01", bytearray(b"\x00\x01"), memoryview(b"0\x000\x01")[1::2]):

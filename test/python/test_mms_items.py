@@ -109,6 +109,13 @@ class WriteTest(unittest.TestCase):
             with self.subTest(repr(value)):
                 self.assertEqual(write(value, call_of(accept="application/msgpack")), (content_type, body))
 
+    def test_bytes_inside_a_value_fail_it_and_the_log_has_their_place(self) -> None:
+        for value in (b"\x01", bytearray(b"\x01"), memoryview(b"\x01")):
+            with self.assertRaises(ServeError) as raised:
+                write({"a": [1, {"b": value}]}, call_of())
+            self.assertEqual(raised.exception.message, "Unsupported model output data type.")
+            self.assertIn('output["a"][1]["b"] is bytes; return text', raised.exception.detail)
+
     def test_a_value_that_is_not_data_fails_with_the_message_of_multi_model_server(self) -> None:
         with self.assertRaises(ServeError) as raised:
             write({"a": [object()]}, call_of())

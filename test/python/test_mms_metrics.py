@@ -3,6 +3,7 @@
 import unittest
 from typing import Any, List
 
+from banana_worker.process.hint_once import write_hints_to
 from mms.context import Context
 from mms.metrics.dimension import Dimension
 from mms.metrics.metric import Metric
@@ -86,8 +87,6 @@ class MetricsStoreTest(unittest.TestCase):
                 ValueError,
                 r"^The unit for size based metric is one of \['MB','kB', 'GB', 'B'\]$",
             ),
-            (lambda s: s.add_counter("t", float("nan")), TypeError, '^metric "t": its value is not a finite number$'),
-            (lambda s: s.add_counter("t", "5"), TypeError, '^metric "t": its value is not a finite number$'),
             (lambda s: s.add_counter("", 1), TypeError, '^metric "": its name must not be empty'),
             (lambda s: s.add_counter("a\nb", 1), TypeError, r'^metric "a\\nb": its name must not be empty, and no'),
             (lambda s: s.add_counter("a" * 5000, 1), ValueError, "are 5025 characters; 4096 are allowed$"),
@@ -97,6 +96,21 @@ class MetricsStoreTest(unittest.TestCase):
             with self.subTest(message), self.assertRaisesRegex(kind, message):
                 add(store)
             self.assertEqual(store.store, [])
+
+    def test_a_value_that_is_no_finite_number_is_dropped_with_one_line_for_each_metric(self) -> None:
+        lines: List[str] = []
+        self.addCleanup(write_hints_to, None)
+        write_hints_to(lines.append)
+        store = MetricsStore(IDS, "m")
+        cached = store.add_metric_to_cache("cached", "ms")
+        for value in (float("nan"), float("inf"), None, "5"):
+            store.add_counter("t", value)  # type: ignore[arg-type]
+            cached.add_or_update(value)  # type: ignore[arg-type]
+        store.add_error("e", None)  # type: ignore[arg-type]
+        store.add_counter("t", 1)
+        self.assertEqual([(one.name, one.value) for one in store.store], [("t", 1)])
+        dropped = 'metric "%s": a value that is not a finite number is dropped. (This is logged once per worker.)'
+        self.assertEqual(lines, [dropped % name for name in ("t", "cached", "e")])
 
     def test_numbers_of_other_kinds_become_those_of_python(self) -> None:
         class Scalar:

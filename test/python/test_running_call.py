@@ -6,6 +6,7 @@ import unittest
 from types import SimpleNamespace
 from typing import Any, Callable, List
 
+from banana_worker.process.hint_once import write_hints_to
 from banana_worker.protocol.errors import ServeError
 from banana_worker.run.arriving_calls import WaitingCall
 from banana_worker.run.running_call import RunningCall
@@ -47,6 +48,32 @@ def running_with(channel: Channel, **fields: Any) -> RunningCall:
         function=lambda route: None,
     )
     return RunningCall(host, WaitingCall(call_with(**fields), b""))
+
+
+class Hints(unittest.TestCase):
+    def hints_of(self, *outputs: Any, cancelled: bool = False) -> List[str]:
+        lines: List[str] = []
+        self.addCleanup(write_hints_to, None)
+        write_hints_to(lines.append)
+        for output in outputs:
+            running = running_with(Channel())
+            running.cancelled = cancelled
+            running.answer(output)
+        return lines
+
+    def test_a_forgotten_return_is_named_once(self) -> None:
+        lines = self.hints_of(None, None)
+        self.assertEqual(len(lines), 1)
+        self.assertIn("returned None, so the client gets null: a `return` may be missing", lines[0])
+
+    def test_the_form_of_flask_for_a_status_is_named_with_the_right_one(self) -> None:
+        lines = self.hints_of(({"error": "age"}, 422), (["a"], 201))
+        self.assertEqual(len(lines), 1)
+        self.assertIn("`return Response(status=422, json=...)`", lines[0])
+
+    def test_other_tuples_and_what_a_call_returns_whose_client_has_left_are_not(self) -> None:
+        self.assertEqual(self.hints_of((1, 2), ("a", 99), ("a", True), ("a", 200, 300), ()), [])
+        self.assertEqual(self.hints_of(None, cancelled=True), [])
 
 
 class Endings(unittest.TestCase):

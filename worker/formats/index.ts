@@ -30,7 +30,14 @@ export const FORMATS = {
 
 export type FormatName = keyof typeof FORMATS;
 
-/** Formats of an answer that a client selects by naming their type in its Accept header; JSON otherwise. */
-export const BY_ACCEPT: readonly (readonly [type: string, format: WritableFormat])[] = [
-  ['application/msgpack', FORMATS.msgpack],
-];
+type Write = WritableFormat['write'];
+
+/** Encoders of an answer that a client selects by naming their type in its Accept header; JSON otherwise. */
+export const BY_ACCEPT: readonly (readonly [type: string, write: Write])[] = [
+  'application/msgpack',
+  'application/x-msgpack',
+  'application/vnd.msgpack',
+].map((contentType) => [
+  contentType,
+  async (...given) => ({ ...(await FORMATS.msgpack.write(...given)), contentType }),
+]);

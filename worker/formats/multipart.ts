@@ -28,16 +28,20 @@ function* fieldsOf(body: Buffer, contentType: string): Generator<[name: string, 
     yield [part.disposition.params.get('name') as string, valueOf(part)];
 }
 
-/** A part with a file name or a binary content type is a file. */
+/** A part with a file name is a file, and so is one whose type is neither text nor JSON: decoding would destroy it. */
 function valueOf({ disposition, contentType, content }: Part): Field {
   const filename = disposition.params.get('filename');
-  if (filename === undefined && contentType.value !== 'application/octet-stream')
+  if (filename === undefined && isText(contentType.value))
     return decodeText(content, contentType.params.get('charset') ?? '');
   return {
     filename: baseName(filename ?? ''),
     contentType: contentType.value || 'text/plain',
     data: new Uint8Array(content), // a copy
   };
+}
+
+function isText(type: string): boolean {
+  return type === '' || type.startsWith('text') || type === 'application/json' || type.endsWith('+json');
 }
 
 /** Removes the folders that some clients send with a file name. */

@@ -14,9 +14,13 @@ import { checkedHeaders } from './reply.js';
 export function encodeOutput(value: unknown, call: Call): EncodedOutput | Promise<EncodedOutput> {
   if (value instanceof Uint8Array || value instanceof ArrayBuffer) return writeBytes(value);
   if (value instanceof Blob) return blobOutput(value);
-  for (const [type, format] of BY_ACCEPT) if (asksFor(call.accept, type)) return format.write(value, call);
+  if (call.accept !== ANY_TYPE)
+    for (const [type, write] of BY_ACCEPT) if (asksFor(call.accept, type)) return write(value, call);
   return FORMATS.json.write(value, call);
 }
+
+/** The header of most clients, which names no type. */
+const ANY_TYPE = '*/*';
 
 async function blobOutput(blob: Blob): Promise<EncodedOutput> {
   const contentType = blob.type || 'application/octet-stream';

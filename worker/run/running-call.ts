@@ -18,6 +18,7 @@ import type { EncodedOutput } from '../formats/body-format.js';
 import { FORMATS } from '../formats/index.js';
 import { writeJson } from '../formats/json.js';
 import type { PrintAttribution } from '../report/print-attribution.js';
+import { hintOnce } from '../process/hint-once.js';
 import { encodeOutput } from '../reply/encode-output.js';
 import { isPotassiumResponse, replyOfResponse } from '../reply/potassium-response.js';
 import { Reply, type ReplyBody } from '../reply/reply.js';
@@ -139,6 +140,7 @@ export class RunningCall {
   }
 
   #deliverValue(output: unknown): void {
+    if (output === undefined && !this.#cancelled) hintOnce('no return', () => noReturn(this.call.route));
     const iterator = iteratorOf(output);
     if (iterator !== null) {
       this.#orFail(this.#deliverStream(iterator, null));
@@ -225,6 +227,10 @@ export class RunningCall {
     );
     this.#host.onEnded(this);
   }
+}
+
+function noReturn(route: string): string {
+  return `The app returned nothing for a call of ${route}, so its client gets null: a \`return\` may be missing. Return null if it is meant.`;
 }
 
 const PLAIN_HEAD: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };

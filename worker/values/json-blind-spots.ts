@@ -1,9 +1,9 @@
 /**
  * Finds values that JSON.stringify drops silently and that the conversions of `json-conversions.ts` do not catch:
  * symbols and iterables without properties have no toJSON that would be called, and the result of a toJSON is not
- * converted again.
+ * converted again. On the way it notes numbers that JSON does not have.
  */
-import { isTrusted } from './json-conversions.js';
+import { isTrusted, noteNotFinite } from './json-conversions.js';
 import { isBareIterable } from './not-data.js';
 
 /**
@@ -13,6 +13,7 @@ import { isBareIterable } from './not-data.js';
  */
 export function hasBlindSpot(value: unknown): boolean {
   if (typeof value === 'symbol') return true;
+  if (typeof value === 'number' && !Number.isFinite(value)) noteNotFinite();
   if (typeof value !== 'object' || value === null) return false;
   try {
     return search(value);
@@ -34,6 +35,7 @@ function search(value: object): boolean {
     const child = (value as Record<string, unknown>)[key];
     type = typeof child;
     if (type === 'symbol') return true;
+    if (type === 'number' && !Number.isFinite(child)) noteNotFinite();
     if (type === 'object' && child !== null && search(child as object)) return true;
   }
   // Only an object without own properties is checked for being iterable. The loop ends with the methods of a web
@@ -46,6 +48,7 @@ function searchList(list: readonly unknown[] & MayHaveToJson): boolean {
   for (let i = 0; i < list.length; i += 1) {
     const type = typeof list[i]; // without a variable for the item, which would box the floats of a list
     if (type === 'symbol') return true;
+    if (type === 'number' && !Number.isFinite(list[i])) noteNotFinite();
     if (type === 'object' && list[i] !== null && search(list[i] as object)) return true;
   }
   return false;
@@ -58,6 +61,7 @@ function searchList(list: readonly unknown[] & MayHaveToJson): boolean {
 export function lookAgain(key: string, value: unknown): unknown {
   if (value === undefined || value === null) return value;
   if (typeof value === 'symbol') throw new TypeError('a symbol is not JSON');
+  if (typeof value === 'number' && !Number.isFinite(value)) noteNotFinite();
   const { toJSON } = value as MayHaveToJson;
   if (isTrusted(toJSON)) return toJSON.call(value, key);
   if (typeof value === 'object' && isBareIterable(value)) throw new TypeError('an iterable is not JSON');

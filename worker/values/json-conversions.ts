@@ -15,6 +15,20 @@ export function convertBuiltIns(on: boolean): void {
   encoding = on;
 }
 
+let hasNotFinite = false;
+
+/** Notes that the value being encoded contains NaN or an infinity, which JSON writes as null. */
+export function noteNotFinite(): void {
+  hasNotFinite = true;
+}
+
+/** Whether that was noted since the last call. */
+export function takeNotFinite(): boolean {
+  const had = hasNotFinite;
+  hasNotFinite = false;
+  return had;
+}
+
 type ToJson = (this: unknown, key: string) => unknown;
 
 const dateToJson: unknown = Date.prototype.toJSON;
@@ -57,7 +71,11 @@ function answerWhileEncoding(prototype: object, convert: (this: never) => unknow
 
 function arrayOf(this: ArrayLike<number | bigint>): unknown[] {
   const array = new Array<unknown>(this.length);
-  for (let i = 0; i < this.length; i += 1) array[i] = this[i];
+  for (let i = 0; i < this.length; i += 1) {
+    const item = this[i];
+    array[i] = item;
+    if (typeof item === 'number' && !Number.isFinite(item)) hasNotFinite = true;
+  }
   return array;
 }
 

@@ -7,8 +7,9 @@
  * value, which takes 1.7 times as long (bench/json.ts).
  */
 import { hasBlindSpot, lookAgain } from './json-blind-spots.js';
-import { convertBuiltIns } from './json-conversions.js';
-import { invalidOutput } from './output-problem.js';
+import { hintOnce } from '../process/hint-once.js';
+import { convertBuiltIns, takeNotFinite } from './json-conversions.js';
+import { invalidOutput, placeOfNotFinite } from './output-problem.js';
 
 /** Returns the UTF-8 bytes of `jsonText`, in memory of their own. @throws SERVE_OUTPUT_INVALID naming the property */
 export function encodeJson(value: unknown): Buffer {
@@ -18,15 +19,22 @@ export function encodeJson(value: unknown): Buffer {
 /** Returns `value` as JSON, with `indent` spaces per level; `undefined` and non-finite numbers are `null`. @throws SERVE_OUTPUT_INVALID naming the property */
 export function jsonText(value: unknown, indent = 0): string {
   convertBuiltIns(true);
+  takeNotFinite();
+  let text: string | undefined;
   try {
-    const text: string | undefined = hasBlindSpot(value)
+    text = hasBlindSpot(value)
       ? JSON.stringify(value, lookAgain, indent)
       : JSON.stringify(value, undefined, indent);
-    return text ?? 'null';
   } catch (cause) {
     convertBuiltIns(false);
     throw invalidOutput('JSON', value, cause);
   } finally {
     convertBuiltIns(false);
   }
+  if (takeNotFinite()) hintOnce('not finite', () => notFinite(value));
+  return text ?? 'null';
+}
+
+function notFinite(value: unknown): string {
+  return `${placeOfNotFinite(value)} is not a finite number; JSON has no such number, so it was written as null.`;
 }

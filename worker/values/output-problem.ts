@@ -133,3 +133,29 @@ function* childrenOf(value: object, path: string): Generator<[string, unknown]> 
 function propertyPath(path: string, key: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(key) ? `${path}.${key}` : `${path}[${JSON.stringify(key)}]`;
 }
+
+/** Returns the place of the first NaN or infinity in a value that could be encoded. Never throws. */
+export function placeOfNotFinite(value: unknown): string {
+  try {
+    return searchNotFinite(value, 'output') ?? UNKNOWN_PLACE;
+  } catch {
+    return UNKNOWN_PLACE;
+  }
+}
+
+/** A number that a `toJSON` of the app has made has no place in its output. */
+const UNKNOWN_PLACE = 'a number in the output';
+
+function searchNotFinite(value: unknown, path: string): string | null {
+  if (typeof value === 'number') return Number.isFinite(value) ? null : path;
+  if (typeof value !== 'object' || value === null) return null;
+  const isTyped = ArrayBuffer.isView(value) && !(value instanceof DataView);
+  const children = isTyped
+    ? Object.entries(value).map(([i, item]) => [`${path}[${i}]`, item] as const)
+    : childrenOf(value, path);
+  for (const [place, child] of children) {
+    const found = searchNotFinite(child, place);
+    if (found !== null) return found;
+  }
+  return null;
+}

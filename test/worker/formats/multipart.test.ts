@@ -32,6 +32,28 @@ test('readMultipart gives fields as text and files with name, type and bytes', (
   assert.equal(Buffer.from(bytes).toString(), '1,2\r\n3');
 });
 
+for (const [type, isFile] of [
+  ['image/png', true],
+  ['application/octet-stream', true],
+  ['application/xml', true],
+  ['text/csv; charset=utf-8', false],
+  ['Application/JSON', false],
+  ['application/ld+json', false],
+] as const) {
+  test(`a part of type ${type} without a file name is ${isFile ? 'bytes' : 'text'}`, () => {
+    const bytes = Buffer.from(isFile ? '89504eff00' : '{"a":1}', isFile ? 'hex' : 'utf8');
+    const headers = `content-disposition: form-data; name="p"\r\ncontent-type: ${type}`;
+    const whole = Buffer.concat([
+      Buffer.from(`--xx\r\n${headers}\r\n\r\n`),
+      bytes,
+      Buffer.from('\r\n--xx--\r\n'),
+    ]);
+    const { p } = readMultipart(whole, TYPE);
+    if (!isFile) assert.equal(p, '{"a":1}');
+    else assert.deepEqual(p, { filename: '', contentType: type, data: new Uint8Array(bytes) });
+  });
+}
+
 test('the bytes of a file are memory of their own', () => {
   const bytes = body(file('data', 'a.bin', 'abcd'));
   const form = readMultipart(bytes, TYPE);

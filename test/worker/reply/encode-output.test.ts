@@ -15,6 +15,8 @@ for (const [what, value, accept, contentType, hex] of [
   ['nothing', undefined, '', 'application/json', Buffer.from('null').toString('hex')],
   ['a string', 'hi', 'text/plain', 'application/json', Buffer.from('"hi"').toString('hex')],
   ['a value for a client of msgpack', { a: 1 }, 'application/msgpack', 'application/msgpack', '81a16101'],
+  ['a value for one of x-msgpack', 5, 'application/x-msgpack', 'application/x-msgpack', '05'],
+  ['a value for one of vnd.msgpack', 5, '*/*, application/vnd.msgpack', 'application/vnd.msgpack', '05'],
   [
     'a value for one that likes msgpack as well',
     5,

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Response as OwnResponse } from '../../../worker/api/potassium/response.js';
 import type { InferenceContext } from '../../../worker/api/types.js';
+import { writeHintsTo } from '../../../worker/process/hint-once.js';
 import { deferred, nextTurn, type Received } from '../../protocol/streams.js';
 import { callWith } from '../calls.js';
 import { Bench, MAX_OUTPUT_BYTES, WINDOW_BYTES, frozenClock } from '../loop-bench.js';
@@ -173,6 +174,16 @@ test('the Response of banana-serve answers from any kind of app, returned or thr
     assert.deepEqual([message.status, contentType, headers], [status, 'application/json', 'X-Model\nv2']);
     assert.equal(body.toString(), '{"made":true}');
   }
+});
+
+test('a forgotten return is named once; null is meant', async () => {
+  const lines: string[] = [];
+  writeHintsTo((line) => lines.push(line));
+  const bench = new Bench((input) => (input === 3 ? null : undefined));
+  for (const id of [3, 1, 2]) bench.call(id);
+  await bench.ended(2);
+  assert.equal(lines.length, 1);
+  assert.match(lines[0] as string, /returned nothing for a call of \/, so its client gets null/);
 });
 
 function throwIt(thrown: unknown): never {

@@ -2,8 +2,33 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { ServeError } from '../../../protocol/errors.js';
+import { writeHintsTo } from '../../../worker/process/hint-once.js';
 import { encodeJson } from '../../../worker/values/json-encoding.js';
 import { serveError } from '../refusals.js';
+
+for (const [value, place] of [
+  [{ a: [1, 2], scores: [0.5, Number.NaN, Number.POSITIVE_INFINITY] }, 'output.scores[1]'],
+  [{ v: new Float32Array([1, Number.NaN]) }, 'output.v[1]'],
+  [Number.NEGATIVE_INFINITY, 'output'],
+  [{ s: [Symbol.iterator.description, { 'a b': Number.NaN }] }, 'output.s[1]["a b"]'],
+  [{ d: { toJSON: () => [Number.NaN] } }, 'a number in the output'],
+] as const) {
+  test(`a number that JSON does not have, at ${place}, is named once`, () => {
+    const lines: string[] = [];
+    writeHintsTo((line) => lines.push(line));
+    for (let i = 0; i < 2; i += 1) encodeJson(value);
+    assert.equal(lines.length, 1);
+    assert.ok(lines[0]?.startsWith(`${place} is not a finite number; `), lines[0]);
+  });
+}
+
+test('values whose numbers JSON has get no line', () => {
+  const lines: string[] = [];
+  writeHintsTo((line) => lines.push(line));
+  for (const value of [1, [1.5, -0], new Float64Array([1]), { at: new Date(0), n: 5n, none: null }])
+    encodeJson(value);
+  assert.deepEqual(lines, []);
+});
 
 const text = (value: unknown): string => encodeJson(value).toString();
 

@@ -1,5 +1,6 @@
 /** `context.metrics`: the values that a custom service measures while it loads, or for one batch. */
 import type { MetricKind } from '../../../protocol/wire/messages.js';
+import { hintOnce } from '../../process/hint-once.js';
 import type { AppMetrics } from '../types.js';
 import type { Dimension } from './dimension.js';
 
@@ -153,8 +154,13 @@ export class MetricsStore implements AppMetrics {
     idx: number | null | undefined,
     dimensions: readonly Dimension[] | undefined,
   ): void {
-    if (!Number.isFinite(value))
-      throw new TypeError(`metric ${shown(name)}: its value is not a finite number`);
+    if (!Number.isFinite(value)) {
+      hintOnce(
+        `metric ${name}`,
+        () => `metric ${shown(name)}: a value that is not a finite number is dropped.`,
+      );
+      return;
+    }
     const index = idx ?? null;
     if (index !== null && !(Number.isInteger(index) && index >= 0 && index < this.#items))
       throw new RangeError(

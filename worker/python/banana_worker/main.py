@@ -22,6 +22,7 @@ from banana_worker.load.start_watch import StartWatch
 from banana_worker.process import descriptors, ending
 from banana_worker.process.begun_note import BegunNote
 from banana_worker.process.channel import Channel
+from banana_worker.process.hint_once import write_hints_to
 from banana_worker.process.listener import Listener
 from banana_worker.process.signal_guard import guard_signals
 from banana_worker.process.stay_awake import StayAwake
@@ -89,6 +90,7 @@ class Worker:
         self._listener.start()
         self._listener.wake()
         offer_webhooks(self._webhooks)
+        write_hints_to(lambda line: AppLog(self._channel, self._running_request_id()).warn(line))
         ending.watch_exit(lambda what: self._report_exit("%s at %s" % (what, callers_place())))
         log_thread_failures(self._log)
         try:

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { NO_METRICS } from '../../calls.js';
 import { Dimension } from '../../../../worker/api/mms/dimension.js';
 import { MetricsStore, takeMetrics } from '../../../../worker/api/mms/metrics-store.js';
+import { writeHintsTo } from '../../../../worker/process/hint-once.js';
 
 const MODEL = [
   { name: 'ModelName', value: 'm' },
@@ -74,11 +75,6 @@ const MISTAKES: readonly (readonly [what: string, add: (metrics: MetricsStore) =
       /^RangeError: The unit for size based metric is one of \['MB','kB', 'GB', 'B'\]$/,
     ],
     [
-      'a value that is no number',
-      (m) => m.addCounter('t', NaN),
-      /^TypeError: metric "t": its value is not a finite/,
-    ],
-    [
       'an item that is not there',
       (m) => m.addCounter('t', 1, 3),
       /^RangeError: metric "t": there is no item 3; there are 3/,
@@ -92,6 +88,25 @@ const MISTAKES: readonly (readonly [what: string, add: (metrics: MetricsStore) =
       /^TypeError: the dimensions of a metric are an array of Dimension/,
     ],
   ];
+
+test('a value that is no finite number is dropped with one line for each metric', () => {
+  const lines: string[] = [];
+  writeHintsTo((line) => lines.push(line));
+  const metrics = store();
+  for (const value of [NaN, Infinity, undefined, null, '5']) {
+    metrics.addCounter('t', value as number);
+    metrics.addTime('u', value as number);
+  }
+  metrics.addCounter('t', 1);
+  assert.deepEqual(
+    takeMetrics(metrics).map(({ name, value }) => [name, value]),
+    [['t', 1]],
+  );
+  assert.deepEqual(
+    lines.map((line) => line.slice(0, 54)),
+    ['t', 'u'].map((name) => `metric "${name}": a value that is not a finite number is dr`.slice(0, 54)),
+  );
+});
 
 for (const [what, add, message] of MISTAKES) {
   test(`a metric with ${what} is refused, and no part of it is kept`, () => {

@@ -13,7 +13,7 @@ import mms.service
 from mms.context import Context
 from mms.item import ReadItem
 from mms.metrics.metric import Metric as MmsMetric
-from mms.metrics.metrics_store import StoredMetric, texts_of
+from mms.metrics.metrics_store import StoredMetric, finite_number, texts_of
 
 from banana_worker.adapters.exports import assert_function_or_none, config_of, repeatable_of
 from banana_worker.adapters.service_answers import answers_of
@@ -200,8 +200,11 @@ class _Service(LoadedApp):
         self._send(self._context._take_metrics(), ctxs)
 
     def _send_now(self, metrics: List[MmsMetric]) -> None:
-        """Sends metrics at once; those of this batch are not sent again at its end. Raises TypeError or ValueError
-        as adding them does."""
+        """Sends metrics at once; those of this batch are not sent again at its end. Drops values that are neither text
+        nor finite numbers. Raises TypeError or ValueError as adding them does."""
+        metrics = [
+            one for one in metrics if isinstance(one.value, str) or finite_number(one.name, one.value) is not None
+        ]
         for metric in metrics:
             texts_of(metric.name, metric._short_unit, metric.dimensions)
         ids = {id(metric) for metric in metrics}

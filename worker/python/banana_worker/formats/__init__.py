@@ -19,7 +19,11 @@ FORMATS = {
 }
 
 # Formats of an answer that a client gets if its Accept header names their type; JSON otherwise.
-BY_ACCEPT = (("application/msgpack", "msgpack"),)
+BY_ACCEPT = (
+    ("application/msgpack", "msgpack"),
+    ("application/x-msgpack", "msgpack"),
+    ("application/vnd.msgpack", "msgpack"),
+)
 
 
 def format_named(name: str) -> ModuleType:

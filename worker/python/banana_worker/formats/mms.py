@@ -15,7 +15,7 @@ from banana_worker.protocol.messages import Call
 from banana_worker.text.header_params import media_type
 from banana_worker.text.long_integers import LongIntegers
 from banana_worker.text.utf8 import utf8
-from banana_worker.values.json_encoding import json_bytes
+from banana_worker.values.json_encoding import indented_json_bytes
 
 BytesLike = Union[bytes, bytearray, memoryview]
 
@@ -125,13 +125,14 @@ _JSON_INDENT = 2
 
 
 def write(value: object, call: Call) -> Tuple[str, BytesLike]:
-    """Bytes and text as they are, any other value as indented JSON. Raises SERVE_OUTPUT_INVALID."""
+    """Bytes and text as they are, any other value as indented JSON; the log names the place of bytes in it. Raises
+    SERVE_OUTPUT_INVALID."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return "application/octet-stream", value
     if isinstance(value, str):
         return "text/plain; charset=utf-8", utf8(value)
     try:
-        return "application/json", json_bytes(value, call.ascii_json, _JSON_INDENT)
+        return "application/json", indented_json_bytes(value, call.ascii_json, _JSON_INDENT)
     except ServeError as cause:
         detail = f"{_UNSUPPORTED} {cause.detail or cause.message}"
         raise ServeError("SERVE_OUTPUT_INVALID", _UNSUPPORTED, detail) from cause

@@ -49,11 +49,15 @@ def _fields_of(body: bytes, content_type: str) -> Iterator[Tuple[str, Field]]:
 
 
 def _value_of(part: Part) -> Field:
-    """A part with a file name, or of a type for bytes, is a file."""
+    """A part with a file name is a file, and so is one whose type is neither text nor JSON: decoding would destroy it."""
     filename = part.disposition.params.get("filename")
-    if filename is None and part.content_type.value != "application/octet-stream":
+    if filename is None and _is_text(part.content_type.value):
         return decode_text(part.content, part.content_type.params.get("charset", ""))
     return UploadedFile(_base_name(filename or ""), part.content_type.value or "text/plain", part.content)
+
+
+def _is_text(kind: str) -> bool:
+    return kind == "" or kind.startswith("text") or kind == "application/json" or kind.endswith("+json")
 
 
 def _base_name(path: str) -> str:

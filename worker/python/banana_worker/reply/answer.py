@@ -41,6 +41,9 @@ class StreamedAnswer(NamedTuple):
 
 Answer = Union[WholeAnswer, StreamedAnswer]
 
+# The header of most clients, which names no type.
+_ANY_TYPE = "*/*"
+
 _BYTES = (bytes, bytearray, memoryview)
 _JSON_HEAD = ReplyHead(200, "application/json")
 _BYTES_HEAD = ReplyHead(200, "application/octet-stream")
@@ -54,9 +57,10 @@ def answer_of(output: object, call: Call) -> Answer:
         special = _special_answer(output, call)
         if special is not None:
             return special
-    for content_type, name in BY_ACCEPT:
-        if asks_for(call.accept, content_type):
-            return WholeAnswer(ReplyHead(200, content_type), format_named(name).write(output, call)[1])
+    if call.accept != _ANY_TYPE:
+        for content_type, name in BY_ACCEPT:
+            if asks_for(call.accept, content_type):
+                return WholeAnswer(ReplyHead(200, content_type), format_named(name).write(output, call)[1])
     return WholeAnswer(_JSON_HEAD, json_bytes(output, call.ascii_json))
 
 

@@ -49,7 +49,7 @@ class AppLog:
         try:
             whole.update(fields or {})
             whole.update(more)
-            text = json_text(whole)
+            text = json_text(whole, has_hints=False)
         except Exception as error:
             return json.dumps({"unloggable": _clip(_shown(error))})
         return (

@@ -112,10 +112,20 @@ class CallContext:
         return self._query
 
     @property
+    def traceparent(self) -> Optional[str]:
+        """The client's W3C trace context; None if it is absent or malformed."""
+        sent = self.headers.get("traceparent", "")
+        if not sent:
+            return None
+        from banana_worker.text.traceparent import valid_traceparent
+
+        return valid_traceparent(sent) or None
+
+    @property
     def log(self) -> AppLog:
         """Writes lines to the server's log that carry the worker and the request's id."""
         if self._log is None:
-            self._log = self._worker_log.of_call(self.call.request_id, _traceparent(self.headers))
+            self._log = self._worker_log.of_call(self.call.request_id, self.traceparent or "")
         return self._log
 
     @property
@@ -148,15 +158,6 @@ class CallContext:
             if self._left is None:
                 self._left = threading.Event()
             return self._left
-
-
-def _traceparent(headers: Dict[str, str]) -> str:
-    sent = headers.get("traceparent", "")
-    if not sent:
-        return ""
-    from banana_worker.text.traceparent import valid_traceparent
-
-    return valid_traceparent(sent)
 
 
 def _header_dict(lines: str) -> Dict[str, str]:

@@ -23,6 +23,7 @@ from banana_worker.report.app_metrics import OwnMetrics
 from banana_worker.run.arriving_calls import WaitingCall
 from banana_worker.run.call_context import CallContext, CallSurroundings
 from banana_worker.run.call_socket import CallSocket
+from banana_worker.run.output_hints import hint_at
 from banana_worker.run.stream_sender import StreamSender
 
 
@@ -103,6 +104,8 @@ class RunningCall:
         if exception_of(output) is not None:
             self.fail(output)
             return None
+        if (output is None or type(output) is tuple) and not self.cancelled:
+            hint_at(output, self._host.function(self.call.route))
         answer = answer_of(output, self.call)
         if isinstance(answer, WholeAnswer):
             self._succeed(answer.head, answer.body)

@@ -8,9 +8,12 @@ import sys
 from typing import Callable, Dict, Optional, Tuple
 
 from banana_worker.values import array_values, images, table_values
-from banana_worker.values.not_data import not_data
+from banana_worker.values.not_data import NotData, not_data
 
 Converter = Callable[..., object]
+
+# Takes one step from a value towards data. @raises NotData
+Simpler = Callable[[object], object]
 
 
 def simpler(value: object) -> object:
@@ -23,6 +26,13 @@ def simpler(value: object) -> object:
             _known.clear()  # an app that makes classes as it runs must not fill the memory
         _known[kind] = convert
     return convert(value)
+
+
+def simpler_without_bytes(value: object) -> object:
+    """As `simpler`, for a format in which bytes are an error."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        raise NotData("is bytes; return text, such as base64, or a list of numbers")
+    return simpler(value)
 
 
 _MAX_KNOWN = 1000

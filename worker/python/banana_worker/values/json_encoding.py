@@ -6,44 +6,53 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Callable, Dict, Optional
+from typing import Callable, Dict
 
 from banana_worker.failures.outlook import is_of_process
-from banana_worker.values.conversions import simpler
+from banana_worker.values.conversions import Simpler, simpler, simpler_without_bytes
 from banana_worker.values.plain_value import plain_value
 
+Encode = Callable[[object], str]
 
-def json_bytes(value: object, ascii_only: bool = False, indent: Optional[int] = None) -> bytes:
+
+def json_bytes(value: object, ascii_only: bool = False) -> bytes:
     """The UTF-8 bytes of `json_text`. @raises SERVE_OUTPUT_INVALID naming the property"""
+    return _utf8(json_text(value, ascii_only))
+
+
+def json_text(value: object, ascii_only: bool = False, has_hints: bool = True) -> str:
+    """The value as JSON, in one line. `has_hints`: the log names numbers that JSON does not have. @raises
+    SERVE_OUTPUT_INVALID naming the property"""
+    return _text(value, _ASCII if ascii_only else _PLAIN, simpler, has_hints)
+
+
+def indented_json_bytes(value: object, ascii_only: bool, indent: int) -> bytes:
+    """JSON of the value, as Multi Model Server writes it: bytes inside the value are refused. @raises
+    SERVE_OUTPUT_INVALID naming the property"""
+    step = simpler_without_bytes
+    encoder = json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, default=step, indent=indent)
+    return _utf8(_text(value, encoder.encode, step, True))
+
+
+def _utf8(text: str) -> bytes:
     # UTF-8 cannot hold half of a surrogate pair; JSON has an escape for it.
-    return json_text(value, ascii_only, indent).encode("utf-8", "backslashreplace")
+    return text.encode("utf-8", "backslashreplace")
 
 
-def json_text(value: object, ascii_only: bool = False, indent: Optional[int] = None) -> str:
-    """The value as JSON, in one line unless there is an indent. @raises SERVE_OUTPUT_INVALID naming the property"""
-    encode = _encode_of(ascii_only, indent)
+def _text(value: object, encode: Encode, step: Simpler, has_hints: bool) -> str:
     try:
         return encode(value)
     except Exception as error:
         if is_of_process(error):
             raise
         # Whatever the error was (code of the app may have run): the walk meets it again, and knows the place.
-        plain = plain_value(value, is_binary=False)
+        plain = plain_value(value, False, step, has_hints)
     try:
         return encode(plain)
     except ValueError as error:
         if "digits" not in str(error):
             raise
         return _with_long_integers(encode, plain)
-
-
-Encode = Callable[[object], str]
-
-
-def _encode_of(ascii_only: bool, indent: Optional[int]) -> Encode:
-    if indent is None:
-        return _ASCII if ascii_only else _PLAIN
-    return json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, default=simpler, indent=indent).encode
 
 
 def _compact(ascii_only: bool) -> Encode:

@@ -10,9 +10,10 @@ from typing import Dict, List, Set
 from banana_worker.failures.outlook import is_of_process
 from banana_worker.failures.sentences import as_sentence, kind_of
 from banana_worker.failures.stack_frame import traceback_without_own_frames
+from banana_worker.process.hint_once import hint_once
 from banana_worker.protocol.errors import ServeError
 from banana_worker.text.long_integers import LONG_DIGITS, TOO_MANY, LongIntegers, digits_of
-from banana_worker.values.conversions import simpler
+from banana_worker.values.conversions import Simpler, simpler
 from banana_worker.values.images import is_image, png_bytes
 from banana_worker.values.not_data import NotData
 
@@ -20,18 +21,25 @@ from banana_worker.values.not_data import NotData
 MAX_DEPTH = 128
 
 
-def plain_value(value: object, is_binary: bool) -> object:
+def plain_value(value: object, is_binary: bool, simpler: Simpler = simpler, has_hints: bool = True) -> object:
     """`is_binary`: for a format with bytes and NaN, but without integers beyond 64 bits; otherwise for JSON, where
-    bytes are lists of numbers, and NaN and infinities are None. @raises SERVE_OUTPUT_INVALID that names the place
-    of a wrong value."""
+    NaN and infinities are None, for which the log has a hint if `has_hints`. `simpler` takes one step from any other
+    value towards data. @raises SERVE_OUTPUT_INVALID that names the place of a wrong value."""
+    whole = _Plain(is_binary, simpler)
     try:
-        return _Plain(is_binary).convert(value, "output")
+        plain = whole.convert(value, "output")
     except _Misplaced as cause:
         kind = "MessagePack" if is_binary else "JSON"
         message = f"The output is not {kind}: {as_sentence(str(cause))}"
         raised = cause.__cause__
         detail = "" if raised is None else f"{message}\n{traceback_without_own_frames(raised)}"
         raise ServeError("SERVE_OUTPUT_INVALID", message, detail) from raised
+    if has_hints and whole.not_finite:
+        hint_once(
+            "not finite",
+            f"{whole.not_finite} is not a finite number; JSON has no such number, so it was written as null.",
+        )
+    return plain
 
 
 class _Misplaced(Exception):
@@ -39,8 +47,11 @@ class _Misplaced(Exception):
 
 
 class _Plain:
-    def __init__(self, is_binary: bool) -> None:
+    def __init__(self, is_binary: bool, simpler: Simpler) -> None:
         self.is_binary = is_binary
+        self.simpler = simpler
+        # The place of the first number that became None.
+        self.not_finite = ""
         self.ancestors: Set[int] = set()
         self.long_integers = LongIntegers()
 
@@ -50,7 +61,7 @@ class _Plain:
         if isinstance(value, str):
             return str.__str__(value)
         if isinstance(value, float):
-            return self.number(float(value))
+            return self.number(float(value), place)
         if isinstance(value, int):
             return self.integer(int(value), place)
         if self.is_binary and isinstance(value, (bytes, bytearray, memoryview)):
@@ -59,8 +70,11 @@ class _Plain:
             return png_bytes(value)
         return self.inside(value, place)
 
-    def number(self, value: float) -> object:
-        return value if self.is_binary or value - value == 0 else None
+    def number(self, value: float, place: str) -> object:
+        if self.is_binary or value - value == 0:
+            return value
+        self.not_finite = self.not_finite or place
+        return None
 
     def integer(self, value: int, place: str) -> int:
         if self.is_binary and not -(2**63) <= value < 2**64:
@@ -85,7 +99,7 @@ class _Plain:
         if isinstance(value, (list, tuple)):
             return self.items(value, place)
         try:
-            step = simpler(value)
+            step = self.simpler(value)
         except NotData as problem:
             raise _Misplaced(problem.at(place)) from None
         except Exception as error:
@@ -97,7 +111,11 @@ class _Plain:
 
     def items(self, values: "List[object] | tuple[object, ...]", place: str) -> List[object]:
         if all(type(value) is float for value in values):
-            return [self.number(value) for value in values]  # type: ignore[arg-type]
+            numbers: List[object] = [value if value - value == 0 else None for value in values]  # type: ignore[operator]
+            if self.is_binary or None not in numbers:
+                return list(values)
+            self.not_finite = self.not_finite or f"{place}[{numbers.index(None)}]"
+            return numbers
         return [self.convert(value, f"{place}[{index}]") for index, value in enumerate(values)]
 
     def entries(self, values: Dict[object, object], place: str) -> Dict[str, object]:

@@ -52,7 +52,7 @@ class CachingMetric:
         names, values = self.dimension_names, list(dimension_values)
         if len(names) != len(values):
             _LOGGER.error("metric %s is not recorded: its dimensions are %s, not %s", self.metric_name, names, values)
-        elif self.metric_type is MetricTypes.COUNTER and value < 0:
+        elif self.metric_type is MetricTypes.COUNTER and _is_negative(value):
             _LOGGER.error("metric %s is not recorded: a counter cannot fall by %s", self.metric_name, value)
         else:
             self._measure(self, value, [Dimension(*pair) for pair in zip(names, values)], request_id or None)
@@ -61,3 +61,10 @@ class CachingMetric:
         """Measures with other dimensions, which the metric has from now on."""
         self.dimension_names = [one.name for one in dimensions]
         self.add_or_update(value, [one.value for one in dimensions], request_id)
+
+
+def _is_negative(value: object) -> bool:
+    try:
+        return bool(value < 0)  # type: ignore[operator]
+    except Exception:
+        return False  # it is not a number, and the store drops it

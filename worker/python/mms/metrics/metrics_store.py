@@ -6,6 +6,7 @@ import json
 import math
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
+from banana_worker.process.hint_once import hint_once
 from banana_worker.stand_in import names_of_module
 
 from .caching_metric import CachingMetric, MetricTypes
@@ -124,7 +125,9 @@ class MetricsStore:
 
     def add_error(self, name: str, value: Value, dimensions: Optional[List[Dimension]] = None) -> None:
         """Counts an error; the value may be text. It belongs to no item."""
-        shown = value if isinstance(value, str) else _number(name, value)
+        shown = value if isinstance(value, str) else finite_number(name, value)
+        if shown is None:
+            return
         self._put("error", name, shown, "", None, _list_of(dimensions) + [Dimension("Level", "Error")])
 
     def add_metric(
@@ -184,7 +187,9 @@ class MetricsStore:
     ) -> None:
         """Measures in the running batch, even if the metric was made in another one."""
         store = self._current()
-        number = _number(metric.metric_name, value)
+        number = finite_number(metric.metric_name, value)
+        if number is None:
+            return
         kind = _kind("gauge", metric.metric_type)
         store._put(kind, metric.metric_name, number, metric.unit, store._idx_of(request_id), dimensions)
 
@@ -197,7 +202,9 @@ class MetricsStore:
         idx: Optional[int],
         dimensions: Optional[List[Dimension]],
     ) -> None:
-        number = _number(name, value)
+        number = finite_number(name, value)
+        if number is None:
+            return
         whose = [Dimension("ModelName", self.model_name), Dimension("Level", "Model")]
         self._put(kind, name, number, unit, self._item(idx), _list_of(dimensions) + whose)
 
@@ -238,8 +245,9 @@ def _kind(kind: str, metric_type: Optional[MetricTypes]) -> str:
     return "counter" if metric_type is MetricTypes.COUNTER else kind
 
 
-def _number(name: str, value: object) -> Union[int, float]:
-    """A number of another type, such as numpy's, as a Python number. Raises TypeError if it is not a number."""
+def finite_number(name: str, value: object) -> Union[int, float, None]:
+    """A number of another type, such as numpy's, as a Python number. None if it is not a finite number: the original
+    accepts any value, so a wrong one must not fail the call; the log names the metric."""
     if isinstance(value, int):
         return int(value)
     try:
@@ -248,7 +256,8 @@ def _number(name: str, value: object) -> Union[int, float]:
         number = math.nan
     if math.isfinite(number):
         return number
-    raise TypeError("metric {}: its value is not a finite number".format(_shown(name)))
+    hint_once(f"metric {name}", f"metric {_shown(name)}: a value that is not a finite number is dropped.")
+    return None
 
 
 def _list_of(dimensions: Optional[List[Dimension]]) -> List[Dimension]:
