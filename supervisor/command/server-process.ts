@@ -1,9 +1,9 @@
 /** Runs one server as the whole process: signals call `close` and `kill`; ends and errors become exit reasons. */
-import { isatty } from 'node:tty';
 import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { EXIT_CODES, type ExitReason } from './exit-codes.js';
 import { watchNpmShell } from './npm-shell.js';
+import { isAtTerminal, outliveTerminal } from './terminal.js';
 import { MAIN_FLAGS, type ListenFlags } from '../options/address.js';
 import type { ServerHandle } from '../server/server-handle.js';
 import type { ServerEnd } from '../status/server-status.js';
@@ -21,6 +21,7 @@ export async function runServerProcess(
   start: (stop: AbortSignal) => Promise<ServerHandle>,
   { endsWithNpm }: ServerProcess = { endsWithNpm: false },
 ): Promise<ExitReason> {
+  outliveTerminal();
   const signals = watchSignals(endsWithNpm);
   try {
     return await signals.applyTo(await start(signals.beforeStart));
@@ -93,14 +94,6 @@ function watchSignals(endsWithNpm: boolean): SignalWatch {
       return stopped ?? reasonOf(end);
     },
   };
-}
-
-/**
- * Whether a terminal's hang-up should end this process. Node resets SIGHUP even if `nohup` has set it to be ignored, but
- * nohup redirects all three streams away from the terminal (on systems other than Linux, only stdout and stderr).
- */
-function isAtTerminal(): boolean {
-  return isatty(1) || isatty(2) || (process.platform === 'linux' && isatty(0));
 }
 
 function reasonOf({ reason }: ServerEnd): ExitReason {

@@ -1,6 +1,6 @@
 /** A server whose starter ends: npm's own shell, other shells, terminals. */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';
@@ -98,12 +98,14 @@ test('nohup npx: a hang-up ends npm, which forgets nohup, and not the server', L
 });
 
 test(
-  'at a terminal: a hang-up drains, though nothing can be printed any more',
+  'at a terminal: a hang-up drains, though nothing can be printed any more, and ends with exit code 0',
   { ...LIMIT, skip: needs('script') },
   async (t) => {
     const cues = makeCues(t);
     const env = { ...cues.env, SHELL: '/bin/sh' };
-    const server = await startBy(t, ['script', '-qefc', SERVE, '/dev/null'], { env });
+    const file = join(cues.folder, 'exit code');
+    const shell = `trap 'kill -HUP $!' HUP; ${SERVE} & wait $!; wait $!; echo $? >'${file}'`;
+    const server = await startBy(t, ['script', '-qefc', shell, '/dev/null'], { env });
     const call = ask(server, { until: 'go on' }, { id: 'running' });
     await cues.untilNoted('begun running');
     server.starter.process.kill('SIGKILL');
@@ -112,6 +114,11 @@ test(
     assert.equal((await call).status, 200);
     await server.untilEnded();
     assert.ok(cues.notes().includes('shut down'));
+    await eventually(
+      () => existsSync(file) && readFileSync(file, 'utf8') === '0\n',
+      15_000,
+      () => 'it did not end with exit code 0',
+    );
   },
 );
 
