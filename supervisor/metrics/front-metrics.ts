@@ -16,10 +16,10 @@ export const FRONT_METRICS: readonly HouseMetric[] = [
   {
     name: 'banana_front_event_loop_delay_seconds',
     type: 'gauge',
-    labels: ['quantile'],
-    help: 'Delay of the event loop of the front over the last 10 seconds.',
+    labels: ['statistic'],
+    help: 'Delay of the event loop of the front over the last 10 seconds: p50, p99 and max.',
     measure: ({ sampler }) =>
-      Object.entries(sampler.delaySeconds).map(([quantile, value]) => ({ labels: { quantile }, value })),
+      Object.entries(sampler.delaySeconds).map(([statistic, value]) => ({ labels: { statistic }, value })),
   },
   {
     name: 'banana_front_cpu_seconds_total',

@@ -7,7 +7,7 @@ const SAMPLE_MS = 10_000;
 /** Period of the timer that measures the delay of the event loop. */
 const RESOLUTION_MS = 10;
 
-type Delay = Readonly<Record<'0.5' | '0.99' | '1', number>>;
+type Delay = Readonly<Record<'p50' | 'p99' | 'max', number>>;
 
 export class Sampler {
   readonly #histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
@@ -35,7 +35,7 @@ export class Sampler {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  /** Delay of the event loop by quantile, over the last complete period, or since the start. */
+  /** Delay of the event loop, over the last complete period, or since the start. */
   get delaySeconds(): Delay {
     return this.#delay ?? this.#readDelay();
   }
@@ -55,9 +55,9 @@ export class Sampler {
     const seconds = (ns: number): number => Math.max(0, ns / 1e6 - RESOLUTION_MS) / 1000;
     const { max } = this.#histogram;
     return {
-      '0.5': seconds(this.#histogram.percentile(50)),
-      '0.99': seconds(this.#histogram.percentile(99)),
-      '1': seconds(max),
+      p50: seconds(this.#histogram.percentile(50)),
+      p99: seconds(this.#histogram.percentile(99)),
+      max: seconds(max),
     };
   }
 

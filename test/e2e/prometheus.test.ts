@@ -1,5 +1,6 @@
 /** The promises of docs/metrics.md: a real Prometheus scrapes the server, and the dashboard's queries find their metrics. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +8,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { withNvidiaSmi } from '../helpers/fake-gpu.js';
 import { needs } from '../helpers/needs.js';
-import { untilScraped, type Scrape } from '../helpers/scrape.js';
+import { scrape, untilScraped, type Scrape } from '../helpers/scrape.js';
 import { ROOT, call, eventually, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 120_000 };
@@ -143,6 +144,9 @@ async function query(api: string, expr: string): Promise<Found['result']> {
 describe('a real Prometheus', { ...LIMIT, skip: needs('prometheus') }, () => {
   test('finds the server up, its values, and an answer to every query of the dashboard', async (t) => {
     const server = await startMeasured(t);
+    const { text } = await scrape(server.url);
+    const lint = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' });
+    assert.deepEqual([lint.status, lint.stderr], [0, '']);
     const api = await startPrometheus(t, server);
     let said = '';
     await eventually(
