@@ -21,7 +21,7 @@ import { koaAnswers, type AnswerWithKoa } from './answer/koa-answers.js';
 import type { Dialect, Operation } from './dialects/dialect.js';
 import { MAIN_DIALECTS, type Dialects } from './dialects/index.js';
 import type { HttpHandler } from './socket/http-server.js';
-import { namedPath, pathMistake, writtenPath } from './socket/request-facts.js';
+import { clientOf, namedPath, pathMistake, writtenPath } from './socket/request-facts.js';
 import { Upgrades, asksForWebSocket, isWebSocketPlan, refuseUpgrade } from './websocket/upgrades.js';
 
 export function createHandler(
@@ -113,8 +113,11 @@ function newContext(
     isWebSocket,
     acceptedAtMs: performance.now(),
     requestId: '',
+    client: clientOf(request),
     dialect: dialects.default,
     counts: false,
+    hasKey: false,
+    isProbe: false,
     isLogged: false,
     model: null,
   };
@@ -127,6 +130,7 @@ function claim(context: RequestContext, dialects: Dialects, isReadable: boolean)
   const operation = isReadable ? firstClaim(context, dialects) : null;
   const claimed = operation ?? dialects.default.unclaimed(context, context.backend.models);
   context.counts = claimed.counts;
+  context.isProbe = claimed.auth === 'none' && 'write' in claimed.act;
   context.isLogged = claimed.isLogged === true;
   return claimed;
 }

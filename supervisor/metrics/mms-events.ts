@@ -9,6 +9,7 @@ import type { Job } from '../dispatch/job.js';
 import type { LoggedRequest, CountedRequest, RequestObserver } from '../http/request/backend.js';
 import { HTTP_STATUS } from '../http/socket/http-status.js';
 import type { HostFigures, HostReader } from '../machine/host-figures.js';
+import { ProbeAnswers } from '../observe/line-limit.js';
 import type { Model } from '../models/model.js';
 
 export type AnswerClass = '2XX' | '4XX' | '5XX';
@@ -25,9 +26,15 @@ export interface AnsweredCall {
   readonly times: CallTimes;
 }
 
+/**
+ * The line of an answer in a log. `own`: it has one. `limited`: it was given to a client without a key and cost no run.
+ * `none`: a probe that is answered as before.
+ */
+export type AnswerLine = 'own' | 'limited' | 'none';
+
 export interface MmsListener {
   /** A request was answered. `call` is null if it was refused, or is not a call, such as a page or a probe. */
-  answered(status: AnswerClass, call: AnsweredCall | null): void;
+  answered(status: AnswerClass, call: AnsweredCall | null, line: AnswerLine): void;
   /** A batch ended in which at least one call succeeded. */
   predicted(model: Model, ms: number, requestIds: readonly string[]): void;
   loaded(model: Model, worker: number, ms: number): void;
@@ -52,6 +59,7 @@ export class MmsEvents implements RequestObserver {
   readonly #listeners: readonly MmsListener[];
   readonly #options: MmsEventsOptions;
   readonly #batches = new WeakMap<BatchRun, EndedCalls>();
+  readonly #probes = new ProbeAnswers();
   #timer: NodeJS.Timeout | null = null;
   #hasProblem = false;
 
@@ -71,24 +79,26 @@ export class MmsEvents implements RequestObserver {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  settled({ model }: CountedRequest, job: Job, status: number, error: ServeError | null): void {
+  settled({ model, hasKey }: CountedRequest, job: Job, status: number, error: ServeError | null): void {
     const nowMs = performance.now();
     const answer = error !== null && HTTP_STATUS[error.code] === null ? null : classOf(status);
     const times = { queueMs: job.queueMs(nowMs), runMs: job.runMs, totalMs: nowMs - job.acceptedAtMs };
-    if (answer !== null) this.#answered(answer, model === null ? null : { model, times });
+    const line = hasKey || job.hasBegun ? 'own' : 'limited';
+    if (answer !== null) this.#answered(answer, model === null ? null : { model, times }, line);
     if (model !== null && job.hasBegun) this.#endOf(model, job, error === null);
   }
 
-  refused(_asked: CountedRequest, _error: ServeError, status: number): void {
-    this.#count(status);
+  refused({ hasKey }: CountedRequest, _error: ServeError, status: number): void {
+    this.#count(status, hasKey ? 'own' : 'limited');
   }
 
-  answered(_asked: LoggedRequest, status: number): void {
-    this.#count(status);
+  answered({ hasKey, isProbe, path }: LoggedRequest, status: number): void {
+    if (isProbe && this.#probes.take(path, status) === 'same') this.#count(status, 'none');
+    else this.#count(status, hasKey ? 'own' : 'limited');
   }
 
   broken(status: number): void {
-    this.#count(status);
+    this.#count(status, 'limited');
   }
 
   cut(): void {}
@@ -101,13 +111,13 @@ export class MmsEvents implements RequestObserver {
 
   measured(): void {}
 
-  #count(status: number): void {
+  #count(status: number, line: AnswerLine): void {
     const answer = classOf(status);
-    if (answer !== null) this.#answered(answer, null);
+    if (answer !== null) this.#answered(answer, null, line);
   }
 
-  #answered(answer: AnswerClass, call: AnsweredCall | null): void {
-    for (const listener of this.#listeners) listener.answered(answer, call);
+  #answered(answer: AnswerClass, call: AnsweredCall | null, line: AnswerLine): void {
+    for (const listener of this.#listeners) listener.answered(answer, call, line);
   }
 
   #predicted(model: Model, { runMs, requestIds }: EndedCalls): void {

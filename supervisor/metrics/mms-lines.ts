@@ -2,20 +2,31 @@
 import type { HostFigures } from '../machine/host-figures.js';
 import type { Model } from '../models/model.js';
 import { HOSTNAME } from '../observe/metric-line.js';
-import { workerName, type AnswerClass, type MmsListener } from './mms-events.js';
+import { LineLimit } from '../observe/line-limit.js';
+import {
+  workerName,
+  type AnswerClass,
+  type AnswerLine,
+  type AnsweredCall,
+  type MmsListener,
+} from './mms-events.js';
 
 const MB = 1024 ** 2;
 const GB = 1024 ** 3;
 
 export class MmsLines implements MmsListener {
   readonly #write: (line: string) => void;
+  readonly #limit = new LineLimit(() => this.#writeCounted());
+  /** Answers without a line of their own. */
+  readonly #counted = new Map<AnswerClass, number>();
 
   constructor(write: (line: string) => void) {
     this.#write = write;
   }
 
-  answered(status: AnswerClass): void {
-    this.#line(`Requests${status}.Count:1|#Level:Host`, '');
+  answered(status: AnswerClass, _call: AnsweredCall | null, line: AnswerLine): void {
+    if (line === 'own' || (line === 'limited' && this.#limit.allows())) this.#count(status, 1);
+    else this.#counted.set(status, (this.#counted.get(status) ?? 0) + 1);
   }
 
   predicted({ spec: { name } }: Model, ms: number, requestIds: readonly string[]): void {
@@ -28,8 +39,18 @@ export class MmsLines implements MmsListener {
   }
 
   hostRead(host: HostFigures): void {
+    this.#writeCounted();
     for (const [name, value, unit] of hostMetrics(host))
       this.#line(`${name}.${unit}:${rounded(value)}|#Level:Host`, '');
+  }
+
+  #writeCounted(): void {
+    for (const [status, count] of this.#counted) this.#count(status, count);
+    this.#counted.clear();
+  }
+
+  #count(status: AnswerClass, count: number): void {
+    this.#line(`Requests${status}.Count:${count}|#Level:Host`, '');
   }
 
   /** Formats a line without `metricLine`, which is slower: there are two lines for every call. */

@@ -2,13 +2,14 @@
  * Writes log lines that may occur several times per call, in the form of `log.ts`: pino-pretty takes 30 us per line. Lines
  * are written together at the end of the turn of the event loop.
  */
+import { escapeControls, withoutControls } from './control-characters.js';
 import type { LogFile } from './log-file.js';
 import type { OutputWriter } from './output-writer.js';
 
 /** Lines kept for a reader that has stopped reading; later ones are dropped. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
-const INFO = 30;
+const INFO = 'info';
 
 export class LineLog {
   readonly #format: 'text' | 'json';
@@ -37,13 +38,14 @@ export class LineLog {
     if (this.#shown === '') setImmediate(() => this.#flush());
     const { ofDay, iso } = this.#now();
     if (this.#format === 'json') {
-      const line = `${JSON.stringify({ level: INFO, time: iso, ...fields, msg: text })}\n`;
+      const line = escapeControls(`${JSON.stringify({ level: INFO, time: iso, ...fields, msg: text })}\n`);
       this.#shown += line;
       this.#kept += line;
       return;
     }
-    this.#shown += `[${ofDay}] INFO: ${text}\n`;
-    this.#kept += `[${iso}] INFO: ${text}\n`;
+    const line = withoutControls(`INFO: ${text}`);
+    this.#shown += `[${ofDay}] ${line}\n`;
+    this.#kept += `[${iso}] ${line}\n`;
   }
 
   #flush(): void {

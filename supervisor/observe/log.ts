@@ -2,6 +2,7 @@
 import { pino, type Logger } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import type { LogLevel } from '../options/groups/logs.js';
+import { escapeControls, withoutControls } from './control-characters.js';
 import type { LogFile } from './log-file.js';
 import type { OutputWriter } from './output-writer.js';
 
@@ -23,28 +24,50 @@ export function createLog(
   const keep = (line: string): void => {
     for (const file of files) file.writeLines(line);
   };
-  const [shown, kept] = format === 'json' ? [asItIs, asItIs] : [prettyForPeople(), prettyForFiles()];
+  const [shown, kept] =
+    format === 'json' ? [escapeControls, escapeControls] : [prettyForPeople(), prettyForFiles()];
   const write = (line: string): void => {
     if (writer !== null) show(shown(line));
     if (files.length > 0) keep(kept(line));
   };
   const timestamp = format === 'json' ? pino.stdTimeFunctions.isoTime : true;
-  return pino({ level, base: null, timestamp }, { write });
+  const formatters = { level: (label: string) => ({ level: label }) };
+  return pino({ level, base: null, timestamp, formatters }, { write });
 }
 
 type Form = (line: string) => string;
 
-const asItIs: Form = (line) => line;
-
 /** pino-pretty throws for some fields, such as a `name` with a `toString`. Clients can send these; they must not end the server. */
-function orAsItIs(pretty: Form): Form {
+function forText(pretty: (line: object) => string): Form {
   return (line) => {
     try {
-      return pretty(line);
+      return pretty(readable(JSON.parse(line) as Line));
     } catch {
-      return line;
+      return escapeControls(line);
     }
   };
+}
+
+interface Line extends Readonly<Record<string, unknown>> {
+  readonly level: string;
+  readonly time: number;
+  readonly msg: string;
+}
+
+/**
+ * The line as text shows it: without control characters, and without a method and a path that its message begins with. If
+ * the message has several lines, such as a stack, the fields stand on the first one.
+ */
+function readable({ level, time, msg, ...fields }: Line): object {
+  const { method, path, ...others } = fields;
+  const rest = msg.startsWith(`${String(method)} ${String(path)}`) ? others : fields;
+  const text = withoutControls(msg);
+  const lineEnd = text.indexOf('\n');
+  const shown = JSON.parse(JSON.stringify(rest), (_key, value: unknown) =>
+    typeof value === 'string' ? withoutControls(value) : value,
+  ) as object;
+  if (lineEnd < 0 || Object.keys(shown).length === 0) return { level, time, msg: text, ...shown };
+  return { level, time, msg: `${text.slice(0, lineEnd)} ${JSON.stringify(shown)}${text.slice(lineEnd)}` };
 }
 
 /** pino-pretty writes these fields unescaped before the message; clients can send them too. */
@@ -62,10 +85,10 @@ function inOneLine(value: unknown): string {
 
 function prettyForPeople(): Form {
   const colorize = process.stderr.isTTY === true && process.env['NO_COLOR'] === undefined;
-  return orAsItIs(prettyFactory({ ...ON_ONE_LINE, colorize, translateTime: 'SYS:HH:MM:ss.l' }));
+  return forText(prettyFactory({ ...ON_ONE_LINE, colorize, translateTime: 'SYS:HH:MM:ss.l' }));
 }
 
 function prettyForFiles(): Form {
   const translateTime = "UTC:yyyy-mm-dd'T'HH:MM:ss.l'Z'";
-  return orAsItIs(prettyFactory({ ...ON_ONE_LINE, colorize: false, translateTime }));
+  return forText(prettyFactory({ ...ON_ONE_LINE, colorize: false, translateTime }));
 }

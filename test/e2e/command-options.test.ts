@@ -403,7 +403,7 @@ describe('its output', RUNS, () => {
     assert.ok(lines.length >= 4);
     for (const { time, level, msg } of lines) {
       assert.ok(
-        Number.isFinite(Date.parse(String(time))) && typeof level === 'number' && typeof msg === 'string',
+        Number.isFinite(Date.parse(String(time))) && typeof level === 'string' && typeof msg === 'string',
       );
     }
   });

@@ -173,7 +173,9 @@ describe('limits', LIMIT, () => {
 
   test('--access-log has a line for a refused request too, with its id and the reason', async () => {
     await call(server.url, Buffer.alloc(MAX_BODY + 1), { 'x-request-id': 'refused-1' });
-    await server.untilPrinted(/POST \/ refused .*"requestId":"refused-1","code":"SERVE_BODY_TOO_LARGE"/);
+    await server.untilPrinted(
+      /POST \/ refused .*"requestId":"refused-1","status":413,"code":"SERVE_BODY_TOO_LARGE"/,
+    );
   });
 
   test('a refused client that announced a little more and never sends it is disconnected', async () => {

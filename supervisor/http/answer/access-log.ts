@@ -1,6 +1,7 @@
 /**
- * Logs one line for each call and each management request, accepted or refused: its id, its outcome, its times. Queries are
- * not logged, because they may contain secrets.
+ * Logs one line for each call and each management request, accepted or refused: its client, its id, its outcome, its times.
+ * Queries are not logged, because they may contain secrets. Answers to clients without a key have so many lines a second,
+ * unless a model ran for them; a probe has a line when its answer changes (`observe/line-limit.ts`).
  */
 import type { IncomingMessage } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
@@ -8,16 +9,21 @@ import { validTraceparent } from '../../../protocol/text/traceparent.js';
 import type { Job } from '../../dispatch/job.js';
 import type { Model } from '../../models/model.js';
 import { HTTP_STATUS } from '../socket/http-status.js';
-import { writtenPath } from '../socket/request-facts.js';
+import { clientOf, writtenPath } from '../socket/request-facts.js';
 import { firstId } from '../socket/request-id.js';
 import { Attempts } from './attempts.js';
 import type { LoggedRequest, CountedRequest, RequestObserver } from '../request/backend.js';
+import { LineLimit, ProbeAnswers } from '../../observe/line-limit.js';
 import type { Log } from '../../observe/log.js';
 
 export class AccessLog implements RequestObserver {
   readonly #log: Log;
   readonly #labelOf: (model: Model) => string;
   readonly #attempts = new Attempts();
+  readonly #probes = new ProbeAnswers();
+  readonly #limit = new LineLimit((answers) =>
+    this.#log.info({ answers }, `${answers} more answers to clients without a key`),
+  );
 
   /** `labelOf`: the model's name in the log; empty while there is only one model. */
   constructor(log: Log, labelOf: (model: Model) => string) {
@@ -26,53 +32,53 @@ export class AccessLog implements RequestObserver {
   }
 
   settled(counted: CountedRequest, job: Job, status: number, error: ServeError | null): void {
-    const { request } = counted;
-    const nowMs = performance.now();
+    const attempt = this.#attemptOf(counted);
+    if (!job.hasBegun && !this.#mayLog(counted)) return;
     const { path, requestId } = job.call;
+    const nowMs = performance.now();
     const times = {
       queueMs: Math.round(job.queueMs(nowMs)),
       runMs: Math.round(job.runMs),
       ms: Math.round(nowMs - job.acceptedAtMs),
     };
-    // A client that disconnected got no status.
-    const outcome =
-      error === null
-        ? { status }
-        : { status: HTTP_STATUS[error.code] === null ? null : status, code: error.code };
-    const fields = {
-      ...traceOf(request),
-      requestId,
-      ...this.#modelOf(counted),
-      ...this.#attemptOf(counted),
-      ...outcome,
-      ...times,
-    };
-    this.#log.info(fields, `${request.method} ${path}`);
+    const facts = { requestId, ...this.#modelOf(counted), ...attempt, ...outcomeOf(status, error), ...times };
+    this.#write(counted.request, path, facts);
   }
 
-  refused(counted: CountedRequest, { code }: ServeError): void {
+  refused(counted: CountedRequest, error: ServeError, status: number): void {
+    const attempt = this.#attemptOf(counted);
+    if (!this.#mayLog(counted)) return;
     const { request, requestId } = counted;
-    const model = this.#modelOf(counted);
-    const fields = { ...traceOf(request), requestId, ...model, ...this.#attemptOf(counted), code };
-    this.#log.info(fields, `${request.method} ${writtenPath(request.url)} refused`);
+    const facts = { requestId, ...this.#modelOf(counted), ...attempt, ...outcomeOf(status, error) };
+    this.#write(request, writtenPath(request.url), facts, ' refused');
   }
 
   answered(logged: LoggedRequest, status: number, error: ServeError | null): void {
-    if (!logged.isLogged) return;
-    const { request, requestId, path, acceptedAtMs } = logged;
-    const outcome = error === null ? { status } : { status, code: error.code };
+    const { request, requestId, path, acceptedAtMs, isLogged, isProbe } = logged;
+    if (!isLogged && !(isProbe && this.#probes.take(path, status) === 'changed')) return;
+    if (!this.#mayLog(logged)) return;
     const ms = Math.round(performance.now() - acceptedAtMs);
-    const fields = { ...traceOf(request), requestId, ...this.#modelOf(logged), ...outcome, ms };
-    this.#log.info(fields, `${request.method} ${path}`);
+    this.#write(request, path, { requestId, ...this.#modelOf(logged), ...outcomeOf(status, error), ms });
   }
 
   /** Not logged: no method or path is known. */
   broken(): void {}
 
   /** Logs that an answer which does not belong to a call was cut off. */
-  cut(request: IncomingMessage, requestId: string, { code }: ServeError): void {
-    const fields = { ...traceOf(request), requestId, code };
-    this.#log.info(fields, `${request.method} ${writtenPath(request.url)} cut off`);
+  cut(request: IncomingMessage, requestId: string, error: ServeError): void {
+    if (this.#limit.allows())
+      this.#write(request, writtenPath(request.url), { requestId, ...outcomeOf(0, error) }, ' cut off');
+  }
+
+  /** Whether there may be a line for an answer for which no model ran. */
+  #mayLog({ hasKey }: CountedRequest): boolean {
+    return hasKey || this.#limit.allows();
+  }
+
+  #write(request: IncomingMessage, path: string, facts: object, end = ''): void {
+    const { method } = request;
+    const client = clientOf(request);
+    this.#log.info({ ...traceOf(request), ...facts, method, path, client }, `${method} ${path}${end}`);
   }
 
   #modelOf({ model }: CountedRequest): { model?: string } {
@@ -86,6 +92,12 @@ export class AccessLog implements RequestObserver {
     const attempt = id === null ? 1 : this.#attempts.count(id);
     return attempt === 1 ? {} : { attempt };
   }
+}
+
+/** A client that disconnected, or was cut off, got no status. */
+function outcomeOf(status: number, error: ServeError | null): { status: number | null; code?: string } {
+  if (error === null) return { status };
+  return { status: HTTP_STATUS[error.code] === null ? null : status, code: error.code };
 }
 
 /** The caller's `traceparent`, if it is valid, so that log lines can be matched with traces. */

@@ -50,6 +50,7 @@ export async function answerUnrouted(
   });
   const opened = plan.open === undefined ? null : await plan.open(context, body);
   if (!mayCall && !backend.keys.allows(opened?.key)) throw new ServeError('SERVE_UNAUTHORIZED');
+  context.hasKey = backend.keys.required;
   const target = search.end();
   joinQueue(target);
 

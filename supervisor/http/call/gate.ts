@@ -23,12 +23,14 @@ export function keyMistake(
   const { backend, request, headerNames } = context;
   if (context.listener === 'metrics') return metricsMistake(request, backend.options);
   if (auth === 'none') return null;
-  if (auth === 'management' || context.listener === 'management')
-    return managementMistake(context, backend.management, backend.options.corsOrigin);
+  if (auth === 'management' || context.listener === 'management') {
+    const mistake = managementMistake(context, backend.management, backend.options.corsOrigin);
+    context.hasKey = mistake === null && backend.management.keys.required;
+    return mistake;
+  }
   if (auth === 'body' || !backend.keys.required) return null;
-  return backend.keys.allows(keyOf(request.headers, headerNames.keys))
-    ? null
-    : new ServeError('SERVE_UNAUTHORIZED');
+  context.hasKey = backend.keys.allows(keyOf(request.headers, headerNames.keys));
+  return context.hasKey ? null : new ServeError('SERVE_UNAUTHORIZED');
 }
 
 /** A name or address of RFC 3986 section 3.2.2, optionally with a port; an empty Host is valid too. */

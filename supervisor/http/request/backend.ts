@@ -23,6 +23,8 @@ export interface CountedRequest {
   readonly headerNames: ClientHeaderNames;
   /** Whether the request is a call; its operation decides that. */
   readonly counts: boolean;
+  /** Whether it came with a valid key; false on a server without keys. */
+  readonly hasKey: boolean;
   /** The dialect that has claimed the request, else the default dialect. */
   readonly dialect: { readonly name: string };
   /** The model that is called; null if it is not known. */
@@ -34,6 +36,8 @@ export interface LoggedRequest extends CountedRequest {
   readonly path: string;
   /** On the monotonic clock. */
   readonly acceptedAtMs: number;
+  /** Whether every client may ask for it, keys or not: a page about the health of the server. */
+  readonly isProbe: boolean;
   /** Whether the access log has a line for it although it is not a call. */
   readonly isLogged: boolean;
 }

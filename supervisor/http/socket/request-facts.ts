@@ -44,6 +44,14 @@ export function pathMistake(): ServeError {
   );
 }
 
+/**
+ * The address of the client's end of the connection; `unix` on a unix socket. Node keeps it for a connection that is gone if
+ * it was read before.
+ */
+export function clientOf({ socket }: IncomingMessage): string {
+  return socket.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, '') ?? 'unix';
+}
+
 /** Whether the request has a body, even an empty one. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;

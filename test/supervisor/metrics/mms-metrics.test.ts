@@ -4,13 +4,14 @@ import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import { BatchRun } from '../../../supervisor/dispatch/batch-run.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
-import type { CountedRequest } from '../../../supervisor/http/request/backend.js';
+import type { CountedRequest, LoggedRequest } from '../../../supervisor/http/request/backend.js';
 import { HostReader, type HostFigures } from '../../../supervisor/machine/host-figures.js';
 import { MmsLines } from '../../../supervisor/metrics/mms-lines.js';
 import { MmsEvents, type MmsListener } from '../../../supervisor/metrics/mms-events.js';
 import { ServiceLines } from '../../../supervisor/metrics/service-lines.js';
 import { TORCHSERVE_NAMES, TorchServeText, asDouble } from '../../../supervisor/metrics/torchserve-text.js';
 import type { Model } from '../../../supervisor/models/model.js';
+import { LINES_PER_S } from '../../../supervisor/observe/line-limit.js';
 import type { AppMetric } from '../../../supervisor/processes/worker-listener.js';
 
 const MODEL = { spec: { name: 'digits', version: '1.0' } } as Model;
@@ -56,6 +57,25 @@ test('each answer is a line by its class; 1xx and 3xx are not counted', () => {
     events.refused(ASKED, new ServeError('SERVE_MODEL_NOT_FOUND'), 404);
   });
   assert.deepEqual(lines, [`Requests2XX.Count:1${H}`, `Requests5XX.Count:1${H}`, `Requests4XX.Count:1${H}`]);
+});
+
+test('answers to clients without a key have so many lines a second, and repeated probes none; all are counted', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const probe = { ...ASKED, path: '/ping', isProbe: true } as LoggedRequest;
+  const lines = linesOf((events, log) => {
+    for (let i = 0; i < 1000; i += 1) events.refused(ASKED, new ServeError('SERVE_UNAUTHORIZED'), 401);
+    events.settled(ASKED, job('a'), 200, null);
+    t.mock.timers.tick(1000);
+    for (let i = 0; i < 5; i += 1) events.answered(probe, 200);
+    log.hostRead(HOST);
+  }).filter((line) => line.startsWith('Requests'));
+  assert.deepEqual(lines, [
+    ...Array.from({ length: LINES_PER_S }, () => `Requests4XX.Count:1${H}`),
+    `Requests2XX.Count:1${H}`,
+    `Requests4XX.Count:${1000 - LINES_PER_S}${H}`,
+    `Requests2XX.Count:1${H}`,
+    `Requests2XX.Count:4${H}`,
+  ]);
 });
 
 test('a batch with a successful call is one line, with the ids of successful requests', () => {
