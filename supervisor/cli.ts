@@ -27,7 +27,10 @@ process.exit();
 
 async function main(argv: readonly string[]): Promise<ExitReason> {
   let project: NewProject | null = null;
-  const command = describeCommand((folder, { python = false }) => (project = { folder, isPython: python }));
+  const command = describeCommand(
+    (folder, { python = false }) => (project = { folder, isPython: python }),
+    argv.some((arg) => arg === '-h' || arg === '--help'),
+  );
   try {
     refuseSecondFile(argv);
     command.parse(withFlagForEachModel(argv, process.cwd()));
@@ -37,7 +40,7 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
     throw thrown;
   }
   if (command.opts()['helpAll'] === true) {
-    describeCommand(() => {}, true).outputHelp();
+    command.outputHelp();
     return 'drained';
   }
   if (project !== null) return createProject(project);
@@ -88,10 +91,13 @@ async function printPythonPath(): Promise<ExitReason> {
   return 'drained';
 }
 
-/** Calls `onNew` during parsing if the command is `new`. To serve an app in a folder `new`, write `./new`. */
+/**
+ * Calls `onNew` during parsing if the command is `new`. To serve an app in a folder `new`, write `./new`. `isHelpShort`
+ * hides most options, for `--help` only: a mistyped option is not compared with hidden ones.
+ */
 function describeCommand(
   onNew: (folder: string, given: { python?: boolean }) => void,
-  isHelpWhole = false,
+  isHelpShort: boolean,
 ): Command {
   const command = new Command('banana-serve')
     .description('Serves a model over HTTP from worker processes.')
@@ -110,7 +116,7 @@ function describeCommand(
     .enablePositionalOptions() // `new` has a --python of its own
     .exitOverride()
     .configureOutput({ outputError: (text) => printError(refusalText(text)) })
-    .addHelpText('after', helpTail(isHelpWhole))
+    .addHelpText('after', helpTail(isHelpShort))
     .helpCommand(false)
     .action(() => {});
   command
@@ -125,9 +131,9 @@ function describeCommand(
     .description('Writes a .mar, a .tar.gz or a folder for a model store; see its --help.');
   for (const flag of MMS_FLAGS) command.addOption(new Option(flag).hideHelp()); // start scripts of Multi Model Server have them
   for (const group of OPTION_GROUPS) {
-    if (group === 'Models') command.addOption(modelOption().helpGroup(`${group}:`).hideHelp(!isHelpWhole));
+    if (group === 'Models') command.addOption(modelOption().helpGroup(`${group}:`).hideHelp(isHelpShort));
     for (const name of optionsOf(group)) {
-      const isHidden = !isHelpWhole && !MAIN_OPTIONS.includes(name);
+      const isHidden = isHelpShort && !MAIN_OPTIONS.includes(name);
       command.addOption(describeOption(name).helpGroup(`${group}:`).hideHelp(isHidden));
     }
   }

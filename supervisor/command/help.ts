@@ -31,13 +31,13 @@ Examples:
   banana-serve --model a=./a.ts --model b=./b.ts       two models on one port
 `;
 
-/** The text after the options. */
-export function helpTail(isWhole: boolean): string {
-  return isWhole
-    ? EXAMPLES + wholeTail()
-    : `${EXAMPLES}
+const REST = `
 banana-serve --help-all prints the other options, docs/options.md explains them.
 `;
+
+/** The text after the options. */
+export function helpTail(isShort: boolean): string {
+  return EXAMPLES + (isShort ? REST : wholeTail());
 }
 
 function wholeTail(): string {
