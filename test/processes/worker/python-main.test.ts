@@ -12,9 +12,11 @@ import { GOLDEN, type GoldenFrame } from '../../protocol/golden-frames.js';
 import { callWith } from '../../worker/calls.js';
 import { assertEchoesTenMegabytes } from './large-echo.js';
 import { pythonWorkerOf, startedPython } from './python-process.js';
+import { ownCode } from './version-sensitive.js';
 import type { WorkerProcess } from './worker-process.js';
 
 const OPTIONS = { timeout: 60_000, skip: needs('python3') };
+const OWN_CODE = ownCode(OPTIONS);
 
 const ECHO = 'def inference(model_inputs): return model_inputs\n';
 
@@ -22,7 +24,7 @@ const types = (worker: WorkerProcess): string[] => worker.received.map(({ messag
 
 test(
   'a Python worker sends hello, loaded and ready, and answers calls that it has noted',
-  OPTIONS,
+  OWN_CODE,
   async (t) => {
     const { worker, app } = pythonWorkerOf(t, ECHO);
     const { message } = await worker.next('hello');
@@ -43,14 +45,14 @@ test(
   },
 );
 
-test('ten megabytes go into a Python worker and come out of it in fragments', OPTIONS, async (t) => {
+test('ten megabytes go into a Python worker and come out of it in fragments', OWN_CODE, async (t) => {
   const worker = await startedPython(t, ECHO);
   await assertEchoesTenMegabytes(worker);
 });
 
 test(
   'a Python worker has the kernel take as much of an answer as the system lets it, up to a megabyte',
-  OPTIONS,
+  OWN_CODE,
   async (t) => {
     const worker = await startedPython(
       t,
@@ -69,7 +71,7 @@ def inference(model_inputs):
 
 test(
   'a Python worker ends calls that are cancelled before they begin, and notes none',
-  OPTIONS,
+  OWN_CODE,
   async (t) => {
     const worker = await startedPython(
       t,
@@ -96,7 +98,7 @@ test(
   },
 );
 
-test('a Python worker runs a batch once, without the calls that were cancelled', OPTIONS, async (t) => {
+test('a Python worker runs a batch once, without the calls that were cancelled', OWN_CODE, async (t) => {
   const worker = await startedPython(
     t,
     `def inference(model_inputs): return model_inputs
@@ -128,7 +130,7 @@ def inference_batch(inputs, ctxs):
   assert.equal(worker.begun.id, 5);
 });
 
-test('inputs of a batch run again in halves if the app sets repeatable', OPTIONS, async (t) => {
+test('inputs of a batch run again in halves if the app sets repeatable', OWN_CODE, async (t) => {
   const worker = await startedPython(
     t,
     `config = {"repeatable": True}
@@ -231,7 +233,7 @@ async def talk(context, request):
   },
 );
 
-test('streams of a batch do not wait for each other', OPTIONS, async (t) => {
+test('streams of a batch do not wait for each other', OWN_CODE, async (t) => {
   for (const [kind, source] of [
     ['generators', 'def stream(name):\n    for n in range(3): yield "%s%d" % (name, n)'],
     ['async generators', 'async def stream(name):\n    for n in range(3): yield "%s%d" % (name, n)'],
@@ -258,7 +260,7 @@ for (const [kind, last] of [
   ['generators', ''],
   ['generators beside an async one', 'and an async one'],
 ] as const) {
-  test(`${kind} of a batch take turns, also with fast clients`, OPTIONS, async (t) => {
+  test(`${kind} of a batch take turns, also with fast clients`, OWN_CODE, async (t) => {
     const worker = await startedPython(
       t,
       `def stream(name):
@@ -300,7 +302,7 @@ test('the streams of a batch have contexts of their own', OPTIONS, async (t) => 
   assert.deepEqual(chunks, ['first', 'first', 'a', 'b']);
 });
 
-test('calls that run alone, since their batch raised, have contexts of their own', OPTIONS, async (t) => {
+test('calls that run alone, since their batch raised, have contexts of their own', OWN_CODE, async (t) => {
   const batch = 'def inference_batch(inputs, ctxs): raise ValueError("one of them")';
   const worker = await startedPython(t, HAS_CALLER + batch);
   sendPair(worker);
@@ -500,7 +502,7 @@ for (const [kind, stream] of [
 ] as const) {
   test(
     `a signal handler that raises while ${kind} of a batch wait fails their calls alone`,
-    OPTIONS,
+    OWN_CODE,
     async (t) => {
       const worker = await startedPython(
         t,
@@ -519,7 +521,7 @@ def inference_batch(inputs, ctxs): return [stream() for _ in inputs]`,
   );
 }
 
-test('streams of a batch without waiting clients do not begin', OPTIONS, async (t) => {
+test('streams of a batch without waiting clients do not begin', OWN_CODE, async (t) => {
   const worker = await startedPython(
     t,
     `import asyncio
@@ -553,7 +555,7 @@ const UNTIL_STOPPED = {
 for (const [what, begin] of Object.entries(UNTIL_STOPPED))
   test(
     `stop lets the running call, ${what}, finish, runs shutdown, and leaves calls that have not begun`,
-    OPTIONS,
+    OWN_CODE,
     async (t) => {
       const worker = await startedPython(
         t,
@@ -580,7 +582,7 @@ def shutdown(): print("shut down")`,
 for (const end of ['os._exit(7)', 'sys.exit(7)'])
   test(
     `an app that ends its worker by ${end} when it is asked to stop has not failed`,
-    OPTIONS,
+    OWN_CODE,
     async (t) => {
       const worker = await startedPython(
         t,
@@ -594,7 +596,7 @@ def shutdown(): ${end}`,
     },
   );
 
-test('an error of shutdown is logged, also if it is not an Exception', OPTIONS, async (t) => {
+test('an error of shutdown is logged, also if it is not an Exception', OWN_CODE, async (t) => {
   const source = `def inference(model_inputs): return 1
 def shutdown(): raise BaseException("not saved")`;
   const worker = await startedPython(t, source);
@@ -616,7 +618,7 @@ const SLOW_STARTS = [
   ],
 ] as const;
 
-test('a Python worker that has little time left to start reports the line it is at', OPTIONS, async (t) => {
+test('a Python worker that has little time left to start reports the line it is at', OWN_CODE, async (t) => {
   const told = SLOW_STARTS.map(async ([source, place]) => {
     const { worker, app } = pythonWorkerOf(t, `${source}\ndef inference(model_inputs): pass`);
     await worker.next('hello');
@@ -707,7 +709,7 @@ def inference(model_inputs):
   await worker.exit;
 });
 
-test('stop during init ends a Python worker at once', OPTIONS, async (t) => {
+test('stop during init ends a Python worker at once', OWN_CODE, async (t) => {
   const { worker, app } = pythonWorkerOf(
     t,
     `import time
@@ -731,7 +733,7 @@ for (const [what, source] of [
 ] as const) {
   test(
     `a Python worker that is ${what} dies with its front, and so do the programs it started`,
-    OPTIONS,
+    OWN_CODE,
     async (t) => {
       const worker = await startedPython(
         t,
@@ -871,7 +873,7 @@ def inference(kind, ctx):
   },
 );
 
-test('nothing that an app in Python writes to fd 1 and 2 disturbs the frames', OPTIONS, async (t) => {
+test('nothing that an app in Python writes to fd 1 and 2 disturbs the frames', OWN_CODE, async (t) => {
   const worker = await startedPython(
     t,
     `import os, sys
@@ -992,7 +994,7 @@ for (const [what, source, expected] of [
     ['os._exit(8)', 8],
   ],
 ] as const) {
-  test(`an app ${what} reports the line, and ends its worker`, OPTIONS, async (t) => {
+  test(`an app ${what} reports the line, and ends its worker`, OWN_CODE, async (t) => {
     const worker = await startedPython(t, source);
     worker.callJson(1, null);
     const { message } = await worker.next('fatal');
@@ -1017,7 +1019,7 @@ test('a segfault and an abort leave a Python traceback on stderr', OPTIONS, asyn
 
 test(
   'an exception is logged with its kind; three calls without memory end the worker',
-  OPTIONS,
+  OWN_CODE,
   async (t) => {
     const worker = await startedPython(
       t,
@@ -1049,7 +1051,7 @@ test(
   },
 );
 
-const ON_GPU = { ...OPTIONS, skip: needs('python3', 'cc') };
+const ON_GPU = ownCode({ ...OPTIONS, skip: needs('python3', 'cc') });
 
 /** As torch does: no line of Python says `raise`. `driver`: the library that stands for CUDA's. */
 const losingItsGpu = (driver: string): string => `
@@ -1108,7 +1110,7 @@ def inference_batch(inputs, ctxs): return [lost(), 1]`,
   assert.equal(await worker.answer(), 1);
 });
 
-test('a batch whose entries all lack memory counts as one call without memory', OPTIONS, async (t) => {
+test('a batch whose entries all lack memory counts as one call without memory', OWN_CODE, async (t) => {
   const worker = await startedPython(
     t,
     `def inference(model_inputs): return 1
@@ -1233,7 +1235,7 @@ def inference(model_inputs):
   assert.equal(printed, 1, 'that of a forked child, whose log nobody reads, is printed');
 });
 
-test('logs and metrics come before the answer of their call', OPTIONS, async (t) => {
+test('logs and metrics come before the answer of their call', OWN_CODE, async (t) => {
   const worker = await startedPython(
     t,
     `def init(ctx=None): pass
@@ -1283,7 +1285,7 @@ for (const [what, bytes, said] of [
     /a body fragment for unknown call 9/,
   ],
 ] as const) {
-  test(`a Python worker that reads ${what} reports it and dies`, OPTIONS, async (t) => {
+  test(`a Python worker that reads ${what} reports it and dies`, OWN_CODE, async (t) => {
     const worker = await startedPython(t, ECHO);
     worker.writeGarbage(bytes);
     await worker.exit;

@@ -8,9 +8,11 @@ import {
 } from '../../../protocol/wire/messages.js';
 import { needs } from '../../helpers/needs.js';
 import { startedPython } from './python-process.js';
+import { ownCode } from './version-sensitive.js';
 import type { WorkerProcess } from './worker-process.js';
 
 const OPTIONS = { timeout: 60_000, skip: needs('python3') };
+const OWN_CODE = ownCode(OPTIONS);
 
 const WINDOW = 1000;
 const SPEC = { limits: { maxOutputBytes: 1_000_000, streamWindowBytes: WINDOW } };
@@ -38,7 +40,7 @@ function say(worker: WorkerProcess, id: number, text: string, last = true): void
 for (const kind of ['sync', 'async'] as const) {
   test(
     `a WebSocket of a Python app gives and takes credit, and reports when it waits (${kind})`,
-    OPTIONS,
+    kind === 'sync' ? OWN_CODE : OPTIONS,
     async (t) => {
       const worker = await startedPython(t, app(kind), SPEC);
       connect(worker, 1);
@@ -87,7 +89,7 @@ for (const kind of ['sync', 'async'] as const) {
 
 test(
   'a webhook goes out by the front, in fragments, also from a thread; a waiting app learns its end',
-  OPTIONS,
+  OWN_CODE,
   async (t) => {
     const worker = await startedPython(
       t,

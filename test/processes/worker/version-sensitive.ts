@@ -1,0 +1,17 @@
+/** The choice of tests for a Python between the oldest and the newest, with which every test of the worker runs. */
+
+/** Set: only tests that a version of Python may break, run. They need asyncio, signals, threads, forks or tracebacks. */
+const VARIABLE = 'BANANA_TEST_VERSION_SENSITIVE';
+
+export const ONLY_VERSION_SENSITIVE: Readonly<Record<string, string>> = { [VARIABLE]: '1' };
+
+interface TestOptions {
+  readonly timeout: number;
+  readonly skip: string | false;
+}
+
+/** These options, for a test of what our own code does, in whichever Python. */
+export function ownCode(options: TestOptions): TestOptions {
+  if (process.env[VARIABLE] === undefined) return options;
+  return { ...options, skip: 'the oldest and the newest Python are enough for this' };
+}
