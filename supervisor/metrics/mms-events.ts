@@ -39,6 +39,8 @@ export interface MmsListener {
   predicted(model: Model, ms: number, requestIds: readonly string[]): void;
   loaded(model: Model, worker: number, ms: number): void;
   hostRead(host: HostFigures): void;
+  /** The server ends. */
+  stop?(): void;
 }
 
 /** The calls of a batch that have ended. */
@@ -77,6 +79,7 @@ export class MmsEvents implements RequestObserver {
 
   stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
+    for (const listener of this.#listeners) listener.stop?.();
   }
 
   settled({ model, hasKey }: CountedRequest, job: Job, status: number, error: ServeError | null): void {

@@ -44,6 +44,12 @@ export class MmsLines implements MmsListener {
       this.#line(`${name}.${unit}:${rounded(value)}|#Level:Host`, '');
   }
 
+  /** Writes the answers that have no line yet. */
+  stop(): void {
+    this.#limit.close();
+    this.#writeCounted();
+  }
+
   #writeCounted(): void {
     for (const [status, count] of this.#counted) this.#count(status, count);
     this.#counted.clear();

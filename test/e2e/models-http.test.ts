@@ -83,7 +83,9 @@ withOneRuntime(({ app }) => {
       await call(`${server.url}/models/echo/`, '1', { 'x-request-id': 'line-1' });
       await server.untilPrinted(/"requestId":"line-1","model":"echo"/);
       await call(`${server.url}/models/kinds/`, '{', { 'x-request-id': 'line-2' });
-      await server.untilPrinted(/"requestId":"line-2","model":"kinds","code":"SERVE_BAD_REQUEST"/);
+      await server.untilPrinted(
+        /"requestId":"line-2","model":"kinds","status":400,"code":"SERVE_BAD_REQUEST"/,
+      );
     });
   });
 
