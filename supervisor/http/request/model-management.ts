@@ -24,7 +24,7 @@ export interface NewModel extends ManagedOptions {
   /** `file`, `file:function` or `file:Class`; default: the one in its manifest, else a file with a usual name. */
   readonly handler?: string;
   readonly runtime?: string;
-  /** Aborts a download when the client disconnects. A model that was found already is registered nevertheless. */
+  /** Aborts download and unpacking when the client disconnects. A model that was unpacked already is registered nevertheless. */
   readonly signal?: AbortSignal;
 }
 
