@@ -79,17 +79,17 @@ export class ServerMetrics implements MetricsPage {
     return { contentType: TEXT_TYPE, text: (await writeText(this.#families(names))) + added };
   }
 
-  /** The families in `names`; all if `names` is empty. */
-  #families(names: readonly string[]): Family[] {
+  /** The families in `names`, all if `names` is empty; each is measured when it is asked for. */
+  *#families(names: readonly string[]): Generator<Family> {
     const { calls, workers } = this;
     const facts = { ...this.#facts(), calls, workers, sampler: this.#sampler };
     const isWanted = (metric: Pick<Family, 'name' | 'type'>): boolean =>
       names.length === 0 || [metric.name, ...sampleNames(metric)].some((name) => names.includes(name));
-    const house = HOUSE_METRICS.filter(isWanted).map((metric) => {
+    for (const metric of HOUSE_METRICS.filter(isWanted)) {
       const limit = this.#limits.get(metric) as SeriesLimit;
-      return { ...metric, measured: limit.bound(metric.measure(facts)) };
-    });
-    return [...house, ...this.#apps.families().filter(isWanted)];
+      yield { ...metric, measured: limit.bound(metric.measure(facts)) };
+    }
+    yield* this.#apps.families().filter(isWanted);
   }
 
   #models(): Model[] {

@@ -22,7 +22,8 @@ export async function inSlices<Result>(work: Generator<void, Result>): Promise<R
 
 const waiting: (() => void)[] = [];
 
-function nextTurn(): Promise<void> {
+/** Resolves in a later turn of the event loop, in which no other work of this kind goes on. */
+export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     if (waiting.push(resolve) === 1) setImmediate(resumeNext);
   });
