@@ -6,6 +6,7 @@ import { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import { watchedResponses } from '../http/socket/watched-response.js';
 import { createHttpServer } from '../http/socket/http-server.js';
 import { InputTurns } from '../http/socket/input-turns.js';
+import { warnOfOpenFiles } from '../http/socket/open-files.js';
 import { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';
@@ -122,10 +123,12 @@ export class ServerParts {
   #newListeners(): Listeners {
     const { host, port, headerTimeout } = this.options;
     const { management, metrics, tls } = this.plan;
+    const onConnection = warnOfOpenFiles((text) => this.log.warn(text));
     const turns = new InputTurns(); // its bounds are those of all listeners
     return new Listeners({ host, port, management, metrics, tls }, (handler, credentials) => {
       const Response = watchedResponses(this.unsent, (...cut) => this.answerCounts.cut(...cut));
-      return createHttpServer(headerTimeout, handler, Response, turns, credentials);
+      const server = createHttpServer(headerTimeout, handler, Response, turns, credentials);
+      return server.on('connection', onConnection);
     });
   }
 

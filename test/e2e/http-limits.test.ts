@@ -1,9 +1,13 @@
 /** Bodies too large and clients too slow: refused while they arrive, with a reply that the client really receives. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { errorOf } from '../helpers/ask.js';
 import { RawConnection, type RawReply } from '../helpers/raw-http.js';
-import { call, eventually, fixture, startServer, type Server } from '../helpers/server.js';
+import { CLI, call, eventually, fixture, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 const MAX_BODY = 100 * 1024;
@@ -184,3 +188,30 @@ describe('limits', LIMIT, () => {
     await silent.closed();
   });
 });
+
+test(
+  'a server that runs out of file descriptors logs it once, and serves on when connections end',
+  LIMIT,
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'banana-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const command = join(folder, 'limited');
+    writeFileSync(command, `#!/bin/sh\nulimit -n 90\nexec '${process.execPath}' '${CLI}' "$@"\n`, {
+      mode: 0o755,
+    });
+    const server = await startServer(fixture('echoes.mjs'), { t, command });
+    await server.until(({ state }) => state === 'ready');
+    const sockets = Array.from({ length: 150 }, () => connect(Number(new URL(server.url).port), '127.0.0.1'));
+    for (const socket of sockets) socket.on('error', () => {});
+    await server.untilPrinted('the server has used up its 90 file descriptors');
+    for (const socket of sockets) socket.destroy();
+    const isServing = (): Promise<boolean> =>
+      server.status().then(
+        () => true,
+        () => false,
+      );
+    await eventually(isServing, 15_000, () => 'no connection is taken any more');
+    await server.stop();
+    assert.equal(server.stderr().split('file descriptors').length - 1, 1);
+  },
+);
