@@ -117,6 +117,13 @@ export type ErrorCode = keyof typeof ERRORS;
 export const ERROR_KINDS = ['', 'exception', 'prediction', 'out-of-memory', 'input'] as const;
 export type ErrorKind = (typeof ERROR_KINDS)[number];
 
+/** A wrong value in the input of a call, as the app found it. */
+export interface Issue {
+  /** Keys and indexes, from the input down to the value. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
 export interface ServeErrorOptions {
   /** For the log only: stacks, paths, and everything else that a client must not see. */
   readonly detail?: string;
@@ -124,6 +131,7 @@ export interface ServeErrorOptions {
   /** HTTP status that the app chose, 400 to 599; 0: the one that belongs to the code. */
   readonly status?: number;
   readonly kind?: ErrorKind;
+  readonly issues?: readonly Issue[];
   readonly cause?: unknown;
 }
 
@@ -135,6 +143,7 @@ export class ServeError extends Error {
   readonly retryAfterS: number | undefined;
   readonly status: number;
   readonly kind: ErrorKind;
+  readonly issues: readonly Issue[];
 
   constructor(code: ErrorCode, message?: string, options: ServeErrorOptions = {}) {
     super(
@@ -146,6 +155,7 @@ export class ServeError extends Error {
     this.retryAfterS = options.retryAfterS;
     this.status = options.status ?? 0;
     this.kind = options.kind ?? '';
+    this.issues = options.issues ?? [];
   }
 }
 

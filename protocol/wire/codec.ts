@@ -4,6 +4,7 @@
  * the wire that imports the msgpack library.
  */
 import { Packr, Unpackr } from 'msgpackr';
+import type { Issue } from '../errors.js';
 import { callFields, readCalls } from './call-fields.js';
 import { Fields, malformed } from './fields.js';
 import { loadedField, readLoaded } from './loaded-fields.js';
@@ -121,9 +122,28 @@ function withPhrase({ phrase }: ReplyHead, fields: unknown[]): unknown[] {
 }
 
 function errorFields(message: Message & { type: 'error' }): unknown[] {
-  const fields = ['error', message.id, message.code, message.message, message.detail, message.runMs];
-  if (message.status !== 0 || message.kind !== '') fields.push(message.status, message.kind);
+  const fields: unknown[] = [
+    'error',
+    message.id,
+    message.code,
+    message.message,
+    message.detail,
+    message.runMs,
+  ];
+  const { status, kind, issues = [] } = message;
+  if (status !== 0 || kind !== '' || issues.length > 0) fields.push(status, kind);
+  if (issues.length > 0) fields.push(issues.map(({ path, message: text }) => [path, text]));
   return fields;
+}
+
+function readIssue(fields: unknown): Issue {
+  if (!Array.isArray(fields)) throw malformed('an issue is not an array');
+  const f = new Fields(fields);
+  const path = f.array(0).map((part, i) => {
+    if (typeof part === 'string' || typeof part === 'number') return part;
+    throw malformed(`part ${i} of the path of an issue is neither text nor a number`);
+  });
+  return { path, message: f.string(1) };
 }
 
 /** `transient` is left out when it is false. */
@@ -192,6 +212,7 @@ function fromFields(type: string, f: Fields): Message {
         runMs: f.number(5),
         status: f.errorStatus(6),
         kind: f.errorKind(7),
+        ...(f.length > 8 ? { issues: f.array(8).map(readIssue) } : {}),
       };
     case 'log':
       return { type, level: f.string(1), message: f.string(2), fields: f.string(3), requestId: f.string(4) };

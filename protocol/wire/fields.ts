@@ -18,6 +18,11 @@ export class Fields {
     this.#fields = fields;
   }
 
+  /** Number of fields that were sent; later ones are left out. */
+  get length(): number {
+    return this.#fields.length;
+  }
+
   uint(i: number): number {
     const value = this.#fields[i];
     if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;

@@ -28,7 +28,7 @@
  * `codec.ts` turns these shapes into frame heads, `frame.ts` frames into bytes; `docs/wire.md` is the page for authors of
  * a worker in another language. All messages stand in this one file, so that the conversation is read in one go.
  */
-import type { ErrorKind } from '../errors.js';
+import type { ErrorKind, Issue } from '../errors.js';
 
 /** Raised with every change that an older peer would misread. Checked in `hello`. */
 export const PROTOCOL_VERSION = 2;
@@ -304,6 +304,8 @@ export type UpMessage =
       /** HTTP status that the app chose; 0: the one that belongs to the code. */
       readonly status: number;
       readonly kind: ErrorKind;
+      /** The wrong values of the input, if the app found some. */
+      readonly issues?: readonly Issue[];
     }
   | {
       readonly type: 'log';

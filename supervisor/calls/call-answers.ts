@@ -123,12 +123,17 @@ export class CallAnswers {
   }
 
   #onError(message: Message & { type: 'error' }): void {
-    const { id, runMs, detail, status, kind } = message;
+    const { id, runMs, detail, status, kind, issues = [] } = message;
     const call = this.#calls.find(id);
     this.#checkNoResult(id);
     if (runMs > 0) this.#markBegun(call, runMs);
     else if (call.batch.calls.length > 1) this.#calls.learnBegun(); // the note may name this call, and all calls of the batch have begun
-    const error = new ServeError(asCallErrorCode(message.code), message.message, { detail, status, kind });
+    const error = new ServeError(asCallErrorCode(message.code), message.message, {
+      detail,
+      status,
+      kind,
+      issues,
+    });
     if (!call.job.settled) this.#onCallError(call.job, error);
     call.job.fail(error, runMs);
     this.#calls.release(call, null);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import unittest
 from http import HTTPStatus
+from types import SimpleNamespace
 from typing import Any
 
 import banana_serve
@@ -41,6 +42,62 @@ class HttpErrors(unittest.TestCase):
     def test_it_can_be_pickled(self) -> None:
         again = pickle.loads(pickle.dumps(HttpError(409, "taken")))
         self.assertEqual((type(again), again.status, again.message), (HttpError, 409, "taken"))
+
+
+def validation_error(*errors: Any) -> BaseException:
+    """Has the form of pydantic's: place, wrong value and text of each error."""
+    listed = [{"loc": loc, "input": value, "msg": text} for loc, value, text in errors]
+    facts = {"__module__": "pydantic_core._pydantic_core", "errors": lambda self, **_: listed}
+    kind: Any = type("ValidationError", (ValueError,), facts)
+    return kind("2 validation errors")
+
+
+class ValidationErrors(unittest.TestCase):
+    INPUT = {"age": "old", "tags": ["a", 5]}
+    AGE = (("age",), "old", "Input should be a valid integer")
+
+    def failure(self, error: BaseException, input: Any) -> Any:
+        return failure_of(error, None, input)
+
+    def test_one_about_the_input_is_422_and_names_the_wrong_values(self) -> None:
+        tag = (("tags", 1, "str"), 5, "Input should be a valid string")
+        missing = (("name",), dict(self.INPUT), "Field required")
+        failure = self.failure(validation_error(self.AGE, tag, missing), self.INPUT)
+        self.assertEqual((failure.code, failure.status), ("SERVE_HTTP_ERROR", 422))
+        self.assertEqual(
+            [tuple(issue) for issue in failure.issues],
+            [
+                (["age"], "Input should be a valid integer"),
+                (["tags", 1, "str"], "Input should be a valid string"),
+                (["name"], "Field required"),
+            ],
+        )
+        self.assertTrue(
+            failure.message.startswith("The input is invalid: age: Input should be a valid integer; tags.1")
+        )
+
+    def test_one_about_a_field_of_a_service_is_422_too(self) -> None:
+        item = SimpleNamespace(item={"body": self.INPUT})
+        self.assertEqual(self.failure(validation_error(self.AGE), item).status, 422)
+
+    def test_one_about_anything_else_is_a_failure_of_the_app(self) -> None:
+        label = (("label",), {"score": 0.5}, "Field required")
+        for error, input in (
+            (validation_error(label), self.INPUT),  # it checks the output of its model
+            (validation_error(self.AGE, label), self.INPUT),
+            (validation_error((("age",), True, "x")), {"age": 1}),
+            (validation_error(), self.INPUT),
+            (validation_error(self.AGE), None),
+            (type("ValidationError", (ValueError,), {})("of another package"), self.INPUT),
+        ):
+            failure = self.failure(error, input)
+            self.assertEqual((failure.code, list(failure.issues)), ("SERVE_INFERENCE_FAILED", []))
+
+    def test_many_and_long_ones_are_bounded(self) -> None:
+        place = tuple("k" * 1000 for _ in range(100))
+        failure = self.failure(validation_error(*[(place, 1, "m" * 1000)] * 1000), 1)
+        chars = sum(len(issue.message) + sum(map(len, issue.path)) for issue in failure.issues)
+        self.assertLess(chars, 30_000)
 
 
 class Responses(unittest.TestCase):

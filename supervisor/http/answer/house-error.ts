@@ -27,8 +27,9 @@ function statusOf({ status, kind, code }: ServeError): number {
 }
 
 /** The JSON body of an error; webhooks report failures with it too. */
-export function errorBody({ code, message }: ServeError, requestId: string): Buffer {
-  return Buffer.from(JSON.stringify({ error: { code, message, requestId, source: ERRORS[code].source } }));
+export function errorBody({ code, message, issues }: ServeError, requestId: string): Buffer {
+  const error = { code, message, requestId, source: ERRORS[code].source };
+  return Buffer.from(JSON.stringify({ error: issues.length === 0 ? error : { ...error, issues } }));
 }
 
 /** Headers that HTTP requires with the status of an error. */

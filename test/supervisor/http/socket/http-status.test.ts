@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { ERRORS, type ErrorCode } from '../../../../protocol/errors.js';
+import { ERRORS, ServeError, type ErrorCode, type ServeErrorOptions } from '../../../../protocol/errors.js';
+import { decodeHead, encodeHead } from '../../../../protocol/wire/codec.js';
+import { errorBody } from '../../../../supervisor/http/answer/house-error.js';
 import { HTTP_STATUS, httpStatus } from '../../../../supervisor/http/socket/http-status.js';
 import { tableRows } from '../../../helpers/doc-page.js';
 import { ROOT } from '../../../helpers/server.js';
@@ -34,6 +36,27 @@ test('docs/errors.md gives the source of Retry-After for every 503', () => {
   const named = new Set(promise.match(/SERVE_\w+/g));
   const refusals = CODES.filter((code) => HTTP_STATUS[code] === 503);
   assert.deepEqual([...named].sort(), [...refusals, 'SERVE_QUEUE_TIMEOUT'].sort());
+});
+
+test('an error about wrong values of the input lists them', () => {
+  const issues = [{ path: ['age', 0], message: 'a number is needed' }];
+  const body = (given: ServeErrorOptions): unknown =>
+    JSON.parse(String(errorBody(new ServeError('SERVE_HTTP_ERROR', 'm', given), 'id')));
+  const error = { code: 'SERVE_HTTP_ERROR', message: 'm', requestId: 'id', source: 'app' };
+  assert.deepEqual(body({ status: 422, issues }), { error: { ...error, issues } });
+  assert.deepEqual(body({ status: 422 }), { error });
+  const message = {
+    type: 'error',
+    id: 1,
+    code: '',
+    message: '',
+    detail: '',
+    runMs: 1,
+    status: 422,
+    kind: '',
+    issues,
+  } as const;
+  assert.deepEqual(decodeHead(encodeHead(message)), message);
 });
 
 test('no status that common clients hide', () => {

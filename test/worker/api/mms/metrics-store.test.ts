@@ -102,10 +102,9 @@ test('a value that is no finite number is dropped with one line for each metric'
     takeMetrics(metrics).map(({ name, value }) => [name, value]),
     [['t', 1]],
   );
-  assert.deepEqual(
-    lines.map((line) => line.slice(0, 54)),
-    ['t', 'u'].map((name) => `metric "${name}": a value that is not a finite number is dr`.slice(0, 54)),
-  );
+  assert.equal(lines.length, 2);
+  for (const [i, name] of ['t', 'u'].entries())
+    assert.ok(lines[i]?.startsWith(`metric "${name}": a value that is not a finite number is dropped.`));
 });
 
 for (const [what, add, message] of MISTAKES) {

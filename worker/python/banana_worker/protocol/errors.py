@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict
+from typing import Dict, Sequence, Tuple
 
 # Safe for a client: no secret, path or traceback is in them. As in protocol/errors.ts.
 MESSAGES: Dict[str, str] = {
@@ -24,16 +24,26 @@ class ServeError(Exception):
     """A failure that the front knows by its code.
 
     `message` is safe to show a client; `detail` is for the log alone. `status` is an HTTP status that the app chose,
-    400 to 599, or 0 for the one of the code. `kind` is one of docs/wire.md, or empty.
+    400 to 599, or 0 for the one of the code. `kind` is one of docs/wire.md, or empty. `issues`: path and message of
+    each wrong value in the input.
     """
 
-    def __init__(self, code: str, message: str = "", detail: str = "", status: int = 0, kind: str = "") -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str = "",
+        detail: str = "",
+        status: int = 0,
+        kind: str = "",
+        issues: Sequence[Tuple[Sequence[object], str]] = (),
+    ) -> None:
         super().__init__(message or MESSAGES.get(code, code))
         self.code = code
         self.message = message or MESSAGES.get(code, code)
         self.detail = detail
         self.status = status
         self.kind = kind
+        self.issues = issues
 
 
 class ProtocolError(ServeError):

@@ -100,6 +100,7 @@ class BatchRunner(Runner):
         for running in calls:
             try:
                 value = read_input(running.call, running.ctx.body, app.wishes(running.call.route))
+                running.input = value
                 items.append(_Item(running, value))
             except Exception as thrown:
                 running.fail(thrown)
@@ -122,6 +123,8 @@ class BatchRunner(Runner):
             self._on_raised(waited, thrown)
             return
         check_is_worker(None)
+        for item in waited:
+            item.running.input = None
         self._answer_all(waited, returned)
 
     def _ask_app(self, items: List[_Item]) -> Any:

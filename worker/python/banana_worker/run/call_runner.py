@@ -67,9 +67,11 @@ class CallRunner(Runner):
             running.open_socket()
             value = running.socket
         else:
-            value = read_input(call, ctx.body, app.wishes(call.route))
+            value = running.input = read_input(call, ctx.body, app.wishes(call.route))
         output = app.handle(call.route, value, ctx)
-        return self.options.tasks.settled(output, lambda: running.cancelled)
+        output = self.options.tasks.settled(output, lambda: running.cancelled)
+        running.input = None
+        return output
 
     def _deliver(self, running: RunningCall, output: Any) -> None:
         check_is_worker(None)

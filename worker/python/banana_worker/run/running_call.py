@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Optional
+from typing import Any, Callable, List, Optional
 
 from banana_worker.failures.failure import failure_of
 from banana_worker.failures.thrown import is_a
@@ -49,7 +49,7 @@ class CallHost:
 
 
 class RunningCall:
-    __slots__ = ("call", "ctx", "socket", "stream", "cancelled", "has_ended", "_host", "_began_at")
+    __slots__ = ("call", "ctx", "socket", "stream", "cancelled", "has_ended", "input", "_host", "_began_at")
 
     def __init__(self, host: CallHost, waiting: WaitingCall) -> None:
         """Made before the call begins: from here on a cancel finds it."""
@@ -62,6 +62,8 @@ class RunningCall:
         self.stream: Optional[StreamSender] = None
         # The answer is not needed any more.
         self.cancelled = False
+        # The app's input while its function runs, for the error that finds it wrong.
+        self.input: Any = None
         # The ending is being sent: a signal handler may raise meanwhile, and a call has only one ending.
         self.has_ended = False
 
@@ -148,7 +150,7 @@ class RunningCall:
         if self.socket is not None:
             self.socket.end()
         self._host.metrics.send()
-        error = failure_of(thrown, self._host.function(self.call.route))
+        error = failure_of(thrown, self._host.function(self.call.route), self.input)
         self.has_ended = True
         send_error(self._host.channel, self.call.id, error, self.run_ms)
 
@@ -176,7 +178,9 @@ def exception_of(output: Any) -> Optional[BaseException]:
 def send_error(channel: Channel, call_id: int, error: ServeError, run_ms: float) -> None:
     """Sends the ending of a call that failed."""
     message, detail = error.message[:MAX_TEXT_CHARS], error.detail[:MAX_TEXT_CHARS]
-    fields = ["error", call_id, error.code, message, detail, run_ms]
-    if error.status or error.kind:
+    fields: List[Any] = ["error", call_id, error.code, message, detail, run_ms]
+    if error.status or error.kind or error.issues:
         fields += [error.status, error.kind]
+    if error.issues:
+        fields.append([[list(path), text] for path, text in error.issues])
     channel.send(fields)

@@ -1,0 +1,69 @@
+"""Recognises pydantic's ValidationError about the input of a call, which the app has let through: the client's mistake.
+An app may also check the output of its model with pydantic; then the wrong values are not in the input."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, List, NamedTuple, Tuple
+
+from banana_worker.failures.thrown import class_name, class_package
+
+# Bounds of an answer: a list of a million wrong items has as many issues.
+_MOST_ISSUES = 20
+_MOST_PARTS = 10
+_MOST_CHARS = 100
+
+
+class Issue(NamedTuple):
+    # Keys and indexes, from the input down to the wrong value.
+    path: List[object]
+    message: str
+
+
+def issues_of(thrown: BaseException, inputs: Iterable[Any]) -> List[Issue]:
+    """The issues, if one of the inputs holds every wrong value at its place; else none. `inputs`: the call's input, and
+    values of it that an app may check alone. Never raises."""
+    if class_name(thrown) != "ValidationError" or class_package(thrown) != "pydantic_core":
+        return []
+    try:
+        errors: List[Any] = thrown.errors(include_url=False, include_context=False)  # type: ignore[attr-defined]
+        if not errors or not any(all(_holds(value, one) for one in errors) for value in inputs):
+            return []
+        return [_issue_of(one) for one in errors[:_MOST_ISSUES]]
+    except BaseException:
+        return []  # an input whose comparison raises: the error counts as any other exception
+
+
+def message_of_issues(issues: List[Issue]) -> str:
+    """One sentence for clients that get no list."""
+    named = ["%s: %s" % (".".join(map(str, issue.path)) or "the input", issue.message) for issue in issues[:3]]
+    more = "" if len(issues) <= 3 else " (and %d more)" % (len(issues) - 3)
+    return "The input is invalid: %s%s." % ("; ".join(named), more)
+
+
+def _holds(value: Any, error: Any) -> bool:
+    """Whether the input has the wrong value at the place of the error."""
+    at = _walk(value, error["loc"])
+    wrong = error["input"]
+    return at is wrong or (type(at) is type(wrong) and bool(at == wrong))
+
+
+def _walk(value: Any, loc: Tuple[object, ...]) -> Any:
+    """The value at the place, some of whose parts are no keys: the name of a missing field, or of the member of a
+    union."""
+    for part in loc:
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, (list, tuple)) and type(part) is int and 0 <= part < len(value):
+            value = value[part]
+    return value
+
+
+def _issue_of(error: Any) -> Issue:
+    path: List[object] = [part if type(part) is int else str(part)[:_MOST_CHARS] for part in error["loc"][:_MOST_PARTS]]
+    return Issue(path, str(error["msg"])[:_MOST_CHARS])
+
+
+def inputs_of(value: Any) -> List[Any]:
+    """The values that an app may check: the whole input, and each field of a custom service's item."""
+    item = getattr(value, "item", None)
+    return [value] if not isinstance(item, dict) else [item, *item.values()]
