@@ -17,6 +17,8 @@ export interface JobCall extends Omit<Call, 'id'> {
   /** Name and version of its model; they are not sent, because a worker runs one model. */
   readonly model: string;
   readonly version: string;
+  /** Address of the client's end of the connection, for the log; it is not sent. */
+  readonly client: string;
 }
 
 /** Receives a job's answer. Exactly one of `reply`, `end` (after `head`) and `fail` is called, once. */

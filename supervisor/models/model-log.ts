@@ -59,12 +59,17 @@ export class ModelLog {
     this.#log[write]({ ...extra, ...this.#who(worker), ...(requestId === '' ? {} : { requestId }) }, message);
   }
 
-  callError(worker: number, { requestId, route, headers }: JobCall, error: ServeError): void {
+  callError(
+    worker: number,
+    { requestId, route, headers, method, path, client }: JobCall,
+    error: ServeError,
+  ): void {
     if (CALLERS_FAULT.has(error.code) || isAppsRefusal(error)) return;
     const text = error.detail === '' ? error.message : error.detail;
     const given = splitHeaderLines(headers).find(([name]) => name.toLowerCase() === 'traceparent')?.[1];
     const traceparent = validTraceparent(given) ?? undefined;
-    this.#log.error({ ...this.#who(worker), requestId, route, traceparent, code: error.code }, text);
+    const facts = { requestId, route, method, path, client, traceparent, code: error.code };
+    this.#log.error({ ...this.#who(worker), ...facts }, text);
   }
 
   death(slot: Slot, death: WorkerDeath): void {

@@ -2,7 +2,7 @@
 import { joinHeaderLines } from '../../../protocol/text/header-lines.js';
 import type { JobCall } from '../../dispatch/job.js';
 import { codingsOf } from '../socket/decode-body.js';
-import { writtenPath } from '../socket/request-facts.js';
+import { clientOf, writtenPath } from '../socket/request-facts.js';
 import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan, NamedTarget } from './call-plan.js';
 
@@ -21,6 +21,7 @@ export function describeCall(
     id: 0,
     model: name,
     version,
+    client: clientOf(request),
     bodyBytes,
     requestId,
     route,

@@ -36,6 +36,7 @@ export function newJob(id: string, options: JobOptions = {}): Job {
     id: 0,
     model: 'model',
     version: '1',
+    client: '127.0.0.1',
     bodyBytes: bytes,
     requestId: id,
     route,

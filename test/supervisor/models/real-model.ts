@@ -152,6 +152,7 @@ const CALL: JobCall = {
   id: 0,
   model: 'model',
   version: '1',
+  client: '127.0.0.1',
   bodyBytes: 0,
   requestId: '',
   route: '/',

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ServeError } from '../../../protocol/errors.js';
+import { ModelLog } from '../../../supervisor/models/model-log.js';
+import { createLog } from '../../../supervisor/observe/log.js';
+import type { OutputWriter } from '../../../supervisor/observe/output-writer.js';
+import { newJob } from '../dispatch/jobs.js';
+
+test('the line of a failed call has its method, path, client and request id', () => {
+  const lines: string[] = [];
+  const writer = { writableLength: 0, writeLines: (line: string) => lines.push(line) };
+  const log = createLog('json', 'info', writer as unknown as OutputWriter);
+  const { call } = newJob('failed-1');
+  new ModelLog(log, () => '').callError(2, call, new ServeError('SERVE_INFERENCE_FAILED'));
+  const line = JSON.parse(lines[0] as string) as Record<string, unknown>;
+  const { level, requestId, method, path, client, code } = line;
+  assert.deepEqual(
+    [level, requestId, method, path, client, code],
+    ['error', 'failed-1', 'POST', '/', '127.0.0.1', 'SERVE_INFERENCE_FAILED'],
+  );
+});
