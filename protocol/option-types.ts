@@ -65,6 +65,7 @@ export interface ServerOptionTypes<Duration> {
   maxBody: Size;
   maxOutput: Size;
   queueBytes: Size;
+  compress: Switch;
   unsentBytes: Size;
   headerTimeout: Duration;
   bodyTimeout: Duration;

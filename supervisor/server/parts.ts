@@ -3,6 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { AccessLog } from '../http/answer/access-log.js';
 import { newRequestId } from '../http/socket/request-id.js';
 import { UnsentAnswers } from '../http/socket/unsent-answers.js';
+import { compressedResponses } from '../http/socket/compressed-response.js';
 import { watchedResponses } from '../http/socket/watched-response.js';
 import { createHttpServer } from '../http/socket/http-server.js';
 import { InputTurns } from '../http/socket/input-turns.js';
@@ -121,12 +122,13 @@ export class ServerParts {
   }
 
   #newListeners(): Listeners {
-    const { host, port, headerTimeout } = this.options;
+    const { host, port, headerTimeout, compress } = this.options;
     const { management, metrics, tls } = this.plan;
     const onConnection = warnOfOpenFiles((text) => this.log.warn(text));
     const turns = new InputTurns(); // its bounds are those of all listeners
     return new Listeners({ host, port, management, metrics, tls }, (handler, credentials) => {
-      const Response = watchedResponses(this.unsent, (...cut) => this.answerCounts.cut(...cut));
+      const Watched = watchedResponses(this.unsent, (...cut) => this.answerCounts.cut(...cut));
+      const Response = compress ? compressedResponses(Watched) : Watched;
       const server = createHttpServer(headerTimeout, handler, Response, turns, credentials);
       return server.on('connection', onConnection);
     });

@@ -10,6 +10,7 @@ export interface UnreadRequest {
   /** Sent as JSON. */
   readonly input?: unknown;
   readonly id?: string;
+  readonly acceptEncoding?: string;
 }
 
 export class UnreadAnswer {
@@ -72,10 +73,11 @@ export class UnreadAnswer {
   }
 }
 
-function textOf({ method = 'POST', path = '/', input = {}, id }: UnreadRequest): string {
+function textOf({ method = 'POST', path = '/', input = {}, id, acceptEncoding }: UnreadRequest): string {
   const body = method === 'POST' ? JSON.stringify(input) : '';
   const lines = [`${method} ${path} HTTP/1.1`, 'Host: test'];
   if (id !== undefined) lines.push(`X-Request-Id: ${id}`);
+  if (acceptEncoding !== undefined) lines.push(`Accept-Encoding: ${acceptEncoding}`);
   if (method === 'POST') lines.push('Content-Type: application/json', `Content-Length: ${body.length}`);
   return `${lines.join('\r\n')}\r\n\r\n${body}`;
 }

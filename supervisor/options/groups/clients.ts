@@ -1,5 +1,5 @@
 /** Limits of clients: sizes of bodies and answers, and how slowly they may be sent and read. */
-import { parseBytes, parsePositiveMs } from '../units.js';
+import { parseBytes, parsePositiveMs, parseSwitch } from '../units.js';
 import { DURATION, MIB, SECOND, serverOption, type SomeOptions } from '../option-spec.js';
 
 export const CLIENTS = {
@@ -18,6 +18,14 @@ export const CLIENTS = {
     defaultText: '100000000',
     default: 100_000_000,
     parse: (raw) => Math.min(parseBytes(raw), 2 ** 32 - 1),
+  }),
+  compress: serverOption<boolean>({
+    flag: '--compress',
+    value: null,
+    help: 'Compress answers and pages of text, JSON or XML for clients that accept br or gzip. Off, because it takes CPU and may show secrets to observers: see docs/security.md.',
+    defaultText: 'off',
+    default: false,
+    parse: parseSwitch,
   }),
   unsentBytes: serverOption<number>({
     flag: '--unsent-bytes',
