@@ -13,8 +13,8 @@ export function firstFrameOutside(stack: string): string | null {
 }
 
 /**
- * Removes the frames of the server, of Node and of the TypeScript loader from a stack of start-up, because they do not
- * help an author.
+ * Removes the frames of the server, of Node and of the TypeScript loader from a stack, because they do not help an
+ * author.
  */
 export function withoutOwnFrames(stack: string): string {
   const isFrame = (line: string): boolean => /^\s+at /.test(line);

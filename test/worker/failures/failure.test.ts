@@ -73,6 +73,14 @@ test('an HttpError takes statuses of errors alone; one that is changed later cou
   assert.equal(failureOf(changed).code, 'SERVE_INFERENCE_FAILED');
 });
 
+test('the log gets the frames of the app, without those of the server and of Node', () => {
+  const own = new URL('../../../worker/run/call-runner.js', import.meta.url).href;
+  const thrown = Object.assign(new Error('secret'), {
+    stack: `Error: secret\n    at inference (/app/app.ts:3:9)\n    at run (${own}:9:1)\n    at node:internal/x:1:1`,
+  });
+  assert.equal(failureOf(thrown).detail, 'Error: secret\n    at inference (/app/app.ts:3:9)');
+});
+
 test('an error of the server itself stays as it is', () => {
   const error = new ServeError('SERVE_OUTPUT_INVALID');
   assert.equal(failureOf(error), error);
