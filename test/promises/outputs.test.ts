@@ -78,7 +78,7 @@ describe('the output of an app', { timeout: 60_000 }, () => {
       source: 'app',
     });
     await shared.server.untilPrinted('my-id');
-    await shared.server.untilPrinted(/Error: secret path \/etc\/model\n\s+at .*answers\.ts:\d+/);
+    await shared.server.untilPrinted(/Error: secret path \/etc\/model[^\n]*\n\s+at .*answers\.ts:\d+/);
   });
 
   test('a Response that is thrown is the answer', async () => {
