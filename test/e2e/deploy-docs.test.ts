@@ -38,7 +38,10 @@ test(
     assert.equal(variables.length, 2);
     const env = Object.fromEntries(variables.map(([, name = '', value = '']) => [name, value]));
     const command = join(folder, 'with-read-only-root');
-    const steps = 'mount -t tmpfs tmp /tmp && mount -o remount,ro,bind / && exec "$@"';
+    // The working directory is still the checkout when /tmp hides it.
+    const keepCheckout = `mkdir -p "${ROOT}" && mount --no-canonicalize --bind . "${ROOT}" && mount -o remount,ro,bind "${ROOT}" && cd "${ROOT}"`;
+    const kept = ROOT.startsWith('/tmp/') ? `${keepCheckout} && ` : '';
+    const steps = `mount -t tmpfs tmp /tmp && ${kept}mount -o remount,ro,bind / && exec "$@"`;
     writeFileSync(
       command,
       `#!/bin/sh\nexec unshare -rm sh -c '${steps}' sh "${process.execPath}" "${CLI}" "$@"\n`,

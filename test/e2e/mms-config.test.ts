@@ -154,7 +154,7 @@ def handle(data, context):
     return data and [{"kind": KINDS[type(item["body"])], "env": env} for item in data]
 `,
     isRaw: 'config = {"rawItems": True}',
-    answers: 'def answer(data, context): return data and [{"says": item["body"]} for item in data]',
+    answers: 'def answer(data, context): return data and [{"bytes": len(item["body"])} for item in data]',
   },
 };
 

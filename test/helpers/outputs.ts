@@ -132,9 +132,9 @@ export const MISTAKES: Of<readonly [kind: string, message: RegExp]> = {
 /** Ways to fail, and their lines in the log. */
 export const FAILURES: Of<readonly [kind: string, log: RegExp]> = {
   TypeScript: [
-    ['throws', /Error: secret path \/etc\/model\n\s+at .*answers\.ts:\d+/],
-    ['rejects', /TypeError: late\n\s+at .*answers\.ts:\d+/],
-    ['returnsError', /Error: returned and not thrown\n\s+at .*answers\.ts:\d+/],
+    ['throws', /Error: secret path \/etc\/model[^\n]*\n\s+at .*answers\.ts:\d+/],
+    ['rejects', /TypeError: late[^\n]*\n\s+at .*answers\.ts:\d+/],
+    ['returnsError', /Error: returned and not thrown[^\n]*\n\s+at .*answers\.ts:\d+/],
     ['throwsUndefined', /thrown value: undefined/],
     [
       'throwsObject',
