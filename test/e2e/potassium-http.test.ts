@@ -242,7 +242,7 @@ const FAILURES = [
 /** The log lines of the errors, with the place in the app. */
 const LOGGED: Readonly<Record<Language, readonly RegExp[]>> = {
   TypeScript: [
-    /secret detail\n[\s\S]*potassium\.mjs:\d+/,
+    /secret detail[^\n]*\n[\s\S]*potassium\.mjs:\d+/,
     /secret detail, returned[\s\S]*potassium\.mjs:\d+/,
     /output\.rows\[0\] is a Map/,
   ],

@@ -36,12 +36,13 @@ export function workerProcesses({ pid }: Pick<Server, 'pid'>): number[] {
     readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' '),
   );
   const pids = children.filter((child) => child !== '').map(Number);
-  return pids.filter((child) => isAlive(child) && !isGuard(child)).sort((a, b) => a - b);
+  return pids.filter((child) => isAlive(child) && !isHelper(child)).sort((a, b) => a - b);
 }
 
-function isGuard(pid: number): boolean {
+/** Whether this process of the front is no worker: it guards orphans, or removes a folder. */
+function isHelper(pid: number): boolean {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('orphan-guard');
+    return /orphan-guard|folder-removal-process/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
   } catch {
     return false; // it has ended meanwhile
   }
