@@ -77,7 +77,7 @@ const TYPESCRIPT: SavedApps = {
     export default app;`,
   config: (config) => `
     export const config = ${JSON.stringify(config)};
-    export const init = () => new Promise((resolve) => setTimeout(resolve, 200));
+    export const init = () => new Promise((resolve) => setTimeout(resolve, 'initTimeout' in config ? 60_000 : 0));
     ${TYPESCRIPT.version(1)}`,
   throwing: (message) => `throw new Error("${message}");`,
   mistakes: [
@@ -159,7 +159,7 @@ for route in ${JSON.stringify(routes)}:
 import json, time
 config = json.loads('${JSON.stringify(config)}')
 def init():
-    time.sleep(0.2)
+    time.sleep(60 if 'initTimeout' in config else 0)
 ${PYTHON.version(1)}`,
   throwing: (message) => `raise RuntimeError("${message}")\n`,
   mistakes: [
