@@ -42,7 +42,7 @@ const MAX_UNANSWERED = 256;
 const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 
 /** The parser gets input in slices of this size; what it leaves of one goes back into the socket. */
-const SLICE_BYTES = 8 * 1024;
+export const SLICE_BYTES = 8 * 1024;
 
 /** A client of an ended connection has this long to read its answers. */
 const END_GRACE_MS = 1000;
@@ -67,6 +67,8 @@ interface Pipeline {
   isStopped: boolean;
   /** Nothing more is read; it ends after its answers. */
   isEnding: boolean;
+  /** Another parser reads the connection: an upgrade was declined. */
+  isOver: boolean;
   /** Its input comes through the stream, no longer from the kernel to the parser directly. */
   isStreamed: boolean;
 }
@@ -106,6 +108,9 @@ export class InputTurns {
     const parser = parserOf(socket);
     const handOver = parser?.onIncoming;
     if (parser === null || typeof handOver !== 'function') return;
+    const before = this.#pipelines.get(socket);
+    if (before !== undefined) before.isOver = true; // Node may give the connection the same parser again
+    this.#pipelines.delete(socket);
     let pipeline: Pipeline | null = null;
     parser.onIncoming = (request, keepsAlive) => {
       const isBehind = currentResponse(socket) !== null || pipeline?.goesOn === true;
@@ -161,6 +166,7 @@ export class InputTurns {
       goesOn: false,
       isStopped: false,
       isEnding: false,
+      isOver: false,
       isStreamed: false,
     };
     this.#pipelines.set(socket, pipeline);
@@ -246,9 +252,11 @@ export class InputTurns {
       this.#piecesLeft > 0 &&
       hasInput(pipeline)
     ) {
+      const { readableLength } = socket;
       const before = piecesReceived();
-      socket.read(Math.min(SLICE_BYTES, socket.readableLength)); // emits `data`, to the parser
+      socket.read(Math.min(SLICE_BYTES, readableLength)); // emits `data`, to the parser
       this.#piecesLeft -= piecesReceived() - before;
+      if (socket.readableLength >= readableLength) break; // the rest waits for another turn
     }
     this.#stopAt = 0;
     pipeline.goesOn = false;
@@ -281,8 +289,8 @@ function hasInput({ socket, chunked }: Pipeline): boolean {
 function ignore(): void {}
 
 /** Whether Node's parser takes input. It does not while answers wait for a slow client; Node goes on by itself then. */
-function isReadable({ socket, parser, isEnding }: Pipeline): boolean {
-  return !isEnding && !socket.destroyed && parserOf(socket) === parser && !isPausedByNode(socket);
+function isReadable({ socket, parser, isEnding, isOver }: Pipeline): boolean {
+  return !isEnding && !isOver && !socket.destroyed && parserOf(socket) === parser && !isPausedByNode(socket);
 }
 
 /** Completes the request at whose head the parser was stopped: it has no body, or its body has not arrived. */

@@ -6,6 +6,7 @@
  * should retry later should not need a new one. Otherwise it is closed afterwards.
  */
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import { SLICE_BYTES } from './input-turns.js';
 import { hasBody } from './request-facts.js';
 import { resetConnection } from './tcp-socket.js';
 
@@ -19,6 +20,11 @@ const DISCARD_MS = 5000;
  */
 const MIN_PIECES = 1000;
 const BYTES_PER_PIECE = 1024;
+
+/** Pieces that the client's chunks may make; input that is read in slices cuts a chunk in two at the end of each. */
+function fairPieces(bytes: number): number {
+  return MIN_PIECES + bytes / BYTES_PER_PIECE + bytes / SLICE_BYTES;
+}
 
 /** Reading a body this small to its end is cheaper than a new connection. */
 const SMALL_BODY_BYTES = 64 * 1024;
@@ -101,7 +107,7 @@ function discard(
     bytes += piece.length;
     pieces += 1;
     onPiece();
-    if (bytes <= maxBytes && pieces <= MIN_PIECES + bytes / BYTES_PER_PIECE) return;
+    if (bytes <= maxBytes && pieces <= fairPieces(bytes)) return;
     request.off('data', take); // the rest of what was read at once still comes
     onTooMuch();
   };

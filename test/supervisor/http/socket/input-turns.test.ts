@@ -241,6 +241,15 @@ test('a declined upgrade among pipelined requests is answered in its place', asy
   assert.deepEqual(bodiesIn(text), numbered(120));
 });
 
+test('a declined upgrade behind a portion of answered requests is answered, and what follows it', async (t) => {
+  const server = await listening(t, ({ url = '' }, response) => answer(response, url));
+  const socket = open(t, server);
+  const upgrade = 'GET /33 HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n';
+  const paths = numbered(74);
+  socket.write(paths.map((path, i) => (i === 33 ? upgrade : get(path.slice(1)))).join(''));
+  assert.deepEqual(bodiesIn(await receive(socket, '/73')), paths);
+});
+
 const CHUNKED = 'POST /chunked HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
 
 test('a body in chunks of one byte is received in portions, another client is answered in between', async (t) => {
