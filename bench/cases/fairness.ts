@@ -90,7 +90,11 @@ async function callBeside(
 async function callAs(bench: Bench, server: ChildServer, seconds: number): Promise<Percentiles> {
   const { headers, body } = jsonRequest({ prompt: 'banana' });
   const { latencyMs, failed } = await bench.generator.runClosed({
-    request: { headers: { ...headers, 'X-Banana-Api-Key': KEY }, body, url: `${server.url}/models/${CALLED}/` },
+    request: {
+      headers: { ...headers, 'X-Banana-Api-Key': KEY },
+      body,
+      url: `${server.url}/models/${CALLED}/`,
+    },
     connections: 1,
     durationMs: seconds * 1000,
     maxRequests: Infinity,
