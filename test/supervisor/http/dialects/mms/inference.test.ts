@@ -18,7 +18,10 @@ const MODELS = {
 
 function claim(method: string, path: string): ReturnType<typeof mmsInference.claim> {
   const request = { method, url: path, headers: {} };
-  return mmsInference.claim({ path, request, backend: { isMmsMode: true } } as unknown as RequestContext, MODELS);
+  return mmsInference.claim(
+    { path, request, backend: { isMmsMode: true } } as unknown as RequestContext,
+    MODELS,
+  );
 }
 
 /** Replaces each parameter with a name. */
