@@ -186,18 +186,37 @@ def handle(data, context):
 /** Full batches, and any. */
 const [TEMPLATE, TWIN] = [templateOf('self._batch_size'), templateOf('len(batch)')];
 
+/** Weights have the name of their model, and the handler has another one. */
+const MNIST: readonly PackedEntry[] = [
+  { name: 'mnist.onnx', content: 'no graph' },
+  {
+    name: 'mnist_handler.py',
+    content: `
+def handle(data, context):
+    with open("mnist.onnx") as weights:
+        return data and [{"weights": weights.read()} for _ in data]
+`,
+  },
+];
+
 interface Batch {
   readonly size: number;
   readonly pid: number;
 }
 
 test('a model store with handlers in Python', LIMIT, async (t) => {
-  const store = appFolder(t, { 'folder/service.py': TEMPLATE, 'twin.py': TWIN });
+  const weighed = MNIST.map(({ name, content }) => [`mnist/${name}`, String(content)]);
+  const store = appFolder(t, {
+    'folder/service.py': TEMPLATE,
+    'twin.py': TWIN,
+    ...Object.fromEntries(weighed),
+  });
   const inFolder = CATS.map((entry) => ({ ...entry, name: `cats/${entry.name}` }));
   writeFileSync(join(store, 'cats.mar'), await zipOf(CATS));
   writeFileSync(join(store, 'lynx.tar.gz'), tgzOf(inFolder));
   writeFileSync(join(store, 'old.model'), await zipOf(OLD));
   writeFileSync(join(store, 'net.mar'), await zipOf(TORCH));
+  writeFileSync(join(store, 'mnist.mar'), await zipOf(MNIST));
   const args = ['--drain-lag', '0s', '--models', 'net.mar'];
   const { server, management } = await startManagedCommand(t, { args }, store);
   const register = (query: string): Promise<string> =>
@@ -228,6 +247,15 @@ test('a model store with handlers in Python', LIMIT, async (t) => {
       const expected = { found: ['beside', 'relative', 'felis', 'cats'], in_folder: true };
       assert.deepEqual((await management.infer(name)).json(), expected);
       await server.untilPrinted('imports of cats are done\n');
+    });
+
+  for (const [file, name] of [
+    ['mnist', 'by_folder'],
+    ['mnist.mar', 'by_archive'],
+  ] as const)
+    await t.test(`runs the handler of ${file}, which has weights of the model's name beside it`, async () => {
+      assert.equal(await register(`url=${file}&model_name=${name}`), '200 Workers scaled');
+      assert.deepEqual((await management.infer(name)).json(), { weights: 'no graph' });
     });
 
   await t.test('has an archive of the first format, with a class of the first form', async () => {
@@ -281,7 +309,7 @@ test('a model store with handlers in Python', LIMIT, async (t) => {
   });
 
   await t.test('gives them up, and nothing of them stays', async () => {
-    for (const model of ['net', 'cats', 'lynx', 'old', 'template', 'twin'])
+    for (const model of ['net', 'cats', 'lynx', 'by_folder', 'by_archive', 'old', 'template', 'twin'])
       assert.equal(await management.said(`DELETE /models/${model}`), `200 Model "${model}" unregistered`);
     assert.deepEqual(workerProcesses(server), []);
   });

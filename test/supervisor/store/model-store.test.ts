@@ -50,6 +50,10 @@ const FOUND: readonly Found[] = [
   [{ url: 'm', runtime: 'python3' }, ['m/only.py', 'm/page.js'], 'm/only.py', ''],
   [{ url: 'm', runtime: 'python3' }, ['m/service.py', 'm/service.ts'], 'm/service.py', ''],
   [{ url: 'one.py' }, ['one.py'], 'one.py', ''],
+  // Weights beside a handler are data, whatever their name.
+  [{ url: 'mnist' }, ['mnist/mnist.onnx', 'mnist/mnist_handler.py'], 'mnist/mnist_handler.py', ''],
+  [{ url: 'mnist' }, ['mnist/service.onnx', 'mnist/mnist_handler.mjs'], 'mnist/mnist_handler.mjs', ''],
+  [{ url: 'm', handler: 'my:run' }, ['m/my.onnx', 'm/my.py'], 'm/my.py', 'run'],
 ];
 
 for (const [query, files, app, handler] of FOUND) {
@@ -70,6 +74,7 @@ const UNSERVABLE: readonly (readonly [query: StoreQuery, files: readonly string[
   [{ url: 'one.ts', handler: 'src/two.js:handle' }, ['one.ts'], 'one.ts/two.js'],
   [{ url: 'm' }, ['m/a.ts', 'm/b.ts'], 'm'],
   [{ url: 'm' }, ['m/labels.json'], 'm'],
+  [{ url: 'm', handler: 'my' }, ['m/my.onnx', 'm/other.py'], 'm/my.py'],
 ];
 
 for (const [query, files, app] of UNSERVABLE) {
