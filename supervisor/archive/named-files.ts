@@ -5,7 +5,7 @@
 import { statSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, extname, resolve } from 'node:path';
-import { APP_EXTENSIONS } from '../runtimes/index.js';
+import { EXTENSIONS } from '../runtimes/index.js';
 import { ArchiverProblem } from './archiver-problem.js';
 import { modelFiles, type ModelFile, type ModelFiles } from './model-files.js';
 
@@ -66,8 +66,8 @@ export async function handlerFile(
   cwd: string,
 ): Promise<{ readonly file: ModelFile; readonly handler: string }> {
   const [path = '', ...rest] = handler.split(':');
-  const candidates = [path, ...APP_EXTENSIONS.map((extension) => path + extension)];
-  const found = candidates.map((one) => resolve(cwd, one)).find(isAppFileAt);
+  const candidates = [path, ...EXTENSIONS.entries.map((extension) => path + extension)];
+  const found = candidates.map((one) => resolve(cwd, one)).find(isEntryAt);
   if (found === undefined) throw new ArchiverProblem(noHandler(handler, path));
   const file = await fileAt(found, `--handler ${handler}`);
   return { file, handler: [file.name, ...rest].join(':') };
@@ -97,8 +97,8 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-function isAppFileAt(path: string): boolean {
+function isEntryAt(path: string): boolean {
   return (
-    APP_EXTENSIONS.includes(extname(path)) && statSync(path, { throwIfNoEntry: false })?.isFile() === true
+    EXTENSIONS.entries.includes(extname(path)) && statSync(path, { throwIfNoEntry: false })?.isFile() === true
   );
 }

@@ -2,13 +2,13 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
-import { APP_EXTENSIONS } from '../runtimes/index.js';
+import { EXTENSIONS } from '../runtimes/index.js';
 import { suggest } from '../options/suggest.js';
 
-const DEFAULT_NAMES = APP_EXTENSIONS.map((extension) => `app${extension}`);
+const DEFAULT_NAMES = EXTENSIONS.defaults.map((extension) => `app${extension}`);
 
 /** A folder given by its path may have a custom service instead of an app. */
-const SERVICE_NAMES = APP_EXTENSIONS.map((extension) => `service${extension}`);
+const SERVICE_NAMES = EXTENSIONS.defaults.map((extension) => `service${extension}`);
 
 /**
  * Absolute path of the app. `given` null: looks for `app.ts` and the other default names in `folder`. `place`: the setting
@@ -34,9 +34,9 @@ export function findApp(given: string | null, folder: string, place = ''): strin
     const none = `${given} is a folder without ${DEFAULT_NAMES.join(', ')}, and without a ${SERVICE_NAMES[0]}.`;
     return find(path, [...DEFAULT_NAMES, ...SERVICE_NAMES], none);
   }
-  if (APP_EXTENSIONS.includes(extname(path))) return path;
+  if (EXTENSIONS.served.includes(extname(path))) return path;
   return fail(
-    `${given}: an app is one of ${APP_EXTENSIONS.join(' ')}, not ${extname(path) || 'a file without extension'}.`,
+    `${given}: an app is one of ${EXTENSIONS.served.join(' ')}, not ${extname(path) || 'a file without extension'}.`,
   );
 }
 
@@ -102,7 +102,7 @@ const WHY_DEAD: Readonly<Record<string, string>> = {
 function hintFor(path: string, folder: string): string {
   const parent = dirname(path);
   if (!existsSync(parent)) return ` The folder ${relative(folder, parent) || parent} does not exist either.`;
-  const apps = readdirSync(parent).filter((name) => APP_EXTENSIONS.includes(extname(name)));
+  const apps = readdirSync(parent).filter((name) => EXTENSIONS.served.includes(extname(name)));
   const close = suggest(basename(path), apps);
   return close === null ? '' : ` Did you mean ${relative(folder, join(parent, close))}?`;
 }

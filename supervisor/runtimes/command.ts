@@ -1,10 +1,10 @@
 /** Runtime of `workerCommand`: the user's own program, in any language, that speaks the wire protocol. */
 import { basename } from 'node:path';
-import type { Runtime } from './runtime.js';
+import { NO_EXTENSIONS, type Runtime } from './runtime.js';
 
 export const command: Runtime = {
   names: [],
-  extensions: [],
+  extensions: NO_EXTENSIONS,
   sources: null,
   leftovers: [],
   claims: ({ workerCommand }) => workerCommand !== null,

@@ -4,13 +4,17 @@ import { joinSources, type Sources } from '../watch/sources.js';
 import { command } from './command.js';
 import { node } from './node/node.js';
 import { python } from './python/python.js';
-import type { AppSetting, AppSpec, Runtime, WorkerProgram } from './runtime.js';
+import type { AppSetting, AppSpec, FileExtensions, Runtime, WorkerProgram } from './runtime.js';
 import { unservable } from './unservable.js';
 
 const RUNTIMES: readonly Runtime[] = [command, node, python, unservable];
 
-/** Extensions of files that can be served, in order of preference. */
-export const APP_EXTENSIONS: readonly string[] = RUNTIMES.flatMap(({ extensions }) => extensions);
+/** The extensions of all runtimes by their use, in order of preference. */
+export const EXTENSIONS: FileExtensions = {
+  served: RUNTIMES.flatMap(({ extensions }) => extensions.served),
+  defaults: RUNTIMES.flatMap(({ extensions }) => extensions.defaults),
+  entries: RUNTIMES.flatMap(({ extensions }) => extensions.entries),
+};
 
 /** Names of runtimes that a query or a manifest may give. */
 export const RUNTIME_NAMES: readonly string[] = RUNTIMES.flatMap(({ names }) => names);
@@ -26,15 +30,15 @@ export function isLeftover(name: string): boolean {
   return RUNTIMES.some(({ leftovers }) => leftovers.some((leftover) => leftover.test(name)));
 }
 
-/** All app extensions, those of the named runtime first. */
-export function extensionsFor(runtimeName: string): readonly string[] {
-  const first = RUNTIMES.find(({ names }) => names.includes(runtimeName))?.extensions ?? [];
-  return [...new Set([...first, ...APP_EXTENSIONS])];
+/** All extensions of entries, those of the named runtime first. */
+export function entryExtensionsFor(runtimeName: string): readonly string[] {
+  const first = RUNTIMES.find(({ names }) => names.includes(runtimeName))?.extensions.entries ?? [];
+  return [...new Set([...first, ...EXTENSIONS.entries])];
 }
 
-/** Name of the runtime of files with this extension; null if there is none. */
+/** Name of the runtime of entries with this extension; null if there is none. */
 export function runtimeNameOf(extension: string): string | null {
-  return RUNTIMES.find(({ extensions }) => extensions.includes(extension))?.names[0] ?? null;
+  return RUNTIMES.find(({ extensions }) => extensions.entries.includes(extension))?.names[0] ?? null;
 }
 
 /** Returns the program that starts workers of this app. @throws SERVE_CONFIG with cause and remedy if there is none */
@@ -45,6 +49,6 @@ export async function prepareProgram(
 ): Promise<WorkerProgram> {
   const runtime = runtimes.find((candidate) => candidate.claims(spec));
   if (runtime !== undefined) return await runtime.prepare(spec, setting);
-  const extensions = runtimes.flatMap(({ extensions }) => extensions);
-  throw configError(`${spec.app}: no runtime runs such a file; an app is one of ${extensions.join(' ')}.`);
+  const served = runtimes.flatMap(({ extensions }) => extensions.served);
+  throw configError(`${spec.app}: no runtime runs such a file; an app is one of ${served.join(' ')}.`);
 }

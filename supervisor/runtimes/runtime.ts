@@ -64,12 +64,29 @@ export interface WorkerProgram {
   readonly warnings: readonly string[];
 }
 
+/** Extensions of a runtime's files by their use, each list in order of preference. An extension may be in some lists only. */
+export interface FileExtensions {
+  /** A file with one is served if its path is given, or if it is a single file of a model store. */
+  readonly served: readonly string[];
+  /** A folder is searched for a file of a default name, such as `app`, with one of these. */
+  readonly defaults: readonly string[];
+  /** A file with one may be the entry of a model's folder: its handler, or the file that stands out in it. */
+  readonly entries: readonly string[];
+}
+
+/** For a runtime that is not chosen by extension. */
+export const NO_EXTENSIONS: FileExtensions = { served: [], defaults: [], entries: [] };
+
+/** For a runtime whose files are all code: each may be an app, or a part of one. */
+export function codeExtensions(extensions: readonly string[]): FileExtensions {
+  return { served: extensions, defaults: extensions, entries: extensions };
+}
+
 export interface Runtime {
   /** Names in queries and manifests, the canonical one first; empty if it is not chosen by name. */
   readonly names: readonly string[];
-  /** Extensions of its apps, in order of preference; empty if it is not chosen by extension. */
-  readonly extensions: readonly string[];
-  /** Source files to watch; null if unknown. */
+  readonly extensions: FileExtensions;
+  /** Its files to watch, with extensions of their own; null if unknown. */
   readonly sources: Sources | null;
   /** Names of files and folders that running such an app creates, which no archive needs. */
   readonly leftovers: readonly RegExp[];

@@ -3,12 +3,12 @@
  * worker reports what is wrong or missing.
  */
 import { node } from './node/node.js';
-import type { Runtime } from './runtime.js';
+import { NO_EXTENSIONS, type Runtime } from './runtime.js';
 
 export const unservable: Runtime = {
   ...node,
   names: [],
-  extensions: [],
+  extensions: NO_EXTENSIONS,
   sources: null,
   claims: ({ service }) => service !== null,
 };

@@ -7,7 +7,7 @@
  */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
-import { APP_EXTENSIONS, extensionsFor, runtimeNameOf } from '../runtimes/index.js';
+import { EXTENSIONS, entryExtensionsFor, runtimeNameOf } from '../runtimes/index.js';
 import { archiveInvalid } from './archive-invalid.js';
 import { isBelow, realPathOf } from './place.js';
 import type { StoreQuery } from './stored-model.js';
@@ -67,9 +67,18 @@ export function isHandlerIn(path: string, handler: string): boolean {
   return file === '' || stemOf(basename(file)) === stemOf(basename(path));
 }
 
-/** Whether a file of this name can be an app; type declarations cannot. */
-export function isAppFile(name: string): boolean {
-  return APP_EXTENSIONS.includes(extname(name)) && !/\.d\.[cm]?ts$/.test(name);
+/** Whether a single file of this name is a model; type declarations are none. */
+export function isModelFile(name: string): boolean {
+  return EXTENSIONS.served.includes(extname(name)) && !isDeclaration(name);
+}
+
+/** Whether a file of this name can be the entry of a folder. */
+function isEntry(name: string): boolean {
+  return EXTENSIONS.entries.includes(extname(name)) && !isDeclaration(name);
+}
+
+function isDeclaration(name: string): boolean {
+  return /\.d\.[cm]?ts$/.test(name);
 }
 
 /** `file`, or `file:function`. */
@@ -82,12 +91,12 @@ function parseHandler(text: string): { file: string; name: string } {
 function filesOf(file: string, query: StoreQuery): string[] {
   const stems = [...new Set([stemOf(file), stemOf(basename(file))])];
   const others = stems.flatMap((stem) => extensions(query).map((extension) => stem + extension));
-  return APP_EXTENSIONS.includes(extname(file)) ? [file, ...others] : others;
+  return EXTENSIONS.entries.includes(extname(file)) ? [file, ...others] : others;
 }
 
 /** Name of a missing handler file, for errors: as written, else with the extension of the existing files. */
 function missingFile(file: string, there: readonly string[], query: StoreQuery): string {
-  if (APP_EXTENSIONS.includes(extname(file))) return file;
+  if (EXTENSIONS.entries.includes(extname(file))) return file;
   const isTold = (query.runtime ?? '') !== '';
   const likeliest = isTold ? undefined : likeliestOf(there, query);
   return `${file}${likeliest ?? extensions(query)[0]}`;
@@ -96,7 +105,7 @@ function missingFile(file: string, there: readonly string[], query: StoreQuery):
 async function usualFiles(folder: string, stem: string, query: StoreQuery): Promise<string[]> {
   const names = [...ENTRY_NAMES, stem, basename(folder)];
   const usual = names.flatMap((name) => extensions(query).map((extension) => name + extension));
-  const apps = (await readdir(folder)).filter(isAppFile);
+  const apps = (await readdir(folder)).filter(isEntry);
   const likeliest = likeliestOf(apps, query);
   const only = apps.filter((app) => runtimeNameOf(extname(app)) === runtimeNameOf(likeliest ?? ''));
   return only.length === 1 ? [...usual, ...only] : usual;
@@ -104,15 +113,15 @@ async function usualFiles(folder: string, stem: string, query: StoreQuery): Prom
 
 /** The preferred extension among those of `files`. */
 function likeliestOf(files: readonly string[], query: StoreQuery): string | undefined {
-  const apps = files.filter(isAppFile);
+  const apps = files.filter(isEntry);
   return extensions(query).find((extension) => apps.some((app) => extname(app) === extension));
 }
 
 function extensions({ runtime = '' }: StoreQuery): readonly string[] {
-  return extensionsFor(runtime);
+  return entryExtensionsFor(runtime);
 }
 
 function stemOf(file: string): string {
   const extension = extname(file);
-  return APP_EXTENSIONS.includes(extension) ? file.slice(0, -extension.length) : file;
+  return EXTENSIONS.entries.includes(extension) ? file.slice(0, -extension.length) : file;
 }

@@ -15,7 +15,7 @@ import { removeLeftovers } from './archives/leftovers.js';
 import { OwnFolder } from './archives/own-folder.js';
 import { checkedUrl, download, isWebAddress } from './download.js';
 import { DownloadGate } from './download-gate.js';
-import { entryOfFile, entryOfFolder, isAppFile, isHandlerIn, type ModelFolder } from './entry-file.js';
+import { entryOfFile, entryOfFolder, isModelFile, isHandlerIn, type ModelFolder } from './entry-file.js';
 import { KnownHosts } from './known-hosts.js';
 import { MANIFEST_FILE, readManifest } from './manifest.js';
 import { locate } from './place.js';
@@ -76,7 +76,7 @@ export class ModelStore {
     const { root, path } = await locate(url, this.#folder);
     if ((await stat(path)).isDirectory())
       return this.#modelOfFolder({ folder: path, root, stem: basename(url) }, query);
-    return isAppFile(path)
+    return isModelFile(path)
       ? modelOfFile(path, this.#withDefaultHandler(path, query))
       : this.#unpack(path, basename(url), query);
   }
@@ -228,7 +228,7 @@ function defaultName(stem: string): string {
 
 /** Whether a file may be meant as a model, even one that cannot be served, which is then reported. */
 function isModelLike(name: string): boolean {
-  return isAppFile(name) || /\.(?:mar|model|zip|tar\.gz|tgz)$/.test(name);
+  return isModelFile(name) || /\.(?:mar|model|zip|tar\.gz|tgz)$/.test(name);
 }
 
 async function isFolderAt(path: string): Promise<boolean> {

@@ -4,7 +4,7 @@ import { extname } from 'node:path';
 export interface Sources {
   /** Names of the languages, for messages. */
   readonly languages: readonly string[];
-  /** Extensions of source files. */
+  /** Extensions of its watched files, wherever they lie in the folder of an app. */
   readonly extensions: readonly string[];
   /** Names of folders that never contain an app's own sources: packages, and outputs of builds and tests. */
   readonly foldersOfOthers: readonly string[];

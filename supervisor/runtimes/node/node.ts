@@ -1,7 +1,7 @@
 /** Apps in JavaScript and TypeScript: Node with our own worker. */
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Runtime } from '../runtime.js';
+import { codeExtensions, type Runtime } from '../runtime.js';
 import { nodeSources } from './node-sources.js';
 
 const WORKER_ENTRY = fileURLToPath(new URL('../../../worker/main.js', import.meta.url));
@@ -9,7 +9,7 @@ const EXTENSIONS = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'];
 
 export const node: Runtime = {
   names: ['node'],
-  extensions: EXTENSIONS,
+  extensions: codeExtensions(EXTENSIONS),
   sources: nodeSources,
   leftovers: [],
   claims: ({ app }) => EXTENSIONS.includes(extname(app)),

@@ -1,7 +1,7 @@
 /** Runtime of apps in Python: the user's interpreter with our worker, which needs only the standard library. */
 import { dirname, extname } from 'node:path';
 import { OPTIONS } from '../../options/table.js';
-import type { Runtime } from '../runtime.js';
+import { codeExtensions, type Runtime } from '../runtime.js';
 import { findInterpreter } from './find-interpreter.js';
 import { PYTHON_PATH } from './python-path.js';
 import { pythonSources } from './python-sources.js';
@@ -12,7 +12,7 @@ const EXTENSIONS = ['.py'];
 
 export const python: Runtime = {
   names: ['python', 'python2', 'python3'],
-  extensions: EXTENSIONS,
+  extensions: codeExtensions(EXTENSIONS),
   sources: pythonSources,
   leftovers: [/^__pycache__$/, /\.pyc$/],
   claims: ({ app }) => EXTENSIONS.includes(extname(app)),

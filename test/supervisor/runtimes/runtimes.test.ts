@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
 import {
-  APP_EXTENSIONS,
-  extensionsFor,
+  EXTENSIONS,
+  entryExtensionsFor,
   prepareProgram,
   runtimeNameOf,
 } from '../../../supervisor/runtimes/index.js';
-import type { AppSetting, Runtime } from '../../../supervisor/runtimes/runtime.js';
+import { codeExtensions, type AppSetting, type Runtime } from '../../../supervisor/runtimes/runtime.js';
 
 const SPEC = {
   name: 'm',
@@ -25,7 +25,7 @@ const SETTING: AppSetting = {
   env: {},
 };
 
-for (const extension of APP_EXTENSIONS.filter((one) => one !== '.py')) {
+for (const extension of EXTENSIONS.served.filter((one) => one !== '.py')) {
   test(`an app that ends in ${extension} runs in Node, and its folder is watched`, async () => {
     const app = `/apps/app${extension}`;
     const { command, label, watches } = await prepareProgram({ ...SPEC, app }, SETTING);
@@ -67,7 +67,7 @@ test('the first runtime of the list that claims an app prepares it, and its erro
   };
   const shell: Runtime = {
     names: ['shell'],
-    extensions: ['.sh'],
+    extensions: codeExtensions(['.sh']),
     sources: null,
     leftovers: [],
     claims: ({ app }) => app.endsWith('.sh'),
@@ -79,9 +79,9 @@ test('the first runtime of the list that claims an app prepares it, and its erro
   await assert.rejects(prepareProgram({ ...SPEC, app: '/no.sh' }, SETTING, [shell, never]), /no shell/);
 });
 
-test('extensionsFor lists the extensions of the named runtime first', () => {
-  assert.deepEqual(extensionsFor('python3').slice(0, 2), ['.py', '.ts']);
-  assert.deepEqual(extensionsFor('node'), APP_EXTENSIONS);
+test('entryExtensionsFor lists the extensions of entries of the named runtime first', () => {
+  assert.deepEqual(entryExtensionsFor('python3').slice(0, 2), ['.py', '.ts']);
+  assert.deepEqual(entryExtensionsFor('node'), EXTENSIONS.entries);
   assert.deepEqual(
     [runtimeNameOf('.py'), runtimeNameOf('.mts'), runtimeNameOf('.pkl')],
     ['python', 'node', null],
