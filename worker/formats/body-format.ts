@@ -3,8 +3,8 @@ import type { Call } from '../../protocol/wire/messages.js';
 
 export interface EncodedOutput {
   readonly contentType: string;
-  /** The encoded bytes. JSON lies in memory that the next answer reuses, so it must have left the process by then. */
-  readonly body: Uint8Array;
+  /** Text leaves as UTF-8. Bytes must not change until they have left the process. */
+  readonly body: string | Uint8Array;
 }
 
 export interface BodyFormat {

@@ -5,7 +5,6 @@ import { ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { jsonText } from '../values/json-encoding.js';
-import { utf8InScratch } from '../values/scratch.js';
 import type { BodyFormat, EncodedOutput } from './body-format.js';
 
 /** Reads JSON (UTF-8, an optional byte order mark). `what` names the text in an error. @throws SERVE_BAD_BODY */
@@ -34,9 +33,8 @@ function textOf(body: Buffer, what: string): string {
 /** Encodes a value as JSON; `indent` is the number of spaces per level, 0 for one line. @throws SERVE_OUTPUT_INVALID */
 export function writeJson(value: unknown, { asciiJson }: Call, indent = 0): EncodedOutput {
   const text = jsonText(value, indent);
-  const body = utf8InScratch(text);
-  const needsAscii = asciiJson && body.length > text.length;
-  return { contentType: 'application/json', body: needsAscii ? utf8InScratch(escapeNonAscii(text)) : body };
+  const needsAscii = asciiJson && Buffer.byteLength(text) > text.length;
+  return { contentType: 'application/json', body: needsAscii ? escapeNonAscii(text) : text };
 }
 
 /** Bodies that must be JSON. */

@@ -6,7 +6,6 @@ import { isUtf8 } from 'node:buffer';
 import { ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import type { Item, ItemPart, ReadItem } from '../api/mms/item.js';
-import { utf8InScratch } from '../values/scratch.js';
 import type { BodyFormat, EncodedOutput } from './body-format.js';
 import { writeBytes } from './bytes.js';
 import { formPairs } from './form-pairs.js';
@@ -132,8 +131,7 @@ function badItem(message: string, cause?: unknown): ServeError {
 /** Sends bytes and text unchanged, anything else as indented JSON. @throws SERVE_OUTPUT_INVALID */
 export function writeResult(value: unknown, call: Call): EncodedOutput {
   if (value instanceof Uint8Array || value instanceof ArrayBuffer) return writeBytes(value);
-  if (typeof value === 'string')
-    return { contentType: 'text/plain; charset=utf-8', body: utf8InScratch(value) };
+  if (typeof value === 'string') return { contentType: 'text/plain; charset=utf-8', body: value };
   try {
     return writeJson(value, call, JSON_INDENT);
   } catch (cause) {

@@ -22,11 +22,11 @@ import { hintOnce } from '../process/hint-once.js';
 import { encodeOutput } from '../reply/encode-output.js';
 import { isPotassiumResponse, replyOfResponse } from '../reply/potassium-response.js';
 import { Reply, type ReplyBody } from '../reply/reply.js';
-import { ownBytes } from '../values/scratch.js';
 import { chunkType, iteratorOf, sendStream, type StreamHead } from '../reply/stream.js';
 import { isResponse, responseBody, responseHead } from '../reply/web-response.js';
 import type { WaitingCall } from './runner.js';
 import { StreamSender } from './stream-sender.js';
+import { utf8InScratch } from './scratch.js';
 import { isThenable } from '../values/thenable.js';
 
 /** The parts that all calls of a runner share. */
@@ -210,13 +210,13 @@ export class RunningCall {
   #succeed({ contentType, body: encoded }: EncodedOutput, head: ReplyHead = PLAIN_HEAD): void {
     const { status, headers, phrase } = head;
     const { channel, maxOutputBytes, answersTogether } = this.#host;
-    const bodyBytes = encoded.length;
+    const body = typeof encoded === 'string' ? utf8Of(encoded, answersTogether) : encoded;
+    const bodyBytes = body.length;
     if (bodyBytes > maxOutputBytes) {
       const message = `The model's output is ${bodyBytes} bytes; --max-output allows ${maxOutputBytes}.`;
       this.fail(new ServeError('SERVE_OUTPUT_TOO_LARGE', message));
       return;
     }
-    const body = answersTogether ? ownBytes(encoded) : encoded;
     const { id } = this.call;
     const { runMs } = this;
     channel.sendBody(
@@ -227,6 +227,11 @@ export class RunningCall {
     );
     this.#host.onEnded(this);
   }
+}
+
+/** Uses the reused memory for an answer that is alone until it has left the process. */
+function utf8Of(text: string, answersTogether: boolean): Buffer {
+  return answersTogether ? Buffer.from(text) : utf8InScratch(text);
 }
 
 function noReturn(route: string): string {

@@ -52,6 +52,16 @@ test('JSON and bytes are encoded without a promise: a short call stays in one tu
   assert.ok(!(encodeOutput(new Uint8Array(1), callWith()) instanceof Promise));
 });
 
+test('answers of 40 calls that are encoded before the first of them is sent stay as they are', async () => {
+  const numbers = Array.from({ length: 40 }, (_, i) => i);
+  const encoded = await Promise.all(numbers.map(async (i) => encodeOutput({ i }, callWith())));
+  const texts = encoded.map(({ body }) => Buffer.from(body).toString());
+  assert.deepEqual(
+    texts,
+    numbers.map((i) => `{"i":${i}}`),
+  );
+});
+
 const NOT_ASCII = { a: 'é 漢 \u{1f34c}', ключ: 1 };
 const ESCAPED = String.raw`{"a":"\u00e9 \u6f22 \ud83c\udf4c","\u043a\u043b\u044e\u0447":1}`;
 

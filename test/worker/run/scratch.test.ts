@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ownBytes, utf8InScratch } from '../../../worker/values/scratch.js';
+import { utf8InScratch } from '../../../worker/run/scratch.js';
 
 test('the bytes of any text are its UTF-8', () => {
   fc.assert(
@@ -25,12 +25,4 @@ test('a later text takes the place of the one before', () => {
   const second = utf8InScratch('other');
   assert.equal(first.toString(), 'other');
   assert.equal(second.toString(), 'other');
-});
-
-test('a text that was given memory of its own stays as it is; other bytes are not copied', () => {
-  const bytes = Buffer.alloc(16, 'x');
-  const own = ownBytes(utf8InScratch('first'));
-  utf8InScratch('other');
-  assert.equal(Buffer.from(own).toString(), 'first');
-  assert.equal(ownBytes(bytes), bytes);
 });
