@@ -19,6 +19,16 @@ export interface JobCall extends Omit<Call, 'id'> {
   readonly version: string;
   /** Address of the client's end of the connection, for the log; it is not sent. */
   readonly client: string;
+  /** Computes the HTTP status of an answer with this error, for the log; it is not sent. */
+  readonly statusOf: (error: ServeError) => number;
+}
+
+/** Fields of every log line about a call. */
+export type CallFacts = Pick<JobCall, 'requestId' | 'route' | 'method' | 'path' | 'client'>;
+
+/** Copies the fields, so that the call itself need not live as long as they do. */
+export function callFacts({ requestId, route, method, path, client }: JobCall): CallFacts {
+  return { requestId, route, method, path, client };
 }
 
 /** Receives a job's answer. Exactly one of `reply`, `end` (after `head`) and `fail` is called, once. */

@@ -6,7 +6,7 @@
  * receives the answer; after the end only the store has it.
  */
 import { ServeError, describeThrown } from '../../protocol/errors.js';
-import type { Job, JobCall } from '../dispatch/job.js';
+import { callFacts, type CallFacts, type Job, type JobCall } from '../dispatch/job.js';
 import { startLimit } from '../machine/limit-timer.js';
 import { formatMs } from '../options/units.js';
 import type { JobEnd, JobStore } from './job-store.js';
@@ -18,7 +18,7 @@ export { KeptJob } from './kept-job.js';
 
 export interface KeptJobsListener {
   /** Called once for every job, when it has ended. */
-  onEnded(job: KeptJob): void;
+  onEnded(job: KeptJob, call: CallFacts): void;
   /** A call could not be recorded; the error's detail has the reason. */
   onNotKept(call: JobCall, error: ServeError): void;
 }
@@ -77,7 +77,11 @@ export class KeptJobs {
       throw this.#notKept(job.call, cause);
     }
     const { maxResultBytes } = this.#store;
-    const kept = new KeptJob(record, job, { maxResultBytes, onEnded: (ended) => this.#onEnded(ended) });
+    const logged = callFacts(job.call); // not the whole call: the job lets go of it at its end
+    const kept = new KeptJob(record, job, {
+      maxResultBytes,
+      onEnded: (ended) => this.#onEnded(ended, logged),
+    });
     this.#running.set(kept.id, kept);
     job.detach(kept);
     return kept;
@@ -125,8 +129,8 @@ export class KeptJobs {
     this.#store.begun(id, Date.now());
   }
 
-  #onEnded(job: KeptJob): void {
-    this.#listener.onEnded?.(job);
+  #onEnded(job: KeptJob, call: CallFacts): void {
+    this.#listener.onEnded?.(job, call);
     if (job.runMs > 0) this.#noteBegun(job.id);
     this.#begun.delete(job.id);
     this.#running.delete(job.id);

@@ -2,7 +2,7 @@
 import { isAppsRefusal, type ErrorCode, type ServeError } from '../../protocol/errors.js';
 import { splitHeaderLines } from '../../protocol/text/header-lines.js';
 import { validTraceparent } from '../../protocol/text/traceparent.js';
-import type { JobCall } from '../dispatch/job.js';
+import { callFacts, type JobCall } from '../dispatch/job.js';
 import type { Log } from '../observe/log.js';
 import { formatMs } from '../options/units.js';
 import type { Slot } from '../slots/slot.js';
@@ -59,16 +59,12 @@ export class ModelLog {
     this.#log[write]({ ...extra, ...this.#who(worker), ...(requestId === '' ? {} : { requestId }) }, message);
   }
 
-  callError(
-    worker: number,
-    { requestId, route, headers, method, path, client }: JobCall,
-    error: ServeError,
-  ): void {
+  callError(worker: number, call: JobCall, error: ServeError): void {
     if (CALLERS_FAULT.has(error.code) || isAppsRefusal(error)) return;
     const text = error.detail === '' ? error.message : error.detail;
-    const given = splitHeaderLines(headers).find(([name]) => name.toLowerCase() === 'traceparent')?.[1];
+    const given = splitHeaderLines(call.headers).find(([name]) => name.toLowerCase() === 'traceparent')?.[1];
     const traceparent = validTraceparent(given) ?? undefined;
-    const facts = { requestId, route, method, path, client, traceparent, code: error.code };
+    const facts = { ...callFacts(call), status: call.statusOf(error), traceparent, code: error.code };
     this.#log.error({ ...this.#who(worker), ...facts }, text);
   }
 
@@ -90,7 +86,7 @@ export class ModelLog {
     const said = death.fatal === null ? '' : `: ${this.#fullOnce(death.fatal)}`;
     const lastLines = death.stderrTail.length === 0 ? {} : { lastStderr: death.stderrTail };
     this.#log.error(
-      { ...facts, requestId: call?.requestId, route: call?.route, ...lastLines },
+      { ...facts, ...call?.facts, ...lastLines },
       `worker ${this.#named(slot.index)} died (${death.how})${during}${hint}; ${nextStep(slot)}${said}`,
     );
   }
@@ -114,7 +110,7 @@ export class ModelLog {
   }
 }
 
-function described({ requestId, route, others }: DyingCall): string {
+function described({ facts: { requestId, route }, others }: DyingCall): string {
   return `call ${requestId} of ${route}${others === 0 ? '' : ` and ${others} more of its batch`}`;
 }
 

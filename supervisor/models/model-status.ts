@@ -169,7 +169,7 @@ function slotStatus(slot: Slot): WorkerStatus {
             signal: lastDeath.exit.signal,
             at: lastDeath.at.toISOString(),
             during: lastDeath.during,
-            requestId: lastDeath.call?.requestId ?? null,
+            requestId: lastDeath.call?.facts.requestId ?? null,
             uptimeMs: Math.round(lastDeath.uptimeMs),
           },
   };

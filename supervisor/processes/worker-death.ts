@@ -1,5 +1,6 @@
 /** The report of a worker's death, for the restart policy, the log and `/status`. */
 import { describeThrown, type ErrorCode } from '../../protocol/errors.js';
+import type { CallFacts } from '../dispatch/job.js';
 import type { DeathCause, Exit } from './exit-report.js';
 
 /** The reason that a worker gives itself before it ends. */
@@ -12,8 +13,7 @@ export interface Fatal {
 }
 
 export interface DyingCall {
-  readonly requestId: string;
-  readonly route: string;
+  readonly facts: CallFacts;
   /** Number of other calls of its batch without an answer. */
   readonly others: number;
 }

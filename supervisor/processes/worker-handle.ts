@@ -12,7 +12,7 @@ import type { DataPart, Message, Metric, StartSpec } from '../../protocol/wire/m
 import type { HeldCall } from '../calls/held-batch.js';
 import { HeldCalls } from '../calls/held-calls.js';
 import type { ReadyWorker } from '../dispatch/dispatcher.js';
-import type { Job } from '../dispatch/job.js';
+import { callFacts, type Job } from '../dispatch/job.js';
 import { DeathNotes } from './death-notes.js';
 import type { Exit, KillCause } from './exit-report.js';
 import { FrozenWatch } from './frozen-watch.js';
@@ -302,8 +302,7 @@ export class WorkerHandle implements ReadyWorker {
     const running = this.#calls.lookUpRunning();
     if (running !== null) {
       const [first, ...others] = running.calls as [HeldCall, ...HeldCall[]];
-      const { requestId, route } = first.job.call; // not the whole call, which would live as long as the report
-      return { during: 'call', call: { requestId, route, others: others.length } };
+      return { during: 'call', call: { facts: callFacts(first.job.call), others: others.length } };
     }
     // A call that it was reading may have killed it as well, though no code of the app ran for it.
     if (this.#calls.first !== null) return { during: 'call', call: null };

@@ -1,7 +1,8 @@
 /** Logs events of a server for its operator: its start, failed background jobs, missing protection. */
 import type { ServeError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/text/sentences.js';
-import type { JobCall } from '../dispatch/job.js';
+import { callFacts, type CallFacts, type JobCall } from '../dispatch/job.js';
+import { keptStatus } from '../http/answer/answer-started.js';
 import { METRICS_PATH } from '../http/dialects/metrics.js';
 import type { KeptJob } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
@@ -42,14 +43,15 @@ export class OperatorLog {
     if (command !== null) this.#log.info(command);
   }
 
-  logFailedJob({ id, requestId, route, error }: KeptJob): void {
+  logFailedJob({ id, route, error }: KeptJob, call: CallFacts): void {
     if (error === null) return;
     const text = `the background job ${id} of ${route} failed: ${error.message}`;
-    this.#log.warn({ job: id, requestId, route, code: error.code }, text);
+    this.#log.warn({ job: id, ...call, status: keptStatus(error), code: error.code }, text);
   }
 
-  logUnrecordedCall({ requestId, route }: JobCall, { code, detail }: ServeError): void {
-    this.#log.error({ requestId, route, code }, `a call of ${route} could not be recorded: ${detail}`);
+  logUnrecordedCall(call: JobCall, error: ServeError): void {
+    const facts = { ...callFacts(call), status: call.statusOf(error), code: error.code };
+    this.#log.error(facts, `a call of ${call.route} could not be recorded: ${error.detail}`);
   }
 
   logUnguarded(why: string): void {

@@ -66,7 +66,7 @@ export class ServerParts {
       replies: this.answerCounts.replies,
     };
     this.jobs = new KeptJobs(newRequestId, {
-      onEnded: (job) => this.operatorLog.logFailedJob(job),
+      onEnded: (job, call) => this.operatorLog.logFailedJob(job, call),
       onNotKept: (call, error) => this.operatorLog.logUnrecordedCall(call, error),
     });
     this.served = this.#newServed();

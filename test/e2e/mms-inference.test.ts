@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { logLines } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
@@ -126,6 +127,15 @@ withOneRuntime(({ app }) => {
         else assert.match(said(answer), expected);
         assert.equal(answer.headers.get('connection'), 'close');
       });
+
+    test('the error line of a call has the status that Multi Model Server answers with', async () => {
+      const answer = await send('POST', '/predictions/told', '{"status":9999}', withId('invalid-status'));
+      await server.untilPrinted(/"level":"error".*"requestId":"invalid-status"/);
+      const line = logLines(server).find(
+        ({ level, requestId }) => level === 'error' && requestId === 'invalid-status',
+      );
+      assert.deepEqual([answer.status, line?.['status']], [503, 503]);
+    });
 
     test('a worker that dies fails its call, and the next one is served', async () => {
       const answer = await send('POST', '/predictions/dies', '{"by":"SIGTERM"}');

@@ -47,7 +47,7 @@ async function start(
 }
 
 withEachRuntime(({ potassium }) => {
-  test('every error line of a call names its route', LIMIT, async (t) => {
+  test('every error line of a call has its route, method, path, client and status', LIMIT, async (t) => {
     const { server } = await start(potassium(), t, ['--log-format', 'json'], 1);
     await post(server, '/answer', 'a throw', 'thrown');
     await endOf(server, await startJob(server, '/later', { throws: 'x' }, 'failed-job'));
@@ -55,12 +55,19 @@ withEachRuntime(({ potassium }) => {
     await server.untilPrinted('worker 0 died');
     const lines = logLines(server).filter(({ requestId = '' }) => requestId !== '');
     assert.deepEqual(
-      lines.map(({ requestId, route }) => [requestId, route]),
+      lines.map(({ requestId, route, method, path, client, status }) => [
+        requestId,
+        route,
+        method,
+        path,
+        client,
+        status,
+      ]),
       [
-        ['thrown', '/answer'],
-        ['failed-job', '/later'],
-        ['failed-job', '/later'],
-        ['died', '/work'],
+        ['thrown', '/answer', 'POST', '/answer', '127.0.0.1', 500],
+        ['failed-job', '/later', 'POST', '/later', '127.0.0.1', 500],
+        ['failed-job', '/later', 'POST', '/later', '127.0.0.1', 500],
+        ['died', '/work', 'POST', '/work', '127.0.0.1', undefined],
       ],
     );
     assert.match(String(lines[2]?.['msg']), /^the background job \S+ of \/later failed/);

@@ -4,7 +4,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { ReplyHead } from '../../../protocol/wire/messages.js';
 import { asSentence } from '../../../protocol/text/sentences.js';
 import type { Dispatcher } from '../../dispatch/dispatcher.js';
-import type { Job, Sink } from '../../dispatch/job.js';
+import { callFacts, type Job, type Sink } from '../../dispatch/job.js';
 import { onceClosed } from '../socket/request-facts.js';
 import { onceCut } from '../socket/watched-response.js';
 import { answerError } from './answer-error.js';
@@ -74,8 +74,9 @@ export class ReplySink implements Sink {
   }
 
   /** Logs invalid headers, because not every dialect reports the reason to the client. */
-  #logInvalid({ call: { model, route, requestId } }: Job, { code, message }: ServeError): void {
-    this.#context.backend.log.error({ model, requestId, route, code }, message);
+  #logInvalid({ call }: Job, error: ServeError): void {
+    const facts = { model: call.model, ...callFacts(call), status: call.statusOf(error), code: error.code };
+    this.#context.backend.log.error(facts, error.message);
   }
 
   chunk(job: Job, pieces: Buffer[], taken: () => void): void {

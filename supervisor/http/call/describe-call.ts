@@ -7,12 +7,13 @@ import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan, NamedTarget } from './call-plan.js';
 
 export function describeCall(
-  { request, requestId }: RequestContext,
+  context: RequestContext,
   { format, params, asciiJson = false }: CallPlan,
   { model, route }: NamedTarget,
   deadlineMs: number | null,
   bodyBytes: number,
 ): JobCall {
+  const { request, requestId } = context;
   const { headers, rawHeaders } = request;
   const url = request.url ?? '/';
   const question = url.indexOf('?');
@@ -22,6 +23,7 @@ export function describeCall(
     model: name,
     version,
     client: clientOf(request),
+    statusOf: (error) => context.dialect.fail(error, requestId, context).status,
     bodyBytes,
     requestId,
     route,

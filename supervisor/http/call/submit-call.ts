@@ -6,7 +6,7 @@ import type { Admission } from '../../dispatch/arrivals.js';
 import { Job, NOWHERE } from '../../dispatch/job.js';
 import type { Body } from '../socket/body-memory.js';
 import { onceClosed } from '../socket/request-facts.js';
-import { answerStarted, statusOf } from '../answer/answer-started.js';
+import { answerStarted, keptStatus } from '../answer/answer-started.js';
 import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan, OpenedBody } from './call-plan.js';
 import { describeCall } from './describe-call.js';
@@ -69,14 +69,17 @@ async function submitBackground(
   { routed: { model, route }, body, place }: ArrivedCall,
 ): Promise<void> {
   const { backend, acceptedAtMs } = context;
-  const call = describeCall(context, plan, { model, route: route.path }, null, body.bytes);
+  const call = {
+    ...describeCall(context, plan, { model, route: route.path }, null, body.bytes),
+    statusOf: keptStatus,
+  };
   const job = new Job(call, body.pieces, { acceptedAtMs, deadlineAtMs: null }, NOWHERE, body);
   const kept = await backend.jobs.keep(job);
   model.dispatcher.submit(job, place);
   if (kept.error !== null) throw kept.error; // the client can still be answered with it
   postResult(backend.webhooks, route, job);
   postFailure(backend.webhooks, route, kept);
-  kept.onceEnded(() => backend.observer.settled(context, job, statusOf(kept), kept.error));
+  kept.onceEnded(() => backend.observer.settled(context, job, keptStatus(kept.error), kept.error));
   answerStarted(context, kept);
 }
 
@@ -89,11 +92,15 @@ async function submitOpened(
 ): Promise<void> {
   const { backend, acceptedAtMs } = context;
   const target = { model, route: route.path };
-  const call = { ...describeCall(context, plan, target, null, input.length), ...described };
+  const call = {
+    ...describeCall(context, plan, target, null, input.length),
+    ...described,
+    statusOf: keptStatus,
+  };
   const job = new Job(call, [input], { acceptedAtMs, deadlineAtMs: null }, NOWHERE);
   const kept = await backend.jobs.keep(job);
   postResult(backend.webhooks, route, job);
-  kept.onceEnded(() => backend.observer.settled(context, job, statusOf(kept), kept.error));
+  kept.onceEnded(() => backend.observer.settled(context, job, keptStatus(kept.error), kept.error));
   model.dispatcher.submit(job, place);
   answerKept(context, kept);
 }

@@ -37,6 +37,7 @@ export function newJob(id: string, options: JobOptions = {}): Job {
     model: 'model',
     version: '1',
     client: '127.0.0.1',
+    statusOf: () => 500,
     bodyBytes: bytes,
     requestId: id,
     route,

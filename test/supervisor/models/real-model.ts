@@ -153,6 +153,7 @@ const CALL: JobCall = {
   model: 'model',
   version: '1',
   client: '127.0.0.1',
+  statusOf: () => 500,
   bodyBytes: 0,
   requestId: '',
   route: '/',
