@@ -21,22 +21,36 @@ export async function zipOf(entries: readonly PackedEntry[]): Promise<Buffer> {
   // The library refuses odd names, so each stands in the archive as a text of its length first.
   const places = entries.map(({ name }, i) => `${i}`.padEnd(Buffer.byteLength(name), '#'));
   entries.forEach(({ content = '', mode = 0o100644 }, i) => {
-    zip.addBuffer(Buffer.from(content), places[i] as string, { mode, mtime: new Date(0) });
+    const compress = content.length > 0; // to compress nothing takes a stream of zlib too
+    zip.addBuffer(Buffer.from(content), places[i] as string, { mode, mtime: new Date(0), compress });
   });
   zip.end();
   const bytes = await buffer(zip.outputStream);
-  entries.forEach(({ name }, i) => rename(bytes, places[i] as string, name));
+  let at = 0;
+  for (const header of HEADERS)
+    for (const [i, { name }] of entries.entries()) {
+      at = placeAfter(at, bytes, header, places[i] as string);
+      bytes.write(name, at);
+    }
   return bytes;
 }
 
-/** In the two headers of an entry, which its name follows after 30 and 46 bytes. */
-function rename(bytes: Buffer, before: string, after: string): void {
-  for (let at = bytes.indexOf(before); at !== -1; at = bytes.indexOf(before, at + 1)) {
-    const isName =
-      bytes.toString('latin1', at - 30, at - 26) === 'PK\x03\x04' ||
-      bytes.toString('latin1', at - 46, at - 42) === 'PK\x01\x02';
-    if (isName) bytes.write(after, at);
-  }
+/** An entry's two headers, each in the order of the entries: how they begin, and where its name stands in them. */
+const HEADERS = [
+  { start: 'PK\x03\x04', nameAt: 30 },
+  { start: 'PK\x01\x02', nameAt: 46 },
+] as const;
+
+/** Finds the next header of this kind with this name; returns the place of the name. */
+function placeAfter(
+  from: number,
+  bytes: Buffer,
+  { start, nameAt }: (typeof HEADERS)[number],
+  name: string,
+): number {
+  for (let at = bytes.indexOf(name, from); at !== -1; at = bytes.indexOf(name, at + 1))
+    if (bytes.toString('latin1', at - nameAt, at - nameAt + start.length) === start) return at;
+  throw new Error(`the archive has no header of ${name}`);
 }
 
 /** A tar archive that is compressed with gzip. */

@@ -141,7 +141,7 @@ const telling = fc.oneof(
 
 describe('scanTopLevelFields', () => {
   test('finds the same wanted fields as JSON.parse in any object, however it is written', () => {
-    fc.assert(fc.property(object, agrees), { numRuns: 1000 });
+    fc.assert(fc.property(object, agrees), { numRuns: 500 });
   });
 
   for (const [what, long] of [
@@ -182,7 +182,7 @@ describe('scanTopLevelFields', () => {
         }
         agrees(Buffer.from(bytes));
       }),
-      { numRuns: 5000 },
+      { numRuns: 2000 },
     );
   });
 
@@ -228,7 +228,7 @@ describe('scanTopLevelFields', () => {
   });
 
   test('reads nesting of any depth', () => {
-    const depth = 1_000_000;
+    const depth = 200_000;
     const deep = `${'[{"a":'.repeat(depth)}1${'}]'.repeat(depth)}`;
     assert.deepEqual(scanTopLevelFields(Buffer.from(deep), []), { is: 'other' });
     const scanned = scanTopLevelFields(Buffer.from(`{"a":${deep},"apiKey":true}`), WANTED);

@@ -92,12 +92,12 @@ test('an archive that cannot be unpacked leaves nothing behind, and can be repla
   assert.equal(readFileSync(join(mended, 'text'), 'utf8'), 'a');
 });
 
-/** Lends an archive of 500 files, and returns while they are being unpacked. */
+/** Lends an archive of 200 files, and returns while they are being unpacked. */
 async function lendSlowly(
   { cache, own, folder }: Place,
   signals: readonly AbortSignal[],
 ): Promise<Promise<PromiseSettledResult<LentFolder>>[]> {
-  const entries = Array.from({ length: 500 }, (_, i) => ({ name: `file ${i}`, content: `${i}` }));
+  const entries = Array.from({ length: 200 }, (_, i) => ({ name: `file ${i}`, content: `${i}` }));
   const path = join(folder, 'a.mar');
   writeFileSync(path, await zipOf(entries));
   const lent = signals.map(async (signal) => (await Promise.allSettled([cache.lend(path, { signal })]))[0]);
@@ -137,7 +137,7 @@ test('unpacking ends when its only borrower leaves, and nothing of it stays', as
   const [name = 'gone'] = readdirSync(place.own.open());
   await untilGone(join(place.own.open(), name));
   const again = await place.cache.lend(join(place.folder, 'a.mar'));
-  assert.equal(readdirSync(again.folder).length, 500);
+  assert.equal(readdirSync(again.folder).length, 200);
 });
 
 test('unpacking goes on for another borrower when one leaves', async (t) => {
@@ -148,7 +148,7 @@ test('unpacking goes on for another borrower when one leaves', async (t) => {
   assert.equal(reasonOf(await first), 'its request has ended');
   const result = await second;
   assert.ok(result?.status === 'fulfilled');
-  assert.equal(readdirSync(result.value.folder).length, 500);
+  assert.equal(readdirSync(result.value.folder).length, 200);
   result.value.release();
   await untilGone(result.value.folder);
 });
