@@ -1,11 +1,11 @@
 /**
- * Clients that hold up others, in a process of their own: `node attackers.js URL KIND CONNECTIONS [KEY]`. Sends
- * `attacking` to its parent when they have begun, and ends with it.
+ * Clients that hold up others, in a process of their own: `node attackers.js URL KIND CONNECTIONS [KEY]
+ * [SOCKET]`; SOCKET is the path of another listener. Sends `attacking` to its parent when they have begun, and ends with it.
  */
 import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 
-const [url = '', kind = '', connections = '8', key = ''] = process.argv.slice(2);
+const [url = '', kind = '', connections = '8', key = '', socketPath = ''] = process.argv.slice(2);
 const { hostname, port, host } = new URL(url);
 
 const MB = 1_000_000;
@@ -16,6 +16,7 @@ type Attack = (socket: Socket) => Promise<void>;
 
 const ATTACKS: Readonly<Record<string, () => Attack>> = {
   control: () => askAgain(GET),
+  ping: () => askAgain(`GET /ping HTTP/1.1\r\nHost: ${host}\r\n\r\n`),
   probes: () => askAgain(`GET /nothing-here HTTP/1.1\r\nHost: ${host}\r\n\r\n`),
   pipelining: () => flood('', GET.repeat(2000)),
   'chunks-401': () => flood(post('/', ['Transfer-Encoding: chunked']), '1\r\nx\r\n'.repeat(11_000)),
@@ -37,7 +38,23 @@ const ATTACKS: Readonly<Record<string, () => Attack>> = {
         Buffer.from(JSON.stringify({ apiKey: key, modelInputs: { pad: 'x'.repeat(40 * MB) } })),
       ),
     ),
+  archives: () =>
+    askAgain(manage('POST', '/models?url=many.mar&initial_workers=0'), manage('DELETE', '/models/many')),
+  'slow-readers': () => readSlowly(withBody('/stream', Buffer.from('{}'))),
+  'silent-websockets': () => staySilent(upgrade('/chat')),
 };
+
+function manage(method: string, path: string): string {
+  const head = [`${method} ${path} HTTP/1.1`, 'Host: localhost', `X-Banana-Api-Key: ${key}`];
+  return `${head.join('\r\n')}\r\nContent-Length: 0\r\n\r\n`;
+}
+
+function upgrade(path: string): string {
+  const lines = [`GET ${path} HTTP/1.1`, `Host: ${host}`, 'Connection: Upgrade', 'Upgrade: websocket'];
+  const key64 = Buffer.alloc(16).toString('base64');
+  lines.push('Sec-WebSocket-Version: 13', `Sec-WebSocket-Key: ${key64}`, `X-Banana-Api-Key: ${key}`);
+  return `${lines.join('\r\n')}\r\n\r\n`;
+}
 
 function post(path: string, headers: readonly string[]): string {
   const lines = [`POST ${path} HTTP/1.1`, `Host: ${host}`, 'Content-Type: application/json', ...headers];
@@ -49,12 +66,20 @@ function withBody(path: string, body: Buffer, headers: readonly string[] = []): 
   return Buffer.concat([Buffer.from(post(path, [...headers, `Content-Length: ${body.length}`])), body]);
 }
 
-/** One request after the other, each after the answer to the last. Each answer comes in one piece, or its head does. */
-function askAgain(request: string | Buffer): Attack {
+/**
+ * One request after the other, each after the answer to the last, in rotation. Each answer comes in one piece, or its head
+ * does.
+ */
+function askAgain(...requests: readonly (string | Buffer)[]): Attack {
   return (socket) =>
     new Promise((resolve) => {
       let head = '';
       let left = 0;
+      let sent = 0;
+      const send = (): void => {
+        socket.write(requests[sent % requests.length] as string | Buffer);
+        sent += 1;
+      };
       socket.on('close', resolve);
       socket.on('data', (piece: Buffer) => {
         if (left === 0) {
@@ -66,9 +91,32 @@ function askAgain(request: string | Buffer): Attack {
         } else left -= piece.length;
         if (left <= 0) {
           left = 0;
-          socket.write(request);
+          send();
         }
       });
+      send();
+    });
+}
+
+/** Takes 2 kB a second of an answer without an end. */
+function readSlowly(request: Buffer): Attack {
+  return (socket) =>
+    new Promise((resolve) => {
+      const timer = setInterval(() => void socket.read(200), 100);
+      socket
+        .on('readable', () => {})
+        .on('close', () => {
+          clearInterval(timer);
+          resolve();
+        });
+      socket.write(request);
+    });
+}
+
+function staySilent(request: string): Attack {
+  return (socket) =>
+    new Promise((resolve) => {
+      socket.on('close', resolve).resume();
       socket.write(request);
     });
 }
@@ -89,7 +137,7 @@ function flood(first: string, bytes: string): Attack {
 
 async function keepAttacking(attack: Attack): Promise<never> {
   for (;;) {
-    const socket = connect(Number(port), hostname);
+    const socket = socketPath === '' ? connect(Number(port), hostname) : connect(socketPath);
     socket.on('error', () => {});
     await attack(socket);
     socket.destroy();
