@@ -1,10 +1,11 @@
 /**
- * A request whose body takes no more memory than its bytes while it is not read yet, for example while its model is
+ * A request whose body leaves time for other clients as it arrives (`body-turns.ts`), and takes no more memory than its bytes while it is not read yet, for example while its model is
  * being loaded or its decoding waits. Node would keep a Buffer for each chunk, up to 75,000 of one byte on Node 26: 26
  * MB per request that no limit counts.
  */
 import { IncomingMessage } from 'node:http';
 import { JoinedPieces } from '../../memory/joined-pieces.js';
+import { SHARE_BYTES, awaitTurn, currentTurn, takeBytes } from './body-turns.js';
 
 /** A piece of this size is cheaper to keep than to copy. */
 const LARGE_PIECE_BYTES = 8 * 1024;
@@ -19,6 +20,12 @@ export function piecesReceived(): number {
 export class JoinedRequest extends IncomingMessage {
   /** Bytes that arrived after those in the stream's own buffer; empty while that buffer is empty. */
   #waiting: JoinedPieces | null = null;
+  /** The turn in which its body was last read, and bytes read in it. */
+  #turn = 0;
+  #turnBytes = 0;
+  #awaitsTurn = false;
+  /** Its reader asked for more while it awaited its turn. */
+  #isWanted = false;
 
   /** Whether nothing more should be read until some of the body is taken. */
   get isFull(): boolean {
@@ -34,12 +41,45 @@ export class JoinedRequest extends IncomingMessage {
       return this.readableLength + this.#waiting.bytes < this.readableHighWaterMark;
     }
     this.#pushWaiting();
-    return super.push(piece);
+    const takesMore = super.push(piece);
+    if (piece === null || piece.length < LARGE_PIECE_BYTES || this.#isChunked) return takesMore;
+    return this.#hasTurn(piece.length) && takesMore; // false: Node pauses the connection
+  }
+
+  /** Called by Node to go on with the connection. */
+  override _read(bytes: number): void {
+    if (this.#awaitsTurn) this.#isWanted = true;
+    else super._read(bytes);
+  }
+
+  /** Its turn has come. Returns whether it reads on. */
+  goOn(): boolean {
+    this.#awaitsTurn = false;
+    const readsOn = this.#isWanted && !this.complete && !this.destroyed;
+    this.#isWanted = false;
+    if (readsOn) super._read(0);
+    return readsOn;
   }
 
   override read(bytes?: number): unknown {
     this.#pushWaiting();
     return super.read(bytes);
+  }
+
+  /** `input-turns.ts` cuts these. */
+  get #isChunked(): boolean {
+    return this.headers['transfer-encoding'] !== undefined;
+  }
+
+  #hasTurn(bytes: number): boolean {
+    if (this.#turn !== currentTurn()) this.#turnBytes = 0;
+    this.#turn = currentTurn();
+    this.#turnBytes += bytes;
+    const isTimeLeft = takeBytes(bytes) && this.#turnBytes < SHARE_BYTES;
+    if (isTimeLeft || this.#awaitsTurn) return isTimeLeft;
+    this.#awaitsTurn = true;
+    awaitTurn(this);
+    return false;
   }
 
   #pushWaiting(): void {

@@ -50,6 +50,52 @@ test('unread chunks of one byte are joined', async () => {
   assert.ok(pieces.length <= 4, `${pieces.length} pieces`);
 });
 
+const MIB = 1024 * 1024;
+
+test('one turn of the event loop takes little of large bodies, and each goes on in its turn', async () => {
+  const clients = 6;
+  const bodyBytes = 4 * MIB;
+  let turn = 0;
+  let left = clients;
+  const taken: { turn: number; client: number; bytes: number }[] = [];
+  const server = createServer({ IncomingMessage: JoinedRequest }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  ends.push(() => server.close());
+  const ended = new Promise<void>((resolve) => {
+    server.on('request', (request: IncomingMessage) => {
+      const client = Number(request.url?.slice(1));
+      request.on('data', ({ length }: Buffer) => taken.push({ turn, client, bytes: length }));
+      request.on('end', () => (left -= 1) === 0 && resolve());
+    });
+  });
+  const countTurns = (): void => {
+    turn += 1;
+    if (left > 0) setImmediate(countTurns);
+  };
+  countTurns();
+  for (let client = 0; client < clients; client += 1) {
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    ends.push(() => socket.destroy());
+    socket.write(`POST /${client} HTTP/1.1\r\nHost: x\r\nContent-Length: ${bodyBytes}\r\n\r\n`);
+    socket.write(Buffer.alloc(bodyBytes, 'x'));
+  }
+  await ended;
+  const perTurn = new Map<number, number>();
+  for (const { turn: at, bytes } of taken) perTurn.set(at, (perTurn.get(at) ?? 0) + bytes);
+  assert.equal(
+    [...perTurn.values()].reduce((sum, bytes) => sum + bytes, 0),
+    clients * bodyBytes,
+  );
+  const most = Math.max(...perTurn.values());
+  assert.ok(most <= 1.25 * MIB, `${most} bytes in one turn`);
+  const half = taken.slice(0, taken.length / 2);
+  for (let client = 0; client < clients; client += 1)
+    assert.ok(
+      half.some((piece) => piece.client === client),
+      `client ${client} waited for others`,
+    );
+});
+
 test('a body that is read, paused and resumed is complete', async () => {
   const [request, socket] = await sent(ONES, false);
   const pieces: string[] = [];
