@@ -9,19 +9,24 @@ import sys
 import tempfile
 import textwrap
 import traceback
+import types
 import unittest
 
 from banana_worker.load.load_app import AppLoadError, load_app
+from banana_worker.load.loader import Imported
 from banana_worker.protocol.messages import Device, Limits, StartSpec
 from banana_worker.reply.reply import Reply
+
+
+def spec_of(path):
+    return StartSpec(path, "", "m", "1", 0, Device(None, 1), Limits(1, 1), "", 0, "", None, None)
 
 
 def loaded(path):
     """The worker's view of the app, as a dict for JSON; for a process of its own."""
     os.chdir("/")
-    spec = StartSpec(path, "", "m", "1", 0, Device(None, 1), Limits(1, 1), "", 0, "", None, None)
     try:
-        app = load_app(spec)
+        app = load_app(spec_of(path))
     except AppLoadError as error:
         return {"error": error.detail or str(error), "first": str(error), "outlook": error.outlook}
     output = app.handle("/", 1, "the ctx")
@@ -214,6 +219,26 @@ class Execution(Apps):
         self.write("app.py", "def inference(model_inputs): return 2")
         os.utime(path, (1, 1))
         self.assertEqual(self.load(path)["output"], 2)
+
+
+class Loaders(Apps):
+    def test_an_app_that_is_no_module_has_a_loader_by_its_extension_which_gets_the_device_and_its_threads(self):
+        given = []
+
+        def load_weights(spec):
+            given.append(spec.device)
+            module = types.ModuleType("weights")
+            if "empty" not in spec.app:
+                module.inference = lambda model_inputs: model_inputs + 1
+            return Imported(spec.app, module, None, lambda: AppLoadError("no graph"))
+
+        def load(name):
+            return load_app(spec_of(self.write(name, "")), {".weights": load_weights})
+
+        self.assertEqual(load("m.weights").handle("/", 1, None), 2)
+        self.assertEqual(given, [Device(None, 1)])
+        with self.assertRaisesRegex(AppLoadError, "^no graph$"):
+            load("empty.weights")
 
 
 class Parameters(Apps):

@@ -4,11 +4,13 @@ import { basename, dirname } from 'node:path';
 import { kindOf } from '../adapters/exports.js';
 import { serviceClasses } from '../adapters/service-handler.js';
 import { AppLoadError, locateText } from './explain-load-error.js';
+import type { Exports } from './loader.js';
 
-type Exports = Readonly<Record<string, unknown>>;
-
-/** Returns an error if the path can not be loaded as an app; null if it may be, or does not exist. */
-export function notLoadable(path: string): AppLoadError | null {
+/**
+ * Returns an error if the path can not be loaded as an app; null if it may be, or does not exist. `isKnown`: a loader has
+ * its extension.
+ */
+export function notLoadable(path: string, isKnown: boolean): AppLoadError | null {
   const [file, name] = [dirname(path), basename(path)];
   if (statOf(file)?.isFile() === true)
     return new AppLoadError(`${file}: the model is this file, but its handler names another one, ${name}.`);
@@ -18,7 +20,7 @@ export function notLoadable(path: string): AppLoadError | null {
     return new AppLoadError(
       `${path}: it is not clear which file is the handler. Name it at the registration (handler=file:function), or name the file service, app or index.`,
     );
-  if (!/\.[cm]?[jt]s$/.test(path))
+  if (!isKnown)
     return new AppLoadError(`${path}: this is not an app. Write it in TypeScript, JavaScript or Python.`);
   if (!isReadable(path))
     return new AppLoadError(`${path}: the file cannot be read: the server's user has no permission for it.`);

@@ -32,10 +32,10 @@ export class StartFailure extends Error {
 }
 
 /** @throws StartFailure */
-export async function importApp({ app, appPlace, service }: StartSpec): Promise<LoadedApp> {
+export async function importApp(spec: StartSpec): Promise<LoadedApp> {
   try {
-    if (service !== undefined) enter(service.modelDir);
-    return await loadApp(app, appPlace, service ?? null);
+    if (spec.service !== undefined) enter(spec.service.modelDir);
+    return await loadApp(spec);
   } catch (thrown) {
     const { message, stack } = describeThrown(thrown);
     if (!(thrown instanceof AppLoadError))

@@ -1,38 +1,31 @@
-"""Imports the app's file and finds the adapter that fits its contents."""
+"""Makes an app of a file: its loader imports the file, and an adapter takes what is in it."""
 
 from __future__ import annotations
 
 import os
 import re
-import types
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, Dict, Mapping, Optional
 
 from banana_worker.adapters.banana_app import from_banana_app
 from banana_worker.adapters.potassium_app import from_potassium_app
 from banana_worker.failures.app_function import WrongFunction
-from banana_worker.in_worker import AppImport
-from banana_worker.load.app_module import execute, make_module
-from banana_worker.load.explain_load_error import AppLoadError, explain_import_error, explain_own_mms, locate_text
-from banana_worker.load.explain_missing_app import missing_handler, missing_inference, not_loadable
+from banana_worker.load.explain_load_error import AppLoadError, explain_own_mms, locate_text
+from banana_worker.load.explain_missing_app import missing_handler, not_loadable
+from banana_worker.load.load_module import load_module
+from banana_worker.load.loader import Imported, Loader
 from banana_worker.load.service_logging import log_from_info
-from banana_worker.process import descriptors
 from banana_worker.protocol.messages import StartSpec
 from banana_worker.run.loaded_app import LoadedApp
-from banana_worker.run.runner import check_is_worker
 from banana_worker.standard_modules import import_standard
 
 __all__ = ["AppLoadError", "load_app"]
 
-
-class _Imported(NamedTuple):
-    path: str
-    module: types.ModuleType
-    # The object whose `serve()` was called while the file was imported; None if there was no such call.
-    served: Optional[object]
+# Loaders by the extension of their files; a file that does not exist may have any.
+_LOADERS: Dict[str, Loader] = {".py": load_module}
 
 
-def load_app(spec: StartSpec) -> LoadedApp:
-    """Executes the app's file and finds the app in it: the first of Potassium, Banana and a custom service.
+def load_app(spec: StartSpec, loaders: Mapping[str, Loader] = _LOADERS) -> LoadedApp:
+    """Loads the app's file and finds the app in it: the first of Potassium, Banana and a custom service.
 
     @raises AppLoadError with file, line, cause and cure
     """
@@ -41,34 +34,20 @@ def load_app(spec: StartSpec) -> LoadedApp:
         raise mistake
     if spec.service is not None:
         log_from_info()
-    imported = _import_app(spec)
+    imported = loaders.get(os.path.splitext(spec.app)[1], load_module)(spec)
     handler = "" if spec.service is None else spec.service.handler
     app = None if handler else _adapt(imported, _potassium_or_banana)
     app = app or _service(imported, spec)
     if app is None:
-        raise missing_inference(imported.path, imported.module)
+        raise imported.explain_missing()
     return app
 
 
-def _import_app(spec: StartSpec) -> _Imported:
-    module = make_module(spec.app, None if spec.service is None else spec.service.model_dir)
-    try:
-        with AppImport() as importing:
-            execute(module)
-        if descriptors.in_fork():
-            check_is_worker(None)
-    except BaseException as thrown:
-        if descriptors.in_fork():
-            check_is_worker(thrown)
-        raise explain_import_error(spec.app, thrown) from thrown
-    return _Imported(spec.app, module, importing.served)
-
-
-def _potassium_or_banana(imported: _Imported) -> Optional[LoadedApp]:
+def _potassium_or_banana(imported: Imported) -> Optional[LoadedApp]:
     return from_potassium_app(imported.module, imported.served) or from_banana_app(imported.module)
 
 
-def _service(imported: _Imported, spec: StartSpec) -> Optional[LoadedApp]:
+def _service(imported: Imported, spec: StartSpec) -> Optional[LoadedApp]:
     """The custom service in the module; None if there is none and none was asked for. @raises AppLoadError"""
     module, source = imported.module, spec.service
     if source is None and hasattr(module, "inference"):
@@ -88,7 +67,7 @@ def _service(imported: _Imported, spec: StartSpec) -> Optional[LoadedApp]:
     return app
 
 
-def _adapt(imported: _Imported, adapt: Callable[[_Imported], Optional[LoadedApp]]) -> Optional[LoadedApp]:
+def _adapt(imported: Imported, adapt: Callable[[Imported], Optional[LoadedApp]]) -> Optional[LoadedApp]:
     """@raises AppLoadError in place of the TypeError about a name of the module with a wrong type"""
     try:
         return adapt(imported)
