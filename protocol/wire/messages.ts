@@ -64,13 +64,6 @@ export const DATA_OVERHEAD_BYTES = 64;
  */
 export const MAX_CLOSE_REASON_BYTES = 123;
 
-/**
- * The format in which the worker reads a call's body. `auto`: by its content type; `websocket`: no body, `data`
- * follows.
- */
-export const FORMATS = ['auto', 'json', 'msgpack', 'multipart', 'bytes', 'websocket'] as const;
-export type Format = (typeof FORMATS)[number];
-
 /** A call on the wire; its body travels beside it as raw bytes. */
 export interface Call {
   /** Unique among the calls in flight on this channel; chosen by the front. */
@@ -85,7 +78,11 @@ export interface Call {
   readonly path: string;
   /** Raw query string without `?`. */
   readonly query: string;
-  readonly format: Format;
+  /**
+   * Name of the format in which the worker reads the body. `auto`: by its content type; `websocket`: no body, `data`
+   * follows. The wire carries any name; the worker refuses a call in a format that it does not have.
+   */
+  readonly format: string;
   /** Content-Type as sent; empty if absent. */
   readonly contentType: string;
   /** Accept as sent; empty if absent. */

@@ -9,6 +9,7 @@ import { FRAME_PREFIX_BYTES } from '../../protocol/wire/frame.js';
 import * as messages from '../../protocol/wire/messages.js';
 import { MAX_PHRASE_CHARS } from '../../protocol/wire/phrase.js';
 import { GOLDEN, SENDERS, type GoldenFrame } from './golden-frames.js';
+import { nodeFormats } from '../worker/formats/node-formats.js';
 import { readFrames } from './streams.js';
 
 const ROOT = new URL('../../../', import.meta.url);
@@ -234,9 +235,9 @@ test('every limit on the page has the value of the code', () => {
   assert.deepEqual(limits.map(({ limit }) => limit).sort(), numbers.sort());
 });
 
-test('every body format of the code is on the page', () => {
+test('every body format of the workers is on the page', async () => {
   const documented = table('`call`', '`format`').map((row) => row['`format`']);
-  assert.deepEqual(documented, [...messages.FORMATS]);
+  assert.deepEqual(documented.sort(), ['auto', 'websocket', ...Object.keys(await nodeFormats())].sort());
 });
 
 test('every kind of metric of the code is on the page', () => {

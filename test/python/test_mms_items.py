@@ -5,7 +5,7 @@ from typing import Any
 
 from mms_support import call_of
 
-from banana_worker.formats.mms import read, write
+from banana_worker.formats.mms import read_item, write_result
 from banana_worker.protocol.errors import ServeError
 
 FORM = "application/x-www-form-urlencoded"
@@ -17,7 +17,7 @@ def part(head: str, content: str) -> str:
 
 
 def item_of(body: bytes, content_type: str = "", raw: bool = False, **fields: Any) -> Any:
-    return read(body, call_of(content_type, **fields), raw).item
+    return read_item(body, call_of(content_type, **fields), raw).item
 
 
 class ReadTest(unittest.TestCase):
@@ -65,7 +65,7 @@ class ReadTest(unittest.TestCase):
             + part('name="j"\r\nContent-Type: application/json; charset=utf-8', "[1]")
             + "--x--"
         ).encode()
-        found = read(body, call_of(MULTIPART))
+        found = read_item(body, call_of(MULTIPART))
         self.assertEqual(found.item, {"a": bytearray(b"2"), "j": [1]})
         self.assertEqual(
             [tuple(one) for one in found.parts()],
@@ -107,18 +107,18 @@ class WriteTest(unittest.TestCase):
             (float("nan"), "application/json", b"null"),
         ):
             with self.subTest(repr(value)):
-                self.assertEqual(write(value, call_of(accept="application/msgpack")), (content_type, body))
+                self.assertEqual(write_result(value, call_of(accept="application/msgpack")), (content_type, body))
 
     def test_bytes_inside_a_value_fail_it_and_the_log_has_their_place(self) -> None:
         for value in (b"\x01", bytearray(b"\x01"), memoryview(b"\x01")):
             with self.assertRaises(ServeError) as raised:
-                write({"a": [1, {"b": value}]}, call_of())
+                write_result({"a": [1, {"b": value}]}, call_of())
             self.assertEqual(raised.exception.message, "Unsupported model output data type.")
             self.assertIn('output["a"][1]["b"] is bytes; return text', raised.exception.detail)
 
     def test_a_value_that_is_not_data_fails_with_the_message_of_multi_model_server(self) -> None:
         with self.assertRaises(ServeError) as raised:
-            write({"a": [object()]}, call_of())
+            write_result({"a": [object()]}, call_of())
         error = raised.exception
         self.assertEqual((error.code, error.message), ("SERVE_OUTPUT_INVALID", "Unsupported model output data type."))
         self.assertRegex(error.detail, r'output\["a"\]\[0\]')

@@ -45,6 +45,13 @@ class Inputs(unittest.TestCase):
         self.assertRegex(raised.exception.message, said)
 
 
+class Formats(Inputs):
+    def test_a_call_in_a_format_that_this_worker_does_not_have_is_refused(self):
+        for name in ("none", "fields", "json.decoder", "../main", "JSON", ""):
+            with self.subTest(name):
+                self.refused("The worker of this model does not have the format", b"1", format=name)
+
+
 class SpaceInJson(Inputs):
     def test_space_around_a_value_is_ignored(self):
         for body, value in (

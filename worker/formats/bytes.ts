@@ -19,4 +19,4 @@ export function writeBytes(value: Uint8Array | ArrayBuffer): EncodedOutput {
   return { contentType: 'application/octet-stream', body };
 }
 
-export const BYTES: BodyFormat = { name: 'bytes', read: readBytes };
+export const FORMAT: BodyFormat = { itemType: 'application/octet-stream', read: readBytes };

@@ -8,4 +8,4 @@ export function readForm(body: Buffer): Record<string, string | string[]> {
   return collectFields(formPairs(body).map(([name, value]) => [name, value.toString()] as const));
 }
 
-export const FORM: BodyFormat = { name: 'form', read: readForm };
+export const FORMAT: BodyFormat = { itemType: 'application/x-www-form-urlencoded', read: readForm };

@@ -1,43 +1,53 @@
-/** Every wire format. A new one is a file in this folder and a line here. */
-import type { BodyFormat, WritableFormat } from './body-format.js';
-import { BYTES } from './bytes.js';
-import { FORM } from './form.js';
-import { JSON_FORMAT } from './json.js';
-import { MMS } from './mms.js';
-import { TEXT } from './text.js';
+/** Finds wire formats by name: the file of that name in this folder. A new format is a file, and no line here. */
+import { ServeError } from '../../protocol/errors.js';
+import type { BodyFormat } from './body-format.js';
+import { FORMAT as BYTES } from './bytes.js';
+import { FORMAT as FORM } from './form.js';
+import { FORMAT as JSON_FORMAT } from './json.js';
+import { FORMAT as TEXT } from './text.js';
 
-/** Formats that most apps never use are loaded with the first body that needs them. */
-const MSGPACK: WritableFormat = {
-  name: 'msgpack',
-  read: async (...given) => (await import('./msgpack.js')).MSGPACK.read(...given),
-  write: async (...given) => (await import('./msgpack.js')).MSGPACK.write(...given),
-};
-const MULTIPART: BodyFormat = {
-  name: 'multipart',
-  read: async (...given) => (await import('./multipart.js')).MULTIPART.read(...given),
-};
-
-/** Formats by the name that a dialect gives, or that `read-input.ts` finds for the content type. */
-export const FORMATS = {
-  json: JSON_FORMAT,
-  form: FORM,
-  text: TEXT,
-  msgpack: MSGPACK,
-  multipart: MULTIPART,
-  bytes: BYTES,
-  mms: MMS,
-} as const satisfies Readonly<Record<string, BodyFormat>>;
-
-export type FormatName = keyof typeof FORMATS;
-
-type Write = WritableFormat['write'];
-
-/** Encoders of an answer that a client selects by naming their type in its Accept header; JSON otherwise. */
-export const BY_ACCEPT: readonly (readonly [type: string, write: Write])[] = [
-  'application/msgpack',
-  'application/x-msgpack',
-  'application/vnd.msgpack',
-].map((contentType) => [
-  contentType,
-  async (...given) => ({ ...(await FORMATS.msgpack.write(...given)), contentType }),
+/** The formats that are loaded, by name; the others are loaded by the first call that names them. */
+export const LOADED_FORMATS = new Map<string, BodyFormat>([
+  ['json', JSON_FORMAT],
+  ['form', FORM],
+  ['text', TEXT],
+  ['bytes', BYTES],
 ]);
+
+/**
+ * Returns the format that a dialect names, or that `read-input.ts` finds for the content type; a promise if it is not
+ * loaded yet. @throws SERVE_BAD_BODY (or rejects with it) if this worker has no such format
+ */
+export function formatNamed(name: string): BodyFormat | Promise<BodyFormat> {
+  return LOADED_FORMATS.get(name) ?? loadFormat(name);
+}
+
+async function loadFormat(name: string): Promise<BodyFormat> {
+  const format = FORMAT_NAME.test(name) ? await importFormat(name) : undefined;
+  if (format === undefined) throw unknownFormat(name);
+  LOADED_FORMATS.set(name, format);
+  return format;
+}
+
+const FORMAT_NAME = /^[a-z][a-z0-9-]*$/;
+
+/** Undefined if the file is no format. */
+async function importFormat(name: string): Promise<BodyFormat | undefined> {
+  try {
+    return ((await import(`./${name}.js`)) as { readonly FORMAT?: BodyFormat }).FORMAT;
+  } catch (cause) {
+    throw unknownFormat(name, cause);
+  }
+}
+
+function unknownFormat(name: string, cause?: unknown): ServeError {
+  const message = `The worker of this model does not have the format ${JSON.stringify(name)}.`;
+  return new ServeError('SERVE_BAD_BODY', message, { cause });
+}
+
+/** Formats of an answer that a client selects by naming their type in its Accept header; JSON otherwise. */
+export const BY_ACCEPT: readonly (readonly [type: string, format: string])[] = [
+  ['application/msgpack', 'msgpack'],
+  ['application/x-msgpack', 'msgpack'],
+  ['application/vnd.msgpack', 'msgpack'],
+];

@@ -38,8 +38,8 @@ export function writeJson(value: unknown, { asciiJson }: Call, indent = 0): Enco
 }
 
 /** Bodies that must be JSON. */
-export const JSON_FORMAT = {
-  name: 'json',
+export const FORMAT: BodyFormat = {
+  itemType: 'application/json',
   read: (body: Buffer) => readJson(body),
   write: (value: unknown, call: Call) => writeJson(value, call),
-} satisfies BodyFormat;
+};

@@ -10,6 +10,8 @@ import type { BodyFormat, EncodedOutput } from './body-format.js';
 import { writeBytes } from './bytes.js';
 import { formPairs } from './form-pairs.js';
 import { mediaType } from '../../protocol/text/header-params.js';
+import { formatNamed } from './index.js';
+import { isThenable } from '../values/thenable.js';
 import { readJson, writeJson } from './json.js';
 
 /** A field of the request, not decoded yet. */
@@ -22,22 +24,26 @@ interface Field {
   readonly content: Buffer;
 }
 
-/** Content types of bodies whose format the dialect fixes. */
-const FIXED_TYPES = {
-  json: 'application/json',
-  msgpack: 'application/msgpack',
-  multipart: 'multipart/form-data',
-  bytes: 'application/octet-stream',
-  websocket: '',
-} as const;
-
 /**
- * Returns a promise only for multipart bodies, whose parser is loaded with the first. `isRaw`: all values are bytes.
- * @throws SERVE_BAD_BODY (or rejects with it)
+ * Returns a promise for multipart bodies, whose parser is loaded with the first, and for formats that are not loaded
+ * yet. `isRaw`: all values are bytes. @throws SERVE_BAD_BODY (or rejects with it)
  */
 export function readItem(body: Buffer, call: Call, isRaw = false): ReadItem | Promise<ReadItem> {
-  const { format, contentType, params } = call;
-  const type = format === 'auto' ? mediaType(contentType) : FIXED_TYPES[format];
+  const { format, contentType } = call;
+  if (format === 'auto') return readItemAs(mediaType(contentType), body, call, isRaw);
+  const named = formatNamed(format);
+  if (!isThenable(named)) return readItemAs(itemTypeOf(named, format), body, call, isRaw);
+  return named.then((loaded) => readItemAs(itemTypeOf(loaded, format), body, call, isRaw));
+}
+
+/** Returns the media type of a body whose format the dialect fixes. @throws SERVE_BAD_BODY if a service cannot have it */
+function itemTypeOf({ itemType }: BodyFormat, name: string): string {
+  if (itemType !== undefined) return itemType;
+  throw badItem(`A custom service cannot be called in the format ${JSON.stringify(name)}.`);
+}
+
+function readItemAs(type: string, body: Buffer, call: Call, isRaw: boolean): ReadItem | Promise<ReadItem> {
+  const { format, params } = call;
   if (type === 'multipart/form-data') return readMultipartItem(body, call, isRaw);
   const before = params === '' ? NO_FIELDS : fieldsOfPairs(Buffer.from(params));
   if (type === 'application/x-www-form-urlencoded') return itemOf([...before, ...fieldsOfPairs(body)], isRaw);
@@ -145,5 +151,3 @@ const JSON_INDENT = 2;
 
 /** Clients of Multi Model Server rely on this text. */
 const UNSUPPORTED = 'Unsupported model output data type.';
-
-export const MMS = { name: 'mms', read: readItem, write: writeResult } satisfies BodyFormat;

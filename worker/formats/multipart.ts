@@ -50,7 +50,7 @@ function baseName(path: string): string {
   return name === '.' || name === '..' ? '' : name;
 }
 
-export const MULTIPART: BodyFormat = {
-  name: 'multipart',
+export const FORMAT: BodyFormat = {
+  itemType: 'multipart/form-data',
   read: (body, { contentType }) => readMultipart(body, contentType),
 };

@@ -4,7 +4,10 @@ import type { Call } from '../../protocol/wire/messages.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { ITEMS, NO_WISHES, type InputWishes } from '../api/input-wishes.js';
 import { mediaType } from '../../protocol/text/header-params.js';
-import { FORMATS, type FormatName } from './index.js';
+import { isThenable } from '../values/thenable.js';
+import { formatNamed } from './index.js';
+import { readJson } from './json.js';
+import { readItem } from './mms.js';
 
 /**
  * Returns the app's input; `null` for an empty body, unless the app takes items. A promise only for formats that are
@@ -13,18 +16,20 @@ import { FORMATS, type FormatName } from './index.js';
  */
 export function readInput(call: Call, body: Buffer, wishes: InputWishes = NO_WISHES): unknown {
   if (call.format === 'websocket') return null;
-  if (wishes.items) return FORMATS.mms.read(body, call, wishes.rawItems);
+  if (wishes.items) return readItem(body, call, wishes.rawItems);
   if (body.length === 0) return null;
-  if (call.format !== 'auto') return FORMATS[call.format].read(body, call);
-  const name = formatOf(call.contentType, wishes);
-  return name === 'json' ? readUnaskedJson(body, call) : FORMATS[name].read(body, call);
+  const isAuto = call.format === 'auto';
+  const name = isAuto ? formatOf(call.contentType, wishes) : call.format;
+  if (isAuto && name === 'json') return readUnaskedJson(body, call);
+  const format = formatNamed(name);
+  return isThenable(format) ? format.then((loaded) => loaded.read(body, call)) : format.read(body, call);
 }
 
 /**
  * JSON is used for JSON, for no content type, and for text and forms if the app did not ask for them; any other type is
  * bytes.
  */
-export function formatOf(contentType: string, wishes: InputWishes = NO_WISHES): FormatName {
+export function formatOf(contentType: string, wishes: InputWishes = NO_WISHES): string {
   const type = mediaType(contentType);
   if (type === 'application/json' || type === '') return 'json';
   if (type === 'multipart/form-data') return 'multipart';
@@ -43,7 +48,7 @@ const FORM_TYPE = 'application/x-www-form-urlencoded';
 /** @throws SERVE_BAD_BODY that also explains how an app accepts forms and text, if the body may be one */
 function readUnaskedJson(body: Buffer, call: Call): unknown {
   try {
-    return FORMATS.json.read(body);
+    return readJson(body);
   } catch (error) {
     const format = formatOf(call.contentType, ITEMS);
     if (!(error instanceof ServeError) || (format !== 'form' && format !== 'text')) throw error;

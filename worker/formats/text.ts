@@ -30,7 +30,7 @@ function charsetOf(contentType: string): string {
   }
 }
 
-export const TEXT: BodyFormat = {
-  name: 'text',
+export const FORMAT: BodyFormat = {
+  itemType: 'text/plain',
   read: (body, { contentType }) => readText(body, contentType),
 };

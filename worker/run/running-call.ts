@@ -15,8 +15,8 @@ import { CallContext } from './call-context.js';
 import { CallSocket } from './call-socket.js';
 import { failureOf } from '../failures/failure.js';
 import type { EncodedOutput } from '../formats/body-format.js';
-import { FORMATS } from '../formats/index.js';
 import { writeJson } from '../formats/json.js';
+import { writeResult } from '../formats/mms.js';
 import type { PrintAttribution } from '../report/print-attribution.js';
 import { hintOnce } from '../process/hint-once.js';
 import { encodeOutput } from '../reply/encode-output.js';
@@ -165,7 +165,7 @@ export class RunningCall {
     } else if (body.kind === 'json') {
       this.#succeed({ contentType, body: writeJson(body.value, this.call).body }, head);
     } else {
-      const encoded = FORMATS.mms.write(body.value, this.call);
+      const encoded = writeResult(body.value, this.call);
       this.#succeed(contentType === '' ? encoded : { contentType, body: encoded.body }, head);
     }
   }

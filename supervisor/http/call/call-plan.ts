@@ -1,6 +1,5 @@
 /** The plan of a call, which a dialect makes before any of the body is read. `answer-call.ts` follows it. */
 import type { ServeError } from '../../../protocol/errors.js';
-import type { Format } from '../../../protocol/wire/messages.js';
 import type { JobCall } from '../../dispatch/job.js';
 import type { KeptJob } from '../../jobs/kept-jobs.js';
 import type { Routes } from '../../models/app-description.js';
@@ -34,8 +33,11 @@ export const MAX_PREFIX_BYTES = 64 * 1024;
 
 export interface CallPlan {
   readonly target: Target | FindTarget;
-  /** Format in which the worker reads the body. A `websocket` has no body, and its target is a `NamedTarget`. */
-  readonly format: Format;
+  /**
+   * Name of the format in which the worker reads the body: `auto` by its content type, else a file of both workers'
+   * `formats/`. A `websocket` has no body, and its target is a `NamedTarget`.
+   */
+  readonly format: string;
   /** Parameters of the path and the query, for the app; a string is already encoded as a query string. */
   readonly params?: Readonly<Record<string, string>> | string;
   /** The client reads JSON only if it is pure ASCII. */

@@ -1,34 +1,58 @@
+/** The formats of both workers: each is a file of its name, in the folder of either language. */
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { test } from 'node:test';
-import { FORMATS as FIXED } from '../../../protocol/wire/messages.js';
 import type { BodyFormat } from '../../../worker/formats/body-format.js';
-import { BY_ACCEPT, FORMATS } from '../../../worker/formats/index.js';
+import { BY_ACCEPT, formatNamed } from '../../../worker/formats/index.js';
 import { readInput } from '../../../worker/formats/read-input.js';
+import { encodeOutput } from '../../../worker/reply/encode-output.js';
 import { callWith } from '../calls.js';
+import { serveError } from '../refusals.js';
+import { nodeFormats } from './node-formats.js';
 
-const ALL: Readonly<Record<string, BodyFormat>> = FORMATS;
+const PYTHON = new URL('../../../../worker/python/banana_worker/formats/', import.meta.url);
 
-test('every format that a call can fix is in the table, under its own name and in a file of that name', () => {
-  const files = readdirSync(new URL('../../../worker/formats', import.meta.url));
-  for (const name of FIXED.filter((name) => name !== 'auto' && name !== 'websocket')) assert.ok(name in ALL);
-  for (const [name, format] of Object.entries(ALL)) {
-    assert.equal(format.name, name);
-    assert.ok(files.includes(`${name}.js`), `worker/formats/${name}.ts`);
+/** The formats of the Python worker, with the media types of their items. */
+function pythonFormats(): [name: string, itemType: string | undefined][] {
+  return readdirSync(PYTHON)
+    .filter((file) => file.endsWith('.py') && file !== '__init__.py')
+    .map((file) => [file, readFileSync(new URL(file, PYTHON), 'utf8')] as const)
+    .filter(([, source]) => /^(?:def read\(|class Exchange\b)/m.test(source))
+    .map(([file, source]) => [
+      file.slice(0, -'.py'.length).replaceAll('_', '-'),
+      /^ITEM_TYPE = "(.*)"$/m.exec(source)?.[1],
+    ]);
+}
+
+test('both workers have the same formats, and a custom service sees their bodies under the same types', async () => {
+  const own = Object.entries(await nodeFormats()).map(([name, { itemType }]) => [name, itemType]);
+  assert.ok(own.length > 4);
+  assert.deepEqual(pythonFormats().sort(), own.sort());
+});
+
+test('a format is found by its name, at once when it is loaded', async () => {
+  for (const [name, format] of Object.entries(await nodeFormats())) {
+    assert.equal(await formatNamed(name), format);
+    assert.equal(formatNamed(name), format, name);
   }
 });
 
-test('a format that is loaded with its first body has the name under which it is listed', async () => {
-  const { MSGPACK } = await import('../../../worker/formats/msgpack.js');
-  const { MULTIPART } = await import('../../../worker/formats/multipart.js');
-  assert.deepEqual([MSGPACK.name, MULTIPART.name], [FORMATS.msgpack.name, FORMATS.multipart.name]);
-});
+for (const name of ['none', 'fields', 'index', '../main', 'JSON', ''])
+  test(`a call in the format ${JSON.stringify(name)} is refused`, async () => {
+    const refusal = serveError('SERVE_BAD_BODY', /^The worker of this model does not have the format "/);
+    const asked = async (): Promise<unknown> => readInput(callWith({ format: name }), Buffer.from('1'));
+    await assert.rejects(asked, refusal);
+  });
 
-for (const [type, write] of BY_ACCEPT) {
+for (const [type] of BY_ACCEPT) {
   test(`the output for ${type} has that type, and its format reads it`, async () => {
     const value = { a: [1, 'é', null] };
-    const { contentType, body } = await write(value, callWith());
+    const { contentType, body } = await encodeOutput(value, callWith({ accept: type }));
     assert.equal(contentType, type);
     assert.deepEqual(await readInput(callWith({ contentType: type }), Buffer.from(body)), value);
   });
 }
+
+test('the formats that clients ask for by type can write', async () => {
+  for (const [, name] of BY_ACCEPT) assert.ok(((await formatNamed(name)) as BodyFormat).write);
+});

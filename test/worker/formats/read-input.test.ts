@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Format } from '../../../protocol/wire/messages.js';
 import { formatOf, readInput } from '../../../worker/formats/read-input.js';
 import { callWith } from '../calls.js';
 import { serveError } from '../refusals.js';
+import { nodeFormats } from './node-formats.js';
 
 for (const [contentType, format] of [
   ['', 'json'],
@@ -25,11 +25,11 @@ for (const [contentType, format] of [
   ['nonsense', 'bytes'],
 ] as const) {
   test(`a body of type ${JSON.stringify(contentType)} is read as ${format}`, () => {
-    assert.equal(formatOf(contentType), format satisfies Exclude<Format, 'auto'>);
+    assert.equal(formatOf(contentType), format);
   });
 }
 
-for (const format of ['auto', 'json', 'msgpack', 'multipart', 'bytes'] as const) {
+for (const format of ['auto', ...Object.keys(await nodeFormats())]) {
   test(`an empty body is null in format ${format}`, () => {
     assert.equal(readInput(callWith({ format }), Buffer.alloc(0)), null);
   });
@@ -64,7 +64,7 @@ test('a malformed body is refused with SERVE_BAD_BODY, thrown or rejected as the
   assert.throws(() => readInput(callWith({ format: 'json' }), bad), serveError('SERVE_BAD_BODY', /JSON/));
   for (const format of ['msgpack', 'multipart'] as const) {
     await assert.rejects(
-      readInput(callWith({ format }), bad) as Promise<unknown>,
+      async () => readInput(callWith({ format }), bad),
       serveError('SERVE_BAD_BODY', /MessagePack|multipart/),
     );
   }

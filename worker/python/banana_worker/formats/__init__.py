@@ -1,22 +1,21 @@
-"""The list of all wire formats. A new one is a file in this folder and a line here."""
+"""Finds wire formats by name: the module of that name in this folder. A new format is a file, and no line here.
+
+A format has `read(body, call)`, which raises ServeError SERVE_BAD_BODY; one that clients can ask for has
+`write(value, call)`; one in which a custom service can be called has `ITEM_TYPE`, the media type of such a body as the
+service sees it.
+"""
 
 from __future__ import annotations
 
+import re
 from types import ModuleType
+from typing import Dict
 
+from banana_worker.protocol.errors import ServeError
 from banana_worker.standard_modules import import_standard
 
-# The modules of the formats by the name that a call may fix, or that `read_input.py` finds for its content type. Each
-# has `read(body, call)`, which raises ServeError SERVE_BAD_BODY; one that clients can ask for has `write(value, call)`.
-FORMATS = {
-    "json": "json",
-    "form": "form",
-    "text": "text",
-    "msgpack": "msgpack",
-    "multipart": "multipart",
-    "bytes": "bytes",
-    "mms": "mms",
-}
+# The formats that are loaded, by name; the others are loaded by the first call that names them.
+LOADED_FORMATS: Dict[str, ModuleType] = {}
 
 # Formats of an answer that a client gets if its Accept header names their type; JSON otherwise.
 BY_ACCEPT = (
@@ -25,7 +24,27 @@ BY_ACCEPT = (
     ("application/vnd.msgpack", "msgpack"),
 )
 
+_FORMAT_NAME = re.compile(r"[a-z][a-z0-9-]*\Z")
+
 
 def format_named(name: str) -> ModuleType:
-    """The format's module, imported with the first body that needs it."""
-    return import_standard(f"{__name__}.{FORMATS[name]}")
+    """The module of the format that a dialect names, or that `read_input.py` finds for the content type. @raises
+    ServeError SERVE_BAD_BODY if this worker has no such format"""
+    return LOADED_FORMATS.get(name) or _load_format(name)
+
+
+def _load_format(name: str) -> ModuleType:
+    try:
+        if not _FORMAT_NAME.match(name):
+            raise _unknown_format(name)
+        module: ModuleType = import_standard(f"{__name__}.{name.replace('-', '_')}")
+    except ImportError as cause:
+        raise _unknown_format(name) from cause
+    if not hasattr(module, "read"):
+        raise _unknown_format(name)
+    LOADED_FORMATS[name] = module
+    return module
+
+
+def _unknown_format(name: str) -> ServeError:
+    return ServeError("SERVE_BAD_BODY", f'The worker of this model does not have the format "{name[:100]}".')

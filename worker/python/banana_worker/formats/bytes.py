@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from banana_worker.protocol.messages import Call
 
+ITEM_TYPE = "application/octet-stream"
+
 
 def read(body: bytes, call: Call) -> bytes:
     """The body as it came."""

@@ -8,6 +8,8 @@ from banana_worker.formats.fields import collect_fields
 from banana_worker.formats.form_pairs import form_pairs
 from banana_worker.protocol.messages import Call
 
+ITEM_TYPE = "application/x-www-form-urlencoded"
+
 
 def read(body: bytes, call: Call) -> Dict[str, Union[str, List[str]]]:
     """Every value is text; a repeated name gets a list. Broken percent escapes stay as they are."""

@@ -12,6 +12,8 @@ from banana_worker.text.json_depth import check_depth
 from banana_worker.text.long_integers import MAX_DIGITS, LongIntegers, is_refused_by_int
 from banana_worker.values.json_encoding import json_bytes
 
+ITEM_TYPE = "application/json"
+
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from mms.item import ItemPart, ReadItem
 
+from banana_worker.formats import format_named
 from banana_worker.formats.form_pairs import form_pairs
 from banana_worker.formats.json import read_json
 from banana_worker.protocol.errors import ServeError
@@ -30,22 +31,13 @@ class _Field(NamedTuple):
     filename: Optional[str] = None
 
 
-# The type of a body whose format the dialect fixes.
-_FIXED_TYPES = {
-    "json": "application/json",
-    "msgpack": "application/msgpack",
-    "multipart": "multipart/form-data",
-    "bytes": "application/octet-stream",
-    "websocket": "",
-}
-
 # A dialect whose bodies are JSON sends an empty body for no value.
 _NO_VALUE = _Field("body", "application/json", b"null")
 
 
-def read(body: bytes, call: Call, is_raw: bool = False) -> ReadItem:
+def read_item(body: bytes, call: Call, is_raw: bool = False) -> ReadItem:
     """`is_raw`: all values are bytes. Raises SERVE_BAD_BODY."""
-    kind = media_type(call.content_type) if call.format == "auto" else _FIXED_TYPES[call.format]
+    kind = media_type(call.content_type) if call.format == "auto" else _item_type_of(call.format)
     fields = _fields_of_pairs(call.params.encode()) if call.params else []
     if kind == "multipart/form-data":
         fields += _fields_of_parts(body, call.content_type)
@@ -56,6 +48,14 @@ def read(body: bytes, call: Call, is_raw: bool = False) -> ReadItem:
     else:
         fields.append(_Field("body", kind, body))
     return _FieldsItem(fields, is_raw)
+
+
+def _item_type_of(name: str) -> str:
+    """The media type of a body whose format the dialect fixes."""
+    kind = getattr(format_named(name), "ITEM_TYPE", None)
+    if kind is None:
+        raise _bad_item(f"A custom service cannot be called in the format {json.dumps(name)}.")
+    return str(kind)
 
 
 def _fields_of_pairs(text: bytes) -> List[_Field]:
@@ -124,7 +124,7 @@ _UNSUPPORTED = "Unsupported model output data type."
 _JSON_INDENT = 2
 
 
-def write(value: object, call: Call) -> Tuple[str, BytesLike]:
+def write_result(value: object, call: Call) -> Tuple[str, BytesLike]:
     """Bytes and text as they are, any other value as indented JSON; the log names the place of bytes in it. Raises
     SERVE_OUTPUT_INVALID."""
     if isinstance(value, (bytes, bytearray, memoryview)):

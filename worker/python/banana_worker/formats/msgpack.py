@@ -11,6 +11,8 @@ from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call
 from banana_worker.values.plain_value import plain_value
 
+ITEM_TYPE = "application/msgpack"
+
 
 def read(body: bytes, call: Call) -> object:
     """Reads one MessagePack value; timestamps become aware datetimes. @raises SERVE_BAD_BODY"""

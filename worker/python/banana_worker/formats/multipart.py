@@ -11,6 +11,8 @@ from banana_worker.protocol.messages import Call
 from banana_worker.text.charsets import decode_text
 from banana_worker.text.multipart_parts import Part, parts_of
 
+ITEM_TYPE = "multipart/form-data"
+
 
 class UploadedFile:
     """One file of a `multipart/form-data` body."""

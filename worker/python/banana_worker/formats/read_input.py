@@ -8,6 +8,7 @@ from banana_worker.formats.input_wishes import ITEMS, NO_WISHES, InputWishes
 from banana_worker.formats.json import read_json
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call
+from banana_worker.standard_modules import import_standard
 from banana_worker.text.header_params import media_type
 
 
@@ -17,7 +18,7 @@ def read_input(call: Call, body: bytes, wishes: InputWishes = NO_WISHES) -> obje
     if call.format == "websocket":
         return None
     if wishes.items:
-        return format_named("mms").read(body, call, wishes.raw_items)
+        return import_standard("banana_worker.formats.mms").read_item(body, call, wishes.raw_items)
     if not body:
         return None
     if call.format != "auto":

@@ -10,6 +10,8 @@ from banana_worker.protocol.messages import Call
 from banana_worker.text.charsets import decode_strictly
 from banana_worker.text.header_params import params_of
 
+ITEM_TYPE = "text/plain"
+
 
 def read(body: bytes, call: Call) -> str:
     """Decodes the body in the charset of its type, or else as UTF-8. @raises SERVE_BAD_BODY"""

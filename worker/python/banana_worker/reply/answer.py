@@ -19,6 +19,7 @@ from banana_worker.reply.stream import (
     iterator_of,
     raw_items,
 )
+from banana_worker.standard_modules import import_standard
 from banana_worker.values.images import PNG_TYPE, is_image, png_bytes
 from banana_worker.values.json_encoding import json_bytes
 
@@ -107,4 +108,5 @@ def _streamed(items: Any, encoder: ItemEncoder) -> StreamedAnswer:
 
 
 def _result(value: object, call: Call) -> Tuple[str, BytesLike]:
-    return format_named("mms").write(value, call)
+    content_type, data = import_standard("banana_worker.formats.mms").write_result(value, call)
+    return content_type, data
