@@ -173,6 +173,10 @@ export interface Route {
   readonly maxBatch: number;
 }
 
+/**
+ * The description that an app gives of itself, one record all the way: an adapter makes it, `loaded-fields.ts` checks it,
+ * and a model of the front has it as `info`.
+ */
 export interface LoadedInfo {
   readonly routes: readonly Route[];
   /** The app's own options, not validated yet. */

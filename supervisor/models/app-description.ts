@@ -25,14 +25,14 @@ export class AppDescription {
     return this.#options;
   }
 
-  /** Null until a worker has loaded the app. */
+  /** The routes of `info` by path; null until a worker has loaded the app. */
   get routes(): Routes | null {
     return this.#routes;
   }
 
-  /** A sample input as JSON, to show a person; empty if the app has none. */
-  get example(): string {
-    return this.#info?.example ?? '';
+  /** The app's description of itself; null until a worker has loaded it. */
+  get info(): LoadedInfo | null {
+    return this.#info;
   }
 
   /** Whether the app may have a `shutdown` to run; false if no worker has loaded it. */

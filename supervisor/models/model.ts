@@ -4,6 +4,7 @@
  * `slot-factory.ts` handles.
  */
 import { shuttingDown, type ServeError } from '../../protocol/errors.js';
+import type { LoadedInfo } from '../../protocol/wire/messages.js';
 import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
 import type { ModelOptions } from '../options/resolve.js';
 import type { Placement } from '../machine/placement.js';
@@ -67,14 +68,14 @@ export class Model {
     return this.#generations.inForce.options;
   }
 
-  /** The app's routes; null until a worker has loaded it. */
+  /** The routes of `info` by path; null until a worker has loaded the app. */
   get routes(): Routes | null {
     return this.#generations.inForce.routes;
   }
 
-  /** A sample input as JSON, to show a person; empty if the app has none. */
-  get example(): string {
-    return this.#generations.inForce.example;
+  /** The app's description of itself; null until a worker has loaded it. */
+  get info(): LoadedInfo | null {
+    return this.#generations.inForce.info;
   }
 
   /** In the order of their indices, including those that are being retired. */

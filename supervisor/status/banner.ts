@@ -59,20 +59,20 @@ export function withheldText(names: readonly string[]): string {
  * key is a variable of the shell, so that the log does not contain it.
  */
 export function tryText(
-  model: Pick<Model, 'example' | 'routes'>,
+  { info }: Pick<Model, 'info'>,
   url: string,
   socketPath: string | null,
   needsKey: boolean,
 ): string | null {
-  const [path] = [...(model.routes ?? [])].find(([, { kind }]) => kind !== 'websocket') ?? [];
-  if (model.example === '' || path === undefined) return null;
+  const { path } = info?.routes.find(({ kind }) => kind !== 'websocket') ?? {};
+  if (info === null || info.example === '' || path === undefined) return null;
   // curl's default type is that of a form, and the app may accept forms.
   const type = ['-H', quoted('Content-Type: application/json')];
   const key = needsKey ? ['-H "Authorization: Bearer $BANANA_API_KEY"'] : [];
   const socket = socketPath === null ? [] : ['--unix-socket', quotedIfNeeded(socketPath)];
   const server = socketPath === null ? url : 'http://localhost';
   const place = quotedIfNeeded(path === '/' ? server : `${server}${path}`);
-  return ['Try it: curl', ...type, ...key, '-d', quoted(model.example), ...socket, place].join(' ');
+  return ['Try it: curl', ...type, ...key, '-d', quoted(info.example), ...socket, place].join(' ');
 }
 
 /** Quotes any text as one word for a shell. */

@@ -46,11 +46,13 @@ export class Bench {
     this.loop = new RunLoop({
       channel,
       app: {
-        routes: [
-          { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: handleBatch ? 0xffff : 1 },
-        ],
-        modelOptions: {},
-        example: null,
+        description: {
+          routes: [
+            { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: handleBatch ? 0xffff : 1 },
+          ],
+          modelOptions: {},
+          example: null,
+        },
         wishes: () => NO_WISHES,
         init: () => {},
         shutdown: () => {},

@@ -19,16 +19,19 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
   const { forms, text, repeatable, ...modelOptions } = configOf(exports);
   const wishes = inputWishes({ forms, text }, 'export `config`');
   return {
-    routes: [
-      {
-        path: ROUTE,
-        kind: 'handler',
-        input: 'any',
-        webhook: '',
-        maxBatch: app.inferenceBatch === undefined ? 1 : ANY_BATCH,
-      },
-    ],
-    modelOptions,
+    description: {
+      routes: [
+        {
+          path: ROUTE,
+          kind: 'handler',
+          input: 'any',
+          webhook: '',
+          maxBatch: app.inferenceBatch === undefined ? 1 : ANY_BATCH,
+        },
+      ],
+      modelOptions,
+      example: 'example' in exports ? { route: ROUTE, input: exports['example'] } : null,
+    },
     wishes: () => wishes,
     init: (ctx) => app.init?.(ctx),
     handle: (_route, input, ctx) =>
@@ -36,7 +39,6 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
     handleBatch: (_route, inputs, ctxs) => app.inferenceBatch?.(inputs, ctxs),
     repeatable: repeatableOf(repeatable),
     ...shutdownOf(exports),
-    example: 'example' in exports ? { route: ROUTE, input: exports['example'] } : null,
   };
 }
 

@@ -1,5 +1,5 @@
 /** The interface of an app for the run loop. Each file in `adapters/` implements it for one way of writing an app. */
-import type { Metric, Route, StartSpec } from '../../protocol/wire/messages.js';
+import type { LoadedInfo, Metric, StartSpec } from '../../protocol/wire/messages.js';
 import type { InputWishes } from '../api/input-wishes.js';
 import type { CallInfo } from '../api/call-info.js';
 import type { InitContext } from '../api/types.js';
@@ -14,9 +14,14 @@ export interface Surroundings {
 /** Maximum calls at a time for a route whose batch function sets no limit; the operator does. */
 export const ANY_BATCH = 0xffff;
 
+/** The record of the wire, with the example as the value that the app gives. */
+export interface OwnDescription extends Omit<LoadedInfo, 'example' | 'shutdown'> {
+  /** A sample call that runs before the worker is ready. */
+  readonly example: { readonly route: string; readonly input: unknown } | null;
+}
+
 export interface LoadedApp {
-  readonly routes: readonly Route[];
-  readonly modelOptions: Readonly<Record<string, unknown>>;
+  readonly description: OwnDescription;
   /** Kinds of body that a route accepts in addition to those that every route accepts. */
   wishes(route: string): InputWishes;
   /** Called once before `init`; left out by apps that need none of this. */
@@ -38,6 +43,4 @@ export interface LoadedApp {
   readonly repeatable: boolean;
   /** Runs before the worker ends; left out if the app has nothing to do then. */
   shutdown?(): unknown;
-  /** A sample call that runs before the worker is ready. */
-  readonly example: { readonly route: string; readonly input: unknown } | null;
 }

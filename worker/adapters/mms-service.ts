@@ -36,8 +36,11 @@ export function fromService(
   const { repeatable, ...modelOptions } = configOf(exports);
   const service = new Service(handler, modelDir, modelOptions, repeatableOf(repeatable));
   return {
-    routes: [{ path: ROUTE, kind: 'handler', input: 'any', webhook: '', maxBatch: ANY_BATCH }],
-    modelOptions,
+    description: {
+      routes: [{ path: ROUTE, kind: 'handler', input: 'any', webhook: '', maxBatch: ANY_BATCH }],
+      modelOptions,
+      example: null,
+    },
     wishes: () => service.wishes,
     initStep:
       handler.style === 'class' ? 'initialize' : 'handle(null, context), the call that loads the model,',
@@ -47,7 +50,6 @@ export function fromService(
     handleBatch: (_route, inputs, ctxs) => service.run(inputs as readonly ReadItem[], ctxs),
     repeatable: repeatableOf(repeatable),
     ...shutdownOf(exports),
-    example: null,
   };
 }
 

@@ -25,15 +25,13 @@ export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): Lo
   assertNoGenerator(definition.init);
   const { repeatable, ...modelOptions } = configOf(exports);
   return {
-    routes: routesOf(definition),
-    modelOptions,
+    description: { routes: routesOf(definition), modelOptions, example: null },
     wishes: (route) => endpointOf(definition, route).wishes,
     init: (ctx) => initContext(definition, ctx),
     handle: (route, input, ctx) => handle(definition, route, input, ctx),
     handleBatch: (route, inputs, ctxs) => handleBatch(definition, route, inputs, ctxs),
     repeatable: repeatableOf(repeatable),
     ...shutdownOf(exports),
-    example: null,
   };
 }
 

@@ -10,7 +10,7 @@ import { appLog } from '../report/app-log.js';
 import { CallContext } from '../run/call-context.js';
 import { AppLoadError } from './explain-load-error.js';
 import { loadApp } from './load-app.js';
-import type { LoadedApp } from '../adapters/loaded-app.js';
+import type { LoadedApp, OwnDescription } from '../adapters/loaded-app.js';
 import { sendMetrics } from '../report/send-metrics.js';
 import { outlookOf, type Outlook } from '../failures/outlook.js';
 import type { PrintAttribution } from '../report/print-attribution.js';
@@ -59,12 +59,12 @@ function enter(modelDir: string): void {
 }
 
 /** Describes an app to the front, before its `init` runs. */
-export function loadedInfo(app: LoadedApp): LoadedInfo {
+export function loadedInfo({ description, shutdown }: LoadedApp): LoadedInfo {
   return {
-    routes: app.routes,
-    modelOptions: plainOptions(app.modelOptions),
-    example: exampleText(app),
-    shutdown: app.shutdown !== undefined,
+    ...description,
+    modelOptions: plainOptions(description.modelOptions),
+    example: exampleText(description),
+    shutdown: shutdown !== undefined,
   };
 }
 
@@ -86,7 +86,7 @@ export async function initApp(app: LoadedApp, start: Start): Promise<number> {
     app.surround?.({ spec, sendMetrics: (measured) => sendMetrics(channel, measured) });
     await app.init({ worker, log: appLog(channel, ''), metrics });
     step = 'the example call';
-    if (app.example !== null) await runExample(app, app.example, start);
+    if (app.description.example !== null) await runExample(app, app.description.example, start);
     return performance.now() - startedAtMs;
   } catch (thrown) {
     const { message, stack } = describeThrown(thrown);
@@ -98,7 +98,7 @@ export async function initApp(app: LoadedApp, start: Start): Promise<number> {
 
 async function runExample(
   app: LoadedApp,
-  { route, input }: NonNullable<LoadedApp['example']>,
+  { route, input }: NonNullable<OwnDescription['example']>,
   { channel, worker, metrics, prints }: Start,
 ): Promise<void> {
   const call: Call = {
@@ -128,7 +128,7 @@ function plainOptions(options: Readonly<Record<string, unknown>>): Record<string
 }
 
 /** Returns the example as JSON to paste; empty if it is too long, or if JSON would change it (bytes). */
-function exampleText({ example }: LoadedApp): string {
+function exampleText({ example }: OwnDescription): string {
   if (example === null) return '';
   try {
     const text = JSON.stringify(example.input) as string | undefined;

@@ -145,7 +145,7 @@ export class RunLoop {
   #assertBatch(batch: readonly WaitingCall[]): void {
     const { route } = (batch[0] as WaitingCall).call;
     const isOneRoute = batch.every(({ call }) => call.route === route);
-    const { maxBatch = 1 } = this.#options.app.routes.find(({ path }) => path === route) ?? {};
+    const { maxBatch = 1 } = this.#options.app.description.routes.find(({ path }) => path === route) ?? {};
     if (isOneRoute && batch.length <= maxBatch) return;
     throw protocolError(`a batch of ${batch.length} calls; the route ${route} takes at most ${maxBatch}`);
   }

@@ -6,7 +6,7 @@ async function outcomeOf(path: string): Promise<unknown> {
   try {
     const app = await loadApp({ app: path, device: { gpu: null, threads: 1 } });
     const output: unknown = await app.handle('/', 'in', {} as CallInfo);
-    return { output, modelOptions: app.modelOptions };
+    return { output, modelOptions: app.description.modelOptions };
   } catch (error) {
     const { name, message } = error as Error;
     return { name, message };

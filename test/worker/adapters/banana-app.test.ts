@@ -9,10 +9,12 @@ const CTX = {} as CallInfo;
 
 test('a Banana app answers on one route with its inference, input and context handed over', () => {
   const app = fromBananaApp({ inference: (input: unknown, ctx: unknown) => [input, ctx] });
-  assert.deepEqual(app?.routes, [{ path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }]);
+  assert.deepEqual(app?.description.routes, [
+    { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 },
+  ]);
   assert.deepEqual(app?.handle('/', 5, CTX), [5, CTX]);
-  assert.equal(app?.example, null);
-  assert.deepEqual(app?.modelOptions, {});
+  assert.equal(app?.description.example, null);
+  assert.deepEqual(app?.description.modelOptions, {});
   assert.equal(app?.init(INIT), undefined);
   assert.equal(app?.shutdown, undefined);
 });
@@ -36,8 +38,12 @@ test('init, shutdown, example and config are taken over, `this` of a default exp
   assert.deepEqual(app?.init(INIT), ['m', INIT]);
   assert.equal(app?.handle('/', null, CTX), 'm');
   assert.equal(app?.shutdown?.(), 'm');
-  assert.deepEqual(app?.example, { route: '/', input: undefined }, 'exported counts, whatever it is');
-  assert.deepEqual(app?.modelOptions, { runTimeout: '5s' });
+  assert.deepEqual(
+    app?.description.example,
+    { route: '/', input: undefined },
+    'exported counts, whatever it is',
+  );
+  assert.deepEqual(app?.description.modelOptions, { runTimeout: '5s' });
 });
 
 for (const exports of [{}, { inference: 5 }, { predict: () => 1 }]) {
@@ -57,7 +63,7 @@ test('an app with both functions gives a single call to inference and a batch to
     },
   };
   const app = fromBananaApp(exports);
-  assert.equal(app?.routes[0]?.maxBatch, 0xffff);
+  assert.equal(app?.description.routes[0]?.maxBatch, 0xffff);
   assert.equal(app?.handle('/', 5, CTX), 5);
   assert.deepEqual(app?.handleBatch?.('/', [1, 2], [CTX, CTX]), ['m', [2, [CTX, CTX]], [4, [CTX, CTX]]]);
 });
@@ -65,7 +71,7 @@ test('an app with both functions gives a single call to inference and a batch to
 test('an app with inferenceBatch alone gets a single call as a batch of one, its example included', async () => {
   const app = fromBananaApp({ inferenceBatch: twice, example: 7 });
   assert.deepEqual(app?.handle('/', 5, CTX), [10, [CTX]]);
-  assert.deepEqual(app?.example, { route: '/', input: 7 });
+  assert.deepEqual(app?.description.example, { route: '/', input: 7 });
   const later = fromBananaApp({ inferenceBatch: async () => Promise.resolve(['only']) });
   assert.equal(await later?.handle('/', 5, CTX), 'only');
   const wrong = fromBananaApp({ inferenceBatch: () => [] });
@@ -75,7 +81,7 @@ test('an app with inferenceBatch alone gets a single call as a batch of one, its
 test('repeatable is set by the app, and is not an option of the server', () => {
   assert.equal(fromBananaApp({ inference: () => 1 })?.repeatable, false);
   const app = fromBananaApp({ inference: () => 1, config: { repeatable: true, runTimeout: '5s' } });
-  assert.deepEqual([app?.repeatable, app?.modelOptions], [true, { runTimeout: '5s' }]);
+  assert.deepEqual([app?.repeatable, app?.description.modelOptions], [true, { runTimeout: '5s' }]);
 });
 
 for (const [name, value, message] of [

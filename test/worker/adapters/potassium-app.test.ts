@@ -55,7 +55,7 @@ test('several exported apps are refused, unless one is the default', () => {
   });
   assert.ok(fromPotassiumApp({ app, same: app }) !== null);
   assert.deepEqual(
-    fromPotassiumApp({ app, default: other })?.routes.map(({ path }) => path),
+    fromPotassiumApp({ app, default: other })?.description.routes.map(({ path }) => path),
     ['/two'],
   );
 });
@@ -67,7 +67,9 @@ test('routes list their kind, their input and their webhook', () => {
   app.background('/c', () => {});
   app.background('/d', () => {}, { resultWebhook: 'http://own.test/' });
   const tell = (): unknown[] =>
-    load(app).routes.map(({ path, kind, input, webhook }) => [path, kind, input, webhook].join(' '));
+    load(app).description.routes.map(({ path, kind, input, webhook }) =>
+      [path, kind, input, webhook].join(' '),
+    );
   assert.deepEqual(tell(), [
     '/a handler json ',
     '/b handler any ',
@@ -102,7 +104,7 @@ test('a handler with batch: true takes many calls, gets one request for each and
     requests.map(({ json, id }) => new Response({ json: [json, id] }));
   for (const app of [batchApp(echo), batchApp((...given) => Promise.resolve(echo(...given)))]) {
     assert.deepEqual(
-      app.routes.map(({ path, kind, input, maxBatch }) => [path, kind, input, maxBatch]),
+      app.description.routes.map(({ path, kind, input, maxBatch }) => [path, kind, input, maxBatch]),
       [['/b', 'handler', 'json', 0xffff]],
     );
     const other = { ...CTX, requestId: 'req-2' };
@@ -147,7 +149,7 @@ test('a batch handler that throws a Response, or returns too few, does so to a s
 
 test('repeatable is read from the config beside the app, and is not an option of the server', () => {
   const app = batchApp(() => [], { repeatable: true, runTimeout: '5s' });
-  assert.deepEqual([app.repeatable, app.modelOptions], [true, { runTimeout: '5s' }]);
+  assert.deepEqual([app.repeatable, app.description.modelOptions], [true, { runTimeout: '5s' }]);
   assert.equal(batchApp(() => []).repeatable, false);
 });
 

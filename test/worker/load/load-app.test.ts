@@ -34,7 +34,7 @@ test('an app that is no module has a loader by its extension, which gets the dev
   assert.deepEqual(given, [{ app, device: ON_GPU }]);
   assert.equal(loaded.handle('/', 1, {} as CallInfo), 2);
   assert.deepEqual(loaded.handleBatch?.('/', [1, 2], []), [2, 3]);
-  assert.deepEqual(loaded.modelOptions, { batchSize: 8 });
+  assert.deepEqual(loaded.description.modelOptions, { batchSize: 8 });
 });
 
 test('such an app may be a model of a store, with a handler by rule', async (t) => {
