@@ -39,6 +39,7 @@ export interface ServerOptionTypes<Duration> {
   tlsCert: string;
   tlsKey: string;
   tlsFor: string | readonly string[];
+  readyFile: string;
   apiKey: string | readonly string[];
   apiKeyFile: string;
   corsOrigin: string | readonly string[];

@@ -31,12 +31,6 @@ export function parseKeys(raw: unknown): readonly KeyDigest[] {
 
 const ALLOWED = 'one key or several, separated by commas, each of up to 1024 visible ASCII characters';
 
-/** @throws NotAllowed */
-export function parseKeyFilePath(raw: unknown): string {
-  if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('the path of a file');
-  return raw;
-}
-
 /** Reads one key per line; empty lines and lines that begin with # are skipped. @throws SERVE_CONFIG with file and line, never a key */
 export function readKeyFile(path: string, folder: string): readonly KeyDigest[] {
   const lines = readText(path, folder)

@@ -16,6 +16,12 @@ export class NotAllowed extends Error {
   override readonly name = 'NotAllowed';
 }
 
+/** @throws NotAllowed */
+export function parseFilePath(raw: unknown): string {
+  if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('the path of a file');
+  return raw;
+}
+
 /** Parses `500ms`, `30s`, `1.5m`, `1h` to ms; a number is ms already. @throws NotAllowed */
 export function parseDurationMs(value: unknown): number {
   const ms = typeof value === 'number' ? value : withUnit(value, DURATION_UNITS, null);

@@ -16,6 +16,7 @@ import { deferred } from '../machine/deferred.js';
 import { drain } from './drain.js';
 import type { Listeners } from './listeners.js';
 import type { ServedModels } from './models/served-models.js';
+import type { ReadyFile } from './ready-file.js';
 import type { CloseOptions } from './server-handle.js';
 import type { ServerEnd } from '../status/server-status.js';
 import type { ServerLogs } from './logs.js';
@@ -33,6 +34,7 @@ export interface EndingServer {
   readonly eventLoopDelay: IntervalHistogram;
   readonly metrics: { stop(): void };
   readonly listeners: Pick<Listeners, 'close' | 'destroy'>;
+  readonly readyFile: Pick<ReadyFile, 'remove'>;
   readonly store: Pick<ModelStore, 'close'>;
 }
 
@@ -130,11 +132,13 @@ export class Ending {
   async #tearDown(end: ServerEnd): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    const { served, store, jobs, webhooks, unsent, guard, eventLoopDelay, metrics, log, logs } = this.#server;
+    const { served, readyFile, store, jobs, webhooks, unsent, guard, eventLoopDelay, metrics, log, logs } =
+      this.#server;
     served.startUp.end(
       end.error ?? new ServeError('SERVE_SHUTTING_DOWN', 'The server ended before it was ready.'),
     );
     process.off('exit', this.killNow);
+    readyFile.remove();
     served.close();
     jobs.close();
     served.killAll();

@@ -21,6 +21,7 @@ import { Listeners } from './listeners.js';
 import { MetricsParts } from './metrics-parts.js';
 import { ServedModels } from './models/served-models.js';
 import { ServerLogs } from './logs.js';
+import { ReadyFile } from './ready-file.js';
 import { OperatorLog } from './operator-log.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import { sharedResources } from './shared-resources.js';
@@ -45,6 +46,7 @@ export class ServerParts {
   readonly jobs: KeptJobs;
   readonly served: ServedModels;
   readonly listeners: Listeners;
+  readonly readyFile: ReadyFile;
   readonly ending: Ending;
 
   constructor(plan: ServerPlan) {
@@ -71,6 +73,7 @@ export class ServerParts {
     });
     this.served = this.#newServed();
     this.listeners = this.#newListeners();
+    this.readyFile = new ReadyFile(this.options.readyFile, plan.cwd);
     this.ending = this.#newEnding();
     this.served.add(plan.models);
   }
@@ -135,7 +138,7 @@ export class ServerParts {
   }
 
   #newEnding(): Ending {
-    const { log, logs, served, jobs, webhooks, unsent, guard, metrics, listeners } = this;
+    const { log, logs, served, jobs, webhooks, unsent, guard, metrics, listeners, readyFile } = this;
     return new Ending({
       drainTimeoutMs: this.options.drainTimeout,
       log,
@@ -148,6 +151,7 @@ export class ServerParts {
       eventLoopDelay: this.facts.eventLoopDelay,
       metrics,
       listeners,
+      readyFile,
       store: this.plan.store,
     });
   }

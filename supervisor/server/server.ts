@@ -58,9 +58,11 @@ export class Server implements ServerHandle {
 
   /** Rejects with the system's error if the port cannot be opened; then nothing was started. */
   async open(): Promise<void> {
-    const { plan, operatorLog, listeners, guard, ending, metrics, served, logs } = this.#parts;
+    const { plan, operatorLog, listeners, guard, ending, metrics, served, log, logs, readyFile } =
+      this.#parts;
     operatorLog.logWarnings();
     try {
+      readyFile.prepare();
       await listeners.open();
     } catch (error) {
       guard.close();
@@ -68,6 +70,10 @@ export class Server implements ServerHandle {
       throw error;
     }
     process.on('exit', ending.killNow);
+    this.ready.then(
+      () => readyFile.write(this, log),
+      () => {}, // the end of the server says why
+    );
     operatorLog.logOpen(listeners);
     metrics.start();
     await served.start(plan.models);

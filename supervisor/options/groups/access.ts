@@ -1,6 +1,7 @@
 /** Options of access: API keys and CORS. */
-import { type KeyDigest, parseKeyFilePath, parseKeys } from '../api-key.js';
+import { type KeyDigest, parseKeys } from '../api-key.js';
 import { type AllowedOrigins, parseOrigins, parseTokens } from '../cors-origin.js';
+import { parseFilePath } from '../units.js';
 import { serverOption, type SomeOptions } from '../option-spec.js';
 
 export const ACCESS = {
@@ -19,7 +20,7 @@ export const ACCESS = {
     help: 'File of API keys, one per line, valid in addition to those of --api-key; # begins a comment line. Read at the start only.',
     defaultText: 'no file',
     default: null,
-    parse: parseKeyFilePath,
+    parse: parseFilePath,
   }),
   corsOrigin: serverOption<AllowedOrigins | null>({
     flag: '--cors-origin',

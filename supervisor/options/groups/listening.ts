@@ -2,6 +2,7 @@
 import { parseHost, parsePort } from '../address.js';
 import { type TlsListener, parsePemPath, parseTlsListeners } from '../tls-values.js';
 import { serverOption, type SomeOptions } from '../option-spec.js';
+import { parseFilePath } from '../units.js';
 
 export const LISTENING = {
   host: serverOption<string>({
@@ -43,5 +44,13 @@ export const LISTENING = {
     defaultText: 'main',
     default: ['main'],
     parse: parseTlsListeners,
+  }),
+  readyFile: serverOption<string | null>({
+    flag: '--ready-file',
+    value: '<path>',
+    help: 'File that is written once a worker is ready, with the addresses as JSON ({"url":"http://..."}), and removed at the end: for programs that start the server, on --port 0 for example.',
+    defaultText: 'no file',
+    default: null,
+    parse: parseFilePath,
   }),
 } as const satisfies SomeOptions;

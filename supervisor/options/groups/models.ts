@@ -1,9 +1,8 @@
 /** Options of models, the model store, and Multi Model Server's paths. */
 import { type AllowedUrls, NO_URLS, parseAllowedUrls } from '../allowed-urls.js';
-import { parseKeyFilePath } from '../api-key.js';
 import { parseModelName } from '../model-name.js';
 import { type WantedModels, parseFolder, parseHandler, parseWantedModels } from '../wanted-models.js';
-import { parseChoice, parseWhole } from '../units.js';
+import { parseChoice, parseFilePath, parseWhole } from '../units.js';
 import { serverOption, type SomeOptions } from '../option-spec.js';
 
 export const MODELS = {
@@ -38,7 +37,7 @@ export const MODELS = {
     help: 'A config.properties of Multi Model Server. MMS_CONFIG_FILE in the environment takes precedence; without either, config.properties of the current folder is read if no app is named and the folder has no app. See docs/config-properties.md.',
     defaultText: 'no file',
     default: null,
-    parse: parseKeyFilePath,
+    parse: parseFilePath,
   }),
   defaultWorkers: serverOption<number | null>({
     flag: '--default-workers',

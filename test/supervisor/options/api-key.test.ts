@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { digestOf, parseKeyFilePath, parseKeys, readKeyFile } from '../../../supervisor/options/api-key.js';
+import { digestOf, parseKeys, readKeyFile } from '../../../supervisor/options/api-key.js';
 import { parseOption, readEnvironment } from '../../../supervisor/options/resolve.js';
 import { readConfigFile } from '../../../supervisor/options/config-file.js';
-import { NotAllowed } from '../../../supervisor/options/units.js';
+import { NotAllowed, parseFilePath } from '../../../supervisor/options/units.js';
 
 const LONGEST = 'k'.repeat(1024);
 
@@ -110,6 +110,6 @@ describe('a key file', () => {
 });
 
 test('the path of a key file is any text that is not blank', () => {
-  assert.equal(parseKeyFilePath(' keys of ours.txt'), ' keys of ours.txt');
-  for (const raw of ['', ' ', 7, null, ['keys.txt']]) assert.throws(() => parseKeyFilePath(raw), NotAllowed);
+  assert.equal(parseFilePath(' keys of ours.txt'), ' keys of ours.txt');
+  for (const raw of ['', ' ', 7, null, ['keys.txt']]) assert.throws(() => parseFilePath(raw), NotAllowed);
 });

@@ -63,6 +63,7 @@ const IN_WORDS: readonly OptionName[] = [
   'tlsCert',
   'tlsKey',
   'tlsFor',
+  'readyFile',
   'apiKeyFile',
   'corsOrigin',
   'corsMethods',
@@ -103,6 +104,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
   tlsCert: [' ', 'the path of a PEM file'],
   tlsKey: [' ', 'the path of a PEM file'],
   tlsFor: ['main,both', 'one or several of main, management, metrics, separated by commas'],
+  readyFile: [' ', 'the path of a file'],
   apiKey: ['key, ,', 'one key or several, separated by commas, each of up to 1024 visible ASCII characters'],
   apiKeyFile: [' ', 'the path of a file'],
   corsOrigin: [
@@ -208,6 +210,7 @@ const GIVEN: {
   tlsCert: ['cert.pem'],
   tlsKey: ['key.pem'],
   tlsFor: ['main', 'main,management', ['management', 'metrics']],
+  readyFile: ['/run/serve.json'],
   apiKey: ['key', ['key', 'other']],
   apiKeyFile: ['keys.txt'],
   corsOrigin: ['*', ['https://a.example.com']],

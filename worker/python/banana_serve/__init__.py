@@ -12,4 +12,4 @@ from banana_worker.stand_in import names_of_package
 
 __all__ = ["HttpError", "Response"]
 
-names_of_package(__name__, __all__)
+names_of_package(__name__, __all__, ["testing"])
