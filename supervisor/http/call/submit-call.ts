@@ -87,7 +87,7 @@ async function submitBackground(
 async function submitOpened(
   context: RequestContext,
   plan: CallPlan,
-  { routed: { model, route }, place }: ArrivedCall,
+  { routed: { model, route }, body, place }: ArrivedCall,
   { input, described, answerKept }: OpenedBody,
 ): Promise<void> {
   const { backend, acceptedAtMs } = context;
@@ -97,7 +97,7 @@ async function submitOpened(
     ...described,
     statusOf: keptStatus,
   };
-  const job = new Job(call, [input], { acceptedAtMs, deadlineAtMs: null }, NOWHERE);
+  const job = new Job(call, [input], { acceptedAtMs, deadlineAtMs: null }, NOWHERE, body);
   const kept = await backend.jobs.keep(job);
   postResult(backend.webhooks, route, job);
   kept.onceEnded(() => backend.observer.settled(context, job, keptStatus(kept.error), kept.error));

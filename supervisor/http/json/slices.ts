@@ -34,28 +34,16 @@ function resumeNext(): void {
   if (waiting.length > 0) setImmediate(resumeNext);
 }
 
-/** Joins all pieces into one buffer; a single piece is returned as it is. */
-export function* joinSlices(pieces: readonly Buffer[], bytes: number): Generator<void, Buffer> {
-  const [first] = pieces;
-  if (first !== undefined && pieces.length === 1) return first;
-  const whole = Buffer.allocUnsafeSlow(bytes); // the system provides this memory only as it is filled
+/** Copies bytes into new memory. */
+export function* copySlices(bytes: Buffer): Generator<void, Buffer> {
+  const copy = Buffer.allocUnsafeSlow(bytes.length); // the system provides this memory only as it is filled
   let filled = 0;
-  let pausedAt = 0;
-  for (const piece of pieces) {
-    filled += piece.copy(whole, filled);
-    if (filled - pausedAt < SLICE_BYTES) continue;
-    pausedAt = filled;
+  for (const slice of slicesOf(bytes)) {
+    filled += slice.copy(copy, filled);
     yield;
   }
-  return whole;
+  return copy;
 }
-
-/** Copies bytes into new memory. */
-export function copySlices(bytes: Buffer): Generator<void, Buffer> {
-  return joinSlices([...slicesOf(bytes), EMPTY], bytes.length);
-}
-
-const EMPTY = Buffer.alloc(0);
 
 /** Does what `scanTopLevelFields` does, in slices. */
 export function* scanSlices(body: Buffer, wanted: readonly string[]): Generator<void, ScannedBody> {

@@ -71,7 +71,7 @@ export function receiveBody(
       if (done) return;
       stop();
       place.complete();
-      memory.endJoined();
+      memory.end();
       resolve(memory);
     });
     request.on('close', () => {

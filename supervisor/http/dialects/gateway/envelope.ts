@@ -5,7 +5,7 @@
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import { nameRequest, type RequestContext } from '../../request/request-context.js';
-import { inSlices, joinSlices, scanSlices } from '../../json/slices.js';
+import { inSlices, scanSlices } from '../../json/slices.js';
 import { readBoolean, readString } from '../../json/top-level-fields.js';
 import type { Body } from '../../socket/body-memory.js';
 
@@ -27,17 +27,14 @@ const FIELDS = ['id', 'apiKey', 'callID', 'longPoll', 'startOnly', 'modelInputs'
 const MAX_FIELD_BYTES = 4096;
 
 /** Reads the envelope, and gives the request the envelope's id unless a header has one. @throws SERVE_BAD_BODY */
-export async function openEnvelope(
-  context: RequestContext,
-  { pieces, bytes }: Body,
-): Promise<GatewayEnvelope> {
-  const envelope = await inSlices(readPieces(pieces, bytes));
+export async function openEnvelope(context: RequestContext, body: Body): Promise<GatewayEnvelope> {
+  const envelope = await inSlices(readBody(body));
   nameRequest(context, envelope.id);
   return envelope;
 }
 
-function* readPieces(pieces: readonly Buffer[], bytes: number): Generator<void, GatewayEnvelope> {
-  return yield* readEnvelope(yield* joinSlices(pieces, bytes));
+function* readBody(body: Body): Generator<void, GatewayEnvelope> {
+  return yield* readEnvelope(yield* body.join());
 }
 
 /** Work for `inSlices`, as a body may be large. @throws SERVE_BAD_BODY */

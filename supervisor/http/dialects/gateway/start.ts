@@ -39,7 +39,7 @@ async function open(context: RequestContext, body: Body, mayWait: boolean): Prom
   const envelope = await openEnvelope(context, body);
   const { modelInputs, apiKey, startOnly } = envelope;
   return {
-    input: modelInputs === null ? EMPTY_INPUT : await ownBytes(modelInputs, body.bytes),
+    input: modelInputs === null ? EMPTY_INPUT : await ownBytes(modelInputs, body),
     described: { contentType: JSON_TYPE, accept: JSON_TYPE, headers: inputHeaders(context) },
     key: apiKey,
     answerKept: (_ask, kept) => answerStart(context, kept, mayWait && !startOnly),
@@ -50,11 +50,11 @@ async function open(context: RequestContext, body: Body, mayWait: boolean): Prom
  * Copies the input if it is a small part of a large body: then only the input stays in memory, as the queue's limit
  * counts it.
  */
-async function ownBytes(
-  part: NonNullable<GatewayEnvelope['modelInputs']>,
-  wholeBytes: number,
-): Promise<Buffer> {
-  return 2 * part.length < wholeBytes ? inSlices(copySlices(part)) : part;
+async function ownBytes(part: NonNullable<GatewayEnvelope['modelInputs']>, body: Body): Promise<Buffer> {
+  if (2 * part.length >= body.bytes) return part;
+  const copy = await inSlices(copySlices(part));
+  body.release();
+  return copy;
 }
 
 /** The headers of a request whose body is the input alone; the app finds the request's id under Banana's name. */

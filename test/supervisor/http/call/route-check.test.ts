@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import { checkBody, fittingRoute } from '../../../../supervisor/http/call/route-check.js';
-import type { Body } from '../../../../supervisor/http/socket/body-memory.js';
+import { BodyMemory, type Body } from '../../../../supervisor/http/socket/body-memory.js';
 import type { Route, RouteInput } from '../../../../protocol/wire/messages.js';
 
 const route = (input: RouteInput): Route => ({ path: '/', kind: 'handler', input, webhook: '', maxBatch: 1 });
@@ -56,8 +56,9 @@ for (const type of [
 }
 
 const body = (...parts: string[]): Body => {
-  const pieces = parts.map((part) => Buffer.from(part));
-  return { pieces, bytes: Buffer.concat(pieces).length, release: () => {} };
+  const memory = new BodyMemory(0);
+  for (const part of parts) memory.keep(Buffer.from(part));
+  return memory;
 };
 
 test('an empty body is refused on a JSON route only', () => {
