@@ -31,7 +31,7 @@ def loaded(path):
         return {"error": error.detail or str(error), "first": str(error), "outlook": error.outlook}
     output = app.handle("/", 1, "the ctx")
     value = output.body.value if isinstance(output, Reply) else output
-    return {"output": value, "options": app.model_options}
+    return {"output": value, "options": app.description.model_options}
 
 
 def loaded_by_a_new_process(path):

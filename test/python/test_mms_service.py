@@ -157,7 +157,7 @@ class LoadTest(ServiceCase):
     def test_config_has_options_and_raw_items_is_one_of_them(self) -> None:
         source = "def handle(d, c): return d and [c.system_properties['batch_size']]\n"
         loaded = self.started(source + "config = {'batch_size': 8, 'raw_items': True, 'repeatable': True}")
-        self.assertEqual(loaded.app.model_options, {"batchSize": 8, "rawItems": True})
+        self.assertEqual(loaded.app.description.model_options, {"batchSize": 8, "rawItems": True})
         self.assertTrue(loaded.app.repeatable and loaded.app.wishes("/").raw_items)
         self.assertEqual(self.run_batch(loaded, 1)[0].body.value, 8)
         self.assertFalse(

@@ -63,15 +63,15 @@ class FindingTest(unittest.TestCase):
     def test_an_app_is_found_under_any_name_and_where_it_is_served(self) -> None:
         app = Potassium("x")
         app.handler(lambda cache, json_in: 1)
-        self.assertEqual(len(load(app).routes), 1)
+        self.assertEqual(len(load(app).description.routes), 1)
         served = from_potassium_app(ModuleType("empty"), app)
-        self.assertEqual(len(served.routes if served else []), 1)
+        self.assertEqual(len(served.description.routes if served else []), 1)
         self.assertIsNone(from_potassium_app(ModuleType("empty"), None))
 
     def test_several_apps_are_refused_unless_one_is_served(self) -> None:
         one, two = Potassium("one"), Potassium("two")
         two.handler("/two")(lambda context, request: Response())
-        self.assertEqual([each.path for each in load(two, app=two).routes], ["/two"])
+        self.assertEqual([each.path for each in load(two, app=two).description.routes], ["/two"])
         with self.assertRaisesRegex(
             TypeError, r"^`app` and `some_name` are Potassium apps, but a file serves only one: "
         ):
@@ -81,7 +81,7 @@ class FindingTest(unittest.TestCase):
         module = ModuleType("app")
         vars(module).update(app=one, other=two)
         served = from_potassium_app(module, two)
-        self.assertEqual([each.path for each in served.routes if served], ["/two"])
+        self.assertEqual([each.path for each in served.description.routes if served], ["/two"])
 
     def test_serve_ends_the_import_and_ignores_its_arguments_with_a_warning(self) -> None:
         app = Potassium("x")
@@ -126,7 +126,7 @@ class RoutesTest(unittest.TestCase):
         app.websocket("/w")(answer_nothing)
 
         def told() -> Any:
-            return [tuple(route) for route in load(app).routes]
+            return [tuple(route) for route in load(app).description.routes]
 
         self.assertEqual(
             told(),

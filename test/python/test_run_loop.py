@@ -11,6 +11,7 @@ from banana_worker.protocol.errors import ProtocolError
 from banana_worker.protocol.messages import Route
 from banana_worker.run import run_loop
 from banana_worker.run.arriving_calls import WaitingCall
+from banana_worker.run.loaded_app import Description
 from calls import call_with
 
 
@@ -24,7 +25,7 @@ class Bench:
         self.run_s = 0.0
         self.on_idle: Callable[[], None] = lambda: self.loop.stop("the server is stopping")
         runner = SimpleNamespace(take=self.take, run=self.run, abort=lambda _: None, cancel=lambda *_: None)
-        app = SimpleNamespace(routes=routes or (Route("/"),))
+        app = SimpleNamespace(description=Description(list(routes) or [Route("/")], {}))
         channel = SimpleNamespace(send=self.events.append)
         tasks = SimpleNamespace(wait_until=lambda *_: self.on_idle())
         idleness = SimpleNamespace(on_begin=lambda *_: None, on_idle=lambda: None, is_awake=lambda: False)

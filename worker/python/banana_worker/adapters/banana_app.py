@@ -12,7 +12,7 @@ from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.input_wishes import InputWishes, input_wishes
 from banana_worker.protocol.messages import Route
 from banana_worker.run.batch_entries import only_entry
-from banana_worker.run.loaded_app import ANY_BATCH, Example, LoadedApp
+from banana_worker.run.loaded_app import ANY_BATCH, Description, Example, LoadedApp
 
 if TYPE_CHECKING:
     from banana_worker.run.call_context import CallContext, InitContext
@@ -32,11 +32,11 @@ class BananaApp(LoadedApp):
         config = config_of(module)
         self._wishes = input_wishes(config, "`config`")
         self.repeatable = repeatable_of(config)
-        self.model_options = {name: value for name, value in config.items() if name not in APP_OPTIONS}
-        self.routes = [Route(_ROUTE, max_batch=1 if self._batch is None else ANY_BATCH)]
-        if "example" in vars(module):
-            self.example = Example(_ROUTE, module.example)
-
+        self.description = Description(
+            routes=[Route(_ROUTE, max_batch=1 if self._batch is None else ANY_BATCH)],
+            model_options={name: value for name, value in config.items() if name not in APP_OPTIONS},
+            example=Example(_ROUTE, module.example) if "example" in vars(module) else None,
+        )
         self.init_function = getattr(module, "init", None)
         self._function = getattr(module, "inference", None) or module.inference_batch
 

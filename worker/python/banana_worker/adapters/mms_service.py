@@ -23,7 +23,7 @@ from banana_worker.formats.input_wishes import ITEMS, RAW_ITEMS, InputWishes
 from banana_worker.protocol.messages import Metric, Route, ServiceSource, StartSpec
 from banana_worker.report.metric_rules import number_of
 from banana_worker.run.call_context import CallContext, InitContext
-from banana_worker.run.loaded_app import ANY_BATCH, LoadedApp, Surroundings
+from banana_worker.run.loaded_app import ANY_BATCH, Description, LoadedApp, Surroundings
 
 Handle = Callable[[Any, Context], Any]
 
@@ -49,7 +49,6 @@ def from_service(module: ModuleType, source: Optional[ServiceSource], model_dir:
 
 
 class _Service(LoadedApp):
-    routes = [Route("/", max_batch=ANY_BATCH)]
     _context: Context
     _handle: Handle
     _surroundings: Surroundings
@@ -59,7 +58,8 @@ class _Service(LoadedApp):
         assert_function_or_none(module, "shutdown")
         config = config_of(module)
         self.repeatable = repeatable_of(config)
-        self.model_options = {name: value for name, value in config.items() if name != "repeatable"}
+        self._options = {name: value for name, value in config.items() if name != "repeatable"}
+        self.description = Description([Route("/", max_batch=ANY_BATCH)], self._options)
         self.init_step = _INIT_STEPS[handler.style]
         self.init_function = handler.entry
         self._module = module
@@ -80,8 +80,8 @@ class _Service(LoadedApp):
     def _wishes(self) -> InputWishes:
         """Computed at the first call, because code that loads the model may set the environment."""
         raw_items = self._surroundings.spec.raw_items
-        if raw_items is None and "rawItems" in self.model_options:
-            raw_items = self.model_options["rawItems"] is True
+        if raw_items is None and "rawItems" in self._options:
+            raw_items = self._options["rawItems"] is True
         if raw_items is None:
             raw_items = any(os.environ.get(name, "true") != "true" for name in _READS_ITEMS)
         return RAW_ITEMS if raw_items else ITEMS
@@ -111,7 +111,7 @@ class _Service(LoadedApp):
             self._send_metrics(())
 
     def _batch_size(self, spec: StartSpec) -> int:
-        own = self.model_options.get("batchSize")
+        own = self._options.get("batchSize")
         return spec.batch_size or (own if isinstance(own, int) else 1)
 
     def _begin(self) -> Any:

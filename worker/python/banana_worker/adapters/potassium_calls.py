@@ -14,7 +14,7 @@ from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.input_wishes import InputWishes
 from banana_worker.protocol.messages import Route
 from banana_worker.run.batch_entries import only_entry
-from banana_worker.run.loaded_app import ANY_BATCH, LoadedApp
+from banana_worker.run.loaded_app import ANY_BATCH, Description, LoadedApp
 from potassium.types import Request
 from potassium.websocket import AsyncWebSocket, WebSocket
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 class PotassiumApp(LoadedApp):
     def __init__(self, app: Any, module: ModuleType) -> None:
         self.definition: Definition = app.definition
-        self.routes = [_route_of(self.definition, path, end) for path, end in self.definition.endpoints.items()]
+        routes = [_route_of(self.definition, path, end) for path, end in self.definition.endpoints.items()]
         self.init_function = self.definition.init
         for endpoint in self.definition.endpoints.values():
             _check_function(endpoint)
         config = config_of(module)
         self.repeatable = repeatable_of(config)
-        self.model_options = {name: value for name, value in config.items() if name != "repeatable"}
+        self.description = Description(routes, {name: value for name, value in config.items() if name != "repeatable"})
         assert_function_or_none(module, "shutdown")
         assert_no_generator(self.definition.init)
         self._shutdown = getattr(module, "shutdown", None)

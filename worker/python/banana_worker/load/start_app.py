@@ -67,9 +67,10 @@ def _enter(model_dir: str) -> None:
 
 def loaded_info(app: LoadedApp) -> Dict[str, Any]:
     """The facts about an app that the front needs before its `init` has run."""
-    options = json.loads(json.dumps(app.model_options, default=str))
-    info = {"routes": [_route_field(route) for route in app.routes], "modelOptions": options}
-    return dict(info, example=_example_text(app.example), shutdown=app.has_shutdown)
+    routes, model_options, example = app.description
+    options = json.loads(json.dumps(model_options, default=str))
+    info = {"routes": [_route_field(route) for route in routes], "modelOptions": options}
+    return dict(info, example=_example_text(example), shutdown=app.has_shutdown)
 
 
 def _route_field(route: Route) -> Dict[str, Any]:
@@ -86,12 +87,12 @@ def init_app(app: LoadedApp, options: RunnerOptions, spec: StartSpec, channel: C
         app.surround(Surroundings(spec, lambda measured: send_metrics(channel, measured)))
         options.tasks.settled(app.init(InitContext(worker, log, metrics)), lambda: False)
         step = "the example call"
-        if app.example is not None:
-            contextvars.copy_context().run(_run_example, app, app.example, options)
+        if app.description.example is not None:
+            contextvars.copy_context().run(_run_example, app, app.description.example, options)
         check_is_worker(None)
     except BaseException as thrown:
         check_is_worker(thrown)
-        function = app.init_function if step == app.init_step else app.function(app.routes[0].path)
+        function = app.init_function if step == app.init_step else app.function(app.description.routes[0].path)
         place = place_of(function) if failed_outside(thrown) else None
         raised = "%s: %s raised:" % (place or _place(thrown, spec), step)
         message = "%s %s" % (raised, _shown(thrown))

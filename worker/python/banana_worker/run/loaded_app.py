@@ -21,6 +21,15 @@ class Example(NamedTuple):
     input: Any
 
 
+class Description(NamedTuple):
+    """The description that an app gives of itself, with the fields of the message `loaded` (docs/wire.md)."""
+
+    routes: List[Route]
+    # The app's own options, not validated: `{"runTimeout": "30s"}`.
+    model_options: Dict[str, Any]
+    example: Optional[Example] = None
+
+
 class Surroundings(NamedTuple):
     """The start message, and the way to send metrics."""
 
@@ -32,14 +41,11 @@ class Surroundings(NamedTuple):
 class LoadedApp:
     """An app that the worker can run. An adapter overrides the parts that its way of writing apps has."""
 
-    routes: List[Route] = []
-    # The app's own options, not validated: `{"runTimeout": "30s"}`.
-    model_options: Dict[str, Any] = {}
+    description: Description
     # Whether the app allows that inputs run again when `handle_batch` raises.
     repeatable: bool = False
     # The name of `init` in the error message if it raises.
     init_step: str = "init"
-    example: Optional[Example] = None
     # The function of the app that `init` calls, to name it.
     init_function: Optional[Callable[..., Any]] = None
 

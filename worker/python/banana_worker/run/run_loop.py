@@ -34,7 +34,8 @@ class RunLoop:
         self._idleness = idleness
         self._single = CallRunner(options)
         self._batches = BatchRunner(options)
-        self._max_batch: Dict[str, int] = {route.path: route.max_batch for route in options.app.routes}
+        routes = options.app.description.routes
+        self._max_batch: Dict[str, int] = {route.path: route.max_batch for route in routes}
         # Calls of one list begin together.
         self._inbox: Deque[List[WaitingCall]] = collections.deque()
         self._request_id = ""

@@ -128,7 +128,7 @@ class Front:
         return was_idle
 
     def _fitting_route(self, asked: AskedRequest) -> Route:
-        route = next((each for each in self._app.routes if each.path == asked.path), None)
+        route = next((each for each in self._app.description.routes if each.path == asked.path), None)
         if asked.method != "POST":
             if route is None and asked.method in ("GET", "HEAD"):
                 raise ServeError("SERVE_NOT_FOUND", "No such route.")
