@@ -2,13 +2,13 @@
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { isErrorStatus, isHttpError, type HttpError } from '../api/http-error.js';
 import { isPredictionException, type PredictionException } from '../api/mms/prediction-exception.js';
-import { withoutOwnFrames } from '../process/stack-frame.js';
+import { stackOfApp } from '../process/stack-frame.js';
 import { isOutOfMemory } from './outlook.js';
 
 /** Never throws, because an app may throw anything. */
 export function failureOf(thrown: unknown): ServeError {
   if (isServeError(thrown)) return thrown;
-  const detail = ofApp(describeThrown(thrown).stack);
+  const detail = stackOfApp(describeThrown(thrown).stack);
   const forClient = isHttpError(thrown)
     ? httpFailure(thrown, detail)
     : isPredictionException(thrown)
@@ -17,12 +17,6 @@ export function failureOf(thrown: unknown): ServeError {
   if (forClient !== null) return forClient;
   const kind = isOutOfMemory(thrown) ? 'out-of-memory' : 'exception';
   return new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail, kind });
-}
-
-/** Removes the frames that do not help an author, unless there are no others. */
-function ofApp(stack: string): string {
-  const cut = withoutOwnFrames(stack);
-  return /^\s+at /m.test(cut) ? cut : stack;
 }
 
 /** Whether it is an error of the server itself. Never throws. */

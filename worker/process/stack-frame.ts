@@ -17,7 +17,7 @@ export function firstFrameOutside(stack: string): string | null {
  * author.
  */
 export function withoutOwnFrames(stack: string): string {
-  const isFrame = (line: string): boolean => /^\s+at /.test(line);
+  const isFrame = (line: string): boolean => FRAME.test(line);
   const isOwn = (line: string): boolean =>
     line.includes(OWN_FOLDER) || /\bnode:|\/node_modules\/tsx\//.test(line);
   return stack
@@ -25,6 +25,14 @@ export function withoutOwnFrames(stack: string): string {
     .filter((line) => !isFrame(line) || !isOwn(line))
     .join('\n');
 }
+
+/** Removes these frames from the stack of an error of the app, unless no other frame names a file. */
+export function stackOfApp(stack: string): string {
+  const cut = withoutOwnFrames(stack);
+  return cut.split('\n').some((line) => FRAME.test(line) && !line.endsWith('(<anonymous>)')) ? cut : stack;
+}
+
+const FRAME = /^\s+at /;
 
 /**
  * Returns the file of the innermost code on the stack that belongs neither to this package nor to another one; null if

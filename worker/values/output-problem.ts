@@ -1,5 +1,6 @@
 /** Finds the property that made an encoder fail. Slow and thorough; runs only after a failure. */
 import { ServeError, describeThrown } from '../../protocol/errors.js';
+import { stackOfApp } from '../process/stack-frame.js';
 import { notDataOf } from './not-data.js';
 
 /** Returns a BigInt as a number if it is exact. @throws a RangeError otherwise */
@@ -95,7 +96,7 @@ class Failure {
 
   constructor(thrown: unknown) {
     this.kind = kindOf(thrown);
-    this.stack = describeThrown(thrown).stack;
+    this.stack = stackOfApp(describeThrown(thrown).stack);
   }
 }
 

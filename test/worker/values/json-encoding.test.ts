@@ -187,6 +187,22 @@ test('an error of a getter is for the log only: the message names its class, the
   );
 });
 
+test('the stack of an error of a getter has the frames of the app, without those of the server and of Node', () => {
+  const own = new URL('../../../worker/formats/json.js', import.meta.url).href;
+  const thrown = Object.assign(new Error('no GPU'), {
+    stack: `Error: no GPU\n    at get broken (/app/app.ts:3:9)\n    at encode (${own}:9:1)\n    at node:internal/x:1:1`,
+  });
+  const output = {
+    get broken() {
+      throw thrown;
+    },
+  };
+  assert.throws(
+    () => encodeJson(output),
+    ({ detail }: ServeError) => detail.endsWith('\nError: no GPU\n    at get broken (/app/app.ts:3:9)'),
+  );
+});
+
 test('an encoder that fails for an unknown reason names the kind of error without any text of the app', () => {
   let reads = 0;
   const fickle = {
