@@ -283,6 +283,15 @@ class Multipart(Inputs):
         self.assertEqual((data.filename, data.content_type, data.data), ("a.csv", "text/csv", b"1,2\r\n3"))
         self.assertEqual(repr(data), "UploadedFile('a.csv', 'text/csv', 6 bytes)")
 
+    def test_a_part_without_a_file_name_is_bytes_unless_it_is_text_or_json(self):
+        for kind in ("image/png", "application/octet-stream", "application/xml"):
+            head = 'content-disposition: form-data; name="p"\r\ncontent-type: %s' % kind
+            data = self.read(form(part(head, b"\x89P\xff\x00")))["p"]
+            self.assertEqual((data.filename, data.content_type, data.data), ("", kind, b"\x89P\xff\x00"))
+        for kind in ("text/csv; charset=utf-8", "Application/JSON", "application/ld+json"):
+            head = 'content-disposition: form-data; name="p"\r\ncontent-type: %s' % kind
+            self.assertEqual(self.read(form(part(head, b'{"a":1}'))), {"p": '{"a":1}'})
+
     def test_a_repeated_name_becomes_a_list_in_order(self):
         read = self.read(form(field("a", "1"), field("a", "2"), field("b", "x"), field("a", "3")))
         self.assertEqual(read, {"a": ["1", "2", "3"], "b": "x"})
