@@ -17,7 +17,7 @@ import { announcedBytes, receiveBody, type BodyLimits } from '../socket/receive-
 import { refuseRequest } from '../answer/answer-error.js';
 import { answerUnrouted, headerKeyIsEnough } from './answer-unrouted.js';
 import type { RequestContext } from '../request/request-context.js';
-import { awaitRoutes } from './await-routes.js';
+import { awaitRoutes, timeLimitOf } from './await-app.js';
 import type { CallPlan } from './call-plan.js';
 import { routeCall } from './route-check.js';
 import { refusedTiming } from '../answer/server-timing.js';
@@ -29,7 +29,7 @@ export async function answerCall(context: RequestContext, plan: CallPlan): Promi
   let place: Admission | null = null;
   try {
     const limits = bodyLimits(request, backend.options);
-    const limitMs = plan.open === undefined ? deadlineOf(request.headers['x-request-timeout-seconds']) : null;
+    const limitMs = plan.open === undefined ? timeLimitOf(request) : null;
     const { target } = plan;
     if (typeof target === 'function' || !headerKeyIsEnough(context, plan)) {
       const unrouted = backend.unroutedBodies.admit();
@@ -68,16 +68,3 @@ function bodyLimits(request: IncomingMessage, { maxBody, bodyTimeout }: ServerOp
   const announced = announcedBytes(request, maxBody);
   return { announcedBytes: announced, maxBodyBytes: maxBody, bodyTimeoutMs: bodyTimeout };
 }
-
-/** The client's own time limit in ms from now; null without one. @throws SERVE_BAD_REQUEST if it is not a duration */
-function deadlineOf(header: string | string[] | undefined): number | null {
-  if (header === undefined) return null;
-  const seconds = Number(header);
-  if (header !== '' && seconds > 0 && seconds <= MAX_DEADLINE_S) return seconds * 1000;
-  throw new ServeError(
-    'SERVE_BAD_REQUEST',
-    `X-Request-Timeout-Seconds must be a number of seconds above 0 and up to ${MAX_DEADLINE_S}.`,
-  );
-}
-
-const MAX_DEADLINE_S = 86_400;

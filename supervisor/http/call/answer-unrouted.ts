@@ -6,7 +6,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import { receiveBody, type BodyLimits } from '../socket/receive-body.js';
 import { keyOf } from '../access/api-keys.js';
 import type { RequestContext } from '../request/request-context.js';
-import { awaitRoutes } from './await-routes.js';
+import { awaitRoutes } from './await-app.js';
 import type { CallPlan, Target } from './call-plan.js';
 import type { UnroutedBody } from '../../dispatch/unrouted-bodies.js';
 import { routeCall } from './route-check.js';

@@ -73,7 +73,10 @@ export interface OwnAnswer {
   answer(context: RequestContext): void | Promise<void>;
 }
 
-/** An answer that the dialect writes through Koa. A ServeError that it throws is answered as `fail` returns it. */
+/**
+ * An answer that the dialect writes through Koa. A ServeError that it throws is answered as `fail` returns it. A page about
+ * an app may wait until the app is loaded: `awaitInfo` of `call/await-app.ts`.
+ */
 export interface KoaAnswer {
   readonly write: WriteAnswer;
 }

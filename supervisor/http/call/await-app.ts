@@ -1,0 +1,75 @@
+/** Waits for the app when a call, or a page about the app, arrives before any worker has loaded it. */
+import type { IncomingMessage } from 'node:http';
+import { ServeError } from '../../../protocol/errors.js';
+import type { LoadedInfo } from '../../../protocol/wire/messages.js';
+import type { Routes } from '../../models/app-description.js';
+import type { Model } from '../../models/model.js';
+import { onceClosed } from '../socket/request-facts.js';
+import type { RequestContext } from '../request/request-context.js';
+
+/**
+ * Resolves with the routes once a worker has loaded the app. Waits at most as long as a call may wait in the queue, or
+ * `limitMs` if that is shorter: the client's own limit. The call has its place in the queue already.
+ * @throws SERVE_CANCELLED if the client leaves, SERVE_QUEUE_TIMEOUT, SERVE_DEADLINE, SERVE_NOT_READY, SERVE_SHUTTING_DOWN
+ */
+export async function awaitRoutes(
+  { request, response }: RequestContext,
+  model: Model,
+  limitMs: number | null,
+): Promise<Routes> {
+  const { queueTimeout } = model.options;
+  const late: 'SERVE_DEADLINE' | 'SERVE_QUEUE_TIMEOUT' =
+    limitMs !== null && limitMs < queueTimeout ? 'SERVE_DEADLINE' : 'SERVE_QUEUE_TIMEOUT';
+  let timer: NodeJS.Timeout | undefined;
+  let giveUp: 'SERVE_CANCELLED' | typeof late = 'SERVE_CANCELLED';
+  const givenUp = new Promise<void>((resolve) => {
+    onceClosed(request, response, resolve);
+    timer = setTimeout(
+      () => {
+        giveUp = late;
+        resolve();
+      },
+      Math.min(limitMs ?? Infinity, queueTimeout),
+    );
+  });
+  try {
+    const routes = await model.whenLoaded(givenUp);
+    if (routes === null) throw new ServeError(giveUp);
+    return routes;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Resolves with the app's description of itself, for a page that shows it. Waits for it with the bounds of a call: a place
+ * in the model's queue, the queue's timeout, the client's own limit. The page must need a key as a call does, because it
+ * takes the place of one.
+ * @throws the errors of `awaitRoutes` and those of an admission, as for a call
+ */
+export async function awaitInfo(context: RequestContext, model: Model): Promise<LoadedInfo> {
+  while (model.info === null) {
+    const limitMs = timeLimitOf(context.request);
+    const place = model.dispatcher.admit(0);
+    try {
+      await awaitRoutes(context, model, limitMs);
+    } finally {
+      place.release();
+    }
+  }
+  return model.info;
+}
+
+/** The client's own time limit in ms from now; null without one. @throws SERVE_BAD_REQUEST if it is not a duration */
+export function timeLimitOf({ headers }: IncomingMessage): number | null {
+  const header = headers['x-request-timeout-seconds'];
+  if (header === undefined) return null;
+  const seconds = Number(header);
+  if (header !== '' && seconds > 0 && seconds <= MAX_LIMIT_S) return seconds * 1000;
+  throw new ServeError(
+    'SERVE_BAD_REQUEST',
+    `X-Request-Timeout-Seconds must be a number of seconds above 0 and up to ${MAX_LIMIT_S}.`,
+  );
+}
+
+const MAX_LIMIT_S = 86_400;
