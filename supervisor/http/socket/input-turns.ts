@@ -8,7 +8,8 @@
  *    middle of its input, and the rest of that goes back into the socket.
  * 3. The parser is also stopped at the head of a chunked body, which it then gets in slices of `SLICE_BYTES`.
  * 4. In later turns the connections with such input go on in rotation, a few requests or slices each.
- * 5. A connection with more than `MAX_UNANSWERED` requests ends after the answers to these.
+ * 5. What waits of the body of a client that has left is thrown away.
+ * 6. A connection with more than `MAX_UNANSWERED` requests ends after the answers to these.
  *
  * Pausing the socket or the parser in a request handler does not end the read. What does is the parser's own code for
  * "stop here" as the result of a head. Node reports it as a `clientError`, with the number of bytes that were read.
@@ -21,6 +22,9 @@ import {
   isPausedByNode,
   isUpgrade,
   parserOf,
+  sendsNoMore,
+  startReading,
+  stopReading,
   type Parser,
 } from './node-internals.js';
 import { piecesReceived, type JoinedRequest } from './joined-request.js';
@@ -211,7 +215,9 @@ export class InputTurns {
     if (pipeline.waitingBytes === null) this.#waiting.push(pipeline);
     this.#waitingBytes += socket.readableLength - (pipeline.waitingBytes ?? 0);
     pipeline.waitingBytes = socket.readableLength;
-    if (pipeline.chunked === null && this.#waitingBytes > this.#maxWaitingBytes) socket.destroy();
+    if (this.#waitingBytes > this.#maxWaitingBytes && !isUploading(pipeline)) socket.destroy();
+    // Of a client that sends no more, whole requests are answered, and what waits of a body is thrown away.
+    if (!awaitsChunks(pipeline)) stopReading(socket);
     this.#scheduleTurn();
   }
 
@@ -242,6 +248,9 @@ export class InputTurns {
   /** Hands some of the input to the parser; all of it if it holds few requests and pieces. */
   #goOn(pipeline: Pipeline): void {
     const { socket, parser } = pipeline;
+    if (awaitsChunks(pipeline) && sendsNoMore(socket) && socket.readableLength > SLICE_BYTES)
+      socket.destroy();
+    startReading(socket);
     if (!isReadable(pipeline)) return;
     pipeline.goesOn = true;
     this.#stopAt = Math.max(0, this.#left - SHARE_REQUESTS);
@@ -279,6 +288,11 @@ const EMPTY = Buffer.alloc(0);
 /** Whether the rest of a chunked body is still to come. */
 function awaitsChunks({ chunked }: Pipeline): boolean {
   return chunked?.complete === false;
+}
+
+/** Whether its input is a body that the server still wants. */
+function isUploading(pipeline: Pipeline): boolean {
+  return awaitsChunks(pipeline) && currentResponse(pipeline.socket)?.writableEnded === false;
 }
 
 /** Whether there is input that can be taken now. */

@@ -13,6 +13,8 @@ export interface SocketInternals {
   readonly parser?: Parser | null;
   /** Node reads on only when more of the answers has left. */
   readonly _paused?: boolean;
+  /** `ended`: the end of the client's input was read, perhaps before the input itself. */
+  readonly _readableState?: { readonly ended?: boolean };
 }
 
 /** Node's HTTP parser of one connection. */
@@ -33,6 +35,10 @@ export interface Handle {
   readonly bytesWritten?: number;
   /** Bytes that were written and that the kernel has not taken; it shrinks byte by byte. No documented field shows that. */
   readonly writeQueueSize?: number;
+  /** Whether it reads; Node writes it with each of the methods below. */
+  reading?: boolean;
+  readStart?(): number;
+  readStop?(): number;
 }
 
 function internalsOf(socket: Socket): SocketInternals {
@@ -63,6 +69,29 @@ export function parserOf(socket: Socket): Parser | null {
 /** Whether Node has paused this connection because its client does not take its answers. */
 export function isPausedByNode(socket: Socket): boolean {
   return internalsOf(socket)._paused === true;
+}
+
+/** Whether the client sends no more: the end of its input has arrived, though not all before it may be handled. */
+export function sendsNoMore(socket: Socket): boolean {
+  return internalsOf(socket)._readableState?.ended === true;
+}
+
+/**
+ * Stops reading this connection until `startReading`. `pause` does not: Node goes on until its buffer is full, and reads
+ * the end of the input before what is in the buffer is handled.
+ */
+export function stopReading(socket: Socket): void {
+  const handle = internalsOf(socket)._handle;
+  if (handle?.reading !== true) return;
+  handle.reading = false;
+  handle.readStop?.();
+}
+
+export function startReading(socket: Socket): void {
+  const handle = internalsOf(socket)._handle;
+  if (handle?.reading !== false) return;
+  handle.reading = true;
+  handle.readStart?.();
 }
 
 /** Whether this request leaves HTTP: before it is handed over, whether its client asks for that; afterwards, whether Node agrees. */

@@ -10,6 +10,7 @@ import {
   type HttpHandler,
 } from '../../../../supervisor/http/socket/http-server.js';
 import { InputTurns } from '../../../../supervisor/http/socket/input-turns.js';
+import { eventually } from '../../../helpers/server.js';
 import type { TlsCredentials } from '../../../../supervisor/options/tls.js';
 
 type Handle = HttpHandler['request'];
@@ -226,6 +227,55 @@ test('input that waits for its turn has a bound for all connections', async (t) 
       .join(''),
   );
   assert.ok(bodiesIn(await receive(socket)).length < 60);
+});
+
+test('the bound holds on a connection that had a chunked body, and for one whose request is answered', async (t) => {
+  const server = await listening(t, ({ url = '' }, response) => answer(response, url), {
+    turns: new InputTurns(100),
+  });
+  const socket = open(t, server);
+  socket.write(`${CHUNKED}1\r\nx\r\n0\r\n\r\n`);
+  assert.deepEqual(bodiesIn(await receive(socket, '/chunked')), ['/chunked']);
+  socket.write(
+    numbered(60)
+      .map((path) => get(path.slice(1)))
+      .join(''),
+  );
+  assert.ok(bodiesIn(await receive(socket)).length < 60);
+  const refused = open(t, server);
+  refused.write(CHUNKED + '1\r\nx\r\n'.repeat(9000));
+  await once(refused.resume(), 'close');
+});
+
+for (const count of [60, 100, 200]) {
+  test(`${count} pipelined requests are answered to a client that sends no more`, async (t) => {
+    const server = await listening(t, ({ url = '' }, response) => answer(response, url));
+    const socket = open(t, server);
+    socket.end(
+      numbered(count)
+        .map((path) => get(path.slice(1)))
+        .join(''),
+    );
+    assert.deepEqual(bodiesIn(await receive(socket)), numbered(count));
+  });
+}
+
+test('what waits of the chunked body of a client that has left is thrown away', async (t) => {
+  const clients = 8;
+  const chunks = 9000;
+  let pieces = 0;
+  let left = clients;
+  const server = await listening(t, (request, response) => {
+    request.on('data', () => (pieces += 1)).on('error', () => {});
+    response.on('close', () => (left -= 1));
+  });
+  for (let i = 0; i < clients; i += 1) open(t, server).end(CHUNKED + '1\r\nx\r\n'.repeat(chunks));
+  await eventually(
+    () => left === 0,
+    10_000,
+    () => `${left} connections are open`,
+  );
+  assert.ok(pieces < (clients * chunks) / 2, `${pieces} of ${clients * chunks} pieces`);
 });
 
 test('a declined upgrade among pipelined requests is answered in its place', async (t) => {
