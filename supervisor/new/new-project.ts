@@ -1,6 +1,7 @@
 /** `banana-serve new <folder>`: writes a small, complete project. */
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { configError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 
@@ -101,7 +102,19 @@ function filled(name: string, kind: ProjectKind, values: ReadonlyMap<string, str
 function report(folder: string, kind: ProjectKind): string {
   const width = Math.max(...kind.files.map(([name]) => name.length));
   const files = kind.files.map(([name, purpose]) => `  ${name.padEnd(width)}  ${purpose}`.trimEnd());
-  const enter = folder === '' ? [] : [`  cd ${/^[\w./-]+$/.test(folder) ? folder : JSON.stringify(folder)}`];
-  const next = [...enter, '  npm install', '  npm test', '  npm run dev'];
+  const enter = folder === '' ? [] : [`  cd ${quoted(folder)}`];
+  const next = [...enter, ...installing(), '  npm test', '  npm run dev'];
   return `Created ${folder === '' ? 'here' : folder}:\n${files.join('\n')}\n\nNext:\n${next.join('\n')}\n`;
+}
+
+/** Lines that install the project's packages. A clone is packed: what is in it may not be published. */
+function installing(): string[] {
+  const isClone = existsSync(new URL('tsconfig.base.json', PACKAGE)); // it is not in the package
+  if (!isClone) return ['  npm install'];
+  return [`  npm pack ${quoted(fileURLToPath(PACKAGE))}`, '  npm install ./banana-serve-*.tgz'];
+}
+
+/** The path as a word of a shell. */
+function quoted(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : JSON.stringify(path);
 }

@@ -17,6 +17,13 @@ test('the package of a new project has the name of its folder, and asks for this
   assert.deepEqual([name, type, dependencies], ['nsere-ki-2', 'module', { 'banana-serve': `^${version}` }]);
 });
 
+test('new from a clone prints how to install the clone, which is packed', (t) => {
+  const printed = newProject('mine', appFolder(t, {}), TYPESCRIPT_PROJECT);
+  const [, packed = ''] =
+    /\n {2}npm pack (.+)\n {2}npm install \.\/banana-serve-\*\.tgz\n/.exec(printed) ?? [];
+  assert.equal(packed.replaceAll('"', ''), ROOT);
+});
+
 describe('new names the file or folder in its way, and writes nothing', () => {
   test('a file of the project', (t) => {
     const cwd = appFolder(t, { 'taken/app.ts': 'mine' });
