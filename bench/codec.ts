@@ -28,6 +28,8 @@ const CALL: Message = {
       method: 'POST',
       params: '',
       asciiJson: false,
+      answer: 'auto',
+      dialectParams: '',
     },
   ],
   inlineBytes: [200],

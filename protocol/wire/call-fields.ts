@@ -5,8 +5,12 @@ import type { Call, CallFrame } from './messages.js';
 /** The method of nearly every call, which is left out of its head. */
 const USUAL_METHOD = 'POST';
 
+/** The format of nearly every answer, by the value and the client's Accept header. */
+const USUAL_ANSWER = 'auto';
+
 export function callFields(call: Call, inlineBytes: number): unknown[] {
-  const { method, params, asciiJson } = call;
+  const { method, params, asciiJson, answer, dialectParams } = call;
+  const isOfDialect = answer !== USUAL_ANSWER || dialectParams !== '';
   const fields: unknown[] = [
     call.id,
     call.bodyBytes,
@@ -21,7 +25,8 @@ export function callFields(call: Call, inlineBytes: number): unknown[] {
     call.deadlineMs,
     call.headers,
   ];
-  if (method !== USUAL_METHOD || params !== '' || asciiJson) fields.push(method, params, asciiJson);
+  if (isOfDialect) fields.push(method, params, asciiJson, answer, dialectParams);
+  else if (method !== USUAL_METHOD || params !== '' || asciiJson) fields.push(method, params, asciiJson);
   return fields;
 }
 
@@ -47,6 +52,8 @@ export function readCalls(frame: Fields): CallFrame {
       method: f.stringOr(12, USUAL_METHOD),
       params: f.stringOr(13, ''),
       asciiJson: f.booleanOrFalse(14),
+      answer: f.stringOr(15, USUAL_ANSWER),
+      dialectParams: f.stringOr(16, ''),
     });
     inlineBytes.push(f.uint(2));
   }

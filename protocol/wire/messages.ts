@@ -99,6 +99,10 @@ export interface Call {
   readonly params: string;
   /** The JSON answer must be pure ASCII, because the client breaks any other character. */
   readonly asciiJson: boolean;
+  /** Name of the format in which the worker writes the answer. `auto`: by the value and {@link accept}. */
+  readonly answer: string;
+  /** Parameters of the dialect for its own formats, encoded like {@link query}; the app does not get them. */
+  readonly dialectParams: string;
 }
 
 /** The device of one slot. */

@@ -290,6 +290,8 @@ test('the example of the page decodes to the message beside it', () => {
     method: 'POST',
     params: '',
     asciiJson: false,
+    answer: 'auto',
+    dialectParams: '',
   };
   const result = {
     type: 'result',

@@ -22,7 +22,7 @@ from banana_worker.protocol.errors import ServeError
 from banana_worker.values import conversions
 from banana_worker.reply.accept import asks_for
 from banana_worker.reply.answer import StreamedAnswer, answer_of
-from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody
+from banana_worker.formats.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody
 from calls import call_with
 from gpu_errors import driver_saying, raise_natively, raised_by
 

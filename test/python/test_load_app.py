@@ -15,7 +15,7 @@ import unittest
 from banana_worker.load.load_app import AppLoadError, load_app
 from banana_worker.load.loader import Imported
 from banana_worker.protocol.messages import Device, Limits, StartSpec
-from banana_worker.reply.reply import Reply
+from banana_worker.formats.reply import Reply
 
 
 def spec_of(path):

@@ -18,6 +18,8 @@ export function callWith(fields: Partial<Call> = {}): Call {
     method: 'POST',
     params: '',
     asciiJson: false,
+    answer: 'auto',
+    dialectParams: '',
     ...fields,
   };
 }

@@ -11,7 +11,7 @@ import type { InitContext, WebSocketConnection } from '../api/types.js';
 import type { CallInfo } from '../api/call-info.js';
 import { ANY_BATCH, type LoadedApp } from './loaded-app.js';
 import { isPotassiumResponse, replyOfResponse } from '../reply/potassium-response.js';
-import { Reply } from '../reply/reply.js';
+import { Reply } from '../formats/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { isResponse as isWebResponse } from '../reply/web-response.js';
 import { onlyEntry } from './batch-entries.js';

@@ -4,7 +4,7 @@ import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { processorOf, type Context } from '../api/mms/context.js';
 import { entriesOf } from './batch-entries.js';
 import { isPotassiumResponse } from '../reply/potassium-response.js';
-import { Reply, checkedHeaders } from '../reply/reply.js';
+import { Reply, checkedHeaders } from '../formats/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { HOP_HEADERS, isResponse } from '../reply/web-response.js';
 import { isThenable } from '../values/thenable.js';

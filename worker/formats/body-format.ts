@@ -1,5 +1,6 @@
 /** The interface of a wire format, in both directions. Each file in this folder that exports `FORMAT` is one. */
 import type { Call } from '../../protocol/wire/messages.js';
+import type { Reply } from './reply.js';
 
 export interface EncodedOutput {
   readonly contentType: string;
@@ -7,16 +8,35 @@ export interface EncodedOutput {
   readonly body: string | Uint8Array;
 }
 
-export interface BodyFormat {
+export type BodyFormat = InputFormat | DialectFormat;
+
+interface AnyFormat {
   /**
    * Media type of such a body as a custom service sees it; left out if a custom service cannot be called in this
    * format.
    */
   readonly itemType?: string;
+}
+
+/** A format of bodies alone: the answer follows from the value and the client's Accept header. */
+export interface InputFormat extends AnyFormat {
   /** Returns the value of a body, which is not empty. May return a promise. @throws SERVE_BAD_BODY (or rejects) */
   read(body: Buffer, call: Call): unknown;
+}
+
+/** A dialect's own format: it writes whole answers, which may depend on what was read. */
+export interface DialectFormat extends AnyFormat {
+  /** Called once per call, before its body is read. */
+  exchange(call: Call): Exchange;
+}
+
+/** The body and the answer of one call; it may keep what the reader learns for the writer. */
+export interface Exchange {
+  /** Returns the app's input; the body may be empty. May return a promise. @throws SERVE_BAD_BODY (or rejects with it) */
+  read(body: Buffer): unknown;
   /**
-   * Encodes a value; left out if clients cannot ask for the format. @throws SERVE_OUTPUT_INVALID (or rejects with it)
+   * Returns the answer to send for the app's own, whose value, bytes or stream is not encoded yet. Not called for
+   * errors, which the front words. @throws ServeError (or rejects with it), for the client; a stream is closed then
    */
-  write?(value: unknown, call: Call): EncodedOutput | Promise<EncodedOutput>;
+  write(answer: Reply): Reply | Promise<Reply>;
 }

@@ -1,5 +1,5 @@
 /** Raw bytes, as input and as output. */
-import type { BodyFormat, EncodedOutput } from './body-format.js';
+import type { EncodedOutput, InputFormat } from './body-format.js';
 
 /**
  * Smaller bodies are copied, because they are views of a read buffer that they must not keep alive; larger ones have
@@ -19,4 +19,4 @@ export function writeBytes(value: Uint8Array | ArrayBuffer): EncodedOutput {
   return { contentType: 'application/octet-stream', body };
 }
 
-export const FORMAT: BodyFormat = { itemType: 'application/octet-stream', read: readBytes };
+export const FORMAT: InputFormat = { itemType: 'application/octet-stream', read: readBytes };

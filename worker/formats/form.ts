@@ -1,5 +1,5 @@
 /** `application/x-www-form-urlencoded` bodies, for apps that ask for them; for others such bodies are read as JSON. */
-import type { BodyFormat } from './body-format.js';
+import type { InputFormat } from './body-format.js';
 import { collectFields } from './fields.js';
 import { formPairs } from './form-pairs.js';
 
@@ -8,4 +8,4 @@ export function readForm(body: Buffer): Record<string, string | string[]> {
   return collectFields(formPairs(body).map(([name, value]) => [name, value.toString()] as const));
 }
 
-export const FORMAT: BodyFormat = { itemType: 'application/x-www-form-urlencoded', read: readForm };
+export const FORMAT: InputFormat = { itemType: 'application/x-www-form-urlencoded', read: readForm };

@@ -1,6 +1,7 @@
 /** Finds wire formats by name: the file of that name in this folder. A new format is a file, and no line here. */
 import { ServeError } from '../../protocol/errors.js';
-import type { BodyFormat } from './body-format.js';
+import type { Call } from '../../protocol/wire/messages.js';
+import type { BodyFormat, EncodedOutput, Exchange } from './body-format.js';
 import { FORMAT as BYTES } from './bytes.js';
 import { FORMAT as FORM } from './form.js';
 import { FORMAT as JSON_FORMAT } from './json.js';
@@ -45,9 +46,25 @@ function unknownFormat(name: string, cause?: unknown): ServeError {
   return new ServeError('SERVE_BAD_BODY', message, { cause });
 }
 
-/** Formats of an answer that a client selects by naming their type in its Accept header; JSON otherwise. */
-export const BY_ACCEPT: readonly (readonly [type: string, format: string])[] = [
-  ['application/msgpack', 'msgpack'],
-  ['application/x-msgpack', 'msgpack'],
-  ['application/vnd.msgpack', 'msgpack'],
-];
+/**
+ * Makes the exchange of a call whose answer a dialect's own format writes. Rejects with SERVE_BAD_BODY if this worker
+ * has no such format.
+ */
+export async function exchangeOf(call: Call): Promise<Exchange> {
+  const format = await formatNamed(call.answer);
+  if ('exchange' in format) return format.exchange(call);
+  throw new ServeError('SERVE_BAD_BODY', `The format ${JSON.stringify(call.answer)} does not write answers.`);
+}
+
+/** @throws SERVE_OUTPUT_INVALID (or rejects with it) */
+type WriteValue = (value: unknown) => Promise<EncodedOutput>;
+
+/** Encoders of an answer that a client selects by naming their type in its Accept header; JSON otherwise. */
+export const BY_ACCEPT: readonly (readonly [type: string, write: WriteValue])[] = [
+  'application/msgpack',
+  'application/x-msgpack',
+  'application/vnd.msgpack',
+].map((contentType) => [
+  contentType,
+  async (value) => ({ contentType, body: (await import('./msgpack.js')).writeMsgpack(value) }),
+]);

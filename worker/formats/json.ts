@@ -5,7 +5,7 @@ import { ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { jsonText } from '../values/json-encoding.js';
-import type { BodyFormat, EncodedOutput } from './body-format.js';
+import type { EncodedOutput, InputFormat } from './body-format.js';
 
 /** Reads JSON (UTF-8, an optional byte order mark). `what` names the text in an error. @throws SERVE_BAD_BODY */
 export function readJson(body: Buffer, what = 'The body'): unknown {
@@ -38,8 +38,7 @@ export function writeJson(value: unknown, { asciiJson }: Call, indent = 0): Enco
 }
 
 /** Bodies that must be JSON. */
-export const FORMAT: BodyFormat = {
+export const FORMAT: InputFormat = {
   itemType: 'application/json',
   read: (body: Buffer) => readJson(body),
-  write: (value: unknown, call: Call) => writeJson(value, call),
 };

@@ -3,7 +3,7 @@ import { Packr, Unpackr } from 'msgpackr';
 import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { plainValue } from '../values/plain-value.js';
-import type { BodyFormat } from './body-format.js';
+import type { InputFormat } from './body-format.js';
 import { refuseOddMarks } from './msgpack-marks.js';
 
 // `auto`: a number if it is exact, otherwise a BigInt; the library's types do not list it. `copyBuffers`: binary is
@@ -38,8 +38,7 @@ export function writeMsgpack(value: unknown): Buffer {
   return packr.pack(plainValue(value));
 }
 
-export const FORMAT: BodyFormat = {
+export const FORMAT: InputFormat = {
   itemType: 'application/msgpack',
   read: readMsgpack,
-  write: (value) => ({ contentType: 'application/msgpack', body: writeMsgpack(value) }),
 };

@@ -2,7 +2,7 @@
 import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import type { UploadedFile } from '../api/types.js';
-import type { BodyFormat } from './body-format.js';
+import type { InputFormat } from './body-format.js';
 import { collectFields } from './fields.js';
 import { decodeText } from '../../protocol/text/header-params.js';
 import { partsOf, type Part } from '../../protocol/text/multipart-parts.js';
@@ -50,7 +50,7 @@ function baseName(path: string): string {
   return name === '.' || name === '..' ? '' : name;
 }
 
-export const FORMAT: BodyFormat = {
+export const FORMAT: InputFormat = {
   itemType: 'multipart/form-data',
   read: (body, { contentType }) => readMultipart(body, contentType),
 };

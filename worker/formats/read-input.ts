@@ -5,24 +5,39 @@ import { asSentence } from '../../protocol/text/sentences.js';
 import { ITEMS, NO_WISHES, type InputWishes } from '../api/input-wishes.js';
 import { mediaType } from '../../protocol/text/header-params.js';
 import { isThenable } from '../values/thenable.js';
+import type { BodyFormat, Exchange } from './body-format.js';
 import { formatNamed } from './index.js';
 import { readJson } from './json.js';
 import { readItem } from './mms.js';
 
 /**
- * Returns the app's input; `null` for an empty body, unless the app takes items. A promise only for formats that are
- * not read synchronously.
+ * Returns the app's input; `null` for an empty body, unless the app takes items or the format is a dialect's own. A
+ * promise only for formats that are not read synchronously. `exchange` reads the body if it is in that format.
  * @throws SERVE_BAD_BODY (or rejects with it) if the body is malformed
  */
-export function readInput(call: Call, body: Buffer, wishes: InputWishes = NO_WISHES): unknown {
+export function readInput(
+  call: Call,
+  body: Buffer,
+  wishes: InputWishes = NO_WISHES,
+  exchange: Exchange | null = null,
+): unknown {
   if (call.format === 'websocket') return null;
   if (wishes.items) return readItem(body, call, wishes.rawItems);
+  if (call.format !== 'auto') return readIn(call.format, body, call, exchange);
   if (body.length === 0) return null;
-  const isAuto = call.format === 'auto';
-  const name = isAuto ? formatOf(call.contentType, wishes) : call.format;
-  if (isAuto && name === 'json') return readUnaskedJson(body, call);
+  const name = formatOf(call.contentType, wishes);
+  return name === 'json' ? readUnaskedJson(body, call) : readIn(name, body, call, null);
+}
+
+function readIn(name: string, body: Buffer, call: Call, exchange: Exchange | null): unknown {
   const format = formatNamed(name);
-  return isThenable(format) ? format.then((loaded) => loaded.read(body, call)) : format.read(body, call);
+  if (isThenable(format)) return format.then((loaded) => readWith(loaded, body, call, exchange));
+  return readWith(format, body, call, exchange);
+}
+
+function readWith(format: BodyFormat, body: Buffer, call: Call, exchange: Exchange | null): unknown {
+  if ('exchange' in format) return (exchange ?? format.exchange(call)).read(body);
+  return body.length === 0 ? null : format.read(body, call);
 }
 
 /**

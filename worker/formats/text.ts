@@ -2,7 +2,7 @@
 import { textIn } from '../../protocol/text/charsets.js';
 import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
-import type { BodyFormat } from './body-format.js';
+import type { InputFormat } from './body-format.js';
 import { paramsOf } from '../../protocol/text/header-params.js';
 
 /** Decodes the body in the charset of its content type, otherwise as UTF-8. @throws SERVE_BAD_BODY */
@@ -30,7 +30,7 @@ function charsetOf(contentType: string): string {
   }
 }
 
-export const FORMAT: BodyFormat = {
+export const FORMAT: InputFormat = {
   itemType: 'text/plain',
   read: (body, { contentType }) => readText(body, contentType),
 };

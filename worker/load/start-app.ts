@@ -116,6 +116,8 @@ async function runExample(
     method: 'POST',
     params: '',
     asciiJson: false,
+    answer: 'auto',
+    dialectParams: '',
   };
   const ctx = new CallContext(call, [], { worker, metrics }, (...ids) => appLog(channel, ...ids));
   const { consumeOutput } = await import('../reply/consume-output.js');

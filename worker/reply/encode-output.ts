@@ -3,10 +3,10 @@ import { Blob } from 'node:buffer';
 import type { Call } from '../../protocol/wire/messages.js';
 import type { EncodedOutput } from '../formats/body-format.js';
 import { writeBytes } from '../formats/bytes.js';
-import { BY_ACCEPT, formatNamed } from '../formats/index.js';
+import { BY_ACCEPT } from '../formats/index.js';
 import { writeJson } from '../formats/json.js';
 import { asksFor } from './accept.js';
-import { checkedHeaders } from './reply.js';
+import { checkedHeaders } from '../formats/reply.js';
 
 /**
  * Returns a promise for a Blob and for formats that are loaded on first use. @throws SERVE_OUTPUT_INVALID (or rejects
@@ -16,24 +16,12 @@ export function encodeOutput(value: unknown, call: Call): EncodedOutput | Promis
   if (value instanceof Uint8Array || value instanceof ArrayBuffer) return writeBytes(value);
   if (value instanceof Blob) return blobOutput(value);
   if (call.accept !== ANY_TYPE)
-    for (const [type, format] of BY_ACCEPT)
-      if (asksFor(call.accept, type)) return accepted(type, format, value, call);
+    for (const [type, write] of BY_ACCEPT) if (asksFor(call.accept, type)) return write(value);
   return writeJson(value, call);
 }
 
 /** The header of most clients, which names no type. */
 const ANY_TYPE = '*/*';
-
-/** Names the type as the client does. */
-async function accepted(
-  contentType: string,
-  format: string,
-  value: unknown,
-  call: Call,
-): Promise<EncodedOutput> {
-  const { write = writeJson } = await formatNamed(format);
-  return { ...(await write(value, call)), contentType };
-}
 
 async function blobOutput(blob: Blob): Promise<EncodedOutput> {
   const contentType = blob.type || 'application/octet-stream';

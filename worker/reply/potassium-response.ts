@@ -2,7 +2,7 @@
 import { Blob } from 'node:buffer';
 import { ServeError } from '../../protocol/errors.js';
 import { CONTENT_TYPE, JSON_TYPE, RESPONSE, type Response } from '../api/potassium/response.js';
-import { Reply, checkedHeaders, type ReplyBody } from './reply.js';
+import { Reply, checkedHeaders, type ReplyBody } from '../formats/reply.js';
 import { iteratorOf } from './stream.js';
 
 /** Never throws, even for a hostile Proxy. */

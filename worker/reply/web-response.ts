@@ -2,7 +2,7 @@
 import { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { isPhrase } from '../../protocol/wire/phrase.js';
-import { checkedHeaders } from './reply.js';
+import { checkedHeaders } from '../formats/reply.js';
 
 export type ResponseBody =
   | { readonly kind: 'whole'; readonly body: Uint8Array }

@@ -14,7 +14,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ServeError } from '../../protocol/errors.js';
 import { appLog } from '../report/app-log.js';
 import { entriesOf, halvesOf } from '../adapters/batch-entries.js';
-import { readInput } from '../formats/read-input.js';
 import { lossOfGpu } from '../failures/outlook.js';
 import { isPotassiumResponse, mayAnswerSeveral } from '../reply/potassium-response.js';
 import { isResponse } from '../reply/web-response.js';
@@ -103,9 +102,8 @@ export class BatchRunner implements Runner {
     const { app } = this.#options;
     const items: Item[] = [];
     for (const running of calls) {
-      const { call, ctx } = running;
       try {
-        const input = readInput(call, ctx.body, app.wishes(call.route));
+        const input = running.readInput(app.wishes(running.call.route));
         items.push({ running, input: isThenable(input) ? await input : input });
       } catch (thrown) {
         running.fail(thrown);

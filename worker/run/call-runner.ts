@@ -10,7 +10,6 @@
  */
 import { totalBytes } from '../../protocol/wire/body-assembler.js';
 import type { DataPart } from '../../protocol/wire/messages.js';
-import { readInput } from '../formats/read-input.js';
 import { RunningCall, type CallHost } from './running-call.js';
 import type { OnEnded, Runner, RunnerOptions, WaitingCall } from './runner.js';
 import { isThenable } from '../values/thenable.js';
@@ -76,9 +75,10 @@ export class CallRunner implements Runner {
     running.answer(output);
   }
 
-  #handle({ call, ctx, socket }: RunningCall): unknown {
+  #handle(running: RunningCall): unknown {
     const { app } = this.#options;
-    const input = socket ?? readInput(call, ctx.body, app.wishes(call.route));
+    const { call, ctx, socket } = running;
+    const input = socket ?? running.readInput(app.wishes(call.route));
     if (isThenable(input)) return input.then((value) => app.handle(call.route, value, ctx));
     return app.handle(call.route, input, ctx);
   }

@@ -14,14 +14,18 @@ import { appLog } from '../report/app-log.js';
 import { CallContext } from './call-context.js';
 import { CallSocket } from './call-socket.js';
 import { failureOf } from '../failures/failure.js';
-import type { EncodedOutput } from '../formats/body-format.js';
+import type { InputWishes } from '../api/input-wishes.js';
+import type { EncodedOutput, Exchange } from '../formats/body-format.js';
+import { exchangeOf } from '../formats/index.js';
 import { writeJson } from '../formats/json.js';
 import { writeResult } from '../formats/mms.js';
+import { readInput } from '../formats/read-input.js';
 import type { PrintAttribution } from '../report/print-attribution.js';
 import { hintOnce } from '../process/hint-once.js';
 import { encodeOutput } from '../reply/encode-output.js';
 import { isPotassiumResponse, replyOfResponse } from '../reply/potassium-response.js';
-import { Reply, type ReplyBody } from '../reply/reply.js';
+import { PLAIN_HEAD, Reply, type ReplyBody } from '../formats/reply.js';
+import { replyOf } from '../reply/reply-of.js';
 import { chunkType, iteratorOf, sendStream, type StreamHead } from '../reply/stream.js';
 import { isResponse, responseBody, responseHead } from '../reply/web-response.js';
 import type { WaitingCall } from './runner.js';
@@ -51,6 +55,8 @@ export class RunningCall {
   readonly #host: CallHost;
   readonly #beganAtMs: number;
   #stream: StreamSender | null = null;
+  /** Writes the answer, if the dialect has a format of its own. */
+  #exchange: Exchange | null = null;
   #cancelled = false;
   #thrown: unknown = undefined;
 
@@ -90,6 +96,19 @@ export class RunningCall {
     (this.#stream ?? this.socket)?.grant(bytes);
   }
 
+  /** Returns the app's input, or a promise of it. @throws SERVE_BAD_BODY (or rejects with it) */
+  readInput(wishes: InputWishes): unknown {
+    if (this.call.answer !== 'auto') return this.#readInExchange(wishes);
+    return readInput(this.call, this.ctx.body, wishes);
+  }
+
+  async #readInExchange(wishes: InputWishes): Promise<unknown> {
+    const { call, ctx } = this;
+    const exchange = await exchangeOf(call);
+    this.#exchange = exchange;
+    return readInput(call, ctx.body, wishes, call.format === call.answer ? exchange : null);
+  }
+
   /**
    * Answers with the value or promise that the app returned. Never throws: a value that cannot be sent fails the call.
    */
@@ -111,6 +130,7 @@ export class RunningCall {
     try {
       if (this.socket !== null) this.#orFail(this.#deliverSends(this.socket));
       else if (output instanceof Error) this.fail(output);
+      else if (this.#exchange !== null) this.#orFail(this.#deliverInExchange(this.#exchange, output));
       else if (isResponse(output)) this.#orFail(this.#deliverResponse(output));
       else if (output instanceof Reply) this.#deliverReply(output);
       else if (isPotassiumResponse(output)) this.#deliverReply(replyOfResponse(output));
@@ -139,8 +159,23 @@ export class RunningCall {
     delivery.catch((thrown: unknown) => this.fail(thrown));
   }
 
-  #deliverValue(output: unknown): void {
+  async #deliverInExchange(exchange: Exchange, output: unknown): Promise<void> {
+    this.#hintNoReturn(output);
+    const reply = await replyOf(output);
+    try {
+      this.#deliverReply(await exchange.write(reply));
+    } catch (thrown) {
+      if (reply.body.kind === 'stream') await reply.body.iterator.return?.();
+      throw thrown;
+    }
+  }
+
+  #hintNoReturn(output: unknown): void {
     if (output === undefined && !this.#cancelled) hintOnce('no return', () => noReturn(this.call.route));
+  }
+
+  #deliverValue(output: unknown): void {
+    this.#hintNoReturn(output);
     const iterator = iteratorOf(output);
     if (iterator !== null) {
       this.#orFail(this.#deliverStream(iterator, null));
@@ -158,7 +193,9 @@ export class RunningCall {
   /** If the head names no content type, the encoding's type is used. */
   #deliverReply({ head, body }: Reply): void {
     const { contentType } = head;
-    if (body.kind === 'stream') {
+    if (body.kind === 'value') {
+      this.#deliverValue(body.value);
+    } else if (body.kind === 'stream') {
       this.#orFail(this.#deliverStream(body.iterator, streamHead(head, body)));
     } else if (body.kind === 'bytes') {
       this.#succeed({ contentType, body: body.bytes }, head);
@@ -238,9 +275,10 @@ function noReturn(route: string): string {
   return `The app returned nothing for a call of ${route}, so its client gets null: a \`return\` may be missing. Return null if it is meant.`;
 }
 
-const PLAIN_HEAD: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };
+type StreamBody = ReplyBody & { kind: 'stream' };
 
-function streamHead(head: ReplyHead, { typeFromChunk }: ReplyBody & { kind: 'stream' }): StreamHead {
+function streamHead(head: ReplyHead, { typeFromChunk, byAccept }: StreamBody): StreamHead | null {
+  if (byAccept === true) return null;
   return typeFromChunk === true ? (first) => ({ ...head, contentType: chunkType(first) }) : head;
 }
 

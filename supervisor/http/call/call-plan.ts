@@ -38,6 +38,13 @@ export interface CallPlan {
    * `formats/`. A `websocket` has no body, and its target is a `NamedTarget`.
    */
   readonly format: string;
+  /**
+   * Name of the format in which the worker writes the answer, whatever the app returns; by default `auto`: by the value
+   * and the client's Accept header. If it is also `format`, the writer knows what the reader has found.
+   */
+  readonly answer?: string;
+  /** Parameters of the dialect for its formats in the worker, beside `params`; the app does not get them. */
+  readonly dialectParams?: Readonly<Record<string, string>>;
   /** Parameters of the path and the query, for the app; a string is already encoded as a query string. */
   readonly params?: Readonly<Record<string, string>> | string;
   /** The client reads JSON only if it is pure ASCII. */

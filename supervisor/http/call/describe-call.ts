@@ -8,7 +8,7 @@ import type { CallPlan, NamedTarget } from './call-plan.js';
 
 export function describeCall(
   context: RequestContext,
-  { format, params, asciiJson = false }: CallPlan,
+  { format, params, asciiJson = false, answer = 'auto', dialectParams }: CallPlan,
   { model, route }: NamedTarget,
   deadlineMs: number | null,
   bodyBytes: number,
@@ -35,9 +35,15 @@ export function describeCall(
     deadlineMs: deadlineMs === null ? null : Date.now() + deadlineMs,
     headers: joinHeaderLines(codingsOf(request).length === 0 ? rawHeaders : withoutCoding(rawHeaders)),
     method: request.method ?? '',
-    params: typeof params === 'object' ? new URLSearchParams(params).toString() : (params ?? ''),
+    params: typeof params === 'object' ? encoded(params) : (params ?? ''),
     asciiJson,
+    answer,
+    dialectParams: dialectParams === undefined ? '' : encoded(dialectParams),
   };
+}
+
+function encoded(params: Readonly<Record<string, string>>): string {
+  return new URLSearchParams(params).toString();
 }
 
 /** Leaves out the headers that describe the encoded body, because the worker gets the body decoded. */

@@ -61,6 +61,8 @@ function call(id: number, bodyBytes: number): Call {
     method: 'POST',
     params: '',
     asciiJson: false,
+    answer: 'auto',
+    dialectParams: '',
   };
 }
 

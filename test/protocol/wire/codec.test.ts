@@ -200,8 +200,8 @@ for (const [what, bytes] of [
 test('decodeHead uses the default for a field that is left out', () => {
   const message = decodeHead(pack(['call', [callFields()], 3, false]));
   assert.ok(message.type === 'call');
-  const [{ method, params, asciiJson }] = message.calls as [Call];
-  assert.deepEqual([method, params, asciiJson], ['POST', '', false]);
+  const [{ method, params, asciiJson, answer, dialectParams }] = message.calls as [Call];
+  assert.deepEqual([method, params, asciiJson, answer, dialectParams], ['POST', '', false, 'auto', '']);
   assert.deepEqual([message.batch, message.last], [3, false]);
   assert.deepEqual(decodeHead(pack(['loaded', { routes: ['/'] }])), {
     type: 'loaded',
@@ -302,6 +302,8 @@ const call = record({
   method: fc.constantFrom('POST', 'PUT', 'X-ANY'),
   params: fc.oneof(fc.constant(''), text),
   asciiJson: fc.boolean(),
+  answer: fc.oneof(fc.constant('auto'), text),
+  dialectParams: fc.oneof(fc.constant(''), text),
 });
 const metric = record({
   kind: fc.constantFrom(...METRIC_KINDS),

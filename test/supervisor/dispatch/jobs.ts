@@ -51,6 +51,8 @@ export function newJob(id: string, options: JobOptions = {}): Job {
     method: 'POST',
     params: '',
     asciiJson: false,
+    answer: 'auto',
+    dialectParams: '',
   } as const;
   return new Job({ ...call }, body === null ? [] : [body], { acceptedAtMs, deadlineAtMs }, sink);
 }

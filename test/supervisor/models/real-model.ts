@@ -167,4 +167,6 @@ const CALL: JobCall = {
   method: 'POST',
   params: '',
   asciiJson: false,
+  answer: 'auto',
+  dialectParams: '',
 };

@@ -7,7 +7,7 @@ import { Response, type ResponseBody } from '../../../worker/api/potassium/respo
 import type { InitContext } from '../../../worker/api/types.js';
 import type { CallInfo } from '../../../worker/api/call-info.js';
 import type { LoadedApp } from '../../../worker/adapters/loaded-app.js';
-import { Reply } from '../../../worker/reply/reply.js';
+import { Reply } from '../../../worker/formats/reply.js';
 import { serveError } from '../refusals.js';
 
 const CTX = { requestId: 'req-1', headers: {}, body: Buffer.from('"in"') } as unknown as CallInfo;

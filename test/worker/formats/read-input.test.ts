@@ -30,8 +30,8 @@ for (const [contentType, format] of [
 }
 
 for (const format of ['auto', ...Object.keys(await nodeFormats())]) {
-  test(`an empty body is null in format ${format}`, () => {
-    assert.equal(readInput(callWith({ format }), Buffer.alloc(0)), null);
+  test(`an empty body is null in format ${format}`, async () => {
+    assert.equal(await readInput(callWith({ format }), Buffer.alloc(0)), null);
   });
 }
 
@@ -64,7 +64,9 @@ test('a malformed body is refused with SERVE_BAD_BODY, thrown or rejected as the
   assert.throws(() => readInput(callWith({ format: 'json' }), bad), serveError('SERVE_BAD_BODY', /JSON/));
   for (const format of ['msgpack', 'multipart'] as const) {
     await assert.rejects(
-      async () => readInput(callWith({ format }), bad),
+      async () => {
+        await readInput(callWith({ format }), bad);
+      },
       serveError('SERVE_BAD_BODY', /MessagePack|multipart/),
     );
   }

@@ -1,4 +1,7 @@
-/** A dialect of forty lines: `PUT /x/{model}/{route*}`, and WebSockets there, with errors as lines of text. */
+/**
+ * A dialect of forty lines: `PUT /x/{model}/{route*}`, and WebSockets there, with errors as lines of text. The client
+ * names the formats of body and answer; the dialect's own is `test/worker/formats/tiny.ts`.
+ */
 import { ServeError } from '../../../../protocol/errors.js';
 import { PathTable } from '../../../../supervisor/http/call/path-table.js';
 import type { Dialect, Operation } from '../../../../supervisor/http/dialects/dialect.js';
@@ -10,7 +13,7 @@ export const tiny: Dialect = {
   name: 'tiny',
   paths: new Map([[PATH, 'PUT']]),
 
-  claim({ request: { method }, path, isWebSocket }, models) {
+  claim({ request: { method, headers }, path, isWebSocket }, models) {
     const found = table.find(path);
     if (found === null) return null;
     const operation = (act: Operation['act']): Operation => ({
@@ -23,7 +26,10 @@ export const tiny: Dialect = {
       return operation({ refuse: new ServeError('SERVE_METHOD_NOT_ALLOWED') });
     const { model: name = '', route = '' } = found.params;
     const target = { model: models.find({ name }), route: `/${route}` };
-    return operation({ target, format: isWebSocket ? 'websocket' : 'auto', params: found.params });
+    if (isWebSocket) return operation({ target, format: 'websocket', params: found.params });
+    const format = String(headers['x-format'] ?? 'auto');
+    const answer = String(headers['x-answer'] ?? 'auto');
+    return operation({ target, format, answer, params: found.params, dialectParams: { model: name } });
   },
 
   fail({ code, message }, requestId) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from banana_worker.failures.sentences import kind_of
-from banana_worker.reply.reply import JsonBody, Reply, ReplyHead
+from banana_worker.formats.reply import JsonBody, Reply, ReplyHead
 from banana_worker.reply.response import JSON_TYPE, Response, reply_of_response
 
 JSON_HEAD = ReplyHead(200, JSON_TYPE)

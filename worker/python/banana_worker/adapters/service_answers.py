@@ -9,7 +9,7 @@ from mms.context import Context
 
 from banana_worker.failures.sentences import kind_of
 from banana_worker.protocol.errors import ServeError
-from banana_worker.reply.reply import Reply, ReplyHead, ResultBody, StreamBody, checked_headers
+from banana_worker.formats.reply import Reply, ReplyHead, ResultBody, StreamBody, checked_headers
 from banana_worker.reply.stream import iterator_of
 
 # Clients of Multi Model Server know these texts.

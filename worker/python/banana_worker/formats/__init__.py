@@ -1,17 +1,19 @@
 """Finds wire formats by name: the module of that name in this folder. A new format is a file, and no line here.
 
 A format has `read(body, call)`, which raises ServeError SERVE_BAD_BODY; one that clients can ask for has
-`write(value, call)`; one in which a custom service can be called has `ITEM_TYPE`, the media type of such a body as the
-service sees it.
+`write(value, call)`. A dialect's own format has `Exchange` instead, a class like the one below. A format in which a
+custom service can be called has `ITEM_TYPE`, the media type of such a body as the service sees it.
 """
 
 from __future__ import annotations
 
 import re
 from types import ModuleType
-from typing import Dict
+from typing import Callable, Dict, Optional
 
+from banana_worker.formats.reply import Reply
 from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.messages import Call
 from banana_worker.standard_modules import import_standard
 
 # The formats that are loaded, by name; the others are loaded by the first call that names them.
@@ -40,10 +42,36 @@ def _load_format(name: str) -> ModuleType:
         module: ModuleType = import_standard(f"{__name__}.{name.replace('-', '_')}")
     except ImportError as cause:
         raise _unknown_format(name) from cause
-    if not hasattr(module, "read"):
+    if not hasattr(module, "read") and not hasattr(module, "Exchange"):
         raise _unknown_format(name)
     LOADED_FORMATS[name] = module
     return module
+
+
+class AnyExchange:
+    """The body and the answer of one call in a dialect's own format. It may keep what the reader learns for the
+    writer."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+
+    def read(self, body: bytes) -> object:
+        """The app's input; the body may be empty. @raises ServeError SERVE_BAD_BODY"""
+        raise NotImplementedError
+
+    def write(self, answer: Reply) -> Reply:
+        """The answer to send for the app's own, whose value, bytes or stream is not encoded yet. Not called for
+        errors, which the front words. @raises ServeError for the client; a stream is closed then"""
+        raise NotImplementedError
+
+
+def exchange_of(call: Call) -> AnyExchange:
+    """Makes the exchange of a call whose answer a dialect's own format writes. @raises ServeError SERVE_BAD_BODY if
+    this worker has no such format"""
+    make: Optional[Callable[[Call], AnyExchange]] = getattr(format_named(call.answer), "Exchange", None)
+    if make is None:
+        raise ServeError("SERVE_BAD_BODY", f'The format "{call.answer}" does not write answers.')
+    return make(call)
 
 
 def _unknown_format(name: str) -> ServeError:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 from banana_worker.failures.sentences import as_sentence
-from banana_worker.formats import format_named
+from banana_worker.formats import AnyExchange, format_named
 from banana_worker.formats.input_wishes import ITEMS, NO_WISHES, InputWishes
 from banana_worker.formats.json import read_json
 from banana_worker.protocol.errors import ServeError
@@ -12,19 +14,30 @@ from banana_worker.standard_modules import import_standard
 from banana_worker.text.header_params import media_type
 
 
-def read_input(call: Call, body: bytes, wishes: InputWishes = NO_WISHES) -> object:
-    """The app's input; None for an empty body, unless the app takes items. @raises ServeError SERVE_BAD_BODY if the
-    body is malformed."""
+def read_input(
+    call: Call, body: bytes, wishes: InputWishes = NO_WISHES, exchange: Optional[AnyExchange] = None
+) -> object:
+    """The app's input; None for an empty body, unless the app takes items or the format is a dialect's own.
+    `exchange` reads the body if it is in that format. @raises ServeError SERVE_BAD_BODY if the body is malformed."""
     if call.format == "websocket":
         return None
     if wishes.items:
         return import_standard("banana_worker.formats.mms").read_item(body, call, wishes.raw_items)
+    if call.format != "auto":
+        return _read_fixed(call, body, exchange)
     if not body:
         return None
-    if call.format != "auto":
-        return format_named(call.format).read(body, call)
     name = format_of(call.content_type, wishes)
     return _read_unasked_json(body, call) if name == "json" else format_named(name).read(body, call)
+
+
+def _read_fixed(call: Call, body: bytes, exchange: Optional[AnyExchange]) -> object:
+    """Reads a body whose format the dialect fixed."""
+    format = format_named(call.format)
+    if hasattr(format, "Exchange"):
+        own: AnyExchange = exchange or format.Exchange(call)
+        return own.read(body)
+    return format.read(body, call) if body else None
 
 
 _MSGPACK_TYPES = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")

@@ -16,7 +16,7 @@ from banana_worker.protocol.messages import Call
 
 # A `call` with its three fields and one call, up to the number of this call's fields.
 _ONE_CALL = b"\x94" + pack("call") + b"\x91"
-_LEAST_TAG, _MOST_TAG = 0x9C, 0x9F
+_LEAST_TAG, _MOST_TAG, _LONG_TAG = 0x9C, 0x9F, 0xDC
 
 # The texts from the route to `Accept`, in the middle of a call's fields.
 _ABOUT_FIELDS = 6
@@ -38,7 +38,13 @@ class _Places:
 
     def __init__(self, head: bytes) -> None:
         self._head = head
-        self.at = len(_ONE_CALL) + 1
+        self.at = len(_ONE_CALL)
+        # Number of the call's fields.
+        self.count = head[self.at] & 0x0F
+        if head[self.at] == _LONG_TAG:
+            self.at += 2
+            self.count = head[self.at]
+        self.at += 1
         # Format for `struct`: constant bytes and fields by turns.
         self.layout = ">"
         self._noted_to = 0
@@ -94,7 +100,7 @@ class _Shape:
         places.note_texts(_ABOUT_FIELDS)
         places.note_deadline()
         places.note_text()
-        rest = places.skip((head[len(_ONE_CALL)] & 0x0F) - _FIRST_OF_REST)
+        rest = places.skip(places.count - _FIRST_OF_REST)
         places.note_number()
         places.note(len(head), len(head), "0s")
         if head[-1] != _TRUE:
@@ -103,7 +109,7 @@ class _Shape:
         # The constant bytes: tags, lengths, the last fields.
         self._between = self._unpack(head)[::2]
         self._has_deadline = "d" in places.layout
-        self._rest = (*rest, *_REST_DEFAULTS[len(rest) :])
+        self._rest = (*rest, *_REST_DEFAULTS[len(rest) :])[: len(_REST_DEFAULTS)]
         # Route and types of the last call, as bytes and as texts: the next call mostly has the same.
         self._about_bytes = b""
         self._about = ("", "", "", "", "", "")
@@ -172,7 +178,8 @@ class CallHeads:
             self._missed = len(head)
             return
         self._missed = 0
-        if not head.startswith(_ONE_CALL) or not _LEAST_TAG <= head[len(_ONE_CALL)] <= _MOST_TAG:
+        tag = head[len(_ONE_CALL)] if head.startswith(_ONE_CALL) else 0
+        if not _LEAST_TAG <= tag <= _MOST_TAG and tag != _LONG_TAG:
             return
         if len(self._shapes) == _MOST_SHAPES:
             self._shapes.clear()

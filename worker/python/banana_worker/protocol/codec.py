@@ -225,11 +225,14 @@ def _pack_reply_head(status: int, content_type: str, headers: str) -> bytes:
     return _pack_int(status) + _pack_text(content_type) + _pack_text(headers)
 
 
+_CALL_FIELDS = len(Call._fields)
+
+
 def read_call(fields: Any) -> Call:
     """@raises ProtocolError"""
     if not isinstance(fields, list) or len(fields) < 12:
         raise ProtocolError("malformed message: a call is not an array of 12 fields or more")
-    call = Call(*fields[:15])
+    call = Call(*fields[:_CALL_FIELDS])
     if type(call.id) is not int or type(call.body_bytes) is not int or type(call.inline_bytes) is not int:
         id, body_bytes, inline_bytes = map(uint, fields[:3])
         call = call._replace(id=id, body_bytes=body_bytes, inline_bytes=inline_bytes)

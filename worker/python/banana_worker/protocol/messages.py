@@ -32,7 +32,7 @@ class Call(NamedTuple):
     path: str
     # Without `?`.
     query: str
-    # auto, json, msgpack, multipart, bytes or websocket
+    # auto, websocket, or the name of a file in `formats/`
     format: str
     content_type: str
     accept: str
@@ -45,6 +45,10 @@ class Call(NamedTuple):
     params: str = ""
     # An answer in JSON must be pure ASCII.
     ascii_json: bool = False
+    # Name of the format that writes the answer; auto: by the value and `accept`.
+    answer: str = "auto"
+    # Parameters of the dialect for its own formats, written like `query`; the app does not get them.
+    dialect_params: str = ""
 
 
 class Device(NamedTuple):

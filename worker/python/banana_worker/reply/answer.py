@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple, Tuple, Union
 
-from banana_worker.formats import BY_ACCEPT, format_named
+from banana_worker.formats import BY_ACCEPT, AnyExchange, format_named
 from banana_worker.protocol.messages import Call
 from banana_worker.reply.accept import asks_for
-from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, ResultBody
+from banana_worker.formats.reply import BytesBody, JsonBody, Reply, ReplyHead, ResultBody, StreamBody, ValueBody
 from banana_worker.reply.response import Response, reply_of_response
 from banana_worker.reply.stream import (
     AsyncChunks,
@@ -48,6 +48,30 @@ _ANY_TYPE = "*/*"
 _BYTES = (bytes, bytearray, memoryview)
 _JSON_HEAD = ReplyHead(200, "application/json")
 _BYTES_HEAD = ReplyHead(200, "application/octet-stream")
+
+
+def written_answer(output: object, call: Call, exchange: AnyExchange) -> Answer:
+    """The answer to a call as the dialect's own format writes it. @raises as `answer_of`, and ServeError"""
+    if isinstance(output, BaseException) and not isinstance(output, Response):
+        raise output
+    reply = reply_of(output)
+    try:
+        return _reply_answer(exchange.write(reply), call)
+    except BaseException:
+        close = getattr(reply.body.items, "close", None) if isinstance(reply.body, StreamBody) else None
+        if callable(close):
+            close()
+        raise
+
+
+def reply_of(output: object) -> Reply:
+    """Any output as a reply in which nothing is encoded yet."""
+    if isinstance(output, Reply):
+        return output
+    if isinstance(output, Response):
+        return reply_of_response(output)
+    iterator = None if isinstance(output, (str, bytes, dict, list, tuple)) else iterator_of(output)
+    return Reply(ReplyHead(), ValueBody(output) if iterator is None else StreamBody(iterator, by_accept=True))
 
 
 def answer_of(output: object, call: Call) -> Answer:
@@ -92,6 +116,8 @@ def _flat(data: BytesLike) -> BytesLike:
 
 def _reply_answer(reply: Reply, call: Call) -> Answer:
     head, body = reply.head, reply.body
+    if isinstance(body, ValueBody):
+        return answer_of(body.value, call)
     if isinstance(body, JsonBody):
         return WholeAnswer(head, json_bytes(body.value, call.ascii_json))
     if isinstance(body, BytesBody):
@@ -99,7 +125,7 @@ def _reply_answer(reply: Reply, call: Call) -> Answer:
     if isinstance(body, ResultBody):
         content_type, data = _result(body.value, call)
         return WholeAnswer(head if head.content_type else head._replace(content_type=content_type), data)
-    return _streamed(body.items, raw_items(head, body.type_from_chunk))
+    return _streamed(body.items, encoder_for(call.accept) if body.by_accept else raw_items(head, body.type_from_chunk))
 
 
 def _streamed(items: Any, encoder: ItemEncoder) -> StreamedAnswer:

@@ -6,7 +6,7 @@ import json as json_codec
 from typing import Any, AsyncIterable, Dict, Iterable, List, Mapping, NoReturn, Optional, Tuple, Union
 
 from banana_worker.protocol.errors import ServeError
-from banana_worker.reply.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody, checked_headers
+from banana_worker.formats.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody, checked_headers
 from banana_worker.text.utf8 import utf8
 
 ResponseBody = Union[str, bytes, bytearray, memoryview, Iterable[Any], AsyncIterable[Any]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, AsyncIterator, Callable, Iterator, Optional, Union
 
 from banana_worker.reply.accept import asks_for
-from banana_worker.reply.reply import ReplyHead
+from banana_worker.formats.reply import ReplyHead
 from banana_worker.text.utf8 import utf8
 from banana_worker.values.json_encoding import json_bytes
 

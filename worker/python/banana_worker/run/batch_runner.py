@@ -17,7 +17,6 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, cast
 
 from banana_worker.failures.outlook import loss_of_gpu
 from banana_worker.failures.thrown import is_a
-from banana_worker.formats.read_input import read_input
 from banana_worker.protocol.errors import ServeError
 from banana_worker.reply.answer import StreamedAnswer
 from banana_worker.reply.response import Response, may_answer_several
@@ -99,9 +98,7 @@ class BatchRunner(Runner):
         items: List[_Item] = []
         for running in calls:
             try:
-                value = read_input(running.call, running.ctx.body, app.wishes(running.call.route))
-                running.input = value
-                items.append(_Item(running, value))
+                items.append(_Item(running, running.read_input(app.wishes(running.call.route))))
             except Exception as thrown:
                 running.fail(thrown)
         return items

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any, List, Optional
 
-from banana_worker.formats.read_input import read_input
 from banana_worker.protocol.errors import ServeError
 from banana_worker.reply.answer import StreamedAnswer
 from banana_worker.run.arriving_calls import WaitingCall
@@ -67,7 +66,7 @@ class CallRunner(Runner):
             running.open_socket()
             value = running.socket
         else:
-            value = running.input = read_input(call, ctx.body, app.wishes(call.route))
+            value = running.read_input(app.wishes(call.route))
         output = app.handle(call.route, value, ctx)
         output = self.options.tasks.settled(output, lambda: running.cancelled)
         running.input = None

@@ -11,13 +11,16 @@ from typing import Any, Callable, List, Optional
 
 from banana_worker.failures.failure import failure_of
 from banana_worker.failures.thrown import is_a
+from banana_worker.formats import AnyExchange, exchange_of
+from banana_worker.formats.input_wishes import InputWishes
+from banana_worker.formats.read_input import read_input
 from banana_worker.process.channel import BytesLike, Channel
 from banana_worker.process.waits import Waits
 from banana_worker.protocol.codec import result_head
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import MAX_TEXT_CHARS, StartSpec
-from banana_worker.reply.answer import StreamedAnswer, WholeAnswer, answer_of
-from banana_worker.reply.reply import ReplyHead
+from banana_worker.reply.answer import StreamedAnswer, WholeAnswer, answer_of, written_answer
+from banana_worker.formats.reply import ReplyHead
 from banana_worker.reply.response import Response
 from banana_worker.report.app_metrics import OwnMetrics
 from banana_worker.run.arriving_calls import WaitingCall
@@ -49,7 +52,18 @@ class CallHost:
 
 
 class RunningCall:
-    __slots__ = ("call", "ctx", "socket", "stream", "cancelled", "has_ended", "input", "_host", "_began_at")
+    __slots__ = (
+        "call",
+        "ctx",
+        "socket",
+        "stream",
+        "cancelled",
+        "has_ended",
+        "input",
+        "_host",
+        "_began_at",
+        "_exchange",
+    )
 
     def __init__(self, host: CallHost, waiting: WaitingCall) -> None:
         """Made before the call begins: from here on a cancel finds it."""
@@ -64,8 +78,20 @@ class RunningCall:
         self.cancelled = False
         # The app's input while its function runs, for the error that finds it wrong.
         self.input: Any = None
+        # Writes the answer, if the dialect has a format of its own.
+        self._exchange: Optional[AnyExchange] = None
         # The ending is being sent: a signal handler may raise meanwhile, and a call has only one ending.
         self.has_ended = False
+
+    def read_input(self, wishes: InputWishes) -> object:
+        """Reads the app's input, and keeps it as `input`. @raises ServeError SERVE_BAD_BODY"""
+        call, body = self.call, self.ctx.body
+        if call.answer != "auto":
+            exchange = self._exchange = exchange_of(call)
+            self.input = read_input(call, body, wishes, exchange if call.format == call.answer else None)
+        else:
+            self.input = read_input(call, body, wishes)
+        return self.input
 
     def open_socket(self) -> None:
         """Called after the note of the call's begin: from now on a WebSocket's client may send."""
@@ -108,7 +134,8 @@ class RunningCall:
             return None
         if (output is None or type(output) is tuple) and not self.cancelled:
             hint_at(output, self._host.function(self.call.route))
-        answer = answer_of(output, self.call)
+        exchange = self._exchange
+        answer = answer_of(output, self.call) if exchange is None else written_answer(output, self.call, exchange)
         if isinstance(answer, WholeAnswer):
             self._succeed(answer.head, answer.body)
             return None

@@ -9,7 +9,7 @@ from banana_worker.process.cleaning import clean_up
 from banana_worker.process.waits import Waits
 from banana_worker.protocol.codec import encode_head
 from banana_worker.protocol.messages import MAX_FRAGMENT_BYTES
-from banana_worker.reply.reply import ReplyHead
+from banana_worker.formats.reply import ReplyHead
 from banana_worker.run.credit import Credit
 
 Head = Union[ReplyHead, Callable[[], ReplyHead]]

@@ -13,7 +13,7 @@ from banana_worker.formats.read_input import read_input
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call, Route
 from banana_worker.reply.answer import StreamedAnswer, WholeAnswer, answer_of
-from banana_worker.reply.reply import ReplyHead
+from banana_worker.formats.reply import ReplyHead
 from banana_worker.reply.response import Response
 from banana_worker.run.call_context import CallContext, CallSurroundings, InitContext, WorkerInfo
 from banana_worker.run.loaded_app import LoadedApp

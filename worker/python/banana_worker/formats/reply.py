@@ -16,6 +16,12 @@ class ReplyHead(NamedTuple):
     phrase: str = ""
 
 
+class ValueBody(NamedTuple):
+    """A value that is written by its type and the client's Accept header; the head does not count."""
+
+    value: Any
+
+
 class JsonBody(NamedTuple):
     value: Any
 
@@ -36,10 +42,12 @@ class StreamBody(NamedTuple):
     items: Any
     # The content type is that of the first item, and not that of the head.
     type_from_chunk: bool = False
+    # The client's Accept header decides the encoding and the head.
+    by_accept: bool = False
 
 
 class Reply:
-    def __init__(self, head: ReplyHead, body: Union[JsonBody, ResultBody, BytesBody, StreamBody]) -> None:
+    def __init__(self, head: ReplyHead, body: Union[ValueBody, JsonBody, ResultBody, BytesBody, StreamBody]) -> None:
         self.head = head
         self.body = body
 

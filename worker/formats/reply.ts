@@ -1,8 +1,10 @@
-/** An answer with its own status and headers, as an adapter describes it; `call-runner.ts` sends it. */
+/** An answer with its own status and headers, as an adapter or a dialect's format describes it; `running-call.ts` sends it. */
 import { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 
 export type ReplyBody =
+  /** Encoded by its type and the client's Accept header, which also gives the content type; the head does not count. */
+  | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'json'; readonly value: unknown }
   /** Encoded by `formats/mms.ts`; the content type of the encoding is used if the head has none. */
   | { readonly kind: 'result'; readonly value: unknown }
@@ -12,7 +14,12 @@ export type ReplyBody =
       readonly iterator: Iterator<unknown> | AsyncIterator<unknown>;
       /** True if the first chunk determines the content type, not the head. */
       readonly typeFromChunk?: boolean;
+      /** True if the client's Accept header determines the encoding and the head. */
+      readonly byAccept?: boolean;
     };
+
+/** The head of a value that the app returned. */
+export const PLAIN_HEAD: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };
 
 export class Reply {
   readonly head: ReplyHead;

@@ -1,0 +1,22 @@
+/** Describes any answer of an app as a `Reply`, for a format that writes whole answers. */
+import { PLAIN_HEAD, Reply } from '../formats/reply.js';
+import { isPotassiumResponse, replyOfResponse } from './potassium-response.js';
+import { iteratorOf } from './stream.js';
+import { isResponse, responseBody, responseHead } from './web-response.js';
+
+/** Nothing is encoded yet. Rejects with the error of an answer that cannot be sent. */
+export async function replyOf(output: unknown): Promise<Reply> {
+  if (output instanceof Reply) return output;
+  if (isPotassiumResponse(output)) return replyOfResponse(output);
+  if (isResponse(output)) return replyOfWebResponse(output);
+  const iterator = iteratorOf(output);
+  if (iterator === null) return new Reply(PLAIN_HEAD, { kind: 'value', value: output });
+  return new Reply(PLAIN_HEAD, { kind: 'stream', iterator, byAccept: true });
+}
+
+async function replyOfWebResponse(output: Response): Promise<Reply> {
+  const head = responseHead(output);
+  const body = await responseBody(output);
+  if (body.kind === 'whole') return new Reply(head, { kind: 'bytes', bytes: body.body });
+  return new Reply(head, { kind: 'stream', iterator: body.chunks });
+}
