@@ -4,7 +4,7 @@
  * listener.
  */
 
-/** The headers that a dialect's clients send. Names are written as they are sent. */
+/** The headers that a dialect's clients send and read. Names are written as they are sent. */
 export interface ClientHeaders {
   /** Contains a key; takes precedence over a bearer token. */
   readonly key?: string;
@@ -13,6 +13,8 @@ export interface ClientHeaders {
    * back.
    */
   readonly callId?: string;
+  /** Headers of the dialect's answers that a page of another origin may read. */
+  readonly readable?: readonly string[];
 }
 
 /** The headers of all dialects of a listener. */
@@ -40,9 +42,15 @@ export function clientHeaderNames(
   return {
     keys: namesOf(headers.map(({ key }) => key)).map((name) => name.toLowerCase()),
     callIds: ids.map((name) => name.toLowerCase()),
-    exposed: ['X-Request-Id', ...ids, JOB_ID_HEADER, JOB_PAGE_HEADER, 'Server-Timing', 'Retry-After'].join(
-      ', ',
-    ),
+    exposed: [
+      'X-Request-Id',
+      ...ids,
+      JOB_ID_HEADER,
+      JOB_PAGE_HEADER,
+      'Server-Timing',
+      'Retry-After',
+      ...namesOf(headers.flatMap(({ readable = [] }) => readable)),
+    ].join(', '),
   };
 }
 

@@ -7,22 +7,28 @@ import type { RequestContext } from '../request/request-context.js';
 
 /** `context` is null for input that the HTTP parser refused. */
 export function houseFailure(error: ServeError, requestId: string, context: RequestContext | null): Failure {
-  const isExposed =
-    error.code === 'SERVE_INFERENCE_FAILED' &&
-    error.detail !== '' &&
-    context?.backend.options.exposeErrors === true;
+  const detail = exposedDetail(error, context);
   return {
     status: statusOf(error),
     headers: {
-      'Content-Type': isExposed ? 'text/plain; charset=utf-8' : 'application/json',
+      'Content-Type': detail === '' ? 'application/json' : 'text/plain; charset=utf-8',
       ...headersOfStatus(error),
     },
-    body: isExposed ? Buffer.from(error.detail) : errorBody(error, requestId),
+    body: detail === '' ? errorBody(error, requestId) : Buffer.from(detail),
   };
 }
 
-/** Ignores the status of a prediction error: only Multi Model Server's paths answer with that. */
-function statusOf({ status, kind, code }: ServeError): number {
+/** Returns the stack of an app that threw, if the operator shows it with `--expose-errors`; otherwise an empty text. */
+export function exposedDetail({ code, detail }: ServeError, context: RequestContext | null): string {
+  const isExposed = code === 'SERVE_INFERENCE_FAILED' && context?.backend.options.exposeErrors === true;
+  return isExposed ? detail : '';
+}
+
+/**
+ * Returns the status that an app chose, otherwise that of the code. Ignores the status of a prediction error: only
+ * Multi Model Server's paths answer with that.
+ */
+export function statusOf({ status, kind, code }: ServeError): number {
   return status === 0 || kind === 'prediction' ? httpStatus(code) : status;
 }
 

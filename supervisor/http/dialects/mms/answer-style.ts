@@ -6,7 +6,7 @@ import type { ServeError } from '../../../../protocol/errors.js';
 import type { ServerOptions } from '../../../options/resolve.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { BANANA_CLIENTS } from '../../access/banana-clients.js';
-import { headersOfStatus } from '../../answer/house-error.js';
+import { exposedDetail, headersOfStatus } from '../../answer/house-error.js';
 import type { Dialect, Failure } from '../dialect.js';
 import { mmsError } from './failures.js';
 import { JSON_TYPE, mmsJson } from './json.js';
@@ -40,7 +40,7 @@ function mmsFailure(error: ServeError, context: RequestContext | null, maxBody: 
   const body = mmsError(error, {
     model: context?.model?.spec.name ?? '',
     exceptionStatus: Number(options?.mmsExceptionStatus ?? 503),
-    isExposed: options?.exposeErrors === true,
+    exposed: exposedDetail(error, context),
   });
   const headers = { ...NO_CACHE, 'Content-Type': JSON_TYPE, ...headersOfStatus(error) };
   const ending =

@@ -123,19 +123,19 @@ export interface Circumstances {
   readonly model: string;
   /** The status of a failure in the model's code. */
   readonly exceptionStatus: number;
-  /** The client may see the text of an exception. */
-  readonly isExposed: boolean;
+  /** The text of an exception that the client may see; empty for none. */
+  readonly exposed: string;
 }
 
-export function mmsError(error: ServeError, { model, exceptionStatus, isExposed }: Circumstances): MmsError {
+export function mmsError(error: ServeError, { model, exceptionStatus, exposed }: Circumstances): MmsError {
   const row = rowOf(error);
   const status = row.status === EXCEPTION_STATUS && isOfApp(error) ? exceptionStatus : row.status;
   const message = row.messageOf(error, model);
-  const isShown = isExposed && row === ROWS.SERVE_INFERENCE_FAILED && error.detail !== '';
+  const isShown = exposed !== '' && row === ROWS.SERVE_INFERENCE_FAILED;
   return {
     code: error.status === 0 ? status : error.status,
     type: row.type,
-    message: isShown ? `${message}: ${error.detail}` : message,
+    message: isShown ? `${message}: ${exposed}` : message,
   };
 }
 

@@ -4,8 +4,8 @@ import type { Model } from '../../../models/model.js';
 import type { Models } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { MAX_PREFIX_BYTES } from '../../call/call-plan.js';
+import { rootOrOnlyRoute } from '../../call/choose-route.js';
 import type { CallPlan, Target } from '../dialect.js';
-import { chooseRoute } from './choose-route.js';
 import { findModel } from './find-model.js';
 import { fieldFinder } from './form-field.js';
 import { queryOf } from './path.js';
@@ -19,6 +19,15 @@ export function targetOf({ path }: Pick<RequestContext, 'path'>, models: Models,
   const own = routeAt(path, model, models.default === model);
   return { model, route: (routes) => (routes.has(own) ? own : chooseRoute(routes)) };
 }
+
+/** @throws SERVE_NOT_FOUND, naming the routes */
+const chooseRoute = rootOrOnlyRoute((paths) => {
+  const others =
+    paths.length === 0
+      ? ' and no other route that takes POST.'
+      : `; call one of ${paths.join(', ')} at /models/{model_name}{route}.`;
+  return new ServeError('SERVE_NOT_FOUND', `The app of this model has no route /${others}`);
+});
 
 /** Returns the route that would have this path in the house dialect; empty if no route could. */
 function routeAt(path: string, { spec }: Model, isDefault: boolean): string {

@@ -29,12 +29,14 @@ const put = (url: string, headers: Record<string, string>): Promise<Response> =>
   fetch(`${url}/x/m/`, { method: 'PUT', body: '1', headers: { origin: 'http://page', ...headers } });
 
 test("only the headers of a listener's own dialects are read for keys and ids", LIMIT, async (t) => {
-  const url = await serveTiny(t, { key: 'X-Tiny-Key', callId: 'X-Tiny-Id' }, ['k']);
+  const url = await serveTiny(t, { key: 'X-Tiny-Key', callId: 'X-Tiny-Id', readable: ['X-Tiny-Bytes'] }, [
+    'k',
+  ]);
   const taken = await put(url, { 'x-tiny-key': 'k', 'x-tiny-id': 'mine', 'x-banana-request-id': 'other' });
   assert.deepEqual([taken.status, taken.headers.get('x-request-id')], [200, 'mine']);
   assert.equal(
     taken.headers.get('access-control-expose-headers'),
-    'X-Request-Id, X-Tiny-Id, X-Banana-Job-Id, Location, Server-Timing, Retry-After',
+    'X-Request-Id, X-Tiny-Id, X-Banana-Job-Id, Location, Server-Timing, Retry-After, X-Tiny-Bytes',
   );
   const refused = await put(url, { 'x-banana-api-key': 'k' });
   assert.equal(refused.headers.get('x-code'), 'SERVE_UNAUTHORIZED');

@@ -202,7 +202,7 @@ holdsSection('errors.md', 'multi-model-server', () => {
   return printTable(
     ['code', 'status', 'type', 'message'],
     rows.map(([name, error]) => {
-      const { code, type, message } = mmsError(error, { model: '…', exceptionStatus: 503, isExposed: false });
+      const { code, type, message } = mmsError(error, { model: '…', exceptionStatus: 503, exposed: '' });
       const isOwn = error.message === message && error.kind !== 'out-of-memory';
       return [name, String(code), `\`${type}\``, isOwn ? '' : message];
     }),
