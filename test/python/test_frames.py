@@ -203,7 +203,7 @@ class HostileFrames(unittest.TestCase):
 
     def test_random_heads_raise_only_protocol_errors(self) -> None:
         random.seed(11)
-        for _ in range(20_000):
+        for _ in range(5000):
             head = bytes(random.randrange(256) for _ in range(random.randrange(1, 24)))
             try:
                 decode_head(b"\x95\xa4call" + head)
