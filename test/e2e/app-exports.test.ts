@@ -47,21 +47,20 @@ const FILES: readonly (readonly [file: string, what: string, source: string])[] 
   ],
 ];
 
-describe(
-  'an app of every kind of file is served as it is, without a build',
-  { ...LIMIT, concurrency: 2 },
-  () => {
-    for (const [file, what, source] of FILES) {
-      test(`${file}, ${what}`, async (t) => {
-        const cwd = folder(t, { [file]: source });
-        // Without a name: each of these files is found by itself.
-        const server = await startServer('.', { t, cwd });
-        assert.deepEqual((await ask(server, 'hi')).json(), 'hi!');
-        await server.stop();
-      });
-    }
-  },
-);
+test('an app of every kind of file is served as it is, without a build', LIMIT, async (t) => {
+  // Each in a folder of its own, without its name: each of these files is found by itself.
+  const models = FILES.flatMap(([file, , source], i) => [
+    '--model',
+    `m${i}=${folder(t, { [file]: source })}`,
+  ]);
+  const server = await startServer(null, { t, args: models });
+  for (const [i, [file, what]] of FILES.entries())
+    await t.test(`${file}, ${what}`, async () => {
+      const answer = await ask({ url: `${server.url}/models/m${i}/` }, 'hi');
+      assert.deepEqual(answer.json(), 'hi!');
+    });
+  await server.stop();
+});
 
 test(
   'TypeScript with an enum, path aliases and a JSON import is served from another folder',
@@ -83,15 +82,13 @@ for (const [where, tmp] of [
     LIMIT,
     async (t) => {
       const cts = folder(t, { 'app.cts': 'export = { inference: (x: string): string => x + "!" };' });
-      for (const [app, input, output] of [
-        [fixture('typescript/app.ts'), { label: 1 }, 'DOG!'],
-        [join(cts, 'app.cts'), 'hi', 'hi!'],
-      ] as const) {
-        const server = await startServer(app, { t, env: { TMPDIR: tmp } });
-        const answer = (await ask(server, input)).json<string | { answer: string }>();
-        assert.equal(typeof answer === 'string' ? answer : answer.answer, output);
-        await server.stop();
-      }
+      const args = ['--model', `module=${fixture('typescript/app.ts')}`, '--model', `commonjs=${cts}`];
+      const server = await startServer(null, { t, args, env: { TMPDIR: tmp } });
+      const askModel = (name: string, input: unknown): ReturnType<typeof ask> =>
+        ask({ url: `${server.url}/models/${name}/` }, input);
+      assert.equal((await askModel('module', { label: 1 })).json<{ answer: string }>().answer, 'DOG!');
+      assert.equal((await askModel('commonjs', 'hi')).json(), 'hi!');
+      await server.stop();
     },
   );
 }
@@ -155,10 +152,15 @@ withEachRuntime(({ language, app }) => {
   const file = language === 'Python' ? 'app.py' : 'app.mjs';
 
   test(
-    'import, init, the example, calls, shutdown: in this order, once each; globals live on',
+    "import, init, the example, calls, shutdown: in this order, once each; the example is shown to try, and is no client's call",
     LIMIT,
     async (t) => {
       const server = await startServer(app('says-its-steps'), { t });
+      await server.untilPrinted(
+        `Try it: curl -H 'Content-Type: application/json' -d '{"name":"example"}' ${server.url}\n`,
+      );
+      const { model, replies } = await server.status();
+      assert.deepEqual([model.workers[0]?.calls, replies], [0, {}]);
       assert.deepEqual((await ask(server, { name: 'one' })).json(), { text: 'hello one' });
       assert.deepEqual((await ask(server, { name: 'two' })).json(), { text: 'hello two' });
       const { code } = await server.stop();
@@ -169,28 +171,25 @@ withEachRuntime(({ language, app }) => {
   );
 
   test(
-    "the example is shown as a curl line to try, and counts as no call of a client's",
+    'an example whose answer fails is a failed start, with a reason that names the file',
     LIMIT,
     async (t) => {
-      const server = await startServer(app('says-its-steps'), { t });
-      await server.untilPrinted(
-        `Try it: curl -H 'Content-Type: application/json' -d '{"name":"example"}' ${server.url}\n`,
-      );
-      const { model, replies } = await server.status();
-      assert.deepEqual([model.workers[0]?.calls, replies], [0, {}]);
-      await server.stop();
+      const made = BAD_EXAMPLES.map(([what, sources, said], i) => {
+        const cwd = folder(t, { [file]: sources[language] });
+        return { what, said, path: `${cwd}/${file}`, name: `m${i}` };
+      });
+      const models = made.flatMap(({ name, path }) => ['--model', `${name}=${path}`]);
+      const command = runCommand([...models, '--port', '0', '--restart-limit', '0'], { t });
+      assert.equal((await command.ended).code, 3);
+      for (const { what, said, path, name } of made)
+        await t.test(`an answer that ${what}`, () => {
+          const records = command.stderr().split(/^(?=\[\d\d:\d\d:\d\d\.\d{3}\] )/m);
+          const told = records.filter((record) => new RegExp(`\\b${name}\\b`).test(record)).join('');
+          assert.match(told, said);
+          assert.ok(told.includes(path), told);
+        });
     },
   );
-
-  for (const [what, sources, said] of BAD_EXAMPLES) {
-    test(`an example whose answer ${what} is a failed start`, LIMIT, async (t) => {
-      const cwd = folder(t, { [file]: sources[language] });
-      const command = runCommand([file, '--port', '0', '--restart-limit', '0'], { t, cwd });
-      assert.equal((await command.ended).code, 3);
-      assert.match(command.stderr(), said);
-      assert.ok(command.stderr().includes(`${cwd}/${file}`), 'it names the file');
-    });
-  }
 
   describe("an app's config", LIMIT, () => {
     test('sets options of the model, above the defaults and below the config file', async (t) => {

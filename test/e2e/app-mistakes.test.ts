@@ -3,12 +3,12 @@
  * line, cause and cure. The table has a form of each mistake in each language, or the reason why there is none.
  */
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
+import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, test, type TestContext } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { BOUND_BY_MODES, boundByModes } from '../helpers/bound-by-modes.js';
 import { needs } from '../helpers/needs.js';
-import { withEachRuntime, type Language } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
 import { runCommand } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
@@ -86,8 +86,8 @@ const MISTAKES: readonly Mistake[] = [
   {
     what: 'a function of nearly the right name',
     TypeScript: form(
-      { 'app.ts': 'const x: number = 1;\nexport function predict() {}' },
-      `${HERE}/app.ts:2: app.ts exports no \`inference\` function. It exports: predict. Rename \`predict\` to \`inference\`, or export it under that name.`,
+      { 'app.mjs': 'const x = 1;\nexport function predict() {}' },
+      `${HERE}/app.mjs:2: app.mjs exports no \`inference\` function. It exports: predict. Rename \`predict\` to \`inference\`, or export it under that name.`,
     ),
     Python: form(
       { 'app.py': 'x = 1\n\ndef predict(model_inputs): pass\n' },
@@ -97,8 +97,8 @@ const MISTAKES: readonly Mistake[] = [
   {
     what: 'an inference where it is not found',
     TypeScript: form(
-      { 'app.ts': 'function inference() {\n  return 1;\n}\n' },
-      `${HERE}/app.ts:1: app.ts exports no \`inference\` function. It exports nothing. Add \`export function inference(modelInputs) { … }\`.`,
+      { 'app.mjs': 'function inference() {\n  return 1;\n}\n' },
+      `${HERE}/app.mjs:1: app.mjs exports no \`inference\` function. It exports nothing. Add \`export function inference(modelInputs) { … }\`.`,
     ),
     Python: form(
       { 'app.py': 'if __name__ == "__main__":\n    def inference(x): return x\n' },
@@ -227,8 +227,8 @@ const MISTAKES: readonly Mistake[] = [
   {
     what: 'an init that is a generator',
     TypeScript: form(
-      { 'app.ts': `${GOOD}\nexport function* init(): Generator<number> {\n  yield 1;\n}` },
-      `${HERE}/app.ts:2: \`init\` is a generator, so its body would not run. Make it a plain or an async function`,
+      { 'app.mjs': `${GOOD}\nexport function* init() {\n  yield 1;\n}` },
+      `${HERE}/app.mjs:2: \`init\` is a generator, so its body would not run. Make it a plain or an async function`,
     ),
     Python: form(
       { 'app.py': `${GOOD_PYTHON}def init():\n    yield\n` },
@@ -404,9 +404,9 @@ const MISTAKES: readonly Mistake[] = [
     proof: 'none: it may pass',
     TypeScript: form(
       {
-        'app.ts': `${GOOD}\nexport async function init(): Promise<void> {\n  await null;\n  process.exit();\n}`,
+        'app.mjs': `${GOOD}\nexport async function init() {\n  await null;\n  process.exit();\n}`,
       },
-      `process.exit() was called at ${HERE}/app.ts:4:11`,
+      `process.exit() was called at ${HERE}/app.mjs:4:11`,
     ),
     Python: form(
       { 'app.py': `import sys\n${GOOD_PYTHON}async def init():\n    sys.exit(7)\n` },
@@ -533,7 +533,10 @@ withEachRuntime(({ language }) => {
       },
     );
   }
+});
 
+/** The front prints reasons; it knows no language. */
+withOneRuntime(({ language }) => {
   test(
     'one app with a mistake: exit code 3, and the reason is printed once, not again at the end of the server',
     RUNS,
@@ -579,61 +582,33 @@ const UNREADABLE: readonly Mistake[] = [
 ];
 
 withEachRuntime(({ language }) => {
-  for (const { what, [language]: made } of UNREADABLE) {
-    if ('because' in made) continue;
-    const skip = needs(...BOUND_BY_MODES);
-    test(
-      `an app whose file ${what} may not be read ends the start with an error about it`,
-      { ...RUNS, skip },
-      async (t) => {
-        const cwd = appFolder(t, made.files);
-        const [app = '', ...beside] = Object.keys(made.files);
-        chmodSync(join(cwd, beside[0] ?? app), 0);
-        const args = [app, '--port', '0', '--host', '127.0.0.1'];
-        const command = runCommand(args, { t, cwd, command: boundByModes(appFolder(t, {})) });
-        assert.equal((await command.ended).code, 3);
-        const told = command.stderr().replaceAll(cwd, HERE);
-        assert.ok(told.split(made.says).length > 1, told);
-      },
-    );
-  }
+  test(
+    'apps whose own file, or another of theirs, may not be read end the start with an error about it',
+    { ...RUNS, skip: needs(...BOUND_BY_MODES) },
+    async (t) => {
+      const made = write(t, language, UNREADABLE);
+      const models = made.flatMap(({ name, folder, files }) => {
+        const [app = '', ...beside] = Object.keys(files);
+        chmodSync(join(folder, beside[0] ?? app), 0);
+        return ['--model', `${name}=${join(folder, app)}`];
+      });
+      const args = [...models, '--port', '0', '--host', '127.0.0.1'];
+      const command = runCommand(args, { t, command: boundByModes(appFolder(t, {})) });
+      assert.equal((await command.ended).code, 3);
+      for (const mistake of made)
+        await t.test(`the ${mistake.what}`, () => {
+          const told = logOf(command.stderr(), mistake);
+          assert.ok(told.split(mistake.says).length > 1, told);
+        });
+    },
+  );
 });
 
-const BEFORE_THE_START: readonly (readonly [given: readonly string[], says: string])[] = [
-  [['ap.ts'], 'ap.ts: no such file. Did you mean app.ts?'],
-  [['lib/app.ts'], 'lib/app.ts: no such file. The folder lib does not exist either.'],
-  [
-    ['empty'],
-    'empty is a folder without app.ts, app.mts, app.cts, app.js, app.mjs, app.cjs, app.py, and without a service.ts.',
-  ],
-  [['moved.py'], 'moved.py is a link to models/app.py, which does not exist.'],
-  [['round.ts'], 'round.ts is a link to round.ts, which leads back to itself.'],
-  [['chain.ts'], 'chain.ts is a link to round.ts, which leads back to itself.'],
-  [['far.py'], 'far.py is a link to moved.py, which is a link to models/app.py, which does not exist.'],
-  [
-    ['beyond.py'],
-    'beyond.py is a link to linked/app.py, which is a link to ../gone.py, which does not exist.',
-  ],
-  [['linked'], 'linked/app.py is a link to ../gone.py, which does not exist.'],
-  [['model.onnx'], 'model.onnx: an app is one of .ts .mts .cts .js .mjs .cjs .py, not .onnx.'],
-];
-
-describe('a path that is no app', RUNS, () => {
-  for (const [given, says] of BEFORE_THE_START) {
-    test(`${given.join(' ')}: exit code 2, nothing is started`, async (t) => {
-      const cwd = appFolder(t, { 'app.ts': GOOD, 'model.onnx': '' });
-      mkdirSync(join(cwd, 'empty'));
-      symlinkSync('models/app.py', join(cwd, 'moved.py'));
-      symlinkSync('round.ts', join(cwd, 'round.ts'));
-      symlinkSync('round.ts', join(cwd, 'chain.ts'));
-      symlinkSync('moved.py', join(cwd, 'far.py'));
-      symlinkSync('linked/app.py', join(cwd, 'beyond.py'));
-      mkdirSync(join(cwd, 'linked'));
-      symlinkSync('../gone.py', join(cwd, 'linked', 'app.py'));
-      const command = runCommand([...given, '--port', '0'], { t, cwd });
-      const { code } = await command.ended;
-      assert.equal(command.stderr(), `banana-serve: ${says}\n`);
-      assert.equal(code, 2);
-    });
-  }
+/** `findApp` is tested with every such path in test/supervisor/plan/app-path.test.ts. */
+test('a path that is no app: exit code 2, nothing is started', RUNS, async (t) => {
+  const cwd = appFolder(t, { 'app.ts': GOOD });
+  const command = runCommand(['ap.ts', '--port', '0'], { t, cwd });
+  const { code } = await command.ended;
+  assert.equal(command.stderr(), 'banana-serve: ap.ts: no such file. Did you mean app.ts?\n');
+  assert.equal(code, 2);
 });

@@ -1,11 +1,12 @@
 /** Calls that run together: what each of their callers sees. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
-import { batchServer, statuses } from '../helpers/batch-server.js';
+import { askTogether, batchServer, fullBatches, statuses } from '../helpers/batch-server.js';
 import { makeCues } from '../helpers/cues.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { call, fixture, runCommand, startServer, type Answer } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 import { startBy } from '../helpers/starters.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -41,27 +42,131 @@ const REPEATABLE: Readonly<Record<Language, string>> = {
 withEachRuntime(({ language, app }) => {
   const APP = app('batches');
 
-  test(
-    'calls that come together run together, and each caller gets the entry of its own input',
-    LIMIT,
-    async (t) => {
-      const { server, cues, askAll } = await batchServer(t, APP, 3);
-      const answers = await askAll([{ name: 'a' }, { name: 'b' }, { name: 'c' }]);
-      assert.deepEqual(statuses(answers), [200, 200, 200]);
+  describe('on one server', LIMIT, () => {
+    const shared = shareServer(APP, { args: fullBatches(3), expectedRestarts: 1 });
+    after(() => {
+      const { server } = shared;
+      assert.equal(server.stderr().split(REPEATABLE[language]).length, 2, server.stderr());
+    });
+
+    test(
+      'calls that come together run together, and each caller gets the entry of its own input',
+      LIMIT,
+      async () => {
+        const { server, cues } = shared;
+        const answers = await askTogether(server, [{ name: 'a' }, { name: 'b' }, { name: 'c' }]);
+        assert.deepEqual(statuses(answers), [200, 200, 200]);
+        assert.deepEqual(
+          answers
+            .map((answer) => answer.json<{ name: string; id: string; of: number }>())
+            .map(({ name, id, of }) => [name, id, of]),
+          [
+            ['a', 'id-0', 3],
+            ['b', 'id-1', 3],
+            ['c', 'id-2', 3],
+          ],
+        );
+        assert.deepEqual(cues.notes(), ['run a b c']);
+      },
+    );
+
+    test('a malformed body is refused to its own caller alone', LIMIT, async () => {
+      const { server, cues } = shared;
+      const [bad, ...good] = await Promise.all([
+        call(server.url, '{"name":'),
+        ask(server, { name: 'a' }),
+        ask(server, { name: 'b' }),
+      ]);
+      assert.equal(bad.status, 400);
+      assert.equal(errorOf(bad).code, 'SERVE_BAD_BODY');
       assert.deepEqual(
-        answers
-          .map((answer) => answer.json<{ name: string; id: string; of: number }>())
-          .map(({ name, id, of }) => [name, id, of]),
-        [
-          ['a', 'id-0', 3],
-          ['b', 'id-1', 3],
-          ['c', 'id-2', 3],
-        ],
+        good.map((answer) => answer.json<{ of: number }>().of),
+        [2, 2],
       );
-      assert.deepEqual(cues.notes(), ['run a b c']);
-      await server.stop();
-    },
-  );
+      assert.deepEqual(cues.notes(), ['run a b']);
+    });
+
+    test(
+      'a throw fails all calls of its batch; the worker lives, and the log explains once how to help the others',
+      LIMIT,
+      async () => {
+        const { server, cues } = shared;
+        for (let i = 0; i < 2; i += 1) {
+          const answers = await askTogether(server, [
+            { name: 'a' },
+            { name: 'b', throws: 'boom' },
+            { name: 'c' },
+          ]);
+          assert.deepEqual(statuses(answers), [500, 500, 500]);
+          assert.deepEqual(
+            answers.map((answer) => errorOf(answer).code),
+            Array(3).fill('SERVE_INFERENCE_FAILED'),
+          );
+        }
+        assert.deepEqual(
+          statuses(await askTogether(server, [{ name: 'd' }, { name: 'e' }, { name: 'f' }])),
+          [200, 200, 200],
+        );
+        assert.deepEqual(cues.notes(), ['run a b c', 'run a b c', 'run d e f']);
+      },
+    );
+
+    test(
+      'a malformed body does not hide from the server that the others of its batch had begun',
+      LIMIT,
+      async () => {
+        const { server, cues } = shared;
+        const first = ask(server, { name: 'a', until: 'killed' });
+        const second = ask(server, { name: 'b', dies: 'SIGKILL' });
+        await server.until(({ model }) => model.queue.waiting === 2);
+        const last = call(server.url, '{"name":');
+        assert.equal((await last).status, 400);
+        await cues.untilNoted('run a b');
+        cues.give('killed');
+        assert.deepEqual(statuses(await Promise.all([first, second])), [500, 500]);
+        assert.deepEqual(cues.notes(), ['run a b'], 'neither has run twice');
+        await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+      },
+    );
+  });
+
+  describe('on one server of an app that is repeatable', LIMIT, () => {
+    const env = { REPEATABLE: '1' };
+    const shared = shareServer(APP, { args: fullBatches(3), env, expectedRestarts: 1 });
+
+    test('a wrong number of entries is an error for all, which names both numbers', LIMIT, async () => {
+      const { server } = shared;
+      const answers = await askTogether(server, [{ name: 'a', forgets: true }, { name: 'b' }, { name: 'c' }]);
+      assert.deepEqual(statuses(answers), [500, 500, 500]);
+      for (const answer of answers) assert.match(errorOf(answer).message, /returned 0 entries for 3 calls/);
+    });
+
+    test(
+      'the death of a worker fails every call of its batch, and none of them runs again',
+      LIMIT,
+      async () => {
+        const { server, cues } = shared;
+        const answers = await askTogether(server, [
+          { name: 'a' },
+          { name: 'b', dies: 'SIGKILL' },
+          { name: 'c' },
+        ]);
+        assert.deepEqual(statuses(answers), [500, 500, 500]);
+        assert.deepEqual(
+          answers.map((answer) => errorOf(answer).code),
+          Array(3).fill('SERVE_WORKER_LOST'),
+        );
+        assert.deepEqual(
+          statuses(await askTogether(server, [{ name: 'd' }, { name: 'e' }, { name: 'f' }])),
+          [200, 200, 200],
+        );
+        assert.deepEqual(cues.notes(), ['run a b c', 'run d e f']);
+        await server.untilPrinted(
+          /died \(signal SIGKILL\) while running call id-\d of \/ and 2 more of its batch/,
+        );
+      },
+    );
+  });
 
   test(
     'each entry decides about its own call: a value, an error, a stream, what is no JSON',
@@ -80,54 +185,6 @@ withEachRuntime(({ language, app }) => {
       }
       assert.equal(cues.notes().length, 1);
       await server.stop();
-    },
-  );
-
-  test('a malformed body is refused to its own caller alone', LIMIT, async (t) => {
-    const { server, cues } = await batchServer(t, APP, 3);
-    const [bad, ...good] = await Promise.all([
-      call(server.url, '{"name":'),
-      ask(server, { name: 'a' }),
-      ask(server, { name: 'b' }),
-    ]);
-    assert.equal(bad.status, 400);
-    assert.equal(errorOf(bad).code, 'SERVE_BAD_BODY');
-    assert.deepEqual(
-      good.map((answer) => answer.json<{ of: number }>().of),
-      [2, 2],
-    );
-    assert.deepEqual(cues.notes(), ['run a b']);
-    await server.stop();
-  });
-
-  test('a wrong number of entries is an error for all, which names both numbers', LIMIT, async (t) => {
-    const { server, askAll } = await batchServer(t, APP, 2, { env: { REPEATABLE: '1' } });
-    const answers = await askAll([{ name: 'a', forgets: true }, { name: 'b' }]);
-    assert.deepEqual(statuses(answers), [500, 500]);
-    for (const answer of answers) assert.match(errorOf(answer).message, /returned 0 entries for 2 calls/);
-    await server.stop();
-  });
-
-  test(
-    'a throw fails all calls of its batch; the worker lives, and the log explains once how to help the others',
-    LIMIT,
-    async (t) => {
-      const { server, cues, askAll } = await batchServer(t, APP, 3);
-      for (let i = 0; i < 2; i += 1) {
-        const answers = await askAll([{ name: 'a' }, { name: 'b', throws: 'boom' }, { name: 'c' }]);
-        assert.deepEqual(statuses(answers), [500, 500, 500]);
-        assert.deepEqual(
-          answers.map((answer) => errorOf(answer).code),
-          Array(3).fill('SERVE_INFERENCE_FAILED'),
-        );
-      }
-      assert.deepEqual(
-        statuses(await askAll([{ name: 'd' }, { name: 'e' }, { name: 'f' }])),
-        [200, 200, 200],
-      );
-      assert.deepEqual(cues.notes(), ['run a b c', 'run a b c', 'run d e f']);
-      await server.stop();
-      assert.equal(server.stderr().split(REPEATABLE[language]).length, 2, server.stderr());
     },
   );
 
@@ -179,51 +236,6 @@ withEachRuntime(({ language, app }) => {
         cues.notes().some((note) => note.startsWith('abort ')),
         cues.notes().join('; '),
       );
-      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-      await server.stop();
-    },
-  );
-
-  test(
-    'the death of a worker fails every call of its batch, and none of them runs again',
-    LIMIT,
-    async (t) => {
-      const { server, cues, askAll } = await batchServer(t, APP, 3, {
-        env: { REPEATABLE: '1' },
-        expectedRestarts: 1,
-      });
-      const answers = await askAll([{ name: 'a' }, { name: 'b', dies: 'SIGKILL' }, { name: 'c' }]);
-      assert.deepEqual(statuses(answers), [500, 500, 500]);
-      assert.deepEqual(
-        answers.map((answer) => errorOf(answer).code),
-        Array(3).fill('SERVE_WORKER_LOST'),
-      );
-      assert.deepEqual(
-        statuses(await askAll([{ name: 'd' }, { name: 'e' }, { name: 'f' }])),
-        [200, 200, 200],
-      );
-      assert.deepEqual(cues.notes(), ['run a b c', 'run d e f']);
-      await server.untilPrinted(
-        /died \(signal SIGKILL\) while running call id-\d of \/ and 2 more of its batch/,
-      );
-      await server.stop();
-    },
-  );
-
-  test(
-    'a malformed body does not hide from the server that the others of its batch had begun',
-    LIMIT,
-    async (t) => {
-      const { server, cues } = await batchServer(t, APP, 3, { expectedRestarts: 1 });
-      const first = ask(server, { name: 'a', until: 'killed' });
-      const second = ask(server, { name: 'b', dies: 'SIGKILL' });
-      await server.until(({ model }) => model.queue.waiting === 2);
-      const last = call(server.url, '{"name":');
-      assert.equal((await last).status, 400);
-      await cues.untilNoted('run a b');
-      cues.give('killed');
-      assert.deepEqual(statuses(await Promise.all([first, second])), [500, 500]);
-      assert.deepEqual(cues.notes(), ['run a b'], 'neither has run twice');
       await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
       await server.stop();
     },

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, test, type TestContext } from 'node:test';
+import { after, describe, test, type TestContext } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { Thrown, startClient, type PublishedClient } from '../helpers/published-client.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
@@ -162,20 +162,8 @@ withEachRuntime(({ app }) => {
 /** The queue, keys and the end of a server are the front's, which knows no language. */
 describe('a server of its own', () => {
   for (const major of [3, 4] as const) {
-    test(`${major}.0.0: a run that comes during a slow init is held, and answered`, LIMIT, async (t) => {
-      const cues = makeCues(t);
-      cues.give('init may not end');
-      const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
-      const client = await startClient(t, major, server);
-      const run = client.ask<Outcome>('run', 'key', 'model', { early: true });
-      await server.until(({ model }) => model.queue.waiting === 1);
-      cues.give('init may end');
-      assert.deepEqual(((await run).modelOutputs[0] as Worked).input, { early: true });
-      await server.stop();
-    });
-
     test(
-      `${major}.0.0: a run that finds no place during a slow init gets the reason, and works when tried again`,
+      `${major}.0.0: a run that comes during a slow init is held, and answered; one without a place gets the reason, and works when tried again`,
       LIMIT,
       async (t) => {
         const cues = makeCues(t);
@@ -195,43 +183,6 @@ describe('a server of its own', () => {
         assert.deepEqual(((await held).modelOutputs[0] as Worked).input, { n: 1 });
         const again = await client.ask<Outcome>('run', 'key', 'model', { n: 2 });
         assert.deepEqual((again.modelOutputs[0] as Worked).input, { n: 2 });
-        await server.stop();
-      },
-    );
-
-    test(`${major}.0.0: a full queue is reported at once, and the next run works`, LIMIT, async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(fixture('works.mjs'), {
-        t,
-        env: cues.env,
-        args: ['--queue-size', '0'],
-      });
-      await server.until(({ state }) => state === 'ready');
-      const client = await startClient(t, major, server);
-      const callID = await client.ask<string>('start', 'key', 'model', { until: 'go on' });
-      await cues.untilNoted(/^begun /);
-      await assert.rejects(
-        client.ask('run', 'key', 'model', {}),
-        says(/^inference server error: The queue is full/),
-      );
-      cues.give('go on');
-      assert.equal((await client.ask<Outcome>('check', 'key', callID)).message, 'success');
-      assert.equal((await client.ask<Outcome>('run', 'key', 'model', {})).message, 'success');
-      await server.stop();
-    });
-
-    test(
-      `${major}.0.0: kill -9 of the worker fails the run that it had, and the next one works`,
-      LIMIT,
-      async (t) => {
-        const cues = makeCues(t);
-        const server = await startServer(fixture('works.mjs'), { t, env: cues.env, expectedRestarts: 1 });
-        const client = await startClient(t, major, server);
-        const run = client.ask('run', 'key', 'model', { until: 'never' });
-        await cues.untilNoted(/^begun /);
-        process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
-        await assert.rejects(run, says(/^inference server error: .*SIGKILL/));
-        assert.equal((await client.ask<Outcome>('run', 'key', 'model', {})).message, 'success');
         await server.stop();
       },
     );
@@ -271,11 +222,59 @@ describe('a server of its own', () => {
         assert.equal((await server.ended).code, 5);
       },
     );
+  }
+});
 
-    test(`${major}.0.0: with API keys, the one in the body counts, and is in no log`, LIMIT, async (t) => {
-      const key = 's3cret-of-the-gateway';
-      const args = ['--api-key', key, '--access-log', '--log-level', 'debug'];
-      const server = await startServer(fixture('tells-context.mjs'), { t, args, key });
+describe('one server with a worker that is killed', () => {
+  const shared = shareServer(fixture('works.mjs'), { expectedRestarts: 2 });
+
+  for (const major of [3, 4] as const)
+    test(
+      `${major}.0.0: kill -9 of the worker fails the run that it had, and the next one works`,
+      LIMIT,
+      async (t) => {
+        const { cues, server } = shared;
+        const client = await startClient(t, major, server);
+        const run = client.ask('run', 'key', 'model', { until: 'never' });
+        await cues.untilNoted(/^begun /);
+        process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
+        await assert.rejects(run, says(/^inference server error: .*SIGKILL/));
+        assert.equal((await client.ask<Outcome>('run', 'key', 'model', {})).message, 'success');
+      },
+    );
+});
+
+describe('one server without a queue', () => {
+  const shared = shareServer(fixture('works.mjs'), { args: ['--queue-size', '0'] });
+
+  for (const major of [3, 4] as const)
+    test(`${major}.0.0: a full queue is reported at once, and the next run works`, LIMIT, async (t) => {
+      const { cues, server } = shared;
+      const client = await startClient(t, major, server);
+      const callID = await client.ask<string>('start', 'key', 'model', { until: 'go on' });
+      await cues.untilNoted(/^begun /);
+      await assert.rejects(
+        client.ask('run', 'key', 'model', {}),
+        says(/^inference server error: The queue is full/),
+      );
+      cues.give('go on');
+      assert.equal((await client.ask<Outcome>('check', 'key', callID)).message, 'success');
+      assert.equal((await client.ask<Outcome>('run', 'key', 'model', {})).message, 'success');
+    });
+});
+
+describe('a server with API keys', () => {
+  const key = 's3cret-of-the-gateway';
+  const args = ['--api-key', key, '--access-log', '--log-level', 'debug'];
+  const shared = shareServer(fixture('tells-context.mjs'), { args, key });
+  after(() => {
+    const { server } = shared;
+    assert.ok(!(server.stdout() + server.stderr()).includes(key), 'the key is in no log');
+  });
+
+  for (const major of [3, 4] as const)
+    test(`${major}.0.0: the key in the body counts`, LIMIT, async (t) => {
+      const { server } = shared;
       const client = await startClient(t, major, server);
       assert.equal((await fetch(`${server.url}/livez`)).status, 200);
       const { message, modelOutputs } = await client.ask<Outcome>('run', key, 'model', {});
@@ -288,10 +287,7 @@ describe('a server of its own', () => {
         await assert.rejects(client.ask('feedback', 'wrong', 'call_1', {}), refusal);
         assert.equal((await client.ask<Outcome>('feedback', key, 'call_1', { ok: 1 })).message, 'success');
       }
-      await server.stop();
-      assert.ok(!(server.stdout() + server.stderr()).includes(key));
     });
-  }
 });
 
 function says(text: RegExp): (thrown: unknown) => boolean {

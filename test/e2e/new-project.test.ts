@@ -11,7 +11,7 @@ import { buildImage, type Image } from '../helpers/dockerfile.js';
 import { needs } from '../helpers/needs.js';
 import { INSTALL_LIMIT, completeLock, npmInstall, packInto, placePacked, run } from '../helpers/packed.js';
 import { assertAnswersAsInReadme, childrenOf, startImage } from '../helpers/new-project.js';
-import { ROOT, call, eventually, fixture, runCommand, startServer } from '../helpers/server.js';
+import { ROOT, eventually, fixture, runCommand, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 120_000 };
 const FILES = [
@@ -76,16 +76,14 @@ test('new ends with 2 and a sentence if a file is in its way', async () => {
   );
 });
 
-test('no folder given, and an app of that name, are different errors', async (t) => {
+test('no folder given, and an app of that name, are different errors', async () => {
   const without = runCommand(['new']);
   assert.equal((await without.ended).code, 2);
   assert.equal(without.stderr(), "banana-serve: missing required argument 'folder'\n");
-  const apps = join(folder, 'apps');
-  await mkdir(join(apps, 'new'), { recursive: true });
-  await writeFile(join(apps, 'new/app.mjs'), 'export const inference = () => "an app called new";');
-  const server = await startServer('./new', { t, cwd: apps });
-  assert.equal((await call(server.url, '{}')).text, '"an app called new"');
-  assert.equal((await server.stop()).code, 0);
+  await mkdir(join(folder, 'apps/new'), { recursive: true });
+  const app = runCommand(['./new', '--port', '0'], { cwd: join(folder, 'apps') });
+  assert.equal((await app.ended).code, 2);
+  assert.match(app.stderr(), /^banana-serve: \.\/new is a folder without app\.ts, /);
 });
 
 test('docs/deploy.md shows the very Dockerfile', async () => {
@@ -127,46 +125,43 @@ describe('as process 1 of its own PID namespace', { skip: needs('unshare') }, ()
     assert.deepEqual(await readdir(join(folderOfImage, 'deep')), []);
   });
 
-  test('its HEALTHCHECK passes while the server is ready, and fails without a server', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const { url, pid, ended } = await startImage(t, image as Image, folderOfImage, cues.env);
-    const [file = '', ...args] = (image as Image).healthcheck.map((arg) =>
-      arg.replace('http://127.0.0.1:8000', url),
-    );
-    await eventually(
-      async () => (await fetch(`${url}/readyz`)).status === 200,
-      20_000,
-      () => 'it is not ready',
-    );
-    await run(file, args);
-    process.kill(pid, 'SIGTERM');
-    assert.equal(await ended, 0);
-    await assert.rejects(run(file, args), { code: 1 });
-  });
-
-  test('workers that are killed leave no zombies', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const { url, pid, ended } = await startImage(t, image as Image, folderOfImage, cues.env);
-    for (let restarts = 1; restarts <= 2; restarts += 1) {
-      const id = `before death ${restarts}`;
-      assert.equal((await ask({ url }, {}, { id })).status, 200);
-      const [worker] = childrenOf(pid).filter((child) => titleOf(child).startsWith('banana-serve worker'));
-      process.kill(worker as number, 'SIGKILL');
-      await eventually(
-        async () => {
-          const { model } = (await (await fetch(`${url}/status`)).json()) as {
-            model: { workers: { restarts: number; state: string }[] };
-          };
-          return model.workers[0]?.restarts === restarts && model.workers[0].state === 'idle';
-        },
-        20_000,
-        () => `worker ${worker} was not replaced`,
+  test(
+    'its HEALTHCHECK passes while the server is ready, and fails without one; killed workers leave no zombies',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const { url, pid, ended } = await startImage(t, image as Image, folderOfImage, cues.env);
+      const [file = '', ...args] = (image as Image).healthcheck.map((arg) =>
+        arg.replace('http://127.0.0.1:8000', url),
       );
-    }
-    assert.deepEqual(childrenOf(pid).filter(isZombie), []);
-    process.kill(pid, 'SIGTERM');
-    assert.equal(await ended, 0);
-  });
+      await eventually(
+        async () => (await fetch(`${url}/readyz`)).status === 200,
+        20_000,
+        () => 'it is not ready',
+      );
+      await run(file, args);
+      for (let restarts = 1; restarts <= 2; restarts += 1) {
+        const id = `before death ${restarts}`;
+        assert.equal((await ask({ url }, {}, { id })).status, 200);
+        const [worker] = childrenOf(pid).filter((child) => titleOf(child).startsWith('banana-serve worker'));
+        process.kill(worker as number, 'SIGKILL');
+        await eventually(
+          async () => {
+            const { model } = (await (await fetch(`${url}/status`)).json()) as {
+              model: { workers: { restarts: number; state: string }[] };
+            };
+            return model.workers[0]?.restarts === restarts && model.workers[0].state === 'idle';
+          },
+          20_000,
+          () => `worker ${worker} was not replaced`,
+        );
+      }
+      assert.deepEqual(childrenOf(pid).filter(isZombie), []);
+      process.kill(pid, 'SIGTERM');
+      assert.equal(await ended, 0);
+      await assert.rejects(run(file, args), { code: 1 });
+    },
+  );
 });
 
 function titleOf(pid: number): string {

@@ -276,7 +276,8 @@ withEachRuntime(({ app, language }) => {
 const KEY = 's3cret=key';
 const KEY_PROTOCOL = `banana-key.${Buffer.from(KEY).toString('base64url')}`;
 
-withEachRuntime(({ app }) => {
+/** The front takes the key out, and checks it, before a worker of any language sees the request. */
+withOneRuntime(({ app }) => {
   describe('with a key as a subprotocol, as in a browser', LIMIT, () => {
     const args = ['--api-key', KEY, '--access-log', '--log-format', 'json', '--log-level', 'debug'];
     const shared = shareServer(app('websockets'), { args, key: KEY });

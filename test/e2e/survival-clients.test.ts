@@ -1,12 +1,13 @@
 /** Clients that send nonsense, leave, or do not read cost nobody but themselves. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { ask, errorOf, pidOf, warmUp } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { holdThree } from '../helpers/pipeline.js';
 import { openStream } from '../helpers/stream.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { call, eventually, startServer } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 import { UnreadAnswer } from '../helpers/unread.js';
 import { openSocket } from '../helpers/web-socket.js';
 
@@ -33,97 +34,120 @@ withOneRuntime(({ app }) => {
 });
 
 withEachRuntime(({ app }) => {
-  test('100 malformed bodies: 400 each, the app never sees one, the worker is the same', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(app('works'), { t, env: cues.env });
-    const pid = await pidOf(server);
-    const before = cues.notes().length;
-    const malformed: readonly [string, string | Uint8Array][] = [
-      ['application/json', '{"prompt": '],
-      ['application/json', new Uint8Array([0xff, 0xfe, 0x00, 0x22])],
-      ['application/json', `${'['.repeat(200_000)}`],
-      ['application/msgpack', new Uint8Array([0xdf, 0xff, 0xff, 0xff, 0xff, 0x01])],
-      ['multipart/form-data; boundary=x', '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\nno end'],
-    ];
-    const answers = await Promise.all(
-      Array.from({ length: 100 }, (_, i) => {
-        const [type, body] = malformed[i % malformed.length] as (typeof malformed)[number];
-        return call(server.url, body, { 'content-type': type });
-      }),
-    );
-    for (const answer of answers) {
-      assert.equal(answer.status, 400, answer.text);
-      assert.equal(errorOf(answer).code, 'SERVE_BAD_BODY');
-    }
-    assert.equal(cues.notes().length, before);
-    assert.equal(await pidOf(server), pid);
-    await server.stop();
-  });
+  describe('on one server', () => {
+    const shared = shareServer(app('works'));
 
-  test('a client that leaves', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(app('works'), { t, env: cues.env });
-    const pid = await pidOf(server);
-
-    await t.test(
-      'while its call runs: the handler sees the abort, the worker takes the next call',
+    test(
+      '100 malformed bodies: 400 each, the app never sees one, the worker is the same',
+      LIMIT,
       async () => {
-        const leaves = new AbortController();
-        const running = ask(server, { until: 'never' }, { id: 'running', signal: leaves.signal });
-        await cues.untilNoted('begun running');
-        leaves.abort();
-        await assert.rejects(running);
-        await cues.untilNoted('aborted running: the client left');
+        const { server, cues } = shared;
+        const pid = await pidOf(server);
+        const before = cues.notes().length;
+        const malformed: readonly [string, string | Uint8Array][] = [
+          ['application/json', '{"prompt": '],
+          ['application/json', new Uint8Array([0xff, 0xfe, 0x00, 0x22])],
+          ['application/json', `${'['.repeat(200_000)}`],
+          ['application/msgpack', new Uint8Array([0xdf, 0xff, 0xff, 0xff, 0xff, 0x01])],
+          [
+            'multipart/form-data; boundary=x',
+            '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\nno end',
+          ],
+        ];
+        const answers = await Promise.all(
+          Array.from({ length: 100 }, (_, i) => {
+            const [type, body] = malformed[i % malformed.length] as (typeof malformed)[number];
+            return call(server.url, body, { 'content-type': type });
+          }),
+        );
+        for (const answer of answers) {
+          assert.equal(answer.status, 400, answer.text);
+          assert.equal(errorOf(answer).code, 'SERVE_BAD_BODY');
+        }
+        assert.equal(cues.notes().length, before);
         assert.equal(await pidOf(server), pid);
       },
     );
 
-    await t.test(
-      'while its call waits in line: the handler never sees it, the line is shorter at once',
+    test('a client that leaves', LIMIT, async (t) => {
+      const { server, cues } = shared;
+      const pid = await pidOf(server);
+
+      await t.test(
+        'while its call runs: the handler sees the abort, the worker takes the next call',
+        async () => {
+          const leaves = new AbortController();
+          const running = ask(server, { until: 'never' }, { id: 'running', signal: leaves.signal });
+          await cues.untilNoted('begun running');
+          leaves.abort();
+          await assert.rejects(running);
+          await cues.untilNoted('aborted running: the client left');
+          assert.equal(await pidOf(server), pid);
+        },
+      );
+
+      await t.test(
+        'while its call waits in line: the handler never sees it, the line is shorter at once',
+        async () => {
+          const running = ask(server, { until: 'go on' }, { id: 'runs' });
+          await cues.untilNoted('begun runs');
+          const leaves = new AbortController();
+          const queued = ask(server, {}, { id: 'queued', signal: leaves.signal });
+          const waits = ask(server, {}, { id: 'waits' });
+          await server.until(({ model }) => model.queue.waiting === 2);
+          leaves.abort();
+          await assert.rejects(queued);
+          await server.until(({ model }) => model.queue.waiting === 1);
+          cues.give('go on');
+          assert.equal((await running).status, 200);
+          assert.equal((await waits).status, 200);
+          assert.ok(!cues.notes().includes('begun queued'));
+        },
+      );
+
+      await t.test('while its call is with the worker, not begun: the handler never sees it', async () => {
+        const { socket, ids } = await holdThree(server, cues);
+        socket.destroy();
+        await cues.untilNoted(`aborted ${ids[0]}: the client left`);
+        await server.until(({ model }) => model.workers[0]?.held === 0);
+        assert.equal(await pidOf(server), pid);
+        for (const id of ids.slice(1)) assert.ok(!cues.notes().includes(`begun ${id}`));
+      });
+    });
+  });
+
+  describe('on one server of streams', () => {
+    const shared = shareServer(app('streams'));
+
+    test(
+      'a client that leaves a stream: the generator is closed, the worker takes the next call',
+      LIMIT,
       async () => {
-        const running = ask(server, { until: 'go on' }, { id: 'runs' });
-        await cues.untilNoted('begun runs');
-        const leaves = new AbortController();
-        const queued = ask(server, {}, { id: 'queued', signal: leaves.signal });
-        const waits = ask(server, {}, { id: 'waits' });
-        await server.until(({ model }) => model.queue.waiting === 2);
-        leaves.abort();
-        await assert.rejects(queued);
-        await server.until(({ model }) => model.queue.waiting === 1);
-        cues.give('go on');
-        assert.equal((await running).status, 200);
-        assert.equal((await waits).status, 200);
-        assert.ok(!cues.notes().includes('begun queued'));
+        const { server, cues } = shared;
+        const pid = await pidOf(server);
+        const stream = await openStream(server, { chunks: 1e6, bytes: 1000, everyMs: 1 });
+        await cues.untilNoted('chunk 5');
+        stream.destroy();
+        await cues.untilNoted('closed');
+        assert.equal(await pidOf(server), pid);
       },
     );
 
-    await t.test('while its call is with the worker, not begun: the handler never sees it', async () => {
-      const { socket, ids } = await holdThree(server, cues);
-      socket.destroy();
-      await cues.untilNoted(`aborted ${ids[0]}: the client left`);
-      await server.until(({ model }) => model.workers[0]?.held === 0);
-      assert.equal(await pidOf(server), pid);
-      for (const id of ids.slice(1)) assert.ok(!cues.notes().includes(`begun ${id}`));
-    });
-
-    await server.stop();
+    test(
+      'a stream of many small chunks to a reader that stops reading for a while causes no warning of leaks',
+      LIMIT,
+      async () => {
+        const { server, cues } = shared;
+        const stream = await openStream(server, { chunks: 20_000, bytes: 1000 });
+        stream.pause();
+        await standsStill(cues.notes);
+        let bytes = 0;
+        for await (const piece of stream) bytes += (piece as Buffer).length;
+        assert.equal(bytes, 20_000_000);
+        assert.doesNotMatch(server.stderr(), /MaxListenersExceededWarning/);
+      },
+    );
   });
-
-  test(
-    'a client that leaves a stream: the generator is closed, the worker takes the next call',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(app('streams'), { t, env: cues.env });
-      const pid = await pidOf(server);
-      const stream = await openStream(server, { chunks: 1e6, bytes: 1000, everyMs: 1 });
-      await cues.untilNoted('chunk 5');
-      stream.destroy();
-      await cues.untilNoted('closed');
-      assert.equal(await pidOf(server), pid);
-      await server.stop();
-    },
-  );
 
   test('a client that does not read a large stream', LIMIT, async (t) => {
     const cues = makeCues(t);
@@ -229,23 +253,6 @@ withEachRuntime(({ app }) => {
       const [code, reason] = await silent.closed;
       assert.deepEqual([code, reason.split(':')[0]], [1008, 'SERVE_REQUEST_TIMEOUT']);
       await sockets.stop();
-    },
-  );
-
-  test(
-    'a stream of many small chunks to a reader that stops reading for a while causes no warning of leaks',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(app('streams'), { t, env: cues.env });
-      const stream = await openStream(server, { chunks: 20_000, bytes: 1000 });
-      stream.pause();
-      await standsStill(cues.notes);
-      let bytes = 0;
-      for await (const piece of stream) bytes += (piece as Buffer).length;
-      assert.equal(bytes, 20_000_000);
-      assert.doesNotMatch(server.stderr(), /MaxListenersExceededWarning/);
-      await server.stop();
     },
   );
 });

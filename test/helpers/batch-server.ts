@@ -17,6 +17,11 @@ export interface BatchOptions {
   readonly expectedRestarts?: number;
 }
 
+/** Options for batches that run when they have this size. */
+export function fullBatches(size: number): readonly string[] {
+  return ['--workers', '1', '--batch-size', String(size), '--max-batch-delay', '30s'];
+}
+
 /** One worker of the app `batches`, for batches of this size. */
 export async function batchServer(
   t: TestContext,
@@ -25,10 +30,9 @@ export async function batchServer(
   options: BatchOptions = {},
 ): Promise<Batches> {
   const cues = makeCues(t);
-  const full = ['--workers', '1', '--batch-size', String(size), '--max-batch-delay', '30s'];
   const server = await startServer(app, {
     t,
-    args: [...full, ...(options.args ?? [])],
+    args: [...fullBatches(size), ...(options.args ?? [])],
     env: { ...cues.env, ...options.env },
     expectedRestarts: options.expectedRestarts ?? 0,
   });

@@ -61,7 +61,11 @@ const REFUSED: readonly (readonly [given: string | null, files: readonly string[
     /^sub\/my\.py:Cats: an app is given by its file alone, sub\/my\.py\. .*: --model-store sub --models my\.py --default-handler my\.py:Cats$/,
   ],
   ['gone.py:Cats', ['my.py'], /^gone\.py:Cats: no such file\.$/],
-  ['sub', ['sub/'], /^sub is a folder without app\.ts, /],
+  [
+    'sub',
+    ['sub/'],
+    /^sub is a folder without app\.ts, app\.mts, app\.cts, app\.js, app\.mjs, app\.cjs, app\.py, and without a service\.ts\.$/,
+  ],
   ['model.pkl', ['model.pkl'], /: an app is one of \.ts \.mts \.cts \.js \.mjs \.cjs \.py, not \.pkl\.$/],
   ['README', ['README'], /not a file without extension\.$/],
 ];
@@ -69,5 +73,29 @@ const REFUSED: readonly (readonly [given: string | null, files: readonly string[
 for (const [given, files, message] of REFUSED) {
   test(`${String(given)} in a folder with ${files.join(', ')} is refused with advice`, (t) => {
     assert.throws(() => findApp(given, folder(t, files)), { code: 'SERVE_CONFIG', message });
+  });
+}
+
+const LINKS: readonly (readonly [link: string, target: string])[] = [
+  ['moved.py', 'models/app.py'],
+  ['round.ts', 'round.ts'],
+  ['chain.ts', 'round.ts'],
+  ['far.py', 'moved.py'],
+  ['beyond.py', 'linked/app.py'],
+  ['linked/app.py', '../gone.py'],
+];
+
+for (const [given, message] of [
+  ['moved.py', 'moved.py is a link to models/app.py, which does not exist.'],
+  ['round.ts', 'round.ts is a link to round.ts, which leads back to itself.'],
+  ['chain.ts', 'chain.ts is a link to round.ts, which leads back to itself.'],
+  ['far.py', 'far.py is a link to moved.py, which is a link to models/app.py, which does not exist.'],
+  ['beyond.py', 'beyond.py is a link to linked/app.py, which is a link to ../gone.py, which does not exist.'],
+  ['linked', 'linked/app.py is a link to ../gone.py, which does not exist.'],
+] as const) {
+  test(`${given}, which leads nowhere, is refused with each link on the way`, (t) => {
+    const base = folder(t, ['app.ts', 'linked/']);
+    for (const [link, target] of LINKS) symlinkSync(target, join(base, link));
+    assert.throws(() => findApp(given, base), { code: 'SERVE_CONFIG', message });
   });
 }
