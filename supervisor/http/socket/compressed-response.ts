@@ -15,6 +15,23 @@ import { chooseCoding, isCompressible, type AnswerCoding } from './answer-coding
 /** From 0 to 11; Node's default of 11 is for files that are compressed once. */
 const BROTLI_QUALITY = 4;
 
+const CODED = Symbol('coded');
+
+interface Coded {
+  /** Calls back when zlib holds nothing of what was written. */
+  [CODED]?: (callback: () => void) => void;
+}
+
+/**
+ * Calls back when all that was written has been passed on to the connection: at once without compression, never if the
+ * client does not read.
+ */
+export function onceCoded(response: ServerResponse, callback: () => void): void {
+  const coded = response as Coded;
+  if (coded[CODED] === undefined) callback();
+  else coded[CODED](callback);
+}
+
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 type WriteHead = [status: number, phrase?: string | Headers, headers?: Headers];
 
@@ -85,6 +102,23 @@ export function compressedResponses(Response: typeof ServerResponse): typeof Ser
     /** Bytes that wait on the connection behind other answers, and in zlib. */
     get queuedBytes(): number {
       return this.socket === null ? this.writableLength : this.#heldBytes();
+    }
+
+    [CODED](callback: () => void): void {
+      const coder = this.#coder;
+      if (coder === null || coder.destroyed) {
+        callback();
+        return;
+      }
+      const onPassed = (): void => {
+        if (coder.readableLength > 0) return;
+        coder.off('data', onPassed);
+        callback();
+      };
+      coder.flush(() => {
+        coder.on('data', onPassed);
+        onPassed();
+      });
     }
 
     /** Bytes that zlib holds: at least one until its end. */

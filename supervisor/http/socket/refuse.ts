@@ -6,6 +6,7 @@
  * should retry later should not need a new one. Otherwise it is closed afterwards.
  */
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import { onceCoded } from './compressed-response.js';
 import { SLICE_BYTES } from './input-turns.js';
 import { hasBody } from './request-facts.js';
 import { resetConnection } from './tcp-socket.js';
@@ -125,7 +126,7 @@ function endIncomplete(response: ServerResponse): void {
     response.destroy(); // it is pipelined: nothing of it has been sent, and earlier answers may still be
   } else if (response.chunkedEncoding) {
     // Bytes written in this turn are still on their way to the socket (Node 24 and newer).
-    setImmediate(() => socket.destroySoon());
+    onceCoded(response, () => setImmediate(() => socket.destroySoon()));
     setTimeout(() => socket.destroy(), INCOMPLETE_GRACE_MS).unref();
   } else {
     resetConnection(socket);

@@ -1,19 +1,26 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { ServerResponse, createServer, type RequestListener } from 'node:http';
+import { ServerResponse, createServer, request, type IncomingMessage, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import { brotliDecompressSync, constants, gunzipSync } from 'node:zlib';
 import { compressedResponses } from '../../../../supervisor/http/socket/compressed-response.js';
+import { refuse } from '../../../../supervisor/http/socket/refuse.js';
 
 const TEXT = 't'.repeat(2000);
 
-/** Asks a server of these responses; `fetch` decodes. */
-async function ask(t: TestContext, answer: RequestListener): Promise<Response> {
+/** Starts a server of these responses; returns its port. */
+async function listen(t: TestContext, answer: RequestListener): Promise<number> {
   const server = createServer({ ServerResponse: compressedResponses(ServerResponse) }, answer);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());
-  return fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, {
+  return (server.address() as AddressInfo).port;
+}
+
+/** Asks a server of these responses; `fetch` decodes. */
+async function ask(t: TestContext, answer: RequestListener): Promise<Response> {
+  return fetch(`http://127.0.0.1:${await listen(t, answer)}`, {
     headers: { connection: 'close', 'accept-encoding': 'gzip, br' },
   });
 }
@@ -57,4 +64,24 @@ test('what is held counts until the answer is out, and the callback of its end c
   assert.equal(await answer.text(), TEXT);
   assert.ok((held[0] as number) >= 1);
   assert.deepEqual([isOut, isCalled, held[1]], [true, true, 0]);
+});
+
+test('a stream that fails ends after all that was written to it, without the end of its answer', async (t) => {
+  const failure = { status: 500, headers: {}, body: Buffer.alloc(0) };
+  const port = await listen(t, (request, response) => {
+    response.writeHead(200, { 'Content-Type': 'text/plain' });
+    for (let i = 0; i < 20; i += 1) response.write(TEXT);
+    refuse(request, response, failure, {}, false);
+  });
+  for (const [coding, decode, flush] of [
+    ['gzip', gunzipSync, constants.Z_SYNC_FLUSH],
+    ['br', brotliDecompressSync, constants.BROTLI_OPERATION_FLUSH],
+  ] as const) {
+    const pieces: Buffer[] = [];
+    const call = request({ port, headers: { 'accept-encoding': coding } }).end();
+    const [answer] = (await once(call, 'response')) as [IncomingMessage];
+    answer.on('data', (piece: Buffer) => pieces.push(piece));
+    await assert.rejects(once(answer, 'end'), { code: 'ECONNRESET' });
+    assert.equal(decode(Buffer.concat(pieces), { finishFlush: flush }).length, 20 * TEXT.length, coding);
+  }
 });
