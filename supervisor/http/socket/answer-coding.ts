@@ -11,6 +11,9 @@ const COMPRESSIBLE = /^(?:text\/[^;]+|application\/(?:json|xml|x-ndjson)|[^;]+\+
 /** Statuses whose answer has no body, or a part of one. */
 const NOT_WHOLE: ReadonlySet<number> = new Set([204, 205, 206, 304]);
 
+/** Headers that describe the bytes of the answer as they are sent, which the server cannot correct. */
+const DIGESTS = ['digest', 'repr-digest', 'content-digest', 'content-md5'];
+
 /** Returns the value of a header of the answer; undefined if it has none of that name, which is in lower case. */
 export type HeaderOf = (name: string) => string | undefined;
 
@@ -22,6 +25,7 @@ export function isCompressible(status: number, headerOf: HeaderOf): boolean {
     COMPRESSIBLE.test(headerOf('content-type') ?? '') &&
     headerOf('content-encoding') === undefined &&
     headerOf('content-range') === undefined &&
+    DIGESTS.every((name) => headerOf(name) === undefined) &&
     !/\bno-transform\b/i.test(headerOf('cache-control') ?? '') &&
     (length === undefined || Number(length) >= MIN_COMPRESSED_BYTES)
   );

@@ -63,6 +63,10 @@ test('answers without a whole body of their own are not compressed', () => {
     { 'content-encoding': 'identity' },
     { 'content-range': 'bytes 0-1/2' },
     { 'cache-control': 'max-age=60, No-Transform' },
+    { digest: 'sha-256=x' },
+    { 'content-digest': 'sha-256=:x:' },
+    { 'repr-digest': 'sha-256=:x:' },
+    { 'content-md5': 'x' },
   ])
     assert.ok(!isAsked(200, { 'content-type': 'text/plain', ...header }));
 });
