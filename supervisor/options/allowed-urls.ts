@@ -60,13 +60,13 @@ function matches({ protocol, hostname, port, pathname }: URL, entry: UrlEntry): 
 }
 
 /**
- * Some servers decode an encoded slash, and some cut parameters off each part of a path (`..;a=b`): a path with `..` after
- * that could leave the allowed prefix.
+ * Some servers decode an encoded slash, and some cut parameters off each part of a path (`..;a=b`), or end it at a decoded
+ * `?`, `#` or null: a path with `..` after that could leave the allowed prefix.
  */
 function mayClimb(pathname: string): boolean {
   const read = pathname
     .replace(/%(?:25)*2e/gi, '.')
-    .replace(/%(?:25)*3b/gi, ';')
+    .replace(/%(?:25)*(?:00|23|3b|3f)/gi, ';')
     .replace(/%(?:25)*(?:2f|5c)|\\/gi, '/');
   return read.split('/').some((part) => part === '..' || part.startsWith('..;'));
 }
