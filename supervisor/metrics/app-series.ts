@@ -83,7 +83,7 @@ export class AppSeries {
 
   /**
    * `models` returns the current models. `isTaken`: whether the server uses a name. `onProblem` is called once for each
-   * metric that is left out.
+   * metric that is left out, also if it is only some of its values.
    */
   constructor(
     models: () => readonly Model[],
@@ -125,7 +125,10 @@ export class AppSeries {
     if (typeof value !== 'number' || !Number.isFinite(value)) return; // an error with a text is in the log
     const name = asName(metric.name);
     const kind = KINDS[metric.kind];
-    if (kind === 'counter' && value < 0) return;
+    if (kind === 'counter' && value < 0) {
+      this.#complain(`a value of the metric ${name} of ${model.spec.name} is left out: a counter only rises`);
+      return;
+    }
     const conflict = this.#conflictOf(name, kind);
     if (conflict !== null) {
       this.#complain(`the metric ${name} of ${model.spec.name} is left out: ${conflict}`);

@@ -103,7 +103,7 @@ class MetricsStoreTest(unittest.TestCase):
         write_hints_to(lines.append)
         store = MetricsStore(IDS, "m")
         cached = store.add_metric_to_cache("cached", "ms")
-        for value in (float("nan"), float("inf"), None, "5"):
+        for value in (float("nan"), float("inf"), None, "5", 10**400):
             store.add_counter("t", value)  # type: ignore[arg-type]
             cached.add_or_update(value)  # type: ignore[arg-type]
         store.add_error("e", None)  # type: ignore[arg-type]
@@ -111,6 +111,17 @@ class MetricsStoreTest(unittest.TestCase):
         self.assertEqual([(one.name, one.value) for one in store.store], [("t", 1)])
         dropped = 'metric "%s": a value that is not a finite number is dropped. (This is logged once per worker.)'
         self.assertEqual(lines, [dropped % name for name in ("t", "cached", "e")])
+
+    def test_a_value_with_which_the_sum_of_a_counter_would_not_be_finite_is_dropped_with_a_line(self) -> None:
+        lines: List[str] = []
+        self.addCleanup(write_hints_to, None)
+        write_hints_to(lines.append)
+        store = MetricsStore(IDS, "m")
+        for value in (1e308, 1e308, 10**308, 1):
+            store.add_counter("huge", value)
+        self.assertEqual([one.value for one in store.store], [1e308])
+        dropped = 'metric "huge": a value with which its sum is not a finite number is dropped.'
+        self.assertEqual(lines, [dropped + " (This is logged once per worker.)"])
 
     def test_numbers_of_other_kinds_become_those_of_python(self) -> None:
         class Scalar:

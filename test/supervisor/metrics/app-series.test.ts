@@ -106,11 +106,12 @@ for (const [what, metrics, problem] of [
   });
 }
 
-test('values that are not numbers, and negative counters, are left out', () => {
+test('values that are not numbers, and negative counters, are left out; the latter are reported once', () => {
   const one = bench();
   const bad = [metric('error', 'e', 'broken'), metric('gauge', 'g', NaN), metric('counter', 'c', -1)];
-  one.apps.measured(DIGITS, 0, bad);
+  for (let i = 0; i < 2; i += 1) one.apps.measured(DIGITS, 0, bad);
   assert.deepEqual(shown(one), []);
+  assert.deepEqual(one.problems, ['a value of the metric c of digits is left out: a counter only rises']);
 });
 
 test('a model has at most a thousand combinations of labels; later ones are other', () => {

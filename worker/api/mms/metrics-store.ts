@@ -183,9 +183,19 @@ export class MetricsStore implements AppMetrics {
     const key = JSON.stringify([kind, idx, ...texts]);
     const before = this.#metrics.get(key);
     if (before === undefined) this.#metrics.set(key, { kind, name, value, unit, dimensions, idx });
-    else if (kind === 'counter') before.value = (before.value as number) + (value as number);
+    else if (kind === 'counter') addTo(before, value as number);
     else before.value = value;
   }
+}
+
+function addTo(counter: StoredMetric, value: number): void {
+  const sum = (counter.value as number) + value;
+  if (Number.isFinite(sum)) counter.value = sum;
+  else
+    hintOnce(
+      `sum of metric ${counter.name}`,
+      () => `metric ${shown(counter.name)}: a value with which its sum is not a finite number is dropped.`,
+    );
 }
 
 const LEVEL_MODEL: Dimension = { name: 'Level', value: 'Model' };

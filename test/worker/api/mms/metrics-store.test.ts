@@ -107,6 +107,19 @@ test('a value that is no finite number is dropped with one line for each metric'
     assert.ok(lines[i]?.startsWith(`metric "${name}": a value that is not a finite number is dropped.`));
 });
 
+test('a value with which the sum of a counter would not be finite is dropped with a line', () => {
+  const lines: string[] = [];
+  writeHintsTo((line) => lines.push(line));
+  const metrics = store();
+  for (const value of [1e308, 1e308, 1]) metrics.addCounter('huge', value);
+  assert.deepEqual(
+    takeMetrics(metrics).map(({ value }) => value),
+    [1e308],
+  );
+  const dropped = 'metric "huge": a value with which its sum is not a finite number is dropped.';
+  assert.deepEqual(lines, [`${dropped} (This is logged once per worker.)`]);
+});
+
 for (const [what, add, message] of MISTAKES) {
   test(`a metric with ${what} is refused, and no part of it is kept`, () => {
     const metrics = store();

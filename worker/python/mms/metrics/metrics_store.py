@@ -222,8 +222,11 @@ class MetricsStore:
         if before is None:
             request_id = None if kind == "error" else self._request_id(idx)
             self.cache[key] = StoredMetric(kind, name, value, unit, dimensions, request_id, idx)
-        else:
+        elif before.metric_method != "counter" or _is_finite(before.value + value):  # type: ignore[operator]
             before.update(value)
+        else:
+            line = f"metric {_shown(name)}: a value with which its sum is not a finite number is dropped."
+            hint_once(f"sum of metric {name}", line)
 
     def _item(self, idx: object) -> Optional[int]:
         """Handlers of the originals also pass ids of their own, which belong to no request."""
@@ -248,16 +251,26 @@ def _kind(kind: str, metric_type: Optional[MetricTypes]) -> str:
 def finite_number(name: str, value: object) -> Union[int, float, None]:
     """A number of another type, such as numpy's, as a Python number. None if it is not a finite number: the original
     accepts any value, so a wrong one must not fail the call; the log names the metric."""
+    number: Union[int, float]
     if isinstance(value, int):
-        return int(value)
-    try:
-        number = math.nan if isinstance(value, (str, bytes)) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = math.nan
-    if math.isfinite(number):
+        number = int(value)
+    else:
+        try:
+            number = math.nan if isinstance(value, (str, bytes)) else float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+    if _is_finite(number):
         return number
     hint_once(f"metric {name}", f"metric {_shown(name)}: a value that is not a finite number is dropped.")
     return None
+
+
+def _is_finite(number: Union[int, float]) -> bool:
+    """A whole number may exceed every float."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
 
 
 def _list_of(dimensions: Optional[List[Dimension]]) -> List[Dimension]:
