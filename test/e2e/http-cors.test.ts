@@ -172,7 +172,9 @@ describe('--cors-origin with a list', LIMIT, () => {
   });
 
   test('OPTIONS that is no preflight needs a key', async () => {
-    assert.equal((await send(server, 'OPTIONS /', { origin: PAGE, key: null })).status, 401);
+    const refused = await send(server, 'OPTIONS /', { origin: PAGE, key: null });
+    assert.equal(refused.status, 401);
+    assert.match(refused.text, /^\{"error":\{"code":"SERVE_UNAUTHORIZED"/);
     assert.equal((await send(server, 'OPTIONS /', { headers: preflight('POST'), key: null })).status, 401);
   });
 

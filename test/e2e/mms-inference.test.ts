@@ -161,7 +161,7 @@ withOneRuntime(({ app }) => {
         ['POST', '/predictions/echoes'],
         ['POST', '/predictions/nobody'],
         ['GET', '/ping'],
-        ['OPTIONS', '/'],
+        ['OPTIONS', '/api-description'],
       ] as const) {
         const { headers } = await send(method, path, method === 'POST' ? '1' : null);
         assert.deepEqual(

@@ -73,7 +73,6 @@ export const banana: DefaultDialect = {
 
   claim(context, models) {
     const { method } = context.request;
-    if (method === 'OPTIONS' && context.path === '/') return null; // another dialect describes the whole listener at this path
     const page = method === 'POST' ? null : PAGES.find(context.path);
     if (page !== null && (method === 'GET' || method === 'HEAD'))
       return { auth: page.value.auth, counts: false, methods: PAGE_METHODS, act: page.value };
@@ -90,8 +89,11 @@ export const banana: DefaultDialect = {
       : wrongMethod(context, PAGE_METHODS);
   },
 
-  unclaimed: (context, models) =>
-    refusal(context, new ServeError('SERVE_NOT_FOUND', notFoundMessage(context, models))),
+  unclaimed(context, models) {
+    const { method } = context.request;
+    if (method === 'OPTIONS' && context.path === '/') return optionsOperation('OPTIONS'); // also if no app has this route
+    return refusal(context, new ServeError('SERVE_NOT_FOUND', notFoundMessage(context, models)));
+  },
 
   fail: houseFailure,
 
@@ -140,17 +142,19 @@ function routeOperation(context: RequestContext, target: NamedTarget): Operation
     return { auth: 'call', counts: true, methods, act: { target, format: 'auto', asciiJson } };
   if (context.isWebSocket && (isSocket || route === undefined))
     return { auth: 'call', counts: false, methods, act: { target, format: 'websocket', asciiJson } };
-  if (method === 'OPTIONS')
-    return { auth: 'call', counts: false, methods, act: { write: (ctx) => writeOptions(ctx, methods) } };
+  if (method === 'OPTIONS') return optionsOperation(methods);
   if (!isSocket) return wrongMethod(context, methods);
   return { auth: 'call', counts: false, methods, act: { refuse: new ServeError('SERVE_UPGRADE_REQUIRED') } };
 }
 
-const writeOptions = (ctx: Parameters<WriteAnswer>[0], methods: string): void => {
-  ctx.status = 200;
-  ctx.set('Allow', methods);
-  ctx.body = '';
-};
+function optionsOperation(methods: string): Operation {
+  const write: WriteAnswer = (ctx) => {
+    ctx.status = 200;
+    ctx.set('Allow', methods);
+    ctx.body = '';
+  };
+  return { auth: 'call', counts: false, methods, act: { write } };
+}
 
 function refusal({ request }: RequestContext, error: ServeError): Operation {
   return { auth: 'call', counts: request.method === 'POST', methods: '', act: { refuse: error } };

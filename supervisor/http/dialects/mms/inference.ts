@@ -53,7 +53,7 @@ function claim(context: RequestContext, models: Models, api: ApiPaths): Operatio
 
 function claimPath(context: RequestContext, models: Models, api: ApiPaths): Operation | null {
   const [first, second, third, ...more] = segmentsOf(context);
-  if (first === undefined) return rootOperation(context, models, api);
+  if (first === undefined) return rootOperation(context, api);
   if (second === undefined) return pageOperation(context, models, first, api);
   if (first === 'predictions') {
     const ref = third === undefined ? { name: second } : { name: second, version: third };
@@ -78,23 +78,9 @@ function refusal(refuse: ServeError, methods = ''): Operation {
   return { auth: 'call', counts: false, methods, act: { refuse } };
 }
 
-/** Only OPTIONS of the root is answered here; the rest belongs to the app. */
-function rootOperation(context: RequestContext, models: Models, api: ApiPaths): Operation | null {
-  if (context.request.method !== 'OPTIONS') return null;
-  const root = models.default?.routes;
-  const isSocket = root?.get('/')?.kind === 'websocket';
-  const isRoute = models.default !== null && (root === null || root?.has('/') === true);
-  const methods = isRoute ? `${isSocket ? 'GET' : 'POST'}, ${ROOT_METHODS}` : ROOT_METHODS;
-  return context.backend.isMmsMode ? description(api, methods) : allowed(methods);
-}
-
-function allowed(methods: string): Operation {
-  const write: WriteAnswer = (ctx) => {
-    ctx.set('Allow', methods);
-    ctx.body = '';
-    ctx.status = 200;
-  };
-  return { auth: 'call', counts: false, methods, act: { write } };
+/** Only OPTIONS of the root is answered here, on a server without an app. */
+function rootOperation({ request, backend }: RequestContext, api: ApiPaths): Operation | null {
+  return request.method === 'OPTIONS' && backend.isMmsMode ? description(api, ROOT_METHODS) : null;
 }
 
 function description(api: ApiPaths, methods: string): Operation {

@@ -51,6 +51,12 @@ describe('any other path is not claimed', () => {
     test(path, () => assert.equal(claim('POST', path), null));
 });
 
+test('outside of its mode the root belongs to the house, whose clients get its errors', () => {
+  const request = { method: 'OPTIONS', url: '/', headers: {} };
+  const context = { path: '/', request, backend: { isMmsMode: false } } as unknown as RequestContext;
+  assert.equal(mmsInference.claim(context, MODELS), null);
+});
+
 test('the dialect lists exactly the described paths', () => {
   assert.deepEqual([...mmsInference.paths.keys()], Object.keys(INFERENCE_API));
 });
