@@ -1,17 +1,22 @@
-/** Removes control characters from lines of the log: they could move the cursor of a terminal, or forge lines. */
+/** Keeps texts of clients and apps from moving the cursor of a terminal, and from forging lines of the log. */
 import { stripVTControlCharacters } from 'node:util';
 
-/** All but tab and line feed, which stacks contain. U+0080 to U+009F begin sequences as ESC does. */
+/** All but tab and line feed, which stacks contain. U+0080 to U+009F begin sequences as ESC does; U+2028 and U+2029 end lines. */
 // eslint-disable-next-line no-control-regex -- they are what this is about
-const CONTROLS = /[\0-\x08\v-\x1f\x7f-\x9f]/g;
-const UNESCAPED_IN_JSON = /[\x7f-\x9f]/g;
+const CONTROLS = /[\0-\x08\v-\x1f\x7f-\x9f\u2028\u2029]/g;
+const UNESCAPED_IN_JSON = /[\x7f-\x9f\u2028\u2029]/g;
 
 /** The text without colours, and with a space for every other control character. */
 export function withoutControls(text: string): string {
   return text.search(CONTROLS) < 0 ? text : stripVTControlCharacters(text).replace(CONTROLS, ' ');
 }
 
+/** The text with each line after the first indented: one that is not indented begins an event. */
+export function indented(text: string): string {
+  return text.includes('\n') ? text.replace(/\n(?=\S)/g, '\n    ') : text;
+}
+
 /** JSON with escapes for the control characters that it may contain as they are. */
 export function escapeControls(json: string): string {
-  return json.replace(UNESCAPED_IN_JSON, (one) => `\\u00${one.charCodeAt(0).toString(16)}`);
+  return json.replace(UNESCAPED_IN_JSON, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

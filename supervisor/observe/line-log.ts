@@ -2,7 +2,7 @@
  * Writes log lines that may occur several times per call, in the form of `log.ts`: pino-pretty takes 30 us per line. Lines
  * are written together at the end of the turn of the event loop.
  */
-import { escapeControls, withoutControls } from './control-characters.js';
+import { escapeControls, indented, withoutControls } from './control-characters.js';
 import type { LogFile } from './log-file.js';
 import type { OutputWriter } from './output-writer.js';
 
@@ -43,7 +43,7 @@ export class LineLog {
       this.#kept += line;
       return;
     }
-    const line = withoutControls(`INFO: ${text}`);
+    const line = indented(withoutControls(`INFO: ${text}`));
     this.#shown += `[${ofDay}] ${line}\n`;
     this.#kept += `[${iso}] ${line}\n`;
   }

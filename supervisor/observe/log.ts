@@ -2,7 +2,7 @@
 import { pino, type Logger } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import type { LogLevel } from '../options/groups/logs.js';
-import { escapeControls, withoutControls } from './control-characters.js';
+import { escapeControls, indented, withoutControls } from './control-characters.js';
 import type { LogFile } from './log-file.js';
 import type { OutputWriter } from './output-writer.js';
 
@@ -61,7 +61,7 @@ interface Line extends Readonly<Record<string, unknown>> {
 function readable({ level, time, msg, ...fields }: Line): object {
   const { method, path, ...others } = fields;
   const rest = msg.startsWith(`${String(method)} ${String(path)}`) ? others : fields;
-  const text = withoutControls(msg);
+  const text = indented(withoutControls(msg));
   const lineEnd = text.indexOf('\n');
   const shown = JSON.parse(JSON.stringify(rest), (_key, value: unknown) =>
     typeof value === 'string' ? withoutControls(value) : value,

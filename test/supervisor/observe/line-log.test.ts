@@ -44,6 +44,13 @@ test('in JSON the fields are properties beside the text', async () => {
   assert.ok(!Number.isNaN(Date.parse(time)));
 });
 
+test('a text of several lines is indented after the first', async () => {
+  const { shown, writer } = written();
+  new LineLog('text', writer, []).info('one\nERROR: two');
+  await nextTurn();
+  assert.match(shown[0] as string, /^\[[\d:.]+\] INFO: one\n {4}ERROR: two\n$/);
+});
+
 test('a reader that has stopped reading gets no more lines; a file does', async () => {
   const { shown, kept, writer, file } = written(5 * 1024 ** 2);
   new LineLog('text', writer, [file]).info('one');

@@ -24,6 +24,11 @@ test('in text an error with a stack has its worker and request id on the first l
   assert.equal(text, 'ERROR: Error: thrown {"worker":1,"requestId":"r"}\n    at f (app.ts:1:2)\n');
 });
 
+test('in text the lines of a message after its first are indented, so that none looks like an event', () => {
+  const forged = logged('text', (log) => log.error('Error: a\nERROR: fake\n\n  b\u2028c\n'));
+  assert.equal(forged, 'ERROR: Error: a\n    ERROR: fake\n\n  b c\n\n');
+});
+
 test('in text a method and a path stand once', () => {
   const fields = { method: 'POST', path: '/', client: '::1' };
   assert.equal(
@@ -33,11 +38,11 @@ test('in text a method and a path stand once', () => {
 });
 
 test('no control character gets into a line, wherever it stands; colours go with their sequence', () => {
-  const evil = 'a\u001b[31mb\u009b2Jc\u0085d\re\u0007f\u007f';
+  const evil = 'a\u001b[31mb\u009b2Jc\u0085d\re\u0007f\u007f\u2028\u2029';
   const write = (log: ReturnType<typeof createLog>): void =>
     log.warn({ requestId: evil, name: evil, nested: { deep: [evil] } }, `said ${evil}\n\tmore`);
-  assert.doesNotMatch(logged('text', write), /(?![\n\t])\p{Cc}/u);
-  assert.doesNotMatch(logged('json', write), /(?!\n)\p{Cc}/u);
+  assert.doesNotMatch(logged('text', write), /(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}]/u);
+  assert.doesNotMatch(logged('json', write), /(?!\n)[\p{Cc}\p{Zl}\p{Zp}]/u);
   const { nested } = JSON.parse(logged('json', write)) as { nested: unknown };
   assert.deepEqual(nested, { deep: [evil] }, 'JSON keeps them, as escapes');
 });
