@@ -6,6 +6,7 @@ import type { ServeError } from '../../protocol/errors.js';
 import type { Call, DataPart, ReplyHead } from '../../protocol/wire/messages.js';
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import { leaveToCollector, type Lease } from '../memory/slabs.js';
+import { loggedPath } from '../observe/logged-path.js';
 import type { BatchRun } from './batch-run.js';
 import type { Waiting } from './lines.js';
 import { InLine } from './queue.js';
@@ -26,9 +27,9 @@ export interface JobCall extends Omit<Call, 'id'> {
 /** Fields of every log line about a call. */
 export type CallFacts = Pick<JobCall, 'requestId' | 'route' | 'method' | 'path' | 'client'>;
 
-/** Copies the fields, so that the call itself need not live as long as they do. */
+/** Copies the fields, so that the call itself need not live as long as they do; a long path is cut. */
 export function callFacts({ requestId, route, method, path, client }: JobCall): CallFacts {
-  return { requestId, route, method, path, client };
+  return { requestId, route, method, path: loggedPath(path), client };
 }
 
 /** Receives a job's answer. Exactly one of `reply`, `end` (after `head`) and `fail` is called, once. */

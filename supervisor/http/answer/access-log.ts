@@ -15,6 +15,7 @@ import { Attempts } from './attempts.js';
 import type { LoggedRequest, CountedRequest, RequestObserver } from '../request/backend.js';
 import { LineLimit, ProbeAnswers } from '../../observe/line-limit.js';
 import type { Log } from '../../observe/log.js';
+import { loggedPath } from '../../observe/logged-path.js';
 
 export class AccessLog implements RequestObserver {
   readonly #log: Log;
@@ -75,8 +76,9 @@ export class AccessLog implements RequestObserver {
     return hasKey || this.#limit.allows();
   }
 
-  #write(request: IncomingMessage, path: string, facts: object, end = ''): void {
+  #write(request: IncomingMessage, written: string, facts: object, end = ''): void {
     const { method } = request;
+    const path = loggedPath(written);
     const client = clientOf(request);
     this.#log.info({ ...traceOf(request), ...facts, method, path, client }, `${method} ${path}${end}`);
   }

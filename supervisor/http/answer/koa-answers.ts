@@ -3,6 +3,7 @@ import Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../../protocol/errors.js';
 import type { Log } from '../../observe/log.js';
+import { loggedPath } from '../../observe/logged-path.js';
 import { discardRest } from '../socket/refuse.js';
 import { writtenPath } from '../socket/request-facts.js';
 import { answerError } from './answer-error.js';
@@ -55,7 +56,7 @@ export function koaAnswers(log: Log): AnswerWithKoa {
   app.on('error', (thrown: unknown, ctx?: Koa.Context) => {
     if (ctx?.req.socket.destroyed === true) return; // the client disconnected, which is common and not our failure
     log.error(
-      { path: writtenPath(ctx?.req.url) },
+      { path: loggedPath(writtenPath(ctx?.req.url)) },
       `a request handler failed: ${describeThrown(thrown).stack}`,
     );
   });

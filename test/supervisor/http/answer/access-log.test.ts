@@ -98,3 +98,10 @@ test('a probe has a line when its answer changes', (t) => {
     ],
   );
 });
+
+test('a path without end is cut in the field and in the text', (t) => {
+  const { access, lines } = setUp(t);
+  access.refused(requestOf({}, `/${'x'.repeat(15_000)}`), new ServeError('SERVE_UNAUTHORIZED'), 401);
+  const path = `/${'x'.repeat(1023)}\u2026 (15001 characters)`;
+  assert.deepEqual([lines[0]?.['path'], lines[0]?.msg], [path, `POST ${path} refused`]);
+});
