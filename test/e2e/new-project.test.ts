@@ -131,15 +131,14 @@ describe('as process 1 of its own PID namespace', { skip: needs('unshare') }, ()
     async (t) => {
       const cues = makeCues(t);
       const { url, pid, ended } = await startImage(t, image as Image, folderOfImage, cues.env);
-      const [file = '', ...args] = (image as Image).healthcheck.map((arg) =>
-        arg.replace('http://127.0.0.1:8000', url),
-      );
+      const [file = '', ...args] = (image as Image).healthcheck;
+      const env = { ...process.env, PORT: new URL(url).port };
       await eventually(
         async () => (await fetch(`${url}/readyz`)).status === 200,
         20_000,
         () => 'it is not ready',
       );
-      await run(file, args);
+      await run(file, args, { env });
       for (let restarts = 1; restarts <= 2; restarts += 1) {
         const id = `before death ${restarts}`;
         assert.equal((await ask({ url }, {}, { id })).status, 200);
@@ -159,7 +158,7 @@ describe('as process 1 of its own PID namespace', { skip: needs('unshare') }, ()
       assert.deepEqual(childrenOf(pid).filter(isZombie), []);
       process.kill(pid, 'SIGTERM');
       assert.equal(await ended, 0);
-      await assert.rejects(run(file, args), { code: 1 });
+      await assert.rejects(run(file, args, { env }), { code: 1 });
     },
   );
 });
