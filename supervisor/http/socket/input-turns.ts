@@ -6,7 +6,8 @@
  * 1. A request on a connection that owes no answer, with no body or one of a known length, passes at once, at no cost.
  * 2. Pipelined requests count. After `TURN_REQUESTS` of them, on all connections together, the parser is stopped in the
  *    middle of its input, and the rest of that goes back into the socket.
- * 3. The parser is also stopped at the head of a chunked body, which it then gets in slices of `SLICE_BYTES`.
+ * 3. The parser is also stopped at the head of a chunked body, which it then gets in slices, the smaller the more pieces
+ *    they hold.
  * 4. In later turns the connections with such input go on in rotation, a few requests or slices each.
  * 5. What waits of the body of a client that has left is thrown away.
  * 6. A connection with more than `MAX_UNANSWERED` requests ends after the answers to these.
@@ -45,8 +46,17 @@ const MAX_UNANSWERED = 256;
 /** Input of all connections that waits for its turn. Beyond it a connection is cut. */
 const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 
+/** Bytes of slices in one turn; the slice that exceeds it is handled to its end. */
+const TURN_BYTES = 256 * 1024;
+
 /** The parser gets input in slices of this size; what it leaves of one goes back into the socket. */
 export const SLICE_BYTES = 8 * 1024;
+
+/** The first slices of a connection, and those behind one of many pieces: 256 chunks of one byte. */
+const MIN_SLICE_BYTES = 1536;
+
+/** The slice behind one with at most so many pieces is twice as large. */
+const FEW_PIECES = 64;
 
 /** A client of an ended connection has this long to read its answers. */
 const END_GRACE_MS = 1000;
@@ -63,6 +73,8 @@ interface Pipeline {
   turn: number;
   /** Input bytes that wait for their turn; null if none do. */
   waitingBytes: number | null;
+  /** Size of its next slice. */
+  sliceBytes: number;
   /** The request whose chunked body is being received, or was the last. */
   chunked: JoinedRequest | null;
   /** Its input is being handed to the parser by `#goOn`. */
@@ -97,6 +109,8 @@ export class InputTurns {
   #left = TURN_REQUESTS;
   /** Pieces of bodies that this turn may still take. */
   #piecesLeft = TURN_PIECES;
+  /** Bytes of slices that this turn may still take. */
+  #bytesLeft = TURN_BYTES;
   /** The parser is stopped when so many are left. */
   #stopAt = 0;
   #isTurnScheduled = false;
@@ -166,6 +180,7 @@ export class InputTurns {
       ofInput: 0,
       turn: this.#turn,
       waitingBytes: null,
+      sliceBytes: MIN_SLICE_BYTES,
       chunked: null,
       goesOn: false,
       isStopped: false,
@@ -232,6 +247,7 @@ export class InputTurns {
     this.#turn += 1;
     this.#left = TURN_REQUESTS;
     this.#piecesLeft = TURN_PIECES;
+    this.#bytesLeft = TURN_BYTES;
     for (let count = this.#waiting.length; count > 0 && this.#hasTime(); count -= 1) {
       const pipeline = this.#waiting.shift() as Pipeline;
       this.#waitingBytes -= pipeline.waitingBytes ?? 0;
@@ -242,7 +258,7 @@ export class InputTurns {
   }
 
   #hasTime(): boolean {
-    return this.#left > 0 && this.#piecesLeft > 0;
+    return this.#left > 0 && this.#mayTakeSlice();
   }
 
   /** Hands some of the input to the parser; all of it if it holds few requests and pieces. */
@@ -258,18 +274,32 @@ export class InputTurns {
     while (
       isReadable(pipeline) &&
       pipeline.waitingBytes === null &&
-      this.#piecesLeft > 0 &&
+      this.#mayTakeSlice() &&
       hasInput(pipeline)
     ) {
       const { readableLength } = socket;
-      const before = piecesReceived();
-      socket.read(Math.min(SLICE_BYTES, readableLength)); // emits `data`, to the parser
-      this.#piecesLeft -= piecesReceived() - before;
+      this.#takeSlice(pipeline);
       if (socket.readableLength >= readableLength) break; // the rest waits for another turn
     }
     this.#stopAt = 0;
     pipeline.goesOn = false;
     if (isReadable(pipeline) && pipeline.waitingBytes === null) this.#endTurn(pipeline);
+  }
+
+  #mayTakeSlice(): boolean {
+    return this.#piecesLeft > 0 && this.#bytesLeft > 0;
+  }
+
+  #takeSlice(pipeline: Pipeline): void {
+    const { socket } = pipeline;
+    const bytes = Math.min(pipeline.sliceBytes, socket.readableLength);
+    const before = piecesReceived();
+    socket.read(bytes); // emits `data`, to the parser
+    const pieces = piecesReceived() - before;
+    this.#piecesLeft -= pieces;
+    this.#bytesLeft -= bytes;
+    pipeline.sliceBytes =
+      pieces > FEW_PIECES ? MIN_SLICE_BYTES : Math.min(2 * pipeline.sliceBytes, SLICE_BYTES);
   }
 
   #endTurn(pipeline: Pipeline): void {

@@ -1,7 +1,7 @@
 /**
- * A request whose body leaves time for other clients as it arrives (`body-turns.ts`), and takes no more memory than its bytes while it is not read yet, for example while its model is
- * being loaded or its decoding waits. Node would keep a Buffer for each chunk, up to 75,000 of one byte on Node 26: 26
- * MB per request that no limit counts.
+ * A request whose body leaves time for other clients as it arrives (`body-turns.ts`), and takes no more memory than its
+ * bytes while it is not read yet, for example while its model is being loaded or its decoding waits. Node would keep a
+ * Buffer for each chunk, up to 75,000 of one byte on Node 26: 26 MB per request that no limit counts.
  */
 import { IncomingMessage } from 'node:http';
 import { JoinedPieces } from '../../memory/joined-pieces.js';
