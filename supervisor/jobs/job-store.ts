@@ -1,5 +1,5 @@
 /** Records of kept jobs, so that a client with an id can ask for its job later, any number of times. */
-import type { ErrorCode } from '../../protocol/errors.js';
+import type { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import type { Job } from '../dispatch/job.js';
 
@@ -11,6 +11,9 @@ export interface KeptResult {
   /** Null if it was too large to keep. */
   readonly body: Buffer | null;
 }
+
+/** An error without its detail, which is for the log only. */
+export type KeptError = Pick<ServeError, 'code' | 'message' | 'status' | 'kind' | 'issues'>;
 
 /** Record of a job. It has only data, so it may be written to a disk. */
 export interface JobRecord {
@@ -36,7 +39,7 @@ export interface JobEnd {
   /** Null if it failed. */
   readonly result: KeptResult | null;
   /** Null if it succeeded. */
-  readonly error: { readonly code: ErrorCode; readonly message: string } | null;
+  readonly error: KeptError | null;
 }
 
 export interface JobStore {

@@ -3,7 +3,7 @@ import { totalBytes } from '../../protocol/wire/body-assembler.js';
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import type { Job, Sink } from '../dispatch/job.js';
-import type { JobEnd, JobRecord, KeptResult, KeptState } from './job-store.js';
+import type { JobEnd, JobRecord, KeptError, KeptResult, KeptState } from './job-store.js';
 
 /** Error codes of jobs that may have run, with unknown result. */
 const LOST: ReadonlySet<ErrorCode> = new Set(['SERVE_WORKER_LOST']);
@@ -96,8 +96,9 @@ export class KeptJob implements Sink {
 
   fail(_job: Job, error: ServeError): void {
     // Without the detail, which is for the log and may be long.
-    const { code, message, retryAfterS } = error;
-    this.error = new ServeError(code, message, retryAfterS === undefined ? {} : { retryAfterS });
+    const { code, message, retryAfterS, status, kind, issues } = error;
+    const retry = retryAfterS === undefined ? {} : { retryAfterS };
+    this.error = new ServeError(code, message, { ...retry, status, kind, issues });
     this.#finish();
   }
 
@@ -130,7 +131,7 @@ export class KeptJob implements Sink {
     this.runMs = runMs;
     this.queueMs = queueMs;
     this.result = result;
-    this.error = error === null ? null : new ServeError(error.code, error.message);
+    this.error = error === null ? null : new ServeError(error.code, error.message, error);
   }
 }
 
@@ -151,6 +152,10 @@ export function endOf(kept: KeptJob): JobEnd {
     runMs,
     queueMs,
     result,
-    error: error === null ? null : { code: error.code, message: error.message },
+    error: error === null ? null : keptError(error),
   };
+}
+
+export function keptError({ code, message, status, kind, issues }: ServeError): KeptError {
+  return { code, message, status, kind, issues };
 }

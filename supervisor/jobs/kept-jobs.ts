@@ -10,7 +10,7 @@ import { callFacts, type CallFacts, type Job, type JobCall } from '../dispatch/j
 import { startLimit } from '../machine/limit-timer.js';
 import { formatMs } from '../options/units.js';
 import type { JobEnd, JobStore } from './job-store.js';
-import { KeptJob, endOf } from './kept-job.js';
+import { KeptJob, endOf, keptError } from './kept-job.js';
 import { MemoryStore } from './memory-store.js';
 
 export type { KeptResult, KeptState } from './job-store.js';
@@ -140,7 +140,6 @@ export class KeptJobs {
 
 /** The end of a job that was recorded after its client got an error: it must never run. */
 function neverRun(): JobEnd {
-  const { code, message } = new ServeError('SERVE_NOT_KEPT');
-  const error = { code, message };
+  const error = keptError(new ServeError('SERVE_NOT_KEPT'));
   return { state: 'failed', endedAt: Date.now(), runMs: 0, queueMs: 0, result: null, error };
 }

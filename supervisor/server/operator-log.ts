@@ -1,8 +1,8 @@
 /** Logs events of a server for its operator: its start, failed background jobs, missing protection. */
-import type { ServeError } from '../../protocol/errors.js';
+import { isAppsRefusal, type ServeError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/text/sentences.js';
 import { callFacts, type CallFacts, type JobCall } from '../dispatch/job.js';
-import { keptStatus } from '../http/answer/answer-started.js';
+import { statusOf } from '../http/answer/house-error.js';
 import { METRICS_PATH } from '../http/dialects/metrics.js';
 import type { KeptJob } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
@@ -45,8 +45,10 @@ export class OperatorLog {
 
   logFailedJob({ id, route, error }: KeptJob, call: CallFacts): void {
     if (error === null) return;
-    const text = `the background job ${id} of ${route} failed: ${error.message}`;
-    this.#log.warn({ job: id, ...call, status: keptStatus(error), code: error.code }, text);
+    const facts = { job: id, ...call, status: statusOf(error), code: error.code };
+    const job = `the background job ${id} of ${route}`;
+    if (isAppsRefusal(error)) this.#log.info(facts, `${job} was refused by the app: ${error.message}`);
+    else this.#log.warn(facts, `${job} failed: ${error.message}`);
   }
 
   logUnrecordedCall(call: JobCall, error: ServeError): void {

@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { errorOf } from '../helpers/ask.js';
+import { endOf, jobIdOf } from '../helpers/potassium.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { scrape } from '../helpers/scrape.js';
 import { call, startServer, type Answer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
+import { openSocket } from '../helpers/web-socket.js';
 
 withEachRuntime(({ app }) => {
   const models = {
@@ -61,13 +63,12 @@ withEachRuntime(({ app }) => {
       await shared.server.untilPrinted(/200 is not a status from 400 to 599/);
     });
 
+    /** Number of calls that ended with the code. */
+    const countOf = async (model: string, dialect: string, code: string): Promise<number> =>
+      (await scrape(shared.server.url)).sum('banana_calls_total', { model, dialect, code }) ?? 0;
+
     test('4xx is no failure of the model: not in the log, and ok in the metrics; 5xx is one', async () => {
-      const count = async (code: string): Promise<number> =>
-        (await scrape(shared.server.url)).sum('banana_calls_total', {
-          model: 'banana',
-          dialect: 'banana',
-          code,
-        }) ?? 0;
+      const count = (code: string): Promise<number> => countOf('banana', 'banana', code);
       const [ok, failed] = [await count('ok'), await count('SERVE_HTTP_ERROR')];
       assert.equal((await send('/models/banana/', { how: 'throws an HttpError' }, 'refusal')).status, 409);
       assert.equal(
@@ -78,6 +79,49 @@ withEachRuntime(({ app }) => {
       await shared.server.untilPrinted(/INFO: POST \/models\/banana\/ .*"refusal".*"status":409/);
       await shared.server.untilPrinted(/ERROR: [^]*upstream is down[^]*"broken"/);
       assert.doesNotMatch(shared.server.stderr(), /ERROR: .*"refusal"/);
+    });
+
+    for (const [how, status, level] of [
+      ['throws an HttpError', 409, 'INFO'],
+      ['throws an HttpError of 5xx', 503, 'WARN'],
+    ] as const)
+      test(`a job whose function ${how} has failed with ${status}, which the log shows as ${level}`, async () => {
+        const count = (code: string): Promise<number> => countOf('potassium', 'banana', code);
+        const before = [await count('ok'), await count('SERVE_HTTP_ERROR')] as const;
+        const started = await send('/models/potassium/later', { how }, `job-${status}`);
+        const job = await endOf(shared.server, jobIdOf(started));
+        const { code, source } = job.error ?? {};
+        assert.deepEqual([job.state, code, source], ['failed', 'SERVE_HTTP_ERROR', 'app']);
+        assert.equal(job.error?.status, status);
+        const id = `"job-${status}"`;
+        await shared.server.untilPrinted(
+          new RegExp(`${level}: the background job .*${id}.*"status":${status}`),
+        );
+        await shared.server.untilPrinted(new RegExp(`INFO: POST /models/.*${id}.*"status":${status}`));
+        const isFailure = status >= 500;
+        const expected = [before[0] + (isFailure ? 0 : 1), before[1] + (isFailure ? 1 : 0)];
+        assert.deepEqual([await count('ok'), await count('SERVE_HTTP_ERROR')], expected);
+        if (isFailure) return;
+        assert.doesNotMatch(shared.server.stderr(), new RegExp(`(WARN|ERROR): .*${id}`));
+      });
+
+    test('the close of a WebSocket whose function throws an HttpError of 4xx is 1008 with its status', async (t) => {
+      const headers = { 'x-request-id': 'socket' };
+      const { closed } = await openSocket(t, shared.server, '/models/potassium/socket', headers);
+      assert.deepEqual(await closed, [1008, 'SERVE_HTTP_ERROR: 409 taken']);
+      await shared.server.untilPrinted(/INFO: GET \/models\/.*"socket".*"status":409/);
+      assert.doesNotMatch(shared.server.stderr(), /(WARN|ERROR): .*"socket"/);
+    });
+
+    test("a job's access line has the status of its Response, and a refused call of the gateway that of its HttpError", async () => {
+      const started = await send('/models/potassium/later', { how: 'throws a Response' }, 'answered');
+      const job = await endOf(shared.server, jobIdOf(started));
+      assert.deepEqual([job.state, job.status], ['succeeded', 422]);
+      await shared.server.untilPrinted(/INFO: POST \/models\/.*"answered".*"status":422/);
+      const inputs = { modelKey: 'banana', modelInputs: { how: 'throws an HttpError' } };
+      assert.equal((await send('/start/v4/', inputs, 'enveloped')).status, 200);
+      await shared.server.untilPrinted(/INFO: POST \/start\/v4\/ .*"enveloped".*"status":409/);
+      assert.doesNotMatch(shared.server.stderr(), /(WARN|ERROR): .*"enveloped"/);
     });
   });
 

@@ -54,14 +54,20 @@ withEachRuntime(({ app }) => {
       await receiver.until(1);
       assert.equal((await ask(slow, { exits: true }, { id: 'r2' })).status, 200);
       await receiver.until(2);
+      await ask(slow, { refuses: true }, { id: 'r3' });
+      await receiver.until(3);
       assert.deepEqual(
         receiver.arrivals.map(({ path, headers, body }) => {
-          const { error } = JSON.parse(body.toString()) as { error: Record<string, string> };
-          return [path, headers['x-banana-request-id'], error['requestId'], error['code'], error['source']];
+          const { error } = JSON.parse(body.toString()) as {
+            error: Record<string, unknown>;
+          };
+          const { requestId, code, source, status } = error;
+          return [path, headers['x-banana-request-id'], requestId, code, source, status];
         }),
         [
-          ['/slow', 'r1', 'r1', 'SERVE_INFERENCE_FAILED', 'app'],
-          ['/slow', 'r2', 'r2', 'SERVE_WORKER_LOST', 'server'],
+          ['/slow', 'r1', 'r1', 'SERVE_INFERENCE_FAILED', 'app', 500],
+          ['/slow', 'r2', 'r2', 'SERVE_WORKER_LOST', 'server', 500],
+          ['/slow', 'r3', 'r3', 'SERVE_HTTP_ERROR', 'app', 409],
         ],
       );
       await server.stop();

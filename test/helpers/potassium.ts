@@ -26,7 +26,12 @@ export interface KeptJob {
   readonly route: string;
   readonly endedAt: string | null;
   readonly runMs: number;
-  readonly error: { readonly code: string; readonly message: string; readonly source: string } | null;
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly source: string;
+    readonly status: number;
+  } | null;
   readonly status?: number;
   readonly contentType?: string;
   readonly encoding?: string;

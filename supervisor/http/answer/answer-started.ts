@@ -1,14 +1,13 @@
 /** Answers the caller of a background route; the job goes on. */
-import type { ServeError } from '../../../protocol/errors.js';
 import { JOBS_PATH } from '../../../protocol/reserved-paths.js';
 import type { KeptJob } from '../../jobs/kept-jobs.js';
-import { httpStatus } from '../socket/http-status.js';
 import type { RequestContext } from '../request/request-context.js';
 import { JOB_ID_HEADER, JOB_PAGE_HEADER } from '../access/client-headers.js';
+import { statusOf } from './house-error.js';
 
-/** Status for the log of a job whose client was answered earlier: the one its result would have had. */
-export function keptStatus(error: ServeError | null): number {
-  return error === null ? 200 : httpStatus(error.code);
+/** Status for the log of an ended job whose client was answered earlier: the one its own answer would have had. */
+export function keptStatus({ error, result }: Pick<KeptJob, 'error' | 'result'>): number {
+  return error === null ? (result?.head.status ?? 200) : statusOf(error);
 }
 
 export function answerStarted(context: RequestContext, kept: KeptJob): void {

@@ -32,9 +32,13 @@ export function statusOf({ status, kind, code }: ServeError): number {
   return status === 0 || kind === 'prediction' ? httpStatus(code) : status;
 }
 
-/** The JSON body of an error; webhooks report failures with it too. */
-export function errorBody({ code, message, issues }: ServeError, requestId: string): Buffer {
-  const error = { code, message, requestId, source: ERRORS[code].source };
+/** The JSON body of an error. `more`: facts that a client would find in the answer's head. */
+export function errorBody(
+  { code, message, issues }: ServeError,
+  requestId: string,
+  more: { readonly status?: number } = {},
+): Buffer {
+  const error = { code, message, requestId, source: ERRORS[code].source, ...more };
   return Buffer.from(JSON.stringify({ error: issues.length === 0 ? error : { ...error, issues } }));
 }
 

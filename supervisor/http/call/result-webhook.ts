@@ -3,7 +3,7 @@ import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import type { Route } from '../../../protocol/wire/messages.js';
 import type { Job } from '../../dispatch/job.js';
 import type { KeptJob } from '../../jobs/kept-jobs.js';
-import { errorBody } from '../answer/house-error.js';
+import { errorBody, statusOf } from '../answer/house-error.js';
 import { isJson } from './route-check.js';
 import { newWebhookId } from '../../webhooks/webhook.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
@@ -27,7 +27,7 @@ export function postFailure(webhooks: Webhooks, { webhook: url }: Route, kept: K
   kept.onceEnded(() => {
     if (kept.error === null) return;
     const { requestId } = kept;
-    const body = errorBody(kept.error, requestId);
+    const body = errorBody(kept.error, requestId, { status: statusOf(kept.error) });
     webhooks.send({ id: newWebhookId(), url, body, contentType: 'application/json', requestId });
   });
 }

@@ -7,6 +7,7 @@ import { Job, NOWHERE } from '../../dispatch/job.js';
 import type { Body } from '../socket/body-memory.js';
 import { onceClosed } from '../socket/request-facts.js';
 import { answerStarted, keptStatus } from '../answer/answer-started.js';
+import { statusOf } from '../answer/house-error.js';
 import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan, OpenedBody } from './call-plan.js';
 import { describeCall } from './describe-call.js';
@@ -71,7 +72,7 @@ async function submitBackground(
   const { backend, acceptedAtMs } = context;
   const call = {
     ...describeCall(context, plan, { model, route: route.path }, null, body.bytes),
-    statusOf: keptStatus,
+    statusOf,
   };
   const job = new Job(call, body.pieces, { acceptedAtMs, deadlineAtMs: null }, NOWHERE, body);
   const kept = await backend.jobs.keep(job);
@@ -79,7 +80,7 @@ async function submitBackground(
   if (kept.error !== null) throw kept.error; // the client can still be answered with it
   postResult(backend.webhooks, route, job);
   postFailure(backend.webhooks, route, kept);
-  kept.onceEnded(() => backend.observer.settled(context, job, keptStatus(kept.error), kept.error));
+  kept.onceEnded(() => backend.observer.settled(context, job, keptStatus(kept), kept.error));
   answerStarted(context, kept);
 }
 
@@ -95,12 +96,12 @@ async function submitOpened(
   const call = {
     ...describeCall(context, plan, target, null, input.length),
     ...described,
-    statusOf: keptStatus,
+    statusOf,
   };
   const job = new Job(call, [input], { acceptedAtMs, deadlineAtMs: null }, NOWHERE, body);
   const kept = await backend.jobs.keep(job);
   postResult(backend.webhooks, route, job);
-  kept.onceEnded(() => backend.observer.settled(context, job, keptStatus(kept.error), kept.error));
+  kept.onceEnded(() => backend.observer.settled(context, job, keptStatus(kept), kept.error));
   model.dispatcher.submit(job, place);
   answerKept(context, kept);
 }

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import type { ErrorCode, ServeError } from '../../../protocol/errors.js';
+import { isAppsRefusal, type ErrorCode, type ServeError } from '../../../protocol/errors.js';
 import { MAX_CLOSE_REASON_BYTES } from '../../../protocol/wire/messages.js';
 
 /** Close codes by error (RFC 6455 section 7.4.1, and 1013 of its registry). Any other error is 1011: the server failed. */
@@ -20,13 +20,13 @@ const CLOSE_CODES: Partial<Record<ErrorCode, number>> = {
   SERVE_QUEUE_TIMEOUT: 1013,
 };
 
-export function closeCodeOf({ code }: ServeError): number {
-  return CLOSE_CODES[code] ?? 1011;
+export function closeCodeOf(error: ServeError): number {
+  return isAppsRefusal(error) ? 1008 : (CLOSE_CODES[error.code] ?? 1011);
 }
 
-/** Builds the close reason from code and message, as far as they fit; it is cut at a whole character. */
-export function closeReason({ code, message }: ServeError): string {
-  const text = `${code}: ${message}`;
+/** Builds the close reason from code, an app's own status and message, as far as they fit; it is cut at a whole character. */
+export function closeReason({ code, status, message }: ServeError): string {
+  const text = code === 'SERVE_HTTP_ERROR' ? `${code}: ${status} ${message}` : `${code}: ${message}`;
   const cut = new TextEncoder().encodeInto(text, new Uint8Array(MAX_CLOSE_REASON_BYTES)).read;
   return text.slice(0, cut);
 }

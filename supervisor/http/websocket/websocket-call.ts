@@ -14,9 +14,9 @@ import { formatMs } from '../../options/units.js';
 import type { Model } from '../../models/model.js';
 import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan, NamedTarget } from '../call/call-plan.js';
-import { httpStatus } from '../socket/http-status.js';
 import type { Answer } from '../socket/unsent-connection.js';
 import { describeCall } from '../call/describe-call.js';
+import { statusOf } from '../answer/house-error.js';
 import { ClosingHandshake, closeCodeOf, closeReason } from './closing.js';
 import { FrameReads } from './frame-reads.js';
 import { Heartbeat, SilenceLimit } from './liveness.js';
@@ -226,7 +226,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   #onSettled(error: ServeError | null): void {
     this.#silence.end();
     this.#outbox.clear();
-    const status = error === null ? 101 : httpStatus(error.code);
+    const status = error === null ? 101 : statusOf(error);
     this.#context.backend.observer.settled(this.#context, this.#job, status, error);
   }
 

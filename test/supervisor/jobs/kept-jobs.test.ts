@@ -201,6 +201,16 @@ test('headers of an answer and the detail of an error are not kept', async () =>
   assert.deepEqual([lost.error?.code, lost.error?.detail], ['SERVE_INFERENCE_FAILED', '']);
 });
 
+test('the status and the issues with which an app refuses a job are kept, in its record too', async () => {
+  const store = new Written();
+  const job = newJob('x');
+  const kept = await new KeptJobs(() => 'j', {}, store).keep(job);
+  const issues = [{ path: ['age'], message: 'not a number' }];
+  job.fail(new ServeError('SERVE_HTTP_ERROR', 'wrong', { status: 422, issues }));
+  for (const known of [kept, new KeptJobs(() => 'k', {}, store).get('j')])
+    assert.deepEqual([known?.error?.status, known?.error?.issues], [422, issues]);
+});
+
 /** A store that records all calls, and drops nothing. */
 class Written implements JobStore {
   readonly records: JobRecord[] = [];

@@ -4,6 +4,7 @@
  */
 import { ERRORS, type ServeError } from '../../../../protocol/errors.js';
 import type { KeptJob, KeptResult } from '../../../jobs/kept-jobs.js';
+import { statusOf } from '../../answer/house-error.js';
 import { isJson } from '../../call/route-check.js';
 import { SLICE_BYTES, checkJson, inSlices, slicesOf } from '../../json/slices.js';
 
@@ -40,8 +41,10 @@ export async function describeJob(kept: KeptJob): Promise<Description> {
 
 const CLOSE = Buffer.from('}');
 
-function describeError({ code, message }: ServeError): object {
-  return { code, message, source: ERRORS[code].source };
+function describeError(error: ServeError): object {
+  const { code, message, issues } = error;
+  const facts = { code, message, source: ERRORS[code].source, status: statusOf(error) };
+  return issues.length === 0 ? facts : { ...facts, issues };
 }
 
 /**

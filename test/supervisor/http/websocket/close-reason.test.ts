@@ -19,3 +19,13 @@ test('a reason fits into a close frame, cut at a whole character', () => {
   }
   assert.equal(closeReason(new ServeError('SERVE_NOT_FOUND', 'no')), 'SERVE_NOT_FOUND: no');
 });
+
+test("an app's refusal keeps its status in the reason; 4xx is the client's mistake in the code, too", () => {
+  for (const [status, code] of [
+    [409, 1008],
+    [503, 1011],
+  ] as const) {
+    const error = new ServeError('SERVE_HTTP_ERROR', 'taken', { status });
+    assert.deepEqual([closeCodeOf(error), closeReason(error)], [code, `SERVE_HTTP_ERROR: ${status} taken`]);
+  }
+});
