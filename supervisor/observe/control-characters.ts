@@ -11,9 +11,12 @@ export function withoutControls(text: string): string {
   return text.search(CONTROLS) < 0 ? text : stripVTControlCharacters(text).replace(CONTROLS, ' ');
 }
 
-/** The text with each line after the first indented: one that is not indented begins an event. */
+/**
+ * The text with indented lines after the first: a line that is not indented begins an event. If one of them is not, all are
+ * moved, so that a traceback keeps its shape.
+ */
 export function indented(text: string): string {
-  return text.includes('\n') ? text.replace(/\n(?=\S)/g, '\n    ') : text;
+  return /\n\S/.test(text) ? text.replace(/\n(?=.)/g, '\n    ') : text;
 }
 
 /** JSON with escapes for the control characters that it may contain as they are. */

@@ -288,7 +288,7 @@ const MISTAKES: readonly Mistake[] = [
     ),
     Python: form(
       { 'app.py': `# comment\nimport surely_missing\n${GOOD_PYTHON}` },
-      /<here>\/app\.py:2: cannot import "surely_missing": the package is not installed\. Run: \/\S+ -m pip install surely_missing\nThe interpreter is \/\S+ \(Python 3/,
+      /<here>\/app\.py:2: cannot import "surely_missing": the package is not installed\. Run: \/\S+ -m pip install surely_missing\n {4}The interpreter is \/\S+ \(Python 3/,
     ),
   },
   {
@@ -349,7 +349,7 @@ const MISTAKES: readonly Mistake[] = [
     ),
     Python: form(
       { 'app.py': `def load():\n    raise ValueError("no licence")\n\nload()\n${GOOD_PYTHON}` },
-      /<here>\/app\.py:2: importing the app raised:\nTraceback[^]*?ValueError: no licence/,
+      /<here>\/app\.py:2: importing the app raised:\n {4}Traceback[^]*?\n {4}ValueError: no licence/,
     ),
   },
   {

@@ -26,7 +26,7 @@ test('in text an error with a stack has its worker and request id on the first l
 
 test('in text the lines of a message after its first are indented, so that none looks like an event', () => {
   const forged = logged('text', (log) => log.error('Error: a\nERROR: fake\n\n  b\u2028c\n'));
-  assert.equal(forged, 'ERROR: Error: a\n    ERROR: fake\n\n  b c\n\n');
+  assert.equal(forged, 'ERROR: Error: a\n    ERROR: fake\n\n      b c\n\n');
 });
 
 test('in text a method and a path stand once', () => {
