@@ -46,7 +46,10 @@ class HttpErrors(unittest.TestCase):
 
 def validation_error(*errors: Any) -> BaseException:
     """Has the form of pydantic's: place, wrong value and text of each error."""
-    listed = [{"loc": loc, "input": value, "msg": text} for loc, value, text in errors]
+    listed = [
+        {"type": "missing" if text == "Field required" else "int_type", "loc": loc, "input": value, "msg": text}
+        for loc, value, text in errors
+    ]
     facts = {"__module__": "pydantic_core._pydantic_core", "errors": lambda self, **_: listed}
     kind: Any = type("ValidationError", (ValueError,), facts)
     return kind("2 validation errors")
@@ -93,9 +96,37 @@ class ValidationErrors(unittest.TestCase):
             failure = self.failure(error, input)
             self.assertEqual((failure.code, list(failure.issues)), ("SERVE_INFERENCE_FAILED", []))
 
+    def test_an_output_that_is_the_whole_input_is_a_failure_of_the_app(self) -> None:
+        inputs: Any = (None, "ABC", 5, {"a": 1}, ["a"], {})
+        for value in inputs:
+            failure = self.failure(validation_error((("y",), value, "Input should be a valid integer")), value)
+            self.assertEqual(failure.code, "SERVE_INFERENCE_FAILED", value)
+
+    def test_names_of_members_of_a_union_count_for_no_part_of_the_place(self) -> None:
+        dog = {"kind": "dog", "n": "x", "x": [["q"]]}
+        for place, value, text in (
+            (("Dog", "n"), "x", "wrong"),
+            (("n", "function-after[check(), int]"), "x", "wrong"),
+            (("Dog", "age"), dog, "Field required"),
+            (("age",), dict(dog), "Field required"),
+            (("x", "list[list[int]]", 0, "list[int]", 0), "q", "wrong"),
+            ((), dog, "wrong"),
+        ):
+            self.assertEqual(self.failure(validation_error((place, value, text)), dog).status, 422, place)
+
+    def test_the_message_counts_all_of_them(self) -> None:
+        wrong = [((at,), "a", "wrong") for at in range(1000)]
+        failure = self.failure(validation_error(*wrong), ["a"] * 1000)
+        self.assertEqual(len(failure.issues), 20)
+        self.assertEqual(failure.message, "The input is invalid: 0: wrong; 1: wrong; 2: wrong (and 997 more).")
+
     def test_many_and_long_ones_are_bounded(self) -> None:
         place = tuple("k" * 1000 for _ in range(100))
-        failure = self.failure(validation_error(*[(place, 1, "m" * 1000)] * 1000), 1)
+        held: Any = 1
+        for part in place:
+            held = {part: held}
+        failure = self.failure(validation_error(*[(place, 1, "m" * 1000)] * 1000), held)
+        self.assertEqual(len(failure.issues), 20)
         chars = sum(len(issue.message) + sum(map(len, issue.path)) for issue in failure.issues)
         self.assertLess(chars, 30_000)
 

@@ -6,7 +6,7 @@ from typing import Any, Optional, cast
 
 from banana_worker.failures.app_function import traceback_or_place
 from banana_worker.failures.http_error import HttpError, is_error_status
-from banana_worker.failures.invalid_input import inputs_of, issues_of, message_of_issues
+from banana_worker.failures.invalid_input import inputs_of, invalid_input_of
 from banana_worker.failures.outlook import is_out_of_memory
 from banana_worker.failures.thrown import class_names, is_a
 from banana_worker.protocol.errors import ServeError
@@ -21,9 +21,9 @@ def failure_of(thrown: BaseException, function: Any = None, input: Any = None) -
     for_client = _failure_for_client(thrown, detail)
     if for_client is not None:
         return for_client
-    issues = issues_of(thrown, inputs_of(input))
-    if issues:
-        return ServeError("SERVE_HTTP_ERROR", message_of_issues(issues), detail, 422, issues=issues)
+    invalid = invalid_input_of(thrown, inputs_of(input))
+    if invalid is not None:
+        return ServeError("SERVE_HTTP_ERROR", invalid.message, detail, 422, issues=invalid.issues)
     kind = "out-of-memory" if is_out_of_memory(thrown) else "exception"
     return ServeError("SERVE_INFERENCE_FAILED", detail=detail, kind=kind)
 

@@ -3,7 +3,7 @@ An app may also check the output of its model with pydantic; then the wrong valu
 
 from __future__ import annotations
 
-from typing import Any, Iterable, List, NamedTuple, Tuple
+from typing import Any, Iterable, List, NamedTuple, Optional, Tuple
 
 from banana_worker.failures.thrown import class_name, class_package
 
@@ -19,43 +19,56 @@ class Issue(NamedTuple):
     message: str
 
 
-def issues_of(thrown: BaseException, inputs: Iterable[Any]) -> List[Issue]:
-    """The issues, if one of the inputs holds every wrong value at its place; else none. `inputs`: the call's input, and
+class InvalidInput(NamedTuple):
+    # The first of them.
+    issues: List[Issue]
+    # One sentence for clients that get no list.
+    message: str
+
+
+def invalid_input_of(thrown: BaseException, inputs: Iterable[Any]) -> Optional[InvalidInput]:
+    """The issues, if one of the inputs holds every wrong value at its place; else None. `inputs`: the call's input, and
     values of it that an app may check alone. Never raises."""
     if class_name(thrown) != "ValidationError" or class_package(thrown) != "pydantic_core":
-        return []
+        return None
     try:
         errors: List[Any] = thrown.errors(include_url=False, include_context=False)  # type: ignore[attr-defined]
         if not errors or not any(all(_holds(value, one) for one in errors) for value in inputs):
-            return []
-        return [_issue_of(one) for one in errors[:_MOST_ISSUES]]
+            return None
+        issues = [_issue_of(one) for one in errors[:_MOST_ISSUES]]
+        return InvalidInput(issues, _message_of(issues[:3], len(errors)))
     except BaseException:
-        return []  # an input whose comparison raises: the error counts as any other exception
+        return None  # an input whose comparison raises: the error counts as any other exception
 
 
-def message_of_issues(issues: List[Issue]) -> str:
-    """One sentence for clients that get no list."""
-    named = ["%s: %s" % (".".join(map(str, issue.path)) or "the input", issue.message) for issue in issues[:3]]
-    more = "" if len(issues) <= 3 else " (and %d more)" % (len(issues) - 3)
+def _message_of(first: List[Issue], count: int) -> str:
+    named = ["%s: %s" % (".".join(map(str, issue.path)) or "the input", issue.message) for issue in first]
+    more = "" if count == len(first) else " (and %d more)" % (count - len(first))
     return "The input is invalid: %s%s." % ("; ".join(named), more)
 
 
 def _holds(value: Any, error: Any) -> bool:
     """Whether the input has the wrong value at the place of the error."""
-    at = _walk(value, error["loc"])
+    at, found = _walk(value, error["loc"])
+    if error["loc"] and not found and not (error["type"] == "missing" and isinstance(at, dict)):
+        return False  # else any place would fit an input that is the wrong value, such as null
     wrong = error["input"]
     return at is wrong or (type(at) is type(wrong) and bool(at == wrong))
 
 
-def _walk(value: Any, loc: Tuple[object, ...]) -> Any:
-    """The value at the place, some of whose parts are no keys: the name of a missing field, or of the member of a
-    union."""
+def _walk(value: Any, loc: Tuple[object, ...]) -> Tuple[Any, int]:
+    """The value at the place, and how many parts of it were found. Some are no keys: the name of a missing field, of a
+    validator, or of the member of a union."""
+    found = 0
     for part in loc:
         if isinstance(value, dict) and part in value:
             value = value[part]
         elif isinstance(value, (list, tuple)) and type(part) is int and 0 <= part < len(value):
             value = value[part]
-    return value
+        else:
+            continue
+        found += 1
+    return value, found
 
 
 def _issue_of(error: Any) -> Issue:
