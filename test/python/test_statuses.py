@@ -148,6 +148,19 @@ class Responses(unittest.TestCase):
         ):
             self.assertIs(may_answer_several(response), may, response)
 
+    def test_a_test_client_gets_422_and_the_issues_of_a_wrong_input(self) -> None:
+        app = potassium.Potassium("checks")
+
+        @app.handler("/")
+        def checks(context: Any, request: Any) -> Any:
+            raise validation_error((("age",), request.json["age"], "wrong"))
+
+        with app.test_client() as client:
+            answer = client.post("/", json={"age": "old"})
+            error: Any = answer.json
+            self.assertEqual(answer.status_code, 422)
+            self.assertEqual(error["error"]["issues"], [{"path": ["age"], "message": "wrong"}])
+
     def test_raised_or_returned_by_a_handler_it_is_the_answer_of_a_test_client(self) -> None:
         app = potassium.Potassium("statuses")
         again = Response(status=422, json={"wrong": "age"})

@@ -8,7 +8,7 @@ import re
 import threading
 import uuid
 from types import ModuleType
-from typing import Any, List, Optional, Protocol, Tuple
+from typing import Any, Dict, List, Optional, Protocol, Tuple
 
 from banana_worker.adapters.potassium_calls import PotassiumApp
 from banana_worker.formats.json import read_json
@@ -177,6 +177,8 @@ def _page(value: Any) -> Answer:
 
 def _failure(error: ServeError, request_id: str) -> Tuple[int, List[Tuple[str, str]], bytes]:
     source = "app" if error.code in _OF_THE_APP else "server"
-    fields = {"code": error.code, "message": error.message, "requestId": request_id, "source": source}
+    fields: Dict[str, Any] = {"code": error.code, "message": error.message, "requestId": request_id, "source": source}
+    if error.issues:
+        fields["issues"] = [{"path": path, "message": text} for path, text in error.issues]
     own_status = error.status if error.code == "SERVE_HTTP_ERROR" else 0
     return own_status or _STATUS.get(error.code, 500), JSON_LINES, json.dumps({"error": fields}).encode()

@@ -39,6 +39,8 @@ class HandlerThread:
 
     def __init__(self, app: LoadedApp, note: Callable[..., None], background_ended: Callable[[bool], None]) -> None:
         self._app = app
+        # The input of the call that runs; None while it is not read.
+        self._input: Any = None
         self._note = note
         self._background_ended = background_ended
         self._queue: queue.Queue[Optional[_Submitted]] = queue.Queue()
@@ -99,6 +101,7 @@ class HandlerThread:
         self._note(StatusEvent.INFERENCE_START, call.id)
         answer: Optional[Answer] = None
         failure: Optional[BaseException] = None
+        self._input = None
         try:
             answer = self._answer_of(submitted)
         except BaseException as error:
@@ -118,6 +121,7 @@ class HandlerThread:
         call, body, route = submitted[:3]
         ctx = CallContext(call, body, self._surroundings)
         input = read_input(call, body, self._app.wishes(route.path))
+        self._input = input
         submitted.begun.set()
         try:
             output = self._settled(self._app.handle(route.path, input, ctx))
@@ -163,7 +167,8 @@ class HandlerThread:
 
     def _shown(self, error: BaseException, call: Call) -> BaseException:
         """The error that the caller gets; the full one is printed, as in the server's log."""
-        shown = error if isinstance(error, ConnectionResetError) else failure_of(error, self._app.function(call.route))
+        function = self._app.function(call.route)
+        shown = error if isinstance(error, ConnectionResetError) else failure_of(error, function, self._input)
         detail = getattr(shown, "detail", "") or str(shown)
         print(f"{call.route} failed: {detail}", file=sys.stderr, flush=True)
         return shown
