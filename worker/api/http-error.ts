@@ -3,6 +3,9 @@
 /** Marks the class by a symbol, because a TypeScript app may have loaded another instance of this module. */
 const BRAND = Symbol.for('banana-serve.http-error');
 
+const NOT_TEXT =
+  'new HttpError(status, message): the message is not text; for a body of your own, write `return new Response({ status, json })`';
+
 /**
  * Thrown, or returned, by an app of any kind: the client gets the status and the message, with the code
  * `SERVE_HTTP_ERROR`. Thrown for a batch, it is the answer of each of its calls.
@@ -12,13 +15,14 @@ export class HttpError extends Error {
   readonly [BRAND] = true;
   readonly status: number;
 
-  /** `status`: 400 to 599. @throws RangeError for any other */
-  constructor(status: number, message: string, options?: ErrorOptions) {
+  /** `status`: 400 to 599. @throws RangeError for any other; TypeError for a message that is not text */
+  constructor(status: number, message?: string, options?: ErrorOptions) {
     if (!isErrorStatus(status)) {
       throw new RangeError(
         `new HttpError(status, message): ${String(status)} is not a status from 400 to 599`,
       );
     }
+    if (message !== undefined && typeof message !== 'string') throw new TypeError(NOT_TEXT);
     super(message, options);
     this.status = status;
   }

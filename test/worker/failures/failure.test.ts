@@ -69,6 +69,11 @@ test('an HttpError takes statuses of errors alone; one that is changed later cou
   for (const status of [200, 399, 600, 404.5, Number.NaN, '409']) {
     assert.throws(() => new HttpError(status as number, 'x'), /is not a status from 400 to 599/);
   }
+  assert.throws(() => new HttpError(409, { a: 1 } as unknown as string), {
+    name: 'TypeError',
+    message: /message is not text; .*return new Response\(\{ status, json \}\)/,
+  });
+  assert.equal(failureOf(new HttpError(404)).message, 'The app refused this call.');
   const changed = Object.assign(new HttpError(409, 'x'), { status: 200 });
   assert.equal(failureOf(changed).code, 'SERVE_INFERENCE_FAILED');
 });

@@ -49,11 +49,12 @@ export class Response<Json = unknown> {
   #json: Json | undefined;
 
   /**
-   * @throws Error if both json and body are given, RangeError if the status is not allowed, TypeError if the argument
-   * is not one object: Python's order, and that of the web's Response, would give an empty answer
+   * @throws Error if both json and body are given, RangeError if the status is not allowed, TypeError for anything but
+   * one object: Python's order, and that of the web's Response, would give an empty answer
    */
-  constructor(init: ResponseInit<Json> = {}) {
-    if (typeof init !== 'object' || init === null || Array.isArray(init)) throw new TypeError(ONE_OBJECT);
+  constructor(init: ResponseInit<Json> = {}, ...others: readonly never[]) {
+    const isObject = typeof init === 'object' && init !== null && !Array.isArray(init);
+    if (!isObject || others.length > 0) throw new TypeError(ONE_OBJECT);
     const { status = 200, json, headers = {}, body } = init;
     if (json !== undefined && body !== undefined) {
       throw new Error('Potassium Response object cannot have both json and body set');

@@ -19,6 +19,20 @@ test('json and body together are refused, even where one of them is empty', () =
     assert.throws(() => new Response(both as unknown as ResponseInit), new Error(message));
 });
 
+for (const args of [
+  [201, { a: 1 }],
+  [{ a: 1 }, 201],
+  [{ json: 1 }, { status: 201 }],
+  [[1]],
+  ['text'],
+  [null],
+]) {
+  test(`new Response(${JSON.stringify(args).slice(1, -1)}) throws, with the form`, () => {
+    const form = /takes one object: new Response\(\{ status: 201, json/;
+    assert.throws(() => Reflect.construct(Response, args), form);
+  });
+}
+
 for (const status of [199, 600, 0, 200.5, NaN, '200', null]) {
   test(`status ${String(status)} is refused`, () =>
     assert.throws(() => new Response({ status } as ResponseInit), RangeError));
