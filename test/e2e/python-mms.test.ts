@@ -205,11 +205,11 @@ interface Batch {
 }
 
 test('a model store with handlers in Python', LIMIT, async (t) => {
-  const weighed = MNIST.map(({ name, content }) => [`mnist/${name}`, String(content)]);
+  const weighed = MNIST.map(({ name, content }) => [`mnist/${name}`, String(content)] as const);
   const store = appFolder(t, {
     'folder/service.py': TEMPLATE,
     'twin.py': TWIN,
-    ...Object.fromEntries(weighed),
+    ...Object.fromEntries<string>(weighed),
   });
   const inFolder = CATS.map((entry) => ({ ...entry, name: `cats/${entry.name}` }));
   writeFileSync(join(store, 'cats.mar'), await zipOf(CATS));
