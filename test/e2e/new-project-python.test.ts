@@ -9,7 +9,7 @@ import { needs } from '../helpers/needs.js';
 import { assertAnswersAsInReadme, startImage } from '../helpers/new-project.js';
 import { INSTALL_LIMIT, completeLock, npmInstall, packInto, placePacked, run } from '../helpers/packed.js';
 import { presentPythons } from '../helpers/pythons.js';
-import { ROOT, call, runCommand, startServer } from '../helpers/server.js';
+import { call, runCommand, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 120_000 };
 const COMPILED_WORKER = 'node_modules/banana-serve/worker/python/banana_worker/__pycache__';
@@ -103,27 +103,6 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
     },
   );
 });
-
-const FAILED_CALL = `
-import sys
-from banana_serve.testing import serve
-
-with serve(sys.argv[1], "--access-log") as server:
-    answer = server.call({"do": "raise"})
-print(answer.status_code, answer.json["error"]["code"], "ValueError: secret" in server.log, "INFO: POST /" in server.log)
-`;
-
-test(
-  'banana_serve.testing, from a clone: the answer of a failed call, its traceback in the log, options',
-  { ...LIMIT, skip: needs('python3') },
-  async () => {
-    const python = presentPythons()[0]?.path ?? '';
-    const env = { ...process.env, PYTHONPATH: `${ROOT}worker/python`, PYTHONDONTWRITEBYTECODE: '1' };
-    const app = `${ROOT}test/fixtures/python-apps/misbehaves.py`;
-    const { stdout } = await run(python, ['-c', FAILED_CALL, app], { env });
-    assert.match(stdout, /^500 SERVE_INFERENCE_FAILED True True$/m);
-  },
-);
 
 /** The programs of the base images: Node and Python are those of this machine, the others note that they ran, and where. */
 async function baseImages(folder: string): Promise<string> {

@@ -4,6 +4,9 @@ import { cp, mkdir, readFile, readdir } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { install } from './packed.js';
 
+/** npm asks for what its cache lacks only. */
+const CACHED = { npm_config_prefer_offline: 'true' };
+
 export interface Image {
   readonly env: Readonly<Record<string, string>>;
   readonly cmd: readonly string[];
@@ -34,7 +37,7 @@ export async function buildImage(context: string, folder: string, bin?: string):
         await copy(context, folder, workdir, rest.split(' '));
         break;
       case 'RUN':
-        await install('sh', ['-c', rest], { cwd: workdir, env: { ...process.env, ...env } });
+        await install('sh', ['-c', rest], { cwd: workdir, env: { ...process.env, ...CACHED, ...env } });
         break;
       case 'CMD':
         cmd = JSON.parse(rest) as string[];
