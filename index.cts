@@ -17,7 +17,9 @@ export type {
   BatchEntry,
   BatchHandler,
   BatchRouteOptions,
+  Datatype,
   ErrorCode,
+  Float16Data,
   FullModelRef,
   Handler,
   InferenceContext,
@@ -51,8 +53,11 @@ export type {
   ServerEnd,
   ServerHandle,
   ServerStatus,
+  Signature,
   StoreOptions,
   SystemProperties,
+  TensorData,
+  TensorSpec,
   TestClient,
   TestRequest,
   TestResponse,
@@ -110,3 +115,5 @@ export const S3Config: typeof Package.S3Config = loaded.S3Config;
 export type S3Config = Package.S3Config;
 export const Store: typeof Package.Store = loaded.Store;
 export type Store = Package.Store;
+export const Tensor: typeof Package.Tensor = loaded.Tensor;
+export type Tensor<D extends Package.Datatype = Package.Datatype> = Package.Tensor<D>;
