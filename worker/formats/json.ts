@@ -9,9 +9,9 @@ import type { EncodedOutput, InputFormat } from './body-format.js';
 
 /** Reads JSON (UTF-8, an optional byte order mark). `what` names the text in an error. @throws SERVE_BAD_BODY */
 export function readJson(body: Buffer, what = 'The body'): unknown {
-  const text = textOf(body, what);
+  const text = jsonTextOf(body, what);
   try {
-    return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+    return JSON.parse(text);
   } catch (cause) {
     throw new ServeError(
       'SERVE_BAD_BODY',
@@ -21,6 +21,12 @@ export function readJson(body: Buffer, what = 'The body'): unknown {
       },
     );
   }
+}
+
+/** Decodes the bytes of JSON (UTF-8, an optional byte order mark, which is left out). @throws SERVE_BAD_BODY */
+export function jsonTextOf(body: Buffer, what: string): string {
+  const text = textOf(body, what);
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
 /** Decodes ASCII, the usual content of JSON, in 0.9 instead of 1.1 ms per megabyte. */

@@ -1,0 +1,150 @@
+/** The elements of each datatype: from values of JSON or of an app's lists to the data of a tensor, and to JSON. */
+import { isUtf8 } from 'node:buffer';
+import { shown, type Datatype, type Tensor, type TensorData } from '../../api/tensor.js';
+import { halfBitsOf, numberOfHalfBits, type HalfFloat } from './half-floats.js';
+
+/** Makes the error of an input or an output; `text` continues its name, such as `Input "x"`. */
+export type Refuse = (text: string) => Error;
+
+type Element = number | bigint | Uint8Array;
+
+/** Data that is being filled. */
+export type Filling = { [index: number]: Element };
+
+interface ElementType {
+  /** The data of a tensor with this many elements. */
+  make(count: number): Filling;
+  /** Undefined for a value that the datatype does not have. */
+  read(value: unknown): Element | undefined;
+  /** The values that it has, for an error text. */
+  readonly values: string;
+}
+
+function integers(bits: number, isSigned: boolean, make: (count: number) => unknown): ElementType {
+  const min = isSigned ? -(2 ** (bits - 1)) : 0;
+  const max = 2 ** (isSigned ? bits - 1 : bits) - 1;
+  return {
+    make: make as ElementType['make'],
+    read: (value) => (isWhole(value) && value >= min && value <= max ? value : undefined),
+    values: `whole numbers from ${min} to ${max}`,
+  };
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isInteger(value);
+}
+
+/** 64-bit integers, exact: numbers within 2^53, BigInts beyond. */
+function bigIntegers(min: bigint, max: bigint, make: (count: number) => unknown): ElementType {
+  return {
+    make: make as ElementType['make'],
+    read(value) {
+      const integer = Number.isSafeInteger(value) ? BigInt(value as number) : value;
+      return typeof integer === 'bigint' && integer >= min && integer <= max ? integer : undefined;
+    },
+    values: `whole numbers from ${min} to ${max}`,
+  };
+}
+
+function floats(make: (count: number) => unknown, convert = (value: number): number => value): ElementType {
+  return {
+    make: make as ElementType['make'],
+    read(value) {
+      if (typeof value === 'number') return convert(value);
+      return typeof value === 'bigint' ? convert(Number(value)) : undefined;
+    },
+    values: 'numbers',
+  };
+}
+
+const NEW_UINT16 = (count: number): Uint16Array => new Uint16Array(count);
+
+const TYPES: Readonly<Record<Datatype, ElementType>> = {
+  BOOL: {
+    make: (count) => new Uint8Array(count),
+    read: (value) => (typeof value === 'boolean' ? Number(value) : undefined),
+    values: 'true or false',
+  },
+  UINT8: integers(8, false, (count) => new Uint8Array(count)),
+  UINT16: integers(16, false, NEW_UINT16),
+  UINT32: integers(32, false, (count) => new Uint32Array(count)),
+  UINT64: bigIntegers(0n, 2n ** 64n - 1n, (count) => new BigUint64Array(count)),
+  INT8: integers(8, true, (count) => new Int8Array(count)),
+  INT16: integers(16, true, (count) => new Int16Array(count)),
+  INT32: integers(32, true, (count) => new Int32Array(count)),
+  INT64: bigIntegers(-(2n ** 63n), 2n ** 63n - 1n, (count) => new BigInt64Array(count)),
+  FP16: floats(NEW_UINT16, (value) => halfBitsOf(value, 'FP16')),
+  BF16: floats(NEW_UINT16, (value) => halfBitsOf(value, 'BF16')),
+  FP32: floats((count) => new Float32Array(count)),
+  FP64: floats((count) => new Float64Array(count)),
+  BYTES: {
+    make: (count) => new Array<Uint8Array>(count),
+    read(value) {
+      if (value instanceof Uint8Array) return value;
+      return typeof value === 'string' && isWellFormed(value) ? Buffer.from(value) : undefined;
+    },
+    values: 'texts',
+  },
+};
+
+/** Whether UTF-8 can carry the text: half a surrogate pair would become another character. */
+export function isWellFormed(text: string): boolean {
+  return (text as unknown as { isWellFormed(): boolean }).isWellFormed();
+}
+
+/** The data of a tensor with `count` elements, of which none is set. */
+export function newData(datatype: Datatype, count: number): Filling {
+  return TYPES[datatype].make(count);
+}
+
+/** Fills elements from `at` on with the values of a list. @throws the error of `refuse` for a value of another kind */
+export function fill(
+  datatype: Datatype,
+  data: Filling,
+  at: number,
+  values: ArrayLike<unknown>,
+  refuse: Refuse,
+): void {
+  const { read, values: wanted } = TYPES[datatype];
+  for (let i = 0; i < values.length; i += 1) {
+    const element = read(values[i]);
+    if (element === undefined)
+      throw refuse(`element ${at + i} is ${shown(values[i])}; ${datatype} has ${wanted}`);
+    data[at + i] = element;
+  }
+}
+
+/**
+ * The elements as JSON, separated by commas. 64-bit integers have all their digits; NaN and infinities are Triton's
+ * tokens, which JSON does not have. @throws the error of `refuse` if BYTES are not UTF-8
+ */
+export function elementsText({ datatype, data }: Tensor, refuse: Refuse): string {
+  switch (datatype) {
+    case 'BOOL':
+      return Array.from(data as TensorData['BOOL'], (bit) => (bit === 0 ? 'false' : 'true')).join(',');
+    case 'FP16':
+    case 'BF16':
+      return Array.from(data as Uint16Array, (bits) =>
+        numberOfHalfBits(bits, datatype satisfies HalfFloat),
+      ).join(',');
+    case 'BYTES':
+      return textElements(data as TensorData['BYTES'], refuse).join(',');
+    default:
+      return (data as Float64Array).join(',');
+  }
+}
+
+function textElements(data: TensorData['BYTES'], refuse: Refuse): string[] {
+  return data.map((item, i) => {
+    const text = textOf(item);
+    if (text !== undefined) return JSON.stringify(text);
+    const cure = 'ask for it with the parameter "binary_data": true';
+    throw refuse(`element ${i} is not text in UTF-8, which is all that JSON can carry; ${cure}`);
+  });
+}
+
+function textOf(item: Uint8Array | string): string | undefined {
+  if (typeof item === 'string') return isWellFormed(item) ? item : undefined;
+  if (!isUtf8(item)) return undefined;
+  return Buffer.from(item.buffer, item.byteOffset, item.length).toString();
+}

@@ -1,0 +1,226 @@
+/** Reads requests of the Open Inference Protocol: JSON, with the tensors in it or, as raw bytes, behind it. */
+import { ServeError } from '../../../protocol/errors.js';
+import type { Signature } from '../../api/signature.js';
+import {
+  DATATYPES,
+  isDatatype,
+  kindOf,
+  problemOfShape,
+  shown,
+  Tensor,
+  type Datatype,
+} from '../../api/tensor.js';
+import { jsonTextOf } from '../json.js';
+import type { Refuse } from './elements.js';
+import { readExactJson } from './exact-json.js';
+import { isInexactRequest } from './inexact-numbers.js';
+import { tensorOfList } from './nested-data.js';
+import { tensorOfBytes } from './raw-data.js';
+import { rawInput } from './signed-inputs.js';
+
+export type Parameter = string | number | bigint | boolean;
+
+export interface InferRequest {
+  /** Empty if there is none. */
+  readonly id: string;
+  readonly inputs: Readonly<Record<string, Tensor>>;
+  /** The request's parameters, without those of the protocol. */
+  readonly params: Readonly<Record<string, Parameter>>;
+  readonly wanted: WantedOutputs;
+}
+
+/** The outputs that the client asked for, and the encoding of each. */
+export interface WantedOutputs {
+  /** Whether each leaves as bytes, by name; null for all outputs. */
+  readonly named: ReadonlyMap<string, boolean> | null;
+  /** Whether the outputs leave as bytes if none are named. */
+  readonly binary: boolean;
+}
+
+/**
+ * Bodies up to this size may be views of a read buffer that a tensor must not keep alive; larger ones have their own
+ * memory.
+ */
+const OWN_BUFFER_BYTES = 64 * 1024;
+
+/**
+ * `jsonBytes`: the header `Inference-Header-Content-Length`, or null without it. 0: the whole body is the one input of
+ * `signature`. @throws SERVE_BAD_BODY that names the tensor
+ */
+export function readRequest(
+  body: Buffer,
+  jsonBytes: number | null,
+  signature: Signature | null,
+): InferRequest {
+  if (jsonBytes === 0) return rawRequest(body, signature);
+  if (jsonBytes !== null && jsonBytes > body.length)
+    throw badBody(`Inference-Header-Content-Length is ${jsonBytes}, but the body has ${body.length} bytes.`);
+  const what = jsonBytes === null ? 'The body' : 'The JSON at the beginning of the body';
+  const text = jsonTextOf(body.subarray(0, jsonBytes ?? body.length), what);
+  const request = readExactJson(text, what, isInexactRequest);
+  if (!isObject(request)) throw badBody(`${what} must be an object with "inputs", not ${kindOf(request)}.`);
+  return new RequestReader(request, jsonBytes === null ? null : body.subarray(jsonBytes)).read();
+}
+
+function rawRequest(body: Buffer, signature: Signature | null): InferRequest {
+  const inputs = rawInput(body, signature, body.length > OWN_BUFFER_BYTES);
+  return { id: '', inputs, params: {}, wanted: ALL_AS_BYTES };
+}
+
+const ALL_AS_BYTES: WantedOutputs = { named: null, binary: true };
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** One request; it passes over the bytes behind the JSON, from one tensor to the next. */
+class RequestReader {
+  readonly #request: Fields;
+  /** The bytes of tensors that are not read yet; null if the request has the header of none. */
+  #bytes: Buffer | null;
+  readonly #mayView: boolean;
+
+  constructor(request: Fields, bytes: Buffer | null) {
+    this.#request = request;
+    this.#bytes = bytes;
+    this.#mayView = bytes !== null && bytes.length > OWN_BUFFER_BYTES;
+  }
+
+  read(): InferRequest {
+    const { inputs, parameters } = this.#request;
+    const id = this.#request['id'] ?? '';
+    if (typeof id !== 'string') throw badBody(`The request's "id" must be text, not ${kindOf(id)}.`);
+    const { params, binary } = readParameters(parameters);
+    const wanted = readWanted(this.#request['outputs'] ?? [], binary);
+    const tensors = this.#readInputs(inputs);
+    const left = this.#bytes?.length ?? 0;
+    if (left > 0) throw badBody(`The body has ${left} more bytes than its inputs' binary_data_size.`);
+    return { id, inputs: tensors, params, wanted };
+  }
+
+  #readInputs(inputs: unknown): Record<string, Tensor> {
+    if (!Array.isArray(inputs))
+      throw badBody(`The request must have "inputs", a list of tensors, not ${kindOf(inputs)}.`);
+    const tensors = new Map<string, Tensor>();
+    for (const [i, input] of (inputs as readonly unknown[]).entries()) {
+      const name = nameOf(input, 'Input', i);
+      if (tensors.has(name)) throw badBody(`Input ${shown(name)} is there twice.`);
+      tensors.set(name, this.#readInput(input as Fields, refuseFor('Input', name)));
+    }
+    return Object.fromEntries(tensors);
+  }
+
+  #readInput(input: Fields, refuse: Refuse): Tensor {
+    const { datatype, shape, data } = input;
+    if (!isDatatype(datatype))
+      throw refuse(`${shown(datatype)} is not a datatype; there are ${DATATYPES.join(', ')}`);
+    const problem = problemOfShape(shape);
+    if (problem !== null) throw refuse(problem);
+    const { binary_data_size: size, shared_memory_region: region } = parametersOf(input, refuse);
+    if (region !== undefined) throw refuse('shared memory is not supported; send the data');
+    if (data === undefined || data === null)
+      return this.#readBytes(datatype, shape as readonly number[], size, refuse);
+    if (size !== undefined) throw refuse('it has both data and binary_data_size');
+    return tensorOfList(datatype, shape as readonly number[], data, refuse);
+  }
+
+  #readBytes(datatype: Datatype, shape: readonly number[], size: unknown, refuse: Refuse): Tensor {
+    if (size === undefined) throw refuse('it has no data');
+    if (!Number.isSafeInteger(size) || (size as number) < 0)
+      throw refuse(`binary_data_size must be a whole number of bytes, not ${shown(size)}`);
+    const bytes = this.#take(size as number, refuse);
+    return tensorOfBytes(datatype, shape, bytes, this.#mayView, refuse);
+  }
+
+  #take(size: number, refuse: Refuse): Buffer {
+    if (this.#bytes === null)
+      throw refuse(
+        'binary_data_size needs the header Inference-Header-Content-Length with the length of the JSON',
+      );
+    const left = this.#bytes;
+    if (size > left.length)
+      throw refuse(`binary_data_size is ${size}, but only ${left.length} bytes of the body are left`);
+    this.#bytes = left.subarray(size);
+    return left.subarray(0, size);
+  }
+}
+
+function nameOf(tensor: unknown, kind: 'Input' | 'Output', i: number): string {
+  if (!isObject(tensor))
+    throw badBody(`${kind} ${i} must be an object with a "name", not ${kindOf(tensor)}.`);
+  const { name } = tensor;
+  if (typeof name !== 'string' || name === '')
+    throw badBody(`${kind} ${i} must have a "name" that is text, not ${shown(name)}.`);
+  return name;
+}
+
+function readWanted(outputs: unknown, binary: boolean): WantedOutputs {
+  if (!Array.isArray(outputs))
+    throw badBody(`The request's "outputs" must be a list, not ${kindOf(outputs)}.`);
+  if (outputs.length === 0) return { named: null, binary };
+  const named = new Map<string, boolean>();
+  for (const [i, output] of (outputs as readonly unknown[]).entries()) {
+    const name = nameOf(output, 'Output', i);
+    if (named.has(name)) throw badBody(`Output ${shown(name)} is there twice.`);
+    named.set(name, isBinary(output as Fields, binary, refuseFor('Output', name)));
+  }
+  return { named, binary };
+}
+
+/** The switch of one output counts before that of the request. */
+function isBinary(output: Fields, byDefault: boolean, refuse: Refuse): boolean {
+  const {
+    binary_data: own = byDefault,
+    classification,
+    shared_memory_region: region,
+  } = parametersOf(output, refuse);
+  if (classification !== undefined)
+    throw refuse('classification is not supported; the output has all values');
+  if (region !== undefined) throw refuse('shared memory is not supported');
+  if (typeof own !== 'boolean') throw refuse(`binary_data must be true or false, not ${shown(own)}`);
+  return own;
+}
+
+function readParameters(parameters: unknown): { params: Record<string, Parameter>; binary: boolean } {
+  const given = parametersOf({ parameters }, (text) => badBody(`The request's ${text}.`));
+  const { binary_data_output: binary = false, priority = 0, timeout = 0, ...params } = given;
+  if (typeof binary !== 'boolean')
+    throw badBody(`The parameter binary_data_output must be true or false, not ${shown(binary)}.`);
+  for (const [name, value] of Object.entries({ priority, timeout }))
+    if (!isWholeNumber(value))
+      throw badBody(`The parameter ${name} must be a whole number from 0, not ${shown(value)}.`);
+  for (const [name, value] of Object.entries(params)) {
+    if (name.startsWith('triton_'))
+      throw badBody(`The parameter ${shown(name)} is reserved: no name may begin with "triton_".`);
+    if (!isParameter(value))
+      throw badBody(
+        `The parameter ${shown(name)} must be text, a number, true or false, not ${kindOf(value)}.`,
+      );
+  }
+  return { params: params as Record<string, Parameter>, binary };
+}
+
+function isWholeNumber(value: unknown): boolean {
+  return (typeof value === 'bigint' || Number.isSafeInteger(value)) && (value as number | bigint) >= 0;
+}
+
+function isParameter(value: unknown): value is Parameter {
+  return ['string', 'number', 'bigint', 'boolean'].includes(typeof value);
+}
+
+/** Clients write null for none. */
+function parametersOf({ parameters }: Fields, refuse: Refuse): Fields {
+  if (parameters === undefined || parameters === null) return {};
+  if (isObject(parameters)) return parameters;
+  throw refuse(`parameters must be an object, not ${kindOf(parameters)}`);
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function refuseFor(kind: 'Input' | 'Output', name: string): Refuse {
+  return (text) => badBody(`${kind} ${shown(name)}: ${text}.`);
+}
+
+function badBody(message: string): ServeError {
+  return new ServeError('SERVE_BAD_BODY', message);
+}

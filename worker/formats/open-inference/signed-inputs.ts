@@ -1,0 +1,82 @@
+/** Inputs of an app that has a signature: checked against it, or read without a head, because it says all. */
+import { ServeError } from '../../../protocol/errors.js';
+import type { Signature, TensorSpec } from '../../api/signature.js';
+import { elementCount, shown, type Tensor } from '../../api/tensor.js';
+import { newData } from './elements.js';
+import { tensorOfBytes } from './raw-data.js';
+
+type Inputs = Readonly<Record<string, Tensor>>;
+
+/** @throws SERVE_BAD_BODY that names the tensor, what the app wants and what it got */
+export function checkInputs(inputs: Inputs, { inputs: specs }: Signature): void {
+  for (const spec of specs) {
+    const tensor = Object.hasOwn(inputs, spec.name) ? inputs[spec.name] : undefined;
+    if (tensor === undefined)
+      throw badBody(`Input ${shown(spec.name)} is missing; the model wants ${textOf(spec)}.`);
+    if (!fits(tensor, spec)) {
+      const got = `${tensor.datatype} of the shape ${shown(tensor.shape)}`;
+      throw badBody(`Input ${shown(spec.name)}: the model wants ${textOf(spec)}, but got ${got}.`);
+    }
+  }
+  const unknown = Object.keys(inputs).find((name) => !specs.some((spec) => spec.name === name));
+  if (unknown === undefined) return;
+  const names = specs.map(({ name }) => shown(name)).join(', ');
+  throw badBody(`The model has no input ${shown(unknown)}; its inputs are ${names}.`);
+}
+
+function fits({ datatype, shape }: Tensor, spec: TensorSpec): boolean {
+  return (
+    datatype === spec.datatype &&
+    shape.length === spec.shape.length &&
+    spec.shape.every((size, i) => size === FREE || size === shape[i])
+  );
+}
+
+/** The size of a dimension that may have any. */
+export const FREE = -1;
+
+function textOf({ datatype, shape }: TensorSpec): string {
+  return `${datatype} of the shape ${shown(shape)}`;
+}
+
+/**
+ * Reads a whole body as the one input of a model (the header `Inference-Header-Content-Length: 0`). A BYTES input is
+ * one element, without its length. @throws SERVE_BAD_BODY
+ */
+export function rawInput(body: Buffer, signature: Signature | null, mayView: boolean): Inputs {
+  const [spec, second] = signature?.inputs ?? [];
+  if (spec === undefined || second !== undefined) {
+    const problem =
+      signature === null ? 'this app has no signature' : `this model has ${signature.inputs.length}`;
+    throw badBody(
+      `Inference-Header-Content-Length is 0, so the body must be the bytes of the one input of a model, but ${problem}.`,
+    );
+  }
+  const refuse = (text: string): ServeError => badBody(`Input ${shown(spec.name)}: ${text}.`);
+  const bytes = spec.datatype === 'BYTES' ? oneElement(body) : body;
+  const shape = rawShape(spec, body.length);
+  if (shape === null) throw refuse(`${body.length} bytes are not ${textOf(spec)}`);
+  return { [spec.name]: tensorOfBytes(spec.datatype, shape, bytes, mayView, refuse) };
+}
+
+function oneElement(body: Buffer): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(body.length);
+  return Buffer.concat([length, body]);
+}
+
+/** The shape with its free dimensions set: the last by the number of bytes, the others to 1. Null if none fits. */
+function rawShape({ datatype, shape }: TensorSpec, bytes: number): number[] | null {
+  const free = shape.lastIndexOf(FREE);
+  const known = shape.map((size) => (size === FREE ? 1 : size));
+  const size =
+    datatype === 'BYTES' ? bytes : (newData(datatype, 0) as unknown as Uint8Array).BYTES_PER_ELEMENT;
+  const count = bytes === 0 && datatype === 'BYTES' ? 1 : bytes / size;
+  const rest = count / elementCount(known);
+  if (free >= 0) known[free] = rest;
+  return Number.isInteger(rest) && (free >= 0 || rest === 1) ? known : null;
+}
+
+function badBody(message: string): ServeError {
+  return new ServeError('SERVE_BAD_BODY', message);
+}
