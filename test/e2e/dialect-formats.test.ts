@@ -22,6 +22,7 @@ const BODIES: Readonly<Record<string, readonly [body: string, contentType: strin
     'multipart/form-data; boundary=x',
     { a: '1' },
   ],
+  'open-inference': ['{"inputs":[]}', 'image/png', {}],
 };
 
 /** The format whose input comes back as bytes. */

@@ -134,9 +134,9 @@ class ValidationErrors(unittest.TestCase):
 class Responses(unittest.TestCase):
     def test_it_is_the_class_of_potassium(self) -> None:
         self.assertIs(Response, potassium.Response)
-        with self.assertRaisesRegex(ImportError, "banana_serve has no Potassium. It has: HttpError, Response"):
+        with self.assertRaisesRegex(ImportError, "banana_serve has no Potassium. It has: HttpError, Response, Tensor"):
             exec("from banana_serve import Potassium")
-        self.assertEqual(sorted(banana_serve.__all__), ["HttpError", "Response"])
+        self.assertEqual(sorted(banana_serve.__all__), ["HttpError", "Response", "Tensor"])
 
     def test_only_a_whole_answer_with_an_error_may_answer_several_calls(self) -> None:
         for response, may in (

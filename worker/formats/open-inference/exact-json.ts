@@ -1,8 +1,8 @@
 /**
  * Reads the JSON of the Open Inference Protocol, which is wider than JSON: integers of 64 bits are exact, and numbers
- * may be `NaN`, `Infinity` (or `Inf`) and `-Infinity`, as Triton reads and writes them.
+ * may be `NaN`, `Infinity` and `-Infinity`, as Triton reads and writes them.
  *
- * `JSON.parse` is five times as fast as any reader in JavaScript, so it comes first. Only if it refuses the text, or
+ * `JSON.parse` is three times as fast as our reader in JavaScript, so it comes first. Only if it refuses the text, or
  * may have changed a number that matters, does a reader of our own read the digits.
  */
 import { ServeError } from '../../../protocol/errors.js';
@@ -149,16 +149,14 @@ const SPACE = /[ \t\n\r]*/y;
 
 /** A number or a word; the group is set for an integer. */
 const WORD =
-  /(-?(?:0|[1-9]\d*)(?![\d.eE]))|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|NaN|-?Inf(?:inity)?/y;
+  /(-?(?:0|[1-9]\d*)(?![\d.eE]))|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|NaN|-?Infinity/y;
 
 const WORDS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['true', true],
   ['false', false],
   ['null', null],
   ['NaN', NaN],
-  ['Inf', Infinity],
   ['Infinity', Infinity],
-  ['-Inf', -Infinity],
   ['-Infinity', -Infinity],
 ]);
 

@@ -1,7 +1,7 @@
 """Names for an app of any kind: `from banana_serve import Response, HttpError`.
 
 `Response` is the class of `potassium`: an answer with a status, headers, and JSON or a body. `HttpError` refuses a call.
-Both may be raised or returned.
+Both may be raised or returned. `Tensor` is a tensor for calls in the Open Inference Protocol where numpy has none.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from banana_worker.failures.http_error import HttpError
 from banana_worker.reply.response import Response
 from banana_worker.stand_in import names_of_package
+from banana_worker.values.tensor import Tensor
 
-__all__ = ["HttpError", "Response"]
+__all__ = ["HttpError", "Response", "Tensor"]
 
 names_of_package(__name__, __all__, ["testing"])

@@ -76,7 +76,7 @@ test('integers of 64 bits have all their digits', () => {
 
 for (const [text, value] of [
   ['NaN', NaN],
-  ['[Infinity, -Infinity, Inf, -Inf]', [Infinity, -Infinity, Infinity, -Infinity]],
+  ['[Infinity, -Infinity]', [Infinity, -Infinity]],
   ['{"__proto__": 1}', JSON.parse('{"__proto__": 1}')],
   ['{"a": 1, "a": 2}', { a: 2 }],
   ['-0', -0],
@@ -96,7 +96,7 @@ for (const [text, message] of [
   ['"\\x"', /an unknown escape/],
   ['nan', /"n" is unexpected at character 0/],
   ['-NaN', /"-" is unexpected/],
-  ['Infinit', /"i" is unexpected at character 3/],
+  ['Infinit', /"I" is unexpected at character 0/],
   ['1e999', /1e999 is beyond the largest number/],
   ['1'.repeat(400), /1111 is beyond the largest number/],
   ['['.repeat(100_000), /nested deeper than 64 levels/],

@@ -21,6 +21,9 @@ def _refuse_constant(name: str) -> float:
 
 _decoder = json.JSONDecoder(parse_constant=_refuse_constant)
 
+# Reads NaN, Infinity and -Infinity too.
+WORDS = json.JSONDecoder()
+
 _BEGINNINGS = ("{", "[")
 _SPACE = " \t\n\r"
 
@@ -30,7 +33,12 @@ def read(body: bytes, call: Call) -> object:
     return read_json(body)
 
 
-def read_json(body: bytes, what: str = "The body", integers: Optional[LongIntegers] = None) -> object:
+def read_json(
+    body: bytes,
+    what: str = "The body",
+    integers: Optional[LongIntegers] = None,
+    decoder: json.JSONDecoder = _decoder,
+) -> object:
     """Reads JSON (UTF-8, an optional byte order mark). `what` is its name in an error; `integers` is the allowance
     of long numbers that several texts of one body share. @raises SERVE_BAD_BODY"""
     try:
@@ -38,35 +46,36 @@ def read_json(body: bytes, what: str = "The body", integers: Optional[LongIntege
         if text.startswith("\ufeff"):
             text = text[1:]
         check_depth(text)
-        return _decode(text, integers)
+        return _decode(text, integers, decoder)
     except (ValueError, RecursionError) as cause:
         message = f"{what} is not valid JSON: {as_sentence(_reason_of(cause))}"
         raise ServeError("SERVE_BAD_BODY", message) from cause
 
 
-def _decode(text: str, integers: Optional[LongIntegers]) -> object:
+def _decode(text: str, integers: Optional[LongIntegers], decoder: json.JSONDecoder) -> object:
     if len(text) > MAX_DIGITS and not is_refused_by_int():
-        return _decode_patiently(text, integers)
+        return _decode_patiently(text, integers, decoder)
     try:
-        return _decode_fast(text) if text.startswith(_BEGINNINGS) else _decoder.decode(text)
+        return _decode_fast(text, decoder) if text.startswith(_BEGINNINGS) else decoder.decode(text)
     except ValueError as error:
         if isinstance(error, json.JSONDecodeError) or "digits" not in str(error):
             raise
-        return _decode_patiently(text, integers)
+        return _decode_patiently(text, integers, decoder)
 
 
-def _decode_patiently(text: str, integers: Optional[LongIntegers]) -> object:
+def _decode_patiently(text: str, integers: Optional[LongIntegers], decoder: json.JSONDecoder) -> object:
     """For the rare body with a number of thousands of digits, which `int` refuses, or reads for minutes."""
     read = (integers or LongIntegers()).read
-    return json.JSONDecoder(parse_constant=_refuse_constant, parse_int=read).decode(text)
+    patient = json.JSONDecoder(parse_constant=decoder.parse_constant, parse_float=decoder.parse_float, parse_int=read)
+    return patient.decode(text)
 
 
-def _decode_fast(text: str) -> object:
+def _decode_fast(text: str, decoder: json.JSONDecoder) -> object:
     """`decode` without its search for space around the value, which costs as much as a small value itself."""
-    value, end = _decoder.raw_decode(text)
+    value, end = decoder.raw_decode(text)
     if end == len(text) or not text[end:].strip(_SPACE):
         return value
-    return _decoder.decode(text)  # its error names the unexpected text
+    return decoder.decode(text)  # its error names the unexpected text
 
 
 def _reason_of(error: Exception) -> str:

@@ -1,0 +1,105 @@
+/**
+ * Calls of the Open Inference Protocol V2: the app gets its inputs as tensors by name, and its outputs leave as such.
+ * What the client asked for, with its id, is kept from the request for the answer.
+ */
+import { isUtf8 } from 'node:buffer';
+import { ServeError } from '../../protocol/errors.js';
+import { splitHeaderLines } from '../../protocol/text/header-lines.js';
+import type { Call } from '../../protocol/wire/messages.js';
+import type { Signature } from '../api/signature.js';
+import type { DialectFormat, Exchange } from './body-format.js';
+import { writeJson } from './json.js';
+import { writeAnswer } from './open-inference/answer.js';
+import { outputsOf } from './open-inference/outputs.js';
+import { readRequest, type InferRequest, type Parameter } from './open-inference/request.js';
+import { checkInputs } from './open-inference/signed-inputs.js';
+import { Reply } from './reply.js';
+
+/** Length of the JSON at the beginning of a body with raw tensors. */
+const JSON_BYTES_HEADER = 'Inference-Header-Content-Length';
+
+/** Reads a request without having read one: everything is wanted, as JSON. */
+const NO_REQUEST: InferRequest = { id: '', inputs: {}, params: {}, wanted: { named: null, binary: false } };
+
+export class OpenInferenceExchange implements Exchange {
+  readonly #call: Call;
+  readonly #signature: Signature | null;
+  #request = NO_REQUEST;
+
+  /** `signature`: null for an app that has none. */
+  constructor(call: Call, signature: Signature | null) {
+    this.#call = call;
+    this.#signature = signature;
+  }
+
+  /** The parameters of the request that are the app's. */
+  get params(): Readonly<Record<string, Parameter>> {
+    return this.#request.params;
+  }
+
+  read(body: Buffer): InferRequest['inputs'] {
+    const request = readRequest(body, jsonBytesOf(this.#call.headers), this.#signature);
+    if (this.#signature !== null) checkInputs(request.inputs, this.#signature);
+    this.#request = request;
+    return request.inputs;
+  }
+
+  write(reply: Reply): Reply {
+    const { head, body } = reply;
+    if (body.kind === 'stream')
+      throw refusal('This app streams its answer; a call of its own route gets it.');
+    if (head.status >= 400) return this.#writeError(reply);
+    if (body.kind === 'bytes')
+      throw refusal(
+        'This app answers with a body of its own, not with tensors; a call of its own route gets it.',
+      );
+    return this.#writeOutputs(head.headers, head.status, body.value);
+  }
+
+  #writeOutputs(lines: string, status: number, value: unknown): Reply {
+    const { dialectParams, asciiJson } = this.#call;
+    const params = new URLSearchParams(dialectParams);
+    const [model, version] = [params.get('model') ?? '', params.get('version') ?? ''];
+    const { id, wanted } = this.#request;
+    const outputs = outputsOf(value, this.#signature);
+    const { contentType, jsonBytes, body } = writeAnswer({ model, version, id, asciiJson }, outputs, wanted);
+    const own = jsonBytes === null ? [] : [JSON_BYTES_HEADER, String(jsonBytes)];
+    const headers = [...(lines === '' ? [] : [lines]), ...own].join('\n');
+    return new Reply({ status, contentType, headers, phrase: '' }, { kind: 'bytes', bytes: body });
+  }
+
+  /** An error that the app answered itself keeps its status and headers, in the shape of the protocol. */
+  #writeError({ head, body }: Reply): Reply {
+    const { body: json } = writeJson({ error: errorText(body) }, this.#call);
+    const bytes = Buffer.from(json);
+    return new Reply({ ...head, contentType: 'application/json' }, { kind: 'bytes', bytes });
+  }
+}
+
+/** Null without the header. @throws SERVE_BAD_BODY if it is no length */
+function jsonBytesOf(headers: string): number | null {
+  const name = JSON_BYTES_HEADER.toLowerCase();
+  const values = splitHeaderLines(headers).filter(([other]) => other.toLowerCase() === name);
+  if (values.length === 0) return null;
+  const text = values.map(([, value]) => value).join(', ');
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  const message = `${JSON_BYTES_HEADER} must be a whole number of bytes, not ${JSON.stringify(text.slice(0, 60))}.`;
+  throw new ServeError('SERVE_BAD_BODY', message);
+}
+
+function errorText(body: Reply['body']): string {
+  if (body.kind === 'stream') return '';
+  if (body.kind === 'bytes')
+    return isUtf8(body.bytes) ? Buffer.from(body.bytes).toString() : 'The app refused this call.';
+  const { value } = body;
+  if (typeof value === 'string') return value;
+  const { error, message } = (value ?? {}) as { readonly error?: unknown; readonly message?: unknown };
+  const text = error ?? message;
+  return typeof text === 'string' ? text : JSON.stringify(value) || '';
+}
+
+function refusal(message: string): ServeError {
+  return new ServeError('SERVE_HTTP_ERROR', message, { status: 400 });
+}
+
+export const FORMAT: DialectFormat = { exchange: (call) => new OpenInferenceExchange(call, null) };

@@ -1,0 +1,102 @@
+"""Calls of the Open Inference Protocol V2: the app gets its inputs as tensors by name, and its outputs leave as such.
+What the client asked for, with its id, is kept from the request for the answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Dict, Mapping, Optional
+from urllib.parse import parse_qs
+
+from banana_worker.formats import AnyExchange
+from banana_worker.formats.reply import BytesBody, Reply, ReplyHead, StreamBody
+from banana_worker.formats.tensors.answer import AnswerHead, write_answer
+from banana_worker.formats.tensors.arrays import for_app
+from banana_worker.formats.tensors.outputs import outputs_of
+from banana_worker.formats.tensors.request import InferRequest, Parameter, read_request
+from banana_worker.formats.tensors.signed_inputs import check_inputs
+from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.messages import Call
+from banana_worker.values.json_encoding import json_bytes, json_text
+from banana_worker.values.tensor import Signature
+
+# Length of the JSON at the beginning of a body with raw tensors.
+_JSON_BYTES_HEADER = "Inference-Header-Content-Length"
+
+_LENGTH = re.compile(r"[0-9]{1,15}\Z")
+
+
+class Exchange(AnyExchange):
+    def __init__(self, call: Call, signature: Optional[Signature] = None) -> None:
+        """`signature`: None for an app that has none."""
+        super().__init__(call)
+        self._signature = signature
+        # Everything is wanted, as JSON, until a request says otherwise.
+        self._request = InferRequest()
+
+    @property
+    def params(self) -> Mapping[str, Parameter]:
+        """The parameters of the request that are the app's."""
+        return self._request.params
+
+    def read(self, body: bytes) -> Dict[str, Any]:
+        request = read_request(body, _json_bytes_of(self.call.headers), self._signature)
+        if self._signature is not None:
+            check_inputs(request.inputs, self._signature)
+        self._request = request._replace(inputs={})
+        return {name: for_app(tensor) for name, tensor in request.inputs.items()}
+
+    def write(self, answer: Reply) -> Reply:
+        head, body = answer.head, answer.body
+        if isinstance(body, StreamBody):
+            raise _refusal("This app streams its answer; a call of its own route gets it.")
+        if head.status >= 400:
+            error = json_bytes({"error": _error_text(body)}, self.call.ascii_json)
+            return Reply(head._replace(content_type="application/json"), BytesBody(error))
+        if isinstance(body, BytesBody):
+            raise _refusal(
+                "This app answers with a body of its own, not with tensors; a call of its own route gets it."
+            )
+        return self._written(head.status, head.headers, body.value)
+
+    def _written(self, status: int, lines: str, value: Any) -> Reply:
+        params = parse_qs(self.call.dialect_params)
+        model, version = (params.get(name, [""])[0] for name in ("model", "version"))
+        request = self._request
+        head = AnswerHead(model, version, request.id, self.call.ascii_json)
+        written = write_answer(head, outputs_of(value, self._signature), request.wanted)
+        own = [] if written.json_bytes is None else [_JSON_BYTES_HEADER, str(written.json_bytes)]
+        headers = "\n".join(line for line in (lines, *own) if line)
+        return Reply(ReplyHead(status, written.content_type, headers), BytesBody(written.body))
+
+
+def _json_bytes_of(headers: str) -> Optional[int]:
+    """None without the header. @raises ServeError SERVE_BAD_BODY if it is no length"""
+    lines = headers.split("\n") if headers else []
+    name = _JSON_BYTES_HEADER.lower()
+    values = [value for other, value in zip(lines[::2], lines[1::2]) if other.lower() == name]
+    if not values:
+        return None
+    text = ", ".join(values)
+    if _LENGTH.match(text):
+        return int(text)
+    message = f"{_JSON_BYTES_HEADER} must be a whole number of bytes, not {json.dumps(text[:60])}."
+    raise ServeError("SERVE_BAD_BODY", message)
+
+
+def _error_text(body: Any) -> str:
+    if isinstance(body, BytesBody):
+        try:
+            return bytes(body.data).decode()
+        except UnicodeDecodeError:
+            return "The app refused this call."
+    value: Any = body.value
+    if isinstance(value, dict):
+        text: Any = value.get("error", value.get("message"))
+        if isinstance(text, str):
+            return text
+    return value if isinstance(value, str) else json_text(value)
+
+
+def _refusal(message: str) -> ServeError:
+    return ServeError("SERVE_HTTP_ERROR", message, status=400)

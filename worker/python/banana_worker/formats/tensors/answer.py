@@ -1,0 +1,90 @@
+"""Writes answers of the Open Inference Protocol: JSON, with the tensors in it or, as raw bytes, behind it."""
+
+from __future__ import annotations
+
+import json
+from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+
+from banana_worker.formats.tensors.elements import elements_text
+from banana_worker.formats.tensors.raw_data import bytes_of_tensor
+from banana_worker.formats.tensors.request import WantedOutputs
+from banana_worker.protocol.errors import ServeError
+from banana_worker.values.json_encoding import json_text
+from banana_worker.values.tensor import Tensor, shown
+
+
+class AnswerHead(NamedTuple):
+    """The fields of an answer beside its outputs."""
+
+    model: str
+    version: str
+    # The request's; left out if it is empty.
+    id: str
+    # Text beyond ASCII is escaped, because the client breaks it.
+    ascii_json: bool
+
+
+class Answer(NamedTuple):
+    content_type: str
+    # The length of the JSON if raw bytes follow it; None if nothing does.
+    json_bytes: Optional[int]
+    body: bytes
+
+
+def write_answer(head: AnswerHead, outputs: Mapping[str, Tensor], wanted: WantedOutputs) -> Answer:
+    """@raises ServeError SERVE_HTTP_ERROR with the status 400 if the client asked for what the app did not return, or
+    JSON cannot carry"""
+    raw: List[Union[bytes, memoryview]] = []
+    texts: List[str] = []
+    for name, tensor, is_binary in _wanted_outputs(outputs, wanted):
+        if is_binary:
+            data = bytes_of_tensor(tensor, lambda text, name=name: _invalid(name, text))
+            raw.append(data)
+            texts.append(_output_text(name, tensor, '"parameters":{"binary_data_size":%d}' % len(data)))
+        else:
+            elements = elements_text(tensor, lambda text, name=name: _refusal(f"Output {shown(name)}: {text}."))
+            texts.append(_output_text(name, tensor, '"data":' + elements))
+    text = _answer_text(head, texts)
+    body = _escaped(text).encode() if head.ascii_json else text.encode("utf-8", "backslashreplace")
+    if not raw:
+        return Answer("application/json", None, body)
+    return Answer("application/octet-stream", len(body), b"".join([body, *raw]))
+
+
+def _wanted_outputs(outputs: Mapping[str, Tensor], wanted: WantedOutputs) -> List[Tuple[str, Tensor, bool]]:
+    """The outputs to send in the order of the request, or all in the app's, each with its encoding."""
+    if wanted.named is None:
+        return [(name, tensor, wanted.binary) for name, tensor in outputs.items()]
+    chosen: List[Tuple[str, Tensor, bool]] = []
+    for name, is_binary in wanted.named.items():
+        tensor = outputs.get(name)
+        if tensor is None:
+            names = ", ".join(shown(other) for other in outputs) or "none"
+            raise _refusal(f"The model returned no output {shown(name)}; it returned {names}.")
+        chosen.append((name, tensor, is_binary))
+    return chosen
+
+
+def _output_text(name: str, tensor: Tensor, data: str) -> str:
+    shape = ",".join(str(size) for size in tensor.shape)
+    return f'{{"name":{json_text(name)},"datatype":"{tensor.datatype}","shape":[{shape}],{data}}}'
+
+
+def _answer_text(head: AnswerHead, outputs: List[str]) -> str:
+    fields: Dict[str, str] = {"model_name": head.model, "model_version": head.version}
+    if head.id:
+        fields["id"] = head.id
+    return f'{json_text(fields)[:-1]},"outputs":[{",".join(outputs)}]}}'
+
+
+def _escaped(text: str) -> str:
+    """JSON in ASCII; characters beyond it occur only in its texts."""
+    return "".join(char if char < "\x80" else json.dumps(char)[1:-1] for char in text)
+
+
+def _refusal(message: str) -> ServeError:
+    return ServeError("SERVE_HTTP_ERROR", message, status=400)
+
+
+def _invalid(name: str, text: str) -> ServeError:
+    return ServeError("SERVE_OUTPUT_INVALID", f"Output {shown(name)}: {text}.")

@@ -1,0 +1,94 @@
+"""Tensors as arrays of numpy, if it is installed. BF16, which it lacks, is a `Tensor` for apps."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Dict, Optional, Union
+
+from banana_worker.values.tensor import FORMATS, Tensor, element_count, elements_of
+
+# By kind and size of numpy's types.
+_DATATYPES: Dict[str, str] = {
+    "b1": "BOOL",
+    "u1": "UINT8",
+    "u2": "UINT16",
+    "u4": "UINT32",
+    "u8": "UINT64",
+    "i1": "INT8",
+    "i2": "INT16",
+    "i4": "INT32",
+    "i8": "INT64",
+    "f2": "FP16",
+    "f4": "FP32",
+    "f8": "FP64",
+}
+
+
+def for_app(tensor: Tensor) -> Any:
+    """The tensor as an app gets it: an array that it may write to; of bytes, for BYTES. Without numpy, and for BF16,
+    the tensor itself."""
+    numpy = _numpy()
+    if numpy is None or tensor.datatype == "BF16":
+        return tensor
+    if tensor.datatype == "BYTES":
+        array = numpy.empty(len(tensor.data), dtype=object)
+        array[:] = tensor.data
+    elif len(tensor.data) == 0:
+        array = numpy.empty(0, dtype=_dtype(tensor.datatype))
+    else:
+        array = numpy.frombuffer(tensor.data, dtype=_dtype(tensor.datatype))
+    return array.reshape(tensor.shape)
+
+
+def _dtype(datatype: str) -> str:
+    return "e" if datatype == "FP16" else FORMATS[datatype]
+
+
+def _numpy() -> Optional[Any]:
+    """The first call imports it: an app that gets tensors nearly always has done so."""
+    try:
+        import numpy  # pyright: ignore[reportMissingImports]
+
+        return numpy
+    except ImportError:
+        return None
+
+
+def array_of(value: object) -> Optional[Any]:
+    """A value as an array of numpy, if it is one, a number of numpy, or a tensor of a library that gives one. None
+    for any other."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return None
+    if isinstance(value, (numpy.ndarray, numpy.generic)):
+        return numpy.asarray(value)
+    if not hasattr(type(value), "__array__"):
+        return None
+    if hasattr(value, "detach"):  # a tensor of torch, which may be on a device or have a gradient
+        value = _on_cpu(value)
+    return numpy.asarray(value)
+
+
+def _on_cpu(tensor: Any) -> Any:
+    whole = tensor.detach().cpu()
+    return whole.float() if "bfloat16" in str(whole.dtype) else whole
+
+
+def tensor_of_array(array: Any) -> Union[Tensor, str]:
+    """A tensor of the array, or a text that says why there is none."""
+    numpy = sys.modules["numpy"]
+    kind, name = array.dtype.kind, array.dtype.name
+    shape = [int(size) for size in array.shape]
+    if kind in "SUO":
+        items = [item.item() if isinstance(item, numpy.generic) else item for item in array.ravel().tolist()]
+        try:
+            return Tensor("BYTES", shape, items)
+        except TypeError as error:
+            return str(error)
+    datatype = "BF16" if name == "bfloat16" else _DATATYPES.get(f"{kind}{array.dtype.itemsize}")
+    if datatype is None:
+        return f"an array of {name} is not a tensor; convert it, such as with astype('float32')"
+    if element_count(shape) == 0:
+        return Tensor(datatype, shape, b"" if datatype != "UINT8" else memoryview(b""))
+    whole = numpy.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return Tensor(datatype, shape, elements_of(datatype, whole.reshape(-1).view("uint8")))

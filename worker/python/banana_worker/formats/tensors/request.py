@@ -1,0 +1,210 @@
+"""Reads requests of the Open Inference Protocol: JSON, with the tensors in it or, as raw bytes, behind it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+
+from banana_worker.formats.json import WORDS, read_json
+from banana_worker.formats.tensors.elements import Refuse, has_infinity, tensor_of_list
+from banana_worker.formats.tensors.raw_data import tensor_of_bytes
+from banana_worker.formats.tensors.signed_inputs import raw_input
+from banana_worker.protocol.errors import ServeError
+from banana_worker.values.tensor import DATATYPES, MAX_DIMENSIONS, Signature, Tensor, problem_of_shape, shown
+
+Parameter = Union[str, int, float, bool]
+
+_HEADER = "Inference-Header-Content-Length"
+
+
+class WantedOutputs(NamedTuple):
+    # Whether each leaves as bytes, by name; None for all outputs.
+    named: Optional[Mapping[str, bool]] = None
+    # Whether the outputs leave as bytes if none are named.
+    binary: bool = False
+
+
+class InferRequest(NamedTuple):
+    # Empty if there is none.
+    id: str = ""
+    inputs: Mapping[str, Tensor] = {}
+    # The request's parameters, without those of the protocol.
+    params: Mapping[str, Parameter] = {}
+    wanted: WantedOutputs = WantedOutputs()
+
+
+def read_request(body: bytes, json_bytes: Optional[int], signature: Optional[Signature]) -> InferRequest:
+    """`json_bytes`: the header Inference-Header-Content-Length, or None without it. 0: the whole body is the one input
+    of `signature`. @raises ServeError SERVE_BAD_BODY that names the tensor"""
+    if json_bytes == 0:
+        return InferRequest(inputs=raw_input(body, signature), wanted=WantedOutputs(binary=True))
+    if json_bytes is not None and json_bytes > len(body):
+        raise _bad_body(f"{_HEADER} is {json_bytes}, but the body has {len(body)} bytes.")
+    what = "The body" if json_bytes is None else "The JSON at the beginning of the body"
+    request = _read_exact(body if json_bytes is None else body[:json_bytes], what)
+    if not isinstance(request, dict):
+        raise _bad_body(f'{what} must be an object with "inputs", not {_kind(request)}.')
+    return _RequestReader(request, None if json_bytes is None else memoryview(body)[json_bytes:]).read()
+
+
+def _read_exact(body: bytes, what: str) -> object:
+    """Python's integers are exact, but a float beyond the largest becomes an infinity without a word."""
+    request: Any = read_json(body, what, decoder=WORDS)
+    inputs: Any = request.get("inputs") if isinstance(request, dict) else None
+    for tensor in inputs if isinstance(inputs, list) else ():
+        if isinstance(tensor, dict) and has_infinity(tensor.get("data"), MAX_DIMENSIONS):
+            return read_json(body, what, decoder=_FINITE)
+    return request
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), -float("inf")):
+        raise ValueError(f"{text[:60]} is beyond the largest number")
+    return value
+
+
+_FINITE = json.JSONDecoder(parse_float=_finite)
+
+
+class _RequestReader:
+    """One request; it passes over the bytes behind the JSON, from one tensor to the next."""
+
+    def __init__(self, request: Dict[str, Any], data: Optional[memoryview]) -> None:
+        self._request = request
+        # The bytes of tensors that are not read yet; None if the request has the header of none.
+        self._bytes = data
+
+    def read(self) -> InferRequest:
+        request_id = _or_else(self._request.get("id"), "")
+        if not isinstance(request_id, str):
+            raise _bad_body(f'The request\'s "id" must be text, not {_kind(request_id)}.')
+        params, binary = _read_parameters(self._request)
+        wanted = _read_wanted(_or_else(self._request.get("outputs"), []), binary)
+        tensors = self._read_inputs(self._request.get("inputs"))
+        if self._bytes:
+            raise _bad_body(f"The body has {len(self._bytes)} more bytes than its inputs' binary_data_size.")
+        return InferRequest(request_id, tensors, params, wanted)
+
+    def _read_inputs(self, inputs: Any) -> Dict[str, Tensor]:
+        if not isinstance(inputs, list):
+            raise _bad_body(f'The request must have "inputs", a list of tensors, not {_kind(inputs)}.')
+        tensors: Dict[str, Tensor] = {}
+        items: List[Any] = inputs
+        for i, item in enumerate(items):
+            name = _name_of(item, "Input", i)
+            if name in tensors:
+                raise _bad_body(f"Input {shown(name)} is there twice.")
+            tensors[name] = self._read_input(item, _refuse_for("Input", name))
+        return tensors
+
+    def _read_input(self, item: Dict[str, Any], refuse: Refuse) -> Tensor:
+        datatype, shape, data = item.get("datatype"), item.get("shape"), item.get("data")
+        if datatype not in DATATYPES:
+            raise refuse(f"{shown(datatype)} is not a datatype; there are {', '.join(DATATYPES)}")
+        problem = problem_of_shape(shape)
+        if problem is not None or shape is None:
+            raise refuse(str(problem))
+        parameters = _parameters_of(item, refuse)
+        if "shared_memory_region" in parameters:
+            raise refuse("shared memory is not supported; send the data")
+        size = parameters.get("binary_data_size")
+        if data is None:
+            return tensor_of_bytes(datatype, shape, self._take(size, refuse), refuse)
+        if size is not None:
+            raise refuse("it has both data and binary_data_size")
+        return tensor_of_list(datatype, shape, data, refuse)
+
+    def _take(self, size: Any, refuse: Refuse) -> memoryview:
+        if size is None:
+            raise refuse("it has no data")
+        if type(size) is not int or size < 0:
+            raise refuse(f"binary_data_size must be a whole number of bytes, not {shown(size)}")
+        left = self._bytes
+        if left is None:
+            raise refuse(f"binary_data_size needs the header {_HEADER} with the length of the JSON")
+        if size > len(left):
+            raise refuse(f"binary_data_size is {size}, but only {len(left)} bytes of the body are left")
+        self._bytes = left[size:]
+        return left[:size]
+
+
+def _name_of(item: Any, kind: str, i: int) -> str:
+    if not isinstance(item, dict):
+        raise _bad_body(f'{kind} {i} must be an object with a "name", not {_kind(item)}.')
+    name: Any = item.get("name")
+    if not isinstance(name, str) or name == "":
+        raise _bad_body(f'{kind} {i} must have a "name" that is text, not {shown(name)}.')
+    return name
+
+
+def _read_wanted(outputs: Any, binary: bool) -> WantedOutputs:
+    if not isinstance(outputs, list):
+        raise _bad_body(f'The request\'s "outputs" must be a list, not {_kind(outputs)}.')
+    named: Dict[str, bool] = {}
+    items: List[Any] = outputs
+    for i, item in enumerate(items):
+        name = _name_of(item, "Output", i)
+        if name in named:
+            raise _bad_body(f"Output {shown(name)} is there twice.")
+        named[name] = _is_binary(item, binary, _refuse_for("Output", name))
+    return WantedOutputs(named or None, binary)
+
+
+def _is_binary(item: Dict[str, Any], by_default: bool, refuse: Refuse) -> bool:
+    """The switch of one output counts before that of the request."""
+    parameters = _parameters_of(item, refuse)
+    if "classification" in parameters:
+        raise refuse("classification is not supported; the output has all values")
+    if "shared_memory_region" in parameters:
+        raise refuse("shared memory is not supported")
+    own = parameters.get("binary_data", by_default)
+    if not isinstance(own, bool):
+        raise refuse(f"binary_data must be true or false, not {shown(own)}")
+    return own
+
+
+def _read_parameters(request: Dict[str, Any]) -> Tuple[Dict[str, Parameter], bool]:
+    params = dict(_parameters_of(request, lambda text: _bad_body(f"The request's {text}.")))
+    binary = params.pop("binary_data_output", False)
+    if not isinstance(binary, bool):
+        raise _bad_body(f"The parameter binary_data_output must be true or false, not {shown(binary)}.")
+    for name in ("priority", "timeout"):
+        value = params.pop(name, 0)
+        if type(value) is not int or value < 0:
+            raise _bad_body(f"The parameter {name} must be a whole number from 0, not {shown(value)}.")
+    for name, value in params.items():
+        if name.startswith("triton_"):
+            raise _bad_body(f'The parameter {shown(name)} is reserved: no name may begin with "triton_".')
+        if not isinstance(value, (str, int, float, bool)):
+            wanted = "text, a number, true or false"
+            raise _bad_body(f"The parameter {shown(name)} must be {wanted}, not {_kind(value)}.")
+    return params, binary
+
+
+def _parameters_of(item: Dict[str, Any], refuse: Refuse) -> Dict[str, Any]:
+    """Clients write null for none."""
+    parameters: Any = _or_else(item.get("parameters"), {})
+    if not isinstance(parameters, dict):
+        raise refuse(f"parameters must be an object, not {_kind(parameters)}")
+    return parameters
+
+
+def _or_else(value: Any, other: Any) -> Any:
+    return other if value is None else value
+
+
+_KINDS: Dict[Any, str] = {list: "a list", dict: "an object", str: "text"}
+
+
+def _kind(value: object) -> str:
+    """The kind of a value of JSON."""
+    return _KINDS.get(type(value)) or ("undefined" if value is None else shown(value))
+
+
+def _refuse_for(kind: str, name: str) -> Refuse:
+    return lambda text: _bad_body(f"{kind} {shown(name)}: {text}.")
+
+
+def _bad_body(message: str) -> ServeError:
+    return ServeError("SERVE_BAD_BODY", message)
