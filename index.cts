@@ -6,6 +6,7 @@ import type * as Package from './index.js' with { 'resolution-mode': 'import' };
 
 export type {
   Accepted,
+  AnyTensor,
   AppConfig,
   AppLog,
   AppMetrics,

@@ -51,7 +51,13 @@ export type {
 } from './worker/api/potassium/definition.js';
 export type { ServedFunctions } from './worker/api/serve-functions.js';
 export type { Signature, TensorSpec } from './worker/api/signature.js';
-export { Tensor, type Datatype, type Float16Data, type TensorData } from './worker/api/tensor.js';
+export {
+  Tensor,
+  type AnyTensor,
+  type Datatype,
+  type Float16Data,
+  type TensorData,
+} from './worker/api/tensor.js';
 export { sendWebhook, type SendWebhookOptions } from './worker/api/send-webhook.js';
 export type { ModelSource, ServeOptions } from './supervisor/plan/given-options.js';
 export type {

@@ -424,8 +424,8 @@ class Answers(Refusals):
             ({}, "^The output is an empty dict; return tensors by name"),
             ({1: [1]}, "^The name of an output must be text, not an int"),
             ({"a": {"b": 1}}, '^Output "a": a dict is not a tensor'),
-            ({"a": None}, '^Output "a": is'),
-            ({"a": object()}, '^Output "a": is an object'),
+            ({"a": None}, '^Output "a": it is None'),
+            ({"a": object()}, '^Output "a": it is an object; return'),
             ({"a": [1, True]}, '^Output "a": element 1 is true; FP64 has numbers'),
             (
                 {"a": [[1], [1, 2]]},

@@ -87,6 +87,9 @@ export class Tensor<D extends Datatype = Datatype> {
   }
 }
 
+/** A tensor of any datatype; a test of `datatype` tells TypeScript the type of `data`. */
+export type AnyTensor = { [D in Datatype]: Tensor<D> }[Datatype];
+
 function bitsOf({ buffer, byteOffset, length }: Float16Data): Uint16Array {
   return new Uint16Array(buffer, byteOffset, length);
 }

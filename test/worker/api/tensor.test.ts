@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import * as esModule from '../../../index.js';
-import { DATATYPES, Tensor, type Datatype } from '../../../worker/api/tensor.js';
+import { DATATYPES, Tensor, type AnyTensor, type Datatype } from '../../../worker/api/tensor.js';
 
 const DATA: Readonly<Record<Datatype, unknown>> = {
   BOOL: Uint8Array.of(1, 0),
@@ -99,6 +99,15 @@ for (const [what, given, message] of [
 test('a shape without dimensions has one element, one with a 0 has none', () => {
   assert.equal(new Tensor('FP64', [], Float64Array.of(7)).data[0], 7);
   assert.equal(new Tensor('BYTES', [3, 0], []).data.length, 0);
+});
+
+test('TypeScript knows the data of a datatype', () => {
+  const int: Tensor<'INT64'> = new Tensor('INT64', [1], BigInt64Array.of(5n));
+  const any: AnyTensor = int;
+  const sum = any.datatype === 'INT64' ? (any.data[0] as bigint) + 1n : 0n;
+  assert.equal(sum, 6n);
+  // @ts-expect-error -- a typed array of another type does not compile
+  assert.throws(() => new Tensor('FP32', [1], Float64Array.of(1)), TypeError);
 });
 
 test('a shape that is changed afterwards does not change the tensor', () => {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from banana_worker.formats.tensors.elements import elements_text
@@ -79,7 +80,10 @@ def _answer_text(head: AnswerHead, outputs: List[str]) -> str:
 
 def _escaped(text: str) -> str:
     """JSON in ASCII; characters beyond it occur only in its texts."""
-    return "".join(char if char < "\x80" else json.dumps(char)[1:-1] for char in text)
+    return _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def _refusal(message: str) -> ServeError:

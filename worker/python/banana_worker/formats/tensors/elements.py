@@ -8,7 +8,7 @@ import math
 import struct
 from array import array
 from itertools import chain
-from typing import Any, Callable, Iterable, List, Sequence, Union
+from typing import Any, Callable, List, Sequence, Union
 
 from banana_worker.failures.sentences import kind_of
 from banana_worker.values.tensor import FORMATS, Tensor, element_count, plural, shown
@@ -175,10 +175,11 @@ def _text(item: Union[bytes, str], at: int, refuse: Refuse) -> str:
 
 
 def has_infinity(data: object, depth: int) -> bool:
-    """Whether a list, down to a depth, holds an infinity."""
+    """Whether a list, or lists nested in it down to a depth, hold an infinity. Numbers beside lists are refused later,
+    whatever they are."""
     if not isinstance(data, list):
         return False
-    items: Iterable[Any] = data
-    if _INFINITY in data or -_INFINITY in data:
-        return True
-    return depth > 0 and any(has_infinity(item, depth - 1) for item in items)
+    items: List[Any] = data
+    if items and isinstance(items[0], list):
+        return depth > 0 and any(has_infinity(item, depth - 1) for item in items)
+    return _INFINITY in items or -_INFINITY in items

@@ -52,7 +52,8 @@ def _read_exact(body: bytes, what: str) -> object:
     request: Any = read_json(body, what, decoder=WORDS)
     inputs: Any = request.get("inputs") if isinstance(request, dict) else None
     for tensor in inputs if isinstance(inputs, list) else ():
-        if isinstance(tensor, dict) and has_infinity(tensor.get("data"), MAX_DIMENSIONS):
+        is_float = isinstance(tensor, dict) and tensor.get("datatype") in ("FP16", "BF16", "FP32", "FP64")
+        if is_float and has_infinity(tensor.get("data"), MAX_DIMENSIONS):
             return read_json(body, what, decoder=_FINITE)
     return request
 
