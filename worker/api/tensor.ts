@@ -108,8 +108,7 @@ export function problemOfTensor(datatype: unknown, shape: unknown, data: unknown
   }
   const { length } = data as ArrayLike<unknown>;
   const count = elementCount(shape as readonly number[]);
-  if (length !== count)
-    return `the shape ${shown(shape)} has ${count} ${plural(count, 'element')}, but data has ${length}`;
+  if (length !== count) return `${countText(shape as readonly number[])}, but data has ${length}`;
   return datatype === 'BYTES' ? problemOfBytes(data as readonly unknown[]) : null;
 }
 
@@ -159,8 +158,10 @@ function withArticle(name: string): string {
   return `${/^[AEI]/.test(name) ? 'an' : 'a'} ${name}`;
 }
 
-function plural(count: number, word: string): string {
-  return count === 1 ? word : `${word}s`;
+/** The beginning of a sentence on a shape, such as `the shape [2, 3] has 6 elements`. */
+export function countText(shape: readonly number[]): string {
+  const count = elementCount(shape);
+  return `the shape ${shown(shape)} has ${count} ${count === 1 ? 'element' : 'elements'}`;
 }
 
 /** A wrong value in an error text, cut short. */

@@ -1,5 +1,6 @@
 /** The data of a tensor from a list: flat, or nested as its shape is. */
 import {
+  countText,
   elementCount,
   kindOf,
   shown,
@@ -24,8 +25,7 @@ export function tensorOfList(
   const count = elementCount(shape);
   const isNested = shape.length > 1 && isRow(list[0]);
   if (isNested) checkRows(list, shape, 0, refuse);
-  else if (list.length !== count)
-    throw refuse(`the shape ${shown(shape)} has ${count} elements, but data has ${list.length}`);
+  else if (list.length !== count) throw refuse(`${countText(shape)}, but data has ${list.length}`);
   const data = newData(datatype, count);
   if (isNested) fillRows(datatype, data, { at: 0 }, list, shape.length - 1, refuse);
   else fill(datatype, data, 0, list, refuse);

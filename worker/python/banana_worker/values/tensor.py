@@ -165,8 +165,8 @@ def _shown_item(value: object) -> str:
         return text.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**_MAX_SHOWN_CHARS:
         return "a number of many digits"
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, (bool, int, float)):
         return json.dumps(value)
-    if isinstance(value, (int, float)):
-        return repr(value)
-    return "a list" if isinstance(value, (list, tuple)) else kind_of(value)
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    return "an object" if isinstance(value, dict) else kind_of(value)

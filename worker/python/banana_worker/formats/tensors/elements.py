@@ -10,7 +10,6 @@ from array import array
 from itertools import chain
 from typing import Any, Callable, List, Sequence, Union
 
-from banana_worker.failures.sentences import kind_of
 from banana_worker.values.tensor import FORMATS, Tensor, element_count, plural, shown
 
 # Makes the error of an input or an output; the text goes on after its name, such as `Input "x"`.
@@ -25,7 +24,7 @@ def tensor_of_list(datatype: str, shape: Sequence[int], data: object, refuse: Re
     """A tensor of a checked shape, from a list that is flat or nested like it. Nothing is allocated for a shape that
     the list does not have. @raises the error of `refuse`"""
     if not isinstance(data, (list, tuple)):
-        raise refuse(f"data must be a list, not {kind_of(data)}")
+        raise refuse(f"data must be a list, not {shown(data)}")
     values = _flat(data, shape, refuse)
     elements = _strings(values, refuse) if datatype == "BYTES" else _numbers(datatype, values, refuse)
     return Tensor(datatype, shape, elements)

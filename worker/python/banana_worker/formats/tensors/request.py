@@ -103,9 +103,11 @@ class _RequestReader:
         datatype, shape, data = item.get("datatype"), item.get("shape"), item.get("data")
         if datatype not in DATATYPES:
             raise refuse(f"{shown(datatype)} is not a datatype; there are {', '.join(DATATYPES)}")
+        if not isinstance(shape, list):
+            raise refuse(f"the shape must be a list of whole numbers, not {_kind(shape)}")
         problem = problem_of_shape(shape)
-        if problem is not None or shape is None:
-            raise refuse(str(problem))
+        if problem is not None:
+            raise refuse(problem)
         parameters = _parameters_of(item, refuse)
         if "shared_memory_region" in parameters:
             raise refuse("shared memory is not supported; send the data")
