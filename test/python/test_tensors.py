@@ -2,16 +2,19 @@
 both languages agree."""
 
 import importlib.util
+import inspect
 import json
 import math
 import random
 import struct
 import sys
+import types
 import unittest
 from array import array
 from unittest import mock
 
 from banana_serve import Tensor
+from banana_worker.adapters.signature import signature_of
 from banana_worker.formats.open_inference import Exchange
 from banana_worker.formats.reply import BytesBody, JsonBody, Reply, ReplyHead, StreamBody, ValueBody
 from banana_worker.formats.tensors.elements import bf16_bits, fp16_bits
@@ -147,6 +150,30 @@ class Tensors(unittest.TestCase):
             self.assertEqual(bf16_bits(value), bits, value)
         for bits in range(0, 0x7F80, 7):
             self.assertEqual(bf16_bits(struct.unpack("<f", struct.pack("<I", bits << 16))[0]), bits)
+
+
+class Signatures(unittest.TestCase):
+    def test_an_app_may_have_a_signature(self):
+        inputs = [{"name": "x", "datatype": "FP32", "shape": [-1, 2]}]
+        module = types.SimpleNamespace(signature={"inputs": inputs, "outputs": ()})
+        self.assertEqual(signature_of(module), ((("x", "FP32", (-1, 2)),), ()))
+        for own in (types.SimpleNamespace(), types.SimpleNamespace(signature=inspect.signature)):
+            self.assertIsNone(signature_of(own))
+
+    def test_a_wrong_signature_is_a_type_error_that_says_why(self):
+        x = {"name": "x", "datatype": "FP32", "shape": [1]}
+        for inputs, text in (
+            ({}, '"inputs" must be a list, not a dict'),
+            ([x, x], '"inputs" has "x" twice'),
+            ([5], r'"inputs"\[0\] must be a dict with name, datatype and shape, not an int'),
+            ([{**x, "name": ""}], r'the name of "inputs"\[0\] must be text, not ""'),
+            ([{**x, "datatype": "float"}], r'the datatype of "inputs"\[0\] is "float"; there are BOOL'),
+            ([{**x, "shape": [-2]}], r"with -1 for a free one, not \[-2\]"),
+            ([{**x, "shape": [True]}], r"not \[true\]"),
+            ([{**x, "shape": 2}], "not 2"),
+        ):
+            with self.subTest(text), self.assertRaisesRegex(TypeError, text):
+                signature_of(types.SimpleNamespace(signature={"inputs": inputs, "outputs": []}))
 
 
 class Requests(Refusals):
