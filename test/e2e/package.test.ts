@@ -179,7 +179,7 @@ test('a program can serve an app and end by itself', async () => {
   });
 });
 
-test('the package holds the built code, docs and examples, the Python worker, no sources of TypeScript and no tests, within 1.2 MB', () => {
+test('the package holds the built code, docs and examples, the Python worker, no sources of TypeScript and no tests, within 1.3 MB', () => {
   const { files, size } = packed;
   for (const path of [
     'dist/supervisor/cli.js',
@@ -197,7 +197,7 @@ test('the package holds the built code, docs and examples, the Python worker, no
     files.filter((path) => unwanted.test(path)),
     [],
   );
-  assert.ok(size < 1_200_000, `${size} bytes`);
+  assert.ok(size < 1_300_000, `${size} bytes`);
 });
 
 for (const page of ['README.md', 'examples/README.md', 'docs/deploy.md', 'docs/options.md', 'CHANGELOG.md']) {
