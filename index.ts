@@ -14,6 +14,7 @@ export type {
   AppMetrics,
   BananaApp,
   BananaBatchApp,
+  CallParams,
   InferenceContext,
   InitContext,
   MetricLabels,

@@ -1,6 +1,7 @@
 /** Encodes and decodes the description of an app and its routes in a `loaded` message. */
 import { Fields, malformed } from './fields.js';
 import { ROUTE_INPUTS, ROUTE_KINDS, type LoadedInfo, type Route } from './messages.js';
+import { readSignature } from './signature-fields.js';
 
 export function loadedField(info: LoadedInfo): unknown {
   return { ...info, routes: info.routes.map(routeField) };
@@ -8,13 +9,14 @@ export function loadedField(info: LoadedInfo): unknown {
 
 /** @throws SERVE_PROTOCOL */
 export function readLoaded(info: Record<string, unknown>): LoadedInfo {
-  const { routes, modelOptions, example, shutdown } = info;
+  const { routes, modelOptions, example, shutdown, signature } = info;
   if (!Array.isArray(routes)) throw malformed('loaded.routes is not a list');
   return {
     routes: routes.map(readRoute),
     modelOptions: new Fields([modelOptions ?? {}]).object(0),
     example: new Fields([example ?? '']).string(0),
     ...(shutdown === undefined ? {} : { shutdown: new Fields([shutdown]).boolean(0) }),
+    ...(signature === undefined ? {} : { signature: readSignature(signature) }),
   };
 }
 

@@ -189,6 +189,23 @@ export interface LoadedInfo {
   readonly example: string;
   /** Whether the app has a `shutdown` to run before its worker ends; unknown if left out. */
   readonly shutdown?: boolean;
+  /** Left out by an app that does not describe its inputs and outputs as tensors. */
+  readonly signature?: Signature;
+}
+
+/** A named tensor that an app takes or returns. */
+export interface TensorSpec {
+  readonly name: string;
+  /** One of those of the Open Inference Protocol V2, or BF16; only the worker knows what they mean. */
+  readonly datatype: string;
+  /** The size of each dimension; -1 for one that may have any size. */
+  readonly shape: readonly number[];
+}
+
+/** The inputs and outputs of an app that describes them as tensors. */
+export interface Signature {
+  readonly inputs: readonly TensorSpec[];
+  readonly outputs: readonly TensorSpec[];
 }
 
 /** Status line, type and extra headers of an answer. */

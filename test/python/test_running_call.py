@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import unittest
 from types import SimpleNamespace
 from typing import Any, Callable, List
 
+from banana_worker.formats.input_wishes import NO_WISHES
 from banana_worker.process.hint_once import write_hints_to
 from banana_worker.protocol.errors import ServeError
 from banana_worker.run.arriving_calls import WaitingCall
 from banana_worker.run.running_call import RunningCall
+from banana_worker.values.tensor import Signature, TensorSpec
 from calls import call_with
 
 
@@ -36,7 +39,11 @@ class Channel:
         self.send(["result"])
 
 
-def running_with(channel: Channel, **fields: Any) -> RunningCall:
+def running_with(channel: Channel, body: bytes = b"", **fields: Any) -> RunningCall:
+    app = SimpleNamespace(
+        function=lambda route: None,
+        description=SimpleNamespace(signature=Signature((TensorSpec("x", "INT32", (-1,)),), ())),
+    )
     waits: Any = SimpleNamespace(ring=lambda: None)
     host: Any = SimpleNamespace(
         channel=channel,
@@ -45,9 +52,25 @@ def running_with(channel: Channel, **fields: Any) -> RunningCall:
         metrics=SimpleNamespace(send=lambda: None),
         max_output_bytes=1000,
         stream_window_bytes=1000,
-        function=lambda route: None,
+        app=app,
     )
-    return RunningCall(host, WaitingCall(call_with(**fields), b""))
+    return RunningCall(host, WaitingCall(call_with(**fields), body))
+
+
+class Exchanges(unittest.TestCase):
+    def input_of(self, datatype: str) -> Any:
+        x = {"name": "x", "datatype": datatype, "shape": [1], "data": [1]}
+        body = json.dumps({"inputs": [x], "parameters": {"seed": 2**60}}).encode()
+        running = running_with(Channel(), body, format="open-inference", answer="open-inference")
+        return running.read_input(NO_WISHES), running.ctx.params
+
+    def test_the_parameters_of_the_request_are_the_app_s(self) -> None:
+        self.assertEqual(self.input_of("INT32")[1], {"seed": 2**60})
+
+    def test_inputs_are_checked_against_the_signature(self) -> None:
+        with self.assertRaises(ServeError) as caught:
+            self.input_of("INT64")
+        self.assertEqual(caught.exception.code, "SERVE_BAD_BODY")
 
 
 class Hints(unittest.TestCase):

@@ -60,6 +60,12 @@ class Failures(unittest.TestCase):
             loaded: Any = from_banana_app(module_with(inference=print, **app))
             self.assertIs(loaded_info(loaded)["shutdown"], expected)
 
+    def test_the_front_learns_the_signature(self) -> None:
+        x = {"name": "x", "datatype": "FP32", "shape": [-1, 2]}
+        loaded: Any = from_banana_app(module_with(inference=print, signature={"inputs": [x], "outputs": []}))
+        self.assertEqual(loaded_info(loaded)["signature"], {"inputs": [x], "outputs": []})
+        self.assertNotIn("signature", loaded_info(from_banana_app(module_with(inference=print))))
+
 
 if __name__ == "__main__":
     unittest.main()

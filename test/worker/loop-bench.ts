@@ -5,6 +5,7 @@ import type { TestContext } from 'node:test';
 import { Channel } from '../../protocol/wire/channel.js';
 import type { Call, Message } from '../../protocol/wire/messages.js';
 import { NO_WISHES } from '../../worker/api/input-wishes.js';
+import type { Signature } from '../../worker/api/signature.js';
 import type { InferenceContext } from '../../worker/api/types.js';
 import { RunLoop } from '../../worker/run/run-loop.js';
 import { Tap, nextTurn, type Received } from '../protocol/streams.js';
@@ -20,6 +21,7 @@ type HandleBatch = (inputs: readonly unknown[], ctxs: readonly InferenceContext[
 export interface BatchWays {
   readonly handleBatch?: HandleBatch;
   readonly repeatable?: boolean;
+  readonly signature?: Signature;
 }
 
 /** A run loop over a real channel; the front records what it writes. */
@@ -36,7 +38,7 @@ export class Bench {
   /** The calls of its activity listener. */
   readonly comings: string[] = [];
 
-  constructor(handle: Handle, { handleBatch, repeatable = false }: BatchWays = {}) {
+  constructor(handle: Handle, { handleBatch, repeatable = false, signature }: BatchWays = {}) {
     const refuse = (): never => assert.fail('the front did nothing');
     const channel = new Channel(new PassThrough(), this.tap, {
       onMessage: refuse,
@@ -52,6 +54,7 @@ export class Bench {
           ],
           modelOptions: {},
           example: null,
+          ...(signature && { signature }),
         },
         wishes: () => NO_WISHES,
         init: () => {},

@@ -4,6 +4,7 @@ import type { BananaApp } from '../api/types.js';
 import { onlyEntry } from './batch-entries.js';
 import type { CallInfo } from '../api/call-info.js';
 import { ANY_BATCH, type LoadedApp } from './loaded-app.js';
+import { signatureOf } from './signature.js';
 import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf, shutdownOf } from './exports.js';
 
 const ROUTE = '/';
@@ -31,6 +32,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
       ],
       modelOptions,
       example: 'example' in exports ? { route: ROUTE, input: exports['example'] } : null,
+      ...signatureOf(exports),
     },
     wishes: () => wishes,
     init: (ctx) => app.init?.(ctx),

@@ -1,5 +1,6 @@
 /** The interface of an app for the run loop. Each file in `adapters/` implements it for one way of writing an app. */
 import type { LoadedInfo, Metric, StartSpec } from '../../protocol/wire/messages.js';
+import type { Signature } from '../api/signature.js';
 import type { InputWishes } from '../api/input-wishes.js';
 import type { CallInfo } from '../api/call-info.js';
 import type { InitContext } from '../api/types.js';
@@ -15,7 +16,8 @@ export interface Surroundings {
 export const ANY_BATCH = 0xffff;
 
 /** The record of the wire, with the example as the value that the app gives. */
-export interface OwnDescription extends Omit<LoadedInfo, 'example' | 'shutdown'> {
+export interface OwnDescription extends Omit<LoadedInfo, 'example' | 'shutdown' | 'signature'> {
+  readonly signature?: Signature;
   /** A sample call that runs before the worker is ready. */
   readonly example: { readonly route: string; readonly input: unknown } | null;
 }

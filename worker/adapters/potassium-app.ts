@@ -16,6 +16,7 @@ import { iteratorOf } from '../reply/stream.js';
 import { isResponse as isWebResponse } from '../reply/web-response.js';
 import { onlyEntry } from './batch-entries.js';
 import { assertNoGenerator, configOf, repeatableOf, shutdownOf } from './exports.js';
+import { signatureOf } from './signature.js';
 import { isThenable } from '../values/thenable.js';
 
 /** Returns null if the exports are not a Potassium app. @throws a TypeError that names an export of a wrong kind */
@@ -25,7 +26,7 @@ export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): Lo
   assertNoGenerator(definition.init);
   const { repeatable, ...modelOptions } = configOf(exports);
   return {
-    description: { routes: routesOf(definition), modelOptions, example: null },
+    description: { routes: routesOf(definition), modelOptions, example: null, ...signatureOf(exports) },
     wishes: (route) => endpointOf(definition, route).wishes,
     init: (ctx) => initContext(definition, ctx),
     handle: (route, input, ctx) => handle(definition, route, input, ctx),

@@ -2,14 +2,14 @@
 import type { Signature, TensorSpec } from '../api/signature.js';
 import { DATATYPES, isDatatype, kindOf, MAX_DIMENSIONS, shown } from '../api/tensor.js';
 
-/** Returns null for an app without one. @throws a TypeError that names the tensor if it is no signature */
-export function signatureOf(exports: Readonly<Record<string, unknown>>): Signature | null {
+/** Returns the app's signature, if it exports one. @throws a TypeError that names the tensor if it is no signature */
+export function signatureOf(exports: Readonly<Record<string, unknown>>): { signature?: Signature } {
   const given = exports['signature'];
-  if (given === undefined) return null;
+  if (given === undefined) return {};
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     throw wrong(`not ${kindOf(given)}`);
   const { inputs, outputs } = given as Readonly<Record<string, unknown>>;
-  return { inputs: specsOf(inputs, 'inputs'), outputs: specsOf(outputs, 'outputs') };
+  return { signature: { inputs: specsOf(inputs, 'inputs'), outputs: specsOf(outputs, 'outputs') } };
 }
 
 function wrong(problem: string): TypeError {

@@ -1,6 +1,7 @@
 /** The types that a model author may import: `import type { … } from 'banana-serve'`. */
 
 import type { ConfigOptions } from '../../protocol/option-types.js';
+import type { Signature } from './signature.js';
 
 /** A logger whose lines appear in the server's log with worker and request id. */
 export interface AppLog {
@@ -43,6 +44,9 @@ export interface InitContext {
   readonly metrics: AppMetrics;
 }
 
+/** Parameters by name; a whole number beyond 2^53 is a BigInt. */
+export type CallParams = Readonly<Record<string, string | number | bigint | boolean>>;
+
 export interface InferenceContext {
   /** The request's id, also in the reply's `X-Request-Id` and in every log line of the call. */
   readonly requestId: string;
@@ -53,6 +57,8 @@ export interface InferenceContext {
   /** The path as the client sent it, percent escapes included. */
   readonly path: string;
   readonly query: URLSearchParams;
+  /** The `parameters` of a request of the Open Inference Protocol; empty for any other request. */
+  readonly params: CallParams;
   /** W3C trace context as sent, if valid. */
   readonly traceparent: string | null;
   /** Aborts when no client waits any more: client gone, deadline, run timeout, stop. `reason` names the cause. */
@@ -135,6 +141,11 @@ export interface BananaApp<Input = any, Output = unknown> {
   /** An input that runs once after `init`, before the worker counts as ready. */
   readonly example?: Input;
   readonly config?: AppConfig;
+  /**
+   * The inputs and outputs, for an app that is called with tensors: they are checked before `inference`, and clients can
+   * ask for them.
+   */
+  readonly signature?: Signature;
 }
 
 /** A Banana app without `inference`: `inferenceBatch` also runs a single call, as a batch of one. */

@@ -1,5 +1,7 @@
 /** The interface of a wire format, in both directions. Each file in this folder that exports `FORMAT` is one. */
 import type { Call } from '../../protocol/wire/messages.js';
+import type { Signature } from '../api/signature.js';
+import type { CallParams } from '../api/types.js';
 import type { Reply } from './reply.js';
 
 export interface EncodedOutput {
@@ -26,14 +28,16 @@ export interface InputFormat extends AnyFormat {
 
 /** A dialect's own format: it writes whole answers, which may depend on what was read. */
 export interface DialectFormat extends AnyFormat {
-  /** Called once per call, before its body is read. */
-  exchange(call: Call): Exchange;
+  /** Called once per call, before its body is read. `signature`: null for an app that has none. */
+  exchange(call: Call, signature: Signature | null): Exchange;
 }
 
 /** The body and the answer of one call; it may keep what the reader learns for the writer. */
 export interface Exchange {
   /** Returns the app's input; the body may be empty. May return a promise. @throws SERVE_BAD_BODY (or rejects with it) */
   read(body: Buffer): unknown;
+  /** Parameters of the request for the app, if the body has some; complete once the body is read. */
+  readonly params?: CallParams;
   /**
    * Returns the answer to send for the app's own, whose value, bytes or stream is not encoded yet. Not called for
    * errors, which the front words. @throws ServeError (or rejects with it), for the client; a stream is closed then

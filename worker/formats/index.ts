@@ -1,6 +1,7 @@
 /** Finds wire formats by name: the file of that name in this folder. A new format is a file, and no line here. */
 import { ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
+import type { Signature } from '../api/signature.js';
 import type { BodyFormat, EncodedOutput, Exchange } from './body-format.js';
 import { FORMAT as BYTES } from './bytes.js';
 import { FORMAT as FORM } from './form.js';
@@ -50,9 +51,9 @@ function unknownFormat(name: string, cause?: unknown): ServeError {
  * Makes the exchange of a call whose answer a dialect's own format writes. Rejects with SERVE_BAD_BODY if this worker
  * has no such format.
  */
-export async function exchangeOf(call: Call): Promise<Exchange> {
+export async function exchangeOf(call: Call, signature: Signature | null): Promise<Exchange> {
   const format = await formatNamed(call.answer);
-  if ('exchange' in format) return format.exchange(call);
+  if ('exchange' in format) return format.exchange(call, signature);
   throw new ServeError('SERVE_BAD_BODY', `The format ${JSON.stringify(call.answer)} does not write answers.`);
 }
 

@@ -7,11 +7,12 @@ import { ServeError } from '../../protocol/errors.js';
 import { splitHeaderLines } from '../../protocol/text/header-lines.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import type { Signature } from '../api/signature.js';
+import type { CallParams } from '../api/types.js';
 import type { DialectFormat, Exchange } from './body-format.js';
 import { writeJson } from './json.js';
 import { writeAnswer } from './open-inference/answer.js';
 import { outputsOf } from './open-inference/outputs.js';
-import { readRequest, type InferRequest, type Parameter } from './open-inference/request.js';
+import { readRequest, type InferRequest } from './open-inference/request.js';
 import { checkInputs } from './open-inference/signed-inputs.js';
 import { Reply } from './reply.js';
 
@@ -33,7 +34,7 @@ export class OpenInferenceExchange implements Exchange {
   }
 
   /** The parameters of the request that are the app's. */
-  get params(): Readonly<Record<string, Parameter>> {
+  get params(): CallParams {
     return this.#request.params;
   }
 
@@ -102,4 +103,6 @@ function refusal(message: string): ServeError {
   return new ServeError('SERVE_HTTP_ERROR', message, { status: 400 });
 }
 
-export const FORMAT: DialectFormat = { exchange: (call) => new OpenInferenceExchange(call, null) };
+export const FORMAT: DialectFormat = {
+  exchange: (call, signature) => new OpenInferenceExchange(call, signature),
+};

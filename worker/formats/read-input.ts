@@ -36,7 +36,7 @@ function readIn(name: string, body: Buffer, call: Call, exchange: Exchange | nul
 }
 
 function readWith(format: BodyFormat, body: Buffer, call: Call, exchange: Exchange | null): unknown {
-  if ('exchange' in format) return (exchange ?? format.exchange(call)).read(body);
+  if ('exchange' in format) return (exchange ?? format.exchange(call, null)).read(body);
   return body.length === 0 ? null : format.read(body, call);
 }
 

@@ -29,9 +29,10 @@ export const modules: Loader = {
   },
 };
 
-/** Returns exports as if the Potassium app were the default export, with `config` and `shutdown` beside it. */
+/** Returns exports as if the Potassium app were the default export, with the file's others beside it. */
 function withExports(app: Exports, namespace: Exports | null): Exports {
-  return { config: namespace?.['config'], shutdown: namespace?.['shutdown'], default: app };
+  const { config, shutdown, signature } = namespace ?? {};
+  return { config, shutdown, signature, default: app };
 }
 
 interface OfferedApps {

@@ -3,12 +3,15 @@ import { joinPieces } from '../../protocol/wire/body-assembler.js';
 import { splitHeaderLines } from '../../protocol/text/header-lines.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { validTraceparent } from '../../protocol/text/traceparent.js';
-import type { AppLog, AppMetrics, WorkerInfo } from '../api/types.js';
+import type { AppLog, AppMetrics, CallParams, WorkerInfo } from '../api/types.js';
 import type { CallInfo } from '../api/call-info.js';
+
+const NO_PARAMS: CallParams = Object.freeze({});
 
 export class CallContext implements CallInfo {
   readonly worker: WorkerInfo;
   readonly metrics: AppMetrics;
+  params: CallParams = NO_PARAMS;
   #pieces: readonly Buffer[];
   readonly #call: Call;
   readonly #makeLog: (requestId: string, traceparent: string | null) => AppLog;

@@ -9,6 +9,7 @@ import { AsyncResource } from 'node:async_hooks';
 import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError } from '../../protocol/errors.js';
 import { MAX_TEXT_CHARS, type Call, type ReplyHead } from '../../protocol/wire/messages.js';
+import type { LoadedApp } from '../adapters/loaded-app.js';
 import type { AppMetrics, WorkerInfo } from '../api/types.js';
 import { appLog } from '../report/app-log.js';
 import { CallContext } from './call-context.js';
@@ -35,6 +36,7 @@ import { isThenable } from '../values/thenable.js';
 
 /** The parts that all calls of a runner share. */
 export interface CallHost {
+  readonly app: LoadedApp;
   readonly channel: Channel;
   readonly prints: PrintAttribution;
   readonly worker: WorkerInfo;
@@ -104,9 +106,12 @@ export class RunningCall {
 
   async #readInExchange(wishes: InputWishes): Promise<unknown> {
     const { call, ctx } = this;
-    const exchange = await exchangeOf(call);
+    const exchange = await exchangeOf(call, this.#host.app.description.signature ?? null);
     this.#exchange = exchange;
-    return readInput(call, ctx.body, wishes, call.format === call.answer ? exchange : null);
+    if (call.format !== call.answer) return readInput(call, ctx.body, wishes);
+    const input: unknown = await readInput(call, ctx.body, wishes, exchange);
+    if (exchange.params !== undefined) ctx.params = exchange.params;
+    return input;
   }
 
   /**

@@ -50,6 +50,11 @@ function decodeOnly(frame: Buffer | undefined): { message: Message; body: Buffer
   return received as { message: Message; body: Buffer };
 }
 
+/** A signature of one input with these fields. */
+function signatureWith(fields: object): unknown {
+  return { inputs: [{ name: 'x', datatype: 'FP32', shape: [1], ...fields }], outputs: [] };
+}
+
 /** Fields of each message as they lie in the head; each test breaks one of them. */
 const HEADS: Record<Message['type'], unknown[]> = {
   start: [{ app: '/a.ts' }],
@@ -65,6 +70,7 @@ const HEADS: Record<Message['type'], unknown[]> = {
       modelOptions: {},
       example: '',
       shutdown: true,
+      signature: { inputs: [], outputs: [{ name: 'y', datatype: 'FP32', shape: [-1, 10] }] },
     },
   ],
   ready: [12.5],
@@ -172,6 +178,13 @@ for (const [what, fields] of [
   ['loaded with options that are a list', ['loaded', { routes: [], modelOptions: [1] }]],
   ['loaded with an example that is no text', ['loaded', { routes: [], modelOptions: {}, example: 5 }]],
   ['loaded with a shutdown that is neither', ['loaded', { routes: [], shutdown: 1 }]],
+  ['loaded with a signature without outputs', ['loaded', { routes: [], signature: { inputs: [] } }]],
+  [
+    'a signature of which a tensor has no name',
+    ['loaded', { routes: [], signature: signatureWith({ name: 5 }) }],
+  ],
+  ['a signature with half a size', ['loaded', { routes: [], signature: signatureWith({ shape: [0.5] }) }]],
+  ['a signature with a size below -1', ['loaded', { routes: [], signature: signatureWith({ shape: [-2] }) }]],
   ['a webhook numbered like a call', ['webhook', 1, 'http://a/', '', '', 1, 0, false, 0]],
   ['the end of a webhook numbered like a call', ['webhookDone', 1, 'taken']],
   ['an outcome of a webhook that there is not', ['webhookDone', 2 ** 32, 'lost']],

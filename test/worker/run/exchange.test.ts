@@ -1,6 +1,7 @@
 /** Calls in a dialect's own format, whose writer waits and knows what its reader found. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { Signature } from '../../../worker/api/signature.js';
 import { ITEMS } from '../../../worker/api/input-wishes.js';
 import { Reply } from '../../../worker/formats/reply.js';
 import { LOADED_FORMATS } from '../../../worker/formats/index.js';
@@ -71,6 +72,21 @@ test('a stream that the writer refuses is closed', async () => {
   await bench.ended(1);
   assert.deepEqual(bench.story, ['begin 1', 'error 1 SERVE_HTTP_ERROR']);
   assert.ok(isClosed);
+});
+
+test("the request's parameters are the app's, and its inputs are checked against the signature", async () => {
+  const signature: Signature = { inputs: [{ name: 'x', datatype: 'INT32', shape: [-1] }], outputs: [] };
+  const bench = new Bench((_input, { params }) => [`${String(params['seed'])} ${String(params['mode'])}`], {
+    signature,
+  });
+  const v2 = { format: 'open-inference', answer: 'open-inference' };
+  const x = { name: 'x', datatype: 'INT32', shape: [1], data: [1] };
+  bench.call(1, { inputs: [x], parameters: { seed: 5, mode: 'fast' } }, v2);
+  await bench.ended(1);
+  assert.match(String(resultOf(bench, 1).at(-1)), /"data":\["5 fast"\]/);
+  bench.call(2, { inputs: [{ ...x, datatype: 'INT64' }] }, v2);
+  await bench.ended(2);
+  assert.equal(bench.story.at(-1), 'error 2 SERVE_BAD_BODY');
 });
 
 test('an answer in a format that only reads, or that nothing has, is refused before the app runs', async () => {

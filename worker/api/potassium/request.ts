@@ -1,6 +1,6 @@
 /** The request that a Potassium handler gets. */
 import type { CallInfo } from '../call-info.js';
-import type { AppLog, AppMetrics, WebSocketConnection } from '../types.js';
+import type { AppLog, AppMetrics, CallParams, WebSocketConnection } from '../types.js';
 import { RequestHeaders } from './request-headers.js';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the author declares what the route takes
@@ -31,6 +31,11 @@ export class Request<Json = any> {
 
   get query(): URLSearchParams {
     return this.#ctx.query;
+  }
+
+  /** The `parameters` of a request of the Open Inference Protocol; empty for any other request. */
+  get params(): CallParams {
+    return this.#ctx.params;
   }
 
   /** Aborts when no client waits for the answer any more; see `InferenceContext.signal`. */

@@ -130,7 +130,7 @@ class Worker:
         watch = StartWatch(spec.ready_within_ms, lambda: self._tasks.coroutine, self._log.warn)
         app = import_app(spec)
         self._channel.send(["loaded", loaded_info(app)])
-        host = CallHost(spec, self._channel, self._waits, surroundings, app.function)
+        host = CallHost(spec, self._channel, self._waits, surroundings, app)
         options = RunnerOptions(app, host, prints, self._tasks, self._note)
         init_ms = init_app(app, options, spec, self._channel)
         ending.die_if_lost(descriptors.DOWN_FD)

@@ -92,6 +92,11 @@ class Request:
         return self._of_call().query
 
     @property
+    def params(self) -> Mapping[str, Any]:
+        """The `parameters` of a request of the Open Inference Protocol; empty for any other request."""
+        return self._of_call().params
+
+    @property
     def log(self) -> Any:
         return self._of_call().log
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
 from banana_worker.adapters.exports import APP_OPTIONS, assert_no_generator, config_of, repeatable_of
 from banana_worker.adapters.parameters import with_context
+from banana_worker.adapters.signature import signature_of
 from banana_worker.failures.app_function import WrongFunction
 from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.input_wishes import InputWishes, input_wishes
@@ -36,6 +37,7 @@ class BananaApp(LoadedApp):
             routes=[Route(_ROUTE, max_batch=1 if self._batch is None else ANY_BATCH)],
             model_options={name: value for name, value in config.items() if name not in APP_OPTIONS},
             example=Example(_ROUTE, module.example) if "example" in vars(module) else None,
+            signature=signature_of(module),
         )
         self.init_function = getattr(module, "init", None)
         self._function = getattr(module, "inference", None) or module.inference_batch

@@ -9,6 +9,7 @@ from banana_worker.adapters.coroutine_functions import is_coroutine_function
 from banana_worker.adapters.exports import assert_function_or_none, assert_no_generator, config_of, repeatable_of
 from banana_worker.adapters.parameters import parameters_of, problem_with
 from banana_worker.adapters.potassium_replies import json_of, replies_of, reply_of, reply_of_entry, result_of, then
+from banana_worker.adapters.signature import signature_of
 from banana_worker.failures.app_function import WrongFunction
 from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.input_wishes import InputWishes
@@ -32,7 +33,8 @@ class PotassiumApp(LoadedApp):
             _check_function(endpoint)
         config = config_of(module)
         self.repeatable = repeatable_of(config)
-        self.description = Description(routes, {name: value for name, value in config.items() if name != "repeatable"})
+        options = {name: value for name, value in config.items() if name != "repeatable"}
+        self.description = Description(routes, options, signature=signature_of(module))
         assert_function_or_none(module, "shutdown")
         assert_no_generator(self.definition.init)
         self._shutdown = getattr(module, "shutdown", None)

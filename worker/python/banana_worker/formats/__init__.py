@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 from types import ModuleType
-from typing import Callable, Dict, Optional
+from typing import Callable, Dict, Mapping, Optional, Union
 
 from banana_worker.formats.reply import Reply
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call
 from banana_worker.standard_modules import import_standard
+from banana_worker.values.tensor import Signature
+
+CallParams = Mapping[str, Union[str, int, float, bool]]
 
 # The formats that are loaded, by name; the others are loaded by the first call that names them.
 LOADED_FORMATS: Dict[str, ModuleType] = {}
@@ -52,8 +55,12 @@ class AnyExchange:
     """The body and the answer of one call in a dialect's own format. It may keep what the reader learns for the
     writer."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, signature: Optional[Signature] = None) -> None:
+        """`signature`: None for an app that has none."""
         self.call = call
+        self.signature = signature
+        # Parameters of the request for the app, if the body has some; complete once the body is read.
+        self.params: CallParams = {}
 
     def read(self, body: bytes) -> object:
         """The app's input; the body may be empty. @raises ServeError SERVE_BAD_BODY"""
@@ -65,13 +72,15 @@ class AnyExchange:
         raise NotImplementedError
 
 
-def exchange_of(call: Call) -> AnyExchange:
+def exchange_of(call: Call, signature: Optional[Signature]) -> AnyExchange:
     """Makes the exchange of a call whose answer a dialect's own format writes. @raises ServeError SERVE_BAD_BODY if
     this worker has no such format"""
-    make: Optional[Callable[[Call], AnyExchange]] = getattr(format_named(call.answer), "Exchange", None)
+    make: Optional[Callable[[Call, Optional[Signature]], AnyExchange]] = getattr(
+        format_named(call.answer), "Exchange", None
+    )
     if make is None:
         raise ServeError("SERVE_BAD_BODY", f'The format "{call.answer}" does not write answers.')
-    return make(call)
+    return make(call, signature)
 
 
 def _unknown_format(name: str) -> ServeError:

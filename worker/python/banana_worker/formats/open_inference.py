@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Optional
 from urllib.parse import parse_qs
 
 from banana_worker.formats import AnyExchange
@@ -13,7 +13,7 @@ from banana_worker.formats.reply import BytesBody, Reply, ReplyHead, StreamBody
 from banana_worker.formats.tensors.answer import AnswerHead, write_answer
 from banana_worker.formats.tensors.arrays import for_app
 from banana_worker.formats.tensors.outputs import outputs_of
-from banana_worker.formats.tensors.request import InferRequest, Parameter, read_request
+from banana_worker.formats.tensors.request import InferRequest, read_request
 from banana_worker.formats.tensors.signed_inputs import check_inputs
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call
@@ -28,22 +28,16 @@ _LENGTH = re.compile(r"[0-9]{1,15}\Z")
 
 class Exchange(AnyExchange):
     def __init__(self, call: Call, signature: Optional[Signature] = None) -> None:
-        """`signature`: None for an app that has none."""
-        super().__init__(call)
-        self._signature = signature
+        super().__init__(call, signature)
         # Everything is wanted, as JSON, until a request says otherwise.
         self._request = InferRequest()
 
-    @property
-    def params(self) -> Mapping[str, Parameter]:
-        """The parameters of the request that are the app's."""
-        return self._request.params
-
     def read(self, body: bytes) -> Dict[str, Any]:
-        request = read_request(body, _json_bytes_of(self.call.headers), self._signature)
-        if self._signature is not None:
-            check_inputs(request.inputs, self._signature)
+        request = read_request(body, _json_bytes_of(self.call.headers), self.signature)
+        if self.signature is not None:
+            check_inputs(request.inputs, self.signature)
         self._request = request._replace(inputs={})
+        self.params = request.params
         return {name: for_app(tensor) for name, tensor in request.inputs.items()}
 
     def write(self, answer: Reply) -> Reply:
@@ -64,7 +58,7 @@ class Exchange(AnyExchange):
         model, version = (params.get(name, [""])[0] for name in ("model", "version"))
         request = self._request
         head = AnswerHead(model, version, request.id, self.call.ascii_json)
-        written = write_answer(head, outputs_of(value, self._signature), request.wanted)
+        written = write_answer(head, outputs_of(value, self.signature), request.wanted)
         own = [] if written.json_bytes is None else [_JSON_BYTES_HEADER, str(written.json_bytes)]
         headers = "\n".join(line for line in (lines, *own) if line)
         return Reply(ReplyHead(status, written.content_type, headers), BytesBody(written.body))

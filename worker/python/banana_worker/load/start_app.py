@@ -9,7 +9,7 @@ import contextvars
 import json
 import os
 import time
-from typing import Any, Dict
+from typing import Any, Dict, Iterable, List
 
 from banana_worker.failures.app_function import failed_outside, place_of
 from banana_worker.failures.outlook import outlook_of
@@ -23,6 +23,7 @@ from banana_worker.report.send_metrics import send_metrics
 from banana_worker.run.call_context import CallContext, InitContext
 from banana_worker.run.loaded_app import Example, LoadedApp, Surroundings
 from banana_worker.run.runner import RunnerOptions, check_is_worker
+from banana_worker.values.tensor import TensorSpec
 
 # Enough for a 64-pixel image as JSON.
 _MAX_EXAMPLE_CHARS = 240
@@ -67,10 +68,16 @@ def _enter(model_dir: str) -> None:
 
 def loaded_info(app: LoadedApp) -> Dict[str, Any]:
     """The facts about an app that the front needs before its `init` has run."""
-    routes, model_options, example = app.description
+    routes, model_options, example, signature = app.description
     options = json.loads(json.dumps(model_options, default=str))
-    info = {"routes": [_route_field(route) for route in routes], "modelOptions": options}
+    info: Dict[str, Any] = {"routes": [_route_field(route) for route in routes], "modelOptions": options}
+    if signature is not None:
+        info["signature"] = {"inputs": _spec_fields(signature.inputs), "outputs": _spec_fields(signature.outputs)}
     return dict(info, example=_example_text(example), shutdown=app.has_shutdown)
+
+
+def _spec_fields(specs: Iterable[TensorSpec]) -> List[Dict[str, Any]]:
+    return [{"name": name, "datatype": datatype, "shape": list(shape)} for name, datatype, shape in specs]
 
 
 def _route_field(route: Route) -> Dict[str, Any]:

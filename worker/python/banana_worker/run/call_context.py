@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import threading
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional
 
 from banana_worker.protocol.messages import Call
 
 if TYPE_CHECKING:
+    from banana_worker.formats import CallParams
     from banana_worker.report.app_log import AppLog
     from banana_worker.report.app_metrics import OwnMetrics
+
+NO_PARAMS: CallParams = MappingProxyType({})
 
 # One lock for all contexts, because waits are rare. Reentrant: a signal handler may wait while its thread begins to.
 _first_wait_lock = threading.RLock()
@@ -46,12 +50,26 @@ class CallSurroundings(NamedTuple):
 class CallContext:
     """The context of a call. All of it may be read from any thread."""
 
-    __slots__ = ("call", "worker", "metrics", "_log", "_worker_log", "_body", "_headers", "_query", "_reason", "_left")
+    __slots__ = (
+        "call",
+        "worker",
+        "metrics",
+        "params",
+        "_log",
+        "_worker_log",
+        "_body",
+        "_headers",
+        "_query",
+        "_reason",
+        "_left",
+    )
 
     def __init__(self, call: Call, body: bytes, surroundings: CallSurroundings) -> None:
         self.call = call
         self.worker = surroundings.worker
         self.metrics = surroundings.metrics
+        # The `parameters` of a request of the Open Inference Protocol; empty for any other request.
+        self.params: CallParams = NO_PARAMS
         self._worker_log = surroundings.log
         self._body: bytes = body
         self._log: Optional[AppLog] = None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optiona
 
 from banana_worker.formats.input_wishes import NO_WISHES, InputWishes
 from banana_worker.protocol.messages import Metric, Route, StartSpec
+from banana_worker.values.tensor import Signature
 
 if TYPE_CHECKING:
     from banana_worker.run.call_context import CallContext, InitContext
@@ -28,6 +29,8 @@ class Description(NamedTuple):
     # The app's own options, not validated: `{"runTimeout": "30s"}`.
     model_options: Dict[str, Any]
     example: Optional[Example] = None
+    # The inputs and outputs of an app that describes them as tensors.
+    signature: Optional[Signature] = None
 
 
 class Surroundings(NamedTuple):

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, List, Optional
+from typing import Any, List, Optional
 
 from banana_worker.failures.failure import failure_of
 from banana_worker.failures.thrown import is_a
@@ -26,6 +26,7 @@ from banana_worker.report.app_metrics import OwnMetrics
 from banana_worker.run.arriving_calls import WaitingCall
 from banana_worker.run.call_context import CallContext, CallSurroundings
 from banana_worker.run.call_socket import CallSocket
+from banana_worker.run.loaded_app import LoadedApp
 from banana_worker.run.output_hints import hint_at
 from banana_worker.run.stream_sender import StreamSender
 
@@ -39,10 +40,9 @@ class CallHost:
         channel: Channel,
         waits: Waits,
         surroundings: CallSurroundings,
-        function: Callable[[str], Any],
+        app: LoadedApp,
     ) -> None:
-        """`function` returns the app's function for calls of a route."""
-        self.function = function
+        self.app = app
         self.channel = channel
         self.waits = waits
         self.surroundings = surroundings
@@ -87,11 +87,19 @@ class RunningCall:
         """Reads the app's input, and keeps it as `input`. @raises ServeError SERVE_BAD_BODY"""
         call, body = self.call, self.ctx.body
         if call.answer != "auto":
-            exchange = self._exchange = exchange_of(call)
-            self.input = read_input(call, body, wishes, exchange if call.format == call.answer else None)
+            self.input = self._read_in_exchange(wishes)
         else:
             self.input = read_input(call, body, wishes)
         return self.input
+
+    def _read_in_exchange(self, wishes: InputWishes) -> object:
+        call, body = self.call, self.ctx.body
+        exchange = self._exchange = exchange_of(call, self._host.app.description.signature)
+        if call.format != call.answer:
+            return read_input(call, body, wishes)
+        given = read_input(call, body, wishes, exchange)
+        self.ctx.params = exchange.params
+        return given
 
     def open_socket(self) -> None:
         """Called after the note of the call's begin: from now on a WebSocket's client may send."""
@@ -133,7 +141,7 @@ class RunningCall:
             self.fail(output)
             return None
         if (output is None or type(output) is tuple) and not self.cancelled:
-            hint_at(output, self._host.function(self.call.route))
+            hint_at(output, self._host.app.function(self.call.route))
         exchange = self._exchange
         answer = answer_of(output, self.call) if exchange is None else written_answer(output, self.call, exchange)
         if isinstance(answer, WholeAnswer):
@@ -177,7 +185,7 @@ class RunningCall:
         if self.socket is not None:
             self.socket.end()
         self._host.metrics.send()
-        error = failure_of(thrown, self._host.function(self.call.route), self.input)
+        error = failure_of(thrown, self._host.app.function(self.call.route), self.input)
         self.has_ended = True
         send_error(self._host.channel, self.call.id, error, self.run_ms)
 
