@@ -15,6 +15,7 @@ export type {
   BackgroundOptions,
   BananaApp,
   BananaBatchApp,
+  CallParams,
   BatchEntry,
   BatchHandler,
   BatchRouteOptions,
