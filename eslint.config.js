@@ -21,6 +21,7 @@ export const ROOMS = [
   'http/handler.ts',
   'http/websocket',
   'http/dialects',
+  'http/openapi',
   'http/call',
   'http/answer',
   'http/request',

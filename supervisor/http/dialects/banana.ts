@@ -13,6 +13,9 @@ import type { Backend, ReadinessAnswer } from '../request/backend.js';
 import { houseFailure } from '../answer/house-error.js';
 import type { WriteAnswer } from '../answer/koa-answers.js';
 import { PathTable } from '../call/path-table.js';
+import { HOUSE_ERROR } from '../openapi/house-error-body.js';
+import { HOUSE_PAGES } from '../openapi/house-pages.js';
+import { routeOperations } from '../openapi/route-operations.js';
 import { writtenPath } from '../socket/request-facts.js';
 import type { DefaultDialect, NamedTarget, Operation } from './dialect.js';
 
@@ -96,6 +99,8 @@ export const banana: DefaultDialect = {
   },
 
   fail: houseFailure,
+  errorBody: HOUSE_ERROR,
+  describe: (server) => [...HOUSE_PAGES, ...routeOperations(server)],
 
   // Fixed by Potassium, whose clients may compare it.
   startedBody: '{"started":true}\n',

@@ -9,6 +9,7 @@ import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan } from '../call/call-plan.js';
 import type { ClientHeaders } from '../access/client-headers.js';
 import type { WriteAnswer } from '../answer/koa-answers.js';
+import type { DescribedOperation, DescribedServer, NamedSchema } from '../openapi/operation.js';
 import type { Failure } from '../socket/refuse.js';
 
 export type { CallPlan, ChooseRoute, NamedTarget, OpenedBody, Target } from '../call/call-plan.js';
@@ -28,6 +29,10 @@ export interface Dialect {
   claim(context: RequestContext, models: Models): Operation | null;
   /** Converts an error to this dialect's form. `context` is null for a request that the HTTP parser has refused. */
   fail(error: ServeError, requestId: string, context: RequestContext | null): Failure;
+  /** The body that `fail` returns, in the OpenAPI document. */
+  readonly errorBody?: NamedSchema;
+  /** Describes the operations of this dialect that the server answers now, for the OpenAPI document. */
+  describe?(server: DescribedServer): Iterable<DescribedOperation>;
   /** Headers in which its clients send their keys and call ids; they count on every path of a listener. */
   readonly clientHeaders?: ClientHeaders;
   /** Headers of every answer to a request that this dialect has claimed. */

@@ -13,6 +13,7 @@ import { inferenceDialect, mmsInference } from './mms/inference.js';
 import { MANAGEMENT_API } from './mms/management-api.js';
 import { mmsManagement } from './mms/management.js';
 import { mmsStyle } from './mms/answer-style.js';
+import { openApiDialect } from './openapi.js';
 import { potassium } from './potassium/potassium.js';
 
 export interface Dialects {
@@ -36,8 +37,9 @@ export const MMS_DIALECTS: Dialects = {
   default: mmsInference,
 };
 
-function withMmsErrors(dialect: Dialect): Dialect {
-  return { ...dialect, fail: mmsStyle.fail };
+function withMmsErrors<D extends Dialect>(dialect: D): D {
+  const { fail, errorBody } = mmsStyle;
+  return { ...dialect, fail, errorBody };
 }
 
 /** The gateway's own clients, which only send `POST`, would take an error in any other form for a success. */
@@ -84,12 +86,14 @@ export function dialectsOf({
   main = isMmsMode ? MMS_DIALECTS : MAIN_DIALECTS,
 }: DialectSettings): Readonly<Record<Listener, Dialects | null>> {
   const both = isManagementShared ? withManagement(main) : main;
-  if (metrics === null) return { main: both, management: MANAGEMENT_DIALECTS, metrics: null };
-  const house = metricsDialect(metrics);
-  const dialect: DefaultDialect = isMmsMode ? { ...house, fail: mmsStyle.fail } : house;
+  const inStyle = <D extends Dialect>(dialect: D): D => (isMmsMode ? withMmsErrors(dialect) : dialect);
+  const house = metrics === null ? null : inStyle(metricsDialect(metrics));
+  const answering =
+    house !== null && areMetricsOnMain ? { ...both, inOrder: [house, ...both.inOrder] } : both;
+  const described = inStyle(openApiDialect(answering.inOrder));
   return {
-    main: areMetricsOnMain ? { ...both, inOrder: [dialect, ...both.inOrder] } : both,
+    main: { ...answering, inOrder: [described, ...answering.inOrder] },
     management: MANAGEMENT_DIALECTS,
-    metrics: { inOrder: [dialect], default: dialect },
+    metrics: house === null ? null : { inOrder: [house], default: house },
   };
 }

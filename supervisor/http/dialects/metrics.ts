@@ -2,6 +2,8 @@
 import { ServeError } from '../../../protocol/errors.js';
 import type { RequestContext } from '../request/request-context.js';
 import { houseFailure } from '../answer/house-error.js';
+import { HOUSE_ERROR } from '../openapi/house-error-body.js';
+import { BYTES, TEXT, type DescribedOperation } from '../openapi/operation.js';
 import type { MetricsPage } from '../request/backend.js';
 import type { DefaultDialect, Operation } from './dialect.js';
 
@@ -28,8 +30,27 @@ export function metricsDialect(page: MetricsPage): DefaultDialect {
     },
     unclaimed: (context) => operation(context, { refuse: notFound(context) }),
     fail: houseFailure,
+    errorBody: HOUSE_ERROR,
+    describe: () => [SCRAPE],
   };
 }
+
+const SCRAPE: DescribedOperation = {
+  path: METRICS_PATH,
+  method: 'get',
+  operationId: 'metrics',
+  description: 'Returns the metrics in the text format of Prometheus.',
+  auth: 'call',
+  parameters: [
+    {
+      name: 'name[]',
+      in: 'query',
+      description: 'Metrics to return; default: all.',
+      schema: { type: 'array', items: TEXT },
+    },
+  ],
+  responses: { 200: { description: 'The metrics.', content: { 'text/plain': { schema: BYTES } } } },
+};
 
 const DESCRIBE: Operation['act'] = {
   write: (ctx) => {

@@ -16,6 +16,7 @@ import { BANANA_CLIENTS } from '../../access/banana-clients.js';
 import { houseFailure } from '../../answer/house-error.js';
 import { writtenPath } from '../../socket/request-facts.js';
 import type { Dialect, Operation } from '../dialect.js';
+import { describePaths } from './describe-paths.js';
 import { answerCheck, answerFeedback } from './question.js';
 import { failureReply } from './reply.js';
 import { startPlan } from './start.js';
@@ -49,6 +50,7 @@ export const gateway: Dialect = {
   name: 'gateway',
   ...BANANA_CLIENTS,
   paths: new Map([...PATHS.keys()].map((path) => [path, METHODS])),
+  describe: describePaths,
 
   claim(context, models) {
     const action = PATHS.get(context.path);

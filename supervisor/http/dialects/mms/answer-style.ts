@@ -8,6 +8,7 @@ import type { RequestContext } from '../../request/request-context.js';
 import { BANANA_CLIENTS } from '../../access/banana-clients.js';
 import { exposedDetail, headersOfStatus } from '../../answer/house-error.js';
 import type { Dialect, Failure } from '../dialect.js';
+import { ERROR_BODY } from './describe-api.js';
 import { mmsError } from './failures.js';
 import { JSON_TYPE, mmsJson } from './json.js';
 
@@ -22,10 +23,12 @@ type MaxBody = (options: ServerOptions) => number;
 /** `maxBody`: the largest body, in bytes, that these paths accept. */
 export function mmsStyleFor(
   maxBody: MaxBody,
-): Pick<Dialect, 'fail' | 'clientHeaders' | 'headers' | 'ownHeaders' | 'closes'> {
+): Pick<Dialect, 'fail' | 'clientHeaders' | 'headers' | 'ownHeaders' | 'closes'> &
+  Required<Pick<Dialect, 'errorBody'>> {
   return {
     // Keys are accepted in both headers here too, also on a listener without other dialects.
     clientHeaders: { key: BANANA_CLIENTS.clientHeaders.key },
+    errorBody: ERROR_BODY,
     fail: (error, _requestId, context) => mmsFailure(error, context, maxBody),
     headers: () => NO_CACHE,
     ownHeaders: new Set(Object.keys(NO_CACHE).map((name) => name.toLowerCase())),

@@ -82,6 +82,9 @@ const ERROR: ApiSchema = {
   },
 };
 
+/** The body of an error in the document of all dialects. */
+export const ERROR_BODY = { name: 'MmsError', schema: ERROR };
+
 /** Describes error replies: `meanings` maps each status to its meaning. */
 export function errorReplies(meanings: Readonly<Record<number, string>>): Record<string, ApiReply> {
   return Object.fromEntries(

@@ -11,6 +11,7 @@ import type { RequestContext } from '../../request/request-context.js';
 import type { WriteAnswer } from '../../answer/koa-answers.js';
 import type { CallPlan, DefaultDialect, Operation } from '../dialect.js';
 import { describeApi, type ApiPaths } from './describe-api.js';
+import { describeInference } from './describe-paths.js';
 import { findModel, isModel } from './find-model.js';
 import { INFERENCE_API, modelApi } from './inference-api.js';
 import { writeMmsJson } from './json.js';
@@ -30,6 +31,7 @@ export function inferenceDialect(api: ApiPaths): DefaultDialect {
     paths: new Map(Object.entries(INFERENCE_API).map(([path, methods]) => [path, methodsOf(path, methods)])),
     claim: (context, models) => claim(context, models, api),
     unclaimed,
+    describe: describeInference,
     ...mmsStyle,
   };
 }

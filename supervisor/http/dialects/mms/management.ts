@@ -8,6 +8,7 @@ import type { RequestContext } from '../../request/request-context.js';
 import type { WriteAnswer } from '../../answer/koa-answers.js';
 import type { DefaultDialect, Operation } from '../dialect.js';
 import { describeApi } from './describe-api.js';
+import { describeManagement } from './describe-paths.js';
 import { noteModel } from './find-model.js';
 import { writeMmsJson } from './json.js';
 import { MANAGEMENT_API } from './management-api.js';
@@ -27,6 +28,7 @@ export const mmsManagement: DefaultDialect = {
   name: 'mms-management',
   paths: new Map(Object.entries(MANAGEMENT_API).map(([path, operations]) => [path, allow(operations)])),
   claim,
+  describe: () => describeManagement(MANAGEMENT_API),
   unclaimed: () => operation('', { refuse: new ServeError('SERVE_NOT_FOUND') }),
   ...mmsStyleFor(maxParamsBytes),
 };

@@ -12,6 +12,8 @@ import { houseFailure } from '../../answer/house-error.js';
 import type { WriteAnswer } from '../../answer/koa-answers.js';
 import { PathTable } from '../../call/path-table.js';
 import type { Dialect } from '../dialect.js';
+import { HOUSE_ERROR } from '../../openapi/house-error-body.js';
+import { describePages } from './describe-pages.js';
 import { describeJob } from './job-page.js';
 
 const WARM_UP_PATH = `${POTASSIUM_PREFIX}/warmup`;
@@ -56,6 +58,8 @@ export const potassium: Dialect = {
   },
 
   fail: houseFailure,
+  errorBody: HOUSE_ERROR,
+  describe: describePages,
 };
 
 /** Waits until a worker is ready, however long that takes, because the client does not ask again. */

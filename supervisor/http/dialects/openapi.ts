@@ -1,0 +1,54 @@
+/** `GET /openapi.json`: everything that the main listener answers now, as OpenAPI 3.1. Each dialect describes itself. */
+import { houseFailure } from '../answer/house-error.js';
+import type { WriteAnswer } from '../answer/koa-answers.js';
+import { openApiDocument } from '../openapi/document.js';
+import { HOUSE_ERROR } from '../openapi/house-error-body.js';
+import { jsonReply, type DescribedOperation } from '../openapi/operation.js';
+import { VERSION } from '../../version.js';
+import type { Dialect } from './dialect.js';
+
+const PATH = '/openapi.json';
+const METHODS = 'GET, HEAD';
+
+const OPERATION: DescribedOperation = {
+  path: PATH,
+  method: 'get',
+  operationId: 'openApi',
+  description: 'Returns this document.',
+  auth: 'call',
+  responses: { 200: jsonReply('What this server answers now, as OpenAPI 3.1.', { type: 'object' }) },
+};
+
+/** `others`: the other dialects of the listener, in order of precedence. Other methods of this path are the app's. */
+export function openApiDialect(others: readonly Dialect[]): Dialect {
+  const write: WriteAnswer = (ctx, context) => {
+    const { backend, headerNames } = context;
+    const { models, keys, management } = backend;
+    ctx.body = openApiDocument({
+      title: models.default?.spec.name ?? 'banana-serve',
+      version: VERSION,
+      keys: {
+        headers: headerNames.keys,
+        toCall: keys.required,
+        toManage: management.keys.required,
+      },
+      dialects: [dialect, ...others].map(({ describe, errorBody = null, fail }) => ({
+        operations: describe?.(backend) ?? [],
+        errorBody,
+        statusOf: (error) => fail(error, '', context).status,
+      })),
+    });
+  };
+  const dialect: Dialect = {
+    name: 'openapi',
+    paths: new Map([[PATH, METHODS]]),
+    claim: ({ request: { method }, path, isWebSocket }) => {
+      if (path !== PATH || isWebSocket || (method !== 'GET' && method !== 'HEAD')) return null;
+      return { auth: 'call', counts: false, methods: METHODS, act: { write } };
+    },
+    describe: () => [OPERATION],
+    errorBody: HOUSE_ERROR,
+    fail: houseFailure,
+  };
+  return dialect;
+}

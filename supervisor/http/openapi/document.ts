@@ -1,0 +1,80 @@
+/** Makes one OpenAPI document of the operations that the dialects of a listener describe. */
+import type { ServeError } from '../../../protocol/errors.js';
+import { ErrorReplies, type ErrorStyle } from './error-replies.js';
+import { operationIdOf } from './operation-id.js';
+import type { DescribedOperation } from './operation.js';
+import { keyFailures, requirementsOf, securitySchemes, type NeededKeys } from './security.js';
+
+/** A dialect as the document shows it. */
+export interface DescribedDialect extends ErrorStyle {
+  readonly operations: Iterable<DescribedOperation>;
+}
+
+export interface DocumentParts {
+  readonly title: string;
+  /** The version of the server. */
+  readonly version: string;
+  /** In order of precedence: the first that describes a method of a path is the one that answers it. */
+  readonly dialects: readonly DescribedDialect[];
+  readonly keys: NeededKeys;
+}
+
+/** Returns the whole document, to be sent as JSON. */
+export function openApiDocument({ title, version, dialects, keys }: DocumentParts): object {
+  const errors = new ErrorReplies();
+  const paths: Record<string, Record<string, object>> = {};
+  for (const { operation, dialect } of answeredOperations(dialects)) {
+    (paths[operation.path] ??= {})[operation.method] = {
+      ...describe(operation),
+      responses: {
+        ...operation.responses,
+        ...errors.repliesOf(operation.failures ?? NONE, dialect),
+        ...errors.repliesOf(keyFailures(operation.auth, keys), dialect),
+      },
+      ...requirementsOf(operation.auth, keys),
+    };
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title, version, description: DESCRIPTION },
+    paths,
+    components: { ...errors.components(), ...securitySchemes(keys) },
+  };
+}
+
+const NONE: readonly ServeError[] = [];
+
+const DESCRIPTION =
+  'What this server answers now. The inputs and outputs of a model are free until a worker has loaded its app.';
+
+interface AnsweredOperation {
+  readonly operation: DescribedOperation;
+  readonly dialect: DescribedDialect;
+}
+
+/** Leaves out the operations whose requests an earlier dialect answers. */
+function* answeredOperations(dialects: readonly DescribedDialect[]): Generator<AnsweredOperation> {
+  const answered = new Set<string>();
+  const owned = new Map<string, DescribedDialect>();
+  for (const dialect of dialects)
+    for (const operation of dialect.operations) {
+      const { method, path } = operation;
+      const isOwned = (owned.get(path) ?? dialect) !== dialect;
+      if (isOwned || answered.has(`${method} ${path}`)) continue;
+      answered.add(`${method} ${path}`);
+      if (operation.ownsPath === true) owned.set(path, dialect);
+      yield { operation, dialect };
+    }
+}
+
+function describe(operation: DescribedOperation): object {
+  const { method, path, description, deprecated, isWebSocket, parameters, requestBody } = operation;
+  return {
+    operationId: operation.operationId ?? operationIdOf(method, path),
+    description,
+    ...(deprecated === true && { deprecated }),
+    ...(isWebSocket === true && { 'x-websocket': true }),
+    ...(parameters !== undefined && { parameters }),
+    ...(requestBody !== undefined && { requestBody }),
+  };
+}

@@ -1,0 +1,325 @@
+/**
+ * The document of each listener with every kind of model: valid by an independent validator, whole, and true: each
+ * operation that it describes is one that a dialect carries out.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
+import {
+  dialectsOf,
+  type DialectSettings,
+  type Dialects,
+} from '../../../../supervisor/http/dialects/index.js';
+import type { Operation } from '../../../../supervisor/http/dialects/dialect.js';
+import type { Models } from '../../../../supervisor/models/models.js';
+import { describedModels, loaded, route, type DescribedModel } from '../openapi/described-models.js';
+
+interface ApiOperation {
+  readonly operationId: string;
+  readonly deprecated?: boolean;
+  readonly 'x-websocket'?: boolean;
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[];
+  readonly requestBody?: {
+    readonly required?: boolean;
+    readonly content: Record<string, { schema: object }>;
+  };
+  readonly responses: Readonly<Record<string, { readonly content?: Record<string, { schema: object }> }>>;
+  readonly security?: readonly object[];
+}
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>;
+}
+
+const tensor = { name: 'x', datatype: 'FP32', shape: [-1, 2] };
+
+const BANANA = loaded([route('/')], { example: '{"prompt":"hello"}' });
+const POTASSIUM = loaded([
+  route('/', { input: 'json' }),
+  route('/a-b'),
+  route('/a_b'),
+  route('/a/b', { kind: 'background', input: 'json' }),
+  route('/grüße/{a}?#'),
+  route('/chat', { kind: 'websocket', input: 'any' }),
+  route('/predictions/other'),
+  route('/openapi.json'),
+]);
+const TENSORS = loaded([route('/infer')], {
+  signature: { inputs: [tensor], outputs: [tensor] },
+  example: 'no JSON',
+});
+const SEVERAL = loaded([route('/one'), route('/two')]);
+
+const DEFAULT: DescribedModel = { name: 'app', info: POTASSIUM, isDefault: true };
+const OTHERS: readonly DescribedModel[] = [
+  { name: 'banana', info: BANANA },
+  { name: 'banana', version: '2.0', info: null },
+  { name: 'other', info: TENSORS },
+  { name: 'several', info: SEVERAL },
+];
+
+const PLAIN: DialectSettings = {
+  isMmsMode: false,
+  isManagementShared: false,
+  metrics: null,
+  areMetricsOnMain: false,
+  main: undefined,
+};
+const SHARED: DialectSettings = {
+  ...PLAIN,
+  isManagementShared: true,
+  metrics: { scrape: () => Promise.reject(new Error('not asked')) },
+  areMetricsOnMain: true,
+};
+
+interface Served {
+  readonly settings: DialectSettings;
+  readonly models: readonly DescribedModel[];
+  readonly keys?: boolean;
+}
+
+const SERVERS: Readonly<Record<string, Served>> = {
+  'a Banana app': { settings: PLAIN, models: [{ name: 'm', info: BANANA, isDefault: true }] },
+  'a Potassium app': { settings: PLAIN, models: [DEFAULT] },
+  'an app with a signature': { settings: PLAIN, models: [{ name: 'm', info: TENSORS, isDefault: true }] },
+  'an app that is loading': { settings: PLAIN, models: [{ name: 'm', info: null, isDefault: true }] },
+  'several models, with keys': { settings: PLAIN, models: [DEFAULT, ...OTHERS], keys: true },
+  'several models, with management and metrics': {
+    settings: SHARED,
+    models: [DEFAULT, ...OTHERS],
+    keys: true,
+  },
+  'models of a store': { settings: { ...PLAIN, isMmsMode: true }, models: OTHERS },
+  'models of a store, with management': { settings: { ...SHARED, isMmsMode: true }, models: OTHERS },
+  'an empty store': { settings: { ...SHARED, isMmsMode: true }, models: [] },
+};
+
+function contextOf(
+  served: Served,
+  registry: Models,
+  asked: Partial<RequestContext['request']>,
+): RequestContext {
+  const keys = { required: served.keys === true };
+  const backend = {
+    models: registry,
+    isMmsMode: served.settings.isMmsMode,
+    keys,
+    management: { keys },
+    options: { maxBody: 1e6, exposeErrors: false },
+  };
+  return {
+    backend,
+    listener: 'main',
+    headerNames: { keys: ['x-banana-api-key'] },
+    isWebSocket: asked.headers?.upgrade !== undefined,
+    path: decodeURIComponent(asked.url?.split('?')[0] ?? ''),
+    request: { headers: {}, ...asked },
+  } as unknown as RequestContext;
+}
+
+/** The first claim that is sure, else the first guess. */
+function claimOf({ inOrder }: Dialects, context: RequestContext): Operation | null {
+  let guess: Operation | null = null;
+  for (const dialect of inOrder) {
+    const claim = dialect.claim(context, context.backend.models);
+    if (claim !== null && claim.isGuess !== true) return claim;
+    guess ??= claim;
+  }
+  return guess;
+}
+
+function documentOf(served: Served): { document: Document; dialects: Dialects; registry: Models } {
+  const dialects = dialectsOf(served.settings).main as Dialects;
+  const registry = describedModels(served.models);
+  const context = contextOf(served, registry, { method: 'GET', url: '/openapi.json' });
+  const { act } = claimOf(dialects, context) ?? {};
+  assert.ok(act !== undefined && 'write' in act);
+  const ctx = { body: {} };
+  void act.write(ctx as Parameters<typeof act.write>[0], context);
+  return { document: JSON.parse(JSON.stringify(ctx.body)) as Document, dialects, registry };
+}
+
+function operationsOf({ paths }: Document): { path: string; method: string; operation: ApiOperation }[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+}
+
+const validator = new Validator();
+
+for (const [what, served] of Object.entries(SERVERS))
+  describe(`the document of ${what}`, () => {
+    const { document, dialects, registry } = documentOf(served);
+
+    test('is valid OpenAPI 3.1', async () => {
+      const { valid, errors } = await validator.validate(
+        structuredClone(document) as unknown as Record<string, unknown>,
+      );
+      assert.ok(valid, JSON.stringify(errors, null, 1));
+      assert.equal(validator.version, '3.1');
+    });
+
+    test('names each operation, and the parameters of each path, once', () => {
+      const operations = operationsOf(document);
+      const ids = operations.map(({ operation }) => operation.operationId);
+      assert.deepEqual(ids, [...new Set(ids)]);
+      for (const { path, operation } of operations) {
+        const declared = (operation.parameters ?? []).filter((one) => one.in === 'path');
+        const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+        assert.deepEqual(
+          declared.map(({ name }) => name),
+          named,
+          path,
+        );
+      }
+    });
+
+    test('gives media types besides JSON as bytes', () => {
+      for (const { path, operation } of operationsOf(document))
+        for (const { content = {} } of [operation.requestBody ?? {}, ...Object.values(operation.responses)])
+          for (const [type, { schema }] of Object.entries(content))
+            if (type !== 'application/json')
+              assert.deepEqual(schema, { type: 'string', format: 'binary' }, path);
+    });
+
+    test('has only what a dialect carries out, with a key where one is needed', () => {
+      for (const { path, method, operation } of operationsOf(document)) {
+        const named = path.replace(/\{(?:model|model_name)\}/g, 'banana').replace(/\{\w+\}/g, 'x');
+        const url = path === '/invocations' ? `${path}?model_name=${served.models[0]?.name}` : named;
+        const headers = operation['x-websocket'] === true ? { upgrade: 'websocket' } : {};
+        const claim = claimOf(
+          dialects,
+          contextOf(served, registry, { method: method.toUpperCase(), url, headers }),
+        );
+        assert.ok(claim !== null && !('refuse' in claim.act), `${method} ${path}`);
+        const needsKey = served.keys === true && claim.auth !== 'none';
+        assert.equal(operation.security !== undefined, needsKey, `${method} ${path}`);
+      }
+    });
+  });
+
+function operationAt({ paths }: Document, method: string, path: string): ApiOperation {
+  const operation = paths[path]?.[method];
+  assert.ok(operation !== undefined, `${method} ${path}`);
+  return operation;
+}
+
+describe('the document', () => {
+  test('has every own path of the dialects', () => {
+    for (const served of Object.values(SERVERS).filter(({ models }) => models.length > 0)) {
+      const { document, dialects } = documentOf(served);
+      const described = Object.keys(document.paths);
+      const isThere = (path: string): boolean => {
+        const filled = path.replace(/[.*+?()[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+');
+        return described.some((one) => new RegExp(`^${filled}/?$`).test(one)); // the gateway's paths end in a slash
+      };
+      const own = dialects.inOrder.flatMap(({ paths }) => [...paths.keys()]);
+      const hasDefault = served.models.some(({ isDefault }) => isDefault === true);
+      const missing = own.filter((path) => path !== '/' && !isThere(path));
+      assert.deepEqual(missing, hasDefault ? [] : ['/_k/warmup', '/_k/status', '/__status__']);
+    }
+  });
+
+  test('has a route at all of its paths, with the same input and output', () => {
+    const { document } = documentOf({
+      settings: PLAIN,
+      models: [{ name: 'm', info: BANANA, isDefault: true }],
+    });
+    const deprecated = [
+      '/',
+      '/models/m/',
+      '/predictions/m',
+      '/predictions/m/1',
+      '/models/m/invoke',
+      '/m/predict',
+    ].map((path) => {
+      const { requestBody, deprecated = false } = operationAt(document, 'post', path);
+      const { schema } = requestBody?.content['application/json'] ?? {};
+      const properties = { prompt: { type: 'string' } };
+      assert.deepEqual(schema, { type: 'object', properties, additionalProperties: true }, path);
+      return deprecated;
+    });
+    assert.deepEqual(deprecated, [false, false, false, false, false, true]);
+    assert.equal(operationAt(document, 'get', '/__status__').deprecated, true);
+  });
+
+  test('has each version of a model, and the default one where none is named', () => {
+    const { document } = documentOf({ settings: { ...PLAIN, isMmsMode: true }, models: OTHERS });
+    const calls = Object.keys(document.paths).filter((path) => path.startsWith('/predictions/'));
+    assert.deepEqual(calls, [
+      '/predictions/banana',
+      '/predictions/other',
+      '/predictions/several',
+      '/predictions/banana/1',
+      '/predictions/banana/2.0',
+      '/predictions/other/1',
+      '/predictions/several/1',
+    ]);
+    assert.deepEqual(
+      Object.keys(document.paths['/predictions/several'] ?? {}),
+      ['options'],
+      'no route is meant',
+    );
+  });
+
+  test("has an app's route in place of the server's own path", () => {
+    const { document } = documentOf({ settings: PLAIN, models: [DEFAULT, ...OTHERS] });
+    assert.deepEqual(Object.keys(document.paths['/predictions/other'] ?? {}), ['post']);
+    assert.ok(
+      'SERVE_ERROR' in {} ||
+        operationAt(document, 'post', '/predictions/other').responses['507'] === undefined,
+    );
+    assert.deepEqual(Object.keys(document.paths['/openapi.json'] ?? {}), ['get', 'post']);
+  });
+
+  test('has a WebSocket as get', () => {
+    const { document } = documentOf({ settings: PLAIN, models: [DEFAULT] });
+    for (const path of ['/chat', '/models/app/chat']) {
+      const { 'x-websocket': isWebSocket, requestBody, responses } = operationAt(document, 'get', path);
+      assert.equal(isWebSocket, true);
+      assert.equal(requestBody, undefined);
+      assert.ok('101' in responses && '426' in responses);
+    }
+  });
+
+  test('has free inputs and outputs while a model is loading', () => {
+    const { document } = documentOf({
+      settings: PLAIN,
+      models: [{ name: 'm', info: null, isDefault: true }],
+    });
+    for (const path of ['/', '/models/m/', '/predictions/m']) {
+      const { requestBody, responses } = operationAt(document, 'post', path);
+      for (const content of [requestBody?.content, responses['200']?.content])
+        assert.deepEqual(content, {
+          'application/json': { schema: {} },
+          '*/*': { schema: { type: 'string', format: 'binary' } },
+        });
+    }
+  });
+
+  test('has the tensors of a signature at the only route of the app', () => {
+    const { document } = documentOf({
+      settings: PLAIN,
+      models: [{ name: 'm', info: TENSORS, isDefault: true }],
+    });
+    for (const path of ['/infer', '/models/m/infer', '/predictions/m']) {
+      const { requestBody, responses } = operationAt(document, 'post', path);
+      const { schema: input } = requestBody?.content['application/json'] ?? {};
+      const { schema: output } = responses['200']?.content?.['application/json'] ?? {};
+      assert.deepEqual(
+        [input, output].map((one) => (one as { required: unknown }).required),
+        [['x'], ['x']],
+      );
+    }
+  });
+
+  test('asks JSON of a route that takes nothing else', () => {
+    const { document } = documentOf({ settings: PLAIN, models: [DEFAULT] });
+    const { requestBody } = operationAt(document, 'post', '/');
+    assert.deepEqual(
+      [requestBody?.required, Object.keys(requestBody?.content ?? {})],
+      [true, ['application/json']],
+    );
+  });
+});
