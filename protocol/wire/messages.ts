@@ -185,7 +185,7 @@ export interface LoadedInfo {
   readonly routes: readonly Route[];
   /** The app's own options, not validated yet. */
   readonly modelOptions: Readonly<Record<string, unknown>>;
-  /** JSON text of a sample input, for the hint that the server prints at its start; empty if there is none. */
+  /** JSON text of a sample input, at most {@link MAX_TEXT_CHARS}; empty if there is none. */
   readonly example: string;
   /** Whether the app has a `shutdown` to run before its worker ends; unknown if left out. */
   readonly shutdown?: boolean;

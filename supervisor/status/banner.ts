@@ -55,7 +55,7 @@ export function withheldText(names: readonly string[]): string {
 }
 
 /**
- * A curl command that calls the app with its example; null if it has no example, because its input cannot be guessed. The
+ * A curl command that calls the app with its example; null if it has no example, because its input cannot be guessed, or one that is too long to paste. The
  * key is a variable of the shell, so that the log does not contain it.
  */
 export function tryText(
@@ -66,6 +66,7 @@ export function tryText(
 ): string | null {
   const { path } = info?.routes.find(({ kind }) => kind !== 'websocket') ?? {};
   if (info === null || info.example === '' || path === undefined) return null;
+  if (info.example.length > MAX_EXAMPLE_CHARS) return null;
   // curl's default type is that of a form, and the app may accept forms.
   const type = ['-H', quoted('Content-Type: application/json')];
   const key = needsKey ? ['-H "Authorization: Bearer $BANANA_API_KEY"'] : [];
@@ -74,6 +75,9 @@ export function tryText(
   const place = quotedIfNeeded(path === '/' ? server : `${server}${path}`);
   return ['Try it: curl', ...type, ...key, '-d', quoted(info.example), ...socket, place].join(' ');
 }
+
+/** Maximum length of an example in the log, enough for a 64-pixel image as JSON. */
+const MAX_EXAMPLE_CHARS = 240;
 
 /** Quotes any text as one word for a shell. */
 function quoted(text: string): string {

@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Channel } from '../../protocol/wire/channel.js';
 import { describeThrown, type ErrorCode } from '../../protocol/errors.js';
-import type { Call, LoadedInfo, StartSpec } from '../../protocol/wire/messages.js';
+import { MAX_TEXT_CHARS, type Call, type LoadedInfo, type StartSpec } from '../../protocol/wire/messages.js';
 import type { AppMetrics, WorkerInfo } from '../api/types.js';
 import { appLog } from '../report/app-log.js';
 import { CallContext } from '../run/call-context.js';
@@ -15,9 +15,6 @@ import { sendMetrics } from '../report/send-metrics.js';
 import { outlookOf, type Outlook } from '../failures/outlook.js';
 import type { PrintAttribution } from '../report/print-attribution.js';
 import { firstFrameOutside, withoutOwnFrames } from '../process/stack-frame.js';
-
-/** Maximum length of an example in the log, enough for a 64-pixel image as JSON. */
-const MAX_EXAMPLE_CHARS = 240;
 
 /** Why a worker cannot start. `detail` is for the log; `outlook` says whether the next start may succeed. */
 export class StartFailure extends Error {
@@ -129,13 +126,13 @@ function plainOptions(options: Readonly<Record<string, unknown>>): Record<string
   return JSON.parse(JSON.stringify(options)) as Record<string, unknown>;
 }
 
-/** Returns the example as JSON to paste; empty if it is too long, or if JSON would change it (bytes). */
+/** Returns the example as JSON; empty if it is too long for a message, or if JSON would change it (bytes). */
 function exampleText({ example }: OwnDescription): string {
   if (example === null) return '';
   try {
     const text = JSON.stringify(example.input) as string | undefined;
     const isWhole = text !== undefined && isDeepStrictEqual(JSON.parse(text), example.input);
-    return isWhole && text.length <= MAX_EXAMPLE_CHARS ? text : '';
+    return isWhole && text.length <= MAX_TEXT_CHARS ? text : '';
   } catch {
     return ''; // not JSON: the example itself is run and reported later
   }

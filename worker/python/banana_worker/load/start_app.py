@@ -17,16 +17,13 @@ from banana_worker.failures.stack_frame import first_frame_outside, traceback_wi
 from banana_worker.failures.thrown import class_name, message_of
 from banana_worker.load.load_app import AppLoadError, load_app
 from banana_worker.process.channel import Channel
-from banana_worker.protocol.messages import Call, Route, StartSpec
+from banana_worker.protocol.messages import MAX_TEXT_CHARS, Call, Route, StartSpec
 from banana_worker.reply.answer import WholeAnswer, answer_of
 from banana_worker.report.send_metrics import send_metrics
 from banana_worker.run.call_context import CallContext, InitContext
 from banana_worker.run.loaded_app import Example, LoadedApp, Surroundings
 from banana_worker.run.runner import RunnerOptions, check_is_worker
 from banana_worker.values.tensor import TensorSpec
-
-# Enough for a 64-pixel image as JSON.
-_MAX_EXAMPLE_CHARS = 240
 
 
 class StartFailure(Exception):
@@ -147,7 +144,7 @@ def _drain(chunks: Any, options: RunnerOptions) -> None:
 
 
 def _example_text(example: Any) -> str:
-    """The example as JSON that can be pasted; empty if it is too long, or if JSON would change it."""
+    """The example as JSON; empty if it is too long for a message, or if JSON would change it."""
     if example is None:
         return ""
     try:
@@ -155,4 +152,4 @@ def _example_text(example: Any) -> str:
         is_whole = json.loads(text) == example.input
     except (TypeError, ValueError):
         return ""  # not JSON: the example itself is run and reported later
-    return text if is_whole and len(text) <= _MAX_EXAMPLE_CHARS else ""
+    return text if is_whole and len(text) <= MAX_TEXT_CHARS else ""
