@@ -206,37 +206,56 @@ const BIN = `${ROOT}node_modules/.bin`;
 const STRICT = ['--strict', '--noUncheckedIndexedAccess', '--exactOptionalPropertyTypes', '--skipLibCheck'];
 const TARGET = ['--target', 'es2023', '--module', 'nodenext', '--types', 'node', '--outDir', 'out'];
 
-/** A folder with a client of each kind, and the types that are made by the command of docs/http.md. */
-async function makeClient(t: TestContext, example: string, { url }: Server): Promise<string> {
-  const input = readFileSync(`${ROOT}test/fixtures/openapi/${example}.ts`, 'utf8');
-  const client = readFileSync(`${ROOT}test/fixtures/openapi/client.ts`, 'utf8');
+/**
+ * A folder with the client of each kind, compiled with the types of the server's document: of its file, if there is one,
+ * else of its address, as docs/http.md has it.
+ */
+async function makeClient(
+  t: TestContext,
+  example: string,
+  { url }: Server,
+  document: Document | null,
+): Promise<string> {
   const folder = appFolder(t, {
     'package.json': '{"type":"module"}',
-    'client.ts': client,
-    'input.ts': input,
+    'client.ts': readFileSync(`${ROOT}test/fixtures/openapi/client.ts`, 'utf8'),
+    'input.ts': readFileSync(`${ROOT}test/fixtures/openapi/${example}.ts`, 'utf8'),
     'shown.ts': SHOWN.replace(SHOWN_URL, url),
+    'openapi.json': JSON.stringify(document),
   });
   symlinkSync(`${ROOT}node_modules`, join(folder, 'node_modules'));
-  await run(`${BIN}/openapi-typescript`, GENERATE.replace(SHOWN_URL, url).split(' '), { cwd: folder });
+  const args = document === null ? GENERATE.replace(SHOWN_URL, url) : 'openapi.json -o api.d.ts';
+  await run(`${BIN}/openapi-typescript`, args.split(' '), { cwd: folder });
   await run(`${BIN}/tsc`, [...STRICT, ...TARGET, 'client.ts', 'shown.ts'], { cwd: folder });
   return folder;
 }
 
-async function runClient(folder: string, file: string, { url }: Server): Promise<string> {
-  return (await run(process.execPath, [join(folder, 'out', file), url])).stdout;
+async function runClient(folder: string, file: string, args: readonly string[]): Promise<string> {
+  return (await run(process.execPath, [join(folder, 'out', file), ...args])).stdout;
 }
 
-for (const [example, answer] of [
-  ['digits', /"label":/],
-  ['potassium', /"outputs":\[/],
-] as const)
-  test(`a client with generated types calls every operation of examples/${example}`, LIMIT, async (t) => {
-    const server = await startServer(`${ROOT}examples/${example}/app.ts`, { t, args: ['--name', 'model'] });
+interface Example {
+  readonly name: string;
+  /** Found in every answer that has the model's output. */
+  readonly answer: RegExp;
+  readonly key: string;
+}
+
+const EXAMPLES: readonly Example[] = [
+  { name: 'digits', answer: /"label":/, key: '' },
+  { name: 'potassium', answer: /"outputs":\[/, key: 'k3y' },
+];
+
+for (const { name, answer, key } of EXAMPLES)
+  test(`a client with generated types calls every operation of examples/${name}`, LIMIT, async (t) => {
+    const keyArgs = key === '' ? [] : ['--api-key', key];
+    const args = ['--name', 'model', ...keyArgs];
+    const server = await startServer(`${ROOT}examples/${name}/app.ts`, { t, args, key });
     await server.until(({ state }) => state === 'ready', 60_000);
-    const document = await documentOf(server.url);
+    const document = await documentOf(server.url, { 'x-banana-api-key': key });
     await assertValid(document);
-    const folder = await makeClient(t, example, server);
-    const lines = (await runClient(folder, 'client.js', server)).split('\n');
+    const folder = await makeClient(t, name, server, key === '' ? null : document);
+    const lines = (await runClient(folder, 'client.js', [server.url, key])).split('\n');
     const [badBody, noJob, ...calls] = lines
       .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line) as Called);
@@ -253,7 +272,7 @@ for (const [example, answer] of [
     assert.deepEqual(calls.map(({ called }) => called).sort(), operationsOf(document).sort());
     for (const { called, text } of calls.filter((one) => RUNS_MODEL.test(one.called)))
       assert.match(text, answer, called);
-    assert.match(await runClient(folder, 'shown.js', server), /\S/);
+    assert.match(await runClient(folder, 'shown.js', []), /message:|code:/);
     await server.stop();
   });
 

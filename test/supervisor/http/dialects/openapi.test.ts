@@ -6,14 +6,19 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
-import {
-  dialectsOf,
-  type DialectSettings,
-  type Dialects,
-} from '../../../../supervisor/http/dialects/index.js';
+import { dialectsOf, type Dialects } from '../../../../supervisor/http/dialects/index.js';
 import type { Operation } from '../../../../supervisor/http/dialects/dialect.js';
 import type { Models } from '../../../../supervisor/models/models.js';
-import { describedModels, loaded, route, type DescribedModel } from '../openapi/described-models.js';
+import { describedModels } from '../openapi/described-models.js';
+import {
+  BANANA,
+  DEFAULT,
+  OTHERS,
+  PLAIN,
+  SERVERS,
+  TENSORS,
+  type Served,
+} from '../openapi/described-servers.js';
 
 interface ApiOperation {
   readonly operationId: string;
@@ -29,71 +34,9 @@ interface ApiOperation {
 }
 
 interface Document {
+  readonly components: { readonly responses: Readonly<Record<string, { readonly description: string }>> };
   readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>;
 }
-
-const tensor = { name: 'x', datatype: 'FP32', shape: [-1, 2] };
-
-const BANANA = loaded([route('/')], { example: '{"prompt":"hello"}' });
-const POTASSIUM = loaded([
-  route('/', { input: 'json' }),
-  route('/a-b'),
-  route('/a_b'),
-  route('/a/b', { kind: 'background', input: 'json' }),
-  route('/grüße/{a}?#'),
-  route('/chat', { kind: 'websocket', input: 'any' }),
-  route('/predictions/other'),
-  route('/openapi.json'),
-]);
-const TENSORS = loaded([route('/infer')], {
-  signature: { inputs: [tensor], outputs: [tensor] },
-  example: 'no JSON',
-});
-const SEVERAL = loaded([route('/one'), route('/two')]);
-
-const DEFAULT: DescribedModel = { name: 'app', info: POTASSIUM, isDefault: true };
-const OTHERS: readonly DescribedModel[] = [
-  { name: 'banana', info: BANANA },
-  { name: 'banana', version: '2.0', info: null },
-  { name: 'other', info: TENSORS },
-  { name: 'several', info: SEVERAL },
-];
-
-const PLAIN: DialectSettings = {
-  isMmsMode: false,
-  isManagementShared: false,
-  metrics: null,
-  areMetricsOnMain: false,
-  main: undefined,
-};
-const SHARED: DialectSettings = {
-  ...PLAIN,
-  isManagementShared: true,
-  metrics: { scrape: () => Promise.reject(new Error('not asked')) },
-  areMetricsOnMain: true,
-};
-
-interface Served {
-  readonly settings: DialectSettings;
-  readonly models: readonly DescribedModel[];
-  readonly keys?: boolean;
-}
-
-const SERVERS: Readonly<Record<string, Served>> = {
-  'a Banana app': { settings: PLAIN, models: [{ name: 'm', info: BANANA, isDefault: true }] },
-  'a Potassium app': { settings: PLAIN, models: [DEFAULT] },
-  'an app with a signature': { settings: PLAIN, models: [{ name: 'm', info: TENSORS, isDefault: true }] },
-  'an app that is loading': { settings: PLAIN, models: [{ name: 'm', info: null, isDefault: true }] },
-  'several models, with keys': { settings: PLAIN, models: [DEFAULT, ...OTHERS], keys: true },
-  'several models, with management and metrics': {
-    settings: SHARED,
-    models: [DEFAULT, ...OTHERS],
-    keys: true,
-  },
-  'models of a store': { settings: { ...PLAIN, isMmsMode: true }, models: OTHERS },
-  'models of a store, with management': { settings: { ...SHARED, isMmsMode: true }, models: OTHERS },
-  'an empty store': { settings: { ...SHARED, isMmsMode: true }, models: [] },
-};
 
 function contextOf(
   served: Served,
@@ -106,7 +49,7 @@ function contextOf(
     isMmsMode: served.settings.isMmsMode,
     keys,
     management: { keys },
-    options: { maxBody: 1e6, exposeErrors: false },
+    options: { maxBody: 1e6, mmsExceptionStatus: served.mmsExceptionStatus ?? '503' },
   };
   return {
     backend,
@@ -261,6 +204,15 @@ describe('the document', () => {
       ['options'],
       'no route is meant',
     );
+  });
+
+  test("has the statuses of a dialect's errors as the operator set them", () => {
+    const of = (mmsExceptionStatus: string): string => {
+      const { document } = documentOf({ settings: PLAIN, models: [DEFAULT], mmsExceptionStatus });
+      return document.components.responses['MmsError503']?.description ?? '';
+    };
+    assert.match(of('503'), /The model failed on this call/);
+    assert.doesNotMatch(of('500'), /The model failed on this call/);
   });
 
   test("has an app's route in place of the server's own path", () => {

@@ -1,0 +1,67 @@
+/** Servers with models of every kind, as far as their documents need them. */
+import type { DialectSettings } from '../../../../supervisor/http/dialects/index.js';
+import { loaded, route, type DescribedModel } from './described-models.js';
+
+const tensor = { name: 'x', datatype: 'FP32', shape: [-1, 2] };
+
+export const BANANA = loaded([route('/')], { example: '{"prompt":"hello"}' });
+const POTASSIUM = loaded([
+  route('/', { input: 'json' }),
+  route('/a-b'),
+  route('/a_b'),
+  route('/a/b', { kind: 'background', input: 'json' }),
+  route('/grüße/{a}?#'),
+  route('/chat', { kind: 'websocket', input: 'any' }),
+  route('/predictions/other'),
+  route('/openapi.json'),
+]);
+export const TENSORS = loaded([route('/infer')], {
+  signature: { inputs: [tensor], outputs: [tensor] },
+  example: 'no JSON',
+});
+const SEVERAL = loaded([route('/one'), route('/two')]);
+
+export const DEFAULT: DescribedModel = { name: 'app', info: POTASSIUM, isDefault: true };
+export const OTHERS: readonly DescribedModel[] = [
+  { name: 'banana', info: BANANA },
+  { name: 'banana', version: '2.0', info: null },
+  { name: 'other', info: TENSORS },
+  { name: 'several', info: SEVERAL },
+];
+
+export const PLAIN: DialectSettings = {
+  isMmsMode: false,
+  isManagementShared: false,
+  metrics: null,
+  areMetricsOnMain: false,
+  main: undefined,
+};
+const SHARED: DialectSettings = {
+  ...PLAIN,
+  isManagementShared: true,
+  metrics: { scrape: () => Promise.reject(new Error('not asked')) },
+  areMetricsOnMain: true,
+};
+
+export interface Served {
+  readonly settings: DialectSettings;
+  readonly models: readonly DescribedModel[];
+  readonly keys?: boolean;
+  readonly mmsExceptionStatus?: string;
+}
+
+export const SERVERS: Readonly<Record<string, Served>> = {
+  'a Banana app': { settings: PLAIN, models: [{ name: 'm', info: BANANA, isDefault: true }] },
+  'a Potassium app': { settings: PLAIN, models: [DEFAULT] },
+  'an app with a signature': { settings: PLAIN, models: [{ name: 'm', info: TENSORS, isDefault: true }] },
+  'an app that is loading': { settings: PLAIN, models: [{ name: 'm', info: null, isDefault: true }] },
+  'several models, with keys': { settings: PLAIN, models: [DEFAULT, ...OTHERS], keys: true },
+  'several models, with management and metrics': {
+    settings: SHARED,
+    models: [DEFAULT, ...OTHERS],
+    keys: true,
+  },
+  'models of a store': { settings: { ...PLAIN, isMmsMode: true }, models: OTHERS },
+  'models of a store, with management': { settings: { ...SHARED, isMmsMode: true }, models: OTHERS },
+  'an empty store': { settings: { ...SHARED, isMmsMode: true }, models: [] },
+};
