@@ -60,7 +60,7 @@ export class HttpManagement implements ModelManagement {
     const stored = await this.#parts.store.find(query);
     const plan = await releasedOnFailure(stored.release, async () => {
       if (!isModelName(stored.name))
-        throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
+        throw new ServeError('SERVE_BAD_REQUEST', `A model's name must consist of ${MODEL_NAME_RULE}.`);
       return planStored(stored, sourceOf(options), this.#parts.resolved, this.#parts.cwd);
     });
     const { spec } = await this.#served.register(plan);
