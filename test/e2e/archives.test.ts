@@ -385,7 +385,7 @@ test('files of a server that was killed while it unpacked are removed by the nex
   const held = holdUnpacking(t);
   const first = await startIn(t, place, { env: held.env });
   const registered = first.management.manage('POST /models?url=big.mar');
-  registered.catch(() => {}); // nobody is there to answer it
+  registered.catch(() => {}); // the server ends before it answers
   await held.untilHeld();
   const [left = 'none'] = ownFolders(place);
   const files = (): string[] => readdirSync(join(place.temp, left, unpacked(place)[0] as string));

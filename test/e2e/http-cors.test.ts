@@ -1,4 +1,4 @@
-/** Pages of other origins: who may call, what their browsers are told before and with every reply, header by header. */
+/** Pages of other origins: the ones that may call, and the headers of preflights and of every reply. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
@@ -110,9 +110,13 @@ describe('--cors-origin with a list', LIMIT, () => {
         assert.deepEqual(reply.all('access-control-allow-credentials'), []);
       }
       const strange = await send(server, line, { ...sent, origin: STRANGER });
-      assert.equal(strange.status, status, 'whoever is no browser is not stopped');
+      assert.equal(strange.status, status, 'a client that is no browser is not stopped');
       assert.deepEqual(corsHeaders(strange), ['vary']);
-      assert.deepEqual(corsHeaders(await send(server, line, sent)), ['vary'], 'nor who has no origin');
+      assert.deepEqual(
+        corsHeaders(await send(server, line, sent)),
+        ['vary'],
+        'nor is a request without an origin',
+      );
     });
   }
 

@@ -20,7 +20,7 @@ test('docs/http.md lists every path of the server', () => {
   const { main } = dialectsOf({ ...defaults, main: undefined });
   const listed = new Set(PATHS.map(({ request = '' }) => request.split(' ')[1] as string));
   const all = (main?.inOrder ?? []).flatMap(({ paths }) => [...paths.keys()]);
-  const isTwin = (path: string): boolean => all.includes(`${path}/`); // without the slash, as the page says of all
+  const isTwin = (path: string): boolean => all.includes(`${path}/`); // without the slash, as the page states for all
   const own = all.filter((path) => !isTwin(path)).map((path) => path.replace(/\{\w+\*?\}/g, 'unknown'));
   assert.deepEqual([...listed].sort(), [...new Set([...own, '/', '/anything'])].sort());
 });

@@ -445,7 +445,7 @@ function assertInvariants({ dispatcher, workers, outcomes }: Bench, jobs: readon
   if (waiting.length > 0)
     assert.ok(
       workers.every(({ load }) => load > 0),
-      'nobody idles while a call waits',
+      'no worker idles while a call waits',
     );
 }
 

@@ -19,7 +19,7 @@ async function planned(
   return [plans.map(({ spec }) => spec.name), warnings];
 }
 
-test('all models of a store that is empty or not given are none, with a warning', async (t) => {
+test('an empty or missing store has no models to start, which is a warning', async (t) => {
   const cwd = appFolder(t, { 'store/.hidden': '' });
   assert.deepEqual(await planned(cwd, { models: 'all' }), [
     [],

@@ -292,7 +292,7 @@ for (const [from, start] of [
     bench.die(AT_START);
     assert.equal(bench.state, 'backoff', 'the first failed start');
     bench.pass(30_000);
-    assert.equal(bench.spawned.length, 3, 'the pause before the change starts nobody');
+    assert.equal(bench.spawned.length, 3, 'the pause before the change starts no worker');
   });
 }
 

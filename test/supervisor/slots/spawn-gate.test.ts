@@ -87,7 +87,7 @@ test('in any order of events never two start on a GPU, never more than the cap, 
           ({ device, isRetry }) =>
             (device === 'cpu' || !gpus.includes(device)) && (!isRetry || retries < maxRetries(cap)),
         );
-        if (inside.length < cap) assert.deepEqual(mayGo, [], 'nobody waits without a reason');
+        if (inside.length < cap) assert.deepEqual(mayGo, [], 'no slot waits without a reason');
       }
     }),
   );
