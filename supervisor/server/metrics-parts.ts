@@ -23,7 +23,7 @@ export interface MetricsPlans {
 export class MetricsParts {
   /** Null: no metrics page. */
   readonly page: ServerMetrics | null;
-  readonly callListeners: readonly RequestObserver[];
+  readonly observers: readonly RequestObserver[];
   readonly workerObservers: readonly WorkerObserver[];
   readonly #events: MmsEvents | null;
 
@@ -42,7 +42,7 @@ export class MetricsParts {
       listeners.length === 0
         ? null
         : new MmsEvents(listeners, { intervalMs, host: new HostReader(folder), onProblem });
-    this.callListeners = [this.page?.calls, this.#events].filter((one) => one !== undefined && one !== null);
+    this.observers = [this.page?.calls, this.#events].filter((one) => one !== undefined && one !== null);
     this.workerObservers = [this.page, this.#events, linesOfServices(mode, logs, labelOf)].filter(
       (one) => one !== null,
     );
