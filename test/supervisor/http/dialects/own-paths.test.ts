@@ -16,8 +16,7 @@ test('every path of the server is reserved, except those where a route of the ap
 
 const FREE = ['/', '/_kit', '/status/', '/statuses', '/healthcheck/x', '/__status__/', '/Livez'];
 
-for (const path of FREE)
-  test(`${path} is free for an app`, () => assert.equal(isReservedPath(path), false));
+for (const path of FREE) test(`${path} is free for an app`, () => assert.equal(isReservedPath(path), false));
 
 test('an app in Python may not declare the same paths (worker/python/potassium/reserved_paths.py)', () => {
   const source = readFileSync(`${ROOT}worker/python/potassium/reserved_paths.py`, 'utf8');
