@@ -1,4 +1,4 @@
-/** Our server with one worker beside in-process baselines, all with the same app; and how a comparison is told. */
+/** Our server with one worker beside in-process baselines, all with the same app; and the lines of a comparison. */
 import type { Bench } from './case.js';
 import type { Goal, Row } from './report.js';
 import { medianOf, medianRatio, type Role, type Round, type Side } from './rounds.js';
