@@ -286,7 +286,7 @@ withOneRuntime(({ app }) => {
       [[KEY_PROTOCOL, 'banana-serve'], 'banana-serve'],
       [['chat.v2', KEY_PROTOCOL, 'chat'], 'chat.v2'],
     ] as const)
-      test(`of ${offered.join(', ')}, ${selected} is selected, and the app sees no key`, async (t) => {
+      test(`${selected} is selected from ${offered.join(', ')}, and the app sees no key`, async (t) => {
         const client = await openSocket(t, shared.server, '/headers', {}, offered);
         assert.equal(client.socket.protocol, selected);
         const [seen] = await client.heard(1);

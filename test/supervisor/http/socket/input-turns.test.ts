@@ -260,7 +260,7 @@ for (const count of [60, 100, 200]) {
   });
 }
 
-test('what waits of the chunked body of a client that has left is thrown away', async (t) => {
+test('the waiting part of a chunked body is thrown away once its client has left', async (t) => {
   const clients = 8;
   const chunks = 9000;
   let pieces = 0;
