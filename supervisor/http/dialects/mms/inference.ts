@@ -43,17 +43,7 @@ function methodsOf(path: string, { post }: ApiPaths[string]): string {
   return path === '/' ? ROOT_METHODS : PAGE_METHODS;
 }
 
-/** Leaves errors to the other dialects while the default model is being loaded: the path may be a route of its app. */
 function claim(context: RequestContext, models: Models, api: ApiPaths): Operation | null {
-  try {
-    return claimPath(context, models, api);
-  } catch (thrown) {
-    if (thrown instanceof ServeError && models.default?.routes === null) return null;
-    throw thrown;
-  }
-}
-
-function claimPath(context: RequestContext, models: Models, api: ApiPaths): Operation | null {
   const [first, second, third, ...more] = segmentsOf(context);
   if (first === undefined) return rootOperation(context, api);
   if (second === undefined) return pageOperation(context, models, first, api);
@@ -132,7 +122,7 @@ function modelOperation(context: RequestContext, models: Models, ref: ModelRef, 
   const model = findModel(context, models, ref);
   if (context.request.method === 'OPTIONS')
     return description(modelApi(ref.name, ref.version ?? ''), CALL_METHODS);
-  return callOf(context, targetOf(context, models, model), params);
+  return callOf(context, targetOf(model), params);
 }
 
 function callOf(
