@@ -68,6 +68,15 @@ export function onceClosed(request: IncomingMessage, response: ServerResponse, c
   response.once('close', () => socket.off('close', callback));
 }
 
+/** Returns a signal that is aborted when the client disconnects before it has an answer. */
+export function abortedOnDisconnect(request: IncomingMessage, response: ServerResponse): AbortSignal {
+  const left = new AbortController();
+  onceClosed(request, response, () => {
+    if (!response.writableFinished) left.abort();
+  });
+  return left.signal;
+}
+
 /**
  * Calls back once every complete request on this connection is answered: what follows must not come between. A request
  * with an incomplete body is the last one of its connection, and is not waited for.

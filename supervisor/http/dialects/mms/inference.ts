@@ -12,7 +12,7 @@ import type { WriteAnswer } from '../../answer/koa-answers.js';
 import type { CallPlan, DefaultDialect, Operation } from '../dialect.js';
 import { describeApi, type ApiPaths } from './describe-api.js';
 import { describeInference } from './describe-paths.js';
-import { findModel, isModel } from './find-model.js';
+import { findNamed, isModel } from './find-model.js';
 import { INFERENCE_API, modelApi } from './inference-api.js';
 import { writeMmsJson } from './json.js';
 import { queryOf, segmentsOf } from './path.js';
@@ -119,7 +119,7 @@ const writePing: WriteAnswer = (ctx, { backend }) => {
 
 /** `params`: the query, where it belongs to the model's input. */
 function modelOperation(context: RequestContext, models: Models, ref: ModelRef, params: string): Operation {
-  const model = findModel(context, models, ref);
+  const model = findNamed(context, models, ref);
   if (context.request.method === 'OPTIONS')
     return description(modelApi(ref.name, ref.version ?? ''), CALL_METHODS);
   return callOf(context, targetOf(model), params);

@@ -6,7 +6,7 @@ import type { RequestContext } from '../../request/request-context.js';
 import { MAX_PREFIX_BYTES } from '../../call/call-plan.js';
 import { rootOrOnlyRoute } from '../../call/choose-route.js';
 import type { CallPlan, Target } from '../dialect.js';
-import { findModel } from './find-model.js';
+import { findNamed } from './find-model.js';
 import { fieldFinder } from './form-field.js';
 import { queryOf } from './path.js';
 
@@ -34,7 +34,7 @@ const FIELD = 'model_name';
  */
 export function invocationTarget(context: RequestContext, models: Models): CallPlan['target'] {
   const named = (name: string): Target =>
-    targetOf(name === '' ? onlyModel(models) : findModel(context, models, { name }));
+    targetOf(name === '' ? onlyModel(models) : findNamed(context, models, { name }));
   const inQuery = new URLSearchParams(queryOf(context)).get(FIELD) ?? '';
   const find = fieldFinder(context.request.headers['content-type'] ?? '', FIELD);
   if (inQuery !== '' || find === null) return named(inQuery);
