@@ -58,7 +58,7 @@ const PAGE_METHODS = 'GET, HEAD';
  */
 function readinessOf(backend: Backend, name: string): ReadinessAnswer {
   try {
-    return backend.readiness(name);
+    return backend.readiness({ name });
   } catch (thrown) {
     throw backend.keys.required && thrown instanceof ServeError ? new ServeError(thrown.code) : thrown;
   }

@@ -4,7 +4,7 @@ import type { ServeError } from '../../../protocol/errors.js';
 import type { Job } from '../../dispatch/job.js';
 import type { KeptJobs } from '../../jobs/kept-jobs.js';
 import type { Model } from '../../models/model.js';
-import type { Models } from '../../models/models.js';
+import type { ModelRef, Models } from '../../models/models.js';
 import type { Log } from '../../observe/log.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
 import type { ServerOptions } from '../../options/resolve.js';
@@ -100,6 +100,9 @@ export interface Backend {
   /** Answers `Expect: 100-continue`; called once the call has a place in the queue. */
   inviteBody(request: IncomingMessage, response: ServerResponse): void;
   status(): object;
-  /** Readiness of the server, or of one model: it needs a ready worker. @throws SERVE_MODEL_NOT_FOUND */
-  readiness(model?: string): ReadinessAnswer;
+  /**
+   * Readiness of the server, or of one model: it needs a ready worker.
+   * @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_NOT_READY for a model that is being unregistered
+   */
+  readiness(ref?: ModelRef): ReadinessAnswer;
 }
