@@ -13,7 +13,7 @@ import type { ServerStatus } from '../status/server-status.js';
 import { serverStatus } from '../status/snapshot.js';
 
 export function buildBackend(parts: ServerParts): Backend {
-  const { plan, options, served, jobs, webhooks, unsent, answerCounts, log, ending } = parts;
+  const { plan, options, served, jobs, webhooks, unsent, answerCounts, metrics, log, ending } = parts;
   const { keys, management, managementKeys, isMmsMode, resolved, store, cwd } = plan;
   return {
     models: served.registry,
@@ -25,6 +25,10 @@ export function buildBackend(parts: ServerParts): Backend {
     unsent,
     posts: { count: 0 },
     replies: answerCounts.replies,
+    callsOf(model) {
+      answerCounts.tell(metrics.calls);
+      return metrics.calls.of(model).figures();
+    },
     unroutedBodies: new UnroutedBodies(),
     keys,
     management: { keys: managementKeys, host: nameOf(management) },

@@ -8,13 +8,18 @@ import type { Model } from '../models/model.js';
 import { RecentCalls } from './recent-calls.js';
 
 export class AnswerCounts implements RequestObserver {
-  readonly #observers: readonly RequestObserver[];
+  readonly #observers: RequestObserver[];
   readonly #replies = new Map<string, number>();
   /** Recent calls by model, for the management pages. */
   readonly recent = new RecentCalls<Model>();
 
   constructor(observers: readonly RequestObserver[]) {
-    this.#observers = observers;
+    this.#observers = [...observers];
+  }
+
+  /** The observer gets every outcome from now on, if it does not get them already. */
+  tell(observer: RequestObserver): void {
+    if (!this.#observers.includes(observer)) this.#observers.push(observer);
   }
 
   /** Number of answers to calls so far, by `ok` or error code. */

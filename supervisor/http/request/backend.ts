@@ -63,6 +63,24 @@ export interface ReadinessAnswer {
   readonly body: object;
 }
 
+/** A number of calls, and their time together. */
+export interface CountedTime {
+  readonly count: number;
+  readonly seconds: number;
+}
+
+/** Counts of the ended calls of one model, of all dialects. */
+export interface CallFigures {
+  /** From the arrival of a call until its answer was sent; a call that was refused at once has no time. */
+  readonly ok: CountedTime;
+  readonly failed: CountedTime;
+  /** From the arrival until the call began, or ended without running. */
+  readonly queued: CountedTime;
+  readonly run: CountedTime;
+  /** Number of batches whose calls have all ended, by their size. */
+  readonly batches: readonly (readonly [size: number, count: number])[];
+}
+
 /** The page of `GET /metrics`. */
 export interface MetricsPage {
   /** `names`: the metrics that are wanted; all if empty. */
@@ -91,6 +109,8 @@ export interface Backend {
   readonly posts: { count: number };
   /** Number of answers to calls so far, by `ok` or error code. */
   readonly replies: ReadonlyMap<string, number>;
+  /** The counts of a model's calls: since the start with metrics, else since they were first asked for. */
+  callsOf(model: Model): CallFigures;
   /** Bodies that arrive before their model is known. */
   readonly unroutedBodies: UnroutedBodies;
   /** Whether the server refuses new calls because it is stopping. */
