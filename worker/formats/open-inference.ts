@@ -104,5 +104,7 @@ function refusal(message: string): ServeError {
 }
 
 export const FORMAT: DialectFormat = {
+  itemRefusal:
+    'This model is a custom service of Multi Model Server, which takes no tensors; call it at /predictions/{model_name}.',
   exchange: (call, signature) => new OpenInferenceExchange(call, signature),
 };

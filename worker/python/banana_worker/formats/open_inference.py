@@ -20,6 +20,12 @@ from banana_worker.protocol.messages import Call
 from banana_worker.values.json_encoding import json_bytes, json_text
 from banana_worker.values.tensor import Signature
 
+# The words for the client of a custom service.
+ITEM_REFUSAL = (
+    "This model is a custom service of Multi Model Server, which takes no tensors; "
+    "call it at /predictions/{model_name}."
+)
+
 # Length of the JSON at the beginning of a body with raw tensors.
 _JSON_BYTES_HEADER = "Inference-Header-Content-Length"
 
