@@ -106,6 +106,6 @@ for (const [format, words] of [
   ],
 ] as const)
   test(`a custom service cannot be called in the format ${format}, which states no type for its items`, async () => {
-    const read = async (): Promise<unknown> => readInput(callWith({ format }), Buffer.from('1\n{}'), ITEMS);
-    await assert.rejects(read, serveError('SERVE_BAD_BODY', words));
+    const read = (): unknown => readInput(callWith({ format }), Buffer.from('1\n{}'), ITEMS);
+    await assert.rejects(Promise.resolve().then(read), serveError('SERVE_BAD_BODY', words));
   });
