@@ -1,24 +1,16 @@
 /** Implements `ModelManagement`, by which HTTP dialects change models, with the registry and the model store. */
 import { ServeError } from '../../../protocol/errors.js';
-import {
-  isStartFailure,
-  type ManagedOptions,
-  type ModelManagement,
-  type ModelRecord,
-  type NewModel,
+import type {
+  ManagedOptions,
+  ModelManagement,
+  ModelRecord,
+  NewModel,
 } from '../../http/request/model-management.js';
 import { within } from '../../machine/within.js';
 import { needsNewWorkers } from '../../models/generations.js';
 import type { ModelSpec } from '../../models/model-spec.js';
 import type { Model } from '../../models/model.js';
-import type {
-  Accepted,
-  FullModelRef,
-  ModelRef,
-  Outcome,
-  Registered,
-  WorkerBounds,
-} from '../../models/models.js';
+import type { Accepted, FullModelRef, ModelRef, Outcome, WorkerBounds } from '../../models/models.js';
 import { MANAGEMENT_NAMES } from '../../options/limit-names.js';
 import { boundsOf } from '../../options/model-settings.js';
 import { MODEL_NAME_RULE, isModelName } from '../../options/model-name.js';
@@ -30,6 +22,7 @@ import { describedState } from '../../status/snapshot.js';
 import { modelRecord } from '../../status/model-record.js';
 import { planStored } from '../../plan/plan-models.js';
 import type { RecentCalls } from '../../status/recent-calls.js';
+import { ModelStarts, SHORTEST_START_MS } from './model-starts.js';
 import type { ServedModels } from './served-models.js';
 
 export interface ManagementParts {
@@ -43,10 +36,12 @@ export interface ManagementParts {
 export class HttpManagement implements ModelManagement {
   readonly #served: ServedModels;
   readonly #parts: ManagementParts;
+  readonly #starts: ModelStarts;
 
   constructor(served: ServedModels, parts: ManagementParts) {
     this.#served = served;
     this.#parts = parts;
+    this.#starts = new ModelStarts(served, parts.resolved.options.drainTimeout);
   }
 
   async register({ url, name, handler, runtime, signal, ...options }: NewModel): Promise<FullModelRef> {
@@ -74,25 +69,13 @@ export class HttpManagement implements ModelManagement {
   }
 
   start(ref: ModelRef, bounds: WorkerBounds): Accepted {
-    const { drainTimeout } = this.#parts.resolved.options;
-    const { registry, startUp } = this.#served;
-    const { accepted, settled } = this.#served.scale(ref, bounds, retireLimits(drainTimeout));
-    const model = registry.find(accepted);
-    const isUnchanged = this.#changeCheck(model);
-    startUp.expectTakeBack(model, isUnchanged);
-    const end = async (): Promise<Outcome> => {
-      const outcome = await this.#withinInitTimeout(model, settled, (ended) => model.whenFirstFailed(ended));
-      if (isStartFailure(outcome) && isUnchanged()) await this.#takeBack(accepted);
-      else startUp.keep(model);
-      return outcome;
-    };
-    return { accepted, settled: end() };
+    return this.#starts.start(ref, bounds);
   }
 
   scale(ref: ModelRef, bounds: WorkerBounds, drainMs: number): Accepted {
     const { accepted, settled } = this.#served.scale(ref, bounds, retireLimits(drainMs));
     const model = this.#served.registry.find(accepted);
-    return { accepted, settled: this.#withinInitTimeout(model, settled) };
+    return { accepted, settled: this.#starts.withinInitTimeout(model, settled) };
   }
 
   change(ref: ModelRef, options: ManagedOptions): Accepted {
@@ -105,7 +88,7 @@ export class HttpManagement implements ModelManagement {
     });
     const startsWorkers = needsNewWorkers(model.spec, specUnder(model));
     const { accepted, settled } = registry.replace(ref, (now) => now.replace(specUnder(now), limits));
-    if (startsWorkers) return { accepted, settled: this.#withinInitTimeout(model, settled) };
+    if (startsWorkers) return { accepted, settled: this.#starts.withinInitTimeout(model, settled) };
     const { wantedWorkers: wanted, readyWorkers: ready } = model;
     return { accepted, settled: Promise.resolve({ result: 'done', wanted, ready, error: null }) };
   }
@@ -128,55 +111,6 @@ export class HttpManagement implements ModelManagement {
       return modelRecord(registered, state, recent.of(registered.model));
     });
   }
-
-  /** Returns a function that checks whether the model is still registered and was not changed since this call. */
-  #changeCheck(model: Model): () => boolean {
-    const { spec } = model;
-    const { bounds } = this.#registered(model) ?? { bounds: null };
-    return () => {
-      const now = this.#registered(model);
-      return now?.isLeaving === false && now.bounds === bounds && model.spec === spec;
-    };
-  }
-
-  async #takeBack(ref: FullModelRef): Promise<void> {
-    try {
-      await this.unregister(ref, TAKE_BACK_MS).settled;
-    } catch (thrown) {
-      if (!(thrown instanceof ServeError)) throw thrown; // it was unregistered already, or has become the default
-    }
-  }
-
-  /** Resolves with the outcome of a change that starts workers, once `failure` resolves or the init timeout has passed. */
-  async #withinInitTimeout(
-    model: Model,
-    settled: Promise<Outcome>,
-    failure = (ended: Promise<unknown>) => model.whenOneLatched(ended),
-  ): Promise<Outcome> {
-    const limitMs = model.options.initTimeout;
-    const target = model.wantedWorkers;
-    const ended = within(limitMs, settled);
-    const error = await failure(ended);
-    const { wantedWorkers: wanted, readyWorkers: ready } = model;
-    if (error !== null) return { result: 'failed', wanted, ready, error };
-    const outcome = await ended;
-    if (target > 0 && this.#registered(model)?.isLeaving !== false)
-      return { result: 'failed', wanted, ready, error: leftMistake(model) };
-    if (outcome !== null && outcome.wanted !== target)
-      return { result: 'unfinished', wanted, ready, error: null }; // it was scaled again since
-    if (outcome !== null) return { ...outcome, result: outcome.result === 'done' ? 'done' : 'failed' };
-    if (limitMs > SHORTEST_START_MS) return { result: 'unfinished', wanted, ready, error: null };
-    return { result: 'failed', wanted, ready, error: new ServeError('SERVE_INIT_TIMEOUT') };
-  }
-
-  #registered(model: Model): Registered<Model> | undefined {
-    return this.#served.registry.describe().find((candidate) => candidate.model === model);
-  }
-}
-
-function leftMistake({ spec }: Model): ServeError {
-  const message = `The model ${spec.name} was unregistered before its workers were ready.`;
-  return new ServeError('SERVE_MODEL_NOT_FOUND', message);
 }
 
 /** The options as a source for `resolveModelOptions`. Durations are in ms; the dialect has checked them. */
@@ -190,10 +124,4 @@ function sourceOf({ batchSize, maxBatchDelayMs, runTimeoutMs, initTimeoutMs }: M
   return { values, where: (name) => MANAGEMENT_NAMES[name as keyof typeof values], numbersAreMs: true };
 }
 
-/** Time for the workers of a model that could not start to end; they have no calls. */
-const TAKE_BACK_MS = 5000;
-
 const UNFINISHED_END: Outcome = { result: 'unfinished', wanted: 0, ready: 0, error: null };
-
-/** Stands for an init timeout of 0, within which no worker can start. */
-const SHORTEST_START_MS = 1;
