@@ -126,9 +126,11 @@ function newContext(
   return context;
 }
 
-/** A path that cannot be decoded (`isReadable` is false) goes to the default dialect. */
+/** A path that cannot be decoded (`isReadable` is false) goes to the default dialect, unless another one owns it. */
 function claim(context: RequestContext, dialects: Dialects, isReadable: boolean): Operation {
-  const operation = isReadable ? firstClaim(context, dialects.inOrder) : null;
+  const { inOrder } = dialects;
+  const operation = isReadable ? firstClaim(context, inOrder) : null;
+  if (!isReadable) context.dialect = inOrder.find(({ owns }) => owns?.(context.path)) ?? dialects.default;
   const claimed = operation ?? dialects.default.unclaimed(context, context.backend.models);
   context.counts = claimed.counts;
   context.isProbe = claimed.auth === 'none' && 'write' in claimed.act;

@@ -14,10 +14,11 @@ import { serverStatus } from '../status/snapshot.js';
 
 export function buildBackend(parts: ServerParts): Backend {
   const { plan, options, served, jobs, webhooks, unsent, answerCounts, metrics, log, ending } = parts;
-  const { keys, management, managementKeys, isMmsMode, resolved, store, cwd } = plan;
+  const { keys, management, managementKeys, isMmsMode, resolved, store, cwd, devices } = plan;
+  const recent = answerCounts.recent;
   return {
     models: served.registry,
-    modelManagement: new HttpManagement(served, { resolved, cwd, store, recent: answerCounts.recent }),
+    modelManagement: new HttpManagement(served, { resolved, cwd, store, devices, recent }),
     options,
     jobs,
     webhooks,

@@ -25,6 +25,8 @@ export interface Dialect extends AnswerStyle {
    * as a call.
    */
   claim(context: RequestContext, models: Models): Operation | null;
+  /** Whether a path that cannot be decoded, and so is no claim's, is this dialect's: its error has this dialect's form. */
+  owns?(writtenPath: string): boolean;
   /** The body that `fail` returns, in the OpenAPI document. */
   readonly errorBody?: NamedSchema;
   /** Describes the operations of this dialect that the server answers now, for the OpenAPI document. */

@@ -14,8 +14,7 @@ import type { Accepted, FullModelRef, ModelRef, Outcome, WorkerBounds } from '..
 import { MANAGEMENT_NAMES } from '../../options/limit-names.js';
 import { boundsOf } from '../../options/model-settings.js';
 import { MODEL_NAME_RULE, isModelName } from '../../options/model-name.js';
-import { resolveModelOptions, type OptionSource, type ResolvedOptions } from '../../options/resolve.js';
-import type { ModelStore } from '../../store/model-store.js';
+import { resolveModelOptions, type OptionSource } from '../../options/resolve.js';
 import { releasedOnFailure } from '../../store/stored-model.js';
 import { retireLimits } from '../../processes/worker-stop.js';
 import { describedState } from '../../status/snapshot.js';
@@ -23,13 +22,10 @@ import { modelRecord } from '../../status/model-record.js';
 import { planStored } from '../../plan/plan-models.js';
 import type { RecentCalls } from '../../status/recent-calls.js';
 import { ModelStarts, SHORTEST_START_MS } from './model-starts.js';
+import { StoreLoads, type StoreLoadsParts } from './store-loads.js';
 import type { ServedModels } from './served-models.js';
 
-export interface ManagementParts {
-  readonly resolved: ResolvedOptions;
-  /** Folder in which the server was started. */
-  readonly cwd: string;
-  readonly store: Pick<ModelStore, 'find'>;
+export interface ManagementParts extends StoreLoadsParts {
   readonly recent: Pick<RecentCalls<Model>, 'of'>;
 }
 
@@ -37,11 +33,13 @@ export class HttpManagement implements ModelManagement {
   readonly #served: ServedModels;
   readonly #parts: ManagementParts;
   readonly #starts: ModelStarts;
+  readonly #loads: StoreLoads;
 
   constructor(served: ServedModels, parts: ManagementParts) {
     this.#served = served;
     this.#parts = parts;
     this.#starts = new ModelStarts(served, parts.resolved.options.drainTimeout);
+    this.#loads = new StoreLoads(served, this.#starts, parts);
   }
 
   async register({ url, name, handler, runtime, signal, ...options }: NewModel): Promise<FullModelRef> {
@@ -102,6 +100,14 @@ export class HttpManagement implements ModelManagement {
 
   setDefault(ref: FullModelRef): void {
     this.#served.registry.setDefault(ref);
+  }
+
+  listStored(): Promise<readonly string[]> {
+    return this.#loads.list();
+  }
+
+  load(name: string, signal: AbortSignal): Promise<void> {
+    return this.#loads.load(name, signal);
   }
 
   describe(): readonly ModelRecord[] {

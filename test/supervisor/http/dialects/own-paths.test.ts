@@ -7,7 +7,7 @@ import { MAIN_DIALECTS } from '../../../../supervisor/http/dialects/index.js';
 import { ROOT } from '../../../helpers/server.js';
 
 /** Dialects on whose paths a route of the app takes precedence. */
-const GIVES_WAY = new Set(['gateway', 'mms']);
+const GIVES_WAY = new Set(['gateway', 'mms', 'open-inference']);
 
 test('every path of the server is reserved, except those where a route of the app takes precedence', () => {
   for (const { name, paths } of MAIN_DIALECTS.inOrder)

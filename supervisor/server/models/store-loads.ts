@@ -1,0 +1,162 @@
+/** Loads models of the store by their name while the server runs, again if they are registered already. */
+import { ServeError } from '../../../protocol/errors.js';
+import { isStartFailure } from '../../http/request/model-management.js';
+import { within } from '../../machine/within.js';
+import type { Devices } from '../../machine/devices.js';
+import type { Model } from '../../models/model.js';
+import type { FullModelRef, Outcome, WorkerBounds } from '../../models/models.js';
+import { MODEL_NAME_RULE, isModelName } from '../../options/model-name.js';
+import type { OptionSource, ResolvedOptions } from '../../options/resolve.js';
+import { planStored, type ModelPlan } from '../../plan/plan-models.js';
+import { retireLimits } from '../../processes/worker-stop.js';
+import type { ModelStore } from '../../store/model-store.js';
+import { releasedOnFailure } from '../../store/stored-model.js';
+import type { ModelStarts } from './model-starts.js';
+import type { ServedModels } from './served-models.js';
+import { namedEntry, nameOfEntry } from './store-names.js';
+
+export interface StoreLoadsParts {
+  readonly resolved: ResolvedOptions;
+  readonly devices: Devices;
+  /** Folder in which the server was started. */
+  readonly cwd: string;
+  readonly store: Pick<ModelStore, 'find' | 'urls' | 'exists'>;
+}
+
+export class StoreLoads {
+  readonly #served: ServedModels;
+  readonly #starts: ModelStarts;
+  readonly #parts: StoreLoadsParts;
+  /** The latest load of each name, while it goes on; it does not reject. */
+  readonly #latest = new Map<string, Promise<void>>();
+
+  constructor(served: ServedModels, starts: ModelStarts, parts: StoreLoadsParts) {
+    this.#served = served;
+    this.#starts = starts;
+    this.#parts = parts;
+  }
+
+  /** See `ModelManagement.listStored`. */
+  async list(): Promise<readonly string[]> {
+    const models = this.#models();
+    const taken = new Set(models.flatMap(({ spec: { name, url } }) => [name, url]));
+    const names = (await this.#parts.store.urls()).filter((url) => !taken.has(url)).map(nameOfEntry);
+    return [...new Set(names)].filter((name) => isModelName(name) && !taken.has(name));
+  }
+
+  /** See `ModelManagement.load`. */
+  async load(name: string, signal: AbortSignal): Promise<void> {
+    const before = this.#latest.get(name);
+    const loading =
+      before === undefined ? this.#load(name, signal) : before.then(() => this.#load(name, signal));
+    const ended = loading.catch(() => {});
+    this.#latest.set(name, ended);
+    try {
+      await loading;
+    } finally {
+      if (this.#latest.get(name) === ended) this.#latest.delete(name);
+    }
+  }
+
+  async #load(name: string, signal: AbortSignal): Promise<void> {
+    const plan = await this.#plan(name, signal);
+    const { registry } = this.#served;
+    const { version } = plan.spec;
+    const present = this.#models().find(({ spec }) => spec.name === name && spec.version === version);
+    if (present !== undefined) {
+      await this.#renew(present, plan);
+      return;
+    }
+    const { spec } = await this.#served.register(plan);
+    const ref = { name, version: spec.version };
+    const outcome = await this.#starts.start(ref, this.#boundsOf(plan)).settled;
+    if (outcome.result !== 'done' && !isStartFailure(outcome)) await this.#starts.takeBack(ref);
+    check(outcome);
+    registry.setDefault(ref);
+    for (const old of this.#models())
+      if (old.spec.name === name && old.spec.url === spec.url && old.spec.version !== version)
+        this.#retire(old.spec);
+  }
+
+  /** Gives a registered version what the store has now. */
+  async #renew(model: Model, plan: ModelPlan): Promise<void> {
+    const limits = this.#limits();
+    const { settled } = this.#served.registry.replace(plan.spec, (now) =>
+      this.#served.renew(now, plan, limits),
+    );
+    // Workers are replaced one by one; each has ended its calls and started within these limits.
+    const eachMs = model.options.initTimeout + limits.finishMs + limits.graceMs;
+    const limitMs = Math.min(Math.max(1, model.wantedWorkers) * eachMs, LONGEST_TIMER_MS);
+    check((await within(limitMs, settled)) ?? UNFINISHED);
+    if (!this.#models().includes(model))
+      throw new ServeError('SERVE_MODEL_NOT_FOUND', 'it was unregistered before its workers were ready.');
+    if (model.wantedWorkers > 0) return;
+    const scaled = this.#served.scale(plan.spec, this.#boundsOf(plan), limits);
+    check(await this.#starts.withinInitTimeout(model, scaled.settled));
+  }
+
+  /** Accepted calls of the version end first. */
+  #retire(ref: FullModelRef): void {
+    this.#served.registry.unregister(ref, this.#limits());
+  }
+
+  async #plan(name: string, signal: AbortSignal): Promise<ModelPlan> {
+    const { store, resolved, cwd } = this.#parts;
+    if (!isModelName(name))
+      throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
+    const stored = await store.find({ url: await this.#urlOf(name), name, mayGoUnnamed: true, signal });
+    return releasedOnFailure(stored.release, () => planStored(stored, NO_OWN_OPTIONS, resolved, cwd));
+  }
+
+  /**
+   * The place of the model in the store: where it was registered from, else the entry of its name.
+   * @throws SERVE_MODEL_NOT_FOUND; SERVE_MODEL_CONFLICT for the name of an app that is not from the store
+   */
+  async #urlOf(name: string): Promise<string> {
+    const { store } = this.#parts;
+    const urls = await store.urls();
+    const own = this.#models().filter(({ spec }) => spec.name === name);
+    if (own.some(({ spec: { url, app } }) => url === app))
+      throw new ServeError(
+        'SERVE_MODEL_CONFLICT',
+        'the server has a model of this name that is not from the store.',
+      );
+    const url = own.map(({ spec }) => spec.url).find((one) => urls.includes(one)) ?? namedEntry(urls, name);
+    if (url !== null) return url;
+    const where = store.exists
+      ? 'the model store has no such model'
+      : 'there is no model store (--model-store)';
+    throw new ServeError('SERVE_MODEL_NOT_FOUND', `${where}.`);
+  }
+
+  /** As many workers as if the server had started with the model, but at least one. */
+  #boundsOf({ spec, bounds, firstWorkers }: ModelPlan): WorkerBounds {
+    if (bounds !== null && bounds.min > 0) return bounds;
+    const count = Math.max(1, firstWorkers ?? this.#parts.devices.firstCount(spec.resolved.options));
+    return { min: count, max: Math.max(count, bounds?.max ?? count) };
+  }
+
+  #limits(): ReturnType<typeof retireLimits> {
+    return retireLimits(this.#parts.resolved.options.drainTimeout);
+  }
+
+  /** The registered models. */
+  #models(): Model[] {
+    return [...this.#served.registry.all()];
+  }
+}
+
+/** @throws the error of a worker that cannot start, SERVE_INIT_TIMEOUT */
+function check({ result, error }: Outcome): void {
+  if (result === 'done') return;
+  if (error !== null) throw error;
+  throw result === 'unfinished'
+    ? new ServeError('SERVE_INIT_TIMEOUT')
+    : new ServeError('SERVE_INIT_FAILED', 'its workers could not start.');
+}
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+const UNFINISHED: Outcome = { result: 'unfinished', wanted: 0, ready: 0, error: null };
+
+const NO_OWN_OPTIONS: OptionSource = { values: {}, where: (name) => name };
