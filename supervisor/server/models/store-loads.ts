@@ -109,19 +109,22 @@ export class StoreLoads {
   }
 
   /**
-   * The place of the model in the store: where it was registered from, else the entry of its name.
+   * The place of the model in the store: where its default version was registered from, else the entry of its name.
    * @throws SERVE_MODEL_NOT_FOUND; SERVE_MODEL_CONFLICT for the name of an app that is not from the store
    */
   async #urlOf(name: string): Promise<string> {
     const { store } = this.#parts;
     const urls = await store.urls();
-    const own = this.#models().filter(({ spec }) => spec.name === name);
-    if (own.some(({ spec: { url, app } }) => url === app))
+    const own = this.#served.registry
+      .describe()
+      .find(({ model, isDefault }) => isDefault && model.spec.name === name);
+    const { url: ownUrl, app } = own?.model.spec ?? { url: '', app: null };
+    if (ownUrl === app)
       throw new ServeError(
         'SERVE_MODEL_CONFLICT',
         'the server has a model of this name that is not from the store.',
       );
-    const url = own.map(({ spec }) => spec.url).find((one) => urls.includes(one)) ?? namedEntry(urls, name);
+    const url = urls.includes(ownUrl) ? ownUrl : namedEntry(urls, name);
     if (url !== null) return url;
     const where = store.exists
       ? 'the model store has no such model'

@@ -62,7 +62,10 @@ export async function load(
   ctx.body = { name, load: true };
 }
 
-/** A worker that cannot start is what the client asked for in vain, and no failure of the server. */
+/**
+ * The errors of a worker that cannot start: the client asked for it in vain, and it is no failure of the server. Who may
+ * manage models may see the reason, which is in the detail.
+ */
 const START_FAILURES: ReadonlySet<ErrorCode> = new Set([
   'SERVE_APP_INVALID',
   'SERVE_INIT_FAILED',
@@ -74,11 +77,13 @@ const START_FAILURES: ReadonlySet<ErrorCode> = new Set([
 
 /** The words with which Triton begins such an error. */
 function notLoaded(name: string, { code, message, detail, retryAfterS, cause }: ServeError): ServeError {
-  return new ServeError(
-    START_FAILURES.has(code) ? 'SERVE_BAD_REQUEST' : code,
-    `failed to load '${name}': ${message}`,
-    { detail, cause, ...(retryAfterS === undefined ? {} : { retryAfterS }) },
-  );
+  const isStart = START_FAILURES.has(code);
+  const reason = isStart && detail !== '' ? detail : message;
+  return new ServeError(isStart ? 'SERVE_BAD_REQUEST' : code, `failed to load '${name}': ${reason}`, {
+    detail,
+    cause,
+    ...(retryAfterS === undefined ? {} : { retryAfterS }),
+  });
 }
 
 /** @throws SERVE_BAD_REQUEST: a model is what the store has */
