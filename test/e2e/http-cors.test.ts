@@ -12,7 +12,8 @@ const KEY = 's3cret';
 const PAGE = 'https://app.example.com';
 const OTHER_PAGE = 'http://localhost:5173';
 const STRANGER = 'https://evil.example.com';
-const EXPOSED = 'X-Request-Id, X-Banana-Request-Id, X-Banana-Job-Id, Location, Server-Timing, Retry-After';
+const EXPOSED =
+  'X-Request-Id, X-Banana-Request-Id, X-Banana-Job-Id, Location, Server-Timing, Retry-After, Inference-Header-Content-Length';
 
 interface Reply {
   readonly status: number;

@@ -36,6 +36,12 @@ for (const { 'content type': types = '', 'read as': format } of tableRows(
   });
 }
 
+/** The shapes of errors of which a row says that they are another dialect's. */
+const SHAPES: readonly (readonly [name: string, shape: RegExp])[] = [
+  ['Multi Model Server', /^\{\n {2}"code": 404,\n/],
+  ['Open Inference Protocol', /^\{"error":"Request for unknown model: /],
+];
+
 const NOT_ON_200 = ['Retry-After', 'WWW-Authenticate', 'Allow', 'Sec-WebSocket-Version', 'Connection'];
 
 describe('docs/http.md, requested', { timeout: 60_000 }, () => {
@@ -60,9 +66,7 @@ describe('docs/http.md, requested', { timeout: 60_000 }, () => {
       if (promised !== undefined) assert.equal(text, promised);
       const allow = /^Allow: (.*)$/.exec(reply)?.[1] ?? null;
       assert.equal(response.headers.get('allow'), allow);
-      const shape = reply.includes('Multi Model Server')
-        ? /^\{\n {2}"code": 404,\n/
-        : /^\{"error":\{"code":"SERVE_/;
+      const [, shape = /^\{"error":\{"code":"SERVE_/] = SHAPES.find(([name]) => reply.includes(name)) ?? [];
       if (response.status >= 400) assert.match(text, shape);
     });
   }

@@ -110,21 +110,26 @@ withOneRuntime(({ app }) => {
           assert.equal((await ask(url, path)).status, 200);
       });
 
-    for (const path of [
-      '/v2',
-      '/v2/models',
-      '/v2/models/m',
-      '/v2/models/m/config',
-      '/v2/models/m/stats',
-      '/v2/none',
-    ])
-      test(`${path} needs the key of a call`, async () => {
-        const { status, json, headers } = await ask(shared.server.url, path);
-        assert.deepEqual(
-          [status, Object.keys(json), headers['www-authenticate']],
-          [401, ['error'], 'Bearer'],
-        );
-      });
+    test('a client without a key learns of no path or model, and calls none', async () => {
+      const pages = [
+        '/v2',
+        '/v2/models',
+        '/v2/models/m',
+        '/v2/models/m/config',
+        '/v2/models/m/stats',
+        '/v2/none',
+      ];
+      const calls = ['/v2/models/m/infer', '/v2/models/none/infer', '/v2/repository/index'];
+      for (const [method, paths] of [
+        ['GET', pages],
+        ['POST', calls],
+      ] as const)
+        for (const path of paths) {
+          const { status, error, headers } = await ask(shared.server.url, path, { method });
+          assert.deepEqual([status, headers['www-authenticate']], [401, 'Bearer'], path);
+          assert.match(String(error), /needs a valid API key/);
+        }
+    });
 
     test('a call needs the key of a call, on the listener of the management API its own', async () => {
       const asked = { method: 'POST', ...SUM };
