@@ -33,6 +33,27 @@ function modelArgs(models: Readonly<Record<string, string>>): string[] {
   return Object.entries(models).flatMap(([name, app]) => ['--model', `${name}=${app}`]);
 }
 
+const lengthOf = (length: string | number) => ({ 'Inference-Header-Content-Length': String(length) });
+const NO_BYTES = Buffer.alloc(0);
+
+/** Two elements of each datatype, in JSON and as bytes. */
+const DATATYPES: readonly (readonly [datatype: string, json: string, hex: string])[] = [
+  ['BOOL', '[true,false]', '0100'],
+  ['UINT8', '[0,255]', '00ff'],
+  ['UINT16', '[1,65535]', '0100ffff'],
+  ['UINT32', '[1,4294967295]', '01000000ffffffff'],
+  ['UINT64', '[1,18446744073709551615]', '0100000000000000ffffffffffffffff'],
+  ['INT8', '[-128,127]', '807f'],
+  ['INT16', '[-32768,32767]', '0080ff7f'],
+  ['INT32', '[-2147483648,2147483647]', '00000080ffffff7f'],
+  ['INT64', '[-9223372036854775808,9223372036854775807]', '0000000000000080ffffffffffffff7f'],
+  ['FP16', '[0.5,-1.5]', '003800be'],
+  ['BF16', '[0.5,-1.5]', '003fc0bf'],
+  ['FP32', '[0.5,-1.5]', '0000003f0000c0bf'],
+  ['FP64', '[0.1,-1.5]', '9a9999999999b93f000000000000f8bf'],
+  ['BYTES', '["a\\u0000b",""]', '0300000061006200000000'],
+];
+
 withEachRuntime(({ app }) => {
   describe('a model that is called with tensors', LIMIT, () => {
     const models = {
@@ -127,12 +148,27 @@ withEachRuntime(({ app }) => {
       assert.match(String(error), /binary_data/);
     });
 
-    test('whole numbers are exact both ways', async () => {
-      const body =
-        '{"inputs":[{"name":"INPUT0","shape":[2],"datatype":"INT64","data":[9007199254740993,-9223372036854775808]}]}';
-      const { body: answer } = await send(body);
-      assert.match(answer.toString(), /"data":\[9007199254740993,-9223372036854775808\]/);
-    });
+    for (const [datatype, json, hex] of DATATYPES)
+      test(`${datatype} comes back as it was, in JSON and in bytes`, async () => {
+        const bytes = Buffer.from(hex, 'hex');
+        const head = `{"name":"INPUT0","shape":[2],"datatype":"${datatype}"`;
+        const inJson = `{"inputs":[${head},"data":${json}}]`;
+        const inBytes = `{"inputs":[${head},"parameters":{"binary_data_size":${bytes.length}}}]`;
+        const asBytes = ',"parameters":{"binary_data_output":true}}';
+        for (const [body, raw, end] of [
+          [inJson, NO_BYTES, '}'],
+          [inBytes, bytes, '}'],
+          [inJson, NO_BYTES, asBytes],
+          [inBytes, bytes, asBytes],
+        ] as const) {
+          const text = Buffer.from(body + end);
+          const answer = await send(Buffer.concat([text, raw]), lengthOf(text.length));
+          const { shape, datatype: got, data } = answer.outputs['OUTPUT0'] ?? {};
+          assert.deepEqual([shape, got], [[2], datatype], answer.body.toString());
+          if (end === '}') assert.ok(answer.body.includes(`"data":${json}`), answer.body.toString());
+          else assert.deepEqual(data, bytes);
+        }
+      });
 
     test('the app gets the parameters that are not of the protocol', async () => {
       const parameters = {
@@ -202,7 +238,6 @@ withEachRuntime(({ app }) => {
     const LARGE = { name: 'INPUT0', shape: [1], datatype: 'INT32' };
     const bad = (tensor: Partial<SentTensor>): Buffer =>
       encoded({ inputs: [{ ...LARGE, data: [1], ...tensor }] }).body;
-    const lengthOf = (length: string | number) => ({ 'Inference-Header-Content-Length': String(length) });
     const size = (bytes: unknown): string =>
       JSON.stringify({ inputs: [{ ...LARGE, parameters: { binary_data_size: bytes } }] });
     const BAD: readonly (readonly [why: string, body: Buffer | string, headers: object, text: RegExp])[] = [

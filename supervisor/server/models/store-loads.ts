@@ -8,6 +8,7 @@ import type { FullModelRef, Outcome, WorkerBounds } from '../../models/models.js
 import { MODEL_NAME_RULE, isModelName } from '../../options/model-name.js';
 import type { OptionSource, ResolvedOptions } from '../../options/resolve.js';
 import { planStored, type ModelPlan } from '../../plan/plan-models.js';
+import type { RetireLimits } from '../../processes/worker-listener.js';
 import { retireLimits } from '../../processes/worker-stop.js';
 import type { ModelStore } from '../../store/model-store.js';
 import { releasedOnFailure } from '../../store/stored-model.js';
@@ -81,9 +82,7 @@ export class StoreLoads {
   /** Gives a registered version what the store has now. */
   async #renew(model: Model, plan: ModelPlan): Promise<void> {
     const limits = this.#limits();
-    const { settled } = this.#served.registry.replace(plan.spec, (now) =>
-      this.#served.renew(now, plan, limits),
-    );
+    const settled = this.#replaced(plan, limits);
     // Workers are replaced one by one; each has ended its calls and started within these limits.
     const eachMs = model.options.initTimeout + limits.finishMs + limits.graceMs;
     const limitMs = Math.min(Math.max(1, model.wantedWorkers) * eachMs, LONGEST_TIMER_MS);
@@ -93,6 +92,26 @@ export class StoreLoads {
     if (model.wantedWorkers > 0) return;
     const scaled = this.#served.scale(plan.spec, this.#boundsOf(plan), limits);
     check(await this.#starts.withinInitTimeout(model, scaled.settled));
+  }
+
+  /** Replaces the workers of the version. Its files are given back if the change does not begin. @throws as `Models.find` */
+  #replaced(plan: ModelPlan, limits: RetireLimits): Promise<Outcome> {
+    let isBegun = false;
+    const begin = (model: Model): Promise<Outcome> => {
+      isBegun = true;
+      return this.#served.renew(model, plan, limits);
+    };
+    const giveBack = (): void => {
+      if (!isBegun) plan.release();
+    };
+    try {
+      const { settled } = this.#served.registry.replace(plan.spec, begin);
+      void settled.then(giveBack);
+      return settled;
+    } catch (thrown) {
+      giveBack();
+      throw thrown;
+    }
   }
 
   /** Accepted calls of the version end first. */
@@ -139,7 +158,7 @@ export class StoreLoads {
     return { min: count, max: Math.max(count, bounds?.max ?? count) };
   }
 
-  #limits(): ReturnType<typeof retireLimits> {
+  #limits(): RetireLimits {
     return retireLimits(this.#parts.resolved.options.drainTimeout);
   }
 

@@ -5,11 +5,7 @@ import type { RequestContext } from '../../request/request-context.js';
 import { exposedDetail, headersOfStatus, statusOf } from '../../answer/house-error.js';
 import type { Failure } from '../dialect.js';
 
-export function openInferenceFailure(
-  error: ServeError,
-  _requestId: string,
-  context: RequestContext | null,
-): Failure {
+export function openInferenceFailure(error: ServeError, context: RequestContext | null): Failure {
   const detail = exposedDetail(error, context);
   const text = detail === '' ? textOf(error) : `${error.message}\n${detail}`;
   return {

@@ -33,7 +33,7 @@ function dialectWith(managesModels: boolean): Dialect {
         return { ...operation, act: act(context, found.params) };
       return { auth, counts: false, methods, act: { refuse: noMethod(context, methods) } };
     },
-    fail: openInferenceFailure,
+    fail: (error, _requestId, context) => openInferenceFailure(error, context),
     clientHeaders: {
       key: BANANA_CLIENTS.clientHeaders.key,
       readable: ['Inference-Header-Content-Length'],
