@@ -19,6 +19,7 @@ export type {
   BatchEntry,
   BatchHandler,
   BatchRouteOptions,
+  CallParams,
   Datatype,
   ErrorCode,
   Float16Data,
