@@ -19,7 +19,6 @@ export type {
   BatchEntry,
   BatchHandler,
   BatchRouteOptions,
-  CallParams,
   Datatype,
   ErrorCode,
   Float16Data,

@@ -8,6 +8,7 @@ import { BANANA_CLIENTS } from '../../access/banana-clients.js';
 import { PathTable } from '../../call/path-table.js';
 import { writtenPath } from '../../socket/request-facts.js';
 import type { Dialect, Operation } from '../dialect.js';
+import { describeOpenInference, OPEN_INFERENCE_ERROR } from './describe-paths.js';
 import { openInferenceFailure } from './failures.js';
 import { openInferencePaths } from './paths.js';
 
@@ -34,6 +35,8 @@ function dialectWith(managesModels: boolean): Dialect {
       return { auth, counts: false, methods, act: { refuse: noMethod(context, methods) } };
     },
     fail: (error, _requestId, context) => openInferenceFailure(error, context),
+    errorBody: OPEN_INFERENCE_ERROR,
+    describe: (server) => describeOpenInference(server, managesModels),
     clientHeaders: {
       key: BANANA_CLIENTS.clientHeaders.key,
       readable: ['Inference-Header-Content-Length'],
