@@ -18,11 +18,17 @@ type Handle = HttpHandler['request'];
 interface Options {
   readonly tls?: TlsCredentials;
   readonly turns?: InputTurns;
+  /** Called for each request that asks for another protocol, which is declined. */
+  readonly onUpgrade?: () => void;
 }
 
 async function listening(t: TestContext, request: Handle, options: Options = {}): Promise<Server> {
   const late = new LateHandler();
-  late.arrive({ request, upgrade: () => false, fail: (error) => assert.fail(error) });
+  const upgrade = (): boolean => {
+    options.onUpgrade?.();
+    return false;
+  };
+  late.arrive({ request, upgrade, fail: (error) => assert.fail(error) });
   const turns = options.turns ?? new InputTurns();
   const server = createHttpServer(10_000, late, ServerResponse, turns, options.tls ?? null);
   server.listen(0, '127.0.0.1');
@@ -298,6 +304,33 @@ test('a declined upgrade behind a portion of answered requests is answered, and 
   const paths = numbered(74);
   socket.write(paths.map((path, i) => (i === 33 ? upgrade : get(path.slice(1)))).join(''));
   assert.deepEqual(bodiesIn(await receive(socket, '/73')), paths);
+});
+
+test('declined upgrades are read on in portions, another client is answered in between', async (t) => {
+  const turns = countTurns();
+  const answered: string[] = [];
+  const options = { onUpgrade: turns.note };
+  const server = await listening(
+    t,
+    ({ url = '' }, response) => {
+      answered.push(url);
+      answer(response, url);
+    },
+    options,
+  );
+  const other = open(t, server);
+  await once(other, 'connect');
+  const socket = open(t, server);
+  const requested = once(server, 'upgrade');
+  const upgrade = (path: string): string =>
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n`;
+  socket.write(numbered(200).map(upgrade).join(''));
+  await requested;
+  other.write(get('other'));
+  const [text] = await Promise.all([receive(socket, '/199'), once(other, 'data')]);
+  assert.deepEqual(bodiesIn(text), numbered(200));
+  assert.ok(turns.most() <= 8, `${turns.most()} upgrades in one turn`);
+  assert.ok(answered.indexOf('/other') < answered.indexOf('/199'), answered.join());
 });
 
 const CHUNKED = 'POST /chunked HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
