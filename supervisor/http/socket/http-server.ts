@@ -152,13 +152,14 @@ function lastMethodIn(input: Buffer): string | undefined {
     ?.at(-1);
 }
 
-/** Connections on which a broken request was received. Node reports each further piece of it again. */
+/** Connections on which a broken request was received. Node reports the end of its input again. */
 const broken = new WeakSet<Socket>();
 
 /** Refuses a broken request, after the answers to the requests before it, and ends the connection. */
 function refuseBroken(late: LateHandler, socket: Socket, code: ErrorCode, method: string | undefined): void {
   if (broken.has(socket)) return;
   broken.add(socket);
+  discardInput(socket);
   socket.on('error', () => {}); // it may hang up first
   onceAnswered(socket, () => {
     const partial = currentResponse(socket); // the response to a request whose body broke off
@@ -170,6 +171,14 @@ function refuseBroken(late: LateHandler, socket: Socket, code: ErrorCode, method
         answerByHand(handler, socket, new ServeError(code), partial?.req.method ?? method),
       );
   });
+}
+
+/** Takes the connection from its parser, which would report each further piece, at some cost. The input is thrown away. */
+function discardInput(socket: Socket): void {
+  socket
+    .on('data', () => {}) // Node then passes the input through the stream
+    .removeAllListeners('data')
+    .resume();
 }
 
 /** Answers a client that sent plain HTTP to a TLS port, in plain HTTP: it understands no other answer. */
@@ -211,6 +220,7 @@ function answerByHand(
 }
 
 function brokenRequestCode(code: string | undefined): ErrorCode {
-  if (code === 'HPE_HEADER_OVERFLOW') return 'SERVE_HEADERS_TOO_LARGE';
+  // The latter: `InputTurns` refused it, because it has too many fields.
+  if (code === 'HPE_HEADER_OVERFLOW' || code === 'HPE_CB_HEADERS_COMPLETE') return 'SERVE_HEADERS_TOO_LARGE';
   return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'SERVE_REQUEST_TIMEOUT' : 'SERVE_BAD_REQUEST';
 }
