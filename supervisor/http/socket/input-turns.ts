@@ -138,9 +138,15 @@ export class InputTurns {
     if (before !== undefined) before.isOver = true; // Node may give the connection the same parser again
     this.#pipelines.delete(socket);
     let pipeline: Pipeline | null = null;
+    let bytesBefore = -1;
     parser.onIncoming = (request, keepsAlive) => {
       if (fieldsOf(request) > MAX_FIELDS) return REFUSE_HEAD; // before `headers` is read, which is what takes long
-      const isBehind = currentResponse(socket) !== null || pipeline?.goesOn === true;
+      // An answer may be finished although the read that its request came with is not: with more than 32 headers, Node lets
+      // other things happen in the midst of a head.
+      const { bytesRead } = socket;
+      const isBehind =
+        currentResponse(socket) !== null || bytesRead === bytesBefore || pipeline?.goesOn === true;
+      bytesBefore = bytesRead;
       const isChunked = request.headers['transfer-encoding'] !== undefined;
       if (!isBehind && !isChunked) return handOver(request, keepsAlive);
       pipeline ??= this.#newPipeline(socket, parser);

@@ -91,35 +91,38 @@ function countTurns(): { readonly note: () => void; readonly most: () => number 
   };
 }
 
-test('one read of 200 requests is answered in order, in portions, and another client in between', async (t) => {
-  const turns = countTurns();
-  const handled: string[] = [];
-  const server = await listening(t, ({ url = '' }, response) => {
-    turns.note();
-    handled.push(url);
-    answer(response, url);
-  });
-  const other = open(t, server);
-  await once(other, 'connect');
-  const socket = open(t, server);
-  socket.write(
-    numbered(200)
-      .map((path) => get(path.slice(1)))
-      .join(''),
-  );
-  const [first] = await Promise.all([receive(socket, '/199'), otherAsks()]);
-  assert.deepEqual(bodiesIn(first), numbered(200));
-  assert.ok(turns.most() <= 34, `${turns.most()} requests in one turn`);
-  assert.ok(handled.indexOf('/other') < handled.indexOf('/199'), handled.join());
-  socket.write(get('kept'));
-  assert.deepEqual(bodiesIn(await receive(socket, '/kept')), ['/kept']);
+/** Node hands more than 32 headers over before the end of a head; what was answered is then finished in between. */
+for (const headers of [0, 40])
+  test(`one read of 200 requests with ${headers} headers is answered in order, in portions, and another client in between`, async (t) => {
+    const turns = countTurns();
+    const handled: string[] = [];
+    const server = await listening(t, ({ url = '' }, response) => {
+      turns.note();
+      handled.push(url);
+      answer(response, url);
+    });
+    const other = open(t, server);
+    await once(other, 'connect');
+    const socket = open(t, server);
+    const more = Array.from({ length: headers }, (_, i) => `x-${i}: 1\r\n`).join('');
+    socket.write(
+      numbered(200)
+        .map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`)
+        .join(''),
+    );
+    const [first] = await Promise.all([receive(socket, '/199'), otherAsks()]);
+    assert.deepEqual(bodiesIn(first), numbered(200));
+    assert.ok(turns.most() <= 34, `${turns.most()} requests in one turn`);
+    assert.ok(handled.indexOf('/other') < handled.indexOf('/199'), handled.join());
+    socket.write(get('kept'));
+    assert.deepEqual(bodiesIn(await receive(socket, '/kept')), ['/kept']);
 
-  async function otherAsks(): Promise<void> {
-    await once(server, 'request');
-    other.write(get('other'));
-    await once(other, 'data');
-  }
-});
+    async function otherAsks(): Promise<void> {
+      await once(server, 'request');
+      other.write(get('other'));
+      await once(other, 'data');
+    }
+  });
 
 test('requests with bodies of every kind keep their bodies where a portion ends', async (t) => {
   const server = await listening(t, (request, response) => {
