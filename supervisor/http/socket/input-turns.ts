@@ -31,7 +31,7 @@ import {
   type Parser,
 } from './node-internals.js';
 import { piecesReceived, type JoinedRequest } from './joined-request.js';
-import { onceAnswered } from './request-facts.js';
+import { hasLastAnswer, onceAnswered } from './request-facts.js';
 
 /** Pipelined requests of all connections that one turn of the event loop hands over: about a millisecond. */
 const TURN_REQUESTS = 32;
@@ -213,7 +213,8 @@ export class InputTurns {
     if (!pipeline.goesOn && pipeline.turn !== this.#turn) pipeline.ofInput = 0;
     pipeline.turn = this.#turn;
     // The first request of the connection was not counted.
-    if (Math.max(pipeline.unanswered, pipeline.ofInput) >= MAX_UNANSWERED - 1) endAfterAnswers(pipeline);
+    const isFull = Math.max(pipeline.unanswered, pipeline.ofInput) >= MAX_UNANSWERED - 1;
+    if (isFull || hasLastAnswer(socket)) endAfterAnswers(pipeline);
     if (pipeline.isEnding || socket.destroyed) return STOP_HERE;
     pipeline.ofInput += 1;
     this.#left -= 1 + Math.floor(fieldsOf(request) / FIELDS_PER_REQUEST);

@@ -100,3 +100,15 @@ export function noteRequest(request: IncomingMessage): void {
 export function isLastRequest(request: IncomingMessage): boolean {
   return lastRequests.get(request.socket) === request;
 }
+
+/** Connections that end after an answer which is written, or waits for those before it. */
+const ending = new WeakSet<Socket>();
+
+export function noteLastAnswer({ socket }: IncomingMessage): void {
+  ending.add(socket);
+}
+
+/** Whether nothing that is received on this connection from now on can be answered. */
+export function hasLastAnswer(socket: Socket): boolean {
+  return ending.has(socket);
+}

@@ -9,6 +9,7 @@ import {
   createHttpServer,
   type HttpHandler,
 } from '../../../../supervisor/http/socket/http-server.js';
+import { refuse } from '../../../../supervisor/http/socket/refuse.js';
 import { InputTurns } from '../../../../supervisor/http/socket/input-turns.js';
 import { eventually } from '../../../helpers/server.js';
 import type { TlsCredentials } from '../../../../supervisor/options/tls.js';
@@ -210,6 +211,24 @@ test('a client that pipelines thousands, but few at a time, keeps its connection
     );
     assert.equal(bodiesIn(await receive(socket, '/99')).length, 100);
   }
+});
+
+test('what is pipelined behind a refusal that ends its connection is not handed over', async (t) => {
+  const handled: string[] = [];
+  const server = await listening(t, (request, response) => {
+    handled.push(request.url ?? '');
+    const isRefused = request.url === '/1';
+    if (isRefused) refuse(request, response, { status: 401, headers: {}, body: Buffer.from('no') }, {}, true);
+    else answer(response, request.url ?? '');
+  });
+  const socket = open(t, server);
+  socket.write(
+    numbered(20)
+      .map((path) => get(path.slice(1)))
+      .join(''),
+  );
+  assert.match(await receive(socket), /^HTTP\/1.1 200 [^]*HTTP\/1.1 401 [^]*no$/);
+  assert.deepEqual(handled, ['/0', '/1']);
 });
 
 test('large answers to pipelined requests wait for a client that reads late', async (t) => {
