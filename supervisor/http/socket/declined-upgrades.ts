@@ -9,6 +9,12 @@ import type { Socket } from 'node:net';
 /** Connections that are read on in one turn: about a millisecond. */
 const TURN_CONNECTIONS = 4;
 
+/**
+ * Input of a connection that waits behind its declined upgrade. Each time a connection is read on, Node reads a piece more,
+ * so one that sends nothing but upgrades would fill the memory: beyond this it is cut.
+ */
+const MAX_WAITING_BYTES = 256 * 1024;
+
 const waiting: (() => void)[] = [];
 let left = TURN_CONNECTIONS;
 let isTurnScheduled = false;
@@ -25,6 +31,7 @@ export function readOnWithoutUpgrade(
   head: Buffer,
 ): void {
   awaitTurn(() => {
+    if (head.length + socket.readableLength > MAX_WAITING_BYTES) socket.destroy();
     if (socket.destroyed) return;
     socket.setTimeout(0); // Node had set the limit of a connection without a request
     if (head.length > 0) socket.unshift(head);

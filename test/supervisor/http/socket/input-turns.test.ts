@@ -93,8 +93,11 @@ function countTurns(): { readonly note: () => void; readonly most: () => number 
 }
 
 /** Node hands more than 32 headers over before the end of a head; what was answered is then finished in between. */
-for (const headers of [0, 40])
-  test(`one read of 200 requests with ${headers} headers is answered in order, in portions, and another client in between`, async (t) => {
+for (const [count, headers] of [
+  [200, 0],
+  [80, 40],
+] as const)
+  test(`one read of ${count} requests with ${headers} headers is answered in order, in portions, and another client in between`, async (t) => {
     const turns = countTurns();
     const handled: string[] = [];
     const server = await listening(t, ({ url = '' }, response) => {
@@ -107,14 +110,14 @@ for (const headers of [0, 40])
     const socket = open(t, server);
     const more = Array.from({ length: headers }, (_, i) => `x-${i}: 1\r\n`).join('');
     socket.write(
-      numbered(200)
+      numbered(count)
         .map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`)
         .join(''),
     );
-    const [first] = await Promise.all([receive(socket, '/199'), otherAsks()]);
-    assert.deepEqual(bodiesIn(first), numbered(200));
+    const [first] = await Promise.all([receive(socket, `/${count - 1}`), otherAsks()]);
+    assert.deepEqual(bodiesIn(first), numbered(count));
     assert.ok(turns.most() <= 34, `${turns.most()} requests in one turn`);
-    assert.ok(handled.indexOf('/other') < handled.indexOf('/199'), handled.join());
+    assert.ok(handled.indexOf('/other') < handled.indexOf(`/${count - 1}`), handled.join());
     socket.write(get('kept'));
     assert.deepEqual(bodiesIn(await receive(socket, '/kept')), ['/kept']);
 
@@ -179,6 +182,20 @@ test('a connection with more than 256 requests in one read ends after 256 answer
       .join(''),
   );
   assert.deepEqual(bodiesIn(await receive(socket)), numbered(256));
+});
+
+test('of a connection whose requests have 100 headers each, which take the memory of six, 44 are answered', async (t) => {
+  const server = await listening(t, ({ url = '' }, response) => answer(response, url));
+  const socket = open(t, server);
+  const headers = Array.from({ length: 99 }, (_, i) => `x-${i}: 1\r\n`).join('');
+  socket.write(
+    numbered(100)
+      .map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`)
+      .join(''),
+  );
+  const answered = bodiesIn(await receive(socket));
+  assert.deepEqual(answered, numbered(answered.length));
+  assert.equal(answered.length, 44);
 });
 
 test('a connection with more than 256 requests that wait for their answers ends after 256', async (t) => {
@@ -353,6 +370,24 @@ test('declined upgrades are read on in portions, another client is answered in b
   assert.deepEqual(bodiesIn(text), numbered(200));
   assert.ok(turns.most() <= 8, `${turns.most()} upgrades in one turn`);
   assert.ok(answered.indexOf('/other') < answered.indexOf('/199'), answered.join());
+});
+
+test('a connection that goes on sending upgrades is cut before its input fills the memory', async (t) => {
+  const server = await listening(t, ({ url = '' }, response) => answer(response, url));
+  let mostBytes = 0;
+  server.on('upgrade', (_request, { readableLength }: Socket, head: Buffer) => {
+    mostBytes = Math.max(mostBytes, readableLength + head.length);
+  });
+  const socket = open(t, server);
+  const block = 'GET /x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'.repeat(20_000);
+  const pump = (): void => {
+    if (mostBytes > 500_000) socket.destroy();
+    else if (!socket.destroyed) socket.write(block, pump);
+  };
+  pump();
+  socket.resume();
+  await new Promise((resolve) => socket.once('close', resolve)); // a reset may come before
+  assert.ok(mostBytes < 500_000, `${mostBytes} bytes waited`);
 });
 
 const CHUNKED = 'POST /chunked HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
