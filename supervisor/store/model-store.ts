@@ -15,7 +15,14 @@ import { removeLeftovers } from './archives/leftovers.js';
 import { OwnFolder } from './archives/own-folder.js';
 import { checkedUrl, download, isWebAddress } from './download.js';
 import { DownloadGate } from './download-gate.js';
-import { entryOfFile, entryOfFolder, isModelFile, isHandlerIn, type ModelFolder } from './entry-file.js';
+import {
+  entryOfFile,
+  entryOfFolder,
+  isEntry,
+  isModelFile,
+  isHandlerIn,
+  type ModelFolder,
+} from './entry-file.js';
 import { KnownHosts } from './known-hosts.js';
 import { MANIFEST_FILE, readManifest } from './manifest.js';
 import { locate } from './place.js';
@@ -150,9 +157,9 @@ export class ModelStore {
       name: query.name ?? manifest?.name ?? defaultName(stem),
       version: manifest?.version ?? FIRST_VERSION,
       app,
-      service: { handler, modelDir: folder },
-      place: folder,
-      isFolder: true,
+      ...(isWithoutCode(app)
+        ? { service: null, place: app, isFolder: false }
+        : { service: { handler, modelDir: folder }, place: folder, isFolder: true }),
       release: NOTHING_LENT,
     };
   }
@@ -171,10 +178,15 @@ export class ModelStore {
   }
 }
 
+/** Whether the entry is a model that no code serves: its file is all that belongs to it. */
+function isWithoutCode(app: string): boolean {
+  return isModelFile(app) && !isEntry(app);
+}
+
 function modelOfFile(path: string, query: StoreQuery): StoredModel {
   const { url, name = defaultName(basename(url, extname(url))) } = query;
   const { app, handler } = entryOfFile(path, query);
-  const service = { handler, modelDir: dirname(path) };
+  const service = isWithoutCode(app) ? null : { handler, modelDir: dirname(path) };
   const version = FIRST_VERSION;
   return { url, name, version, app, service, place: path, isFolder: false, release: NOTHING_LENT };
 }

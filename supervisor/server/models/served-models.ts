@@ -248,8 +248,8 @@ export class ServedModels {
       onProblem: (problem: string) => this.#log.error(`--watch: ${problem}`),
     };
     const kept = this.#kept.get(model) as Kept;
-    const { watches, isSingleFile = false } = program;
-    kept.files = watches.map((path) => new AppFiles(path, APP_SOURCES, listener, isSingleFile));
+    const { watches, sources = APP_SOURCES, isSingleFile = false } = program;
+    kept.files = watches.map((path) => new AppFiles(path, sources, listener, isSingleFile));
     await Promise.all(kept.files.map((files) => files.open()));
   }
 
