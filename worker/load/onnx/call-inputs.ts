@@ -11,6 +11,7 @@ import {
   rawTensor,
   textOf,
 } from '../../formats/open-inference/signed-inputs.js';
+import { withWholeTexts } from './whole-texts.js';
 
 export interface CallInputs {
   readonly tensors: Readonly<Record<string, Tensor>>;
@@ -30,8 +31,11 @@ export function readCallInputs(input: unknown, signature: Signature): CallInputs
   const read = signature.inputs.map((spec) => [spec.name, readTensor(values[spec.name], spec)] as const);
   const tensors = Object.fromEntries(read.map(([name, { tensor }]) => [name, tensor]));
   checkInputs(tensors, signature);
+  const whole = Object.entries(tensors).map(
+    ([name, tensor]) => [name, withWholeTexts(tensor, refuseFor(name))] as const,
+  );
   return {
-    tensors,
+    tensors: Object.fromEntries(whole),
     areTensors: read.some(([, { isTensor }]) => isTensor),
     isRow: read.length > 0 && read.every(([, { isRow }]) => isRow),
   };
@@ -63,7 +67,7 @@ interface ReadTensor {
 
 function readTensor(value: unknown, spec: TensorSpec): ReadTensor {
   if (isTensor(value)) return { tensor: value, isTensor: true, isRow: false };
-  const refuse: Refuse = (text) => badBody(`Input ${shown(spec.name)}: ${text}.`);
+  const refuse = refuseFor(spec.name);
   if (value instanceof Uint8Array && spec.datatype !== 'BYTES')
     return { tensor: rawTensor(spec, Buffer.from(value), false, refuse), isTensor: false, isRow: false };
   const shape = shapeOfLists(value, refuse);
@@ -91,6 +95,10 @@ function shapeOfLists(value: unknown, refuse: Refuse): number[] {
     shape.push(item.length);
   }
   return shape;
+}
+
+function refuseFor(name: string): Refuse {
+  return (text) => badBody(`Input ${shown(name)}: ${text}.`);
 }
 
 function badBody(message: string): ServeError {

@@ -4,12 +4,16 @@
  * Before: the runtime of the front has found onnxruntime-node, and gives its path and the operator's providers in the
  * environment. After: `onnx-model.ts` answers the calls.
  */
+import type { Device } from '../../../protocol/wire/messages.js';
+import type { InitContext } from '../../api/types.js';
 import type { AppFile, Exports } from '../loader.js';
-import { explainSessionError } from './explain-session-error.js';
+import { explainSessionError, type SessionAttempt } from './explain-session-error.js';
 import { OnnxModel } from './onnx-model.js';
-import { requireOnnxruntime, type Onnxruntime } from './onnxruntime.js';
-import { checkProviders, providersOf, sessionOptions } from './session-options.js';
-import { isBatchable, signatureOfSession } from './session-signature.js';
+import { librariesOf, requireOnnxruntime, type Onnxruntime } from './onnxruntime.js';
+import { checkProviders, providersOf } from './providers.js';
+import { sessionOptions } from './session-options.js';
+import { isBatchable, leftOutText, signatureOfSession } from './session-signature.js';
+import { warmUp } from './warm-up.js';
 
 /** Most calls of a batch, and most rows of a run, unless the operator sets `--batch-size`. */
 const BATCH_SIZE = 8;
@@ -21,13 +25,21 @@ export async function exportsOfModel(
 ): Promise<Exports> {
   const onnxruntime = requireOnnxruntime(BANANA_ONNXRUNTIME);
   const providers = providersOf(BANANA_PROVIDERS, device);
-  checkProviders(path, providers, onnxruntime.listSupportedBackends());
-  const session = await createSession(onnxruntime, path, sessionOptions(providers, device));
-  const { signature } = signatureOfSession(path, session);
+  checkProviders(path, providers, onnxruntime.listSupportedBackends(), librariesOf(BANANA_ONNXRUNTIME));
+  const session = await createSession(onnxruntime, { path, providers }, device);
+  const { signature, leftOut } = signatureOfSession(path, session);
+  const batches = isBatchable(signature);
   const maxRows = batchSize === 0 ? BATCH_SIZE : batchSize;
-  const model = new OnnxModel(onnxruntime, session, signature, maxRows);
-  const exports = { signature, inference: (input: unknown) => model.infer(input) };
-  if (!isBatchable(signature)) return exports;
+  const model = new OnnxModel(onnxruntime, session, signature, batches ? maxRows : null);
+  const exports = {
+    signature,
+    inference: (input: unknown) => model.infer(input),
+    init: async ({ log }: InitContext) => {
+      if (leftOut.length > 0) log.warn(leftOutText(leftOut));
+      await warmUp(path, model, signature, log);
+    },
+  };
+  if (!batches) return exports;
   return {
     ...exports,
     inferenceBatch: (inputs: readonly unknown[]) => model.inferBatch(inputs),
@@ -37,12 +49,12 @@ export async function exportsOfModel(
 
 async function createSession(
   { InferenceSession }: typeof Onnxruntime,
-  path: string,
-  options: Onnxruntime.InferenceSession.SessionOptions,
+  attempt: SessionAttempt,
+  device: Device,
 ): Promise<Onnxruntime.InferenceSession> {
   try {
-    return await InferenceSession.create(path, options);
+    return await InferenceSession.create(attempt.path, sessionOptions(attempt.providers, device));
   } catch (thrown) {
-    throw explainSessionError(path, thrown);
+    throw explainSessionError(attempt, thrown);
   }
 }

@@ -26,22 +26,37 @@ export class OnnxModel {
   readonly #session: Onnxruntime.InferenceSession;
   readonly #signature: Signature;
   readonly #outputNames: readonly string[];
-  /** Most rows of a run, if the operator has set them. */
   readonly #maxRows: number;
   /** False from the first run whose outputs have another number of rows than its inputs. */
-  #keepsRows = true;
+  #keepsRows: boolean;
 
+  /** `maxRows`: most rows of a run; null if the calls of this model cannot be joined. */
   constructor(
     onnxruntime: typeof Onnxruntime,
     session: Onnxruntime.InferenceSession,
     signature: Signature,
-    maxRows: number,
+    maxRows: number | null,
   ) {
     this.#onnxruntime = onnxruntime;
     this.#session = session;
     this.#signature = signature;
     this.#outputNames = signature.outputs.map(({ name }) => name);
-    this.#maxRows = maxRows;
+    this.#maxRows = maxRows ?? 1;
+    this.#keepsRows = maxRows !== null;
+  }
+
+  /**
+   * Runs an input alone, and as often as a run may have rows, so that the first calls find memory and kernels ready.
+   * @throws SERVE_BAD_BODY, and the errors of onnxruntime
+   */
+  async warmUp(input: unknown): Promise<void> {
+    const { tensors } = readCallInputs(input, this.#signature);
+    await this.#run(tensors);
+    const rows = this.#keepsRows ? rowsOf(tensors) : null;
+    if (rows === null || 2 * rows > this.#maxRows) return;
+    const calls = Math.floor(this.#maxRows / rows);
+    const outputs = await this.#run(joinRows(Array<Tensors>(calls).fill(tensors)));
+    this.#noteRows(outputs, calls * rows);
   }
 
   /** Answers one call. @throws SERVE_BAD_BODY, and the errors of onnxruntime */
@@ -84,23 +99,27 @@ export class OnnxModel {
     }
     const counts = items.map(({ tensors }) => rowsOf(tensors) as number);
     const rows = counts.reduce((sum, count) => sum + count, 0);
-    if (haveRows(outputs, rows)) {
+    if (this.#noteRows(outputs, rows)) {
       const parts = splitRows(outputs, counts);
       for (const [i, item] of items.entries()) answers[item.index] = answerOf(item, parts[i] as Tensors);
-      return;
-    }
+    } else for (const item of items) await this.#answerRun([item], answers);
+  }
+
+  /** Whether the outputs of a run can be split; if not, no calls are joined any more. */
+  #noteRows(outputs: Tensors, rows: number): boolean {
+    if (haveRows(outputs, rows)) return true;
     this.#keepsRows = false;
     hintOnce(
       'onnx rows',
       () =>
         'The outputs of the model do not have a row for each row of its inputs, so its calls run one by one.',
     );
-    for (const item of items) await this.#answerRun([item], answers);
+    return false;
   }
 
   async #run(tensors: Tensors): Promise<Tensors> {
     const feeds = Object.entries(tensors).map(
-      ([name, tensor]) => [name, nativeTensor(this.#onnxruntime, name, tensor)] as const,
+      ([name, tensor]) => [name, nativeTensor(this.#onnxruntime, tensor)] as const,
     );
     try {
       const outputs = await this.#session.run(Object.fromEntries(feeds), this.#outputNames);

@@ -1,5 +1,6 @@
 /** The user's onnxruntime-node, which the runtime of the front has found. */
 import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import type * as Onnxruntime from 'onnxruntime-node';
 import { AppLoadError } from '../explain-load-error.js';
 
@@ -13,7 +14,8 @@ export function requireOnnxruntime(path: string): typeof Onnxruntime {
   delete (globalThis as { Float16Array?: unknown }).Float16Array;
   try {
     const onnxruntime = createRequire(import.meta.url)(path) as typeof Onnxruntime;
-    onnxruntime.env.logLevel = 'fatal'; // every error is also thrown, and then explained
+    // Of what it prints outside of sessions, only the reason is not thrown why a provider has no library.
+    onnxruntime.env.logLevel = 'error';
     return onnxruntime;
   } catch (cause) {
     const { message } = cause as Error;
@@ -22,4 +24,9 @@ export function requireOnnxruntime(path: string): typeof Onnxruntime {
       { cause },
     );
   }
+}
+
+/** The folder of the native libraries of the package whose main file this is (`dist/index.js`). */
+export function librariesOf(path: string): string {
+  return join(dirname(path), `../bin/napi-v6/${process.platform}/${process.arch}`);
 }

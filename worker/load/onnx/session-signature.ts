@@ -55,7 +55,12 @@ export function signatureOfSession(path: string, session: Described): SessionSig
   return { signature: { inputs, outputs }, leftOut };
 }
 
-export const CURE_OF_MAPS = 'Export a classifier of scikit-learn with the option zipmap=False.';
+/** The warning about outputs that are no tensors. */
+export function leftOutText(names: readonly string[]): string {
+  return `Outputs that are no tensors are left out of the answers: ${names.join(', ')}. ${CURE_OF_MAPS}`;
+}
+
+const CURE_OF_MAPS = 'Export a classifier of scikit-learn with the option zipmap=False.';
 
 /** Null for one that is no tensor. @throws AppLoadError */
 function specOf(path: string, metadata: Metadata, kind: string): TensorSpec | null {
