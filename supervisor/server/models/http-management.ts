@@ -19,7 +19,7 @@ import { releasedOnFailure } from '../../store/stored-model.js';
 import { retireLimits } from '../../processes/worker-stop.js';
 import { describedState } from '../../status/snapshot.js';
 import { modelRecord } from '../../status/model-record.js';
-import { planStored } from '../../plan/plan-models.js';
+import { planVersions } from '../../plan/plan-models.js';
 import type { RecentCalls } from '../../status/recent-calls.js';
 import { ModelStarts, SHORTEST_START_MS } from './model-starts.js';
 import { StoreLoads, type StoreLoadsParts } from './store-loads.js';
@@ -51,12 +51,14 @@ export class HttpManagement implements ModelManagement {
       ...(signal === undefined ? {} : { signal }),
     };
     const stored = await this.#parts.store.find(query);
-    const plan = await releasedOnFailure(stored.release, async () => {
+    const [plan, ...others] = await releasedOnFailure(stored.release, async () => {
       if (!isModelName(stored.name))
         throw new ServeError('SERVE_BAD_REQUEST', `A model's name must consist of ${MODEL_NAME_RULE}.`);
-      return planStored(stored, sourceOf(options), this.#parts.resolved, this.#parts.cwd);
+      return planVersions(stored, sourceOf(options), this.#parts.resolved, this.#parts.cwd);
     });
     const { spec } = await this.#served.register(plan);
+    // A version that is there already stays as it is.
+    for (const other of others) if (!this.#isThere(other.spec)) await this.#served.register(other);
     return { name: spec.name, version: spec.version };
   }
 
@@ -116,6 +118,12 @@ export class HttpManagement implements ModelManagement {
       const state = describedState(registered, this.#served);
       return modelRecord(registered, state, recent.of(registered.model));
     });
+  }
+
+  #isThere({ name, version }: FullModelRef): boolean {
+    return this.#served.registry
+      .describe()
+      .some(({ model: { spec }, isLeaving }) => !isLeaving && spec.name === name && spec.version === version);
   }
 }
 

@@ -7,7 +7,7 @@ import type { Model } from '../../models/model.js';
 import type { FullModelRef, Outcome, WorkerBounds } from '../../models/models.js';
 import { MODEL_NAME_RULE, isModelName } from '../../options/model-name.js';
 import type { OptionSource, ResolvedOptions } from '../../options/resolve.js';
-import { planStored, type ModelPlan } from '../../plan/plan-models.js';
+import { planVersions, type ModelPlan } from '../../plan/plan-models.js';
 import type { RetireLimits } from '../../processes/worker-listener.js';
 import { retireLimits } from '../../processes/worker-stop.js';
 import type { ModelStore } from '../../store/model-store.js';
@@ -60,23 +60,41 @@ export class StoreLoads {
   }
 
   async #load(name: string, signal: AbortSignal): Promise<void> {
-    const plan = await this.#plan(name, signal);
-    const { registry } = this.#served;
-    const { version } = plan.spec;
-    const present = this.#models().find(({ spec }) => spec.name === name && spec.version === version);
-    if (present !== undefined) {
-      await this.#renew(present, plan);
-      return;
+    const plans = await this.#plan(name, signal);
+    const [newest] = plans;
+    const isNew = this.#find(newest.spec) === undefined;
+    await this.#loadVersions([...plans].reverse());
+    if (isNew) this.#served.registry.setDefault(newest.spec);
+    const versions = new Set(plans.map(({ spec }) => spec.version));
+    for (const { spec } of this.#models())
+      if (spec.name === name && spec.url === newest.spec.url && !versions.has(spec.version))
+        this.#retire(spec);
+  }
+
+  /** Loads one version after the other. If one fails, those that were new are taken back, and the others are not tried. */
+  async #loadVersions(plans: readonly ModelPlan[]): Promise<void> {
+    const added: FullModelRef[] = [];
+    const left = [...plans];
+    try {
+      for (let plan = left.shift(); plan !== undefined; plan = left.shift()) {
+        const present = this.#find(plan.spec);
+        if (present !== undefined) await this.#renew(present, plan);
+        else added.push(await this.#add(plan));
+      }
+    } catch (thrown) {
+      for (const plan of left) plan.release();
+      for (const ref of added.reverse()) await this.#starts.takeBack(ref);
+      throw thrown;
     }
+  }
+
+  async #add(plan: ModelPlan): Promise<FullModelRef> {
     const { spec } = await this.#served.register(plan);
-    const ref = { name, version: spec.version };
+    const ref = { name: spec.name, version: spec.version };
     const outcome = await this.#starts.start(ref, this.#boundsOf(plan)).settled;
     if (outcome.result !== 'done' && !isStartFailure(outcome)) await this.#starts.takeBack(ref);
     check(outcome);
-    registry.setDefault(ref);
-    for (const old of this.#models())
-      if (old.spec.name === name && old.spec.url === spec.url && old.spec.version !== version)
-        this.#retire(old.spec);
+    return ref;
   }
 
   /** Gives a registered version what the store has now. */
@@ -119,12 +137,13 @@ export class StoreLoads {
     this.#served.registry.unregister(ref, this.#limits());
   }
 
-  async #plan(name: string, signal: AbortSignal): Promise<ModelPlan> {
+  /** All versions that the store has, the newest first. */
+  async #plan(name: string, signal: AbortSignal): Promise<[ModelPlan, ...ModelPlan[]]> {
     const { store, resolved, cwd } = this.#parts;
     if (!isModelName(name))
       throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
     const stored = await store.find({ url: await this.#urlOf(name), name, mayGoUnnamed: true, signal });
-    return releasedOnFailure(stored.release, () => planStored(stored, NO_OWN_OPTIONS, resolved, cwd));
+    return releasedOnFailure(stored.release, () => planVersions(stored, NO_OWN_OPTIONS, resolved, cwd));
   }
 
   /**
@@ -160,6 +179,10 @@ export class StoreLoads {
 
   #limits(): RetireLimits {
     return retireLimits(this.#parts.resolved.options.drainTimeout);
+  }
+
+  #find({ name, version }: FullModelRef): Model | undefined {
+    return this.#models().find(({ spec }) => spec.name === name && spec.version === version);
   }
 
   /** The registered models. */
