@@ -6,7 +6,7 @@ import { appFolder } from '../../../worker/app-folder.js';
 
 /** A folder with a model, and with packages at these paths. */
 function folderOf(t: TestContext, packages: Readonly<Record<string, string>>): string {
-  const files = Object.entries(packages).flatMap(([path, version]) => [
+  const files = Object.entries(packages).flatMap(([path, version]): [string, string][] => [
     [`${path}/package.json`, JSON.stringify({ name: 'onnxruntime-node', version, main: 'dist/index.js' })],
     [`${path}/dist/index.js`, ''],
   ]);
