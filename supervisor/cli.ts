@@ -28,7 +28,8 @@ process.exit();
 async function main(argv: readonly string[]): Promise<ExitReason> {
   let project: NewProject | null = null;
   const command = describeCommand(
-    (folder, { python = false }) => (project = { folder, isPython: python }),
+    (folder, { python = false, onnx = false }) =>
+      (project = { folder, kind: onnx ? 'onnx' : python ? 'python' : 'typescript' }),
     argv.some((arg) => arg === '-h' || arg === '--help'),
   );
   try {
@@ -71,14 +72,13 @@ async function archive(): Promise<number> {
 
 interface NewProject {
   readonly folder: string;
-  readonly isPython: boolean;
+  readonly kind: 'typescript' | 'python' | 'onnx';
 }
 
-async function createProject({ folder, isPython }: NewProject): Promise<ExitReason> {
-  const { newProject, PYTHON_PROJECT, TYPESCRIPT_PROJECT } = await import('./new/new-project.js');
+async function createProject({ folder, kind }: NewProject): Promise<ExitReason> {
+  const { newProject, PROJECTS } = await import('./new/new-project.js');
   try {
-    const kind = isPython ? PYTHON_PROJECT : TYPESCRIPT_PROJECT;
-    process.stdout.write(newProject(folder, process.cwd(), kind));
+    process.stdout.write(newProject(folder, process.cwd(), PROJECTS[kind]));
     return 'drained';
   } catch (thrown) {
     return explainFailure(thrown);
@@ -96,7 +96,7 @@ async function printPythonPath(): Promise<ExitReason> {
  * hides most options, for `--help` only: a mistyped option is not compared with hidden ones.
  */
 function describeCommand(
-  onNew: (folder: string, given: { python?: boolean }) => void,
+  onNew: (folder: string, given: { python?: boolean; onnx?: boolean }) => void,
   isHelpShort: boolean,
 ): Command {
   const command = new Command('banana-serve')
@@ -124,6 +124,7 @@ function describeCommand(
     .description('Writes a small project into a new folder: app, test, types, Dockerfile.')
     .argument('<folder>', 'the folder; it may exist if it has none of those files')
     .option('--python', 'in Python')
+    .addOption(new Option('--onnx', 'of a model in a .onnx file, without code').conflicts('python'))
     .allowExcessArguments(false)
     .action(onNew);
   command
