@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { pack, unpack } from 'msgpackr';
+import { pack, unpack, Unpackr } from 'msgpackr';
 import { ask, errorOf } from '../helpers/ask.js';
 import { identity, writeOnnx, type OnnxModel } from '../helpers/onnx-model.js';
 import { ROOT, call, startServer, type Server } from '../helpers/server.js';
@@ -95,6 +95,22 @@ describe('banana-serve ./m.onnx', LIMIT, () => {
       const rows = { sum: body === ROW ? [11, 22] : [[11, 22]] };
       assert.deepEqual(unpack(Buffer.from(await response.arrayBuffer())), rows);
     }
+  });
+
+  test('has 64-bit integers exactly in MessagePack, and refuses them in JSON by name', async () => {
+    const [body, type] = [pack([2n ** 63n - 1n, -(2n ** 63n)]), 'application/msgpack'];
+    const send = (accept: string): Promise<Response> =>
+      fetch(`${server.url}/models/INT64/`, {
+        method: 'POST',
+        body,
+        headers: { 'content-type': type, accept },
+      });
+    const exact = new Unpackr({ int64AsType: 'bigint', mapsAsObjects: true, useRecords: false });
+    const answer = Buffer.from(await (await send(type)).arrayBuffer());
+    assert.deepEqual(exact.unpack(answer), { y: [2n ** 63n - 1n, -(2n ** 63n)] });
+    const refused = await send('application/json');
+    assert.equal(refused.status, 500);
+    assert.match(await refused.text(), /SERVE_OUTPUT_INVALID.*y\[0\]/);
   });
 
   const ALONE: readonly (readonly [model: string, sent: string, got: string])[] = [
