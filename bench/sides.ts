@@ -43,6 +43,21 @@ export function frontCpuRow(
   };
 }
 
+/** CPU per request of our worker, held against that of another server of ours. */
+export function workerCpuRow(
+  name: string,
+  [ours, other]: readonly [readonly Round[], readonly Round[]],
+  goal: Goal | null,
+): Row {
+  return {
+    name: `${name}: CPU per request of the worker`,
+    ours: cpuText(ours),
+    baseline: cpuText(other),
+    value: medianRatio(ours, other, (round) => cpuUs(round, 'worker')),
+    goal,
+  };
+}
+
 /** Requests per second of ours, held against those of a baseline. */
 export function rateRow(
   name: string,
