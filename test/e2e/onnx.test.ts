@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { pack, unpack, Unpackr } from 'msgpackr';
 import { ask, errorOf } from '../helpers/ask.js';
 import { identity, writeOnnx, type OnnxModel } from '../helpers/onnx-model.js';
+import { startManagedCommand } from '../helpers/managed-command.js';
 import { ROOT, call, startServer, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
@@ -224,6 +225,29 @@ describe('other ways to name a model', LIMIT, () => {
     const handled = await call(`${server.url}/predictions/handled`, '{}');
     assert.equal(handled.text, 'the handler ran');
     assert.equal(server.stderr().split('sum/config.pbtxt is not read').length, 2, 'one line says so');
+    await server.stop();
+  });
+
+  test('the management API registers all versions, and later those that are new', async (t) => {
+    const store = appFolder(t, {});
+    const addVersion = (version: string, model: OnnxModel): void => {
+      mkdirSync(join(store, 'm', version), { recursive: true });
+      writeOnnx(join(store, 'm', version, 'model.onnx'), model);
+    };
+    addVersion('1', identity('FP32'));
+    addVersion('2', SUM);
+    const { server, management } = await startManagedCommand(t, { cwd: ROOT }, store);
+    const register = 'POST /models?url=m&initial_workers=1&synchronous=true';
+    assert.equal(await management.said(register), '200 Workers scaled');
+    assert.deepEqual((await management.infer('m', { a: [1, 2], b: [3, 4] })).json(), { sum: [4, 6] });
+    assert.match(await management.said('PUT /models/m/1?min_worker=1&synchronous=true'), /^200 /);
+    assert.deepEqual((await management.infer('m/1', [1, 2])).json(), { y: [1, 2] });
+    addVersion('3', identity('INT32'));
+    assert.equal(await management.said(register), '200 Workers scaled');
+    assert.deepEqual((await management.infer('m/3', [1, 2])).json(), { y: [1, 2] });
+    const all = (await management.manage('GET /models/m/all')).json<{ modelVersion: string }[]>();
+    assert.deepEqual(all.map(({ modelVersion }) => modelVersion).sort(), ['1', '2', '3']);
+    assert.deepEqual((await management.infer('m', { a: [1, 2], b: [3, 4] })).json(), { sum: [4, 6] });
     await server.stop();
   });
 });
