@@ -1,4 +1,4 @@
-/** Where a model runs; `test/processes/worker/onnx/session-errors.test.ts` has what the real onnxruntime refuses. */
+/** The choice of execution providers and session options; `test/processes/worker/onnx/session-errors.test.ts` has the real refusals. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
