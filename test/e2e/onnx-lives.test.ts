@@ -25,6 +25,14 @@ function plus(weight: number, location?: string): OnnxModel {
   };
 }
 
+/** Says that its weights have 4 TB. */
+const HUGE: OnnxModel = {
+  inputs: [{ name: 'x', type: 'FP32', shape: ['n'] }],
+  outputs: [{ name: 'y', type: 'FP32', shape: ['n'] }],
+  nodes: [{ op: 'Add', inputs: ['x', 'w'], outputs: ['y'] }],
+  weights: [{ name: 'w', type: 'FP32', shape: [10 ** 12], bytes: Buffer.alloc(8) }],
+};
+
 async function outputOf(server: Server, input: unknown = [1, 2]): Promise<unknown> {
   return (await ask(server, input)).json<{ y?: unknown }>().y;
 }

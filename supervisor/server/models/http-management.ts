@@ -13,7 +13,7 @@ import type { Model } from '../../models/model.js';
 import type { Accepted, FullModelRef, ModelRef, Outcome, WorkerBounds } from '../../models/models.js';
 import { MANAGEMENT_NAMES } from '../../options/limit-names.js';
 import { boundsOf } from '../../options/model-settings.js';
-import { MODEL_NAME_RULE, isModelName } from '../../options/model-name.js';
+import { MODEL_NAME_RULE, isModelName, labelOf } from '../../options/model-name.js';
 import { resolveModelOptions, type OptionSource } from '../../options/resolve.js';
 import { releasedOnFailure } from '../../store/stored-model.js';
 import { retireLimits } from '../../processes/worker-stop.js';
@@ -57,8 +57,9 @@ export class HttpManagement implements ModelManagement {
       return planVersions(stored, sourceOf(options), this.#parts.resolved, this.#parts.cwd);
     });
     const { spec } = await this.#served.register(plan);
-    // A version that is there already stays as it is.
-    for (const other of others) if (!this.#isThere(other.spec)) await this.#served.register(other);
+    const present = new Set(this.#served.registry.describe().map(({ model }) => labelOf(model.spec)));
+    // A version that is registered already stays as it is.
+    for (const other of others) if (!present.has(labelOf(other.spec))) await this.#served.register(other);
     return { name: spec.name, version: spec.version };
   }
 
@@ -118,12 +119,6 @@ export class HttpManagement implements ModelManagement {
       const state = describedState(registered, this.#served);
       return modelRecord(registered, state, recent.of(registered.model));
     });
-  }
-
-  #isThere({ name, version }: FullModelRef): boolean {
-    return this.#served.registry
-      .describe()
-      .some(({ model: { spec }, isLeaving }) => !isLeaving && spec.name === name && spec.version === version);
   }
 }
 

@@ -12,7 +12,7 @@ import { OnnxModel } from './onnx-model.js';
 import { librariesOf, requireOnnxruntime, type Onnxruntime } from './onnxruntime.js';
 import { checkProviders, providersOf } from './providers.js';
 import { sessionOptions } from './session-options.js';
-import { isBatchable, leftOutText, signatureOfSession } from './session-signature.js';
+import { isBatchable, leftOutText, signatureOfSession, signatureText } from './session-signature.js';
 import { warmUp } from './warm-up.js';
 
 /** Most calls of a batch, and most rows of a run, unless the operator sets `--batch-size`. */
@@ -34,7 +34,8 @@ export async function exportsOfModel(
   const exports = {
     signature,
     inference: (input: unknown) => model.infer(input),
-    init: async ({ log }: InitContext) => {
+    init: async ({ log, worker }: InitContext) => {
+      if (worker.index === 0) log.info(`${signatureText(signature)}; runs on ${providers.join(', ')}`);
       if (leftOut.length > 0) log.warn(leftOutText(leftOut));
       await warmUp(path, model, signature, log);
     },

@@ -1,6 +1,6 @@
 /** The signature of a model, from what its session says of the inputs and outputs. */
 import type { Signature, TensorSpec } from '../../api/signature.js';
-import type { Datatype } from '../../api/tensor.js';
+import { shown, type Datatype } from '../../api/tensor.js';
 import { FREE } from '../../formats/open-inference/signed-inputs.js';
 import { AppLoadError } from '../explain-load-error.js';
 import type { Onnxruntime } from './onnxruntime.js';
@@ -53,6 +53,13 @@ export function signatureOfSession(path: string, session: Described): SessionSig
     );
   const leftOut = session.outputMetadata.filter(({ isTensor }) => !isTensor).map(({ name }) => name);
   return { signature: { inputs, outputs }, leftOut };
+}
+
+/** A line for the log: what to send, and what comes back. */
+export function signatureText({ inputs, outputs }: Signature): string {
+  const listed = (specs: readonly TensorSpec[]): string =>
+    specs.map(({ name, datatype, shape }) => `${name} ${datatype} ${shown(shape)}`).join(', ');
+  return `takes ${listed(inputs) || 'nothing'}; gives ${listed(outputs)}`;
 }
 
 /** The warning about outputs that are no tensors. */

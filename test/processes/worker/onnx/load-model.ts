@@ -11,7 +11,10 @@ export interface LoadedModel {
   readonly config?: Readonly<Record<string, unknown>>;
   readonly inference: (input: unknown) => Promise<unknown>;
   readonly inferenceBatch?: (inputs: readonly unknown[]) => Promise<unknown[]>;
-  readonly init: (ctx: { readonly log: AppLog }) => Promise<void>;
+  readonly init: (ctx: {
+    readonly log: AppLog;
+    readonly worker: { readonly index: number };
+  }) => Promise<void>;
 }
 
 export interface Loading {

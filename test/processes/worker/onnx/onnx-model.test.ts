@@ -141,13 +141,20 @@ test('sizes that contradict each other are the fault of the call', async (t) => 
   assert.deepEqual(await inference({ ids: [[1, 2]], mask: [[1]] }), { y: [new BigInt64Array([2n, 3n])] });
 });
 
-/** The lines that `init` logs. */
-async function linesOfInit({ init }: LoadedModel): Promise<string[]> {
-  const lines: string[] = [];
-  const note = (line: string): number => lines.push(line);
-  await init({ log: { debug: note, info: note, warn: note, error: note } });
-  return lines;
+/** The lines of one level that `init` logs. */
+async function linesOfInit({ init }: LoadedModel, level: 'info' | 'warn' = 'warn'): Promise<string[]> {
+  const lines = { debug: [], info: [], warn: [], error: [] } as Record<string, string[]>;
+  const noteAs = (kind: string) => (line: string) => lines[kind]?.push(line);
+  const log = { debug: noteAs('debug'), info: noteAs('info'), warn: noteAs('warn'), error: noteAs('error') };
+  await init({ log, worker: { index: 0 } });
+  return lines[level] ?? [];
 }
+
+test('the first worker logs what the model takes and gives', async (t) => {
+  assert.deepEqual(await linesOfInit(await load(t, PICKS), 'info'), [
+    'takes at INT64 [-1, -1]; gives picked FP32 [-1, -1]; runs on cpu',
+  ]);
+});
 
 describe('the warm-up', () => {
   test('runs zeros, and says nothing if they work', async (t) => {
