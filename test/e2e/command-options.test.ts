@@ -77,7 +77,7 @@ describe('the command', RUNS, () => {
       line.split(' '),
     );
     const [create, ...serves] = examples;
-    assert.deepEqual([create, serves.length], [['new', 'my-model'], 3]);
+    assert.deepEqual([create, serves.length], [['new', 'my-model'], 4]);
     const several = serves.pop() ?? [];
     const { err } = await run(t, several);
     assert.equal(err, `banana-serve: ${several.slice(0, 2).join(' ')}: ./a.ts: no such file.\n`);

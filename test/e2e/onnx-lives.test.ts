@@ -48,6 +48,12 @@ describe('a model that cannot start', LIMIT, () => {
       /m\.onnx: the model uses operator set 99,/,
     ],
     [
+      'is beyond what can be allocated',
+      onnxBytes(HUGE),
+      [],
+      /m\.onnx: its weights w have 4000000000000 bytes,/,
+    ],
+    [
       'has a type that is not supported',
       onnxBytes(identity('BF16')),
       [],
