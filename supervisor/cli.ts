@@ -19,11 +19,18 @@ import { explainFailure, printError, runServerProcess } from './command/server-p
 import { VERSION } from './version.js';
 
 const ARCHIVE = 'archive';
+const OPTIMIZE = 'optimize';
 
 slabs.onUse = collectSeldom;
-process.exitCode = process.argv[2] === ARCHIVE ? await archive() : EXIT_CODES[await main(process.argv)].code;
+process.exitCode = await run(process.argv);
 // Streams are flushed by now; a handle that an app's grandchild keeps open must not hold the server.
 process.exit();
+
+async function run(argv: readonly string[]): Promise<number> {
+  if (argv[2] === ARCHIVE) return archive();
+  if (argv[2] === OPTIMIZE) return optimize();
+  return EXIT_CODES[await main(argv)].code;
+}
 
 async function main(argv: readonly string[]): Promise<ExitReason> {
   let project: NewProject | null = null;
@@ -68,6 +75,12 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
 async function archive(): Promise<number> {
   const { runArchiver } = await import('./archive/archiver-command.js');
   return runArchiver(`banana-serve ${ARCHIVE}`, process.argv.slice(3));
+}
+
+/** Runs the `optimize` command. */
+async function optimize(): Promise<number> {
+  const { runOptimize } = await import('./optimize/optimize-command.js');
+  return runOptimize(`banana-serve ${OPTIMIZE}`, process.argv.slice(3));
 }
 
 interface NewProject {
@@ -130,6 +143,9 @@ function describeCommand(
   command
     .command(ARCHIVE)
     .description('Writes a .mar, a .tar.gz or a folder for a model store; see its --help.');
+  command
+    .command(OPTIMIZE)
+    .description('Lets the workers of a large .onnx model on the CPU share its weights; see its --help.');
   for (const flag of MMS_FLAGS) command.addOption(new Option(flag).hideHelp()); // start scripts of Multi Model Server have them
   for (const group of OPTION_GROUPS) {
     if (group === 'Models') command.addOption(modelOption().helpGroup(`${group}:`).hideHelp(isHelpShort));

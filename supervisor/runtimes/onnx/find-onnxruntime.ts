@@ -21,33 +21,34 @@ const LEAST = [1, 22] as const;
 const OWN_FOLDER = dirname(fileURLToPath(import.meta.url));
 
 /**
- * Returns the main file of the package. Looks from the model's folder, then from the folder of the start, then beside
+ * Looks from the model's folder, then from the folder of the start, then beside
  * this package. @throws SERVE_CONFIG with the command that installs it
  */
 export function findOnnxruntime(
   model: string,
   { isUnpacked, startFolder, ownFolder = OWN_FOLDER }: SearchedPlaces,
-): string {
+): FoundOnnxruntime {
   const folders = [...(isUnpacked ? [] : [dirname(model)]), startFolder, ownFolder];
   const found = folders.map(onnxruntimeFrom).find((one) => one !== null);
   const needs = `${model}: serving a .onnx file needs`;
   if (found === undefined)
     throw configError(`${needs} the package ${NAME}, which is not installed. Run: npm install ${NAME}`);
-  const { folder, main, version } = found;
+  const { folder, version } = found;
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  if (major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1])) return main;
+  if (major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1])) return found;
   throw configError(
     `${needs} ${NAME} ${LEAST.join('.')} or newer, and ${folder} is ${version}. Run: npm install ${NAME}@latest`,
   );
 }
 
-interface Found {
+export interface FoundOnnxruntime {
   readonly folder: string;
+  /** Its main file, for `require`. */
   readonly main: string;
   readonly version: string;
 }
 
-function onnxruntimeFrom(folder: string): Found | null {
+function onnxruntimeFrom(folder: string): FoundOnnxruntime | null {
   const { resolve } = createRequire(join(folder, 'any-file'));
   try {
     const manifest = resolve(`${NAME}/package.json`);

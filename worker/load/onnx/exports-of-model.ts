@@ -10,7 +10,8 @@ import type { AppFile, Exports } from '../loader.js';
 import { explainSessionError, type SessionAttempt } from './explain-session-error.js';
 import { OnnxModel } from './onnx-model.js';
 import { librariesOf, requireOnnxruntime, type Onnxruntime } from './onnxruntime.js';
-import { checkProviders, providersOf } from './providers.js';
+import { optimizedGraph, sessionOfGraph } from './optimized-graph.js';
+import { checkProviders, CPU, providersOf } from './providers.js';
 import { sessionOptions } from './session-options.js';
 import { isBatchable, leftOutText, signatureOfSession, signatureText } from './session-signature.js';
 import { warmUp } from './warm-up.js';
@@ -21,12 +22,19 @@ const BATCH_SIZE = 8;
 /** @throws AppLoadError that says what is wrong with the model or the options, and the cure */
 export async function exportsOfModel(
   { app: path, batchSize, device }: AppFile,
-  { BANANA_ONNXRUNTIME = 'onnxruntime-node', BANANA_PROVIDERS = '' }: NodeJS.ProcessEnv,
+  {
+    BANANA_ONNXRUNTIME = 'onnxruntime-node',
+    BANANA_PROVIDERS = '',
+    BANANA_OPTIMIZED = '',
+  }: NodeJS.ProcessEnv,
 ): Promise<Exports> {
   const onnxruntime = requireOnnxruntime(BANANA_ONNXRUNTIME);
   const providers = providersOf(BANANA_PROVIDERS, device);
   checkProviders(path, providers, onnxruntime.listSupportedBackends(), librariesOf(BANANA_ONNXRUNTIME));
-  const session = await createSession(onnxruntime, { path, providers }, device);
+  const graph = providers.join() === CPU ? optimizedGraph(BANANA_OPTIMIZED) : null;
+  const session =
+    (graph === null ? null : await sessionOfGraph(onnxruntime, path, graph, device)) ??
+    (await createSession(onnxruntime, { path, providers }, device));
   const { signature, leftOut } = signatureOfSession(path, session);
   const batches = isBatchable(signature);
   const maxRows = batchSize === 0 ? BATCH_SIZE : batchSize;

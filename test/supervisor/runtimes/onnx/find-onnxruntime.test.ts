@@ -30,7 +30,7 @@ const FOUND: readonly (readonly [
 for (const [packages, isUnpacked, path] of FOUND)
   test(`of ${Object.keys(packages).join(' and ')} a model ${isUnpacked ? 'of an archive ' : ''}gets ${path}`, (t) => {
     const folder = folderOf(t, packages);
-    const found = findOnnxruntime(join(folder, 'models/m.onnx'), {
+    const { main: found } = findOnnxruntime(join(folder, 'models/m.onnx'), {
       isUnpacked,
       startFolder: join(folder, 'start'),
     });
@@ -39,7 +39,10 @@ for (const [packages, isUnpacked, path] of FOUND)
 
 test('the one beside this package is the last choice', (t) => {
   const folder = folderOf(t, {});
-  const found = findOnnxruntime(join(folder, 'models/m.onnx'), { isUnpacked: false, startFolder: folder });
+  const { main: found } = findOnnxruntime(join(folder, 'models/m.onnx'), {
+    isUnpacked: false,
+    startFolder: folder,
+  });
   assert.match(found, /node_modules\/onnxruntime-node\/dist\/index\.js$/);
 });
 
