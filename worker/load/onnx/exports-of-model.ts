@@ -40,6 +40,7 @@ export async function exportsOfModel(
   const maxRows = batchSize === 0 ? BATCH_SIZE : batchSize;
   const model = new OnnxModel(onnxruntime, session, signature, batches ? maxRows : null);
   const exports = {
+    platform: 'onnx_onnxv1', // the name in the Open Inference Protocol
     signature,
     inference: (input: unknown) => model.infer(input),
     init: async ({ log, worker }: InitContext) => {
