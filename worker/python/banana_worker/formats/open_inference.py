@@ -97,9 +97,10 @@ def _error_text(content_type: str, body: Any) -> str:
 def _parsed(content_type: str, data: Any) -> Any:
     try:
         text = bytes(data).decode()
-        return json.loads(text) if media_type(content_type) == "application/json" else text
     except UnicodeDecodeError:
         return "The app refused this call."
+    try:
+        return json.loads(text) if media_type(content_type) == "application/json" else text
     except ValueError:
         return text
 
