@@ -45,6 +45,7 @@ export interface LiveHistory {
   readonly calls: readonly LiveCall[];
   /** At most the last 100, oldest first. */
   readonly deaths: readonly LiveDeath[];
+  readonly jobs: LiveJobs;
 }
 
 export interface LiveModelHistory {
@@ -65,7 +66,7 @@ export type LiveColumns = { readonly [Name in keyof LiveSample]: readonly LiveSa
 export interface LiveSample {
   /** Calls that ended, refused ones included. */
   readonly calls: number | null;
-  /** Of these, calls with an error of the server or the app; an app's own 4xx is none. */
+  /** Ended calls with an error of the server or the app; an app's own 4xx is none. */
   readonly failed: number | null;
   /** Calls that waited for a worker, at the end of the second. */
   readonly waiting: number | null;
@@ -99,7 +100,7 @@ export interface LiveSnapshot {
   readonly calls: readonly LiveCall[];
   /** Workers that died since the snapshot before, oldest first; of more than 100 the last. */
   readonly deaths: readonly LiveDeath[];
-  /** Null if nothing has changed since the snapshot before. The first snapshot of a viewer has them. */
+  /** Null if none has changed since the snapshot before. */
   readonly jobs: LiveJobs | null;
 }
 
@@ -293,7 +294,7 @@ export interface LiveJob {
   readonly error: LiveError | null;
 }
 
-/** What an app says of itself. */
+/** The description that an app gives of itself. */
 export interface LiveDescription {
   /** `LiveModel.key`. */
   readonly key: number;
