@@ -13,9 +13,10 @@ interface FormInputProps {
 export function FormInput({ draft, setDraft, fields }: FormInputProps): VNode {
   const { problems } = textOfForm(fields, draft.values);
   return html`<div class="form-input">
-    ${fields.map((field) =>
+    ${fields.map((field, i) =>
       h(FieldInput, {
         key: field.name,
+        id: `field-${i}`,
         field,
         value: draft.values[field.name] ?? '',
         problem: problems?.[field.name] ?? '',
@@ -26,6 +27,7 @@ export function FormInput({ draft, setDraft, fields }: FormInputProps): VNode {
 }
 
 interface FieldProps {
+  readonly id: string;
   readonly field: Field;
   readonly value: string;
   /** Empty if there is none. */
@@ -35,8 +37,7 @@ interface FieldProps {
 
 const LONG = 60;
 
-function FieldInput({ field: { name, kind, hint }, value, problem, change }: FieldProps): VNode {
-  const id = `field-${name}`;
+function FieldInput({ id, field: { name, kind, hint }, value, problem, change }: FieldProps): VNode {
   const described = {
     id,
     'aria-invalid': problem !== '',

@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import type { LiveModel, LivePath } from '../../status/live-types.js';
 import { html, h } from '../parts/html.js';
-import { modelName } from '../watch/alerts.js';
+import { modelName } from '../watch/names.js';
 import type { Target } from './targets.js';
 
 interface PickerProps {

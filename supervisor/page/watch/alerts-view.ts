@@ -1,17 +1,25 @@
 import type { VNode } from 'preact';
+import { useEffect } from 'preact/hooks';
 import type { Store } from '../app/store.js';
 import type { Connection } from '../live/connection.js';
-import { age } from '../parts/format.js';
+import { age, plural } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
-import { alertsOf, type Alert } from './alerts.js';
+import type { Alert } from './alert.js';
+import { alertsOf } from './alerts.js';
 import { DeathDetails } from './death-details.js';
 
 const LEVELS = { bad: { sign: '▲', word: 'Problem' }, warn: { sign: '◆', word: 'Warning' } } as const;
 
-/** Everything that a person has to know first, above both views. */
+const NAME = 'banana-serve';
+
+/** Everything that a person has to know first, above both views; the number of problems is in the title of the tab. */
 export function AlertsView({ store }: { readonly store: Store }): VNode {
   const { connection, history, viewer } = store;
   const alerts = [...connectionAlerts(connection), ...(history === null ? [] : alertsOf(history))];
+  const problems = alerts.filter(({ level }) => level === 'bad').length;
+  useEffect(() => {
+    document.title = problems === 0 ? NAME : `▲ ${plural(problems, 'problem')} · ${NAME}`;
+  }, [problems]);
   return html`<section class="alerts" aria-label="Alerts">
     <p class="offscreen" role="status">${alerts.map(({ title }) => title).join('. ')}</p>
     ${alerts.map(

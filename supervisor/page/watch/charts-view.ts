@@ -3,7 +3,7 @@ import type { LiveModel, LiveSample } from '../../status/live-types.js';
 import type { Column, History, Series } from '../live/history.js';
 import { bytes, count, duration } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
-import { modelName } from './alerts.js';
+import { modelName } from './names.js';
 import { Chart, type Line } from './chart.js';
 
 interface ChartsProps {

@@ -2,7 +2,7 @@ import type { VNode } from 'preact';
 import type { History } from '../live/history.js';
 import { age, plural } from '../parts/format.js';
 import { html } from '../parts/html.js';
-import { modelName } from './alerts.js';
+import { modelName } from './names.js';
 import { loadingOf } from './models.js';
 
 /** Says what is loading, and for how long, while a model has no worker yet. */

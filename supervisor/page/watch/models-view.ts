@@ -5,7 +5,7 @@ import type { History } from '../live/history.js';
 import { bytes, count, duration, plural } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
 import { State } from '../parts/state.js';
-import { modelName } from './alerts.js';
+import { modelName } from './names.js';
 import { callsOf, latest, modelState, modelTone } from './models.js';
 import { WorkersTable } from './workers-table.js';
 

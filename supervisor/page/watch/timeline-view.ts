@@ -4,7 +4,7 @@ import type { HiddenBecause, LiveCall, LiveDeath } from '../../status/live-types
 import type { History } from '../live/history.js';
 import { bytes, clock, duration } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
-import { deathText } from './alerts.js';
+import { deathText } from './names.js';
 import { DeathDetails } from './death-details.js';
 import { isFailed, timelineOf, type TimelineEntry } from './timeline.js';
 

@@ -1,7 +1,8 @@
 /** The page's alerts: which come first, and what is no problem. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { alertsOf, type Watched } from '../../../supervisor/page/watch/alerts.js';
+import type { Watched } from '../../../supervisor/page/watch/alert.js';
+import { alertsOf } from '../../../supervisor/page/watch/alerts.js';
 import { loadingOf, modelState } from '../../../supervisor/page/watch/models.js';
 import type { LiveModel } from '../../../supervisor/status/live-types.js';
 import { liveDeath, liveModel, liveSample, liveServer, liveWorker, START } from '../../helpers/live-data.js';
