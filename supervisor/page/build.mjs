@@ -46,7 +46,7 @@ async function bundle() {
     minify: true,
     write: false,
     format: 'esm',
-    target: ['chrome111', 'firefox113', 'safari16.4'],
+    target: ['chrome116', 'firefox124', 'safari17.4'],
     legalComments: 'none',
     banner: { js: '/* With preact, htm and uPlot, whose licences are in licenses.txt of this folder. */' },
     logLevel: 'warning',

@@ -28,7 +28,10 @@ const LONGEST_PAUSE_MS = 5_000;
  * Connects while the page is visible. `headers` has the key, if there is one.
  * @returns a function that connects anew, with another key
  */
-export function keepConnected(listener: ConnectionListener, headers: () => HeadersInit): () => void {
+export function keepConnected(
+  listener: ConnectionListener,
+  headers: () => Readonly<Record<string, string>>,
+): () => void {
   let abort = new AbortController();
   const restart = (): void => {
     abort.abort();
@@ -44,7 +47,7 @@ export function keepConnected(listener: ConnectionListener, headers: () => Heade
 async function connectUntil(
   signal: AbortSignal,
   listener: ConnectionListener,
-  headers: () => HeadersInit,
+  headers: () => Readonly<Record<string, string>>,
 ): Promise<void> {
   let shown: Connection = { state: 'connecting' };
   const show = (connection: Connection): void => {

@@ -25,7 +25,7 @@ export interface LiveReader {
 const SILENCE_MS = 15_000;
 
 export async function readLive(
-  headers: HeadersInit,
+  headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
   reader: LiveReader,
 ): Promise<Outcome> {

@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LivePath } from '../../status/live-types.js';
 import { html, h } from '../parts/html.js';
 import { AnswerView } from './answer-view.js';
@@ -31,6 +31,7 @@ export function CallPanel({ target, path, needsKey }: PanelProps): VNode {
   const draftId = `${target.id} ${path.dialect}`;
   const [draft, setDraft] = useState(() => drafts.get(draftId) ?? firstDraft(first));
   useEffect(() => void drafts.set(draftId, draft), [draft]);
+  useNewExample(first, setDraft);
   const call = useCall();
 
   const fields = takesOwnInput(path) ? fieldsOf(description.signature, exampleOf(description, route)) : null;
@@ -62,7 +63,7 @@ export function CallPanel({ target, path, needsKey }: PanelProps): VNode {
       </div>
       ${h(InputOf, { draft, setDraft, fields, first })}
       <div class="row send">
-        <button type="submit" class="primary" disabled=${request === null || call.isRunning}>
+        <button type="submit" class="primary" disabled=${request === null} aria-disabled=${call.isRunning}>
           ${call.isRunning ? 'Sending …' : 'Send'}
         </button>
         ${call.isRunning && html`<button type="button" onClick=${call.cancel}>Cancel</button>`}
@@ -72,6 +73,16 @@ export function CallPanel({ target, path, needsKey }: PanelProps): VNode {
     </form>
     ${h(AnswerView, { answer: call.answer })} ${request !== null && h(SnippetsView, { request })}
   </div>`;
+}
+
+/** With --watch an app may get another example: an input that the person has left as it was follows it. */
+function useNewExample(first: string, setDraft: (change: (draft: Draft) => Draft) => void): void {
+  const known = useRef(first);
+  useEffect(() => {
+    const before = known.current;
+    known.current = first;
+    if (before !== first) setDraft((draft) => (draft.text === before ? { ...draft, text: first } : draft));
+  }, [first]);
 }
 
 interface InputProps {
