@@ -1,4 +1,4 @@
-/** Who sees what of the page at `/`: keys, other machines, other pages, Multi Model Server's mode. */
+/** Access to the page at `/`: keys, other machines, other pages, Multi Model Server's mode. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

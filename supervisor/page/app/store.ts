@@ -21,6 +21,10 @@ let history: History | null = null;
 /** Has no models until its first snapshot, and takes the place of `history` then. */
 let nextHistory: History | null = null;
 let viewer: LiveViewer | null = null;
+/** When the history came, of performance.now(). */
+let begunAt = 0;
+/** A page that reads too slowly would get even slower by getting everything again and again. */
+const RELOAD_MS = 60_000;
 const listeners = new Set<() => void>();
 
 function changed(): void {
@@ -34,10 +38,12 @@ function received(event: AnyLiveEvent): boolean {
       break;
     case 'samples':
       nextHistory = new History(event.data);
+      begunAt = performance.now();
       return true;
     case 'snapshot':
       history = nextHistory;
-      if (history?.add(event.data) !== true) return false;
+      history?.add(event.data);
+      if (history?.hasGap === true && performance.now() - begunAt > RELOAD_MS) return false;
       break;
     case 'end':
       break;

@@ -17,7 +17,7 @@ export type Connection =
 
 export interface ConnectionListener {
   changed(connection: Connection): void;
-  /** False if snapshots are missing: the page gets everything anew. */
+  /** False: the page wants everything anew, because snapshots are missing. */
   received(event: AnyLiveEvent): boolean;
 }
 

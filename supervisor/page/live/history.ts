@@ -40,6 +40,8 @@ export class History {
   /** Oldest first. */
   deaths: readonly LiveDeath[];
   jobs: LiveJobs;
+  /** Whether snapshots are missing: their seconds are empty in the columns, and their calls are not known. */
+  hasGap = false;
   #number: number;
 
   constructor({ number, at, models, descriptions, calls, deaths, jobs }: LiveHistory) {
@@ -56,9 +58,9 @@ export class History {
       });
   }
 
-  /** False if snapshots are missing before this one: then the page has to connect again. */
-  add(snapshot: LiveSnapshot): boolean {
-    if (snapshot.number !== this.#number + 1) return false;
+  add(snapshot: LiveSnapshot): void {
+    const missing = snapshot.number - this.#number - 1;
+    if (missing > 0) this.#skip(missing);
     this.#number = snapshot.number;
     this.at = snapshot.at;
     this.server = snapshot.server;
@@ -69,7 +71,13 @@ export class History {
     this.jobs = snapshot.jobs ?? this.jobs;
     for (const model of snapshot.models) this.#append(model);
     this.#forgetModels();
-    return true;
+  }
+
+  #skip(seconds: number): void {
+    this.hasGap = true;
+    for (const { columns, errors } of this.series.values())
+      for (const column of [...Object.values(columns), ...errors.values()])
+        for (let i = 0; i < Math.min(seconds, MAX_SECONDS); i += 1) append(column, null);
   }
 
   #append({ key, sample, errors }: LiveModel): void {

@@ -17,7 +17,7 @@ export type Outcome =
 export interface LiveReader {
   /** Called when the server has accepted the connection. */
   began(): void;
-  /** False if snapshots are missing: the connection ends. */
+  /** False: the connection ends, because snapshots are missing. */
   received(event: AnyLiveEvent): boolean;
 }
 

@@ -68,12 +68,12 @@ export function loadingOf(models: readonly LiveModel[], at: number): Loading[] {
   return models
     .filter(({ state, isLatched }) => state === 'starting' && !isLatched)
     .flatMap((model) => {
-      const begun = ({ startedAt, since }: LiveWorker): number => startedAt ?? since;
+      const begun = ({ startedAt, since }: LiveWorker): number => startedAt ?? since ?? at;
       const starting = model.workers.filter(({ state }) => STEPS[state] !== undefined);
       const [worker] = starting.toSorted((a, b) => begun(a) - begun(b));
       if (worker === undefined) return [];
       const step = STEPS[worker.state] ?? worker.state;
-      const [stepMs, totalMs] = [at - worker.since, at - begun(worker)];
+      const [stepMs, totalMs] = [at - (worker.since ?? at), at - begun(worker)];
       return [{ model, worker, others: starting.length - 1, step, stepMs, totalMs }];
     });
 }

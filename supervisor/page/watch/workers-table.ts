@@ -48,7 +48,7 @@ function WorkerRow({ worker, at }: { readonly worker: LiveWorker; readonly at: n
     index,
     html`${h(State, { tone: workerTone(worker), text: state })}
     ${note !== '' && html`<span class="muted">${note}</span>`}`,
-    age(at - since),
+    since === null ? '–' : age(at - since),
     device,
     pid ?? '–',
     memoryBytes === null ? '–' : bytes(memoryBytes),

@@ -39,7 +39,8 @@ const begun = (seconds: number): History =>
 test('a snapshot adds its second to the columns, and the oldest second leaves', () => {
   const history = begun(MAX_SECONDS);
   const model = liveModel({ sample: liveSample({ calls: 77 }), errors: { SERVE_WORKER_LOST: 2 } });
-  assert.equal(history.add(liveSnapshot({ number: 6, models: [model] })), true);
+  history.add(liveSnapshot({ number: 6, models: [model] }));
+  assert.equal(history.hasGap, false);
   const series = history.series.get(1);
   assert.deepEqual([series?.columns.calls.length, series?.columns.calls[0]], [MAX_SECONDS, 1]);
   assert.equal(series?.columns.calls.at(-1), 77);
@@ -74,8 +75,9 @@ test('a new model begins its own columns, and a model that leaves takes its own 
   assert.equal(history.series.get(2)?.columns.calls.length, 1);
 });
 
-test('a snapshot after missing ones is not taken', () => {
+test('the seconds of missing snapshots are empty', () => {
   const history = begun(3);
-  assert.equal(history.add(liveSnapshot({ number: 7, models: [liveModel()] })), false);
-  assert.deepEqual(history.models, []);
+  history.add(liveSnapshot({ number: 8, models: [liveModel({ sample: liveSample({ calls: 9 }) })] }));
+  assert.deepEqual(history.series.get(1)?.columns.calls, [0, 1, 2, null, null, 9]);
+  assert.equal(history.hasGap, true);
 });
