@@ -46,8 +46,11 @@ describe('access to the page', { skip: needs('chromium') }, () => {
       await page.getByRole('button', { name: 'Use this key' }).click();
       await page.getByLabel('Route').selectOption({ label: '/' });
       await send(page);
-      await answerOf(page).getByText('calls: 1').waitFor();
-      assert.match(await page.getByLabel('The call for curl').innerText(), /X-Banana-Api-Key: YOUR_API_KEY/);
+      await answerOf(page).getByText('{ "calls": 1 }').waitFor();
+      assert.match(
+        await page.getByLabel('The call for curl', { exact: true }).innerText(),
+        /X-Banana-Api-Key: YOUR_API_KEY/,
+      );
       await talk(page);
       await page.reload();
       await page.getByLabel('Route').waitFor();
@@ -88,7 +91,7 @@ describe('access to the page', { skip: needs('chromium') }, () => {
       await page.getByLabel('Input as JSON').fill('{"dies":"SIGSEGV"}');
       await send(page);
       await answerOf(page).getByText('500 Internal Server Error').waitFor();
-      const alert = page.getByRole('region', { name: 'Alerts' }).getByRole('article').first();
+      const alert = page.getByRole('article').filter({ hasText: 'died: signal SIGSEGV' });
       await alert.getByText(/^Last words of worker/).click();
       await alert.getByText('--api-key').waitFor();
       await server.stop();

@@ -13,7 +13,7 @@ const GONE = [
   /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|status of 503/,
 ];
 
-const alertsOf = (page: Page): Locator => page.getByRole('region', { name: 'Alerts' });
+const alertsOf = (page: Page): Locator => page.getByRole('region', { name: 'Alerts' }).getByRole('article');
 const callsOf = (page: Page): Locator => page.getByRole('region', { name: 'Calls' });
 
 describe('watching a server', { skip: needs('chromium') }, () => {
@@ -40,7 +40,7 @@ describe('watching a server', { skip: needs('chromium') }, () => {
     const page = await watch(t, server, { size: [1440, 900] });
 
     // A model that cannot start is the first thing one sees, with its reason and what to do; the other one is well.
-    const first = alertsOf(page).getByRole('article').first();
+    const first = alertsOf(page).first();
     await first.getByText('broken has given up: no worker can start').waitFor();
     await first.getByText('SERVE_INIT_FAILED').waitFor();
     await first.getByText('the weights are missing').first().waitFor();
@@ -58,16 +58,15 @@ describe('watching a server', { skip: needs('chromium') }, () => {
 
     await alertsOf(page).getByText('died: signal SIGKILL').waitFor();
     const rows = callsOf(page).getByRole('row');
-    for (const [row, text] of [
-      [rows.filter({ hasText: 'the-running-call' }).first(), '500 WORKER_LOST'],
-      [rows.filter({ hasText: 'the-waiting-call' }), '200'],
+    for (const texts of [
+      ['the-running-call', '500 WORKER_LOST'],
+      ['the-waiting-call', '200'],
+      ['died: signal SIGKILL', 'the-running-call'],
     ] as const) {
-      await row.getByText(text).first().waitFor();
-      assert.equal(await isInWindow(page, row), true, `${text} is in the window`);
+      const row = texts.reduce((found, hasText) => found.filter({ hasText }), rows);
+      await row.waitFor();
+      assert.equal(await isInWindow(page, row), true, `${texts.join(' ')} is in the window`);
     }
-    const death = rows.filter({ hasText: 'died: signal SIGKILL' });
-    await death.waitFor();
-    assert.equal(await isInWindow(page, death), true);
     cues.give('never');
 
     await page.getByRole('searchbox', { name: 'Filter calls' }).fill('the-waiting-call');
@@ -89,7 +88,7 @@ describe('watching a server', { skip: needs('chromium') }, () => {
       const loading = page.getByRole('region', { name: 'Loading' });
       await loading.getByText(/worker 0 imports the app, for \d+ s/).waitFor();
       await page.getByText('The routes are not known until the app is loaded.').waitFor();
-      assert.equal(await alertsOf(page).getByRole('article').count(), 0);
+      assert.equal(await alertsOf(page).count(), 0);
       await assertAccessible(page);
       cues.give('import may end');
       await page.getByRole('button', { name: 'Send', exact: true }).waitFor();

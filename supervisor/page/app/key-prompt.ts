@@ -10,7 +10,7 @@ export function KeyPrompt({ store }: { readonly store: Store }): VNode {
     event.preventDefault();
     if (key.trim() !== '') store.useKey(key.trim());
   };
-  const wasWrong = store.key !== '';
+  const wasWrong = store.connection.state === 'needs key' && store.key !== '';
   return html`<form class="panel key-prompt" onSubmit=${submit}>
     <h2>This server needs an API key</h2>
     <p class="muted">

@@ -13,10 +13,10 @@ import { useView } from './view.js';
 export function Page(): VNode {
   const store = useStore();
   const view = useView();
-  const { connection, history } = store;
+  const { asksKey, history } = store;
   return html`
-    ${h(Header, { store, view })} ${connection.state === 'needs key' && h(KeyPrompt, { store })}
-    ${h(AlertsView, { store })} ${history !== null && h(LoadingView, { history })}
+    ${h(Header, { store, view })} ${asksKey && h(KeyPrompt, { store })} ${h(AlertsView, { store })}
+    ${history !== null && h(LoadingView, { history })}
     <main>
       <section hidden=${view !== 'try'} aria-label="Try it">${h(TryView, { store })}</section>
       ${view === 'watch' && html`<section aria-label="Watch it">${h(WatchView, { store })}</section>`}

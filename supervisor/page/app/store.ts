@@ -1,5 +1,5 @@
 /** The page's state that all of its parts share, and the hook by which they get it. */
-import { useEffect, useReducer } from 'preact/hooks';
+import { useLayoutEffect, useReducer } from 'preact/hooks';
 import type { LiveViewer } from '../../status/live-types.js';
 import { keepConnected, type Connection } from '../live/connection.js';
 import { History } from '../live/history.js';
@@ -12,6 +12,8 @@ export interface Store {
   readonly history: History | null;
   readonly viewer: LiveViewer | null;
   readonly key: string;
+  /** Whether the server wants another key, as far as is known: also while one is tried. */
+  readonly asksKey: boolean;
   /** Takes another key and connects with it; empty: none. */
   useKey(key: string): void;
 }
@@ -21,6 +23,7 @@ let history: History | null = null;
 /** Has no models until its first snapshot, and takes the place of `history` then. */
 let nextHistory: History | null = null;
 let viewer: LiveViewer | null = null;
+let asksKey = false;
 /** When the history came, of performance.now(). */
 let begunAt = 0;
 /** A page that reads too slowly would get even slower by getting everything again and again. */
@@ -58,6 +61,7 @@ let reconnect = (): void => {};
 export function startStore(): void {
   const setConnection = (next: Connection): void => {
     connection = next;
+    if (next.state !== 'connecting') asksKey = next.state === 'needs key';
     changed();
   };
   reconnect = keepConnected({ changed: setConnection, received }, keyHeaders);
@@ -71,10 +75,11 @@ function useKey(key: string): void {
 /** The component is rendered again whenever the store changes: once a second while the server is well. */
 export function useStore(): Store {
   const [, render] = useReducer<number, undefined>((renders) => renders + 1, 0);
-  useEffect(() => {
+  // Not useEffect, which waits for the browser to paint: news may come before.
+  useLayoutEffect(() => {
     const listener = (): void => render(undefined);
     listeners.add(listener);
     return () => void listeners.delete(listener);
   }, []);
-  return { connection, history, viewer, key: storedKey(), useKey };
+  return { connection, history, viewer, key: storedKey(), asksKey, useKey };
 }

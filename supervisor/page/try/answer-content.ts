@@ -63,7 +63,7 @@ function Items({ body, isOver }: ContentProps): VNode {
 function Item({ item: { name, text, atMs } }: { readonly item: StreamItem }): VNode {
   const { node } = useMemo(() => readJson(text), [text]);
   const isShort = node === null || inlineJson(node, 100) !== null;
-  return html`<li>
+  return html`<li class="item">
     <span class="muted at">${duration(atMs)}</span>
     ${name !== '' && html`<b>${name}</b>`}
     ${isShort || node === null ? html`<code>${text}</code>` : h(JsonTree, { node })}

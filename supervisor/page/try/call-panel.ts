@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LivePath } from '../../status/live-types.js';
+import { Choice } from '../parts/choice.js';
 import { html, h } from '../parts/html.js';
 import { AnswerView } from './answer-view.js';
 import { firstDraft, payloadOf, requestOf, withMode, type Accept, type Draft, type Mode } from './draft.js';
@@ -68,7 +69,15 @@ export function CallPanel({ target, path, needsKey }: PanelProps): VNode {
         </button>
         ${call.isRunning && html`<button type="button" onClick=${call.cancel}>Cancel</button>`}
         <code class="muted target">POST ${path.path}</code>
-        ${route.kind === 'handler' && h(AcceptChoice, { accept: draft.accept, choose: (accept) => setDraft({ ...draft, accept }) })}
+        ${
+          route.kind === 'handler' &&
+          h(Choice<Accept>, {
+            label: 'Answer as',
+            value: draft.accept,
+            options: ACCEPTS,
+            choose: (accept) => setDraft({ ...draft, accept }),
+          })
+        })}
       </div>
     </form>
     ${h(AnswerView, { answer: call.answer })} ${request !== null && h(SnippetsView, { request })}
@@ -118,25 +127,7 @@ function ModeTabs({ modes, mode, choose }: ModeProps): VNode | null {
 }
 
 const ACCEPTS: readonly (readonly [Accept, string])[] = [
-  ['*/*', 'as the app sends it'],
+  ['*/*', 'the app sends it'],
   ['text/event-stream', 'stream of events (SSE)'],
   ['application/x-ndjson', 'stream of lines (NDJSON)'],
 ];
-
-function AcceptChoice({
-  accept,
-  choose,
-}: {
-  readonly accept: Accept;
-  readonly choose: (accept: Accept) => void;
-}): VNode {
-  return html`<label class="choice accept">
-    <span>Answer</span>
-    <select
-      value=${accept}
-      onChange=${(event: Event) => choose((event.target as HTMLSelectElement).value as Accept)}
-    >
-      ${ACCEPTS.map(([value, text]) => html`<option key=${value} value=${value} selected=${value === accept}>${text}</option>`)}
-    </select>
-  </label>`;
-}

@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { bytes } from '../parts/format.js';
+import { Choice } from '../parts/choice.js';
 import { html, h } from '../parts/html.js';
 import { mediumOf } from '../parts/media.js';
 import { Picture } from '../parts/media-view.js';
@@ -35,19 +36,16 @@ export function FileInput({ draft, setDraft }: FileInputProps): VNode {
         </p>
       </div>`
     }
-    <label class="choice">
-      <span>Sent as</span>
-      <select
-        value=${formField === '' ? 'body' : 'form'}
-        onChange=${(event: Event) =>
-          setDraft({
-            ...draft,
-            formField: (event.target as HTMLSelectElement).value === 'form' ? 'image' : '',
-          })}
-      >
-        <option value="body" selected=${formField === ''}>the body itself</option>
-        <option value="form" selected=${formField !== ''}>a field of a form</option>
-      </select>
+    <div class="row sent-as">
+      ${h(Choice<'body' | 'form'>, {
+        label: 'Sent as',
+        value: formField === '' ? 'body' : 'form',
+        options: [
+          ['body', 'the body itself'],
+          ['form', 'a field of a form'],
+        ],
+        choose: (kind) => setDraft({ ...draft, formField: kind === 'form' ? 'image' : '' }),
+      })}
       ${
         formField !== '' &&
         html`<input
@@ -56,7 +54,7 @@ export function FileInput({ draft, setDraft }: FileInputProps): VNode {
           onInput=${(event: Event) => setDraft({ ...draft, formField: (event.target as HTMLInputElement).value })}
         />`
       }
-    </label>
+    </div>
   </div>`;
 }
 

@@ -68,11 +68,11 @@ function Leaf({ node }: { readonly node: Exclude<JsonNode, { readonly kind: 'arr
   if (medium !== null) return h(MediumLeaf, medium);
   const shown = isWhole || text.length <= LONG_TEXT ? text : `${text.slice(0, LONG_TEXT)}…`;
   return html`<span class="string">"${shown}"</span> ${
-      shown !== text &&
-      html`<button type="button" class="small quiet" onClick=${() => setWhole(true)}>
+    shown !== text &&
+    html`<button type="button" class="small quiet" onClick=${() => setWhole(true)}>
         Show all ${text.length} characters
       </button>`
-    }`;
+  }`;
 }
 
 /** Many apps send a picture as base64 in their JSON. */

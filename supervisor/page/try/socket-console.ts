@@ -46,9 +46,9 @@ export function SocketConsole({ target, path }: PanelProps): VNode {
           : html`<button type="button" onClick=${() => socket.current?.close()}>Disconnect</button>`
       }
     </div>
-    <ol class="items news" tabindex="0" role="log" aria-label="Messages">
+    <div class="items" tabindex="0" role="log" aria-label="Messages">
       ${news.map((one) => h(NewsItem, { key: one.number, news: one }))}
-    </ol>
+    </div>
     ${news.length === 0 && html`<p class="muted">Connect, then send messages. Each one that comes back appears here.</p>`}
     <form class="row" onSubmit=${send}>
       <input
@@ -72,9 +72,9 @@ const SIGNS: Readonly<Record<SocketNews['from'], readonly [sign: string, word: s
 
 function NewsItem({ news: { from, text, at } }: { readonly news: SocketNews }): VNode {
   const [sign, word] = SIGNS[from];
-  return html`<li class=${from}>
+  return html`<div class="item">
     <span class="muted at">${clock(at)}</span>
     <span aria-hidden="true">${sign}</span><span class="offscreen">${word}: </span>
     ${from === 'server' ? html`<span class="muted">${text}</span>` : html`<code>${text}</code>`}
-  </li>`;
+  </div>`;
 }

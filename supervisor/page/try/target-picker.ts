@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import type { LiveModel, LivePath } from '../../status/live-types.js';
+import { Choice } from '../parts/choice.js';
 import { html, h } from '../parts/html.js';
 import { modelName } from '../watch/names.js';
 import type { Target } from './targets.js';
@@ -60,20 +61,4 @@ const DIALECTS: Readonly<Record<string, string>> = {
 function noteOf({ dialect, isDeprecated }: LivePath): string {
   const notes = [DIALECTS[dialect] ?? '', isDeprecated ? 'deprecated' : ''].filter((note) => note !== '');
   return notes.length === 0 ? '' : ` (${notes.join(', ')})`;
-}
-
-interface ChoiceProps {
-  readonly label: string;
-  readonly value: string;
-  readonly options: readonly (readonly [value: string, text: string])[];
-  readonly choose: (value: string) => void;
-}
-
-function Choice({ label, value, options, choose }: ChoiceProps): VNode {
-  return html`<label class="choice">
-    <span>${label}</span>
-    <select value=${value} onChange=${(event: Event) => choose((event.target as HTMLSelectElement).value)}>
-      ${options.map(([one, text]) => html`<option key=${one} value=${one} selected=${one === value}>${text}</option>`)}
-    </select>
-  </label>`;
 }

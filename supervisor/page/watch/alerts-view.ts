@@ -15,7 +15,9 @@ const NAME = 'banana-serve';
 /** Everything that a person has to know first, above both views; the number of problems is in the title of the tab. */
 export function AlertsView({ store }: { readonly store: Store }): VNode {
   const { connection, history, viewer } = store;
-  const alerts = [...connectionAlerts(connection), ...(history === null ? [] : alertsOf(history))];
+  // A server that has ended has no other problems.
+  const known = history === null || connection.state === 'ended' ? [] : alertsOf(history);
+  const alerts = [...connectionAlerts(connection), ...known];
   const problems = alerts.filter(({ level }) => level === 'bad').length;
   useEffect(() => {
     document.title = problems === 0 ? NAME : `▲ ${plural(problems, 'problem')} · ${NAME}`;

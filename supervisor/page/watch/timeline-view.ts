@@ -116,14 +116,12 @@ function DeathRow({
   readonly death: LiveDeath;
   readonly hidden: HiddenBecause | null;
 }): VNode {
+  const title = `Worker ${death.worker} of ${death.model} died: ${death.how}.`;
   return html`<tr class="death-row">
     <td data-label="Time">${clock(death.at)}</td>
     <td colspan=${COLUMNS.length - 1}>
-      <strong
-        ><span aria-hidden="true">▲ </span>Worker ${death.worker} of ${death.model} died:
-        ${death.how}.</strong
-      >
-      ${' '}${deathText(death)} ${h(DeathDetails, { death, hidden })}
+      <strong><span aria-hidden="true">▲ </span>${title}</strong> ${deathText(death)}
+      ${h(DeathDetails, { death, hidden })}
     </td>
   </tr>`;
 }

@@ -17,7 +17,6 @@ export function timelineOf(
   deaths: readonly LiveDeath[],
   filter: Filter,
 ): TimelineEntry[] {
-  const oldest = calls[0]?.at ?? 0;
   const entries: TimelineEntry[] = [
     ...deaths.map((death) => ({ kind: 'death', at: death.at, death }) as const),
     ...calls.map((call) => ({ kind: 'call', at: call.at, call }) as const),
@@ -27,7 +26,6 @@ export function timelineOf(
     .split(/\s+/)
     .filter((word) => word !== '');
   return entries
-    .filter((entry) => entry.kind === 'call' || entry.at >= oldest)
     .filter((entry) => !filter.failedOnly || entry.kind === 'death' || isFailed(entry.call))
     .filter((entry) => matches(entry, words))
     .sort((a, b) => a.at - b.at)
