@@ -36,28 +36,29 @@ describe('access to the page', { skip: needs('chromium') }, () => {
         key: KEY,
         env: { BANANA_API_KEY: KEY },
       });
-      const page = await browser.visit(t, server.url, { expected: [/status of 401/] });
-      const field = page.getByLabel('API key');
-      await field.fill('wrong');
-      await page.keyboard.press('Enter');
-      await page.getByText('The server does not know this key.').waitFor();
-      await assertAccessible(page);
-      await field.fill(KEY);
-      await page.getByRole('button', { name: 'Use this key' }).click();
-      await page.getByLabel('Route').selectOption({ label: '/' });
-      await send(page);
-      await answerOf(page).getByText('{ "calls": 1 }').waitFor();
-      assert.match(
-        await page.getByLabel('The call for curl', { exact: true }).innerText(),
-        /X-Banana-Api-Key: YOUR_API_KEY/,
-      );
-      await talk(page);
-      await page.reload();
-      await page.getByLabel('Route').waitFor();
-      assert.equal((await page.content()).includes(KEY), false);
-      assert.equal(page.url().includes('key'), false);
-      await page.getByRole('button', { name: 'Forget the key' }).click();
-      await field.waitFor();
+      await browser.visit(server.url, { expected: [/status of 401/] }, async (page) => {
+        const field = page.getByLabel('API key');
+        await field.fill('wrong');
+        await page.keyboard.press('Enter');
+        await page.getByText('The server does not know this key.').waitFor();
+        await assertAccessible(page);
+        await field.fill(KEY);
+        await page.getByRole('button', { name: 'Use this key' }).click();
+        await page.getByLabel('Route').selectOption({ label: '/' });
+        await send(page);
+        await answerOf(page).getByText('{ "calls": 1 }').waitFor();
+        assert.match(
+          await page.getByLabel('The call for curl', { exact: true }).innerText(),
+          /X-Banana-Api-Key: YOUR_API_KEY/,
+        );
+        await talk(page);
+        await page.reload();
+        await page.getByLabel('Route').waitFor();
+        assert.equal((await page.content()).includes(KEY), false);
+        assert.equal(page.url().includes('key'), false);
+        await page.getByRole('button', { name: 'Forget the key' }).click();
+        await field.waitFor();
+      });
       await server.stop();
     },
   );
@@ -65,8 +66,9 @@ describe('access to the page', { skip: needs('chromium') }, () => {
   test('beside --cors-origin of another page the console works', LIMIT, async (t) => {
     const args = ['--cors-origin', 'https://app.example.com'];
     const server = await startServer(fixture('websockets.mjs'), { t, args });
-    const page = await browser.visit(t, server.url);
-    await talk(page);
+    await browser.visit(server.url, {}, async (page) => {
+      await talk(page);
+    });
     await server.stop();
   });
 
@@ -76,24 +78,25 @@ describe('access to the page', { skip: needs('chromium') }, () => {
     async (t) => {
       const server = await startServer(fixture('killable.mjs'), { t, expectedRestarts: 1 });
       const elsewhere = server.url.replace('127.0.0.1', ELSEWHERE);
-      const page = await browser.visit(t, elsewhere, { expected: [/status of 500/] });
-      await page.getByLabel('Input as JSON').fill('{"dies":"SIGSEGV"}');
-      assert.equal(await page.evaluate('isSecureContext'), false);
-      await page.getByRole('button', { name: 'Copy the call for curl' }).click();
-      await page.getByText('Copied', { exact: true }).waitFor();
-      await page.getByLabel('Input as JSON').fill('');
-      await page.getByLabel('Input as JSON').focus();
-      await page.keyboard.press('Control+V');
-      assert.match(
-        await page.getByLabel('Input as JSON').inputValue(),
-        /^curl http:\/\/elsewhere\.test:\d+\/ /,
-      );
-      await page.getByLabel('Input as JSON').fill('{"dies":"SIGSEGV"}');
-      await send(page);
-      await answerOf(page).getByText('500 Internal Server Error').waitFor();
-      const alert = page.getByRole('article').filter({ hasText: 'died: signal SIGSEGV' });
-      await alert.getByText(/^Last words of worker/).click();
-      await alert.getByText('--api-key').waitFor();
+      await browser.visit(elsewhere, { expected: [/status of 500/] }, async (page) => {
+        await page.getByLabel('Input as JSON').fill('{"dies":"SIGSEGV"}');
+        assert.equal(await page.evaluate('isSecureContext'), false);
+        await page.getByRole('button', { name: 'Copy the call for curl' }).click();
+        await page.getByText('Copied', { exact: true }).waitFor();
+        await page.getByLabel('Input as JSON').fill('');
+        await page.getByLabel('Input as JSON').focus();
+        await page.keyboard.press('Control+V');
+        assert.match(
+          await page.getByLabel('Input as JSON').inputValue(),
+          /^curl http:\/\/elsewhere\.test:\d+\/ /,
+        );
+        await page.getByLabel('Input as JSON').fill('{"dies":"SIGSEGV"}');
+        await send(page);
+        await answerOf(page).getByText('500 Internal Server Error').waitFor();
+        const alert = page.getByRole('article').filter({ hasText: 'died: signal SIGSEGV' });
+        await alert.getByText(/^Last words of worker/).click();
+        await alert.getByText('--api-key').waitFor();
+      });
       await server.stop();
     },
   );
@@ -107,13 +110,14 @@ describe('access to the page', { skip: needs('chromium') }, () => {
     );
     const args = ['--model-store', store, '--models', 'all', '--management-port', '0'];
     const server = await startServer(null, { t, args });
-    const page = await browser.visit(t, server.url);
-    await page.getByLabel('Path').selectOption('/predictions/says');
-    await page.getByLabel('Input as JSON').fill('{"a":1}');
-    await send(page);
-    await answerOf(page).getByText('says: { "a": 1 }').waitFor();
-    await page.getByRole('link', { name: 'Watch it' }).click();
-    await page.getByRole('region', { name: 'Calls' }).getByText('/predictions/says').waitFor();
+    await browser.visit(server.url, {}, async (page) => {
+      await page.getByLabel('Path').selectOption('/predictions/says');
+      await page.getByLabel('Input as JSON').fill('{"a":1}');
+      await send(page);
+      await answerOf(page).getByText('says: { "a": 1 }').waitFor();
+      await page.getByRole('link', { name: 'Watch it' }).click();
+      await page.getByRole('region', { name: 'Calls' }).getByText('/predictions/says').waitFor();
+    });
     await server.stop();
   });
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { after, before, type TestContext } from 'node:test';
+import { after, before } from 'node:test';
 import { chromium, type Browser, type Page } from 'playwright-core';
 
 const EXECUTABLE = '/usr/bin/chromium';
@@ -32,11 +32,14 @@ export interface VisitOptions {
 }
 
 export interface TestBrowser {
-  /** Opens a page, which is closed when the test ends. */
-  visit(t: TestContext, url: string, options?: VisitOptions): Promise<Page>;
+  /**
+   * Opens a page for `use`, and closes it before anything else ends: a server that ends first is an error in its console.
+   * @throws AssertionError if the console has an unexpected error
+   */
+  visit(url: string, options: VisitOptions, use: (page: Page) => Promise<void>): Promise<void>;
 }
 
-/** Called at the top of a file: starts a browser before its tests. */
+/** Called in a `describe`: starts a browser before its tests. */
 export function shareBrowser(): TestBrowser {
   let browser: Browser | null = null;
   before(async () => {
@@ -44,28 +47,35 @@ export function shareBrowser(): TestBrowser {
   });
   after(() => browser?.close());
   return {
-    visit: async (t, url, { size = [1280, 900], dark = false, expected = [] } = {}) => {
+    visit: async (url, { size = [1280, 900], dark = false, expected = [] }, use) => {
       assert.ok(browser !== null, 'the browser has started');
-      const [width, height] = size;
-      const context = await browser.newContext({
-        viewport: { width, height },
-        colorScheme: dark ? 'dark' : 'light',
-      });
-      const page = await context.newPage();
-      page.setDefaultTimeout(LIMIT_MS);
-      const errors: string[] = [];
-      page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
-      page.on('pageerror', (error) => errors.push(error.stack ?? error.message));
-      page.on('dialog', (dialog) => errors.push(`the dialog: ${dialog.message()}`));
-      t.after(async () => {
-        await context.close();
+      const viewport = { width: size[0], height: size[1] };
+      const context = await browser.newContext({ viewport, colorScheme: dark ? 'dark' : 'light' });
+      try {
+        const page = await context.newPage();
+        page.setDefaultTimeout(LIMIT_MS);
+        const errors = collectErrors(page);
+        await page.goto(url);
+        await use(page);
         const unexpected = errors.filter((error) => !expected.some((pattern) => pattern.test(error)));
         assert.deepEqual(unexpected, [], 'errors in the console of the browser');
-      });
-      await page.goto(url);
-      return page;
+      } finally {
+        await context.close();
+      }
     },
   };
+}
+
+/** Errors of scripts, violations of the page's policy, failed requests; and dialogs, which no page of ours opens. */
+function collectErrors(page: Page): string[] {
+  const errors: string[] = [];
+  page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
+  page.on('pageerror', (error) => errors.push(error.stack ?? error.message));
+  page.on('dialog', (dialog) => {
+    errors.push(`the dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  return errors;
 }
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
