@@ -23,6 +23,9 @@ export const ELSEWHERE = 'elsewhere.test';
 
 const LIMIT_MS = 20_000;
 
+/** Texts that a mistake in a template leaves on the page. */
+const SCRAPS = /\)\}|\$\{|\bundefined\b|\bNaN\b|\[object /;
+
 export interface VisitOptions {
   /** Width and height of the window; a phone's is 375 wide. */
   readonly size?: readonly [width: number, height: number];
@@ -59,6 +62,7 @@ export function shareBrowser(): TestBrowser {
         await use(page);
         const unexpected = errors.filter((error) => !expected.some((pattern) => pattern.test(error)));
         assert.deepEqual(unexpected, [], 'errors in the console of the browser');
+        assert.doesNotMatch(await page.innerText('body'), SCRAPS);
       } finally {
         await context.close();
       }

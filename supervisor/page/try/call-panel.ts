@@ -77,7 +77,7 @@ export function CallPanel({ target, path, needsKey }: PanelProps): VNode {
             options: ACCEPTS,
             choose: (accept) => setDraft({ ...draft, accept }),
           })
-        })}
+        }
       </div>
     </form>
     ${h(AnswerView, { answer: call.answer })} ${request !== null && h(SnippetsView, { request })}

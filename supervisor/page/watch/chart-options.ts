@@ -55,7 +55,7 @@ export function chartOptions(
       y: { range: (_, __, max) => [0, niceMax(max)] },
     },
     axes: [
-      { ...axis, space: 60, size: 22, gap: 3, values: (_, ticks) => ticks.map(minutes) },
+      { ...axis, space: 60, size: 22, gap: 3, values: (_, ticks) => times(ticks) },
       {
         ...axis,
         size: AXIS_PX,
@@ -74,13 +74,12 @@ export function chartOptions(
   };
 }
 
-/** `14:03`, of the viewer's clock. */
-function minutes(seconds: number): string {
-  return new Date(seconds * 1000).toLocaleTimeString([], {
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-  });
+/** `14:03`, or `14:03:20` where ticks are less than a minute apart; of the viewer's clock. */
+function times([first = 0, second = Infinity, ...others]: readonly number[]): string[] {
+  const ticks = [first, second, ...others].filter(Number.isFinite);
+  const parts: Intl.DateTimeFormatOptions = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' };
+  const format = second - first < 60 ? { ...parts, second: '2-digit' as const } : parts;
+  return ticks.map((seconds) => new Date(seconds * 1000).toLocaleTimeString([], format));
 }
 
 /** A line at the top of a chart would be cut in half. */
