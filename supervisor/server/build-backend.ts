@@ -34,13 +34,13 @@ export function buildBackend(parts: ServerParts): Backend {
     stopping: () => ending.lastReplies,
     closing: (request) => ending.lastReplies && isLastRequest(request),
     inviteBody,
-    status: () => statusOf(parts),
+    status: (showsWords) => statusOf(parts, showsWords),
     readiness: (name) => (name === undefined ? readinessOf(parts) : readinessOfModel(parts, name)),
   };
 }
 
-export function statusOf(parts: ServerParts): ServerStatus {
-  return serverStatus(parts.facts, parts.served, parts.unsent, readinessOf(parts));
+export function statusOf(parts: ServerParts, showsWords: boolean): ServerStatus {
+  return serverStatus(parts.facts, parts.served, parts.unsent, readinessOf(parts), showsWords);
 }
 
 function readinessOf({ served, ending }: ServerParts): Readiness {

@@ -53,7 +53,7 @@ export class Server implements ServerHandle {
   }
 
   status(): ServerStatus {
-    return statusOf(this.#parts);
+    return statusOf(this.#parts, true);
   }
 
   /** Rejects with the system's error if the port cannot be opened; then nothing was started. */

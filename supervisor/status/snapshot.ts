@@ -22,8 +22,9 @@ export function serverStatus(
   served: DescribedModels,
   unsent: UnsentAnswers,
   { state }: Readiness,
+  showsWords: boolean,
 ): ServerStatus {
-  const models = describeModels(served);
+  const models = describeModels(served, showsWords);
   const { default: first } = served.registry;
   return {
     state: state === 'unloaded' ? 'unhealthy' : state,
@@ -48,10 +49,10 @@ export interface DescribedModels {
   presenceOf(model: Model): ModelPresence;
 }
 
-/** Every version of every model; the ones that are being unregistered come last. */
-export function describeModels(served: DescribedModels): ModelStatus[] {
+/** Every version of every model; the ones that are being unregistered come last. `showsWords`: with the apps' words. */
+export function describeModels(served: DescribedModels, showsWords: boolean): ModelStatus[] {
   return served.registry.describe().map((registered) => {
-    return modelStatus(registered, describedState(registered, served));
+    return modelStatus(registered, describedState(registered, served), showsWords);
   });
 }
 

@@ -8,6 +8,7 @@ import { STATUS_PATH } from '../../../protocol/reserved-paths.js';
 import type { Model } from '../../models/model.js';
 import type { Models } from '../../models/models.js';
 import type { RequestContext } from '../request/request-context.js';
+import { hiddenBecause } from '../access/app-words.js';
 import { BANANA_CLIENTS, isBananaClient } from '../access/banana-clients.js';
 import type { Backend, ReadinessAnswer } from '../request/backend.js';
 import { houseFailure } from '../answer/house-error.js';
@@ -44,7 +45,13 @@ const PAGES = new PathTable<{ readonly auth: Operation['auth']; readonly write: 
         writeReadiness(ctx, readinessOf(backend, path.slice(READYZ_PREFIX.length))),
     },
   ],
-  [STATUS_PATH, { auth: 'call', write: (ctx, { backend }) => void (ctx.body = backend.status()) }],
+  [
+    STATUS_PATH,
+    {
+      auth: 'call',
+      write: (ctx, context) => void (ctx.body = context.backend.status(hiddenBecause(context) === null)),
+    },
+  ],
 ]);
 
 const PAGE_METHODS = 'GET, HEAD';

@@ -99,7 +99,8 @@ export interface Backend {
   closing(request: IncomingMessage): boolean;
   /** Answers `Expect: 100-continue`; called once the call has a place in the queue. */
   inviteBody(request: IncomingMessage, response: ServerResponse): void;
-  status(): object;
+  /** The answer to `GET /status`; without `showsWords`, the apps' words in it are empty. */
+  status(showsWords: boolean): object;
   /** Readiness of the server, or of one model: it needs a ready worker. @throws SERVE_MODEL_NOT_FOUND */
   readiness(model?: string): ReadinessAnswer;
 }
