@@ -35,6 +35,7 @@ export function createHandler(
   // Metrics need no key on their own listener, so pages of other origins must not read them.
   const cors =
     corsOrigin === null || listener === 'metrics' ? null : new Cors(corsOrigin, headerNames.exposed);
+  const marking = dialects.inOrder.filter(({ mark }) => mark !== undefined);
   const upgrades = new Upgrades(maxBody);
   const withKoa = koaAnswers(backend.log);
   const answer = (context: RequestContext, operation: Operation): void => {
@@ -51,6 +52,7 @@ export function createHandler(
       const operation = claim(context, dialects, path !== null);
       if (operation.counts) backend.posts.count += 1;
       cors?.mark(request, response);
+      for (const dialect of marking) dialect.mark?.(context);
       const mistake = path === null ? pathMistake() : hostMistake(request);
       if (mistake !== null) {
         refuseRequest(context, mistake, { timing: NO_TIME, close: true }); // its client may not know HTTP/1.1

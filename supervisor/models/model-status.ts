@@ -183,7 +183,8 @@ export function whyOf({ fatal, hint }: Pick<WorkerDeath, 'fatal' | 'hint'>, show
   return showsWords ? fatal.message : '';
 }
 
-function workerState({ state, isFrozen, load }: WorkerHandle): WorkerStateName {
+/** Returns the state of a worker as people read it. */
+export function workerState({ state, isFrozen, load }: WorkerHandle): WorkerStateName {
   if (state !== 'ready') return state;
   if (isFrozen) return 'frozen';
   return load > 0 ? 'busy' : 'idle';

@@ -151,7 +151,7 @@ export interface LiveModel {
   readonly isDefaultVersion: boolean;
   /** Name of the app's file or folder, without the path. */
   readonly app: string;
-  /** The runtime: `node`, `python`, or the program that was named. */
+  /** The runtime, such as `node`, or the program that was named. */
   readonly runtime: string;
   readonly wantedWorkers: number;
   readonly minWorkers: number;

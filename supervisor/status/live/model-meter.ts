@@ -18,20 +18,19 @@ export class ModelMeter {
   readonly history = new ModelHistory();
   readonly #model: MeasuredModel;
   readonly #calls: ModelCalls;
-  #outcomes: Readonly<Record<string, number>>;
+  #outcomes: Readonly<Record<string, number>> = {};
   readonly #queue: AddedValues;
   readonly #run: AddedValues;
-  #batches: readonly [calls: number, batches: number];
+  #batches: readonly [calls: number, batches: number] = [0, 0];
   #sample: LiveSample = NO_SAMPLE;
   #errors: ErrorCounts = {};
 
+  /** `calls` counts from the start of the model on. */
   constructor(model: MeasuredModel, calls: ModelCalls) {
     this.#model = model;
     this.#calls = calls;
-    this.#outcomes = calls.countOutcomes();
     this.#queue = new AddedValues(calls.queueSeconds);
     this.#run = new AddedValues(calls.runSeconds);
-    this.#batches = sumOf(calls.batches());
   }
 
   /** The last second. */
@@ -107,7 +106,7 @@ class AddedValues {
 
   constructor(buckets: Buckets) {
     this.#buckets = buckets;
-    this.#before = buckets.counts.slice();
+    this.#before = new Float64Array(buckets.counts.length);
     this.#added = new Float64Array(buckets.counts.length);
   }
 

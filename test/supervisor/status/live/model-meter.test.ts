@@ -1,4 +1,4 @@
-/** What a model does in a second: the changes of its counters, and its gauges. */
+/** A model in one second: the changes of its counters, and its gauges. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ModelCalls } from '../../../../supervisor/metrics/call-counts.js';
@@ -10,6 +10,8 @@ test('a second has the calls that ended in it, by outcome', () => {
   const calls = new ModelCalls();
   calls.ended('banana', 'ok');
   const meter = new ModelMeter(IDLE, calls);
+  meter.measure(null, 0);
+  assert.equal(meter.sample.calls, 1, 'the first second begins with the model');
   calls.ended('banana', 'ok');
   calls.ended('gateway', 'ok');
   calls.ended('banana', 'SERVE_DEADLINE');
@@ -24,6 +26,7 @@ test('percentiles are of the calls of the second alone', () => {
   const calls = new ModelCalls();
   calls.runSeconds.add(50);
   const meter = new ModelMeter(IDLE, calls);
+  meter.measure(null, 0);
   for (let i = 0; i < 99; i += 1) calls.runSeconds.add(0.003);
   calls.runSeconds.add(8);
   calls.queueSeconds.add(0.0002);
