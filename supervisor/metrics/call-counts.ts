@@ -31,11 +31,26 @@ export class ModelCalls {
     this.#callsBySize[batchSize] = (this.#callsBySize[batchSize] ?? 0) + 1;
   }
 
-  /** Histogram of the sizes of batches whose calls have all ended: n calls of batches of size n are one batch. */
+  /** Histogram of the sizes of batches whose calls have all ended. */
   countBatches(): Buckets {
     const sizes = new Buckets(BATCH_SIZES);
-    this.#callsBySize.forEach((calls, size) => sizes.add(size, Math.floor(calls / size)));
+    for (const [size, batches] of this.batches()) sizes.add(size, batches);
     return sizes;
+  }
+
+  /** Number of batches whose calls have all ended, by their size, smallest first: n calls of batches of size n are one batch. */
+  batches(): [size: number, batches: number][] {
+    const batches: [number, number][] = [];
+    this.#callsBySize.forEach((calls, size) => batches.push([size, Math.floor(calls / size)]));
+    return batches;
+  }
+
+  /** Number of ended calls, by `ok` or error code. */
+  countOutcomes(): Record<string, number> {
+    const outcomes: Record<string, number> = {};
+    for (const codes of this.ends.values())
+      for (const [code, calls] of codes) outcomes[code] = (outcomes[code] ?? 0) + calls;
+    return outcomes;
   }
 }
 

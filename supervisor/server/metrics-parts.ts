@@ -1,6 +1,7 @@
-/** Builds the parts that count and report metrics, as the options say: for scrapes, for the log, or neither. */
+/** Builds the parts that count and report metrics, as the options say: for scrapes, for the page, for the log, or none. */
 import type { RequestObserver } from '../http/request/backend.js';
 import { HostReader } from '../machine/host-figures.js';
+import { CallCounts } from '../metrics/call-counts.js';
 import { MmsLines } from '../metrics/mms-lines.js';
 import { MmsEvents } from '../metrics/mms-events.js';
 import { ServerMetrics } from '../metrics/server-metrics.js';
@@ -14,6 +15,8 @@ import type { ServerLogs } from './logs.js';
 export interface MetricsPlans {
   /** Null: no metrics page. */
   readonly scraped: MetricsPlan | null;
+  /** Whether the page at `/` shows the counts of calls. */
+  readonly isPageOn: boolean;
   readonly mode: ServerOptions['metricsMode'];
   readonly intervalMs: number;
   /** Folder of the disk that is measured. */
@@ -23,26 +26,28 @@ export interface MetricsPlans {
 export class MetricsParts {
   /** Null: no metrics page. */
   readonly page: ServerMetrics | null;
+  readonly counts = new CallCounts();
   readonly callListeners: readonly RequestObserver[];
   readonly workerObservers: readonly WorkerObserver[];
   readonly #events: MmsEvents | null;
 
   constructor(
-    { scraped, mode, intervalMs, folder }: MetricsPlans,
+    { scraped, isPageOn, mode, intervalMs, folder }: MetricsPlans,
     logs: ServerLogs,
     facts: ConstructorParameters<typeof ServerMetrics>[0],
     labelOf: ServedModels['labelOf'],
   ) {
     const onProblem = (problem: string): void => logs.log.warn(problem);
     const torchServe = scraped === null ? null : textOfTorchServe(mode);
-    this.page = scraped === null ? null : new ServerMetrics(facts, torchServe, onProblem);
+    this.page = scraped === null ? null : new ServerMetrics(facts, this.counts, torchServe, onProblem);
     const lines = writesLines(mode) ? new MmsLines((line) => logs.metrics.host.info(line)) : null;
     const listeners = [lines, torchServe].filter((one) => one !== null);
     this.#events =
       listeners.length === 0
         ? null
         : new MmsEvents(listeners, { intervalMs, host: new HostReader(folder), onProblem });
-    this.callListeners = [this.page?.calls, this.#events].filter((one) => one !== undefined && one !== null);
+    const counts = scraped !== null || isPageOn ? this.counts : null;
+    this.callListeners = [counts, this.#events].filter((one) => one !== null);
     this.workerObservers = [this.page, this.#events, linesOfServices(mode, logs, labelOf)].filter(
       (one) => one !== null,
     );

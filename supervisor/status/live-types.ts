@@ -5,8 +5,8 @@
  *
  * 1. `viewer`, once: facts about this viewer's connection.
  * 2. `samples`, once: everything that the server remembers, with the samples of the last ten minutes.
- * 3. `snapshot`, once a second: the present, and what happened since the snapshot before. They are numbered; a viewer that
- *    does not read misses some, and connects again to get everything.
+ * 3. `snapshot`, once a second: the present, and what happened since the snapshot before. They are numbered: a viewer that
+ *    reads too slowly misses some. It may connect again, at most once a minute, to get what it has missed.
  * 4. `end`, once: the server ends, and the stream with it. A stream that ends without it was cut.
  *
  * An empty text takes the place of the app's words (lines of stderr, messages of errors) for viewers that may not see them.
@@ -66,7 +66,7 @@ export type LiveColumns = { readonly [Name in keyof LiveSample]: readonly LiveSa
 export interface LiveSample {
   /** Calls that ended, refused ones included. */
   readonly calls: number | null;
-  /** Ended calls with an error of the server or the app; an app's own 4xx is none. */
+  /** Calls that ended with an error code; an app's own 4xx is `ok`. */
   readonly failed: number | null;
   /** Calls that waited for a worker, at the end of the second. */
   readonly waiting: number | null;
@@ -151,7 +151,7 @@ export interface LiveModel {
   readonly isDefaultVersion: boolean;
   /** Name of the app's file or folder, without the path. */
   readonly app: string;
-  /** The runtime: `node`, `python`, or the program that was named. */
+  /** The runtime, such as `node`, or the program that was named. */
   readonly runtime: string;
   readonly wantedWorkers: number;
   readonly minWorkers: number;
@@ -177,8 +177,8 @@ export interface LiveWorker {
   readonly index: number;
   /** `busy`, `idle` or `frozen` (by SIGSTOP) once it is ready; else a state of docs/lifecycle.md, of the worker or its slot. */
   readonly state: string;
-  /** Since when it is in this state. */
-  readonly since: number;
+  /** Since when it is in this state, `busy`, `idle` and `frozen` counting as one; null if unknown. */
+  readonly since: number | null;
   /** Null while there is no process. */
   readonly pid: number | null;
   /** `cpu`, or `gpu 0`. */

@@ -6,12 +6,14 @@
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Models } from '../../models/models.js';
 import type { RequestContext } from '../request/request-context.js';
+import type { CallPath, CalledRoute } from '../request/call-paths.js';
 import type { CallPlan } from '../call/call-plan.js';
 import type { ClientHeaders } from '../access/client-headers.js';
 import type { WriteAnswer } from '../answer/koa-answers.js';
 import type { Failure } from '../socket/refuse.js';
 
 export type { CallPlan, ChooseRoute, NamedTarget, OpenedBody, Target } from '../call/call-plan.js';
+export type { CallPath, CalledRoute } from '../request/call-paths.js';
 export type { Failure } from '../socket/refuse.js';
 
 export interface Dialect {
@@ -26,8 +28,15 @@ export interface Dialect {
    * as a call.
    */
   claim(context: RequestContext, models: Models): Operation | null;
+  /**
+   * Sets headers on the answer to any request of the listener, also to one that another dialect has claimed; called before
+   * it is answered.
+   */
+  mark?(context: RequestContext): void;
   /** Converts an error to this dialect's form. `context` is null for a request that the HTTP parser has refused. */
   fail(error: ServeError, requestId: string, context: RequestContext | null): Failure;
+  /** The paths at which a route can be called with the input as the body, the best first. */
+  callPaths?(called: CalledRoute): readonly CallPath[];
   /** Headers in which its clients send their keys and call ids; they count on every path of a listener. */
   readonly clientHeaders?: ClientHeaders;
   /** Headers of every answer to a request that this dialect has claimed. */

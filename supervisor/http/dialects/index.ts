@@ -4,7 +4,7 @@
  */
 import { banana } from './banana.js';
 import type { Listener } from '../request/request-context.js';
-import type { MetricsPage } from '../request/backend.js';
+import type { MetricsPage, ServedPage } from '../request/backend.js';
 import type { DefaultDialect, Dialect } from './dialect.js';
 import { gateway } from './gateway/gateway.js';
 import { metricsDialect } from './metrics.js';
@@ -13,6 +13,7 @@ import { inferenceDialect, mmsInference } from './mms/inference.js';
 import { MANAGEMENT_API } from './mms/management-api.js';
 import { mmsManagement } from './mms/management.js';
 import { mmsStyle } from './mms/answer-style.js';
+import { pageDialect } from './page.js';
 import { potassium } from './potassium/potassium.js';
 
 export interface Dialects {
@@ -71,6 +72,8 @@ export interface DialectSettings {
   /** Null if metrics are switched off. */
   readonly metrics: MetricsPage | null;
   readonly areMetricsOnMain: boolean;
+  /** Null: there is no page. */
+  readonly page: ServedPage | null;
   /** Replaces the dialects of the main listener, for tests. */
   readonly main: Dialects | undefined;
 }
@@ -81,12 +84,16 @@ export function dialectsOf({
   isManagementShared,
   metrics,
   areMetricsOnMain,
+  page,
   main = isMmsMode ? MMS_DIALECTS : MAIN_DIALECTS,
 }: DialectSettings): Readonly<Record<Listener, Dialects | null>> {
-  const both = isManagementShared ? withManagement(main) : main;
+  const inStyle = <D extends Dialect>(dialect: D): D =>
+    isMmsMode ? { ...dialect, fail: mmsStyle.fail } : dialect;
+  const without = isManagementShared ? withManagement(main) : main;
+  const both =
+    page === null ? without : { ...without, inOrder: [inStyle(pageDialect(page)), ...without.inOrder] };
   if (metrics === null) return { main: both, management: MANAGEMENT_DIALECTS, metrics: null };
-  const house = metricsDialect(metrics);
-  const dialect: DefaultDialect = isMmsMode ? { ...house, fail: mmsStyle.fail } : house;
+  const dialect: DefaultDialect = inStyle(metricsDialect(metrics));
   return {
     main: areMetricsOnMain ? { ...both, inOrder: [dialect, ...both.inOrder] } : both,
     management: MANAGEMENT_DIALECTS,

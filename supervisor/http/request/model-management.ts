@@ -93,8 +93,11 @@ export interface ModelManagement {
   unregister(ref: ModelRef, timeoutMs: number): Accepted;
   /** @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
   setDefault(ref: FullModelRef): void;
-  /** Every version of every model; the ones that are being unregistered come last. */
-  describe(): readonly ModelRecord[];
+  /**
+   * Every version of every model; the ones that are being unregistered come last. Without `showsWords`, the apps' words are
+   * left out.
+   */
+  describe(showsWords: boolean): readonly ModelRecord[];
 }
 
 /** Whether workers could not start; false if the server ends or the model was unregistered by another request. */
