@@ -1,6 +1,6 @@
 /**
  * Everything that the page knows of the server: the history that it got when it connected, and every snapshot since. It
- * keeps as much as the server does: ten minutes of samples, 200 calls, 100 deaths.
+ * keeps as much as the server does: ten minutes of samples, 200 calls, 100 deaths; and the last 200 failed calls.
  */
 import type {
   LiveCall,
@@ -37,6 +37,8 @@ export class History {
   readonly descriptions = new Map<number, LiveDescription>();
   /** Oldest first. */
   calls: readonly LiveCall[];
+  /** Failed ones, oldest first: on a busy server the page has them for longer than all calls. */
+  failedCalls: readonly LiveCall[];
   /** Oldest first. */
   deaths: readonly LiveDeath[];
   jobs: LiveJobs;
@@ -48,6 +50,7 @@ export class History {
     this.#number = number;
     this.at = at;
     this.calls = calls;
+    this.failedCalls = calls.filter(isFailed);
     this.deaths = deaths;
     this.jobs = jobs;
     for (const description of descriptions) this.descriptions.set(description.key, description);
@@ -67,6 +70,7 @@ export class History {
     this.models = snapshot.models;
     for (const description of snapshot.descriptions) this.descriptions.set(description.key, description);
     this.calls = joined(this.calls, snapshot.calls, MAX_CALLS);
+    this.failedCalls = joined(this.failedCalls, snapshot.calls.filter(isFailed), MAX_CALLS);
     this.deaths = joined(this.deaths, snapshot.deaths, MAX_DEATHS);
     this.jobs = snapshot.jobs ?? this.jobs;
     for (const model of snapshot.models) this.#append(model);
@@ -99,6 +103,11 @@ export class History {
     for (const map of [this.series, this.descriptions])
       for (const key of map.keys()) if (!keys.has(key)) map.delete(key);
   }
+}
+
+/** Whether the client did not get what it asked for. */
+export function isFailed({ status, code }: LiveCall): boolean {
+  return code !== 'ok' || status === null || status >= 400;
 }
 
 function append(column: Column, value: number | null): void {

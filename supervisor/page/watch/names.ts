@@ -14,7 +14,10 @@ export function deathText({ during, requestId, hint, cause }: LiveDeath): string
   const doing = {
     start: 'It was starting.',
     idle: 'It was idle.',
-    call: `It was running the call ${requestId}, which got SERVE_WORKER_LOST.`,
+    call:
+      requestId === ''
+        ? 'It was running a call.'
+        : `It was running the call ${requestId}, which got SERVE_WORKER_LOST.`,
   }[during];
   const likely =
     hint === '' ? (cause === 'out of memory' ? 'It ran out of memory.' : '') : `${capital(hint)}.`;

@@ -1,12 +1,12 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { HiddenBecause, LiveCall, LiveDeath } from '../../status/live-types.js';
-import type { History } from '../live/history.js';
+import { isFailed, type History } from '../live/history.js';
 import { bytes, clock, duration } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
 import { deathText } from './names.js';
 import { DeathDetails } from './death-details.js';
-import { isFailed, timelineOf, type TimelineEntry } from './timeline.js';
+import { timelineOf, type TimelineEntry } from './timeline.js';
 
 interface TimelineProps {
   readonly history: History;
@@ -21,9 +21,8 @@ const COLUMNS = ['Time', 'Model', 'Call', 'Result', 'Queue', 'Run', 'In, out', '
 export function TimelineView({ history, hidden, filter, setFilter }: TimelineProps): VNode {
   const [failedOnly, setFailedOnly] = useState(false);
   const [held, setHeld] = useState<readonly TimelineEntry[] | null>(null);
-  const entries = held ?? timelineOf(history.calls, history.deaths, { text: filter, failedOnly });
-  const live = (): readonly TimelineEntry[] =>
-    timelineOf(history.calls, history.deaths, { text: filter, failedOnly });
+  const entries = held ?? timelineOf(history, { text: filter, failedOnly });
+  const live = (): readonly TimelineEntry[] => timelineOf(history, { text: filter, failedOnly });
   return html`<section class="panel" aria-labelledby="calls-title">
     <div class="panel-head">
       <h2 id="calls-title">Last calls</h2>

@@ -1,5 +1,6 @@
 /** The list of ended calls, in which the deaths of workers stand at their time; it can be filtered. */
 import type { LiveCall, LiveDeath } from '../../status/live-types.js';
+import type { History } from '../live/history.js';
 
 export type TimelineEntry =
   | { readonly kind: 'call'; readonly at: number; readonly call: LiveCall }
@@ -8,33 +9,30 @@ export type TimelineEntry =
 export interface Filter {
   /** Every word must be in the entry; `!word`: must not be. */
   readonly text: string;
+  /** Failed calls reach further back than all calls. */
   readonly failedOnly: boolean;
 }
 
 /** Newest first. A death comes before what it did to a call at the same time. */
 export function timelineOf(
-  calls: readonly LiveCall[],
-  deaths: readonly LiveDeath[],
+  { calls, failedCalls, deaths }: Pick<History, 'calls' | 'failedCalls' | 'deaths'>,
   filter: Filter,
 ): TimelineEntry[] {
   const entries: TimelineEntry[] = [
     ...deaths.map((death) => ({ kind: 'death', at: death.at, death }) as const),
-    ...calls.map((call) => ({ kind: 'call', at: call.at, call }) as const),
+    ...(filter.failedOnly ? failedCalls : calls).map(
+      (call) => ({ kind: 'call', at: call.at, call }) as const,
+    ),
   ];
   const words = filter.text
     .toLowerCase()
     .split(/\s+/)
     .filter((word) => word !== '');
   return entries
-    .filter((entry) => !filter.failedOnly || entry.kind === 'death' || isFailed(entry.call))
+
     .filter((entry) => matches(entry, words))
     .sort((a, b) => a.at - b.at)
     .reverse();
-}
-
-/** Whether the client did not get what it asked for. */
-export function isFailed({ status, code }: LiveCall): boolean {
-  return code !== 'ok' || status === null || status >= 400;
 }
 
 function matches(entry: TimelineEntry, words: readonly string[]): boolean {

@@ -65,6 +65,16 @@ test('calls and deaths are appended, and the oldest leave', () => {
   );
 });
 
+test('failed calls stay when other calls have pushed them out of the list', () => {
+  const history = begun(1);
+  history.add(
+    liveSnapshot({ number: 6, calls: [liveCall({ id: 201, status: 500, code: 'SERVE_WORKER_LOST' })] }),
+  );
+  const busy = Array.from({ length: 200 }, (_, i) => liveCall({ id: 202 + i }));
+  history.add(liveSnapshot({ number: 7, calls: busy }));
+  assert.deepEqual([history.calls[0]?.id, history.failedCalls.map(({ id }) => id)], [202, [201]]);
+});
+
 test('a new model begins its own columns, and a model that leaves takes its own along', () => {
   const history = begun(3);
   history.add(

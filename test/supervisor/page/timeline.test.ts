@@ -1,6 +1,7 @@
 /** The list of calls with the deaths among them, and its filter. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isFailed } from '../../../supervisor/page/live/history.js';
 import { timelineOf } from '../../../supervisor/page/watch/timeline.js';
 import { liveCall, liveDeath, START } from '../../helpers/live-data.js';
 
@@ -39,7 +40,10 @@ for (const [title, text, failedOnly, expected] of [
   ['a client that left', 'left', false, ['gone']],
 ] as const)
   test(`the timeline shows ${title}`, () => {
-    const entries = timelineOf(CALLS, DEATHS, { text, failedOnly });
+    const entries = timelineOf(
+      { calls: CALLS, failedCalls: CALLS.filter(isFailed), deaths: DEATHS },
+      { text, failedOnly },
+    );
     assert.deepEqual(
       entries.map((entry) => (entry.kind === 'call' ? entry.call.requestId : `†${entry.death.requestId}`)),
       expected,
