@@ -1,11 +1,13 @@
 import type { VNode } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from '../parts/html.js';
 import type { Store } from './store.js';
 
 /** Asks for the API key, which every request of the page needs then. */
 export function KeyPrompt({ store }: { readonly store: Store }): VNode {
   const [key, setKey] = useState('');
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
   const submit = (event: Event): void => {
     event.preventDefault();
     if (key.trim() !== '') store.useKey(key.trim());
@@ -20,6 +22,7 @@ export function KeyPrompt({ store }: { readonly store: Store }): VNode {
     <div class="row">
       <label for="key">API key</label>
       <input
+        ref=${field}
         id="key"
         type="password"
         autocomplete="off"

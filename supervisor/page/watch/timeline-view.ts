@@ -119,8 +119,10 @@ function DeathRow({
   return html`<tr class="death-row">
     <td data-label="Time">${clock(death.at)}</td>
     <td colspan=${COLUMNS.length - 1}>
-      <strong><span aria-hidden="true">▲ </span>${title}</strong> ${deathText(death)}
-      ${h(DeathDetails, { death, hidden })}
+      <div class="death-text">
+        <strong><span aria-hidden="true">▲ </span>${title}</strong> ${deathText(death)}
+        ${h(DeathDetails, { death, hidden })}
+      </div>
     </td>
   </tr>`;
 }
