@@ -177,8 +177,11 @@ export interface LiveWorker {
   readonly index: number;
   /** `busy`, `idle` or `frozen` (by SIGSTOP) once it is ready; else a state of docs/lifecycle.md, of the worker or its slot. */
   readonly state: string;
-  /** Since when it is in this state, `busy`, `idle` and `frozen` counting as one; null if unknown. */
-  readonly since: number | null;
+  /**
+   * Since when it is in this state; `busy`, `idle` and `frozen` count as one. Without a process, since the last death, or at
+   * first since the model was registered.
+   */
+  readonly since: number;
   /** Null while there is no process. */
   readonly pid: number | null;
   /** `cpu`, or `gpu 0`. */

@@ -29,8 +29,10 @@ export class EventStream implements Viewer {
     return true;
   }
 
+  /** A client that does not read is cut: the server's end does not wait for it. */
   end(bytes: Buffer): void {
-    this.#context.response.end(bytes);
+    if (this.send(bytes)) this.#context.response.end();
+    else this.cut();
   }
 
   cut(): void {

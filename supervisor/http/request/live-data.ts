@@ -10,7 +10,7 @@ export interface Viewer {
   readonly leavesFirst: boolean;
   /** Sends bytes, unless earlier ones still wait for the client; then returns false, and nothing is queued. */
   send(bytes: Buffer): boolean;
-  /** Sends the last bytes, after those that wait, and ends the stream. */
+  /** Sends the last bytes and ends the stream; cuts the connection if earlier ones still wait. */
   end(bytes: Buffer): void;
   /** Ends the connection at once. */
   cut(): void;

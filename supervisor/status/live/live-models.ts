@@ -24,7 +24,7 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
   const { model, bounds } = registered;
   const { spec, options, wantedWorkers, dispatcher } = model;
   const { record, state, isDefault } = facts;
-  const { sample, errors } = record.meterOf(model);
+  const { sample, errors, createdAt } = record.meterOf(model);
   return {
     key: record.keys.of(model),
     name: spec.name,
@@ -44,7 +44,7 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
     runTimeoutMs: options.runTimeout,
     queueBytes: dispatcher.waitingBytes,
     ...record.totalsOf(model),
-    workers: model.slots.map((slot) => describeSlot(slot, facts)),
+    workers: model.slots.map((slot) => describeSlot(slot, createdAt, facts)),
     sample,
     errors,
   };
@@ -53,14 +53,15 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
 /** All workers of a model latch for the same reason, and `LiveDeath.why` has more of it. */
 const MAX_LATCH_CHARS = 300;
 
-function describeSlot(slot: Slot, { record, memory, showsWords }: ModelFacts): LiveWorker {
+function describeSlot(slot: Slot, modelAt: number, { record, memory, showsWords }: ModelFacts): LiveWorker {
   const { worker, state } = slot;
   const pids = slot.workers.map(({ pid }) => pid);
   const running = worker === null ? null : runningCall(worker);
   return {
     index: slot.index,
     state: worker === null ? state.name : workerState(worker),
-    since: worker === null ? (slot.lastDeath?.at.getTime() ?? null) : Date.now() - Math.round(worker.stateMs),
+    since:
+      worker === null ? (slot.lastDeath?.at.getTime() ?? modelAt) : Date.now() - Math.round(worker.stateMs),
     pid: worker?.pid ?? null,
     device: slot.device,
     memoryBytes: memory.sumOf(pids),

@@ -16,6 +16,8 @@ export type ErrorCounts = Readonly<Record<string, number>>;
 
 export class ModelMeter {
   readonly history = new ModelHistory();
+  /** At most a second after the model was registered. Calendar time. */
+  readonly createdAt = Date.now();
   readonly #model: MeasuredModel;
   readonly #calls: ModelCalls;
   #outcomes: Readonly<Record<string, number>> = {};

@@ -12,7 +12,7 @@ function filled(seconds: number): ModelHistory {
 test('seconds come back in their order; a figure that was not measured is null', () => {
   const { columns } = filled(3).describe();
   assert.deepEqual(columns.calls, [0, 1, 2]);
-  assert.deepEqual(columns.runP50Ms, [0, 0.125, 0.25]);
+  assert.deepEqual(columns.runP50Ms, [0, 0.13, 0.25]);
   assert.deepEqual(columns.memoryBytes, [null, null, null]);
 });
 
@@ -31,7 +31,7 @@ test('errors are as long as the columns, also with a code that is new, and leave
   assert.deepEqual(history.describe().errors, {});
 });
 
-test('numbers are written without the digits of their 32 bits', () => {
+test('numbers have two decimals, and none of the digits that come from their 32 bits', () => {
   const history = new ModelHistory();
   history.add({ ...NO_SAMPLE, queueP50Ms: 0.1, memoryBytes: 123_456_789 }, {});
   const { queueP50Ms, memoryBytes } = history.describe().columns;
