@@ -26,6 +26,9 @@ export interface KeptJobsListener {
 /** Limit for the store, because clients wait for it; a slower store is broken. */
 export const ACCEPT_LIMIT_MS = 10_000;
 
+/** Number of jobs that `newest` returns. */
+const NEWEST_JOBS = 100;
+
 /** Time after which a client may retry a call that could not be recorded. */
 const RETRY_S = 5;
 
@@ -37,6 +40,8 @@ export class KeptJobs {
   readonly #running = new Map<string, KeptJob>();
   /** Ids of running jobs whose begin is recorded. */
   readonly #begun = new Set<string>();
+  /** Ids of the last jobs that were recorded, oldest first. */
+  #newestIds: string[] = [];
 
   constructor(
     newId: () => string,
@@ -63,6 +68,14 @@ export class KeptJobs {
     return record === null ? null : new KeptJob(record, null, null);
   }
 
+  /** The last 100 jobs that were recorded by this process and are known, newest first. */
+  newest(): KeptJob[] {
+    return this.#newestIds
+      .map((id) => this.get(id))
+      .filter((job) => job !== null)
+      .reverse();
+  }
+
   /**
    * Takes over a job that is not submitted yet, and receives its answer. Resolves once the job is recorded; only then may it
    * be submitted and its client be answered. @throws SERVE_NOT_KEPT; then it must not be run
@@ -83,6 +96,7 @@ export class KeptJobs {
       onEnded: (ended) => this.#onEnded(ended, logged),
     });
     this.#running.set(kept.id, kept);
+    this.#newestIds = [...this.#newestIds.slice(1 - NEWEST_JOBS), kept.id];
     job.detach(kept);
     return kept;
   }

@@ -50,7 +50,7 @@ test('a result holds no more memory than its bytes', async () => {
 test('a job counts as running when its worker reports that it has begun', async () => {
   const job = newJob('x');
   const kept = await jobsWith().keep(job);
-  job.sendTo({ learnBegun: () => job.begin(1), abandon: () => {}, sendData: () => {} });
+  job.sendTo({ index: 0, learnBegun: () => job.begin(1), abandon: () => {}, sendData: () => {} });
   assert.equal(kept.lookUpState(), 'running');
 });
 
@@ -361,4 +361,14 @@ test('a store that takes too long fails the call, and a later record has failed 
 
 test('MemoryStore recovers nothing', async () => {
   assert.deepEqual(await new MemoryStore().recover(), []);
+});
+
+test('the newest jobs are those that were recorded last, as far as they are known', async () => {
+  const jobs = jobsWith({ maxJobs: 2 });
+  for (let i = 0; i < 3; i += 1) await keepEnded(jobs);
+  await jobs.keep(newJob('x'));
+  assert.deepEqual(
+    jobs.newest().map(({ id }) => id),
+    ['job-4', 'job-3', 'job-2'],
+  );
 });

@@ -5,6 +5,7 @@
 import { ERRORS, type ServeError } from '../../../../protocol/errors.js';
 import type { KeptJob, KeptResult } from '../../../jobs/kept-jobs.js';
 import { statusOf } from '../../answer/house-error.js';
+import { shownMessage } from '../../access/app-words.js';
 import { isJson } from '../../call/route-check.js';
 import { SLICE_BYTES, checkJson, inSlices, slicesOf } from '../../json/slices.js';
 
@@ -14,8 +15,11 @@ export interface Description {
   readonly bytes: number;
 }
 
-/** Describes a job. JSON results are included as they are, whatever their size; others in base64. */
-export async function describeJob(kept: KeptJob): Promise<Description> {
+/**
+ * Describes a job. JSON results are included as they are, whatever their size; others in base64. Without `showsWords`, what
+ * the app wrote about its error is empty.
+ */
+export async function describeJob(kept: KeptJob, showsWords: boolean): Promise<Description> {
   const { id, requestId, model, version, route, runMs, createdAt, endedAt, error, result } = kept;
   const facts = {
     id,
@@ -27,7 +31,7 @@ export async function describeJob(kept: KeptJob): Promise<Description> {
     createdAt: createdAt.toISOString(),
     endedAt: endedAt?.toISOString() ?? null,
     runMs: Math.round(runMs * 1000) / 1000,
-    error: error === null ? null : describeError(error),
+    error: error === null ? null : describeError(error, showsWords),
   };
   if (result === null) return whole(Buffer.from(JSON.stringify({ ...facts, result: null })));
   const { status, contentType } = result.head;
@@ -41,8 +45,10 @@ export async function describeJob(kept: KeptJob): Promise<Description> {
 
 const CLOSE = Buffer.from('}');
 
-function describeError(error: ServeError): object {
-  const { code, message, issues } = error;
+function describeError(error: ServeError, showsWords: boolean): object {
+  const { code } = error;
+  const issues = showsWords ? error.issues : [];
+  const message = shownMessage(error, showsWords);
   const facts = { code, message, source: ERRORS[code].source, status: statusOf(error) };
   return issues.length === 0 ? facts : { ...facts, issues };
 }

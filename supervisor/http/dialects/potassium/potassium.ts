@@ -5,8 +5,9 @@
 import { Readable } from 'node:stream';
 import { ServeError } from '../../../../protocol/errors.js';
 import { JOBS_PATH, POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
+import { hiddenBecause } from '../../access/app-words.js';
 import { BANANA_CLIENTS } from '../../access/banana-clients.js';
-import type { Backend } from '../../request/backend.js';
+import type { RequestContext } from '../../request/request-context.js';
 import { defaultModel } from '../../call/default-model.js';
 import { houseFailure } from '../../answer/house-error.js';
 import type { WriteAnswer } from '../../answer/koa-answers.js';
@@ -22,7 +23,7 @@ const PAGE_METHODS = 'GET, HEAD';
 
 type Write = (
   ctx: Parameters<WriteAnswer>[0],
-  backend: Backend,
+  context: RequestContext,
   params: Readonly<Record<string, string>>,
 ) => void | Promise<void>;
 
@@ -53,7 +54,7 @@ export const potassium: Dialect = {
     }
     const page = isRead ? PAGES.find(path) : null;
     if (page === null) return null;
-    const write: WriteAnswer = (ctx, { backend }) => page.value(ctx, backend, page.params);
+    const write: WriteAnswer = (ctx, context) => page.value(ctx, context, page.params);
     return { auth: 'call', counts: false, methods: PAGE_METHODS, act: { write } };
   },
 
@@ -70,12 +71,12 @@ const warmUp: WriteAnswer = async (ctx, { backend }) => {
   ctx.body = { warm: true };
 };
 
-async function writeJob(...[ctx, { jobs }, { id = '' }]: Parameters<Write>): Promise<void> {
-  const job = jobs.get(id);
+async function writeJob(...[ctx, context, { id = '' }]: Parameters<Write>): Promise<void> {
+  const job = context.backend.jobs.get(id);
   if (job === null)
     throw new ServeError('SERVE_NOT_FOUND', 'There is no such job, or its result is no longer kept.');
   ctx.type = 'application/json';
-  const { pieces, bytes } = await describeJob(job);
+  const { pieces, bytes } = await describeJob(job, hiddenBecause(context) === null);
   // In pieces as the client takes them: thousands may request one result of many megabytes.
   ctx.body = Readable.from(pieces, { objectMode: false });
   ctx.length = bytes;
@@ -84,7 +85,8 @@ async function writeJob(...[ctx, { jobs }, { id = '' }]: Parameters<Write>): Pro
 /**
  * Writes the status: first the four keys that the platform's balancer reads, then more for people. Times in whole ms.
  */
-function writeStatus(...[ctx, { models, posts, replies }]: Parameters<Write>): void {
+function writeStatus(...[ctx, { backend }]: Parameters<Write>): void {
+  const { models, posts, replies } = backend;
   const model = defaultModel(models);
   const { dispatcher } = model;
   // Calls that were given up hold their worker until they end there.
