@@ -7,6 +7,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import type { ServeOptions } from '../../supervisor/plan/given-options.js';
 import { serve } from '../../supervisor/serve.js';
 import type { ServerHandle } from '../../supervisor/server/server-handle.js';
+import { holdPort } from '../helpers/held-port.js';
 import { INDEX, SCRIPT, makePageFolder } from '../helpers/page-folder.js';
 import { fixture } from '../helpers/server.js';
 
@@ -179,6 +180,17 @@ describe('GET / of a server of a model store', LIMIT, () => {
     const { body } = await send(server.url, 'GET /_k/live/', {});
     assert.match(body.toString(), /"type": "ResourceNotFoundException"/);
   });
+});
+
+test('a listener that the management API shares has the page', LIMIT, async (t) => {
+  const port = await holdPort();
+  const shared = { port, managementHost: '127.0.0.1', managementPort: port, managementInsecure: true };
+  const server = await startWith({ app: fixture('echoes.mjs'), modelStore: pageFolder, ...shared });
+  t.after(() => server.close());
+  assert.equal(server.managementUrl, server.url);
+  assert.equal((await send(server.url, 'GET /', { accept: BROWSER })).body.toString(), INDEX);
+  const { status, headers } = await send(server.url, 'GET /models', { accept: BROWSER });
+  assert.deepEqual([status, headers.vary], [200, undefined]);
 });
 
 test('the page is there while the first worker is still loading the app', LIMIT, async (t) => {

@@ -23,10 +23,11 @@ export class GpuWatch {
     if (this.#isReading || nowMs < this.#nextAtMs) return;
     this.#isReading = true;
     this.#nextAtMs = nowMs + PAUSE_MS;
-    void this.#read().then((gpus) => {
+    const take = (gpus: readonly GpuUsage[]): void => {
       this.#gpus = gpus;
       this.#isReading = false;
-    });
+    };
+    this.#read().then(take, () => take([])); // such as without free descriptors: it is tried again
   }
 
   /** Nobody looks any more: the figures would be old. */
