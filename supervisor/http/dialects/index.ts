@@ -15,7 +15,7 @@ import { mmsManagement } from './mms/management.js';
 import { mmsStyle } from './mms/answer-style.js';
 import { openApiDialect } from './openapi.js';
 import { openInference, openInferenceWithRepository } from './open-inference/open-inference.js';
-import { pageDialect } from './page.js';
+import { pageDialect } from './web-page/page.js';
 import { potassium } from './potassium/potassium.js';
 
 export interface Dialects {

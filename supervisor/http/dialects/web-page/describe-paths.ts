@@ -1,6 +1,6 @@
 /** Describes the paths of the page for the OpenAPI document. */
-import { LIVE_PATH, PAGE_FILES_PATH } from '../../../protocol/reserved-paths.js';
-import { BYTES, TEXT, type DescribedOperation } from '../openapi/operation.js';
+import { LIVE_PATH, PAGE_FILES_PATH } from '../../../../protocol/reserved-paths.js';
+import { BYTES, TEXT, type DescribedOperation } from '../../openapi/operation.js';
 
 export const PAGE_OPERATIONS: readonly DescribedOperation[] = [
   {

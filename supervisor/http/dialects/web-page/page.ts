@@ -3,20 +3,20 @@
  * get what the listener answers without it. Page and files need no key, and contain no data.
  */
 import type { IncomingMessage } from 'node:http';
-import { ServeError } from '../../../protocol/errors.js';
-import { LIVE_PATH, PAGE_FILES_PATH } from '../../../protocol/reserved-paths.js';
-import { refuseRequest } from '../answer/answer-error.js';
-import { EventStream } from '../answer/event-stream.js';
-import { houseFailure } from '../answer/house-error.js';
-import { prefersHtml } from '../answer/koa-answers.js';
-import type { ServedPage } from '../request/backend.js';
-import type { PageFile } from '../request/page-files.js';
-import type { RequestContext } from '../request/request-context.js';
-import { HOUSE_ERROR } from '../openapi/house-error-body.js';
-import { chooseCoding } from '../socket/answer-coding.js';
-import { discardRest } from '../socket/refuse.js';
-import { PAGE_OPERATIONS } from './describe-page.js';
-import type { Dialect, Operation } from './dialect.js';
+import { ServeError } from '../../../../protocol/errors.js';
+import { LIVE_PATH, PAGE_FILES_PATH } from '../../../../protocol/reserved-paths.js';
+import { refuseRequest } from '../../answer/answer-error.js';
+import { EventStream } from '../../answer/event-stream.js';
+import { houseFailure } from '../../answer/house-error.js';
+import { prefersHtml } from '../../answer/koa-answers.js';
+import type { ServedPage } from '../../request/backend.js';
+import type { PageFile } from '../../request/page-files.js';
+import type { RequestContext } from '../../request/request-context.js';
+import { HOUSE_ERROR } from '../../openapi/house-error-body.js';
+import { chooseCoding } from '../../socket/answer-coding.js';
+import { discardRest } from '../../socket/refuse.js';
+import { PAGE_OPERATIONS } from './describe-paths.js';
+import type { Dialect, Operation } from '../dialect.js';
 
 const ROOT = '/';
 const FILES_PREFIX = `${PAGE_FILES_PATH}/`;
