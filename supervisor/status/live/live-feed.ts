@@ -66,8 +66,9 @@ export class LiveFeed implements LiveData {
     });
   }
 
-  /** The server ends: tells every viewer, and lets none in any more. */
+  /** The server ends: tells every viewer, with what happened since the last second, and lets none in any more. */
   end(reason: LiveEnd['reason']): void {
+    this.tick();
     this.stop();
     this.#viewers.end(eventBytes('end', { reason }));
   }

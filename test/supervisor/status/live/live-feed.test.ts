@@ -173,6 +173,16 @@ test('there are at most 100 viewers: the oldest from elsewhere without a key lea
   assert.equal((viewers[1] as FakeViewer).last('snapshot')?.server.viewers, 100);
 });
 
+test('what happened since the last second is told before the end', () => {
+  const { feed, server } = feedOf();
+  const viewer = joined(feed);
+  feed.tick();
+  die(feed, server.models[0] as Model);
+  feed.end('failed');
+  assert.equal(viewer.last('snapshot')?.deaths.length, 1);
+  assert.equal(viewer.events.at(-1)?.name, 'end');
+});
+
 test('when the server ends every viewer is told, and none is let in any more', () => {
   const { feed } = feedOf();
   const viewer = joined(feed);
