@@ -31,7 +31,7 @@ interface Open {
   readonly keys: string[] | null;
 }
 
-/** Of a string only the beginning: an expression for a whole one overflows the stack at some megabytes. */
+/** Matches only the beginning of a string: an expression for a whole one overflows the stack at some megabytes. */
 const TOKEN = /[-+.\w]+|["[\]{}]/g;
 
 function* tokensOf(text: string): Generator<string> {

@@ -18,7 +18,7 @@ export interface StreamItem {
 }
 
 const MAX_ITEMS = 500;
-/** Of one item, and of all that are kept: an item may be a picture in base64. */
+/** Bounds of one item, and of all that are kept: an item may be a picture in base64. */
 const MAX_ITEM_CHARS = 2_000_000;
 const MAX_ITEMS_CHARS = 20_000_000;
 const MAX_TEXT = 500_000;

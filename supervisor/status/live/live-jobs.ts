@@ -11,7 +11,7 @@ export function describeJobs(newest: readonly KeptJob[], showsWords: boolean): L
   return { states, newest: jobs };
 }
 
-/** Of 100 jobs each message is sent to each viewer whenever one job changes; the job's own page has all of it. */
+/** The messages of 100 jobs are sent to each viewer whenever one job changes; the job's own page has all of one. */
 export const MAX_MESSAGE_CHARS = 300;
 
 function describeJob(kept: KeptJob, showsWords: boolean): LiveJob {

@@ -50,7 +50,12 @@ test('a model that has given up comes first, with its reason and what to do', ()
 });
 
 test('a call that ran too long got the error of that', () => {
-  const death = liveDeath({ at: NOW, how: 'killed by the server: run timeout', cause: 'run timeout', hint: '' });
+  const death = liveDeath({
+    at: NOW,
+    how: 'killed by the server: run timeout',
+    cause: 'run timeout',
+    hint: '',
+  });
   const [alert] = alertsOf(watched([liveModel()], { deaths: [death] }));
   assert.match(alert?.text ?? '', /the call call-1, which got SERVE_INFERENCE_TIMEOUT\.$/);
 });
