@@ -17,7 +17,7 @@ export const MAX_MESSAGE_CHARS = 300;
 function describeJob(kept: KeptJob, showsWords: boolean): LiveJob {
   const { id, requestId, model, version, route, createdAt, endedAt, runMs, error } = kept;
   return {
-    id,
+    id: showsWords ? id : '',
     requestId,
     model,
     version,

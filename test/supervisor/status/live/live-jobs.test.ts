@@ -6,6 +6,7 @@ import type { KeptJob } from '../../../../supervisor/jobs/kept-jobs.js';
 import { MAX_MESSAGE_CHARS, describeJobs } from '../../../../supervisor/status/live/live-jobs.js';
 
 const failed = {
+  id: 'secret',
   createdAt: new Date(),
   endedAt: new Date(),
   runMs: 1,
@@ -21,3 +22,8 @@ for (const [showsWords, length] of [
     const { newest } = describeJobs([failed], showsWords);
     assert.equal(newest[0]?.error?.message.length, length);
   });
+
+test('the id, with which everybody can read the result, is only for viewers that may read what the app writes', () => {
+  const ids = [true, false].map((showsWords) => describeJobs([failed], showsWords).newest[0]?.id);
+  assert.deepEqual(ids, ['secret', '']);
+});
