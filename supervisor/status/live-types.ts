@@ -283,8 +283,9 @@ export interface LiveJobs {
 
 export type LiveJobState = 'queued' | 'running' | 'succeeded' | 'failed' | 'lost';
 
-/** A call of a background route or of the gateway. `GET _k/jobs/{id}` has its result. */
+/** A call of a background route or of the gateway. */
 export interface LiveJob {
+  /** `GET _k/jobs/{id}` has the job's result, so the id is empty for viewers that may not see the app's words. */
   readonly id: string;
   readonly requestId: string;
   readonly model: string;

@@ -8,7 +8,7 @@ import type { AnyLiveEvent } from '../live/read-live.js';
 
 export interface Store {
   readonly connection: Connection;
-  /** Null until the first connection; kept when one is lost, so that the page can still be read. */
+  /** Null until the first connection, and without a valid key; kept when a connection is lost, so that the page can still be read. */
   readonly history: History | null;
   readonly viewer: LiveViewer | null;
   readonly key: string;
@@ -55,6 +55,12 @@ function received(event: AnyLiveEvent): boolean {
   return true;
 }
 
+function forget(): void {
+  history = null;
+  nextHistory = null;
+  viewer = null;
+}
+
 let reconnect = (): void => {};
 
 /** Called once. */
@@ -62,6 +68,7 @@ export function startStore(): void {
   const setConnection = (next: Connection): void => {
     connection = next;
     if (next.state !== 'connecting') asksKey = next.state === 'needs key';
+    if (next.state === 'needs key') forget(); // who has no key any more must not read on
     changed();
   };
   reconnect = keepConnected({ changed: setConnection, received }, keyHeaders);

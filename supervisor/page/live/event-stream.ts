@@ -8,30 +8,34 @@ export interface StreamEvent {
 
 /** Takes the text of a stream in pieces of any size. */
 export class EventStreamReader {
-  #rest = '';
+  /** The beginning of a line whose end has not come yet: it only grows, so that a line of many pieces is searched once. */
+  #line = '';
   #name = '';
   #data: string[] = [];
   #isFirst = true;
+  /** The last piece ended with CR: an LF at the beginning of the next one belongs to it. */
+  #wasCr = false;
 
   /** The events that `text` completes. */
   push(text: string): StreamEvent[] {
-    this.#rest += this.#isFirst ? text.replace(/^\uFEFF/, '') : text;
-    if (text !== '') this.#isFirst = false;
-    const events: StreamEvent[] = [];
-    for (let line = this.#takeLine(); line !== null; line = this.#takeLine()) {
-      const event = this.#read(line);
-      if (event !== null) events.push(event);
-    }
-    return events;
+    if (text === '') return [];
+    const lines = this.#linesOf(this.#isFirst ? text.replace(/^\uFEFF/, '') : text);
+    this.#isFirst = false;
+    return lines.map((line) => this.#read(line)).filter((event) => event !== null);
   }
 
-  /** Null while the line is not complete: a CR at the end may be half of a line break. */
-  #takeLine(): string | null {
-    const at = this.#rest.search(/[\r\n]/);
-    if (at < 0 || (this.#rest[at] === '\r' && at === this.#rest.length - 1)) return null;
-    const line = this.#rest.slice(0, at);
-    this.#rest = this.#rest.slice(this.#rest.startsWith('\r\n', at) ? at + 2 : at + 1);
-    return line;
+  #linesOf(text: string): string[] {
+    const lines: string[] = [];
+    let start = this.#wasCr && text.startsWith('\n') ? 1 : 0;
+    for (const { 0: end, index } of text.matchAll(/\r\n?|\n/g)) {
+      if (index < start) continue;
+      lines.push(this.#line + text.slice(start, index));
+      this.#line = '';
+      start = index + end.length;
+    }
+    this.#line += text.slice(start);
+    this.#wasCr = text.endsWith('\r');
+    return lines;
   }
 
   #read(line: string): StreamEvent | null {

@@ -20,7 +20,12 @@ export function storedKey(): string {
   return current;
 }
 
-export function storeKey(key: string): void {
+/**
+ * A sign that no key has, such as one that is invisible and came along with a copied key, becomes `?`: browsers send no such
+ * header, and the server is to say that it does not know the key.
+ */
+export function storeKey(typed: string): void {
+  const key = typed.replace(/[^\x21-\x7e]/g, '?');
   current = key;
   if (key === '') storage?.removeItem(NAME);
   else storage?.setItem(NAME, key);

@@ -30,7 +30,9 @@ export async function readLive(
   reader: LiveReader,
 ): Promise<Outcome> {
   const silence = startSilence();
-  const request = { headers, signal: AbortSignal.any([signal, silence.signal]), cache: 'no-store' } as const;
+  const left = new AbortController();
+  const signals = AbortSignal.any([signal, silence.signal, left.signal]);
+  const request = { headers, signal: signals, cache: 'no-store' } as const;
   try {
     const response = await orNull(fetch('_k/live', request));
     if (response === null) return cut(silence.signal.aborted ? SILENT : 'The server cannot be reached.');
@@ -48,17 +50,18 @@ export async function readLive(
       for (const { name, data } of events.push(decoder.decode(piece.value, { stream: true }))) {
         const event = { name, data: JSON.parse(data) as unknown } as AnyLiveEvent;
         if (event.name === 'end') return { kind: 'ended', reason: event.data.reason };
-        if (!reader.received(event)) {
-          await pieces.cancel();
-          return { kind: 'missed' };
-        }
+        if (!reader.received(event)) return { kind: 'missed' };
       }
     }
+  } catch {
+    return cut(NOT_UNDERSTOOD); // such as after an upgrade of the server
   } finally {
     silence.stop();
+    left.abort(); // a stream that is not read any more would keep its place
   }
 }
 
+const NOT_UNDERSTOOD = 'The server sends data that this page does not understand: reload the page.';
 const SILENT = 'The server has sent nothing for a while.';
 
 /** The network's errors say nothing that a page may know. */

@@ -31,12 +31,34 @@ interface Open {
   readonly keys: string[] | null;
 }
 
-const TOKEN = /"(?:[^"\\]|\\.)*"|[-+.\w]+|[[\]{}]/g;
+/** Matches only the beginning of a string: an expression for a whole one overflows the stack at some megabytes. */
+const TOKEN = /[-+.\w]+|["[\]{}]/g;
+
+function* tokensOf(text: string): Generator<string> {
+  const pattern = new RegExp(TOKEN);
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    if (match[0] === '"') pattern.lastIndex = endOfString(text, match.index);
+    yield text.slice(match.index, pattern.lastIndex);
+  }
+}
+
+/** `start`: place of the quote before it. */
+function endOfString(text: string, start: number): number {
+  let quote = text.indexOf('"', start + 1);
+  while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);
+  return quote + 1;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let before = at;
+  while (text[before - 1] === '\\') before -= 1;
+  return (at - before) % 2 === 1;
+}
 
 /** `text` is valid JSON. Null if it is too deep. */
 function parseValid(text: string): JsonNode | null {
   const open: Open[] = [{ items: [], keys: null }];
-  for (const [token] of text.matchAll(TOKEN)) {
+  for (const token of tokensOf(text)) {
     const top = open.at(-1) as Open;
     if (token === '[' || token === '{') {
       if (open.length > MAX_DEPTH) return null;

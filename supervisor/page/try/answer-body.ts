@@ -18,6 +18,9 @@ export interface StreamItem {
 }
 
 const MAX_ITEMS = 500;
+/** Bounds of one item, and of all that are kept: an item may be a picture in base64. */
+const MAX_ITEM_CHARS = 2_000_000;
+const MAX_ITEMS_CHARS = 20_000_000;
 const MAX_TEXT = 500_000;
 /** More can be shown in no useful way; it can still be saved. */
 export const MAX_JSON_BYTES = 4_000_000;
@@ -100,8 +103,10 @@ export class AnswerBody {
         atMs,
       );
     if (this.kind === 'lines') {
-      const lines = (this.#line + text).split('\n');
-      this.#line = lines.pop() ?? '';
+      const [first = '', ...others] = text.split('\n'); // what came before has no end of a line
+      this.#line += first;
+      const lines = others.length === 0 ? [] : [this.#line, ...others];
+      this.#line = lines.pop() ?? this.#line;
       return this.#addItems(
         lines.filter((line) => line.trim() !== '').map((line) => ({ name: '', text: line })),
         atMs,
@@ -115,10 +120,19 @@ export class AnswerBody {
 
   #addItems(added: readonly { readonly name: string; readonly text: string }[], atMs: number): void {
     if (added.length === 0) return;
-    const items = added.map((item, i) => ({ ...item, number: this.itemCount + i + 1, atMs }));
+    const items = added.map(({ name, text }, i) => {
+      return { name, text: text.slice(0, MAX_ITEM_CHARS), number: this.itemCount + i + 1, atMs };
+    });
     this.itemCount += added.length;
-    this.items = [...this.items, ...items].slice(-MAX_ITEMS);
+    this.items = lastItems([...this.items, ...items]);
   }
+}
+
+/** As many of the last ones as are kept. */
+function lastItems(items: readonly StreamItem[]): StreamItem[] {
+  let chars = 0;
+  const first = items.findLastIndex(({ text }) => (chars += text.length) > MAX_ITEMS_CHARS);
+  return items.slice(Math.max(first + 1, items.length - MAX_ITEMS));
 }
 
 function isTextual(kind: AnswerKind): boolean {

@@ -60,13 +60,17 @@ function Items({ body, isOver }: ContentProps): VNode {
     <p class="muted" role="status">${isOver ? `${itemCount} in all.` : `${itemCount} so far …`}</p>`;
 }
 
+const LINE = 100;
+const MAX_ITEM_SHOWN = 2_000;
+
 function Item({ item: { name, text, atMs } }: { readonly item: StreamItem }): VNode {
   const { node } = useMemo(() => readJson(text), [text]);
-  const isShort = node === null || inlineJson(node, 100) !== null;
+  const isLine = node === null || (text.length <= 2 * LINE && inlineJson(node, LINE) !== null);
+  const shown = text.length > MAX_ITEM_SHOWN ? `${text.slice(0, MAX_ITEM_SHOWN)}…` : text;
   return html`<li class="item">
     <span class="muted at">${duration(atMs)}</span>
     ${name !== '' && html`<b>${name}</b>`}
-    ${isShort || node === null ? html`<code>${text}</code>` : h(JsonTree, { node })}
+    ${isLine ? html`<code>${shown}</code>` : h(JsonTree, { node })}
   </li>`;
 }
 

@@ -30,7 +30,7 @@ export function JobResult({ id }: { readonly id: string }): VNode {
   return html`<div class="job">
     <p role="status">
       ${h(State, { tone: TONES[state] ?? 'bad', text: state })}
-      ${state !== 'queued' && html`<span class="muted"> ran ${duration(runMs)}</span>`}
+      ${!isPending(state) && html`<span class="muted"> ran ${duration(runMs)}</span>`}
     </p>
     ${h(JsonTree, { node })}
   </div>`;
@@ -41,9 +41,13 @@ async function follow(id: string, signal: AbortSignal, show: (read: Read) => voi
     const read = await readJob(id, signal);
     if (signal.aborted) return;
     show(read);
-    if (read.problem !== null || !(read.state === 'queued' || read.state === 'running')) return;
+    if (read.problem !== null || !isPending(read.state)) return;
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
+}
+
+function isPending(state: string): boolean {
+  return state === 'queued' || state === 'running';
 }
 
 async function readJob(id: string, signal: AbortSignal): Promise<Read> {

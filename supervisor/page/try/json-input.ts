@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { html } from '../parts/html.js';
 import { formatJson, readJson } from '../parts/json-text.js';
 import type { Draft } from './draft.js';
@@ -9,13 +10,15 @@ interface JsonInputProps {
   readonly first: string;
 }
 
+const NOTHING = { node: null, problem: null } as const;
 const MIN_ROWS = 6;
 const MAX_ROWS = 22;
 
 /** The input as JSON text. A mistake is shown and can be sent: the server's answer to it may be what one wants to see. */
 export function JsonInput({ draft, setDraft, first }: JsonInputProps): VNode {
   const { text } = draft;
-  const { node, problem } = text.trim() === '' ? { node: null, problem: null } : readJson(text);
+  // The page is drawn each second, and the text may have megabytes.
+  const { node, problem } = useMemo(() => (text.trim() === '' ? NOTHING : readJson(text)), [text]);
   const rows = Math.min(MAX_ROWS, Math.max(MIN_ROWS, text.split('\n').length + 1));
   return html`<div class="json-input">
     <textarea

@@ -80,7 +80,7 @@ export async function sendCall(
 /** Browsers say no more of a failed request than that it failed. */
 function problemOf({ head }: Answer): string {
   return head === null
-    ? 'There was no answer: the server cannot be reached, or it closed the connection.'
+    ? 'There was no answer: the server cannot be reached, it closed the connection, or the app redirects to another site.'
     : 'The answer ended before it was complete: the app failed while it sent it, or its worker died.';
 }
 

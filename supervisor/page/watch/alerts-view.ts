@@ -15,8 +15,7 @@ const NAME = 'banana-serve';
 /** Everything that a person has to know first, above both views; the number of problems is in the title of the tab. */
 export function AlertsView({ store }: { readonly store: Store }): VNode {
   const { connection, history, viewer } = store;
-  // A server that has ended has no other problems.
-  const known = history === null || connection.state === 'ended' ? [] : alertsOf(history);
+  const known = history === null || hasEndedWell(connection) ? [] : alertsOf(history);
   const alerts = [...connectionAlerts(connection), ...known];
   const problems = alerts.filter(({ level }) => level === 'bad').length;
   useEffect(() => {
@@ -44,6 +43,11 @@ export function AlertsView({ store }: { readonly store: Store }): VNode {
         </article>`,
     )}
   </section>`;
+}
+
+/** A server that has ended as it should has no other problems; one that could not start ended because of them. */
+function hasEndedWell(connection: Connection): boolean {
+  return connection.state === 'ended' && connection.reason !== 'failed';
 }
 
 const ENDS = {

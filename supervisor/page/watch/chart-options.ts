@@ -68,10 +68,29 @@ export function chartOptions(
       {},
       ...labels.map((label, i) => {
         const { color, dash } = lineStyle(i);
-        return { label, stroke: color, width: 1.5, dash: [...dash], points: { show: false } };
+        return { label, stroke: color, width: 1.5, dash: [...dash], points: pointsOf(color) };
       }),
     ],
   };
+}
+
+/** Points where a line would show nothing: most seconds of a quiet model have no call, and so no time. */
+function pointsOf(color: string): uPlot.Series.Points {
+  return {
+    show: false,
+    filter: (plot, index) => loneValues(plot.data[index] ?? []),
+    size: 4,
+    stroke: color,
+    fill: color,
+  };
+}
+
+/** Returns the places of the values without a neighbour; null without any. */
+export function loneValues(values: ArrayLike<number | null | undefined>): number[] | null {
+  const isMissing = (at: number): boolean => (values[at] ?? null) === null;
+  const places = Array.from(values, (_, at) => at);
+  const lone = places.filter((at) => !isMissing(at) && isMissing(at - 1) && isMissing(at + 1));
+  return lone.length === 0 ? null : lone;
 }
 
 /** `14:03`, or `14:03:20` where ticks are less than a minute apart; of the viewer's clock. */

@@ -47,9 +47,14 @@ export function JobsView({ jobs, hidden, at }: JobsProps): VNode | null {
     <ul class="jobs">
       ${newest
         .filter(({ state }) => shown === null || state === shown)
-        .map((job) => h(JobItem, { key: job.id, job, hidden, at, isOpen: open === job.id, setOpen }))}
+        .map((job) => h(JobItem, { key: keyOf(job), job, hidden, at, isOpen: open === job.id, setOpen }))}
     </ul>
   </section>`;
+}
+
+/** A viewer that may not read the results gets no ids. */
+function keyOf({ id, requestId, createdAt }: LiveJob): string {
+  return id === '' ? `${requestId} ${createdAt}` : id;
 }
 
 interface ItemProps {
@@ -70,14 +75,17 @@ function JobItem({ job, hidden, at, isOpen, setOpen }: ItemProps): VNode {
       <span class="muted"
         >${clock(createdAt)}, ${isOver ? `ran ${duration(runMs)}` : `${age(at - createdAt)} ago`}</span
       >
-      <button
-        type="button"
-        class="small quiet"
-        aria-expanded=${isOpen}
-        onClick=${() => setOpen(isOpen ? null : id)}
-      >
-        ${isOpen ? 'Close' : 'Open'}
-      </button>
+      ${
+        id !== '' &&
+        html`<button
+          type="button"
+          class="small quiet"
+          aria-expanded=${isOpen}
+          onClick=${() => setOpen(isOpen ? null : id)}
+        >
+          ${isOpen ? 'Close' : 'Open'}
+        </button>`
+      }
     </div>
     ${
       error !== null &&

@@ -17,7 +17,7 @@ export function deathText({ during, requestId, hint, cause }: LiveDeath): string
     call:
       requestId === ''
         ? 'It was running a call.'
-        : `It was running the call ${requestId}, which got SERVE_WORKER_LOST.`,
+        : `It was running the call ${requestId}, which got ${cause === 'run timeout' ? 'SERVE_INFERENCE_TIMEOUT' : 'SERVE_WORKER_LOST'}.`,
   }[during];
   const likely =
     hint === '' ? (cause === 'out of memory' ? 'It ran out of memory.' : '') : `${capital(hint)}.`;

@@ -88,7 +88,7 @@ function CallRow({ call }: { readonly call: LiveCall }): VNode {
   const result = `${status ?? 'left'}${code === 'ok' ? '' : ` ${code.replace(/^SERVE_/, '')}`}`;
   const cells: readonly unknown[] = [
     clock(at),
-    html`<span title=${version === '' ? undefined : `version ${version}`}
+    html`<span title=${version === '' ? undefined : `${model}, version ${version}`}
       >${model === '' ? '–' : model}</span
     >`,
     html`<span title=${route === '' ? undefined : `route ${route}`}

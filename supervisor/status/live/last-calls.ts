@@ -12,9 +12,12 @@ import { RecentList } from './recent-list.js';
 
 export const CALLS_KEPT = 200;
 const MAX_PATH_CHARS = 200;
+/** Least time between two calls without a valid key in the list: strangers must not push the others out of it. */
+const STRANGERS_PAUSE_MS = 1000;
 
 export class LastCalls implements RequestObserver {
   readonly list = new RecentList<LiveCall>(CALLS_KEPT);
+  #strangerAtMs = -Infinity;
 
   settled({ model }: CountedRequest, job: Job, status: number, error: ServeError | null): void {
     const { call, hasBegun } = job;
@@ -38,7 +41,7 @@ export class LastCalls implements RequestObserver {
   }
 
   refused({ counts, model, request, requestId }: CountedRequest, error: ServeError, status: number): void {
-    if (!counts) return;
+    if (!counts || (error.code === 'SERVE_UNAUTHORIZED' && !this.#isStrangersTurn())) return;
     this.list.add({
       id: this.list.lastId + 1,
       at: Date.now(),
@@ -56,6 +59,13 @@ export class LastCalls implements RequestObserver {
       worker: null,
       requestId,
     });
+  }
+
+  #isStrangersTurn(): boolean {
+    const nowMs = performance.now();
+    const isTurn = nowMs - this.#strangerAtMs >= STRANGERS_PAUSE_MS;
+    if (isTurn) this.#strangerAtMs = nowMs;
+    return isTurn;
   }
 
   /** It was no call. */

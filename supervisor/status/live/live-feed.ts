@@ -55,26 +55,34 @@ export class LiveFeed implements LiveData {
 
   /** Ends a second. The timer calls it. */
   tick(): void {
-    this.#histories.clear();
-    const { count } = this.#viewers;
-    this.#view.tick(count > 0);
-    const made = new Map<boolean, Buffer>();
-    this.#viewers.send((showsWords) => {
-      const bytes = made.get(showsWords) ?? eventBytes('snapshot', this.#view.snapshot(showsWords, count));
-      made.set(showsWords, bytes);
-      return bytes;
-    });
+    this.#viewers.send(this.#endSecond());
   }
 
-  /** The server ends: tells every viewer, and lets none in any more. */
+  /** The server ends: tells every viewer, with what happened since the last second, and lets none in any more. */
   end(reason: LiveEnd['reason']): void {
     this.stop();
-    this.#viewers.end(eventBytes('end', { reason }));
+    const snapshotFor = this.#endSecond();
+    const end = eventBytes('end', { reason });
+    // In one piece: a viewer that has not read the bytes before is cut.
+    this.#viewers.end((showsWords) => Buffer.concat([snapshotFor(showsWords), end]));
   }
 
   stop(): void {
     this.#isEnded = true;
     if (this.#timer !== null) clearInterval(this.#timer);
+  }
+
+  /** Returns its snapshot for each kind of viewer. */
+  #endSecond(): (showsWords: boolean) => Buffer {
+    this.#histories.clear();
+    const { count } = this.#viewers;
+    this.#view.tick(count > 0);
+    const made = new Map<boolean, Buffer>();
+    return (showsWords) => {
+      const bytes = made.get(showsWords) ?? eventBytes('snapshot', this.#view.snapshot(showsWords, count));
+      made.set(showsWords, bytes);
+      return bytes;
+    };
   }
 
   #historyFor(showsWords: boolean): Buffer {

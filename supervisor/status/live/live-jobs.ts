@@ -11,10 +11,13 @@ export function describeJobs(newest: readonly KeptJob[], showsWords: boolean): L
   return { states, newest: jobs };
 }
 
+/** The messages of 100 jobs are sent to each viewer whenever one job changes; the job's own page has all of one. */
+export const MAX_MESSAGE_CHARS = 300;
+
 function describeJob(kept: KeptJob, showsWords: boolean): LiveJob {
   const { id, requestId, model, version, route, createdAt, endedAt, runMs, error } = kept;
   return {
-    id,
+    id: showsWords ? id : '',
     requestId,
     model,
     version,
@@ -23,6 +26,10 @@ function describeJob(kept: KeptJob, showsWords: boolean): LiveJob {
     createdAt: createdAt.getTime(),
     endedAt: endedAt?.getTime() ?? null,
     runMs: Math.round(runMs * 100) / 100,
-    error: error === null ? null : { code: error.code, message: shownMessage(error, showsWords) },
+    error: error === null ? null : { code: error.code, message: shortened(shownMessage(error, showsWords)) },
   };
+}
+
+function shortened(message: string): string {
+  return message.length > MAX_MESSAGE_CHARS ? `${message.slice(0, MAX_MESSAGE_CHARS - 1)}…` : message;
 }

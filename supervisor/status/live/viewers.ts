@@ -27,9 +27,9 @@ export class Viewers {
     for (const viewer of this.#all) viewer.send(bytesFor(viewer.hidden === null));
   }
 
-  /** Ends every stream with these bytes. */
-  end(bytes: Buffer): void {
-    for (const viewer of this.#all) viewer.end(bytes);
+  /** Ends every stream with the bytes for its kind of viewer. */
+  end(bytesFor: (showsWords: boolean) => Buffer): void {
+    for (const viewer of this.#all) viewer.end(bytesFor(viewer.hidden === null));
     this.#all.clear();
   }
 

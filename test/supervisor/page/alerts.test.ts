@@ -49,6 +49,17 @@ test('a model that has given up comes first, with its reason and what to do', ()
   assert.match(alerts[0]?.todo ?? '', /correct it, then start the server again/);
 });
 
+test('a call that ran too long got the error of that', () => {
+  const death = liveDeath({
+    at: NOW,
+    how: 'killed by the server: run timeout',
+    cause: 'run timeout',
+    hint: '',
+  });
+  const [alert] = alertsOf(watched([liveModel()], { deaths: [death] }));
+  assert.match(alert?.text ?? '', /the call call-1, which got SERVE_INFERENCE_TIMEOUT\.$/);
+});
+
 test('without the words of the app the code is left, and the last words are opened', () => {
   const [worker] = latched.workers;
   const silent = {

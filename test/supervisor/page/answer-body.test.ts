@@ -53,6 +53,20 @@ test('of an endless stream the last items are kept', () => {
   assert.deepEqual([body.itemCount, body.items.length, body.items.at(-1)?.number], [2000, 500, 2000]);
 });
 
+test('a line of 64 MB in small pieces is read in one pass, and only its beginning is an item', () => {
+  const piece = bytes('x'.repeat(65_536));
+  const body = received('application/x-ndjson', [...Array<typeof piece>(1000).fill(piece), bytes('\n1\n')]);
+  assert.deepEqual(
+    body.items.map(({ text }) => text.length),
+    [2_000_000, 1],
+  );
+});
+
+test('of large items fewer are kept', () => {
+  const body = received('application/x-ndjson', Array(30).fill(bytes(`${'x'.repeat(999_999)}\n`)));
+  assert.deepEqual([body.itemCount, body.items.length], [30, 20]);
+});
+
 test('a character that is cut in two is shown whole', () => {
   const whole = bytes('é');
   assert.equal(received('text/plain', [whole.slice(0, 1), whole.slice(1)]).text, 'é');

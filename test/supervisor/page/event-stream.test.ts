@@ -47,3 +47,10 @@ for (const [title, text, events] of ROWS)
       events,
     );
   });
+
+test('a line of 64 MB in small pieces is read in one pass', () => {
+  const reader = new EventStreamReader();
+  reader.push('data: ');
+  for (let i = 0; i < 1000; i += 1) reader.push('x'.repeat(65_536));
+  assert.equal(reader.push('\n\n')[0]?.data.length, 65_536_000);
+});

@@ -50,3 +50,12 @@ test('JSON that is nested too deeply to be drawn is refused, and does not overfl
   const { problem } = readJson('['.repeat(50_000) + ']'.repeat(50_000));
   assert.match(problem ?? '', /deep|stack/i);
 });
+
+for (const [title, text] of [
+  ['of 20 MB', 'A'.repeat(20e6)],
+  ['of 5 MB of escapes', String.raw`\"\\`.repeat(1_250_000)],
+] as const)
+  test(`a string ${title} is read`, () => {
+    const { node } = readJson(`["${text}",1]`);
+    assert.equal(node?.kind === 'array' && node.items.length, 2);
+  });

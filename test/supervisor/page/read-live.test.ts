@@ -71,6 +71,15 @@ for (const [title, answer, expected] of [
     { kind: 'cut', problem: 'The connection to the server was cut.', retryAfterMs: null },
   ],
   [
+    'the data is not that of this page',
+    { pieces: ['event: snapshot\ndata: {\n\n'], then: 'is silent' },
+    {
+      kind: 'cut',
+      problem: 'The server sends data that this page does not understand: reload the page.',
+      retryAfterMs: null,
+    },
+  ],
+  [
     'the stream breaks',
     { pieces: [], then: 'breaks' },
     { kind: 'cut', problem: 'The connection to the server was cut.', retryAfterMs: null },

@@ -73,11 +73,20 @@ interface Page {
   readonly auth: DescribedOperation['auth'];
   readonly description: string;
   readonly schema: JsonSchema;
+  /** The body of a 400, if that is an answer too. */
+  readonly notReady?: JsonSchema;
   readonly requestBody?: ApiBody;
   readonly failures?: readonly ServeError[];
 }
 
-function operationOf({ path, method = 'get', schema, failures, ...page }: Page): DescribedOperation {
+function operationOf({
+  path,
+  method = 'get',
+  schema,
+  notReady,
+  failures,
+  ...page
+}: Page): DescribedOperation {
   const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']): ApiParameter => {
     return { name, in: 'path', required: true, description: NAMES[name] ?? '', schema: TEXT };
   });
@@ -86,7 +95,10 @@ function operationOf({ path, method = 'get', schema, failures, ...page }: Page):
     path,
     method,
     ...(parameters.length > 0 && { parameters }),
-    responses: { 200: jsonReply('The answer.', schema) },
+    responses: {
+      200: jsonReply('The answer.', schema),
+      ...(notReady !== undefined && { 400: jsonReply('Not ready.', notReady) }),
+    },
     failures: failures ?? (parameters.length > 0 ? NO_MODEL : []),
   };
 }
@@ -112,6 +124,7 @@ const OF_SERVER: readonly Page[] = [
     auth: 'none',
     description: 'Whether the server is ready for calls; 400 if it is not.',
     schema: objectOf({ live: FLAG, ready: FLAG }),
+    notReady: objectOf({ live: FLAG, ready: FLAG, error: TEXT }),
   },
   {
     path: '/v2/models',
@@ -146,6 +159,7 @@ const OF_MODEL: readonly Page[] = [
     auth: 'none',
     description: 'Whether the model is ready for calls; 400 if it is not.',
     schema: objectOf({ name: TEXT, ready: FLAG }),
+    notReady: objectOf({ name: TEXT, ready: FLAG, error: TEXT }),
   },
   {
     path: '/config',

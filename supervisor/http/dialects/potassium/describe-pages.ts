@@ -96,7 +96,11 @@ const WARM_UPS = (['get', 'post'] as const).map((method): DescribedOperation => 
   description: 'Waits until a worker of the default model is ready.',
   auth: 'call',
   responses: { 200: jsonReply('A worker is ready.', objectOf({ warm: { type: 'boolean', const: true } })) },
-  failures: [new ServeError('SERVE_NOT_READY'), new ServeError('SERVE_SHUTTING_DOWN')],
+  failures: [
+    new ServeError('SERVE_NOT_READY'),
+    new ServeError('SERVE_SHUTTING_DOWN'),
+    ...(method === 'post' ? [new ServeError('SERVE_ORIGIN_REFUSED')] : []),
+  ],
 }));
 
 export function describePages({ models }: DescribedServer): DescribedOperation[] {

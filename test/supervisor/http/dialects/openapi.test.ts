@@ -276,3 +276,16 @@ describe('the document', () => {
     );
   });
 });
+
+test('the answers of pages that are no success are described too', () => {
+  const { paths } = documentOf(SERVERS['a Banana app'] as Served).document;
+  for (const [path, method, status] of [
+    ['/', 'get', 'default'],
+    ['/_k/page/{name}', 'get', '404'],
+    ['/_k/live', 'get', '503'],
+    ['/_k/warmup', 'post', '403'],
+    ['/v2/health/ready', 'get', '400'],
+    ['/v2/models/{model}/ready', 'get', '400'],
+  ] as const)
+    assert.ok(status in (paths[path]?.[method]?.responses ?? {}), `${status} of ${method} ${path}`);
+});

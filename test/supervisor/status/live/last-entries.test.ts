@@ -63,6 +63,15 @@ test('a refused call is there, a refused page is not', () => {
   );
 });
 
+test('many calls without a valid key do not push the others out', () => {
+  const calls = new LastCalls();
+  calls.refused(asked('/mine'), new ServeError('SERVE_NOT_FOUND'), 404);
+  for (let i = 0; i < CALLS_KEPT; i += 1)
+    calls.refused(asked('/'), new ServeError('SERVE_UNAUTHORIZED'), 401);
+  const kept = calls.list.between(0, calls.list.lastId);
+  assert.deepEqual([kept[0]?.path, kept[1]?.status], ['/mine', 401]);
+});
+
 test('long paths are cut', () => {
   const calls = new LastCalls();
   calls.refused(asked(`/${'x'.repeat(9000)}`), new ServeError('SERVE_NOT_FOUND'), 404);

@@ -7,7 +7,7 @@ import type { Model } from '../../../../supervisor/models/model.js';
 import type { WorkerDeath } from '../../../../supervisor/processes/worker-death.js';
 import { LiveFeed } from '../../../../supervisor/status/live/live-feed.js';
 import { MOST_VIEWERS } from '../../../../supervisor/status/live/viewers.js';
-import { FakeViewer, fakeModel, fakeServer, type FakeServer } from './fake-server.js';
+import { FakeViewer, eventsIn, fakeModel, fakeServer, type FakeServer } from './fake-server.js';
 
 function feedOf(models: Model[] = [fakeModel('m')]): { feed: LiveFeed; server: FakeServer } {
   const server = fakeServer(models);
@@ -171,6 +171,20 @@ test('there are at most 100 viewers: the oldest from elsewhere without a key lea
   joined(feed);
   feed.tick();
   assert.equal((viewers[1] as FakeViewer).last('snapshot')?.server.viewers, 100);
+});
+
+test('what happened since the last second is told before the end', () => {
+  const { feed, server } = feedOf();
+  const viewer = joined(feed);
+  feed.tick();
+  die(feed, server.models[0] as Model);
+  feed.end('failed');
+  assert.deepEqual(
+    eventsIn(viewer.got.at(-1)?.toString() ?? '').map(({ name }) => name),
+    ['snapshot', 'end'],
+    'in one piece: a viewer that has not read the bytes before is cut',
+  );
+  assert.equal(viewer.last('snapshot')?.deaths.length, 1);
 });
 
 test('when the server ends every viewer is told, and none is let in any more', () => {
