@@ -161,6 +161,11 @@ for (const [what, fields, message] of [
     { datatype: 'FP32', shape: [2 ** 33, 2 ** 33], data: [] },
     /more elements than can be counted/,
   ],
+  [
+    'many rows without elements',
+    { datatype: 'FP32', shape: [2 ** 20 + 1, 0], data: [] },
+    /the shape \[1048577, 0\] has no elements; the product of its other sizes may be 1048576 at most\.$/,
+  ],
   ['data that is no list', { datatype: 'FP32', shape: [1], data: 5 }, /data must be a list, not 5\.$/],
   ['no data', { datatype: 'FP32', shape: [1] }, /^Input "x": it has no data\.$/],
   [
