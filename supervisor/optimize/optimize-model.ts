@@ -14,6 +14,7 @@ import {
   mkdtempSync,
   openSync,
   renameSync,
+  rmdirSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
@@ -69,6 +70,16 @@ export async function optimizeModel(
     return { outcome: 'written', folder, bytes, runs };
   } finally {
     rmSync(made, { recursive: true, force: true });
+    removeIfEmpty(place);
+  }
+}
+
+/** A folder beside the model is left only if it has a graph. */
+function removeIfEmpty(place: string): void {
+  try {
+    if (place.endsWith('.optimized')) rmdirSync(place);
+  } catch {
+    // it has graphs
   }
 }
 
