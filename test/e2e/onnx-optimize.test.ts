@@ -170,6 +170,15 @@ describe('banana-serve optimize', LIMIT, () => {
     });
 });
 
+test('weights that are missing are named', LIMIT, async (t) => {
+  const external = { location: 'gone.bin', offset: 0, length: 4 };
+  const weights = [{ name: 'w', type: 'FP32', shape: [1], bytes: null, external }] as const;
+  const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), { ...identity('FP32'), weights });
+  const { code, stderr } = await ended(optimize(model));
+  assert.equal(code, 1);
+  assert.match(stderr, /m\.onnx: not all of it can be read: .*gone\.bin/);
+});
+
 function flipByte(path: string, at: number): void {
   const byte = readFileSync(path)[at] ?? 0;
   assert.ok(statSync(path).size > at);
