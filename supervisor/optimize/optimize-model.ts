@@ -14,12 +14,13 @@ import {
   mkdtempSync,
   openSync,
   renameSync,
+  rmdirSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { RunFacts } from '../../protocol/optimizer-steps.js';
-import { modelFacts } from '../runtimes/onnx/optimized/digests.js';
+import { modelFacts, type FileFacts } from '../runtimes/onnx/optimized/digests.js';
 import {
   GRAPH,
   graphsIn,
@@ -50,7 +51,7 @@ export async function optimizeModel(
   onnxruntime: string,
   env: OptimizerEnv,
 ): Promise<OptimizedModel> {
-  const name = folderNameOf(keyOf(await modelFacts(model), onnxruntime));
+  const name = folderNameOf(keyOf(await readableFacts(model), onnxruntime));
   const place = writablePlace(model);
   const folder = join(place, name);
   if (graphsIn(place).includes(name)) {
@@ -69,6 +70,25 @@ export async function optimizeModel(
     return { outcome: 'written', folder, bytes, runs };
   } finally {
     rmSync(made, { recursive: true, force: true });
+    removeIfEmpty(place);
+  }
+}
+
+/** @throws OptimizeProblem for a file of weights that is missing */
+async function readableFacts(model: string): Promise<FileFacts[]> {
+  try {
+    return await modelFacts(model);
+  } catch (thrown) {
+    throw new OptimizeProblem(`${model}: not all of it can be read: ${(thrown as Error).message}.`);
+  }
+}
+
+/** A folder beside the model is left only if it has a graph. */
+function removeIfEmpty(place: string): void {
+  try {
+    if (place.endsWith('.optimized')) rmdirSync(place);
+  } catch {
+    // it has graphs
   }
 }
 

@@ -137,12 +137,13 @@ describe('banana-serve optimize', LIMIT, () => {
     assert.deepEqual(graphsOf(model), []);
   });
 
-  test('nothing is written where there is nothing to gain', async (t) => {
-    const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), identity('FP32'));
-    const { code, stdout } = await ended(optimize(model));
-    assert.deepEqual([code, graphsOf(model)], [0, []]);
-    assert.match(stdout, /^Nothing was written: it would take \d+ MB of disk for no gain\. /);
-  });
+  for (const type of ['FP32', 'BYTES'] as const)
+    test(`nothing is written where there is nothing to gain, as for a small model of ${type}`, async (t) => {
+      const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), identity(type));
+      const { code, stdout, stderr } = await ended(optimize(model));
+      assert.deepEqual([code, existsSync(`${model}.optimized`)], [0, false], stderr);
+      assert.match(stdout, /^Nothing was written: it would take \d+ MB of disk for no gain\. /);
+    });
 
   test('where the folder of the model cannot be written, the cache of the user is used', async (t) => {
     const folder = appFolder(t, { 'm.onnx.optimized': 'a file in the way' });
@@ -167,6 +168,15 @@ describe('banana-serve optimize', LIMIT, () => {
       assert.notEqual(code, 0);
       assert.match(stderr, text);
     });
+});
+
+test('weights that are missing are named', LIMIT, async (t) => {
+  const external = { location: 'gone.bin', offset: 0, length: 4 };
+  const weights = [{ name: 'w', type: 'FP32', shape: [1], bytes: null, external }] as const;
+  const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), { ...identity('FP32'), weights });
+  const { code, stderr } = await ended(optimize(model));
+  assert.equal(code, 1);
+  assert.match(stderr, /m\.onnx: not all of it can be read: .*gone\.bin/);
 });
 
 function flipByte(path: string, at: number): void {

@@ -360,7 +360,7 @@ withEachRuntime(({ app }) => {
 
 withOneRuntime(({ app }) => {
   describe('bodies and answers that are compressed', LIMIT, () => {
-    const shared = shareServer(app('tensors'), { args: ['--compress', '--max-body', '4kb'] });
+    const shared = shareServer(app('tensors'), { args: ['--compress', '--max-body', '4kb', '--no-page'] });
     const PATH = '/v2/models/tensors/infer';
     const post = (body: Buffer, headers: Record<string, string>): Promise<V2Answer> =>
       ask(shared.server.url, PATH, { method: 'POST', body, headers });

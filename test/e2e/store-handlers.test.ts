@@ -58,7 +58,7 @@ const UNSERVABLE: readonly (readonly [
     'a folder in which nothing says what is meant',
     'url=m',
     ['m/labels.x', 'm/other.x'],
-    ['it is not clear which file is the handler', ...ENTRY_NAMES],
+    ['it is not clear which file is the handler', ...ENTRY_NAMES, '1/model.onnx'],
   ],
 ];
 

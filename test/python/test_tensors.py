@@ -227,6 +227,7 @@ class Requests(Refusals):
             ("FP64", [1, 2**50], [[]], "has 0 items; the shape"),
             ("FP32", [-1], [1], "whole numbers from 0, not -1"),
             ("FP32", [2**33, 2**33], [], "more elements than can be counted"),
+            ("FP32", [2**20 + 1, 0], [], r"the shape \[1048577, 0\] has no elements; the product of its other"),
             ("fp32", [1], [1], '"fp32" is not a datatype; there are BOOL'),
             (["FP32"], [1], [1], r'\["FP32"\] is not a datatype'),
             ("FP32", [1], 5, "data must be a list, not"),

@@ -18,7 +18,7 @@ export function notLoadable(path: string, isKnown: boolean): AppLoadError | null
   if (found === undefined) return null; // the import reports it
   if (found.isDirectory())
     return new AppLoadError(
-      `${path}: it is not clear which file is the handler. Name it at the registration (handler=file:function), or name the file service, app or index.`,
+      `${path}: it is not clear which file is the handler. Name it at the registration (handler=file:function), or name the file service, app or index. A model without code is the only .onnx file of its folder, or 1/model.onnx in it.`,
     );
   if (!isKnown)
     return new AppLoadError(`${path}: this is not an app. Write it in TypeScript, JavaScript or Python.`);

@@ -45,7 +45,8 @@ async function programOf(
     watches: [app],
     isSingleFile: true,
     sources: onnxSources,
-    batchCure: 'export the model with a free first dimension in every input and output',
+    batchCure:
+      'export the model with a free first dimension in every input and output, whose name no other dimension has',
     warnings: [...unreadConfig(app), ...optimizeAdvice(app, found, providers, workers)],
   };
 }

@@ -35,7 +35,17 @@ export function outputsOf(value: unknown, signature: Signature | null): Readonly
     const spec = specs.find((one) => one.name === name);
     return [name, tensorOf(item, spec, refuseFor(name))] as const;
   });
-  return new Map(tensors);
+  return new Map(specs.length > 1 ? inOrderOf(specs, tensors) : tensors);
+}
+
+/** Sorts outputs as the signature has them, because an object puts names that are numbers first; others follow. */
+function inOrderOf(
+  specs: readonly TensorSpec[],
+  tensors: readonly (readonly [name: string, tensor: Tensor])[],
+): typeof tensors {
+  const places = new Map(specs.map(({ name }, i) => [name, i]));
+  const placeOf = (name: string): number => places.get(name) ?? specs.length;
+  return [...tensors].sort(([one], [other]) => placeOf(one) - placeOf(other));
 }
 
 function isOneOutput(value: unknown): boolean {

@@ -36,7 +36,7 @@ export async function exportsOfModel(
     (graph === null ? null : await sessionOfGraph(onnxruntime, path, graph, device)) ??
     (await createSession(onnxruntime, { path, providers }, device));
   const { signature, leftOut } = signatureOfSession(path, session);
-  const batches = isBatchable(signature);
+  const batches = isBatchable(signature, session);
   const maxRows = batchSize === 0 ? BATCH_SIZE : batchSize;
   const model = new OnnxModel(onnxruntime, session, signature, batches ? maxRows : null);
   const exports = {

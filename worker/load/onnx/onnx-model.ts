@@ -14,7 +14,7 @@ import { explainRunError } from './explain-run-error.js';
 import { nativeTensor, ownTensor } from './native-tensors.js';
 import { listsOf } from './nested-lists.js';
 import type { Onnxruntime } from './onnxruntime.js';
-import { arrangeRuns, haveRows, joinRows, rowsOf, splitRows, type Tensors } from './rows.js';
+import { arrangeRuns, haveRows, haveSameRows, joinRows, rowsOf, splitRows, type Tensors } from './rows.js';
 
 /** A call and its place in the batch. */
 interface Item extends CallInputs {
@@ -27,8 +27,10 @@ export class OnnxModel {
   readonly #signature: Signature;
   readonly #outputNames: readonly string[];
   readonly #maxRows: number;
-  /** False from the first run whose outputs have another number of rows than its inputs. */
+  /** False from the first run whose outputs cannot be split into those of its rows. */
   #keepsRows: boolean;
+  /** Whether the outputs of a run of several calls have been compared with those of a call alone. */
+  #isCompared = false;
 
   /** `maxRows`: most rows of a run; null if the calls of this model cannot be joined. */
   constructor(
@@ -51,18 +53,22 @@ export class OnnxModel {
    */
   async warmUp(input: unknown): Promise<void> {
     const { tensors } = readCallInputs(input, this.#signature);
-    await this.#run(tensors);
-    const rows = this.#keepsRows ? rowsOf(tensors) : null;
-    if (rows === null || 2 * rows > this.#maxRows) return;
+    const alone = await this.#run(tensors);
+    const rows = rowsOf(tensors);
+    this.#noteRows(alone, rows);
+    if (!this.#keepsRows || rows === null || 2 * rows > this.#maxRows) return;
     const calls = Math.floor(this.#maxRows / rows);
-    const outputs = await this.#run(joinRows(Array<Tensors>(calls).fill(tensors)));
-    this.#noteRows(outputs, calls * rows);
+    const together = await this.#run(joinRows(Array<Tensors>(calls).fill(tensors)));
+    this.#noteRows(together, calls * rows);
+    this.#compare(alone, together);
   }
 
   /** Answers one call. @throws SERVE_BAD_BODY, and the errors of onnxruntime */
   async infer(input: unknown): Promise<unknown> {
     const call = readCallInputs(input, this.#signature);
-    return answerOf(call, await this.#run(call.tensors));
+    const outputs = await this.#run(call.tensors);
+    this.#noteRows(outputs, rowsOf(call.tensors));
+    return answerOf(call, outputs);
   }
 
   /** Answers several calls; the entry of a call that fails is its error. */
@@ -84,37 +90,41 @@ export class OnnxModel {
   }
 
   async #answerRun(items: readonly Item[], answers: unknown[]): Promise<void> {
+    const [first] = items as readonly [Item];
     let outputs: Tensors;
     try {
       outputs = await this.#run(joinRows(items.map(({ tensors }) => tensors)));
+      if (items.length > 1 && !this.#isCompared) this.#compare(await this.#run(first.tensors), outputs);
     } catch (thrown) {
       if (items.length > 1) for (const half of halvesOf(items)) await this.#answerRun(half, answers);
-      else answers[(items[0] as Item).index] = thrown;
+      else answers[first.index] = thrown;
       return;
     }
-    if (items.length === 1) {
-      const [item] = items as [Item];
-      answers[item.index] = answerOf(item, outputs);
-      return;
-    }
-    const counts = items.map(({ tensors }) => rowsOf(tensors) as number);
-    const rows = counts.reduce((sum, count) => sum + count, 0);
-    if (this.#noteRows(outputs, rows)) {
-      const parts = splitRows(outputs, counts);
+    const counts = items.map(({ tensors }) => rowsOf(tensors));
+    this.#noteRows(outputs, counts.includes(null) ? null : sumOf(counts as number[]));
+    if (items.length === 1) answers[first.index] = answerOf(first, outputs);
+    else if (this.#keepsRows) {
+      const parts = splitRows(outputs, counts as number[]);
       for (const [i, item] of items.entries()) answers[item.index] = answerOf(item, parts[i] as Tensors);
     } else for (const item of items) await this.#answerRun([item], answers);
   }
 
-  /** Whether the outputs of a run can be split; if not, no calls are joined any more. */
-  #noteRows(outputs: Tensors, rows: number): boolean {
-    if (haveRows(outputs, rows)) return true;
+  /** Notes whether the outputs of a run have its rows; null for a run whose inputs have none. */
+  #noteRows(outputs: Tensors, rows: number | null): void {
+    if (!this.#keepsRows || rows === null || haveRows(outputs, rows)) return;
+    this.#joinNoMore('The outputs of the model do not have a row for each row of its inputs');
+  }
+
+  /** Notes whether the rows of the outputs have the same shape in a run of several calls, which began with this one. */
+  #compare(alone: Tensors, together: Tensors): void {
+    this.#isCompared = true;
+    if (haveSameRows(alone, together)) return;
+    this.#joinNoMore('A row of the outputs has another shape if more rows run together');
+  }
+
+  #joinNoMore(why: string): void {
     this.#keepsRows = false;
-    hintOnce(
-      'onnx rows',
-      () =>
-        'The outputs of the model do not have a row for each row of its inputs, so its calls run one by one.',
-    );
-    return false;
+    hintOnce('onnx rows', () => `${why}, so the calls of the model run one by one.`);
   }
 
   async #run(tensors: Tensors): Promise<Tensors> {
@@ -130,6 +140,10 @@ export class OnnxModel {
       throw explainRunError(thrown, tensors, this.#session.inputMetadata);
     }
   }
+}
+
+function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 /** The outputs of a call, in the form in which its inputs came. */

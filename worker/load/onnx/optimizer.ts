@@ -14,6 +14,7 @@ import {
   type RunStep,
   type SaveStep,
 } from '../../../protocol/optimizer-steps.js';
+import { asSentence } from '../../../protocol/text/sentences.js';
 import { readJson } from '../../formats/json.js';
 import { readCallInputs } from './call-inputs.js';
 import { explainSessionError } from './explain-session-error.js';
@@ -71,7 +72,7 @@ async function run(onnxruntime: typeof Onnxruntime, { model, graph, inputs }: Ru
     }
   }
   throw new Error(
-    `${model}: it runs neither with an example nor with zeros, so it cannot be compared: ${describeThrown(reason).message}. Put an input that works into ${exampleOf(model)}.`,
+    `${model}: it runs neither with an example nor with zeros, so it cannot be compared: ${asSentence(describeThrown(reason).message)} Put an input that works into ${exampleOf(model)}.`,
   );
 }
 

@@ -20,7 +20,9 @@ export interface DigestTask {
 }
 
 function factsOf(path: string): FileFacts {
-  const { size, mtimeMs } = statSync(path);
+  const stats = statSync(path);
+  if (!stats.isFile()) throw new Error(`${path} is no file`); // a device may have no end
+  const { size, mtimeMs } = stats;
   const hash = createHash('sha256');
   const piece = Buffer.alloc(1024 * 1024);
   const file = openSync(path, 'r');

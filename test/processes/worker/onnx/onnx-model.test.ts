@@ -52,6 +52,30 @@ const TWICE: OnnxModel = {
   nodes: [{ op: 'Concat', inputs: ['x', 'x'], outputs: ['y'], attributes: { axis: 0 } }],
 };
 
+/** `s = a · bᵀ`: each row of `a` by all rows of `b`, with these dimensions. */
+function products(n: string, m: string, outputs: readonly [string, string] = [n, m]): OnnxModel {
+  return {
+    inputs: [
+      { name: 'a', type: 'FP32', shape: [n, 2] },
+      { name: 'b', type: 'FP32', shape: [m, 2] },
+    ],
+    outputs: [{ name: 's', type: 'FP32', shape: outputs }],
+    nodes: [
+      { op: 'Transpose', inputs: ['b'], outputs: ['columns'], attributes: { perm: [1, 0] } },
+      { op: 'MatMul', inputs: ['a', 'columns'], outputs: ['s'] },
+    ],
+  };
+}
+
+/** `y = a + b`, with these first dimensions. */
+function sums(n: string, m: string): OnnxModel {
+  return {
+    ...products(n, m),
+    outputs: [{ name: 'y', type: 'FP32', shape: [n, 2] }],
+    nodes: [{ op: 'Add', inputs: ['a', 'b'], outputs: ['y'] }],
+  };
+}
+
 /** The rows of the run of each call, by what it says to its first row. */
 async function rowsOfRuns(
   { inferenceBatch }: LoadedModel,
@@ -120,11 +144,57 @@ describe('calls of one batch', () => {
       /^The outputs of the model do not have a row for each row of its inputs,/,
     );
   });
+
+  test('run one by one after a call alone whose outputs do not have its rows', async (t) => {
+    const hints: string[] = [];
+    writeHintsTo((line) => hints.push(line));
+    const { inference } = await load(t, TWICE);
+    await inference({ x: [[1, 1]] });
+    assert.equal(hints.length, 1);
+  });
+
+  for (const isWarm of [true, false])
+    test(`run one by one if a row of the outputs is longer in a run of more rows, ${isWarm ? 'after' : 'without'} a warm-up`, async (t) => {
+      const hints: string[] = [];
+      writeHintsTo((line) => hints.push(line));
+      const model = await load(t, products('', '', ['', '']));
+      if (isWarm) await linesOfInit(model);
+      const answers = await model.inferenceBatch?.([1, 2].map((x) => ({ a: [x, 0], b: [x, 0] })));
+      assert.deepEqual(answers, [{ s: new Float32Array([1]) }, { s: new Float32Array([4]) }]);
+      assert.equal(hints.length, 1);
+      assert.match(hints[0] as string, /^A row of the outputs has another shape if more rows run together,/);
+    });
 });
 
-test('a model with a fixed first dimension takes no batches', async (t) => {
-  const { inferenceBatch, config } = await load(t, identity('FP32', [1, 2]));
-  assert.deepEqual([inferenceBatch, config], [undefined, undefined]);
+describe('a model takes no batches', () => {
+  for (const [why, model] of [
+    ['with a fixed first dimension', identity('FP32', [1, 2])],
+    ['of which another dimension is that of the rows', products('n', 'n')],
+    ['of which another dimension is that of the rows of another input', products('s0', 's1')],
+    ['whose inputs have rows of different names', sums('nodes', 'edges')],
+  ] as const)
+    test(why, async (t) => {
+      const { inferenceBatch, config } = await load(t, model);
+      assert.deepEqual([inferenceBatch, config], [undefined, undefined]);
+    });
+});
+
+for (const symbols of [
+  ['n', 'n'],
+  ['n', ''],
+  ['unk__1', 'unk__2'],
+  ['?', 'None'],
+  ['a_dynamic_axes_1', 'b_dynamic_axes_1'],
+] as const)
+  test(`inputs with rows named ${JSON.stringify(symbols)} can be joined`, async (t) => {
+    const { inferenceBatch } = await load(t, sums(symbols[0], symbols[1]));
+    const answers = await inferenceBatch?.([1, 2].map((x) => ({ a: [x, 0], b: [x, 0] })));
+    assert.deepEqual(answers, [{ y: new Float32Array([2, 0]) }, { y: new Float32Array([4, 0]) }]);
+  });
+
+test('a symbol that means any size may be there twice', async (t) => {
+  const { inferenceBatch } = await load(t, identity('FP32', ['?', '?']));
+  assert.notEqual(inferenceBatch, undefined);
 });
 
 test('sizes that contradict each other are the fault of the call', async (t) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { modelFacts } from '../../../../supervisor/runtimes/onnx/optimized/digests.js';
 import { externalLocations } from '../../../../supervisor/runtimes/onnx/optimized/external-files.js';
 import { identity, onnxBytes, type OnnxModel, type OnnxWeights } from '../../../helpers/onnx-model.js';
 import { appFolder } from '../../../worker/app-folder.js';
@@ -39,3 +40,13 @@ test('a model that is cut short, or a file that is none, has no files of weights
     assert.deepEqual(externalLocations(file), []);
   }
 });
+
+test(
+  'weights in what is no file are not read: a device would have no end',
+  { timeout: 10_000 },
+  async (t) => {
+    const file = join(appFolder(t, {}), 'm.onnx');
+    writeFileSync(file, onnxBytes({ ...MODEL, weights: [weights('a', '/dev/null')] }));
+    await assert.rejects(modelFacts(file), /^Error: \/dev\/null is no file$/);
+  },
+);

@@ -85,6 +85,12 @@ for (const [what, value, output, expected] of [
     assert.deepEqual(given({ x: value }, output, spec('INT8', [1], 'y')), { x: expected });
   });
 
+test('outputs are in the order of the signature, also if their names are numbers', () => {
+  const outputs = ['2', '1', 'a'].map((name) => ({ name, datatype: 'FP64', shape: [-1] }) as const);
+  const tensors = outputsOf({ more: [1], a: [1], 1: [1], 2: [1] }, { inputs: [], outputs });
+  assert.deepEqual([...tensors.keys()], ['2', '1', 'a', 'more']);
+});
+
 test('a value without a name is "output" if the signature has several', () => {
   assert.deepEqual(Object.keys(given([1], spec('FP32', [1], 'a'), spec('FP32', [1], 'b'))), ['output']);
 });

@@ -283,6 +283,19 @@ for (const [what, datatype, shape, data, message] of [
     assert.throws(() => readText(text), serveError('SERVE_BAD_BODY', message));
   });
 
+test('a shape without elements cannot ask for a million rows and more', () => {
+  const empty = (...shape: number[]): unknown => read({ inputs: [{ ...X, shape, data: [] }] });
+  assert.doesNotThrow(() => empty(16, 32, 0, 128));
+  assert.doesNotThrow(() => empty(2 ** 20, 0));
+  assert.throws(
+    () => empty(2 ** 20 + 1, 0),
+    serveError(
+      'SERVE_BAD_BODY',
+      /^Input "x": the shape \[1048577, 0\] has no elements; the product of its other sizes may be 1048576 at most\.$/,
+    ),
+  );
+});
+
 test('any bytes are a request or SERVE_BAD_BODY', () => {
   const length = fc.option(fc.nat(60));
   fc.assert(

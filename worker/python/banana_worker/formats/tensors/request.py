@@ -10,11 +10,23 @@ from banana_worker.formats.tensors.elements import Refuse, has_infinity, tensor_
 from banana_worker.formats.tensors.raw_data import tensor_of_bytes
 from banana_worker.formats.tensors.signed_inputs import raw_input
 from banana_worker.protocol.errors import ServeError
-from banana_worker.values.tensor import DATATYPES, MAX_DIMENSIONS, Signature, Tensor, problem_of_shape, shown
+from banana_worker.values.tensor import (
+    DATATYPES,
+    MAX_DIMENSIONS,
+    Signature,
+    Tensor,
+    element_count,
+    problem_of_shape,
+    shown,
+)
 
 Parameter = Union[str, int, float, bool]
 
 _HEADER = "Inference-Header-Content-Length"
+
+# Largest product of the other sizes of a tensor without elements. Nothing in the body stands for them, but a model may
+# still make outputs of so many rows: a body of 200 bytes would fill the memory.
+_MAX_EMPTY_SIZE = 2**20
 
 
 class WantedOutputs(NamedTuple):
@@ -105,7 +117,7 @@ class _RequestReader:
             raise refuse(f"{shown(datatype)} is not a datatype; there are {', '.join(DATATYPES)}")
         if not isinstance(shape, list):
             raise refuse(f"the shape must be a list of whole numbers, not {_kind(shape)}")
-        problem = problem_of_shape(shape)
+        problem = problem_of_shape(shape) or _problem_of_empty_shape(shape)
         if problem is not None:
             raise refuse(problem)
         parameters = _parameters_of(item, refuse)
@@ -130,6 +142,13 @@ class _RequestReader:
             raise refuse(f"binary_data_size is {size}, but only {len(left)} bytes of the body are left")
         self._bytes = left[size:]
         return left[:size]
+
+
+def _problem_of_empty_shape(shape: List[int]) -> Optional[str]:
+    if element_count(shape) > 0 or element_count([size for size in shape if size > 0]) <= _MAX_EMPTY_SIZE:
+        return None
+    limit = f"the product of its other sizes may be {_MAX_EMPTY_SIZE} at most"
+    return f"the shape {shown(shape)} has no elements; {limit}"
 
 
 def _name_of(item: Any, kind: str, i: int) -> str:
