@@ -89,6 +89,8 @@ export class Job extends InLine implements Waiting {
   batch: BatchRun | null = null;
   /** Reply size in bytes; 0 until the reply is complete. */
   replyBytes = 0;
+  /** Takes a job that was pulled from a store back to it; null for other jobs. */
+  onGivenBack: (() => void) | null = null;
   readonly #lease: Pick<Lease, 'release'>;
   #sink: Sink;
   /** `sent` may be out of date, because a worker begins without a message: `checkBegun` looks it up. */
@@ -134,6 +136,11 @@ export class Job extends InLine implements Waiting {
   /** Whether it waits for a worker. */
   get isQueued(): boolean {
     return this.#state === 'queued';
+  }
+
+  /** Whether it was pulled from a store. */
+  get isPulled(): boolean {
+    return this.onGivenBack !== null;
   }
 
   /** Looks up in its worker's note whether its call runs; false once it is settled. */
@@ -191,6 +198,11 @@ export class Job extends InLine implements Waiting {
   /** Its worker died and had not begun it: it waits again. */
   comeBack(): void {
     this.#state = 'queued';
+  }
+
+  /** Gives a job that was pulled, and that no worker has begun or can begin any more, back to its store. It is settled here. */
+  giveBack(): void {
+    if (this.#settle(0)) this.onGivenBack?.();
   }
 
   /** Counts a death of its worker. Returns the number of such deaths. */
