@@ -5,7 +5,7 @@
  * 2. `submit` puts the job in line; `pump` does the steps of the batcher until there is none.
  * 3. Events of workers (`finished`, `lost`) change the state and call `pump` again.
  *
- * Jobs that outlive their clients wait in a store, not here: a worker that is free pulls them (`job-feed.ts`).
+ * Jobs that outlive their clients wait in a store, not here: a worker that is free pulls them (`job-pulls.ts`).
  */
 import { ServeError, shuttingDown, type ErrorCode } from '../../protocol/errors.js';
 import { Alarm } from './alarm.js';
@@ -16,6 +16,7 @@ import type { ByteBudget } from './byte-budget.js';
 import { Forecast } from './forecast.js';
 import type { Job, JobHolder } from './job.js';
 import { NO_FEED, type JobFeed } from './job-feed.js';
+import { JobPulls } from './job-pulls.js';
 import { Lines } from './lines.js';
 import { QueueTimeout } from './queue-timeout.js';
 import { sendAhead, type SendAhead } from './send-ahead.js';
@@ -57,10 +58,7 @@ export class Dispatcher {
   readonly #batcher: Batcher<Job, ReadyWorker>;
   readonly #forecast: Forecast;
   readonly #feed: JobFeed;
-  /** Idle workers for which jobs are being pulled; they get no calls meanwhile. */
-  readonly #pulling = new Set<ReadyWorker>();
-  /** Workers that got a call while jobs waited: the next thing that they get is a job. */
-  readonly #jobIsNext = new WeakSet<ReadyWorker>();
+  readonly #pulls: JobPulls<ReadyWorker>;
   readonly #alarm = new Alarm(() => this.pump());
   #limits: DispatchLimits;
   /** WebSocket bytes that clients have sent and no worker has taken yet. */
@@ -79,6 +77,7 @@ export class Dispatcher {
   ) {
     this.#supply = supply;
     this.#feed = feed;
+    this.#pulls = new JobPulls(feed, (worker, jobs) => this.#onPulled(worker, jobs));
     this.#budget = budget;
     this.#lines = new Lines(budget);
     this.#arrivals = new Arrivals(budget, () => this.#refusal('SERVE_QUEUE_FULL'));
@@ -100,7 +99,7 @@ export class Dispatcher {
 
   /** Number of jobs that wait for a worker, here or in the store, without calls that are still arriving. */
   get queued(): number {
-    return this.#lines.length + this.#feed.waiting + this.#pulling.size;
+    return this.#lines.length + this.#feed.waiting + this.#pulls.count;
   }
 
   get arriving(): number {
@@ -238,7 +237,7 @@ export class Dispatcher {
       if (job.settled) continue;
       const losses = job.countLoss();
       if (job.checkBegun()) this.#end(job, error);
-      else if (job.isPulled) job.giveBack();
+      else if (job.isPulled) job.giveBack(true);
       else if (this.#isClosed) this.#end(job, shuttingDown());
       else if (losses > 1) this.#end(job, this.#refusal('SERVE_NOT_BEGUN'));
       else this.#requeue(job);
@@ -250,19 +249,19 @@ export class Dispatcher {
   /** Does the steps of the batcher, until only time or an event can bring another one. */
   pump(): void {
     if (this.#lines.length > 0) this.#giveJobs();
-    if (this.#feed.mayHaveDue) this.#pull();
+    this.#pulls.begin(this.#supply.readyWorkers());
     this.#noteCallersWait();
   }
 
   #giveJobs(): void {
     const nowMs = performance.now();
     for (;;) {
-      const workers = this.#workersForCalls();
+      const workers = this.#pulls.callableOf(this.#supply.readyWorkers());
       const { worker, jobs, late, againAtMs } = this.#batcher.plan(this.#lines, workers, nowMs);
       for (const job of late) this.#lines.remove(job);
       if (worker !== null && jobs.length > 0) {
         for (const job of jobs) this.#lines.remove(job);
-        if (this.#feed.mayHaveDue) this.#jobIsNext.add(worker);
+        this.#pulls.noteCall(worker);
         this.#give(worker, jobs);
       }
       for (const job of late) this.#end(job, new ServeError('SERVE_DEADLINE'));
@@ -290,6 +289,7 @@ export class Dispatcher {
     this.#alarm.stop();
     this.#budget.leave(this.#arrivals);
     this.failQueued(shuttingDown());
+    this.#feed.close();
   }
 
   #give(worker: ReadyWorker, jobs: readonly Job[]): void {
@@ -302,39 +302,11 @@ export class Dispatcher {
     worker.assign(jobs);
   }
 
-  /**
-   * The workers that may get calls. While jobs wait too, nothing is sent ahead, and each worker takes a call and a job in
-   * turn, so that neither starves.
-   */
-  #workersForCalls(): readonly ReadyWorker[] {
-    const workers = this.#supply.readyWorkers();
-    const { mayHaveDue } = this.#feed;
-    if (!mayHaveDue && this.#pulling.size === 0) return workers;
-    return workers.filter((worker) => {
-      if (this.#pulling.has(worker)) return false;
-      return !mayHaveDue || (worker.load === 0 && !this.#jobIsNext.has(worker));
-    });
-  }
-
-  /** Pulls jobs for the workers that are still idle; for frozen ones only if all are, as for calls. */
-  #pull(): void {
-    const workers = this.#supply.readyWorkers();
-    const areAllFrozen = workers.every(({ isFrozen }) => isFrozen);
-    for (const worker of workers) {
-      if (!this.#feed.mayHaveDue) return;
-      if (worker.load > 0 || this.#pulling.has(worker) || (worker.isFrozen && !areAllFrozen)) continue;
-      this.#pulling.add(worker);
-      void this.#feed.pull(worker).then((jobs) => this.#onPulled(worker, jobs));
-    }
-  }
-
   #onPulled(worker: ReadyWorker, jobs: readonly Job[]): void {
-    this.#pulling.delete(worker);
-    this.#jobIsNext.delete(worker);
     if (jobs.length > 0) {
       const isReady = !this.#isClosed && this.#supply.readyWorkers().includes(worker);
       if (isReady) this.#give(worker, jobs);
-      else for (const job of jobs) job.giveBack();
+      else for (const job of jobs) job.giveBack(false);
     }
     this.pump();
   }
@@ -342,7 +314,7 @@ export class Dispatcher {
   #idleWorkers(): number {
     return this.#supply
       .readyWorkers()
-      .filter((worker) => worker.load === 0 && !worker.isFrozen && !this.#pulling.has(worker)).length;
+      .filter((worker) => worker.load === 0 && !worker.isFrozen && !this.#pulls.isFor(worker)).length;
   }
 
   #checkRoom(moreBytes: number): void {

@@ -18,6 +18,8 @@ export interface JobFeed {
   pull(worker: BatchWorker): Promise<readonly Job[]>;
   /** Fails the jobs that wait, unless they outlive this server. */
   failWaiting(error: ServeError): void;
+  /** The model takes no job any more. */
+  close(): void;
 }
 
 /** The feed of a model without such jobs. */
@@ -26,4 +28,5 @@ export const NO_FEED: JobFeed = {
   waiting: 0,
   pull: () => Promise.resolve([]),
   failWaiting: () => {},
+  close: () => {},
 };

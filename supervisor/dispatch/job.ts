@@ -89,8 +89,8 @@ export class Job extends InLine implements Waiting {
   batch: BatchRun | null = null;
   /** Reply size in bytes; 0 until the reply is complete. */
   replyBytes = 0;
-  /** Takes a job that was pulled from a store back to it; null for other jobs. */
-  onGivenBack: (() => void) | null = null;
+  /** Takes a job that was pulled from a store back to it; null for other jobs. `isLoss`: its worker died. */
+  onGivenBack: ((isLoss: boolean) => void) | null = null;
   readonly #lease: Pick<Lease, 'release'>;
   #sink: Sink;
   /** `sent` may be out of date, because a worker begins without a message: `checkBegun` looks it up. */
@@ -201,8 +201,8 @@ export class Job extends InLine implements Waiting {
   }
 
   /** Gives a job that was pulled, and that no worker has begun or can begin any more, back to its store. It is settled here. */
-  giveBack(): void {
-    if (this.#settle(0)) this.onGivenBack?.();
+  giveBack(isLoss: boolean): void {
+    if (this.#settle(0)) this.onGivenBack?.(isLoss);
   }
 
   /** Counts a death of its worker. Returns the number of such deaths. */

@@ -2,6 +2,7 @@
 import type { ServeError } from '../../protocol/errors.js';
 import type { ByteBudget } from '../dispatch/byte-budget.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
+import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Devices } from '../machine/devices.js';
 import type { Log } from '../observe/log.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
@@ -20,6 +21,7 @@ export interface ServerResources extends WorkerResources {
   readonly budget: ByteBudget;
   readonly log: Log;
   readonly webhooks: Pick<Webhooks, 'send'>;
+  readonly jobs: Pick<KeptJobs, 'openFeed'>;
   /** Shows the progress of starts that take more than a few seconds. */
   readonly startReporter: StartReporter;
   /** Default: the rule of `dispatch/send-ahead.ts`; bench/send-ahead.ts compares other rules with it. */

@@ -6,6 +6,7 @@
 import { shuttingDown, type ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo } from '../../protocol/wire/messages.js';
 import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
+import type { FedModel } from '../jobs/model-feed.js';
 import type { ModelOptions } from '../options/resolve.js';
 import type { Placement } from '../machine/placement.js';
 import type { Slot } from '../slots/slot.js';
@@ -45,6 +46,7 @@ export class Model {
       dispatchLimits(spec.resolved.options, false),
       resources.budget,
       resources.sendAhead,
+      resources.jobs.openFeed(this.#fed()),
     );
     this.#slots = new SlotSet(
       resources.devices,
@@ -266,6 +268,13 @@ export class Model {
       isQuiet: () => this.quiet,
       noteIdle: () => this.noteIdle(),
     };
+  }
+
+  /** The model, as the feed of its jobs sees it. */
+  #fed(): FedModel {
+    const { name, version } = this.spec;
+    const pump = (): void => this.dispatcher.pump();
+    return { name, version, routes: () => this.#generations.inForce.batchSizes, pump };
   }
 
   #supply(): Supply {

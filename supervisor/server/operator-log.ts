@@ -4,7 +4,7 @@ import { asClause } from '../../protocol/text/sentences.js';
 import { callFacts, type CallFacts, type JobCall } from '../dispatch/job.js';
 import { statusOf } from '../http/answer/house-error.js';
 import { METRICS_PATH } from '../http/dialects/metrics.js';
-import type { KeptJob } from '../jobs/kept-jobs.js';
+import type { JobRecord } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';
 import { withheldNames } from '../options/inherited-env.js';
@@ -43,8 +43,7 @@ export class OperatorLog {
     if (command !== null) this.#log.info(command);
   }
 
-  logFailedJob({ id, route, error }: KeptJob, call: CallFacts): void {
-    if (error === null) return;
+  logFailedJob({ id, route }: JobRecord, error: ServeError, call: CallFacts): void {
     const facts = { job: id, ...call, status: statusOf(error), code: error.code };
     const job = `the background job ${id} of ${route}`;
     if (isAppsRefusal(error)) this.#log.info(facts, `${job} was refused by the app: ${error.message}`);

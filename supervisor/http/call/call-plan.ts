@@ -1,7 +1,7 @@
 /** The plan of a call, which a dialect makes before any of the body is read. `answer-call.ts` follows it. */
 import type { ServeError } from '../../../protocol/errors.js';
 import type { JobCall } from '../../dispatch/job.js';
-import type { KeptJob } from '../../jobs/kept-jobs.js';
+import type { JobRecord } from '../../jobs/kept-jobs.js';
 import type { Routes } from '../../models/app-description.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
@@ -65,6 +65,6 @@ export interface OpenedBody {
   readonly described: Pick<JobCall, 'contentType' | 'accept' | 'headers'>;
   /** The key, if the body has one. */
   readonly key: string | null;
-  /** Answers the client, now or later. The call has been submitted, and may have failed already. */
-  answerKept(context: RequestContext, kept: KeptJob): void;
+  /** Answers the client, now or later: the call is stored as a job. */
+  answerKept(context: RequestContext, accepted: JobRecord): Promise<void>;
 }

@@ -1,18 +1,18 @@
 /**
  * Makes a job of a call whose body has arrived, and gives it to the dispatcher. A worker's answer comes back through the
- * reply sink. A job that outlives its client is recorded first, and its client is answered once that is done.
+ * reply sink. A call that outlives its client is stored instead, and its client is answered once that is done.
  */
 import type { Admission } from '../../dispatch/arrivals.js';
-import { Job, NOWHERE } from '../../dispatch/job.js';
+import { Job, type JobCall } from '../../dispatch/job.js';
+import type { JobRecord, StoredBody } from '../../jobs/kept-jobs.js';
 import type { Body } from '../socket/body-memory.js';
 import { onceClosed } from '../socket/request-facts.js';
-import { answerStarted, keptStatus } from '../answer/answer-started.js';
-import { statusOf } from '../answer/house-error.js';
+import { answerStarted } from '../answer/answer-started.js';
 import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan, OpenedBody } from './call-plan.js';
 import { describeCall } from './describe-call.js';
 import { ReplySink } from '../answer/reply-sink.js';
-import { postFailure, postResult } from './result-webhook.js';
+import { postResult } from './result-webhook.js';
 import { checkBody, type RoutedCall } from './route-check.js';
 
 /** A call that is ready to be run by a worker. */
@@ -26,7 +26,7 @@ export interface ArrivedCall {
 
 /**
  * Submits the call as a job whose sink answers the client. Returns a promise only for a call that outlives its client, which
- * is recorded first; it rejects with the error that refuses the call. @throws SERVE_BAD_BODY
+ * is stored; it rejects with the error that refuses the call. @throws SERVE_BAD_BODY
  */
 export function submitCall(
   context: RequestContext,
@@ -67,41 +67,46 @@ function submitOwned(
 async function submitBackground(
   context: RequestContext,
   plan: CallPlan,
-  { routed: { model, route }, body, place }: ArrivedCall,
+  arrived: ArrivedCall,
 ): Promise<void> {
-  const { backend, acceptedAtMs } = context;
-  const call = {
-    ...describeCall(context, plan, { model, route: route.path }, null, body.bytes),
-    statusOf,
-  };
-  const job = new Job(call, body.pieces, { acceptedAtMs, deadlineAtMs: null }, NOWHERE, body);
-  const kept = await backend.jobs.keep(job);
-  model.dispatcher.submit(job, place);
-  if (kept.error !== null) throw kept.error; // the client can still be answered with it
-  postResult(backend.webhooks, route, job);
-  postFailure(backend.webhooks, route, kept);
-  kept.onceEnded(() => backend.observer.settled(context, job, keptStatus(kept), kept.error));
-  answerStarted(context, kept);
+  const { routed, body } = arrived;
+  const target = { model: routed.model, route: routed.route.path };
+  const call = describeCall(context, plan, target, null, body.bytes);
+  answerStarted(context, await storeCall(context, arrived, call, body));
 }
 
-/** Submits a call whose body wraps the input; its dialect answers the client, now or when the job ends. */
+/** Stores a call whose body wraps the input; its dialect answers the client, now or when the job ends. */
 async function submitOpened(
   context: RequestContext,
   plan: CallPlan,
-  { routed: { model, route }, body, place }: ArrivedCall,
+  arrived: ArrivedCall,
   { input, described, answerKept }: OpenedBody,
 ): Promise<void> {
-  const { backend, acceptedAtMs } = context;
-  const target = { model, route: route.path };
-  const call = {
-    ...describeCall(context, plan, target, null, input.length),
-    ...described,
-    statusOf,
-  };
-  const job = new Job(call, [input], { acceptedAtMs, deadlineAtMs: null }, NOWHERE, body);
-  const kept = await backend.jobs.keep(job);
-  postResult(backend.webhooks, route, job);
-  kept.onceEnded(() => backend.observer.settled(context, job, keptStatus(kept), kept.error));
-  model.dispatcher.submit(job, place);
-  answerKept(context, kept);
+  const { routed, body } = arrived;
+  const target = { model: routed.model, route: routed.route.path };
+  const call = { ...describeCall(context, plan, target, null, input.length), ...described };
+  const pieces = { pieces: [input], bytes: input.length, release: () => body.release() };
+  await answerKept(context, await storeCall(context, arrived, call, pieces));
+}
+
+/** Stores a call as a job, which a worker pulls from now on. @throws SERVE_NOT_KEPT, SERVE_NOT_READY, SERVE_SHUTTING_DOWN */
+async function storeCall(
+  { backend, dialect, hasKey }: RequestContext,
+  { routed: { model, route }, place }: ArrivedCall,
+  call: JobCall,
+  body: StoredBody,
+): Promise<JobRecord> {
+  const noWorker = model.dispatcher.noWorkerError();
+  if (noWorker !== null) throw noWorker; // the client can still be answered with it
+  const accepted = await backend.jobs.accept({
+    call,
+    body,
+    dialect: dialect.name,
+    hasKey,
+    isBackground: route.kind === 'background',
+    webhook: route.webhook,
+    waitLimitMs: model.options.queueTimeout,
+  });
+  place.release();
+  return accepted;
 }

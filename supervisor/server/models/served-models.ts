@@ -91,6 +91,11 @@ export class ServedModels {
     return [...this.#kept.keys()];
   }
 
+  /** Finds a model, even if it is being unregistered; null if there is none. */
+  find({ name, version }: FullModelRef): Model | null {
+    return this.all.find(({ spec }) => spec.name === name && spec.version === version) ?? null;
+  }
+
   /** Resolves once every worker of the present models has ended. */
   async untilClosed(): Promise<void> {
     await Promise.all([...this.#kept.values()].map(({ closed }) => closed.promise));

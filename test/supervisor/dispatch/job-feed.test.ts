@@ -41,6 +41,8 @@ class FakeFeed implements JobFeed {
     this.failed = error;
   }
 
+  close(): void {}
+
   /** Ends all pulls. */
   async answer(): Promise<void> {
     for (const end of this.#pulls.splice(0)) end();

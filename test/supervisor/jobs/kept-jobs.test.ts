@@ -1,364 +1,291 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
-import { ACCEPT_LIMIT_MS, KeptJobs, type KeptJob } from '../../../supervisor/jobs/kept-jobs.js';
-import type { JobEnd, JobRecord, JobStore } from '../../../supervisor/jobs/job-store.js';
-import { MemoryStore, type KeepLimits } from '../../../supervisor/jobs/memory-store.js';
-import { FakeWorker, newJob } from '../dispatch/jobs.js';
-
-const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
+import type { NewJob } from '../../../supervisor/jobs/job-record.js';
+import { ACCEPT_LIMIT_MS } from '../../../supervisor/jobs/kept-jobs.js';
+import { MemoryStore } from '../../../supervisor/jobs/memory-store.js';
+import { HEAD, JobsBench } from './jobs.js';
 
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'Date'] }));
 afterEach(() => mock.timers.reset());
 
-let made = 0;
-function jobsWith(limits: Partial<KeepLimits> = {}): KeptJobs {
-  made = 0;
-  const all = { keepMs: 1000, maxJobs: 10, maxBytes: 400, ...limits };
-  return new KeptJobs(() => `job-${(made += 1)}`, {}, new MemoryStore(all));
-}
-
-/** Keeps a job that ends at once, with a result of this size. */
-async function keepEnded(jobs: KeptJobs, bytes = 1): Promise<KeptJob> {
-  const job = newJob('x');
-  const kept = await jobs.keep(job);
-  job.reply(HEAD, [Buffer.alloc(bytes, 0x31)], bytes, 1);
-  return kept;
-}
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('a job is queued, running, then succeeded with its result', async () => {
-  const jobs = jobsWith();
-  const job = newJob('x');
-  const kept = await jobs.keep(job);
-  assert.deepEqual([kept.id, kept.lookUpState(), kept.ended, kept.result], ['job-1', 'queued', false, null]);
-  job.sendTo(new FakeWorker());
-  assert.equal(kept.lookUpState(), 'queued', 'a job that was sent ahead waits in its worker');
-  job.begin(performance.now());
-  assert.equal(kept.lookUpState(), 'running');
+  const bench = new JobsBench(new MemoryStore());
+  mock.timers.setTime(1000);
+  const { id } = await bench.accept();
+  assert.deepEqual([await bench.state(id), bench.feed.waiting], ['queued', 1]);
+  mock.timers.setTime(2000);
+  const job = await bench.begin();
+  const running = await bench.jobs.get(id);
+  assert.deepEqual([running?.state, running?.attempts, running?.begunAt], ['running', 1, 2000]);
+  mock.timers.setTime(3000);
   job.reply(HEAD, [Buffer.from('{"a"'), Buffer.from(':1}')], 7, 5);
-  assert.deepEqual([kept.lookUpState(), kept.ended, kept.error], ['succeeded', true, null]);
-  assert.deepEqual([kept.result?.head, kept.result?.body?.toString()], [HEAD, '{"a":1}']);
-  assert.deepEqual(jobs.get('job-1'), kept);
-  assert.equal(jobs.get('job-2'), null);
+  const ended = await bench.jobs.get(id);
+  assert.deepEqual([ended?.state, ended?.end?.endedAt, ended?.end?.runMs], ['succeeded', 3000, 5]);
+  assert.deepEqual(ended?.end?.result, { head: HEAD, bytes: 7, isDropped: false });
+  assert.equal((await bench.jobs.readResult(id))?.toString(), '{"a":1}');
+  assert.deepEqual(structuredClone(ended), ended, 'a record is data');
+  assert.equal(await bench.jobs.get('unknown'), null);
 });
 
-test('a result holds no more memory than its bytes', async () => {
-  const { result } = await keepEnded(jobsWith(), 7);
-  assert.deepEqual([result?.body?.length, result?.body?.buffer.byteLength], [7, 7]);
-});
-
-test('a job counts as running when its worker reports that it has begun', async () => {
-  const job = newJob('x');
-  const kept = await jobsWith().keep(job);
-  job.sendTo({ learnBegun: () => job.begin(1), abandon: () => {}, sendData: () => {} });
-  assert.equal(kept.lookUpState(), 'running');
+test('the call, its body and its time in the queue are those that were accepted', async () => {
+  const bench = new JobsBench(new MemoryStore());
+  await bench.accept({ requestId: 'mine', body: '{"x":1}' });
+  mock.timers.tick(500);
+  const job = await bench.begin();
+  assert.deepEqual([job.call.requestId, job.call.bodyBytes, job.pieces.join('')], ['mine', 7, '{"x":1}']);
+  assert.ok(job.queueMs(performance.now()) >= 500);
+  assert.equal(job.deadlineAtMs, null);
 });
 
 for (const [code, state] of [
   ['SERVE_INFERENCE_FAILED', 'failed'],
   ['SERVE_INFERENCE_TIMEOUT', 'failed'],
-  ['SERVE_QUEUE_TIMEOUT', 'failed'],
-  ['SERVE_SHUTTING_DOWN', 'failed'],
   ['SERVE_NOT_BEGUN', 'failed'],
   ['SERVE_WORKER_LOST', 'lost'],
 ] as const satisfies readonly (readonly [ErrorCode, string])[]) {
   test(`a job that ends with ${code} is ${state}`, async () => {
-    const job = newJob('x');
-    const kept = await jobsWith().keep(job);
-    job.fail(new ServeError(code));
-    assert.deepEqual(
-      [kept.lookUpState(), kept.ended, kept.error?.code, kept.result],
-      [state, true, code, null],
-    );
+    const bench = new JobsBench(new MemoryStore());
+    const { id } = await bench.accept();
+    (await bench.begin()).fail(new ServeError(code));
+    const record = await bench.jobs.get(id);
+    assert.deepEqual([record?.state, record?.end?.error?.code, record?.end?.result], [state, code, null]);
   });
 }
 
-test('a result is a copy, so its memory may be reused', async () => {
-  const job = newJob('x');
-  const kept = await jobsWith().keep(job);
+test('a result is a copy that holds no more memory than its bytes', async () => {
+  const bench = new JobsBench(new MemoryStore());
+  const { id } = await bench.accept();
   const piece = Buffer.from('before');
-  job.reply(HEAD, [piece], 6, 1);
+  (await bench.begin()).reply(HEAD, [piece], 6, 1);
   piece.fill(0);
-  assert.equal(kept.result?.body?.toString(), 'before');
+  const result = await bench.jobs.readResult(id);
+  assert.deepEqual([result?.toString(), result?.buffer.byteLength], ['before', 6]);
+});
+
+test('the memory of a body is returned once an answer proves that the worker has read it', async () => {
+  const bench = new JobsBench(new MemoryStore());
+  await bench.accept({ body: 'answered' });
+  await bench.accept({ body: 'failed' });
+  (await bench.begin()).reply(HEAD, [], 0, 1);
+  (await bench.begin()).fail(new ServeError('SERVE_WORKER_LOST'));
+  assert.deepEqual(bench.released, ['answered']);
 });
 
 test('a stream is kept completely, with its head, and never makes its worker wait', async () => {
-  const job = newJob('x');
-  const kept = await jobsWith().keep(job);
+  const bench = new JobsBench(new MemoryStore());
+  const { id } = await bench.accept();
+  const job = await bench.begin();
   let taken = 0;
   job.head({ ...HEAD, status: 201 });
   job.chunk([Buffer.from('a')], () => (taken += 1));
   job.chunk([Buffer.from('b'), Buffer.from('c')], () => (taken += 1));
-  assert.deepEqual([kept.ended, taken], [false, 2]);
+  assert.deepEqual([await bench.state(id), taken], ['running', 2]);
   job.end(3);
-  assert.deepEqual(
-    [kept.lookUpState(), kept.result?.head.status, kept.result?.body?.toString()],
-    ['succeeded', 201, 'abc'],
-  );
+  const record = await bench.jobs.get(id);
+  assert.deepEqual([record?.state, record?.end?.result?.head.status], ['succeeded', 201]);
+  assert.equal((await bench.jobs.readResult(id))?.toString(), 'abc');
 });
 
 test('a stream that breaks off fails the job, and nothing of it is kept', async () => {
-  const job = newJob('x');
-  const kept = await jobsWith().keep(job);
+  const bench = new JobsBench(new MemoryStore());
+  const { id } = await bench.accept();
+  const job = await bench.begin();
   job.head(HEAD);
   job.chunk([Buffer.from('a')], () => {});
   job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
-  assert.deepEqual([kept.lookUpState(), kept.result], ['failed', null]);
+  assert.deepEqual([await bench.state(id), await bench.jobs.readResult(id)], ['failed', null]);
 });
 
-test('a result above a quarter of the limit is kept without its body, whole or streamed', async () => {
-  const jobs = jobsWith({ maxBytes: 400 });
-  assert.equal((await keepEnded(jobs, 100)).result?.body?.length, 100);
-  const whole = await keepEnded(jobs, 101);
-  assert.deepEqual([whole.lookUpState(), whole.result], ['succeeded', { head: HEAD, body: null }]);
-  const job = newJob('x');
-  const streamed = await jobs.keep(job);
+test('a result above the limit is dropped, whole or streamed, and its record says so', async () => {
+  const bench = new JobsBench(new MemoryStore({ keepMs: 1000, maxJobs: 10, maxBytes: 400 }));
+  const kept = async (id: string): Promise<unknown> => (await bench.jobs.readResult(id))?.length ?? null;
+  assert.equal(await kept((await bench.end(100)).id), 100);
+  const whole = await bench.end(101);
+  const streamed = await bench.accept();
+  const job = await bench.begin();
   let taken = 0;
   for (let i = 0; i < 3; i += 1) job.chunk([Buffer.alloc(50)], () => (taken += 1));
   job.end(1);
-  assert.deepEqual([streamed.lookUpState(), streamed.result?.body, taken], ['succeeded', null, 3]);
+  for (const { id } of [whole, streamed]) {
+    const record = await bench.jobs.get(id);
+    assert.deepEqual(
+      [record?.state, record?.end?.result?.isDropped, await kept(id)],
+      ['succeeded', true, null],
+    );
+  }
+  assert.equal(taken, 3);
 });
 
-test('too many ended jobs are dropped, those that ended first; unfinished jobs never are', async () => {
-  const jobs = jobsWith({ maxJobs: 2 });
-  const waiting = await jobs.keep(newJob('waits'));
-  const ended = [await keepEnded(jobs), await keepEnded(jobs), await keepEnded(jobs)];
-  const known = [waiting, ...ended].map(({ id }) => jobs.get(id) !== null);
-  assert.deepEqual(known, [true, false, true, true]);
-  assert.equal(jobs.size, 3);
-  assert.deepEqual(jobs.unfinished(), [waiting.id]);
-});
-
-test('the order of ends decides which job is dropped, not that of arrivals', async () => {
-  const jobs = jobsWith({ maxJobs: 1 });
-  const job = newJob('slow');
-  const slow = await jobs.keep(job);
-  const quick = await keepEnded(jobs);
-  job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
-  assert.deepEqual([jobs.get(quick.id), jobs.get(slow.id)], [null, slow]);
-});
-
-test('if results have too many bytes, the oldest are dropped first', async () => {
-  const jobs = jobsWith({ maxBytes: 400 });
-  const ended: KeptJob[] = [];
-  for (let i = 0; i < 5; i += 1) ended.push(await keepEnded(jobs, 100));
-  assert.deepEqual(
-    ended.map(({ id }) => jobs.get(id) !== null),
-    [false, true, true, true, true],
-  );
-});
-
-test('each job is dropped some time after its end', async () => {
-  const jobs = jobsWith({ keepMs: 1000 });
-  const waiting = await jobs.keep(newJob('waits'));
-  const first = await keepEnded(jobs);
-  mock.timers.tick(600);
-  const second = await keepEnded(jobs);
-  const known = (): boolean[] => [first, second, waiting].map(({ id }) => jobs.get(id) !== null);
-  mock.timers.tick(399);
-  assert.deepEqual(known(), [true, true, true]);
-  mock.timers.tick(1);
-  assert.deepEqual(known(), [false, true, true]);
-  mock.timers.tick(600);
-  assert.deepEqual(known(), [false, false, true]);
-  assert.equal(jobs.size, 1);
-});
-
-test('a waiter is called once: at the end of the job, or at once if it has ended', async () => {
-  const jobs = jobsWith();
-  const job = newJob('x');
-  const kept = await jobs.keep(job);
-  const calls: string[] = [];
-  kept.onceEnded(() => calls.push('waited'));
-  const stop = kept.onceEnded(() => calls.push('left'));
-  stop();
-  assert.equal(calls.length, 0);
-  job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
-  job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
-  assert.deepEqual(calls, ['waited']);
-  kept.onceEnded(() => calls.push('late'));
-  assert.deepEqual(calls, ['waited', 'late']);
-});
-
-test('a kept job has no deadline', async () => {
-  const job = newJob('x', { deadlineAtMs: performance.now() + 5 });
-  let fired = false;
-  job.startDeadline(() => (fired = true));
-  await jobsWith().keep(job);
-  mock.timers.tick(10);
-  assert.deepEqual([job.deadlineAtMs, fired], [null, false]);
-});
-
-test('headers of an answer and the detail of an error are not kept', async () => {
-  const jobs = jobsWith();
-  const answered = newJob('x');
-  const kept = await jobs.keep(answered);
-  answered.reply({ ...HEAD, headers: `X-Long\n${'x'.repeat(1000)}` }, [Buffer.from('1')], 1, 1);
-  assert.deepEqual(kept.result?.head, HEAD);
-  const failed = newJob('x');
-  const lost = await jobs.keep(failed);
-  failed.fail(new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail: 'x'.repeat(1000) }));
-  assert.deepEqual([lost.error?.code, lost.error?.detail], ['SERVE_INFERENCE_FAILED', '']);
-});
-
-test('the status and the issues with which an app refuses a job are kept, in its record too', async () => {
-  const store = new Written();
-  const job = newJob('x');
-  const kept = await new KeptJobs(() => 'j', {}, store).keep(job);
+test('headers of an answer and the detail of an error are not kept; status and issues are', async () => {
+  const bench = new JobsBench(new MemoryStore());
+  const answered = await bench.accept();
+  const headers = `X-Long\n${'x'.repeat(1000)}`;
+  (await bench.begin()).reply({ ...HEAD, headers }, [Buffer.from('1')], 1, 1);
+  assert.deepEqual((await bench.jobs.get(answered.id))?.end?.result?.head, HEAD);
+  const failed = await bench.accept();
   const issues = [{ path: ['age'], message: 'not a number' }];
-  job.fail(new ServeError('SERVE_HTTP_ERROR', 'wrong', { status: 422, issues }));
-  for (const known of [kept, new KeptJobs(() => 'k', {}, store).get('j')])
-    assert.deepEqual([known?.error?.status, known?.error?.issues], [422, issues]);
+  const facts = { status: 422, issues, detail: 'secret' };
+  (await bench.begin()).fail(new ServeError('SERVE_HTTP_ERROR', 'wrong', facts));
+  const error = (await bench.jobs.get(failed.id))?.end?.error;
+  assert.deepEqual(error, { code: 'SERVE_HTTP_ERROR', message: 'wrong', status: 422, kind: '', issues });
 });
 
-/** A store that records all calls, and drops nothing. */
-class Written implements JobStore {
-  readonly records: JobRecord[] = [];
-  readonly events: string[] = [];
-  readonly ends: JobEnd[] = [];
-  readonly maxResultBytes = 100;
-  readonly size = 0;
-
-  accept(
-    record: JobRecord,
-    { call, pieces }: { call: { requestId: string }; pieces: readonly Buffer[] },
-  ): Promise<void> {
-    this.records.push(record);
-    this.events.push(`accepted ${record.id} for ${call.requestId} with ${pieces.length} pieces`);
-    return Promise.resolve();
-  }
-
-  begun(id: string, begunAt: number): void {
-    this.events.push(`begun ${id} at ${begunAt}`);
-  }
-
-  ended(id: string, end: JobEnd): void {
-    this.events.push(`ended ${id} at ${end.endedAt}`);
-    this.ends.push(end);
-  }
-
-  get(id: string): JobRecord | null {
-    const [end = null] = this.ends;
-    const record = this.records.find((candidate) => candidate.id === id);
-    return record === undefined ? null : { ...record, end };
-  }
-
-  recover(): Promise<readonly JobRecord[]> {
-    return Promise.resolve(this.records);
-  }
-
-  close(): void {
-    this.events.push('closed');
-  }
-}
-
-test('a store gets accept, begun and ended once for each job; records are data with calendar times', async () => {
-  const store = new Written();
-  const jobs = new KeptJobs(() => 'j', {}, store);
-  const job = newJob('x');
-  mock.timers.setTime(1000);
-  await jobs.keep(job);
-  job.sendTo(new FakeWorker());
-  job.begin(performance.now());
-  mock.timers.setTime(2000);
-  for (let i = 0; i < 2; i += 1) assert.equal(jobs.get('j')?.lookUpState(), 'running');
-  mock.timers.setTime(3000);
-  job.reply(HEAD, [Buffer.from('1')], 1, 5);
-  jobs.close();
-  assert.deepEqual(store.events, [
-    'accepted j for x with 0 pieces',
-    'begun j at 2000',
-    'ended j at 3000',
-    'closed',
-  ]);
-  const facts = { id: 'j', requestId: 'x', model: 'model', version: '1', route: '/' };
-  assert.deepEqual(store.records, [{ ...facts, createdAt: 1000, begunAt: null, end: null }]);
-  assert.deepEqual(structuredClone(store.records), store.records);
-});
-
-test('a job from a record has its state, times, and result or error', async () => {
-  const store = new Written();
-  const failed = newJob('x');
-  mock.timers.setTime(1000);
-  const before = await new KeptJobs(() => 'j', {}, store).keep(failed);
-  mock.timers.setTime(2500);
-  failed.fail(new ServeError('SERVE_WORKER_LOST'));
-  const later = new KeptJobs(() => 'k', {}, store).get('j');
-  assert.deepEqual(
-    [later?.lookUpState(), later?.createdAt, later?.endedAt],
-    ['lost', new Date(1000), new Date(2500)],
+test('jobs of one route that may begin together do, in order; those of another route follow', async () => {
+  const bench = new JobsBench(
+    new MemoryStore(),
+    new Map([
+      ['/', 8],
+      ['/other', 8],
+    ]),
   );
-  assert.deepEqual(later?.error, before.error);
-  assert.equal(JSON.stringify(store.ends), JSON.stringify(structuredClone(store.ends)));
+  for (const [requestId, route] of [
+    ['a', '/'],
+    ['b', '/other'],
+    ['c', '/'],
+    ['d', '/'],
+  ] as const)
+    await bench.accept({ requestId, route });
+  const ids = async (batch: number): Promise<string[]> =>
+    (await bench.pull(batch)).map(({ call }) => call.requestId);
+  assert.deepEqual([await ids(2), await ids(2), await ids(2), await ids(2)], [['a', 'c'], ['b'], ['d'], []]);
 });
 
-/** A store that records or refuses a job when the test decides. */
-class Slow extends Written {
+test('a job of another model, version or route waits for it', async () => {
+  const bench = new JobsBench(new MemoryStore(), new Map([['/else', 1]]));
+  await bench.accept();
+  assert.deepEqual([bench.feed.waiting, bench.feed.mayHaveDue, await bench.pull()], [0, false, []]);
+});
+
+test('a job that is given back waits again at its old place, as if it had not begun', async () => {
+  const bench = new JobsBench(new MemoryStore());
+  const first = await bench.accept({ requestId: 'first' });
+  await bench.accept({ requestId: 'second' });
+  (await bench.begin()).giveBack(false);
+  const record = await bench.jobs.get(first.id);
+  assert.deepEqual([record?.state, record?.attempts, record?.begunAt], ['queued', 0, null]);
+  assert.equal(bench.pumps, 3, 'its model looks for it');
+  assert.equal((await bench.begin()).call.requestId, 'first');
+});
+
+test('a job fails when a second worker dies with it before it begins', async () => {
+  const bench = new JobsBench(new MemoryStore());
+  const { id } = await bench.accept();
+  (await bench.begin()).giveBack(true);
+  (await bench.begin()).giveBack(false);
+  assert.equal(await bench.state(id), 'queued');
+  (await bench.begin()).giveBack(true);
+  const record = await bench.jobs.get(id);
+  assert.deepEqual([record?.state, record?.end?.error?.code], ['failed', 'SERVE_NOT_BEGUN']);
+});
+
+test('the outcome of an attempt that has lost its mark changes nothing', async () => {
+  const bench = new JobsBench(new MemoryStore());
+  const { id } = await bench.accept();
+  const stale = await bench.begin();
+  stale.onGivenBack?.(false); // its sink is still there: the caller was wrong about its worker
+  const job = await bench.begin();
+  stale.reply(HEAD, [Buffer.from('"stale"')], 7, 1);
+  assert.deepEqual([await bench.state(id), bench.ended.length], ['running', 0]);
+  job.reply(HEAD, [Buffer.from('"right"')], 7, 1);
+  await settled();
+  assert.equal((await bench.jobs.readResult(id))?.toString(), '"right"');
+  assert.deepEqual([await bench.state(id), bench.ended.length], ['succeeded', 1]);
+});
+
+test('a job that does not begin in time fails, and its end is reported', async () => {
+  const bench = new JobsBench(new MemoryStore());
+  const waiting = await bench.accept({ waitLimitMs: 1000 });
+  const running = await bench.accept({ waitLimitMs: 1000 });
+  await bench.begin();
+  const late = await bench.accept({ waitLimitMs: 5000 });
+  mock.timers.tick(1000);
+  assert.deepEqual(
+    [await bench.state(waiting.id), await bench.state(running.id), await bench.state(late.id)],
+    ['running', 'failed', 'queued'],
+  );
+  assert.deepEqual(
+    bench.ended.map(({ record, job }) => [record.id, record.end.error?.code, job.hasBegun]),
+    [[running.id, 'SERVE_QUEUE_TIMEOUT', false]],
+  );
+  mock.timers.tick(4000);
+  assert.equal(await bench.state(late.id), 'failed');
+});
+
+test('what waits in memory fails when its model says so', async () => {
+  const bench = new JobsBench(new MemoryStore());
+  const running = await bench.accept();
+  const waiting = await bench.accept();
+  await bench.begin();
+  assert.deepEqual(bench.jobs.unfinished(), [running.id, waiting.id]);
+  bench.feed.failWaiting(new ServeError('SERVE_SHUTTING_DOWN'));
+  assert.deepEqual([await bench.state(running.id), await bench.state(waiting.id)], ['running', 'failed']);
+  assert.deepEqual(bench.jobs.unfinished(), [running.id]);
+});
+
+test('a client that waits is told at the end, after its time, or when it leaves', async () => {
+  const bench = new JobsBench(new MemoryStore());
+  const { id } = await bench.accept();
+  let leave = (): void => {};
+  const ended = bench.jobs.whenEnded(id, 60_000, () => {});
+  const early = bench.jobs.whenEnded(id, 1000, () => {});
+  const left = bench.jobs.whenEnded(id, 60_000, (stop) => (leave = stop));
+  await settled();
+  mock.timers.tick(1000);
+  leave();
+  assert.deepEqual([(await early)?.state, (await left)?.state, bench.jobs.waiters], ['queued', 'queued', 1]);
+  (await bench.begin()).reply(HEAD, [], 0, 1);
+  assert.deepEqual([(await ended)?.state, bench.jobs.waiters], ['succeeded', 0]);
+  assert.equal((await bench.jobs.whenEnded(id, 60_000, () => {}))?.state, 'succeeded', 'at once');
+  assert.equal(await bench.jobs.whenEnded('unknown', 60_000, () => {}), null);
+  assert.equal(bench.jobs.waiters, 0);
+});
+
+/** A store that stores or refuses a job when the test decides. */
+class Slow extends MemoryStore {
   put = (): void => {};
   refuse: (error: Error) => void = () => {};
 
-  override async accept(...given: Parameters<Written['accept']>): Promise<void> {
+  override async accept(job: NewJob): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.put = resolve;
       this.refuse = reject;
     });
-    return super.accept(...given);
+    return super.accept(job);
   }
 }
 
-test('a job is not known before it is recorded', async () => {
+test('a job is not known, and not run, before it is stored', async () => {
   const store = new Slow();
-  const jobs = new KeptJobs(() => 'j', {}, store);
-  const job = newJob('x', { deadlineAtMs: performance.now() + 60_000 });
-  const keeping = jobs.keep(job);
-  assert.deepEqual([jobs.get('j'), jobs.unfinished()], [null, []]);
-  assert.notEqual(job.deadlineAtMs, null);
+  const bench = new JobsBench(store);
+  const accepting = bench.accept();
+  assert.deepEqual([store.size, bench.feed.waiting], [0, 0]);
   store.put();
-  const kept = await keeping;
-  assert.deepEqual([jobs.get('j'), jobs.unfinished(), job.deadlineAtMs], [kept, ['j'], null]);
+  await accepting;
+  assert.deepEqual([store.size, bench.feed.waiting], [1, 1]);
   mock.timers.tick(ACCEPT_LIMIT_MS);
-  assert.deepEqual(store.events, ['accepted j for x with 0 pieces'], 'the limit ends with the wait');
+  assert.equal(bench.feed.waiting, 1, 'the limit ends with the wait');
 });
 
-for (const [how, accept] of [
-  ['rejects', (): Promise<void> => Promise.reject(new Error('no space left'))],
-  [
-    'throws',
-    (): Promise<void> => {
-      throw new Error('no space left');
-    },
-  ],
-] as const) {
-  test(`keep rejects and leaves the job to its caller if the store ${how}`, async () => {
-    const store = Object.assign(new Written(), { accept });
-    const failures: string[] = [];
-    const onNotKept = (call: { requestId: string }, { code, detail }: ServeError): void =>
-      void failures.push(`${call.requestId} ${code} ${detail.split('\n', 1)[0] ?? ''}`);
-    const jobs = new KeptJobs(() => 'j', { onNotKept }, store);
-    let outcome = '';
-    const job = newJob('x', { onSettled: (how) => (outcome = how) });
-    await assert.rejects(jobs.keep(job), { code: 'SERVE_NOT_KEPT', retryAfterS: 5 });
-    assert.deepEqual(failures, ['x SERVE_NOT_KEPT Error: no space left']);
-    assert.deepEqual([jobs.get('j'), jobs.unfinished(), store.events], [null, [], []]);
-    job.fail(new ServeError('SERVE_NOT_KEPT'));
-    assert.equal(outcome, 'SERVE_NOT_KEPT');
-  });
-}
-
-test('a store that takes too long fails the call, and a later record has failed too', async () => {
+test('accept rejects and leaves the body to its caller if the store does', async () => {
   const store = new Slow();
-  const jobs = new KeptJobs(() => 'j', {}, store);
-  const keeping = jobs.keep(newJob('x'));
-  mock.timers.tick(ACCEPT_LIMIT_MS);
-  await assert.rejects(keeping, { code: 'SERVE_NOT_KEPT' });
-  assert.deepEqual(store.events, []);
-  store.put();
-  await new Promise((resolve) => setImmediate(resolve));
-  assert.deepEqual(store.ends[0]?.error?.code, 'SERVE_NOT_KEPT');
-  assert.equal(jobs.get('j')?.lookUpState(), 'failed');
-  assert.deepEqual(jobs.unfinished(), []);
+  const bench = new JobsBench(store);
+  const accepting = bench.accept();
+  store.refuse(new Error('no space left'));
+  await assert.rejects(accepting, { code: 'SERVE_NOT_KEPT', retryAfterS: 5 });
+  assert.match(bench.notKept[0]?.detail ?? '', /^Error: no space left/);
+  assert.deepEqual([store.size, bench.released], [0, []]);
 });
 
-test('MemoryStore recovers nothing', async () => {
-  assert.deepEqual(await new MemoryStore().recover(), []);
+test('a store that takes too long fails the call, and forgets a job that it stores later', async () => {
+  const store = new Slow();
+  const bench = new JobsBench(store);
+  const accepting = bench.accept();
+  mock.timers.tick(ACCEPT_LIMIT_MS);
+  await assert.rejects(accepting, { code: 'SERVE_NOT_KEPT' });
+  store.put();
+  await settled();
+  assert.deepEqual([store.size, bench.feed.waiting], [0, 0]);
 });

@@ -1,6 +1,6 @@
 /** Describes Potassium's own paths; those about the default model only where there is one. */
 import { ServeError } from '../../../../protocol/errors.js';
-import type { KeptState } from '../../../jobs/kept-jobs.js';
+import type { JobState } from '../../../jobs/kept-jobs.js';
 import { JOBS_PATH, POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
 import {
   FREE,
@@ -30,7 +30,7 @@ const STATUS = objectOf({
   uptime: COUNT,
 });
 
-const JOB_STATES: readonly KeptState[] = ['queued', 'running', 'succeeded', 'failed', 'lost'];
+const JOB_STATES: readonly JobState[] = ['queued', 'running', 'succeeded', 'failed', 'lost'];
 
 const JOB: JsonSchema = objectOf(
   {

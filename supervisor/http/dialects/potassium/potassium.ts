@@ -71,11 +71,11 @@ const warmUp: WriteAnswer = async (ctx, { backend }) => {
 };
 
 async function writeJob(...[ctx, { jobs }, { id = '' }]: Parameters<Write>): Promise<void> {
-  const job = jobs.get(id);
-  if (job === null)
+  const record = await jobs.get(id);
+  if (record === null)
     throw new ServeError('SERVE_NOT_FOUND', 'There is no such job, or its result is no longer kept.');
   ctx.type = 'application/json';
-  const { pieces, bytes } = await describeJob(job);
+  const { pieces, bytes } = await describeJob(record, await jobs.readResult(id));
   // In pieces as the client takes them: thousands may request one result of many megabytes.
   ctx.body = Readable.from(pieces, { objectMode: false });
   ctx.length = bytes;

@@ -29,7 +29,7 @@ function requestOf(fields: Partial<LoggedRequest>, path = '/'): LoggedRequest {
     socket: { remoteAddress: '::ffff:10.0.0.7' },
   };
   return {
-    request: request as unknown as IncomingMessage,
+    request: request,
     client: '10.0.0.7',
     requestId: 'r',
     headerNames: { callIds: [], ids: [], keys: [], exposed: [] } as unknown as LoggedRequest['headerNames'],

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { TimeHeap, type Timed } from '../../../supervisor/jobs/time-heap.js';
+
+test('items come by time, whatever is added and removed in between', () => {
+  const step = fc.oneof(
+    fc.record({ add: fc.nat(20) }),
+    fc.record({ remove: fc.nat(20) }),
+    fc.record({ take: fc.nat(20) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const heap = new TimeHeap<Timed>();
+      let items: Timed[] = [];
+      const earliest = (): number => Math.min(Infinity, ...items.map(({ atMs }) => atMs));
+      for (const one of steps) {
+        if ('add' in one) {
+          const item = { atMs: one.add, heapIndex: -1 };
+          items.push(item);
+          heap.add(item);
+        } else if ('remove' in one) {
+          const item = items[one.remove];
+          if (item !== undefined) heap.remove(item);
+          items = items.filter((other) => other !== item);
+          if (item !== undefined) heap.remove(item); // a second time: nothing
+        } else {
+          const taken = heap.takeDue(one.take);
+          assert.equal(taken?.atMs ?? null, earliest() <= one.take ? earliest() : null);
+          items = items.filter((other) => other !== taken);
+        }
+        assert.equal(heap.earliestMs, earliest());
+      }
+    }),
+  );
+});
