@@ -42,6 +42,8 @@ export interface Sink {
   end(job: Job): void;
   /** May follow `head`: the client must then notice that the stream was cut. */
   fail(job: Job, error: ServeError): void;
+  /** The app reports how far it is; only the sink of a job that outlives its client is interested. */
+  progress?(job: Job, fraction: number, text: string): void;
 }
 
 /** Receives the worker's messages on a WebSocket, beside its sink. */
@@ -248,6 +250,10 @@ export class Job extends InLine implements Waiting {
 
   chunk(pieces: Buffer[], taken: () => void): void {
     if (!this.settled) this.#sink.chunk(this, pieces, taken);
+  }
+
+  progress(fraction: number, text: string): void {
+    if (!this.settled) this.#sink.progress?.(this, fraction, text);
   }
 
   end(runMs: number): void {

@@ -5,7 +5,14 @@ import { checkBody, fittingRoute } from '../../../../supervisor/http/call/route-
 import { BodyMemory, type Body } from '../../../../supervisor/http/socket/body-memory.js';
 import type { Route, RouteInput } from '../../../../protocol/wire/messages.js';
 
-const route = (input: RouteInput): Route => ({ path: '/', kind: 'handler', input, webhook: '', maxBatch: 1 });
+const route = (input: RouteInput): Route => ({
+  path: '/',
+  kind: 'handler',
+  input,
+  webhook: '',
+  maxBatch: 1,
+  attempts: 1,
+});
 const withType = (type?: string): IncomingMessage =>
   ({ headers: type === undefined ? {} : { 'content-type': type } }) as IncomingMessage;
 
