@@ -11,6 +11,7 @@ export const ROOMS = [
   'test-server.ts',
   'new',
   'archive',
+  'optimize',
   'command',
   'serve.ts',
   'server',

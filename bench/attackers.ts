@@ -9,7 +9,10 @@ const [url = '', kind = '', connections = '8', key = '', socketPath = ''] = proc
 const { hostname, port, host } = new URL(url);
 
 const MB = 1_000_000;
-const GET = `GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+const GET = getWith([]);
+const UPGRADE = getWith(['Connection: Upgrade', 'Upgrade: h2c']);
+/** As many headers as are taken. */
+const LARGE_GET = getWith(Array.from({ length: 199 }, (_, i) => `x-${i}: 1`));
 
 /** Uses one connection. Resolves when it is to be opened anew. */
 type Attack = (socket: Socket) => Promise<void>;
@@ -19,6 +22,9 @@ const ATTACKS: Readonly<Record<string, () => Attack>> = {
   ping: () => askAgain(`GET /ping HTTP/1.1\r\nHost: ${host}\r\n\r\n`),
   probes: () => askAgain(`GET /nothing-here HTTP/1.1\r\nHost: ${host}\r\n\r\n`),
   pipelining: () => flood('', GET.repeat(2000)),
+  upgrades: () => flood('', UPGRADE.repeat(1000)),
+  headers: () => flood('', LARGE_GET.repeat(200)),
+  noise: () => flood('', 'noise\r\n\r\n'.repeat(8000)),
   'chunks-401': () => flood(post('/', ['Transfer-Encoding: chunked']), '1\r\nx\r\n'.repeat(11_000)),
   'chunks-404': () =>
     flood(post('/nothing-here', ['Transfer-Encoding: chunked']), '1\r\nx\r\n'.repeat(11_000)),
@@ -40,9 +46,14 @@ const ATTACKS: Readonly<Record<string, () => Attack>> = {
     ),
   archives: () =>
     askAgain(manage('POST', '/models?url=many.mar&initial_workers=0'), manage('DELETE', '/models/many')),
+  'refused-archives': () => askAgain(manage('POST', '/models?url=entries.tar.gz&initial_workers=0')),
   'slow-readers': () => readSlowly(withBody('/stream', Buffer.from('{}'))),
   'silent-websockets': () => staySilent(upgrade('/chat')),
 };
+
+function getWith(headers: readonly string[]): string {
+  return ['GET /livez HTTP/1.1', `Host: ${host}`, ...headers, '', ''].join('\r\n');
+}
 
 function manage(method: string, path: string): string {
   const head = [`${method} ${path} HTTP/1.1`, 'Host: localhost', `X-Banana-Api-Key: ${key}`];

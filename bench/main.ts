@@ -22,6 +22,7 @@ import { longPolls } from './cases/long-polls.js';
 import { manyModels } from './cases/many-models.js';
 import { metrics } from './cases/metrics.js';
 import { modelStormCase } from './cases/model-storm.js';
+import { onnxFiles } from './cases/onnx-files.js';
 import { overload } from './cases/overload.js';
 import { potassium } from './cases/potassium.js';
 import { python, pythonSmall } from './cases/python.js';
@@ -46,6 +47,7 @@ const CASES: readonly BenchCase[] = [
   sleep,
   digits,
   digitsBatches,
+  onnxFiles,
   batching,
   overload,
   longPolls,

@@ -1,4 +1,4 @@
-/** Our server with one worker beside in-process baselines, all with the same app; and how a comparison is told. */
+/** Our server with one worker beside in-process baselines, all with the same app; and the lines of a comparison. */
 import type { Bench } from './case.js';
 import type { Goal, Row } from './report.js';
 import { medianOf, medianRatio, type Role, type Round, type Side } from './rounds.js';
@@ -39,6 +39,21 @@ export function frontCpuRow(
     ours: cpuText(ours),
     baseline: cpuText(baseline),
     value: medianRatio(ours, baseline, (round) => cpuUs(round, 'front')),
+    goal,
+  };
+}
+
+/** CPU per request of our worker, held against that of another server of ours. */
+export function workerCpuRow(
+  name: string,
+  [ours, other]: readonly [readonly Round[], readonly Round[]],
+  goal: Goal | null,
+): Row {
+  return {
+    name: `${name}: CPU per request of the worker`,
+    ours: cpuText(ours),
+    baseline: cpuText(other),
+    value: medianRatio(ours, other, (round) => cpuUs(round, 'worker')),
     goal,
   };
 }

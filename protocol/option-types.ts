@@ -29,6 +29,7 @@ export interface OperatorOptionTypes {
   gpus: string | number;
   workersPerGpu: number;
   python: string;
+  providers: string;
 }
 
 /** Options of the whole server. */

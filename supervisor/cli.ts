@@ -19,16 +19,24 @@ import { explainFailure, printError, runServerProcess } from './command/server-p
 import { VERSION } from './version.js';
 
 const ARCHIVE = 'archive';
+const OPTIMIZE = 'optimize';
 
 slabs.onUse = collectSeldom;
-process.exitCode = process.argv[2] === ARCHIVE ? await archive() : EXIT_CODES[await main(process.argv)].code;
+process.exitCode = await run(process.argv);
 // Streams are flushed by now; a handle that an app's grandchild keeps open must not hold the server.
 process.exit();
+
+async function run(argv: readonly string[]): Promise<number> {
+  if (argv[2] === ARCHIVE) return archive();
+  if (argv[2] === OPTIMIZE) return optimize();
+  return EXIT_CODES[await main(argv)].code;
+}
 
 async function main(argv: readonly string[]): Promise<ExitReason> {
   let project: NewProject | null = null;
   const command = describeCommand(
-    (folder, { python = false }) => (project = { folder, isPython: python }),
+    (folder, { python = false, onnx = false }) =>
+      (project = { folder, kind: onnx ? 'onnx' : python ? 'python' : 'typescript' }),
     argv.some((arg) => arg === '-h' || arg === '--help'),
   );
   try {
@@ -69,16 +77,21 @@ async function archive(): Promise<number> {
   return runArchiver(`banana-serve ${ARCHIVE}`, process.argv.slice(3));
 }
 
-interface NewProject {
-  readonly folder: string;
-  readonly isPython: boolean;
+/** Runs the `optimize` command. */
+async function optimize(): Promise<number> {
+  const { runOptimize } = await import('./optimize/optimize-command.js');
+  return runOptimize(`banana-serve ${OPTIMIZE}`, process.argv.slice(3));
 }
 
-async function createProject({ folder, isPython }: NewProject): Promise<ExitReason> {
-  const { newProject, PYTHON_PROJECT, TYPESCRIPT_PROJECT } = await import('./new/new-project.js');
+interface NewProject {
+  readonly folder: string;
+  readonly kind: 'typescript' | 'python' | 'onnx';
+}
+
+async function createProject({ folder, kind }: NewProject): Promise<ExitReason> {
+  const { newProject, PROJECTS } = await import('./new/new-project.js');
   try {
-    const kind = isPython ? PYTHON_PROJECT : TYPESCRIPT_PROJECT;
-    process.stdout.write(newProject(folder, process.cwd(), kind));
+    process.stdout.write(newProject(folder, process.cwd(), PROJECTS[kind]));
     return 'drained';
   } catch (thrown) {
     return explainFailure(thrown);
@@ -96,7 +109,7 @@ async function printPythonPath(): Promise<ExitReason> {
  * hides most options, for `--help` only: a mistyped option is not compared with hidden ones.
  */
 function describeCommand(
-  onNew: (folder: string, given: { python?: boolean }) => void,
+  onNew: (folder: string, given: { python?: boolean; onnx?: boolean }) => void,
   isHelpShort: boolean,
 ): Command {
   const command = new Command('banana-serve')
@@ -124,11 +137,15 @@ function describeCommand(
     .description('Writes a small project into a new folder: app, test, types, Dockerfile.')
     .argument('<folder>', 'the folder; it may exist if it has none of those files')
     .option('--python', 'in Python')
+    .addOption(new Option('--onnx', 'of a model in a .onnx file, without code').conflicts('python'))
     .allowExcessArguments(false)
     .action(onNew);
   command
     .command(ARCHIVE)
     .description('Writes a .mar, a .tar.gz or a folder for a model store; see its --help.');
+  command
+    .command(OPTIMIZE)
+    .description('Lets the workers of a large .onnx model on the CPU share its weights; see its --help.');
   for (const flag of MMS_FLAGS) command.addOption(new Option(flag).hideHelp()); // start scripts of Multi Model Server have them
   for (const group of OPTION_GROUPS) {
     if (group === 'Models') command.addOption(modelOption().helpGroup(`${group}:`).hideHelp(isHelpShort));

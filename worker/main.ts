@@ -27,6 +27,7 @@ import { NO_ATTRIBUTION, attributePrints } from './report/print-attribution.js';
 import { outlookOf, type Outlook } from './failures/outlook.js';
 import { RunLoop } from './run/run-loop.js';
 import { StartFailure, importApp, initApp, loadedInfo } from './load/start-app.js';
+import { stackOfApp } from './process/stack-frame.js';
 import { SLEEP_AT_ONCE, StayAwake } from './process/stay-awake.js';
 import { WebhookHandover } from './run/webhook-handover.js';
 
@@ -59,7 +60,7 @@ channel.flush();
 
 process.on('unhandledRejection', (reason) => {
   if (isClosedSocket(reason)) return; // a client has left, and a timer of the app went on sending
-  process.stderr.write(`Unhandled rejection: ${describeThrown(reason).stack}\n`);
+  process.stderr.write(`Unhandled rejection: ${stackOfApp(describeThrown(reason).stack)}\n`);
   const error = new ServeError(
     'SERVE_WORKER_LOST',
     'an unhandled rejection left the app in an unknown state',
@@ -174,7 +175,7 @@ function stop(): void {
   isStopping = true;
   onIdle = () => {
     shutDown().catch((thrown: unknown) => {
-      process.stderr.write(`shutdown threw: ${describeThrown(thrown).stack}\n`);
+      process.stderr.write(`shutdown threw: ${stackOfApp(describeThrown(thrown).stack)}\n`);
       exitWhenFlushed(1);
     });
   };

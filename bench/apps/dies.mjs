@@ -1,4 +1,4 @@
-/** A model that says who runs it, after as much computing as it is told: it is to be killed meanwhile. */
+/** A model that computes for the time in its input and answers with its process: a bench kills it meanwhile. */
 export function inference({ busyMs }) {
   const endAtMs = performance.now() + busyMs;
   while (performance.now() < endAtMs);

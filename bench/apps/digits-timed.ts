@@ -11,7 +11,7 @@ import * as digits from '../../examples/digits/app.js';
 export const { config, example, inferenceBatch } = digits;
 
 const LOOP_MS = 50;
-/** Fewer runs of a size say nothing. */
+/** Sizes with fewer runs are left out. */
 const ENOUGH_RUNS = 150;
 
 type Feeds = Record<string, Tensor>;
@@ -66,7 +66,7 @@ function timesOf(size: number): Times {
 }
 
 /**
- * Runs the model and says when it computed. onnxruntime-node computes in a turn of the event loop of its own, and what
+ * Runs the model and reports when it computed. onnxruntime-node computes in a turn of the event loop of its own, and what
  * else is done between two turns is none of the model's time: so its callback is timed, and not its promise.
  */
 async function timedRun(run: Session['run'], feeds: Feeds): Promise<TimedRun> {

@@ -1,4 +1,4 @@
-/** A model whose answer is a text of the length it is told, whatever else it is given. */
+/** A model whose answer is a text of the length in its input, whatever else is in it. */
 export function inference({ bytes }) {
   return 'x'.repeat(bytes);
 }

@@ -1,4 +1,4 @@
-/** A model for a mixed soak: what it does is said by the input. */
+/** A model for a mixed soak: the input names its work. */
 export async function inference(input, { signal }) {
   switch (input?.act) {
     case 'wait':

@@ -1,4 +1,4 @@
-/** A model that takes as long as it is told: seconds, the thread free. */
+/** A model that waits for the seconds in its input, without blocking the thread. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export async function inference({ seconds }) {

@@ -1,6 +1,6 @@
 /**
  * A model whose runs cost 5 ms and 0.2 ms for each input, in batches of up to 32: do the workers stay as busy as the rule
- * allows, and does a call wait longer than the rule says?
+ * allows, and does a call wait longer than the rule allows?
  */
 import { simulate, type Simulated } from '../../test/supervisor/dispatch/simulator.js';
 import type { Bench, BenchCase } from '../case.js';

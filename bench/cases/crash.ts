@@ -1,5 +1,5 @@
 /**
- * kill -9 of a busy worker: how soon its caller is told, and how soon the next call is served.
+ * kill -9 of a busy worker: the time until its caller gets the error, and until the next call is served.
  *
  * Death is visible when the kernel closes the worker's files, which it does after freeing the memory: the worker
  * holds a socket to this process (the tether), whose end is that moment, seen without asking the front.
@@ -70,7 +70,7 @@ async function killInNewServer(bench: Bench, { app, fillMb, flags = [] }: Doomed
 async function killOnce(url: string, tethers: Tethers): Promise<Kill> {
   const before = JSON.parse((await postOnce(url, { busyMs: 0 })).text) as { pid: number };
   const doomed = postOnce(url, { busyMs: BUSY_MS });
-  await delay(200); // the call runs: nothing else can be heard of a worker that computes
+  await delay(200); // the call runs: a worker that computes reports nothing else
   const rssMb = rssMbOf(before.pid);
   const ended = tethers.end(before.pid);
   const killedAtMs = performance.now();

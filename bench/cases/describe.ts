@@ -52,7 +52,7 @@ async function killOnce(
 ): Promise<number> {
   const { pid } = JSON.parse((await postOnce(url, { busyMs: 0 })).text) as { pid: number };
   const doomed = isBusy ? postOnce(url, { busyMs: BUSY_MS }) : null;
-  if (isBusy) await delay(50); // the call runs: nothing else can be heard of a worker that computes
+  if (isBusy) await delay(50); // the call runs: a worker that computes reports nothing else
   if (!(await isReady(pid))) throw new Error(`worker ${pid} is not described as ready before it is killed`);
   process.kill(pid, 'SIGKILL');
   const killedAtMs = performance.now();

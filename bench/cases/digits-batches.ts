@@ -92,7 +92,7 @@ async function tellOf({ url }: Side): Promise<readonly Told[]> {
   return JSON.parse(text) as Told[];
 }
 
-/** By size, the smallest first. A size that came about more seldom than `least` says nothing. */
+/** By size, the smallest first. A size with fewer runs than `least` is left out. */
 function groupBySize(pairs: readonly Pair[], least: number): [size: number, pairs: Pair[]][] {
   const bySize = new Map<number, Pair[]>();
   for (const pair of pairs) {

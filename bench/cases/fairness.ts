@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { Header } from 'tar';
 import type { Bench, BenchCase } from '../case.js';
 import { peakRssMbOf, resetPeakRss } from '../proc.js';
 import type { Row } from '../report.js';
@@ -14,10 +16,12 @@ import { jsonRequest } from './requests.js';
 const KEY = 'bench-key';
 const CALLED = 'called';
 const MIN_SECONDS = 4;
+const TAR_BLOCK_BYTES = 512;
 /** An attack may cost a caller so many times as much as the control. */
 const GOAL = 1.5;
 
 const ARCHIVED_FILES = 30_000;
+const REFUSED_ENTRIES = 200_000;
 
 interface Attack {
   readonly kind: string;
@@ -31,6 +35,9 @@ interface Attack {
 const ATTACKS: readonly Attack[] = [
   { kind: 'pipelining', connections: 8, what: 'pipelined GET /livez' },
   { kind: 'pipelining', connections: 300, what: 'pipelined GET /livez' },
+  { kind: 'upgrades', connections: 8, what: 'pipelined GET /livez with Upgrade' },
+  { kind: 'headers', connections: 8, what: 'pipelined GET /livez with 200 headers' },
+  { kind: 'noise', connections: 8, what: 'noise that is no HTTP' },
   { kind: 'chunks-401', connections: 8, what: 'refused bodies (401) in chunks of one byte' },
   { kind: 'chunks-404', connections: 8, what: 'refused bodies (404) in chunks of one byte', hasKey: true },
   { kind: 'chunks-200', connections: 8, what: 'accepted bodies in chunks of one byte', hasKey: true },
@@ -46,6 +53,13 @@ const ATTACKS: readonly Attack[] = [
     kind: 'archives',
     connections: 1,
     what: `an archive of ${ARCHIVED_FILES} files registered and unregistered`,
+    hasKey: true,
+    setUp: packStore,
+  },
+  {
+    kind: 'refused-archives',
+    connections: 1,
+    what: `an archive of ${REFUSED_ENTRIES} entries refused`,
     hasKey: true,
     setUp: packStore,
   },
@@ -163,7 +177,7 @@ function openMetrics(folder: string) {
   return { flags: ['--metrics-port', socketPath], socketPath };
 }
 
-/** A store with an archive of many files, and the management API on a socket; this is Multi Model Server's mode. */
+/** A store with an archive of many files and one of too many entries, and the management API on a socket; this is Multi Model Server's mode. */
 function packStore(folder: string) {
   const content = join(folder, 'content');
   const store = join(folder, 'store');
@@ -179,7 +193,15 @@ function packStore(folder: string) {
     '--export-path',
     store,
   ]);
+  writeFileSync(join(store, 'entries.tar.gz'), tarOfEmptyFiles(REFUSED_ENTRIES));
   return { flags: ['--model-store', store, '--management-port', socketPath], socketPath };
+}
+
+function tarOfEmptyFiles(count: number): Buffer {
+  const blocks = Buffer.alloc((count + 2) * TAR_BLOCK_BYTES); // two empty blocks are its end
+  for (let i = 0; i < count; i += 1)
+    new Header({ path: `${i}.txt`, type: 'File', size: 0, mode: 0o644 }).encode(blocks, i * TAR_BLOCK_BYTES);
+  return gzipSync(blocks, { level: 1 });
 }
 
 function ms(value: number): string {

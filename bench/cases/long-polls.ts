@@ -12,7 +12,7 @@ const POLLS = 2000;
 /** Time for the polls to arrive; the rest of a round is for the probes. */
 const ARRIVAL_S = 5;
 const MIN_PROBE_S = 4;
-/** Front's CPU is read over a time in which nobody asks anything. */
+/** The front's CPU is read over a time without new requests. */
 const IDLE_MS = 1000;
 
 export const longPolls: BenchCase = {

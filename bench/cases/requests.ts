@@ -42,6 +42,24 @@ export function digitRequest(): Request {
   return jsonRequest({ pixels: test.rows[0]?.pixels ?? [] });
 }
 
+/** The same image as a row of the model itself. */
+export function digitImageRequest(): Request {
+  const { pixels } = JSON.parse(String(digitRequest().body)) as { readonly pixels: readonly number[] };
+  const lines = Array.from({ length: 8 }, (_, y) =>
+    pixels.slice(8 * y, 8 * y + 8).map((pixel) => pixel / 16),
+  );
+  return jsonRequest({ image: [lines] });
+}
+
+/** Four tokens, as rows of bert-tiny. */
+export function tokensRequest(): Request {
+  return jsonRequest({
+    input_ids: [2, 100, 200, 3],
+    attention_mask: [1, 1, 1, 1],
+    token_type_ids: [0, 0, 0, 0],
+  });
+}
+
 export function jsonRequest(value: unknown): Request {
   return { headers: { 'Content-Type': 'application/json' }, body: Buffer.from(JSON.stringify(value)) };
 }

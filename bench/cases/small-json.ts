@@ -16,7 +16,7 @@ export const smallJson: BenchCase = {
   async run(bench) {
     const load = { request: smallJsonRequest(), connections: 32 };
     const sides = await startSides(bench, 'bench/apps/small.mjs', ['koa', 'fastify', 'bare']);
-    await checkSameAnswers(sides.slice(0, BARE), load.request); // the bare server says what it was told
+    await checkSameAnswers(sides.slice(0, BARE), load.request); // the bare server answers with a fixed text
     const results = await measureInTurn(bench.generator, sides, load, bench.duration);
     bench.note(cpuNote('200 B JSON, c=32', sides, results));
     const [ours = [], koa = [], fastify = [], bare = []] = results;

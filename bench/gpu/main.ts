@@ -118,7 +118,7 @@ async function freedAfterKill(): Promise<number> {
   return ms;
 }
 
-/** Whether another worker serves where the GPU is lost, and the same one where there is none. */
+/** Whether another worker serves where the GPU is lost, and the same one on a machine without GPUs. */
 async function servesAfterFailedKernel(): Promise<boolean> {
   let isServed = false;
   await withServer(1, 1, async (server) => {

@@ -1,4 +1,4 @@
-"""A network on torch whose size is told by the environment: on the GPU that the worker sees, or on the CPU."""
+"""A network on torch whose size is set by the environment: on the GPU that the worker sees, or on the CPU."""
 
 import os
 import time

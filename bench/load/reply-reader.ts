@@ -42,7 +42,7 @@ export class ReplyReader {
     this.#closing = head.includes('close') && /\r\nconnection: close/i.test(head);
     const bodyBytes = this.#contentLength(head);
     this.#bodyMissing = bodyBytes - (bytes.length - end - HEAD_END.length);
-    if (this.#bodyMissing < 0) throw new Error('bytes follow a reply that nobody asked for');
+    if (this.#bodyMissing < 0) throw new Error('bytes follow the last expected reply');
     if (this.#bodyMissing === 0) this.#onReply(this.#status, this.#closing);
   }
 

@@ -1,4 +1,4 @@
-/** Our server as a user starts it, and what it says of itself. */
+/** Our server as a user starts it, and its own status. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { compiled, startChildServer, type ChildServer } from './child-server.js';

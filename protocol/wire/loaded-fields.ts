@@ -9,7 +9,7 @@ export function loadedField(info: LoadedInfo): unknown {
 
 /** @throws SERVE_PROTOCOL */
 export function readLoaded(info: Record<string, unknown>): LoadedInfo {
-  const { routes, modelOptions, example, shutdown, signature } = info;
+  const { routes, modelOptions, example, shutdown, signature, platform } = info;
   if (!Array.isArray(routes)) throw malformed('loaded.routes is not a list');
   return {
     routes: routes.map(readRoute),
@@ -17,6 +17,7 @@ export function readLoaded(info: Record<string, unknown>): LoadedInfo {
     example: new Fields([example ?? '']).string(0),
     ...(shutdown === undefined ? {} : { shutdown: new Fields([shutdown]).boolean(0) }),
     ...(signature === undefined ? {} : { signature: readSignature(signature) }),
+    ...(platform === undefined ? {} : { platform: new Fields([platform]).string(0) }),
   };
 }
 

@@ -206,6 +206,8 @@ export interface LoadedInfo {
   readonly shutdown?: boolean;
   /** Left out by an app that does not describe its inputs and outputs as tensors. */
   readonly signature?: Signature;
+  /** The kind of model, as pages about it name it, such as `onnx_onnxv1`; left out: the runtime of its worker. */
+  readonly platform?: string;
 }
 
 /** A named tensor that an app takes or returns. */

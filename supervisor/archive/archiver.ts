@@ -48,11 +48,12 @@ export async function archiveModel(wish: ArchiveWish, cwd: string): Promise<Writ
   const { modelName, archiveFormat, force } = wish;
   if (!NAME.test(modelName))
     throw new ArchiverProblem(
-      `--model-name ${modelName}: a name begins with a letter or a digit, and letters, digits, _ - and . follow.`,
+      `--model-name ${modelName}: a name must begin with a letter or a digit, followed by letters, digits, _ - and .`,
     );
   const { version: given = '1.0' } = wish;
   const isVersion: boolean = isModelName(given);
-  if (!isVersion) throw new ArchiverProblem(`--version ${given}: a version is made of ${MODEL_NAME_RULE}.`);
+  if (!isVersion)
+    throw new ArchiverProblem(`--version ${given}: a version must consist of ${MODEL_NAME_RULE}.`);
   const path = join(
     await folderAt(wish.exportPath, '--export-path', cwd),
     fileName(modelName, archiveFormat),

@@ -27,6 +27,7 @@ const EXAMPLES = `
 Examples:
   banana-serve new my-model                            a project to begin with; new --python for one in Python
   banana-serve ./app.ts --watch                        while you write it
+  banana-serve ./model.onnx                            a model without code
   banana-serve ./app.ts --workers 4 --run-timeout 30s  four processes, 30 seconds for a call
   banana-serve --model a=./a.ts --model b=./b.ts       two models on one port
 `;

@@ -18,7 +18,8 @@ import { Cors, answerPreflight, isPreflight } from './access/cors.js';
 import { moveKeyProtocol } from './access/key-protocol.js';
 import { hostMistake, keyMistake } from './call/gate.js';
 import { koaAnswers, type AnswerWithKoa } from './answer/koa-answers.js';
-import type { Dialect, Operation } from './dialects/dialect.js';
+import { firstClaim } from './dialects/first-claim.js';
+import type { Operation } from './dialects/dialect.js';
 import { MAIN_DIALECTS, type Dialects } from './dialects/index.js';
 import type { HttpHandler } from './socket/http-server.js';
 import { clientOf, namedPath, pathMistake, writtenPath } from './socket/request-facts.js';
@@ -125,40 +126,16 @@ function newContext(
   return context;
 }
 
-/** A path that cannot be decoded (`isReadable` is false) goes to the default dialect. */
+/** A path that cannot be decoded (`isReadable` is false) goes to the default dialect, unless another one owns it. */
 function claim(context: RequestContext, dialects: Dialects, isReadable: boolean): Operation {
-  const operation = isReadable ? firstClaim(context, dialects) : null;
+  const { inOrder } = dialects;
+  const operation = isReadable ? firstClaim(context, inOrder) : null;
+  if (!isReadable) context.dialect = inOrder.find(({ owns }) => owns?.(context.path)) ?? dialects.default;
   const claimed = operation ?? dialects.default.unclaimed(context, context.backend.models);
   context.counts = claimed.counts;
   context.isProbe = claimed.auth === 'none' && 'write' in claimed.act;
   context.isLogged = claimed.isLogged === true;
   return claimed;
-}
-
-function firstClaim(context: RequestContext, { inOrder }: Dialects): Operation | null {
-  let guess: { dialect: Dialect; operation: Operation } | null = null;
-  for (const dialect of inOrder) {
-    const operation = claimOf(context, dialect);
-    if (operation === null) continue;
-    if (operation.isGuess === true) {
-      guess ??= { dialect, operation };
-      continue;
-    }
-    context.dialect = dialect;
-    return operation;
-  }
-  if (guess !== null) context.dialect = guess.dialect;
-  return guess?.operation ?? null;
-}
-
-/** A ServeError that a claim throws becomes the answer: the request names something that does not exist. */
-function claimOf(context: RequestContext, dialect: Dialect): Operation | null {
-  try {
-    return dialect.claim(context, context.backend.models);
-  } catch (thrown) {
-    if (!(thrown instanceof ServeError)) throw thrown;
-    return { auth: 'call', counts: true, methods: '', act: { refuse: thrown } };
-  }
 }
 
 /** A call needs its key in the headers, even if its operation says `body`, unless its plan opens the body. */
@@ -172,7 +149,7 @@ function act(
   { act, methods }: Operation,
   withKoa: AnswerWithKoa,
 ): Promise<void> | void {
-  if ('target' in act) return answerCall(context, act);
+  if ('target' in act) return answerCall(context, act, methods);
   if ('write' in act)
     return withKoa(context, act.write).then((error) => {
       context.backend.observer.answered(context, context.response.statusCode, error);

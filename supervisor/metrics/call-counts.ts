@@ -1,10 +1,10 @@
 /**
- * Counts calls and their times per model. It runs once for every call, so it only adds to numbers; a scrape adds the labels.
- * The counts of a model are freed with the model.
+ * Counts calls and their times per model, for `/metrics` and for pages about a model. It runs once for every call, so it only
+ * adds to numbers; a scrape adds the labels. The counts of a model are freed with the model.
  */
 import { isAppsRefusal, type ServeError } from '../../protocol/errors.js';
 import type { Job } from '../dispatch/job.js';
-import type { CountedRequest, RequestObserver } from '../http/request/backend.js';
+import type { CallFigures, CountedRequest, RequestObserver } from '../http/request/backend.js';
 import type { Model } from '../models/model.js';
 import { Buckets, SECONDS } from './buckets.js';
 
@@ -18,6 +18,7 @@ export class ModelCalls {
   readonly queueSeconds = new Buckets(SECONDS);
   readonly runSeconds = new Buckets(SECONDS);
   readonly totalSeconds = new Buckets(SECONDS);
+  #okSeconds = 0;
   /** Number of ended calls, by the size of their batch. */
   readonly #callsBySize: number[] = [];
 
@@ -25,6 +26,12 @@ export class ModelCalls {
     let codes = this.ends.get(dialect);
     if (codes === undefined) this.ends.set(dialect, (codes = new Map<string, number>()));
     codes.set(code, (codes.get(code) ?? 0) + 1);
+  }
+
+  /** Adds the time from the arrival of a call until its answer was sent. */
+  lasted(seconds: number, isOk: boolean): void {
+    this.totalSeconds.add(seconds);
+    if (isOk) this.#okSeconds += seconds;
   }
 
   began(batchSize: number): void {
@@ -37,7 +44,24 @@ export class ModelCalls {
     this.#callsBySize.forEach((calls, size) => sizes.add(size, Math.floor(calls / size)));
     return sizes;
   }
+
+  /** The counts without dialects and codes. */
+  figures(): CallFigures {
+    const ends = [...this.ends.values()].flatMap((codes) => [...codes]);
+    const countOf = (isWanted: boolean): number =>
+      ends.reduce((sum, [code, count]) => sum + ((code === OK) === isWanted ? count : 0), 0);
+    const batches = this.#callsBySize.map((calls, size) => [size, Math.floor(calls / size)] as const);
+    return {
+      ok: { count: countOf(true), seconds: this.#okSeconds },
+      failed: { count: countOf(false), seconds: this.totalSeconds.sum - this.#okSeconds },
+      queued: { count: this.queueSeconds.count, seconds: this.queueSeconds.sum },
+      run: { count: this.runSeconds.count, seconds: this.runSeconds.sum },
+      batches: batches.filter(([, count]) => count > 0),
+    };
+  }
 }
+
+const OK = 'ok';
 
 export class CallCounts implements RequestObserver {
   readonly #byModel = new WeakMap<Model, ModelCalls>();
@@ -53,9 +77,10 @@ export class CallCounts implements RequestObserver {
   settled({ model, dialect }: CountedRequest, job: Job, _status: number, error: ServeError | null): void {
     const calls = model === null ? this.ofNone : this.of(model);
     const nowMs = performance.now();
-    calls.ended(dialect.name, error === null || isAppsRefusal(error) ? 'ok' : error.code);
+    const code = error === null || isAppsRefusal(error) ? OK : error.code;
+    calls.ended(dialect.name, code);
     calls.queueSeconds.add(job.queueMs(nowMs) / 1000);
-    calls.totalSeconds.add((nowMs - job.acceptedAtMs) / 1000);
+    calls.lasted((nowMs - job.acceptedAtMs) / 1000, code === OK);
     if (!job.hasBegun) return;
     calls.began(job.batch === null ? 1 : job.batch.calls);
     if (job.runMs > 0) calls.runSeconds.add(job.runMs / 1000); // unknown for a call that was cut off

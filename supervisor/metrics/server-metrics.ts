@@ -8,7 +8,7 @@ import type { Model } from '../models/model.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
 import type { Slot } from '../slots/slot.js';
 import { AppSeries } from './app-series.js';
-import { CallCounts } from './call-counts.js';
+import type { CallCounts } from './call-counts.js';
 import { CALL_METRICS } from './call-metrics.js';
 import { FRONT_METRICS } from './front-metrics.js';
 import { GPU_METRICS } from './gpu-metrics.js';
@@ -30,7 +30,7 @@ export const HOUSE_METRICS: readonly HouseMetric[] = [
 ];
 
 export class ServerMetrics implements MetricsPage {
-  readonly calls = new CallCounts();
+  readonly #calls: CallCounts;
   readonly workers = new WorkerCounts();
   readonly #apps: AppSeries;
   readonly #sampler: Sampler;
@@ -40,10 +40,12 @@ export class ServerMetrics implements MetricsPage {
 
   /** `torchServe`: metrics with TorchServe's names; null if they are off. */
   constructor(
+    calls: CallCounts,
     facts: () => Pick<MetricFacts, 'models' | 'unsent'>,
     torchServe: TorchServeText | null,
     onProblem: (problem: string) => void,
   ) {
+    this.#calls = calls;
     this.#facts = facts;
     this.#torchServe = torchServe;
     this.#sampler = new Sampler((problem) => onProblem(`metrics of GPUs: ${asClause(problem)}`));
@@ -81,8 +83,7 @@ export class ServerMetrics implements MetricsPage {
 
   /** The families in `names`, all if `names` is empty; each is measured when it is asked for. */
   *#families(names: readonly string[]): Generator<Family> {
-    const { calls, workers } = this;
-    const facts = { ...this.#facts(), calls, workers, sampler: this.#sampler };
+    const facts = { ...this.#facts(), calls: this.#calls, workers: this.workers, sampler: this.#sampler };
     const isWanted = (metric: Pick<Family, 'name' | 'type'>): boolean =>
       names.length === 0 || [metric.name, ...sampleNames(metric)].some((name) => names.includes(name));
     for (const metric of HOUSE_METRICS.filter(isWanted)) {

@@ -44,13 +44,20 @@ export class ModelChanges {
 
   /** See `Model.replace`. */
   async replace(spec: ModelSpec, limits: RetireLimits): Promise<Outcome> {
-    const { generations, slots, health, log } = this.#model;
+    const { generations, slots, health } = this.#model;
     if (health.isDraining) throw shuttingDown();
     if (!generations.isUntried && !needsNewWorkers(generations.newest.spec, spec)) {
       generations.change(spec, slots.workers);
       this.#applier.applyLimits();
       return health.whenSettled();
     }
+    return this.renew(spec, limits);
+  }
+
+  /** See `Model.renew`. */
+  async renew(spec: ModelSpec, limits: RetireLimits): Promise<Outcome> {
+    const { generations, slots, health, log } = this.#model;
+    if (health.isDraining) throw shuttingDown();
     if (slots.ready.length === 0) {
       this.replaceAtOnce(spec, limits); // no worker serves meanwhile
       return health.whenSettled();

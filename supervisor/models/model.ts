@@ -193,6 +193,14 @@ export class Model {
   }
 
   /**
+   * As `replace`, but replaces the workers even if the spec is the same: its files may have changed. If no worker is ready,
+   * all start again at once.
+   */
+  async renew(spec: ModelSpec, limits: RetireLimits): Promise<Outcome> {
+    return this.#changes.renew(spec, limits);
+  }
+
+  /**
    * The app has changed: every slot starts again, with the code that is on disk now, and the description of the old code
    * is dropped. Calls wait meanwhile, so that none is answered by old code. No effect once the server drains.
    */

@@ -9,6 +9,7 @@ import type { OrphanGuard } from '../processes/orphan-guard.js';
 import type { Devices } from '../machine/devices.js';
 import type { Placement } from '../machine/placement.js';
 import type { WorkerProgram } from '../runtimes/runtime.js';
+import { NO_TELEMETRY } from '../runtimes/telemetry.js';
 import type { ModelSpec } from './model-spec.js';
 import { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerLimits, WorkerListener } from '../processes/worker-listener.js';
@@ -61,7 +62,7 @@ export function startWorker(
     {
       command: program.command,
       cwd: program.cwd,
-      env: { ...threadEnv(program, devices.threads), ...program.env, ...placement.env },
+      env: { ...unlessSet(program, devices.threads), ...program.env, ...placement.env },
       withheld: withheldEnv,
       ...(program.stuckAt === undefined ? {} : { stuckAt: program.stuckAt }),
     },
@@ -87,10 +88,11 @@ export function startWorker(
   return worker;
 }
 
-/** Sets the variables that limit threads to the worker's share, unless the operator has set them. */
-function threadEnv({ threadVariables }: WorkerProgram, threads: number): Record<string, string> {
-  const unset = threadVariables.filter((name) => process.env[name] === undefined);
-  return Object.fromEntries(unset.map((name) => [name, String(threads)]));
+/** Switches off telemetry, and limits threads to the worker's share; leaves out variables that the operator has set. */
+function unlessSet({ threadVariables }: WorkerProgram, threads: number): Record<string, string> {
+  const shares = threadVariables.map((name) => [name, String(threads)] as const);
+  const all = [...Object.entries(NO_TELEMETRY), ...shares];
+  return Object.fromEntries(all.filter(([name]) => process.env[name] === undefined));
 }
 
 /** `options`: those in force, which are the app's own where the operator has given none. */

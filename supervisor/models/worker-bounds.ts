@@ -11,7 +11,9 @@ export interface WorkerBounds {
 export function checkBounds({ min, max }: WorkerBounds): void {
   for (const [name, count] of Object.entries({ min, max })) {
     if (!Number.isInteger(count) || count < 0 || count > MOST_WORKERS)
-      throw configError(`scale: ${name} is a whole number from 0 to ${MOST_WORKERS}, not ${String(count)}.`);
+      throw configError(
+        `scale: ${name} must be a whole number from 0 to ${MOST_WORKERS}, not ${String(count)}.`,
+      );
   }
   if (max < min) throw configError(`scale: max (${max}) cannot be less than min (${min}).`);
 }

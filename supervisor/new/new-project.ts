@@ -7,14 +7,20 @@ import { asSentence } from '../../protocol/text/sentences.js';
 
 /** A kind of project. */
 export interface ProjectKind {
-  /** Folder of the templates, relative to the package. */
-  readonly templates: string;
+  /** Folders of the templates, relative to the package; the first that has a file's template is used. */
+  readonly templates: readonly string[];
+  /** Name of the file that the project serves. */
+  readonly app: string;
   /** Names of the written files, with their purposes. */
   readonly files: readonly (readonly [name: string, purpose: string])[];
+  /** Files that are copied, by their names: the path in the package. */
+  readonly copies: Readonly<Record<string, string>>;
 }
 
 export const TYPESCRIPT_PROJECT: ProjectKind = {
-  templates: 'templates/new',
+  templates: ['templates/new'],
+  app: 'app.ts',
+  copies: {},
   files: [
     ['app.ts', 'your model: init() and inference()'],
     ['app.test.ts', 'a test of it, over HTTP'],
@@ -27,8 +33,10 @@ export const TYPESCRIPT_PROJECT: ProjectKind = {
   ],
 };
 
-export const PYTHON_PROJECT: ProjectKind = {
-  templates: 'templates/new-python',
+const PYTHON_PROJECT: ProjectKind = {
+  templates: ['templates/new-python'],
+  app: 'app.py',
+  copies: {},
   files: [
     ['app.py', 'your model: init() and inference()'],
     ['test_app.py', 'a test of it, over HTTP; pytest runs it, too'],
@@ -40,17 +48,40 @@ export const PYTHON_PROJECT: ProjectKind = {
   ],
 };
 
+const ONNX_PROJECT: ProjectKind = {
+  templates: ['templates/new-onnx', 'templates/new'],
+  app: 'model.onnx',
+  copies: { 'model.onnx': 'examples/digits/digits.onnx' },
+  files: [
+    ['model.onnx', 'a small model that reads digits; put yours in its place'],
+    ['model.example.json', 'an input that it takes: the server warms up with it'],
+    ['model.test.js', 'a test of it, over HTTP'],
+    ['package.json', 'npm start, npm run dev, npm test'],
+    ['Dockerfile', 'a container that finishes its calls when it is stopped'],
+    ['.dockerignore', ''],
+    ['.gitignore', ''],
+    ['.npmrc', 'settings for onnxruntime-node'],
+  ],
+};
+
+/** By what the command is told. */
+export const PROJECTS = {
+  typescript: TYPESCRIPT_PROJECT,
+  python: PYTHON_PROJECT,
+  onnx: ONNX_PROJECT,
+} as const;
+
 const PACKAGE = new URL('../../../', import.meta.url);
 
 /** Writes the project and returns the text to print. @throws SERVE_CONFIG, with nothing written, if a file exists already */
 export function newProject(given: string, cwd: string, kind: ProjectKind): string {
   const folder = resolve(cwd, given);
   assertFree(folder, given, kind);
-  const values = placeholders(folder);
-  const texts = kind.files.map(([name]) => [join(folder, name), filled(name, kind, values)] as const);
+  const values = placeholders(folder, kind);
+  const contents = kind.files.map(([name]) => [join(folder, name), contentOf(name, kind, values)] as const);
   try {
     mkdirSync(folder, { recursive: true });
-    for (const [path, text] of texts) writeFileSync(path, text, { flag: 'wx' });
+    for (const [path, content] of contents) writeFileSync(path, content, { flag: 'wx' });
   } catch (cause) {
     throw configError(`${given}: ${asSentence((cause as Error).message)} Choose another folder.`);
   }
@@ -69,14 +100,20 @@ function assertFree(folder: string, given: string, { files }: ProjectKind): void
 }
 
 /** Values for the templates; versions are those that this package is built and tested with. */
-function placeholders(folder: string): ReadonlyMap<string, string> {
+function placeholders(folder: string, { app }: ProjectKind): ReadonlyMap<string, string> {
   const manifest = JSON.parse(readFileSync(new URL('package.json', PACKAGE), 'utf8')) as {
     version: string;
     dependencies: Record<string, string>;
     devDependencies: Record<string, string>;
   };
   const { version, dependencies, devDependencies } = manifest;
-  const known = { ...devDependencies, ...dependencies, 'banana-serve': version, name: packageName(folder) };
+  const known = {
+    ...devDependencies,
+    ...dependencies,
+    'banana-serve': version,
+    name: packageName(folder),
+    app,
+  };
   return new Map(Object.entries(known));
 }
 
@@ -89,9 +126,17 @@ function packageName(folder: string): string {
   return name === '' || name === 'banana-serve' ? 'my-model' : name;
 }
 
+function contentOf(name: string, kind: ProjectKind, values: ReadonlyMap<string, string>): string | Buffer {
+  const source = kind.copies[name];
+  return source === undefined ? filled(name, kind, values) : readFileSync(new URL(source, PACKAGE));
+}
+
 /** Template files have no leading dot and end with `.template`, because npm omits or renames some names in a package. */
 function filled(name: string, kind: ProjectKind, values: ReadonlyMap<string, string>): string {
-  const template = new URL(`${kind.templates}/${name.replace(/^\./, '')}.template`, PACKAGE);
+  const templates = kind.templates.map(
+    (folder) => new URL(`${folder}/${name.replace(/^\./, '')}.template`, PACKAGE),
+  );
+  const template = templates.find((path) => existsSync(path)) as URL;
   return readFileSync(template, 'utf8').replace(/\{\{(.+?)\}\}/g, (_, key: string) => {
     const value = values.get(key);
     if (value === undefined) throw new Error(`the template of ${name} asks for ${key}, which is not known`);

@@ -2,7 +2,7 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
-import { EXTENSIONS } from '../runtimes/index.js';
+import { EXTENSIONS, onlyModelOf } from '../runtimes/index.js';
 import { suggest } from '../options/suggest.js';
 
 const DEFAULT_NAMES = EXTENSIONS.defaults.map((extension) => `app${extension}`);
@@ -19,7 +19,9 @@ export function findApp(given: string | null, folder: string, place = ''): strin
     throw configError(place === '' ? message : `${place}: ${message}`);
   };
   const find = (within: string, names: readonly string[], otherwise: string): string =>
-    appIn(within, names) ?? fail(deadLinkIn(within, names, folder) ?? otherwise);
+    appIn(within, names) ??
+    aloneIn(within) ??
+    fail(deadLinkIn(within, names, folder) ?? otherwise + modelHint(within));
   if (given === null) {
     const none = `no app was given, and there is no ${DEFAULT_NAMES.join(', ')} in ${folder}.`;
     return find(folder, DEFAULT_NAMES, `${none} Run: banana-serve ./app.ts`);
@@ -54,6 +56,19 @@ export function holdsApp(folder: string): boolean {
 function appIn(folder: string, names: readonly string[] = DEFAULT_NAMES): string | null {
   const found = names.map((name) => join(folder, name)).find((path) => existsSync(path));
   return found ?? null;
+}
+
+/** The only model of a folder without code, if it has just one. */
+function aloneIn(folder: string): string | null {
+  const name = onlyModelOf(readdirSync(folder));
+  return name === null ? null : join(folder, name);
+}
+
+/** A sentence on the models of a folder that is not served by one; empty if it has none. */
+function modelHint(folder: string): string {
+  const models = readdirSync(folder).filter((name) => EXTENSIONS.alone.includes(extname(name)));
+  if (models.length === 0) return '';
+  return ` To serve ${new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(models)} without code, name the file.`;
 }
 
 /** Returns an error text if one of these names is a broken link, else null. */

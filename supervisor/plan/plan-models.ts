@@ -113,6 +113,23 @@ export async function planStored(
   return { spec: { ...spec, program }, isDefault, firstWorkers, bounds, release };
 }
 
+/** Plans all versions of a model of a store, the newest first; what is said of all of them is said once. As `planStored` */
+export async function planVersions(
+  stored: StoredModel,
+  ...rest: Rest<Parameters<typeof planStored>>
+): Promise<[ModelPlan, ...ModelPlan[]]> {
+  const newest = await planStored(stored, ...rest);
+  const others = await Promise.all(stored.others.map((other) => planStored(other, ...rest)));
+  return [newest, ...others.map(withoutWarnings)];
+}
+
+type Rest<Args extends readonly unknown[]> = Args extends [unknown, ...infer Others] ? Others : never;
+
+function withoutWarnings(plan: ModelPlan): ModelPlan {
+  const program = { ...plan.spec.program, warnings: [] };
+  return { ...plan, spec: { ...plan.spec, program } };
+}
+
 /** Models of a store have other defaults than apps; settings of the operator or the app take precedence. */
 function withStoreDefaults({ options, explicit }: ResolvedOptions): ResolvedOptions {
   const unset = Object.entries(STORE_DEFAULTS).filter(([name]) => !explicit.has(name as OptionName));

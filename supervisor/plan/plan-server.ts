@@ -18,7 +18,7 @@ import { servedAs } from '../options/mms-mode.js';
 import type { Devices } from '../machine/devices.js';
 import { APP_SOURCES } from '../runtimes/index.js';
 import type { ModelStore } from '../store/model-store.js';
-import { releasedOnFailure } from '../store/stored-model.js';
+import { NOTHING_LENT, releasedOnFailure } from '../store/stored-model.js';
 import { holdsApp } from './app-path.js';
 import type { ServeInternals, ServeOptions } from './given-options.js';
 import { findDevices, placeModels } from './plan-devices.js';
@@ -114,7 +114,7 @@ function alone({ given, environment, file }: GivenSources): GatheredOptions {
 /** @throws SERVE_CONFIG if `--watch` cannot watch an app; unpacked models of a store are simply not watched */
 function refuseUnwatchable(plans: readonly ModelPlan[]): void {
   const unknown = plans.find(
-    ({ spec: { service, program } }) => service === null && program.watches.length === 0,
+    ({ spec: { program }, release }) => program.watches.length === 0 && release === NOTHING_LENT,
   )?.spec.program;
   if (unknown === undefined) return;
   throw configError(

@@ -14,7 +14,7 @@ import type { WantedModel, WantedModels } from '../options/wanted-models.js';
 import { isWebAddress } from '../store/download.js';
 import { ModelStore } from '../store/model-store.js';
 import { releasedOnFailure } from '../store/stored-model.js';
-import { planStored, type ModelPlan } from './plan-models.js';
+import { planVersions, type ModelPlan } from './plan-models.js';
 
 /** `folder`: base of relative paths. @throws SERVE_CONFIG that names the setting if the store is not a folder */
 export function openStore(resolved: ResolvedOptions, folder: string): ModelStore {
@@ -69,9 +69,9 @@ export async function planStoreModels({
   const warnings = isAll && each.length === 0 ? [nothingToLoad(place, given.resolved)] : [];
   for (const one of each) {
     try {
-      const plan = await planOne(store, one, given, labels);
-      labels.add(labelOf(plan.spec));
-      plans.push(plan);
+      const found = await planOne(store, one, given, labels);
+      for (const { spec } of found) labels.add(labelOf(spec));
+      plans.push(...found);
     } catch (thrown) {
       given.stop?.throwIfAborted();
       if (!(thrown instanceof ServeError)) throw thrown;
@@ -94,11 +94,11 @@ async function planOne(
   { name, url }: WantedModel,
   { resolved, cwd, stop }: Pick<StoreModelsGiven, 'resolved' | 'cwd' | 'stop'>,
   taken: ReadonlySet<string>,
-): Promise<ModelPlan> {
+): Promise<ModelPlan[]> {
   const stored = await store.find({ url, ...(name === null ? {} : { name }), mayGoUnnamed: true });
   return releasedOnFailure(stored.release, async () => {
-    refuseTaken(taken, stored);
-    return planStored(stored, NO_OWN_OPTIONS, resolved, cwd, stop);
+    for (const version of [stored, ...stored.others]) refuseTaken(taken, version);
+    return planVersions(stored, NO_OWN_OPTIONS, resolved, cwd, stop);
   });
 }
 

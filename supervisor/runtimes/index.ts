@@ -1,20 +1,30 @@
 /** The list of runtimes, in order of precedence, and lookups in it. */
+import { extname } from 'node:path';
 import { configError } from '../../protocol/errors.js';
 import { joinSources, type Sources } from '../watch/sources.js';
 import { command } from './command.js';
 import { node } from './node/node.js';
+import { onnx } from './onnx/onnx.js';
 import { python } from './python/python.js';
 import type { AppSetting, AppSpec, FileExtensions, Runtime, WorkerProgram } from './runtime.js';
 import { unservable } from './unservable.js';
 
-const RUNTIMES: readonly Runtime[] = [command, node, python, unservable];
+const RUNTIMES: readonly Runtime[] = [command, node, python, onnx, unservable];
 
 /** The extensions of all runtimes by their use, in order of preference. */
 export const EXTENSIONS: FileExtensions = {
   served: RUNTIMES.flatMap(({ extensions }) => extensions.served),
   defaults: RUNTIMES.flatMap(({ extensions }) => extensions.defaults),
   entries: RUNTIMES.flatMap(({ extensions }) => extensions.entries),
+  alone: RUNTIMES.flatMap(({ extensions }) => extensions.alone),
 };
+
+/** The file that a folder with these files is served by although it has no entry: the only one of its kind, without code. */
+export function onlyModelOf(files: readonly string[]): string | null {
+  if (files.some((file) => EXTENSIONS.entries.includes(extname(file)))) return null;
+  const [only, second] = files.filter((file) => EXTENSIONS.alone.includes(extname(file)));
+  return second === undefined ? (only ?? null) : null;
+}
 
 /** Names of runtimes that a query or a manifest may give. */
 export const RUNTIME_NAMES: readonly string[] = RUNTIMES.flatMap(({ names }) => names);

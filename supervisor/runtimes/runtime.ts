@@ -56,6 +56,8 @@ export interface WorkerProgram {
   readonly watches: readonly string[];
   /** The app consists only of the files of `watches` and what they load; other files beside them do not belong to it. */
   readonly isSingleFile?: boolean;
+  /** For `--watch`: facts about its files; those about code in any language if left out. */
+  readonly sources?: Sources;
   /** Instruction for authors to make an app take batches. */
   readonly batchCure: string;
   /** Describes in a sentence where a worker hung that was not ready in time, from the text after its note (docs/wire.md). */
@@ -72,14 +74,16 @@ export interface FileExtensions {
   readonly defaults: readonly string[];
   /** A file with one may be the entry of a model's folder: its handler, or the file that stands out in it. */
   readonly entries: readonly string[];
+  /** A folder without any entry is served by its only file with one of these. */
+  readonly alone: readonly string[];
 }
 
 /** For a runtime that is not chosen by extension. */
-export const NO_EXTENSIONS: FileExtensions = { served: [], defaults: [], entries: [] };
+export const NO_EXTENSIONS: FileExtensions = { served: [], defaults: [], entries: [], alone: [] };
 
 /** For a runtime whose files are all code: each may be an app, or a part of one. */
 export function codeExtensions(extensions: readonly string[]): FileExtensions {
-  return { served: extensions, defaults: extensions, entries: extensions };
+  return { served: extensions, defaults: extensions, entries: extensions, alone: [] };
 }
 
 export interface Runtime {

@@ -1,10 +1,10 @@
 /** Builds the `Backend`: all that request handlers may use of the server. */
-import { ServeError } from '../../protocol/errors.js';
 import type { Backend } from '../http/request/backend.js';
 import { UnroutedBodies } from '../dispatch/unrouted-bodies.js';
 import { inviteBody } from '../http/socket/http-server.js';
 import { isLastRequest } from '../http/socket/request-facts.js';
 import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
+import type { ModelRef } from '../models/models.js';
 import type { ManagementPlan } from '../options/management.js';
 import { HttpManagement } from './models/http-management.js';
 import { modelReadiness, serverReadiness, type Readiness } from '../status/readiness.js';
@@ -13,11 +13,12 @@ import type { ServerStatus } from '../status/server-status.js';
 import { serverStatus } from '../status/snapshot.js';
 
 export function buildBackend(parts: ServerParts): Backend {
-  const { plan, options, served, jobs, webhooks, unsent, answerCounts, log, ending } = parts;
-  const { keys, management, managementKeys, isMmsMode, resolved, store, cwd } = plan;
+  const { plan, options, served, jobs, webhooks, unsent, answerCounts, metrics, log, ending } = parts;
+  const { keys, management, managementKeys, isMmsMode, resolved, store, cwd, devices } = plan;
+  const recent = answerCounts.recent;
   return {
     models: served.registry,
-    modelManagement: new HttpManagement(served, { resolved, cwd, store, recent: answerCounts.recent }),
+    modelManagement: new HttpManagement(served, { resolved, cwd, store, devices, recent }),
     options,
     jobs,
     webhooks,
@@ -25,6 +26,10 @@ export function buildBackend(parts: ServerParts): Backend {
     unsent,
     posts: { count: 0 },
     replies: answerCounts.replies,
+    callsOf(model) {
+      answerCounts.tell(metrics.calls);
+      return metrics.calls.of(model).figures();
+    },
     unroutedBodies: new UnroutedBodies(),
     keys,
     management: { keys: managementKeys, host: nameOf(management) },
@@ -35,7 +40,7 @@ export function buildBackend(parts: ServerParts): Backend {
     closing: (request) => ending.lastReplies && isLastRequest(request),
     inviteBody,
     status: () => statusOf(parts),
-    readiness: (name) => (name === undefined ? readinessOf(parts) : readinessOfModel(parts, name)),
+    readiness: (ref) => (ref === undefined ? readinessOf(parts) : readinessOfModel(parts, ref)),
   };
 }
 
@@ -48,12 +53,9 @@ function readinessOf({ served, ending }: ServerParts): Readiness {
   return serverReadiness(models, ending.isDraining);
 }
 
-/** @throws SERVE_MODEL_NOT_FOUND; it does not list the other models if callers need keys, because probes have none */
-function readinessOfModel({ served, plan }: ServerParts, name: string): Readiness {
-  const { registry } = served;
-  const exists = [...registry.all()].some(({ spec }) => spec.name === name);
-  if (!exists && plan.keys.required) throw new ServeError('SERVE_MODEL_NOT_FOUND');
-  return modelReadiness(served.presenceOf(registry.find({ name })));
+/** @throws as `Models.find` */
+function readinessOfModel({ served }: ServerParts, ref: ModelRef): Readiness {
+  return modelReadiness(served.presenceOf(served.registry.find(ref)));
 }
 
 /** The address of the management API that its requests must name; null if it listens on every address or on a socket. */

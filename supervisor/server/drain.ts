@@ -81,9 +81,7 @@ function sum(models: readonly DrainedModel[], count: (model: DrainedModel) => nu
 function cutOff(models: readonly DrainedModel[], log: Drain['log'], onCut: () => void): void {
   const running = sum(models, ({ dispatcher }) => dispatcher.inFlight);
   const waiting = sum(models, ({ dispatcher }) => dispatcher.queued);
-  log.error(
-    `the drain timeout passed with ${running} calls running and ${waiting} waiting; they are cut off`,
-  );
+  log.error(`the drain timeout passed; calls are cut off: ${running} running, ${waiting} waiting`);
   onCut();
   const lost = new ServeError('SERVE_WORKER_LOST', 'The server stopped before this call was finished.');
   for (const { dispatcher } of models) {

@@ -1,5 +1,6 @@
 /** Builds the parts that count and report metrics, as the options say: for scrapes, for the log, or neither. */
 import type { RequestObserver } from '../http/request/backend.js';
+import { CallCounts } from '../metrics/call-counts.js';
 import { HostReader } from '../machine/host-figures.js';
 import { MmsLines } from '../metrics/mms-lines.js';
 import { MmsEvents } from '../metrics/mms-events.js';
@@ -21,28 +22,30 @@ export interface MetricsPlans {
 }
 
 export class MetricsParts {
+  /** A listener to calls only if there is a metrics page: it takes about 0.3 us of a call. */
+  readonly calls = new CallCounts();
   /** Null: no metrics page. */
   readonly page: ServerMetrics | null;
-  readonly callListeners: readonly RequestObserver[];
+  readonly observers: readonly RequestObserver[];
   readonly workerObservers: readonly WorkerObserver[];
   readonly #events: MmsEvents | null;
 
   constructor(
     { scraped, mode, intervalMs, folder }: MetricsPlans,
     logs: ServerLogs,
-    facts: ConstructorParameters<typeof ServerMetrics>[0],
+    facts: ConstructorParameters<typeof ServerMetrics>[1],
     labelOf: ServedModels['labelOf'],
   ) {
     const onProblem = (problem: string): void => logs.log.warn(problem);
     const torchServe = scraped === null ? null : textOfTorchServe(mode);
-    this.page = scraped === null ? null : new ServerMetrics(facts, torchServe, onProblem);
+    this.page = scraped === null ? null : new ServerMetrics(this.calls, facts, torchServe, onProblem);
     const lines = writesLines(mode) ? new MmsLines((line) => logs.metrics.host.info(line)) : null;
     const listeners = [lines, torchServe].filter((one) => one !== null);
     this.#events =
       listeners.length === 0
         ? null
         : new MmsEvents(listeners, { intervalMs, host: new HostReader(folder), onProblem });
-    this.callListeners = [this.page?.calls, this.#events].filter((one) => one !== undefined && one !== null);
+    this.observers = [this.page && this.calls, this.#events].filter((one) => one !== null);
     this.workerObservers = [this.page, this.#events, linesOfServices(mode, logs, labelOf)].filter(
       (one) => one !== null,
     );

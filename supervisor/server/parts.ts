@@ -97,7 +97,7 @@ export class ServerParts {
   #newAnswerCounts(): AnswerCounts {
     const { calls } = this.logs;
     const accessLog = calls && new AccessLog(calls, ({ spec }) => this.served.labelOf(spec));
-    return new AnswerCounts([...(accessLog === null ? [] : [accessLog]), ...this.metrics.callListeners]);
+    return new AnswerCounts([...(accessLog === null ? [] : [accessLog]), ...this.metrics.observers]);
   }
 
   #newUnsent(): UnsentAnswers {

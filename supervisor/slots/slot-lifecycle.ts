@@ -30,7 +30,7 @@ export const SLOT_STATES: Readonly<Record<SlotStateName, string>> = {
 };
 
 export const SLOT_EVENTS = {
-  turn: 'Its device and `--spawn-concurrency` allow a start, and the process is started.',
+  started: 'Its device and `--spawn-concurrency` allow a start, and the process is started.',
   death:
     'Its worker dies, and the next one may start at once: it died during a call, idle after a finished one, or on request.',
   badDeath: 'Its worker dies at any other time, or its process cannot be started: the next one has to wait.',
@@ -51,7 +51,7 @@ export type SlotEvent = keyof typeof SLOT_EVENTS;
 /** An event that is missing in a state cannot happen in it. */
 const TRANSITIONS: Readonly<Record<SlotStateName, Readonly<Partial<Record<SlotEvent, SlotStateName>>>>> = {
   waiting: {
-    turn: 'live',
+    started: 'live',
     badDeath: 'backoff',
     lastDeath: 'latched',
     replace: 'waiting',
@@ -67,7 +67,7 @@ const TRANSITIONS: Readonly<Record<SlotStateName, Readonly<Partial<Record<SlotEv
     retire: 'closing',
   },
   renewing: {
-    turn: 'renewing',
+    started: 'renewing',
     death: 'waiting',
     nextReady: 'live',
     nextDies: 'live',

@@ -38,7 +38,7 @@ export class Slot {
   #history: SlotHistory = NEW_SLOT;
   /** Every process of this slot: the worker in its state, and workers that are starting or ending. */
   readonly #workers = new Set<WorkerHandle>();
-  /** For each worker that is starting, the function that frees its turn at the gate. */
+  /** For each worker that is starting, the function that frees its place at the gate. */
   readonly #inGate = new Map<WorkerHandle, () => void>();
   /** The start that waits at the gate; null if none does. */
   #queued: { leave: () => void } | null = null;
@@ -162,10 +162,10 @@ export class Slot {
     this.#queued = queued;
     const { gate, model } = this.#options;
     const start = { device: this.device, model, isRetry: this.#history.failedStarts > 0 };
-    queued.leave = gate.enter(start, () => setImmediate(() => this.#takeTurn(queued)));
+    queued.leave = gate.enter(start, () => setImmediate(() => this.#start(queued)));
   }
 
-  #takeTurn(queued: { leave: () => void }): void {
+  #start(queued: { leave: () => void }): void {
     if (this.#queued !== queued) return; // withdrawn meanwhile
     this.#queued = null;
     const { listener } = this.#options;
@@ -178,8 +178,8 @@ export class Slot {
       });
       this.#workers.add(worker);
       this.#inGate.set(worker, queued.leave);
-      if (this.#state.name === 'renewing') this.#enter('turn', { ...this.#state, next: worker }, null);
-      else this.#enter('turn', { name: 'live', worker }, null);
+      if (this.#state.name === 'renewing') this.#enter('started', { ...this.#state, next: worker }, null);
+      else this.#enter('started', { name: 'live', worker }, null);
     } catch (cause) {
       queued.leave();
       this.#onFailedStart(neverStarted(cause)); // the system may lack processes just now: tried again as after any death
@@ -256,7 +256,7 @@ export class Slot {
     }, delayMs);
   }
 
-  /** Waits for a turn to start. */
+  /** Waits at the gate. */
   #wait(event: SlotEvent, death: WorkerDeath | null): void {
     this.#enter(event, { name: 'waiting' }, death);
     this.#queueAtGate();
@@ -268,7 +268,7 @@ export class Slot {
     this.#withdraw();
   }
 
-  /** Gives up its turn at the gate. */
+  /** Gives up its place at the gate. */
   #withdraw(): void {
     this.#queued?.leave();
     this.#queued = null;

@@ -3,10 +3,10 @@
  * during init, and at most `cap` on all devices. On the CPU only the cap counts.
  *
  * A model whose workers fail to start must not delay others: starts after a failed one go last and use at most half of the
- * cap (one turn, if the cap is 1). Before them, models take turns; within a model, first come is first served.
+ * cap (one start, if the cap is 1). Before them, models take turns; within a model, first come is first served.
  */
 
-/** A start that waits for its turn. */
+/** A start that waits at the gate. */
 export interface Start {
   readonly device: string;
   readonly model: string;
@@ -28,7 +28,7 @@ export class SpawnGate {
     this.#cap = cap;
   }
 
-  /** Calls `go` when it is the turn of this start, possibly at once. Returns a function that withdraws it or ends its turn: call it once. */
+  /** Calls `go` when this start is allowed, possibly at once. Returns a function that withdraws or ends it: call it once. */
   enter(start: Start, go: () => void): () => void {
     const entry: Entry = { ...start, go };
     this.#waiting.push(entry);

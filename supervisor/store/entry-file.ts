@@ -1,13 +1,14 @@
 /**
  * Finds the file of a model's folder that its workers load: the handler's file, else a file with a usual name, else the
- * only app file. The file decides the runtime; a given runtime decides between files of several runtimes.
+ * only app file, else the only
+ * model of a folder without code. The file decides the runtime; a given runtime decides between files of several runtimes.
  *
  * The first worker finds out whether the file exists and can be served, because models may be registered before. Paths
  * that point outside the model are refused here.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
-import { EXTENSIONS, entryExtensionsFor, runtimeNameOf } from '../runtimes/index.js';
+import { EXTENSIONS, entryExtensionsFor, onlyModelOf, runtimeNameOf } from '../runtimes/index.js';
 import { archiveInvalid } from './archive-invalid.js';
 import { isBelow, realPathOf } from './place.js';
 import type { StoreQuery } from './stored-model.js';
@@ -44,7 +45,8 @@ export async function entryOfFolder(
     if (found === null || !(await stat(found)).isFile()) continue;
     if (!isBelow(found, root))
       throw archiveInvalid(query.url, `${path} is a link that points outside the model store.`);
-    return { app: found, handler: name };
+    // The target of a link may have no extension, as in a cache of files by their digests.
+    return { app: extname(found) === extname(path) ? found : join(folder, path), handler: name };
   }
   if (file === '') return { app: folder, handler: name };
   const there = await readdir(join(folder, dirname(file))).catch(() => readdir(folder));
@@ -72,8 +74,8 @@ export function isModelFile(name: string): boolean {
   return EXTENSIONS.served.includes(extname(name)) && !isDeclaration(name);
 }
 
-/** Whether a file of this name can be the entry of a folder. */
-function isEntry(name: string): boolean {
+/** Whether a file of this name may be code that is the entry of a folder; else it is a model without any. */
+export function isEntry(name: string): boolean {
   return EXTENSIONS.entries.includes(extname(name)) && !isDeclaration(name);
 }
 
@@ -105,7 +107,10 @@ function missingFile(file: string, there: readonly string[], query: StoreQuery):
 async function usualFiles(folder: string, stem: string, query: StoreQuery): Promise<string[]> {
   const names = [...ENTRY_NAMES, stem, basename(folder)];
   const usual = names.flatMap((name) => extensions(query).map((extension) => name + extension));
-  const apps = (await readdir(folder)).filter(isEntry);
+  const files = await readdir(folder);
+  const model = onlyModelOf(files);
+  if (model !== null) return [...usual, model];
+  const apps = files.filter(isEntry);
   const likeliest = likeliestOf(apps, query);
   const only = apps.filter((app) => runtimeNameOf(extname(app)) === runtimeNameOf(likeliest ?? ''));
   return only.length === 1 ? [...usual, ...only] : usual;

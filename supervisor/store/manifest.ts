@@ -130,8 +130,9 @@ function checked({ name, version, handler, runtime }: Fields, query: StoreQuery)
 
 function refuseInvalid({ name, version, runtime }: Record<keyof Manifest, string>, url: string): void {
   if (name !== '' && !isModelName(name))
-    throw invalidField(url, 'name', name, `is made of ${MODEL_NAME_RULE}`);
-  if (!isModelName(version)) throw invalidField(url, 'version', version, `is made of ${MODEL_NAME_RULE}`);
+    throw invalidField(url, 'name', name, `must consist of ${MODEL_NAME_RULE}`);
+  if (!isModelName(version))
+    throw invalidField(url, 'version', version, `must consist of ${MODEL_NAME_RULE}`);
   const others = RUNTIMES.filter((one) => one !== '');
   if (!RUNTIMES.includes(runtime))
     throw invalidField(url, 'runtime', runtime, `is one of ${others.join(', ')}`);

@@ -15,10 +15,18 @@ import { removeLeftovers } from './archives/leftovers.js';
 import { OwnFolder } from './archives/own-folder.js';
 import { checkedUrl, download, isWebAddress } from './download.js';
 import { DownloadGate } from './download-gate.js';
-import { entryOfFile, entryOfFolder, isModelFile, isHandlerIn, type ModelFolder } from './entry-file.js';
+import {
+  entryOfFile,
+  entryOfFolder,
+  isEntry,
+  isModelFile,
+  isHandlerIn,
+  type ModelFolder,
+} from './entry-file.js';
 import { KnownHosts } from './known-hosts.js';
 import { MANIFEST_FILE, readManifest } from './manifest.js';
 import { locate } from './place.js';
+import { versionFiles } from './version-folders.js';
 import {
   NOTHING_LENT,
   RUNTIMES,
@@ -124,7 +132,8 @@ export class ModelStore {
       });
     return releasedOnFailure(release, async () => {
       const place = { folder: await contentOf(folder), root: folder, stem: stemOf(name) };
-      return { ...(await this.#modelOfFolder(place, query)), place: null, release };
+      // An archive is one version of a model.
+      return { ...(await this.#modelOfFolder(place, query)), others: [], place: null, release };
     });
   }
 
@@ -145,16 +154,17 @@ export class ModelStore {
         ? { ...query, handler: ownHandler }
         : { ...query, handler: manifest.handler, runtime: manifest.runtime };
     const { app, handler } = await entryOfFolder(place, entryQuery);
-    return {
-      url: query.url,
-      name: query.name ?? manifest?.name ?? defaultName(stem),
-      version: manifest?.version ?? FIRST_VERSION,
-      app,
-      service: { handler, modelDir: folder },
-      place: folder,
-      isFolder: true,
-      release: NOTHING_LENT,
-    };
+    const name = query.name ?? manifest?.name ?? defaultName(stem);
+    const [newest, ...older] = app === folder ? await versionFiles(place, query.url) : [];
+    if (newest !== undefined) {
+      const others = older.map((file) => modelWithoutCode({ url: query.url, name, ...file }));
+      return { ...modelWithoutCode({ url: query.url, name, ...newest }), others };
+    }
+    const version = manifest?.version ?? FIRST_VERSION;
+    if (isWithoutCode(app)) return modelWithoutCode({ url: query.url, name, version, app });
+    const service = { handler, modelDir: folder };
+    const found = { url: query.url, name, version, app, service, place: folder, isFolder: true };
+    return { ...found, others: [], release: NOTHING_LENT };
   }
 
   /** Sorted urls of everything in the store that may be a model; hidden files are skipped. */
@@ -167,16 +177,27 @@ export class ModelStore {
     const kept = await Promise.all(
       entries.map(async (name) => isModelLike(name) || (await isFolderAt(join(folder, name)))),
     );
-    return entries.filter((_, i) => kept[i]).sort();
+    return entries.filter((name, i) => kept[i] === true && !isDataOf(entries, name)).sort();
   }
+}
+
+/** Whether no code serves the model: its file is all that belongs to it. */
+function isWithoutCode(app: string): boolean {
+  return isModelFile(app) && !isEntry(app);
+}
+
+function modelWithoutCode(found: Pick<StoredModel, 'url' | 'name' | 'version' | 'app'>): StoredModel {
+  return { ...found, service: null, place: found.app, isFolder: false, others: [], release: NOTHING_LENT };
 }
 
 function modelOfFile(path: string, query: StoreQuery): StoredModel {
   const { url, name = defaultName(basename(url, extname(url))) } = query;
   const { app, handler } = entryOfFile(path, query);
-  const service = { handler, modelDir: dirname(path) };
   const version = FIRST_VERSION;
-  return { url, name, version, app, service, place: path, isFolder: false, release: NOTHING_LENT };
+  if (isWithoutCode(app)) return modelWithoutCode({ url, name, version, app });
+  const service = { handler, modelDir: dirname(path) };
+  const found = { url, name, version, app, service, place: path, isFolder: false };
+  return { ...found, others: [], release: NOTHING_LENT };
 }
 
 /** An archive may contain a single folder, which is the model: `.tar.gz` of the archiver, and zips of a folder, have that form. */
@@ -229,6 +250,11 @@ function defaultName(stem: string): string {
 /** Whether a file may be meant as a model, even one that cannot be served, which is then reported. */
 function isModelLike(name: string): boolean {
   return isModelFile(name) || /\.(?:mar|model|zip|tar\.gz|tgz)$/.test(name);
+}
+
+/** Whether the file has the name of a handler beside it: the handler serves the model, and reads it. */
+function isDataOf(names: readonly string[], name: string): boolean {
+  return isWithoutCode(name) && names.some((other) => isEntry(other) && stemOf(other) === stemOf(name));
 }
 
 async function isFolderAt(path: string): Promise<boolean> {

@@ -6,7 +6,7 @@
  * Events only trigger a reading, so lost, repeated or late events do no harm.
  */
 import { realpathSync, statSync, watch, type FSWatcher } from 'node:fs';
-import { basename, dirname } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { changedFiles, isAppFile, isIgnored, readFileAlone, readTree, type FileTree } from './file-tree.js';
 import type { Sources } from './sources.js';
 
@@ -66,12 +66,18 @@ export class AppFiles {
     closeAll(this.#watchers);
   }
 
-  #onEvent(event: string, path: string | null): void {
+  /** `path`: relative to the watched folder; null for anything. */
+  #onEvent(event: string, folder: string, path: string | null): void {
     // A created, moved or removed entry may be a folder with any name.
     if (path !== null && isIgnored(path, this.#sources)) return;
-    if (path !== null && event === 'change' && !isAppFile(path, this.#sources)) return;
+    if (path !== null && event === 'change' && !this.#isFile(folder, path)) return;
     if (this.#state.name === 'reading') this.#state = { name: 'reading', isStale: true };
     else this.#awaitQuiet();
+  }
+
+  /** A file that the app loads may have any extension. */
+  #isFile(folder: string, path: string): boolean {
+    return isAppFile(path, this.#sources) || this.#tree.has(relative(this.#folder, join(folder, path)));
   }
 
   #awaitQuiet(): void {
@@ -126,7 +132,7 @@ export class AppFiles {
       const watcher = watch(folder, { recursive: ONE_WATCH_FOR_ALL }, (event, path) => {
         // The removal of a folder is an event with its own name; a parent is watched for the return of the app's folder.
         const isAnyName = isAbove || path === basename(folder);
-        this.#onEvent(event, isAnyName ? null : path);
+        this.#onEvent(event, folder, isAnyName ? null : path);
       });
       watcher.on('error', (error) => this.#reportProblem(error));
       this.#watchers.push(watcher);

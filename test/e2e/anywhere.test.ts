@@ -21,7 +21,7 @@ function emptyFolder(t: TestContext, files: Readonly<Record<string, string>>): s
   return folder;
 }
 
-/** A package that says where it lies. */
+/** A package that exports its own path. */
 function packageFiles(root: string, name: string, where: string): Record<string, string> {
   const folder = `${root}node_modules/${name}/`;
   return {

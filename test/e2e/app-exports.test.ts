@@ -140,7 +140,7 @@ async function maxCalls(server: Server): Promise<number> {
   return (model.queue as unknown as { maxCalls: number }).maxCalls;
 }
 
-/** The run timeout in force, as its error tells. */
+/** The run timeout in force, from the text of its error. */
 async function assertRunTimeout(server: Server, text: string): Promise<void> {
   const answer = await ask(server, {});
   assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_INFERENCE_TIMEOUT']);

@@ -18,7 +18,7 @@ function multipart(...parts: readonly (readonly [head: string, body: string | Ui
 
 type Row = readonly [what: string, type: string | null, body: string | Uint8Array, input: unknown];
 
-/** As the fixture apps of both languages tell bytes, and numbers that JavaScript cannot hold as such. */
+/** The form in which the fixture apps of both languages show bytes, and numbers that JavaScript cannot hold. */
 const bytes = (hex: string): object => ({ kind: 'bytes', hex });
 const large = (text: string): object => ({ kind: 'integer', text });
 const OBJECT = '{"a":[1,null]}';

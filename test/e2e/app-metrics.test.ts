@@ -101,7 +101,10 @@ withEachRuntime(({ language, app }) => {
       const server = await start(t, app('measures'), { args: ['--metrics', '--expose-errors'] });
       const answer = await ask(server, { name: 'my-words' });
       assert.equal(answer.status, 500);
-      assert.match(answer.text, /metric "my-words": a name has up to 256 letters, digits and underscores/);
+      assert.match(
+        answer.text,
+        /metric "my-words": a name may have up to 256 letters, digits and underscores/,
+      );
       assert.equal((await untilScraped(server.url, (one) => one.sum('starts') === 1)).sum('words'), null);
       await server.stop();
     });

@@ -1,5 +1,5 @@
 /**
- * Every mistake a person makes with an app ends with exit code 3 (2 if nothing was started) and a line that tells file,
+ * Every mistake a person makes with an app ends with exit code 3 (2 if nothing was started) and a line that names file,
  * line, cause and cure. The table has a form of each mistake in each language, or the reason why there is none.
  */
 import assert from 'node:assert/strict';
@@ -18,7 +18,7 @@ const HERE = '<here>';
 const GOOD = 'export const inference = () => 1;';
 const GOOD_PYTHON = 'def inference(model_inputs): return 1\n';
 
-/** Files of which the first is the app, and what the server must say of them: the whole of a text, or a part of it. */
+/** Files of which the first is the app, and the text about them: the whole of it, or a part. */
 interface Form {
   readonly files: Readonly<Record<string, string>>;
   readonly says: string | RegExp;
@@ -30,7 +30,7 @@ interface Mistake extends Readonly<Record<Language, Form | Absent>> {
   readonly proof?: 'the same twice' | 'none: it may pass';
 }
 
-/** Nobody can make the mistake in this language. */
+/** The mistake does not exist in this language. */
 interface Absent {
   readonly because: string;
 }

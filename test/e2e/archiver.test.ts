@@ -211,9 +211,9 @@ describe('the archiver', LIMIT, () => {
     [
       WISH.replace('name cats', 'name .cats'),
       1,
-      /^model-archiver: --model-name \.cats: a name begins with a letter or a digit/,
+      /^model-archiver: --model-name \.cats: a name must begin with a letter or a digit/,
     ],
-    [WISH.replace('name cats', 'name a/b'), 1, /^model-archiver: --model-name a\/b: a name begins/],
+    [WISH.replace('name cats', 'name a/b'), 1, /^model-archiver: --model-name a\/b: a name must begin/],
     [
       WISH.replace('path model', 'path gone'),
       1,
@@ -237,7 +237,7 @@ describe('the archiver', LIMIT, () => {
       /^model-archiver: required option '--handler <handler>' not specified$/m,
     ],
     [`${WISH} more`, 2, /too many arguments/],
-    [`${WISH} --version 1/2`, 1, /--version 1\/2: a version is made of up to 128 letters/],
+    [`${WISH} --version 1/2`, 1, /--version 1\/2: a version must consist of up to 128 letters/],
     [`${WISH} --serialized-file gone.pt`, 1, /--serialized-file gone\.pt: there is no such file\.$/m],
     [`${WISH} --extra-files model/cats.ts,gone`, 1, /--extra-files gone: there is no such file\.$/m],
     [

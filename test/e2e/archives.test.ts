@@ -13,7 +13,7 @@ import { tgzOf, zipOf, type PackedEntry } from '../helpers/archives.js';
 import { HELD, holdUnpacking } from '../helpers/held-unpacking.js';
 import { startManagedCommand, type ManagedCommand } from '../helpers/managed-command.js';
 import { needs } from '../helpers/needs.js';
-import { CLI, eventually, isAlive, type StartOptions } from '../helpers/server.js';
+import { CLI, call, eventually, isAlive, type StartOptions } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 120_000 };
@@ -372,6 +372,29 @@ test(
   },
 );
 
+test('what repeated loads of an archive unpack is removed when no worker uses it', LIMIT, async (t) => {
+  const place = makePlace(t, { 'cats.mar': await zipOf(catEntries()) });
+  useTemp(t, place);
+  const options = { modelStore: place.store, models: 'none', port: 0, managementPort: 0 } as const;
+  const server = await serve({ ...options, cwd: place.cwd, logLevel: 'silent', host: '127.0.0.1' });
+  t.after(() => server.kill());
+  const change = async (what: 'load' | 'unload'): Promise<number> =>
+    (await call(`${server.managementUrl}/v2/repository/models/cats/${what}`, null)).status;
+  assert.deepEqual([await change('load'), await change('load')], [200, 200]);
+  const [first] = unpacked(place);
+  const broken = { name: 'cats.mjs', content: 'throw new Error("broken");' };
+  writeFileSync(join(place.store, 'cats.mar'), await zipOf(catEntries({}, broken)));
+  assert.equal(await change('load'), 400);
+  assert.ok(unpacked(place).includes(String(first)), 'its workers are loaded from it');
+  writeFileSync(join(place.store, 'cats.mar'), await zipOf([...catEntries(), { name: 'new', content: '' }]));
+  assert.equal(await change('load'), 200);
+  await untilUnpacked(place, 1);
+  assert.notDeepEqual(unpacked(place), [first]);
+  assert.equal(await change('unload'), 200);
+  await untilUnpacked(place, 0);
+  await server.close();
+});
+
 /** An archive whose unpacking can be held in the middle. */
 function heldEntries(): PackedEntry[] {
   return [{ name: 'before', content: 'it' }, { name: HELD, content: '' }, ...catEntries()];
@@ -385,7 +408,7 @@ test('files of a server that was killed while it unpacked are removed by the nex
   const held = holdUnpacking(t);
   const first = await startIn(t, place, { env: held.env });
   const registered = first.management.manage('POST /models?url=big.mar');
-  registered.catch(() => {}); // nobody is there to answer it
+  registered.catch(() => {}); // the server ends before it answers
   await held.untilHeld();
   const [left = 'none'] = ownFolders(place);
   const files = (): string[] => readdirSync(join(place.temp, left, unpacked(place)[0] as string));

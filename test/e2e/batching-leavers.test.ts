@@ -46,7 +46,7 @@ withEachRuntime(({ language, app }) => {
       );
       leaving.abort();
       await assert.rejects(ahead[0], { name: 'AbortError' });
-      await server.until(({ model }) => model.workers[0]?.held === 3); // the worker has said that it dropped it
+      await server.until(({ model }) => model.workers[0]?.held === 3); // the worker has reported that it dropped it
       endRunning();
       assert.deepEqual(statuses(await running), [200, 200]);
       assert.equal((await ahead[1]).json<{ of: number }>().of, 1);
@@ -63,7 +63,7 @@ withEachRuntime(({ language, app }) => {
         ask(to, { name: 'c' }, { headers: { 'x-request-timeout-seconds': '2' } }),
       );
       assert.equal(errorOf(await ahead[0]).code, 'SERVE_DEADLINE');
-      await server.until(({ model }) => model.workers[0]?.held === 3); // the worker is told after the client
+      await server.until(({ model }) => model.workers[0]?.held === 3); // the worker gets the cancel after the client's error
       endRunning();
       assert.deepEqual(statuses(await running), [200, 200]);
       assert.equal((await ahead[1]).json<{ of: number }>().of, 1);

@@ -49,7 +49,7 @@ withEachRuntime(({ app }) => {
           assert.equal(modelOutputs.length, 1);
           if (major === 3) assert.match(callID as string, /^call_\w+$/);
           const asked = major === 3 ? ['/start/v2/', '/check/v2/'] : ['/start/v4/'];
-          assert.deepEqual(paths, asked, 'nobody asks again while nothing has changed');
+          assert.deepEqual(paths, asked, 'a client asks again only when something has changed');
         },
       );
 
@@ -301,7 +301,7 @@ function says(text: RegExp): (thrown: unknown) => boolean {
 
 interface Noted {
   readonly client: PublishedClient;
-  /** That the client asked for. */
+  /** The paths that the client asked for. */
   readonly paths: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** The command line and its other sources of options, with real processes: what is refused, what is said, what holds. */
+/** The command line and its other sources of options, with real processes: values that hold, values that are refused, and the messages. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -77,11 +77,11 @@ describe('the command', RUNS, () => {
       line.split(' '),
     );
     const [create, ...serves] = examples;
-    assert.deepEqual([create, serves.length], [['new', 'my-model'], 3]);
+    assert.deepEqual([create, serves.length], [['new', 'my-model'], 4]);
     const several = serves.pop() ?? [];
     const { err } = await run(t, several);
     assert.equal(err, `banana-serve: ${several.slice(0, 2).join(' ')}: ./a.ts: no such file.\n`);
-    // With an app that is not there, a bad option would be told first.
+    // With an app that is not there, a bad option would be reported first.
     for (const [, ...args] of serves) {
       const { err } = await run(t, ['./none.ts', ...args]);
       assert.equal(err, 'banana-serve: ./none.ts: no such file.\n');
@@ -409,7 +409,7 @@ describe('its output', RUNS, () => {
   });
 });
 
-/** A silent server does not say its port: it gets a unix socket, which answers once it listens. */
+/** A silent server does not print its port: it gets a unix socket, which answers once it listens. */
 async function startSilently(t: TestContext): Promise<RunningCommand> {
   const socket = join(folder(t, {}), 'silent.sock');
   const command = runCommand([fixture('echoes.mjs'), '--port', socket, '--log-level', 'silent'], { t });

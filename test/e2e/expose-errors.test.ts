@@ -1,4 +1,4 @@
-/** `--expose-errors`: the stack for who develops, and for nobody else. */
+/** `--expose-errors` shows the stack of an error to clients; without it, only the log has the stack. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { errorOf } from '../helpers/ask.js';

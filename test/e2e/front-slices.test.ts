@@ -1,4 +1,4 @@
-/** Large bodies and results are read by the front in slices: whoever asks for little meanwhile is answered first. */
+/** The front reads large bodies and results in slices: small requests that come meanwhile are answered first. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endOf, post, startJob } from '../helpers/potassium.js';
@@ -10,7 +10,7 @@ const LIMIT = { timeout: 60_000 };
 const MANY = 30_000_000;
 const GET_LIVEZ = 'GET /livez HTTP/1.1\r\nHost: test\r\n\r\n';
 
-/** Sends large requests on connections of their own, and a small one right behind; says who is answered first. */
+/** Sends large requests on connections of their own, and a small one right behind; returns the order of the answers. */
 async function firstAnswered(server: Server, requests: readonly string[]): Promise<string> {
   const open = (): Promise<RawConnection> => RawConnection.open(server);
   const small = await open();
@@ -18,7 +18,7 @@ async function firstAnswered(server: Server, requests: readonly string[]): Promi
   const answered: string[] = [];
   small.socket.once('data', () => answered.push('small'));
   for (const { socket } of large) {
-    socket.removeAllListeners('data'); // nobody needs 240 MB of it
+    socket.removeAllListeners('data'); // the answers have 240 MB together
     socket.once('data', () => answered.push('large'));
     socket.resume();
   }

@@ -1,4 +1,4 @@
-/** Clients that announce much and send next to nothing keep nobody out. */
+/** Clients that announce large bodies and send next to nothing keep no other client out. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
@@ -26,7 +26,7 @@ test(
     const { model } = await server.until(({ model: { queue } }) => queue.arriving === 6 && queue.bytes === 6);
     assert.equal(model.queue.maxBytes, 512 * 1024 * 1024);
     for (let i = 0; i < 5; i += 1) assert.equal((await ask(server, {})).status, 200);
-    assert.equal((await server.status()).model.queue.arriving, 6, 'nobody had to be refused for it');
+    assert.equal((await server.status()).model.queue.arriving, 6, 'no client had to be refused for it');
     await server.stop();
   },
 );

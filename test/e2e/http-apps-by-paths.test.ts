@@ -1,4 +1,4 @@
-/** Every kind of app, called by every path with every kind of body: docs/http.md says what comes of it, row by row. */
+/** Every kind of app, called by every path with every kind of body; docs/http.md has the answers, row by row. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { tableRows } from '../helpers/doc-page.js';
@@ -125,7 +125,7 @@ function nameIn(reply: string, asked: string): string | undefined {
   return /predictions|invocations/.test(asked) ? names.at(-1) : names[0];
 }
 
-/** The name of the error, in the words of whoever refused; empty if nobody did. */
+/** The name of the error, in the words of the dialect or app that refused; empty without a refusal. */
 function refusalOf(answer: Answer): string {
   const { error, type, code } = answer.json<{ error?: { code: string }; type?: string; code?: string }>();
   return error?.code ?? type ?? code ?? '';

@@ -1,4 +1,4 @@
-/** Pages of other origins: who may call, what their browsers are told before and with every reply, header by header. */
+/** Pages of other origins: the ones that may call, and the headers of preflights and of every reply. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
@@ -12,7 +12,8 @@ const KEY = 's3cret';
 const PAGE = 'https://app.example.com';
 const OTHER_PAGE = 'http://localhost:5173';
 const STRANGER = 'https://evil.example.com';
-const EXPOSED = 'X-Request-Id, X-Banana-Request-Id, X-Banana-Job-Id, Location, Server-Timing, Retry-After';
+const EXPOSED =
+  'X-Request-Id, X-Banana-Request-Id, X-Banana-Job-Id, Location, Server-Timing, Retry-After, Inference-Header-Content-Length';
 
 interface Reply {
   readonly status: number;
@@ -110,9 +111,13 @@ describe('--cors-origin with a list', LIMIT, () => {
         assert.deepEqual(reply.all('access-control-allow-credentials'), []);
       }
       const strange = await send(server, line, { ...sent, origin: STRANGER });
-      assert.equal(strange.status, status, 'whoever is no browser is not stopped');
+      assert.equal(strange.status, status, 'a client that is no browser is not stopped');
       assert.deepEqual(corsHeaders(strange), ['vary']);
-      assert.deepEqual(corsHeaders(await send(server, line, sent)), ['vary'], 'nor who has no origin');
+      assert.deepEqual(
+        corsHeaders(await send(server, line, sent)),
+        ['vary'],
+        'nor is a request without an origin',
+      );
     });
   }
 

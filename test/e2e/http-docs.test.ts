@@ -20,7 +20,7 @@ test('docs/http.md lists every path of the server', () => {
   const { main } = dialectsOf({ ...defaults, main: undefined });
   const listed = new Set(PATHS.map(({ request = '' }) => request.split(' ')[1] as string));
   const all = (main?.inOrder ?? []).flatMap(({ paths }) => [...paths.keys()]);
-  const isTwin = (path: string): boolean => all.includes(`${path}/`); // without the slash, as the page says of all
+  const isTwin = (path: string): boolean => all.includes(`${path}/`); // without the slash, as the page states for all
   const own = all.filter((path) => !isTwin(path)).map((path) => path.replace(/\{\w+\*?\}/g, 'unknown'));
   assert.deepEqual([...listed].sort(), [...new Set([...own, '/', '/anything'])].sort());
 });
@@ -35,6 +35,12 @@ for (const { 'content type': types = '', 'read as': format } of tableRows(
     for (const type of named) assert.equal(formatOf(type), format, type);
   });
 }
+
+/** The shapes of errors of which a row says that they are another dialect's. */
+const SHAPES: readonly (readonly [name: string, shape: RegExp])[] = [
+  ['Multi Model Server', /^\{\n {2}"code": 404,\n/],
+  ['Open Inference Protocol', /^\{"error":"Request for unknown model: /],
+];
 
 const NOT_ON_200 = ['Retry-After', 'WWW-Authenticate', 'Allow', 'Sec-WebSocket-Version', 'Connection'];
 
@@ -60,9 +66,7 @@ describe('docs/http.md, requested', { timeout: 60_000 }, () => {
       if (promised !== undefined) assert.equal(text, promised);
       const allow = /^Allow: (.*)$/.exec(reply)?.[1] ?? null;
       assert.equal(response.headers.get('allow'), allow);
-      const shape = reply.includes('Multi Model Server')
-        ? /^\{\n {2}"code": 404,\n/
-        : /^\{"error":\{"code":"SERVE_/;
+      const [, shape = /^\{"error":\{"code":"SERVE_/] = SHAPES.find(([name]) => reply.includes(name)) ?? [];
       if (response.status >= 400) assert.match(text, shape);
     });
   }

@@ -243,7 +243,7 @@ withOneRuntime(({ app }) => {
   });
 
   test(
-    'with keys, strangers whose body never comes take no place from callers who are none',
+    'with keys, bodies that never come from clients without a key take no place from callers with one',
     LIMIT,
     async (t) => {
       const args = ['--api-key', 'right', '--queue-size', '4'];

@@ -247,7 +247,7 @@ withOneRuntime(({ app }) => {
   });
 });
 
-/** A refusal now, that says when to come back. */
+/** A refusal now, with the time to come back. */
 function assertRefused(answer: Answer, code: string): void {
   assert.deepEqual([answer.status, errorOf(answer).code], [503, code], answer.text);
   const seconds = Number(answer.headers.get('retry-after'));

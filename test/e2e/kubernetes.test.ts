@@ -1,4 +1,4 @@
-/** The YAML of docs/deploy.md, held to a real server: what its probes are told, and whether its numbers suit the defaults. */
+/** The YAML of docs/deploy.md, with a real server: the answers to its probes, and whether its numbers suit the defaults. */
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

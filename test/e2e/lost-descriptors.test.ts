@@ -1,4 +1,4 @@
-/** An app that takes away the descriptors through which its worker speaks is told what it did, at once. */
+/** An app that closes or replaces the descriptors of its worker ends it at once, with a message that names the mistake. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';

@@ -1,4 +1,4 @@
-/** docs/http.md, "Managing models": its requests are made in their order, and say what the page says. */
+/** docs/http.md, "Managing models": its requests are made in their order, and their answers are those of the page. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -35,7 +35,7 @@ test(
     for (const { request = '', status, says = '' } of ROWS) {
       const reply = await server.manage(request);
       assert.equal(String(reply.status), status, request);
-      if (!/^[A-Z]/.test(says)) continue; // it says what is in it, not how it reads
+      if (!/^[A-Z]/.test(says)) continue; // a description of the answer, not its text
       const body = reply.json<{ status?: string; message?: string }>();
       assert.equal(body.status ?? body.message, says, request);
     }

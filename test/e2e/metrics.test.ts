@@ -33,7 +33,7 @@ async function urlIn(server: Server, line: RegExp): Promise<string> {
 const OWN_LISTENER = /metrics are on (\S+)\/metrics/;
 
 describe('the address of metrics', LIMIT, () => {
-  test('without being asked for there are none', async (t) => {
+  test('are off by default', async (t) => {
     const server = await start(t, ECHO);
     assert.equal((await fetch(`${server.url}/metrics`)).status, 404);
     await server.stop();

@@ -1,4 +1,4 @@
-/** Start scripts of Multi Model Server with the name of the command changed, and what they say to a mistake in them. */
+/** Start scripts of Multi Model Server with the name of the command changed, and the errors for mistakes in them. */
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { editedApp } from '../helpers/edited-app.js';

@@ -139,7 +139,7 @@ test(
   },
 );
 
-/** Three calls of one batch: what is told to one, and two that would be fine. */
+/** Three calls of one batch: one that makes it fail, and two that would be fine. */
 async function batch(server: Server, path: string, told: string): Promise<[Answer, Answer, Answer]> {
   const guilty = post(server, path, JSON.stringify({ told }));
   return (await Promise.all([guilty, ...fine(server, path, 2)])) as [Answer, Answer, Answer];

@@ -170,7 +170,7 @@ describe('register', LIMIT, () => {
     );
   });
 
-  test('with what is no number, has the defaults of Multi Model Server', async (t) => {
+  test('with parameters that are no numbers, uses the defaults of Multi Model Server', async (t) => {
     const server = await startManaged(t);
     await server.manage('POST /models?url=echoes.mjs&batch_size=x&response_timeout=1.5&initial_workers=-3');
     const facts = (await server.manage('GET /models/echoes')).json<Record<string, unknown>>();
@@ -246,7 +246,7 @@ describe('requests that are refused', LIMIT, () => {
         'POST /models?url=echoes.mjs&model_name=a/b',
         400,
         'BadRequestException',
-        /^A model's name is made of/,
+        /^A model's name must consist of/,
       ],
       [
         'POST /models?url=echoes.mjs&model_name=here',

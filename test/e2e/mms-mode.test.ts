@@ -10,7 +10,7 @@ const LIMIT = { timeout: 60_000 };
 
 const SERVICE = `export const handle = (data) => data && data.map(({ body }) => ({ says: body }));`;
 
-/** An app of each form, and a service that prints, and dies when it is told to. */
+/** An app of each form, and a service that prints, and dies if its input asks for it. */
 const FORMS: Readonly<
   Record<Language, { extension: string; service: string; banana: string; potassium: string; mortal: string }>
 > = {

@@ -17,16 +17,16 @@ const LIMIT = { timeout: 60_000 };
 
 const READY_LINE = 'Model server started.\n';
 
-/** An app that says who it is. */
+/** An app that answers with its name. */
 function saying(who: string): string {
   return `export const inference = () => ({ who: ${JSON.stringify(who)} });`;
 }
 
-/** A store of models whose texts these are, below a folder in which an `app.ts` lies that nobody asks for. */
+/** A store of models whose texts these are, below a folder with an `app.ts` that no option names. */
 function storeOf(t: TestContext, models: Readonly<Record<string, string>>): string {
   const files = Object.entries(models).map(([path, text]) => [`store/${path}`, text] as const);
   const { folder } = editedApp(t, {
-    'app.ts': 'throw new Error("nobody asked for app.ts");',
+    'app.ts': 'throw new Error("app.ts must not be loaded");',
     'store/.keep': '',
     ...Object.fromEntries(files),
   });
@@ -84,7 +84,7 @@ describe('a server of a model store without an app', LIMIT, () => {
       'res-net.v2/index.mjs': 'export { inference } from "./other.mjs";',
       'res-net.v2/other.mjs': saying('resnet'),
       'words.mjs': saying('words'),
-      '.hidden/app.ts': 'throw new Error("nobody sees it");',
+      '.hidden/app.ts': 'throw new Error("hidden files must not be loaded");',
     });
     const server = await serveStore(t, folder, ['--models', 'all']);
     await server.until(({ state }) => state === 'ready');
@@ -102,7 +102,7 @@ describe('a server of a model store without an app', LIMIT, () => {
       'zoo/cats/service.mjs': saying('cats'),
       'dogs.mjs': saying('dogs'),
       'birds.mjs': saying('birds'),
-      'fish.mjs': 'throw new Error("nobody asked for fish");',
+      'fish.mjs': 'throw new Error("fish must not be loaded");',
       '../other/app.mjs': saying('other'),
     });
     const models = [
@@ -385,7 +385,7 @@ test(
     const before = await pidsOf();
     const save = (path: string, text: string): void => {
       writeFileSync(`${folder}/store/${path}~`, text);
-      renameSync(`${folder}/store/${path}~`, `${folder}/store/${path}`); // in one step, for whoever watches
+      renameSync(`${folder}/store/${path}~`, `${folder}/store/${path}`); // in one step, so that the watch sees one change
     };
     save('one/src/handler.mjs', saying('one, again'));
     await server.untilPrinted('src/handler.mjs changed: starting the workers of one again');

@@ -1,4 +1,4 @@
-/** Several models behind one port: which paths are whose, and what is said where nobody is. */
+/** Several models behind one port: the paths of each, and the errors of paths without a model. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { withOneRuntime } from '../helpers/runtimes.js';

@@ -1,12 +1,12 @@
 /** The package as a stranger gets it: packed, installed in an empty folder, without this project's settings. */
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import ts from 'typescript';
 import { INSTALL_LIMIT, npmInstall, packInto, run, type Packed } from '../helpers/packed.js';
-import { ROOT, call, startServer } from '../helpers/server.js';
+import { ROOT, call, runCommand, startServer } from '../helpers/server.js';
 
 const APP = `
 import type { InferenceContext, InitContext } from 'banana-serve';
@@ -86,6 +86,18 @@ test('the installed command serves a TypeScript app', async () => {
     path: '/',
   });
   assert.equal((await server.stop()).code, 0);
+});
+
+test('without onnxruntime-node a .onnx file ends the start with 2 and the command, before any worker', async () => {
+  const model = join(folder, 'm.onnx');
+  await cp(join(ROOT, 'examples/digits/digits.onnx'), model);
+  const command = runCommand(['m.onnx', '--port', '0'], {
+    cwd: folder,
+    command: join(folder, 'node_modules/.bin/banana-serve'),
+  });
+  assert.equal((await command.ended).code, 2);
+  const why = 'serving a .onnx file needs the package onnxruntime-node, which is not installed.';
+  assert.equal(command.stderr(), `banana-serve: ${model}: ${why} Run: npm install onnxruntime-node\n`);
 });
 
 test('the installed archiver writes an archive', async () => {
@@ -189,6 +201,7 @@ test('the package holds the built code, docs and examples, the Python worker, no
     'worker/python/banana_worker/__main__.py',
     'worker/python/potassium/__init__.py',
     'templates/new-python/app.py.template',
+    'templates/new-onnx/model.test.js.template',
   ])
     assert.ok(files.includes(path), path);
   const unwanted =

@@ -430,7 +430,7 @@ withEachRuntime(({ language, potassium }) => {
         ['b', 'x y'],
       ]);
       const send = (path: string, body: string | URLSearchParams): Promise<globalThis.Response> =>
-        fetch(`${server.url}${path}`, { method: 'POST', body }); // fetch says what type it is
+        fetch(`${server.url}${path}`, { method: 'POST', body }); // fetch adds the type of the body
       assert.deepEqual(await (await send('/forms', form)).json(), { json: { a: ['1', '2'], b: 'x y' } });
       assert.deepEqual(await (await send('/text', '{"a"')).json(), { json: '{"a"' });
       for (const [path, body, code, said] of [
@@ -461,7 +461,7 @@ withEachRuntime(({ language, potassium }) => {
     });
   });
 
-  test('with keys, who has none is 401 with its id echoed, which counts too', LIMIT, async (t) => {
+  test('with keys, a client without one gets 401 with its id echoed, which counts too', LIMIT, async (t) => {
     const key = 'correct-horse-battery-staple';
     const env = { ...makeCues(t).env, BANANA_API_KEY: key };
     const server = await startServer(potassium(), { t, key, env });

@@ -58,7 +58,7 @@ async function get(server: Server, path: string, method = 'GET'): Promise<void> 
   await (await fetch(server.url + path, { method })).text();
 }
 
-/** Hangs up once the call runs; the app is told and ends it. */
+/** Hangs up once the call runs; its signal aborts, and the app ends it. */
 async function leave({ server, cues, next }: Mix): Promise<void> {
   const id = next();
   const headers = { 'content-type': 'application/json', 'x-banana-request-id': id };

@@ -14,7 +14,7 @@ import { Refused, openSocket } from '../helpers/web-socket.js';
 const LIMIT = { timeout: 60_000 };
 const MIB = 2 ** 20;
 
-/** The note of a function that was told that its client has left. */
+/** The note of a function whose client has left. */
 const LEFT: Readonly<Record<Language, RegExp>> = {
   TypeScript: /^aborted x: the client closed the connection/,
   Python: /^aborted x$/,
@@ -286,7 +286,7 @@ withOneRuntime(({ app }) => {
       [[KEY_PROTOCOL, 'banana-serve'], 'banana-serve'],
       [['chat.v2', KEY_PROTOCOL, 'chat'], 'chat.v2'],
     ] as const)
-      test(`of ${offered.join(', ')}, ${selected} is selected, and the app sees no key`, async (t) => {
+      test(`${selected} is selected from ${offered.join(', ')}, and the app sees no key`, async (t) => {
         const client = await openSocket(t, shared.server, '/headers', {}, offered);
         assert.equal(client.socket.protocol, selected);
         const [seen] = await client.heard(1);
@@ -335,7 +335,7 @@ withOneRuntime(({ app }) => {
       assert.deepEqual(await answer(`GET /nowhere HTTP/1.1\r\n${upgrade}websocket`), [404, undefined]);
       const handshake = `GET /echo HTTP/1.1\r\n${upgrade}websocket\r\nSec-WebSocket-Version: 13`;
       assert.deepEqual(await answer(handshake), [400, undefined]);
-      assert.equal(await connection.closed(), 'ended', 'nobody reads HTTP there any more');
+      assert.equal(await connection.closed(), 'ended', 'HTTP is not read there any more');
       connection.destroy();
     });
 

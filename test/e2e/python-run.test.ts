@@ -14,7 +14,7 @@ import { appFolder } from '../worker/app-folder.js';
 
 const OPTIONS = { timeout: 60_000, skip: needs('python3') };
 
-/** The environment that whoever runs the tests may have active. */
+/** The Python environment that may be active where the tests run. */
 const NO_ENVIRONMENT = { VIRTUAL_ENV: undefined, CONDA_PREFIX: undefined, BANANA_PYTHON: undefined };
 
 const TELLS = `
@@ -208,7 +208,7 @@ describe('an app in Python, and what is around it', OPTIONS, () => {
     },
   );
 
-  test('keeps of what it is made of only what Python caches of the modules that it imports', async (t) => {
+  test('adds no files to its folder but the bytecode of the modules that it imports', async (t) => {
     const app = editedApp(t, { 'app.py': `import names\n${TELLS}`, 'names.py': '' });
     makeEnvironment(app, '.venv');
     const files = (): string[] => readdirSync(app.folder, { recursive: true, encoding: 'utf8' });
@@ -283,7 +283,7 @@ def handle(data, context):
     return None if data is None else [dict(found, executable=sys.executable) for _ in data]
 `;
 
-/** The folders of these files, and the files: may be written to by their owner, or by nobody. */
+/** The folders of these files, and the files: may be written to by their owner, or by no user. */
 function setModes(folder: string, files: readonly string[], isWritable: boolean): void {
   for (const path of [folder, ...files.map((file) => join(folder, file))]) {
     const entry = lstatSync(path);

@@ -159,7 +159,7 @@ test(
   },
 );
 
-/** A folder with an app in Python and an interpreter that nobody has asked for its version yet. */
+/** A folder with an app in Python and an interpreter whose version is not known yet. */
 function pythonPlace(t: TestContext): { folder: string; app: string; python: string } {
   const folder = mkdtempSync(join(tmpdir(), 'banana-replaced-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

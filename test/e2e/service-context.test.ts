@@ -8,7 +8,7 @@ import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 60_000 };
 
-/** A service with this batch size in its config, if any, that answers with the one it is told. */
+/** A service with this batch size in its config, if any, that answers with the one in its context. */
 const SERVICES: Readonly<Record<Language, (own: number | null) => [file: string, source: string]>> = {
   TypeScript: (own) => [
     'service.mjs',

@@ -58,7 +58,7 @@ withOneRuntime(({ app, potassium }) => {
     async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'banana-models-'));
       t.after(() => rmSync(folder, { recursive: true, force: true }));
-      writeFileSync(join(folder, 'app.ts'), 'throw new Error("nobody asked for app.ts");');
+      writeFileSync(join(folder, 'app.ts'), 'throw new Error("app.ts must not be loaded");');
       const args = modelArgs({ echo: app('echoes'), paths: app('named-paths') });
       const server = await startServer(null, { t, args, cwd: folder });
       await server.until(({ state }) => state === 'ready');

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { call, ROOT, startServer } from '../helpers/server.js';
 
-/** An app that keeps what it is told in the store at this path. */
+/** An app that keeps its input in the store at this path. */
 const APPS: Readonly<Record<Language, readonly [file: string, text: (path: string) => string]>> = {
   TypeScript: [
     'app.mjs',

@@ -1,4 +1,4 @@
-/** Models of a store that cannot be served are registered all the same, and say why once a worker shall start; manifests. */
+/** Models of a store that cannot be served are registered all the same, and report the reason when a worker starts; manifests. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { ENTRY_NAMES } from '../../supervisor/store/entry-file.js';

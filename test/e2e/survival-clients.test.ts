@@ -1,4 +1,4 @@
-/** Clients that send nonsense, leave, or do not read cost nobody but themselves. */
+/** Clients that send nonsense, leave, or do not read harm no other client. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ask, errorOf, pidOf, warmUp } from '../helpers/ask.js';
@@ -198,7 +198,7 @@ withEachRuntime(({ app }) => {
       const server = await startServer(app('streams'), { t, env: cues.env, args });
       const pid = await pidOf(server);
       const stream = await openStream(server, { chunks: 1000, bytes: MIB / 4 });
-      stream.on('error', () => {}); // the reset may come before the stream is read, which tells of it again
+      stream.on('error', () => {}); // the reset may come before the stream is read, which reports it again
       stream.pause();
       await cues.untilNoted('closed');
       assert.equal(await pidOf(server), pid);

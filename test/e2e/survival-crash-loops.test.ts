@@ -1,4 +1,4 @@
-/** An app that cannot live is given up, its callers and its operator are told; one that can is never given up. */
+/** An app that cannot live is given up, with an error for its callers and a line in the log; one that can is never given up. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { serve } from '../../index.js';

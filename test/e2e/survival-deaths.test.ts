@@ -1,4 +1,4 @@
-/** A worker may die anywhere and in any way: only the call it was running is lost, and its caller is told. */
+/** A worker may die anywhere and in any way: only the call it was running is lost, and its caller gets an error. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ask, errorOf, logLines, pidOf, warmUp } from '../helpers/ask.js';

@@ -1,4 +1,4 @@
-/** The end of a server: what was accepted is answered, what comes later is told to go elsewhere, and it ends in time. */
+/** The end of a server: accepted calls are answered, later ones are refused with 503, and the server ends in time. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, errorOf, pidOf } from '../helpers/ask.js';

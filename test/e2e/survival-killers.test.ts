@@ -39,7 +39,7 @@ withEachRuntime(({ app }) => {
           const normal = await attack.sendNormalCalls();
           const answers = attack.letKillersKill(killers);
           killers = await attack.sendKillers(answers);
-          // The next killers hold every worker until they are told to kill: one that jumped the line would starve these.
+          // The next killers hold every worker until their cue: one that jumped the line would starve these.
           for (const answer of await Promise.all(normal)) assert.equal(answer.status, 200, answer.text);
         }
         for (const answer of await Promise.all(attack.letKillersKill(killers))) assertLost(answer);

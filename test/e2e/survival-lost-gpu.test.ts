@@ -10,7 +10,7 @@ import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 120_000 };
 
-/** As torch and ONNX Runtime say it. */
+/** The texts of torch and ONNX Runtime. */
 const SAYS = {
   Python: {
     lost: 'CUDA error: an illegal memory access was encountered',
@@ -43,7 +43,7 @@ const PYTHON = `
 import asyncio, ctypes, os
 
 def native(text):
-    """As torch does: no line of Python says \`raise\`."""
+    """As torch does: no line of Python has \`raise\`."""
     fail = ctypes.pythonapi.PyErr_SetString
     fail.restype = None
     fail(ctypes.py_object(RuntimeError), text.encode())
@@ -174,7 +174,7 @@ withEachRuntime(({ language }) => {
 });
 
 describe(
-  'workers in Python, of which anybody may raise what torch raises',
+  'workers in Python, whose apps may raise the errors of torch themselves',
   { skip: needs('python3', 'cc') },
   () => {
     const text = `Caught RuntimeError in replica 1 on device 1: ${SAYS.Python.lost}`;

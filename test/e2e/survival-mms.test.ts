@@ -21,13 +21,13 @@ const LIMIT = { timeout: 60_000 };
 /** Worth waiting for: batches of the tests are full, or begin for another reason, long before it is over. */
 const LONG_MS = 30_000;
 
-/** A service that nobody may reach, and the extension of its file. */
+/** A service outside the store, and the extension of its file. */
 const SECRETS: Readonly<Record<Language, readonly [extension: string, secret: string]>> = {
   TypeScript: ['.mjs', 'export const handle = () => { throw new Error("reached"); };'],
   Python: ['.py', 'def handle(data, context): raise RuntimeError("reached")'],
 };
 
-/** An answer in short: what the item's entry says of it, or the error. */
+/** An answer in short: the item's entry, or the error. */
 function inShort({ status, text }: Answer): string {
   const { name, of, message } = JSON.parse(text) as { name?: string; of?: number; message?: string };
   return message === undefined ? `${status} ${name} of ${of}` : `${status} ${message}`;

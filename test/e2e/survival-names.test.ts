@@ -1,4 +1,4 @@
-/** Webhooks to names that no name server tells: nothing and nobody waits for them, least of all the end. */
+/** Webhooks to names that no name server resolves hold up neither calls nor the end of the server. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask } from '../helpers/ask.js';

@@ -14,7 +14,7 @@ const LIMIT = { timeout: 60_000 };
 /** Workers and their children are killed within about a second; the rest is for a machine that stands still. */
 const ROOM_MS = 30_000;
 
-/** Apps whose call starts a child, tells its pid, and answers once there is a file `go`. */
+/** Apps whose call starts a child, writes its pid, and answers once there is a file `go`. */
 const STUBBORN: Readonly<Record<Language, { readonly file: string; readonly source: string }>> = {
   TypeScript: {
     file: 'app.mjs',
@@ -24,7 +24,7 @@ export function inference() {
   writeFileSync('child.new', String(spawn('sleep', ['300'], { stdio: 'ignore' }).pid));
   renameSync('child.new', 'child');
   while (existsSync('child') && !existsSync('go'));
-  return 'nobody hears this';
+  return 'this answer is never read';
 }
 `,
   },
@@ -37,7 +37,7 @@ def inference(model_inputs):
     os.rename("child.new", "child")
     while os.path.exists("child") and not os.path.exists("go"):
         pass
-    return "nobody hears this"
+    return "this answer is never read"
 `,
   },
 };

@@ -129,7 +129,7 @@ withEachRuntime(({ app }) => {
         const [first] = children(cues.notes());
         assert.ok(
           isAlive(first as number),
-          'it still holds the pipe: in its own session, nobody could kill it',
+          'it still holds the pipe: in its own session, no kill reaches it',
         );
         assert.deepEqual(await server.stop(), { code: 0, signal: null });
         assert.ok(isAlive(first as number), 'it held the pipe to the end');

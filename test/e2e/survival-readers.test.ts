@@ -1,4 +1,4 @@
-/** Clients that take their answers slowly, or never, cost the memory that is set for them, and cost nobody else. */
+/** Clients that read their answers slowly, or never, take no more memory than their limit and harm no other client. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, logLines } from '../helpers/ask.js';

@@ -1,4 +1,4 @@
-/** kill -9 at random under load: every call is answered once or its caller is told, and nothing runs twice. */
+/** kill -9 at random under load: every call gets one answer or error, and none runs twice. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';

@@ -1,4 +1,4 @@
-/** A front that stood still (SIGSTOP, a laptop's lid): what its workers said in time counts, however late it is read. */
+/** A front that stood still (SIGSTOP, a laptop's lid): messages that workers sent in time count, however late they are read. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -29,7 +29,7 @@ withEachRuntime(({ app }) => {
         server.process.kill('SIGSTOP');
         cues.give('go on');
         await cues.untilNoted('ended');
-        // Time is what this is about: the limit passes, and the front can tell of nothing meanwhile. It may then read
+        // Time is what this is about: the limit passes, and the front can report nothing meanwhile. It may then read
         // for as long as it was late, at most a second.
         await delay(limitS * 1000 + 1500);
         server.process.kill('SIGCONT');

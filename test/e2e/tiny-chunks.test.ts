@@ -9,7 +9,7 @@ import { fixture, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
-/** Node 20 keeps so much for a request that nobody reads, Node 22 and newer four times as much. */
+/** Node 20 keeps so much for an unread request, Node 22 and newer four times as much. */
 const TEXT = 'x'.repeat(16_000);
 const BODY = JSON.stringify({ text: TEXT });
 const CALLS = 60;

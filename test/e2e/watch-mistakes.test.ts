@@ -1,4 +1,4 @@
-/** `--watch` with an app that does not start: the log and health say so, and the next save mends it. */
+/** `--watch` with an app that does not start: the log and health report it, and the next save mends it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';

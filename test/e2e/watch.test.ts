@@ -209,7 +209,7 @@ describe('workers that are replaced', () => {
     const caller = async (): Promise<void> => {
       for (let version = 0; version < 3;) {
         version = Number((await answer(server))['version']);
-        assert.ok(version <= last, 'nobody sees what was not saved');
+        assert.ok(version <= last, 'no answer comes from code that was not saved');
       }
     };
     const callers = Promise.all(Array.from({ length: 8 }, caller));

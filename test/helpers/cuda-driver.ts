@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { appFolder } from '../worker/app-folder.js';
 import { ROOT } from './server.js';
 
-/** Path of the library, whose functions test/fixtures/cuda-driver.c tells; it is gone after the test. */
+/** Path of the library, whose functions test/fixtures/cuda-driver.c describes; it is gone after the test. */
 export function makeCudaDriver(t: { after(undo: () => void): void }): string {
   const path = join(appFolder(t, {}), 'cuda-driver.so');
   const options = ['-shared', '-fPIC', '-nostdlib', '-Wl,-soname,libcuda.so.1'];

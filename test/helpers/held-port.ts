@@ -1,9 +1,9 @@
 /**
- * A port that stays the test's while nobody listens on it. A number that was free a moment ago is not: the next program
+ * A port that stays reserved for the test while no program listens on it. A number that was free a moment ago is not: the next program
  * that asks the kernel for any port may get it.
  *
- * A connection that was bound to the port before it connected holds it. The kernel refuses who connects to the port, gives
- * it to nobody who asks for any port, and still lets a server listen on it that asks for this very number.
+ * A connection that was bound to the port before it connected holds it. The kernel refuses connections to the port, gives
+ * it to no program that asks for any port, and still lets a server listen on it that asks for this very number.
  */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';

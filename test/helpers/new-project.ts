@@ -1,4 +1,4 @@
-/** Projects that `banana-serve new` has written: called as the README says, and started as the image that they build. */
+/** Projects that `banana-serve new` has written: called as in the README, and started as the image that they build. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';

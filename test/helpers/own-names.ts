@@ -24,12 +24,12 @@ export async function stallNames(t: TestContext): Promise<StallingNames> {
       eventually(
         () => questions.some((question) => question.includes(wireName(name))),
         15_000,
-        () => `nobody asked for ${name}`,
+        () => `${name} was not looked up`,
       ),
   };
 }
 
-/** A `banana-serve` for which `name` has the IPv4 address that `answer` says, asked anew each time. Needs `unshare` and `root`. */
+/** A `banana-serve` for which `name` has the IPv4 address that `answer` returns at each look-up. Needs `unshare` and `root`. */
 export function answerName(t: TestContext, name: string, answer: () => string): Promise<string> {
   return machineAsking(t, (question, reply) => {
     if (!question.includes(wireName(name))) return;

@@ -11,7 +11,7 @@ export interface SavedApps {
   readonly file: string;
   /** Answers with its version. */
   version(version: number): string;
-  /** Two files: the app answers with what the other one says, and how often its init ran. */
+  /** Two files: the app answers with the text of the other one and the number of times that its init ran. */
   inParts(answer: number): {
     readonly app: readonly [string, string];
     readonly part: readonly [string, string];
@@ -20,7 +20,7 @@ export interface SavedApps {
   talking(version: number): string;
   /** Its init notes that it began, and waits for a cue. */
   slow(version: number, cue: string): string;
-  /** A call waits for the cue that it names, and tells whether it was to be aborted. */
+  /** A call waits for the cue that it names, and answers whether its signal was aborted. */
   waiting(version: number): string;
   /** A handler for each of these routes, which waits for a cue. */
   routes(routes: readonly string[]): string;

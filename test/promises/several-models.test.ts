@@ -21,7 +21,13 @@ describe('a server with three models', { timeout: 60_000 }, () => {
     assert.deepEqual((await post('/models/echo/', { a: 1 })).json(), { a: 1 });
     assert.deepEqual((await post('/models/paths/')).json(), { route: '/' });
     assert.deepEqual((await post('/models/paths/plain')).json(), { route: '/plain' });
-    assert.equal(errorOf(await post('/models/echo/plain')).code, 'SERVE_NOT_FOUND');
+  });
+
+  test('POST of a path below one of them that is no route of it is 404 and lists its routes', async () => {
+    await shared.server.untilPrinted(/echo\/0 is ready/);
+    const { code, message } = errorOf(await post('/models/echo/plain'));
+    const listed = 'There is no POST /models/echo/plain here. Routes here: POST /models/echo/.';
+    assert.deepEqual([code, message], ['SERVE_NOT_FOUND', listed]);
   });
 
   for (const [path, code] of [

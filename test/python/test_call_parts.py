@@ -57,7 +57,7 @@ class Contexts(unittest.TestCase):
         self.assertEqual(ctx.headers, {"host": "localhost", "x-a": "1, 2"})
         self.assertEqual(context().headers, {})
 
-    def test_log_lines_carry_only_a_valid_trace_context(self) -> None:
+    def test_the_context_and_log_lines_carry_only_a_valid_trace_context(self) -> None:
         valid = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
         for sent, carried in (
             (valid, valid),
@@ -72,8 +72,11 @@ class Contexts(unittest.TestCase):
         ):
             log = mock.Mock()
             surroundings = CallSurroundings(WorkerInfo(0, None, 1), log, mock.Mock())
-            _ = CallContext(call_with(headers="traceparent\n" + sent), b"", surroundings).log
+            ctx = CallContext(call_with(headers="traceparent\n" + sent), b"", surroundings)
+            self.assertEqual(ctx.traceparent, carried or None, sent)
+            _ = ctx.log
             self.assertEqual(log.of_call.call_args[0][1], carried, sent)
+        self.assertIsNone(context().traceparent)
 
     def test_a_cancel_wakes_waiting_threads_and_the_first_reason_stays(self) -> None:
         ctx = context()

@@ -88,9 +88,13 @@ class MetricsStoreTest(unittest.TestCase):
                 r"^The unit for size based metric is one of \['MB','kB', 'GB', 'B'\]$",
             ),
             (lambda s: s.add_counter("", 1), TypeError, '^metric "": its name must not be empty'),
-            (lambda s: s.add_counter("a\nb", 1), TypeError, r'^metric "a\\nb": its name must not be empty, and no'),
+            (
+                lambda s: s.add_counter("a\nb", 1),
+                TypeError,
+                r'^metric "a\\nb": its name must not be empty, and its texts',
+            ),
             (lambda s: s.add_counter("a" * 5000, 1), ValueError, "are 5025 characters; 4096 are allowed$"),
-            (lambda s: s.add_counter("a", 1, None, "L"), ValueError, "^the dimensions of a metric are a list of Dim"),
+            (lambda s: s.add_counter("a", 1, None, "L"), ValueError, "^the dimensions of a metric must be a list"),
         ):
             store = MetricsStore(IDS, "m")
             with self.subTest(message), self.assertRaisesRegex(kind, message):

@@ -343,7 +343,7 @@ class AnswersTest(ServiceCase):
             "  return ['a']"
         )
         for caller, problem in (
-            ("a\nLevel", "its name must not be empty, and no text may break the line"),
+            ("a\nLevel", "its name must not be empty, and its texts must not contain line breaks"),
             ("x" * 5000, "its texts are 5013 characters; 4096 are allowed"),
         ):
             with self.assertRaisesRegex((TypeError, ValueError), f'metric "Calls": {problem}'):

@@ -93,7 +93,7 @@ class Front:
         self._writes_at = 0
 
     def be_awake(self, looks: int, writes_at: int) -> None:
-        """Awake for so many polls; at one of them a message arrives."""
+        """Awake for so many polls; at one of them a message arrives. With 0, it arrives once this is awake no more."""
         self.read.clear()
         self.looks, self._awake_for, self._writes_at = 0, looks, writes_at
 
@@ -101,7 +101,10 @@ class Front:
         self.looks += 1
         if self.looks == self._writes_at:
             self.write()
-        return self.looks <= self._awake_for
+        is_awake = self.looks <= self._awake_for
+        if not is_awake and self._writes_at == 0:
+            threading.Timer(0.05, self.write).start()
+        return is_awake
 
     def write(self) -> None:
         os.write(self._inlet, b"a")
@@ -124,7 +127,6 @@ class Waits(unittest.TestCase):
     def test_a_wait_sleeps_when_it_is_not_awake_any_more(self) -> None:
         front = Front(self)
         front.be_awake(looks=3, writes_at=0)
-        threading.Timer(0.05, front.write).start()
         front.listener.wait_until(front.has_read, front.is_awake)
         self.assertEqual((front.looks, front.read), (4, [b"a"]))
 
@@ -135,7 +137,6 @@ class Waits(unittest.TestCase):
         loop.wait_until(front.has_read, front.is_awake)
         self.assertIn(front.looks, (3, 4), "the loop ends the turn in which it has read")
         front.be_awake(looks=3, writes_at=0)
-        threading.Timer(0.05, front.write).start()
         loop.wait_until(front.has_read, front.is_awake)
         self.assertEqual(front.looks, 4)
 

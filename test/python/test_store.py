@@ -46,7 +46,7 @@ class CheckTest(StoreTest):
         rows: Any = [
             (("flop",), "must be 'memory', 'local', 'redis' or 's3', not 'flop'"),
             ((5,), "not int"),
-            ((), "The config of a redis store is a RedisConfig with host, port, username, password, db"),
+            ((), "The config of a redis store must be a RedisConfig with host, port, username, password, db"),
             (("redis", S3Config("a", "b", "c")), "not S3Config"),
             (("redis", {"hots": SECRET}), "'hots' is not one of them"),
             (("redis", RedisConfig()), "needs host"),

@@ -464,10 +464,16 @@ class Answers(Refusals):
             with self.subTest(text):
                 self.refused(lambda output=output: answered(output), text, "SERVE_OUTPUT_INVALID")
 
+    def test_the_error_in_a_body_of_json_is_its_message(self):
+        for body, text in ((b'{"message": "no"}', "no"), (b"{", "{")):
+            reply = exchange().write(Reply(ReplyHead(409, "application/json"), BytesBody(body)))
+            self.assertEqual(json.loads(reply.body.data), {"error": text})
+
     def test_errors_of_the_app_have_the_shape_of_the_protocol(self):
         for body, text in (
             (JsonBody({"error": "é"}), "é"),
             (JsonBody({"message": "no"}), "no"),
+            (JsonBody({"error": {"message": "no"}}), "no"),
             (JsonBody([1]), "[1]"),
             (BytesBody(b"no"), "no"),
             (BytesBody(b"\xff"), "The app refused this call."),

@@ -47,6 +47,8 @@ export const NODE_DEPENDENT: Readonly<Record<string, readonly string[]>> = {
     'e2e/command-serve',
     'e2e/package',
     'processes/worker/load-app',
+    'processes/worker/onnx/datatypes',
+    'processes/worker/onnx/onnx-model',
     'processes/worker/api/store/local',
     'processes/worker/api/store/local-opens',
     'processes/worker/api/store/process-end',

@@ -1,4 +1,4 @@
-/** The beginnings of docstrings, comments and test names in Python: they name a thing or say what it does. */
+/** The beginnings of docstrings, comments and test names in Python: they name a thing or describe its work. */
 
 /** Words with which a text describes a thing only by its relation to others. */
 const BEGINNINGS = ['What', 'How', 'Where', 'Which', 'Those', 'Of', 'Who'];

@@ -1,6 +1,6 @@
 /**
- * The types of options, as an editor checks them. Compiled and not run: a line that should be refused says so, and one that is not
- * refused any more is an error itself.
+ * The types of options, as an editor checks them. Compiled and not run: `@ts-expect-error` marks each line that must be refused, and is an
+ * error itself if the line is accepted.
  */
 import {
   Potassium,

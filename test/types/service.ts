@@ -1,5 +1,5 @@
 /**
- * The types of a custom service, as an editor checks them. Compiled and not run: a line that should be refused says so, and one that is
+ * The types of a custom service, as an editor checks them. Compiled and not run: `@ts-expect-error` marks each line that must be refused, and one that is
  * not refused any more is an error itself.
  */
 import {
@@ -48,5 +48,5 @@ export class Lengths extends ModelHandler<string[], number[]> {
   }
 }
 
-// @ts-expect-error a service must say what its inference does
+// @ts-expect-error a service must define its inference
 export class Nothing extends ModelHandler {}

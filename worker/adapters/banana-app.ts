@@ -36,6 +36,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
       modelOptions,
       example: 'example' in exports ? { route: ROUTE, input: exports['example'] } : null,
       ...signatureOf(exports),
+      ...platformOf(exports),
     },
     wishes: () => wishes,
     init: (ctx) => app.init?.(ctx),
@@ -45,6 +46,11 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
     repeatable: repeat.repeatable === true,
     ...shutdownOf(exports),
   };
+}
+
+/** A loader of files that are no code names their kind; an app of code may, too. */
+function platformOf({ platform }: Readonly<Record<string, unknown>>): { platform?: string } {
+  return typeof platform === 'string' ? { platform } : {};
 }
 
 /** Runs an input as a batch of one. */

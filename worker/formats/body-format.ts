@@ -18,6 +18,8 @@ interface AnyFormat {
    * format.
    */
   readonly itemType?: string;
+  /** Says so to the client of a custom service, and what it can do instead. */
+  readonly itemRefusal?: string;
 }
 
 /** A format of bodies alone: the answer follows from the value and the client's Accept header. */

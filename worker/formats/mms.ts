@@ -37,9 +37,9 @@ export function readItem(body: Buffer, call: Call, isRaw = false): ReadItem | Pr
 }
 
 /** Returns the media type of a body whose format the dialect fixes. @throws SERVE_BAD_BODY if a service cannot have it */
-function itemTypeOf({ itemType }: BodyFormat, name: string): string {
+function itemTypeOf({ itemType, itemRefusal }: BodyFormat, name: string): string {
   if (itemType !== undefined) return itemType;
-  throw badItem(`A custom service cannot be called in the format ${JSON.stringify(name)}.`);
+  throw badItem(itemRefusal ?? `A custom service cannot be called in the format ${JSON.stringify(name)}.`);
 }
 
 function readItemAs(type: string, body: Buffer, call: Call, isRaw: boolean): ReadItem | Promise<ReadItem> {

@@ -4,6 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { ServeError } from '../../protocol/errors.js';
+import { mediaType } from '../../protocol/text/header-params.js';
 import { splitHeaderLines } from '../../protocol/text/header-lines.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import type { Signature } from '../api/signature.js';
@@ -70,8 +71,9 @@ export class OpenInferenceExchange implements Exchange {
   }
 
   /** An error that the app answered itself keeps its status and headers, in the shape of the protocol. */
-  #writeError({ head, body }: Reply): Reply {
-    const { body: json } = writeJson({ error: errorText(body) }, this.#call);
+  #writeError(answer: Reply): Reply {
+    const { head } = answer;
+    const { body: json } = writeJson({ error: errorText(answer) }, this.#call);
     const bytes = Buffer.from(json);
     return new Reply({ ...head, contentType: 'application/json' }, { kind: 'bytes', bytes });
   }
@@ -88,15 +90,27 @@ function jsonBytesOf(headers: string): number | null {
   throw new ServeError('SERVE_BAD_BODY', message);
 }
 
-function errorText(body: Reply['body']): string {
+function errorText({ head, body }: Reply): string {
   if (body.kind === 'stream') return '';
-  if (body.kind === 'bytes')
-    return isUtf8(body.bytes) ? Buffer.from(body.bytes).toString() : 'The app refused this call.';
-  const { value } = body;
-  if (typeof value === 'string') return value;
-  const { error, message } = (value ?? {}) as { readonly error?: unknown; readonly message?: unknown };
-  const text = error ?? message;
-  return typeof text === 'string' ? text : JSON.stringify(value) || '';
+  if (body.kind !== 'bytes') return textOf(body.value);
+  if (!isUtf8(body.bytes)) return 'The app refused this call.';
+  const text = Buffer.from(body.bytes).toString();
+  return mediaType(head.contentType) === 'application/json' ? textOf(parsed(text)) : text;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Returns the message of an error as most apps write one, else all of it. */
+function textOf(value: unknown): string {
+  const { error = value } = (value ?? {}) as { readonly error?: unknown };
+  const { message = error } = (error ?? {}) as { readonly message?: unknown };
+  return typeof message === 'string' ? message : JSON.stringify(value) || '';
 }
 
 function refusal(message: string): ServeError {
@@ -104,5 +118,7 @@ function refusal(message: string): ServeError {
 }
 
 export const FORMAT: DialectFormat = {
+  itemRefusal:
+    'This model is a custom service of Multi Model Server, which takes no tensors; call it at /predictions/{model_name}.',
   exchange: (call, signature) => new OpenInferenceExchange(call, signature),
 };

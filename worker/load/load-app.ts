@@ -8,8 +8,9 @@ import { missingHandler, notLoadable } from './explain-missing-app.js';
 import { modules } from './load-module.js';
 import type { LoadedApp } from '../adapters/loaded-app.js';
 import type { AppFile, Exports, Loader } from './loader.js';
+import { onnxModels } from './onnx/onnx-models.js';
 
-const LOADERS: readonly Loader[] = [modules];
+const LOADERS: readonly Loader[] = [modules, onnxModels];
 const ADAPTERS: readonly ((exports: Exports) => LoadedApp | null)[] = [fromPotassiumApp, fromBananaApp];
 
 /** Loads the app that a worker is started with. @throws AppLoadError with file, line, cause and cure */

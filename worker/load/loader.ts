@@ -5,8 +5,11 @@
 import type { StartSpec } from '../../protocol/wire/messages.js';
 import type { AppLoadError } from './explain-load-error.js';
 
-/** The file of an app, and what a worker knows when it loads it: the GPU or CPU that it may use, and how many threads. */
-export type AppFile = Pick<StartSpec, 'app' | 'appPlace' | 'service' | 'device'>;
+/**
+ * The file of an app, and what a worker knows when it loads it: the GPU or CPU that it may use, how many threads, and the
+ * operator's batch size.
+ */
+export type AppFile = Pick<StartSpec, 'app' | 'appPlace' | 'service' | 'device' | 'batchSize'>;
 
 /** Exports of a module, or an object with the same names (`init`, `inference`, `config`, ...) of a file that is none. */
 export type Exports = Readonly<Record<string, unknown>>;

@@ -37,7 +37,7 @@ export function dieIfLost(from = UP_FD): void {
 
 function dieOfLost(what: string): void {
   process.stderr.write(
-    `The worker cannot go on: the app has ${what}, which the worker needs for its connection to the server. Leave descriptors 3 to 5 as they are, also where the app closes all above 2.\n`,
+    `The worker cannot go on: the app has ${what}, which the worker needs for its connection to the server. Leave descriptors 3 to 5 as they are, even if the app closes all others above 2.\n`,
   );
   exit(1);
 }

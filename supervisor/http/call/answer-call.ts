@@ -19,12 +19,13 @@ import { answerUnrouted, headerKeyIsEnough } from './answer-unrouted.js';
 import type { RequestContext } from '../request/request-context.js';
 import { awaitRoutes, timeLimitOf } from './await-app.js';
 import type { CallPlan } from './call-plan.js';
+import { ownRouteOr } from './own-route.js';
 import { routeCall } from './route-check.js';
 import { refusedTiming } from '../answer/server-timing.js';
 import { submitCall } from './submit-call.js';
 
-/** Answers every request; rejects only because of a bug in the server. */
-export async function answerCall(context: RequestContext, plan: CallPlan): Promise<void> {
+/** Answers every request; rejects only because of a bug in the server. `methods`: those of the path, for `Allow`. */
+export async function answerCall(context: RequestContext, plan: CallPlan, methods: string): Promise<void> {
   const { backend, request, response } = context;
   let place: Admission | null = null;
   try {
@@ -42,25 +43,28 @@ export async function answerCall(context: RequestContext, plan: CallPlan): Promi
     place = model.dispatcher.admit(limits.announcedBytes);
 
     const routes = model.routes ?? (await awaitRoutes(context, model, limitMs));
-    const routed = routeCall(context, plan, target, routes, limitMs);
+    const aimed = ownRouteOr(context, plan, target, routes);
+    const routed = routeCall(context, aimed.plan, aimed.target, routes, limitMs);
 
     backend.inviteBody(request, response);
     const body = await receiveBody(request, limits, place);
     const opened = plan.open === undefined ? null : await plan.open(context, body);
 
-    const recorded = submitCall(context, plan, { routed, body, opened, place });
+    const recorded = submitCall(context, aimed.plan, { routed, body, opened, place });
     if (recorded !== null) await recorded;
   } catch (thrown) {
     place?.release();
     if (!(thrown instanceof ServeError)) throw thrown;
-    fail(context, thrown);
+    fail(context, thrown, methods);
   }
 }
 
 /** Answers with an error, unless the client has left. */
-function fail(context: RequestContext, error: ServeError): void {
+function fail(context: RequestContext, error: ServeError, methods: string): void {
   if (error.code === 'SERVE_CANCELLED') return;
-  refuseRequest(context, error, { timing: refusedTiming(performance.now() - context.acceptedAtMs) });
+  const timing = refusedTiming(performance.now() - context.acceptedAtMs);
+  const isMethod = error.code === 'SERVE_METHOD_NOT_ALLOWED';
+  refuseRequest(context, error, isMethod ? { timing, allow: methods } : { timing });
 }
 
 /** @throws SERVE_BODY_TOO_LARGE, SERVE_UNSUPPORTED_CODING */

@@ -8,6 +8,7 @@ import { keyOf } from '../access/api-keys.js';
 import type { RequestContext } from '../request/request-context.js';
 import { awaitRoutes } from './await-app.js';
 import type { CallPlan, Target } from './call-plan.js';
+import { ownRouteOr } from './own-route.js';
 import type { UnroutedBody } from '../../dispatch/unrouted-bodies.js';
 import { routeCall } from './route-check.js';
 import { submitCall } from './submit-call.js';
@@ -56,6 +57,7 @@ export async function answerUnrouted(
 
   const { model } = target;
   const routes = model.routes ?? (await awaitRoutes(context, model, limitMs));
-  const routed = routeCall(context, plan, target, routes, limitMs);
-  await submitCall(context, plan, { routed, body, opened, place });
+  const aimed = ownRouteOr(context, plan, target, routes);
+  const routed = routeCall(context, aimed.plan, aimed.target, routes, limitMs);
+  await submitCall(context, aimed.plan, { routed, body, opened, place });
 }

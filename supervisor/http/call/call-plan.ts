@@ -5,7 +5,7 @@ import type { JobRecord } from '../../jobs/kept-jobs.js';
 import type { Routes } from '../../models/app-description.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
-import type { RequestContext } from '../request/request-context.js';
+import type { AnswerStyle, RequestContext } from '../request/request-context.js';
 
 /** The model and route that a call is for. */
 export interface Target {
@@ -51,11 +51,20 @@ export interface CallPlan {
   readonly asciiJson?: boolean;
   /** The error if the app has no such route; SERVE_NOT_FOUND by default. */
   readonly noRoute?: ServeError;
+  /** The call of the app's own route of this path, if it turns out to have one; it takes precedence over this plan. */
+  readonly own?: OwnRoute;
   /**
    * Extracts the model's input from a body that wraps it; if absent, the whole body is the input. Such a call outlives its
    * client's connection, and the client cannot set a deadline for it.
    */
   readonly open?: (context: RequestContext, body: Body) => Promise<OpenedBody>;
+}
+
+/** A call of an app's own route. */
+export interface OwnRoute {
+  /** The dialect of the call. */
+  readonly style: AnswerStyle;
+  readonly plan: CallPlan;
 }
 
 /** The contents of a body that wraps the model's input. */

@@ -34,7 +34,7 @@ export function submitCall(
   arrived: ArrivedCall,
 ): Promise<void> | null {
   if (arrived.opened !== null) return submitOpened(context, plan, arrived, arrived.opened);
-  checkBody(arrived.routed.route, arrived.body);
+  checkBody(arrived.routed.route, arrived.body, plan);
   if (arrived.routed.route.kind === 'background') return submitBackground(context, plan, arrived);
   submitOwned(context, plan, arrived);
   return null;

@@ -58,7 +58,7 @@ const PAGE_METHODS = 'GET, HEAD';
  */
 function readinessOf(backend: Backend, name: string): ReadinessAnswer {
   try {
-    return backend.readiness(name);
+    return backend.readiness({ name });
   } catch (thrown) {
     throw backend.keys.required && thrown instanceof ServeError ? new ServeError(thrown.code) : thrown;
   }
@@ -177,9 +177,10 @@ function notFoundMessage(
   models: Models,
 ): string {
   const nothing = `There is no ${method} ${writtenPath(url)} here.`;
-  if (models.default === null) return `${nothing} ${modelsSentence(models)}`;
-  if (backend.keys.required) return nothing;
-  return `${nothing} ${routesSentence(path, models.default, models)}`;
+  const named = namedModel(path, models);
+  const model = named ?? models.default;
+  if (model !== null && !backend.keys.required) return `${nothing} ${routesSentence(model, named !== null)}`;
+  return models.default === null ? `${nothing} ${modelsSentence(models)}` : nothing;
 }
 
 function modelsSentence(models: Models): string {
@@ -188,15 +189,19 @@ function modelsSentence(models: Models): string {
   return `The models of this server answer at ${listed(names.map((name) => `${MODELS_PREFIX}${name}/`))}.`;
 }
 
-/** Names the routes of the model in the path, else of the default model. */
-function routesSentence(path: string, byDefault: Model, models: Models): string {
-  const [, name = ''] = path.startsWith(MODELS_PREFIX) ? path.slice(1).split('/') : [];
-  const named = Array.from(models.all()).find(({ spec }) => spec.name === name);
-  const prefix = named === undefined ? '' : MODELS_PREFIX + name;
-  const routes = [...((named ?? byDefault).routes?.values() ?? [])];
-  const paths = routes.map(({ kind, path: route }) => {
+/** Returns the model whose name is in the path; null if there is none. */
+function namedModel(path: string, models: Models): Model | null {
+  if (!path.startsWith(MODELS_PREFIX)) return null;
+  const [name = ''] = path.slice(MODELS_PREFIX.length).split('/');
+  return Array.from(models.all()).find(({ spec }) => spec.name === name) ?? null;
+}
+
+/** Lists the routes of a model, by the path that contains its name or by their own. */
+function routesSentence({ spec, routes }: Model, withName: boolean): string {
+  const prefix = withName ? MODELS_PREFIX + spec.name : '';
+  const paths = [...(routes?.values() ?? [])].map(({ kind, path }) => {
     const verb = kind === 'websocket' ? 'WebSocket' : 'POST';
-    return `${verb} ${encodeURI(prefix + route)}`;
+    return `${verb} ${encodeURI(prefix + path)}`;
   });
   return paths.length === 0 ? 'The app is not loaded yet.' : `Routes here: ${listed(paths)}.`;
 }

@@ -5,18 +5,16 @@
  */
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Models } from '../../models/models.js';
-import type { RequestContext } from '../request/request-context.js';
+import type { AnswerStyle, RequestContext } from '../request/request-context.js';
 import type { CallPlan } from '../call/call-plan.js';
 import type { ClientHeaders } from '../access/client-headers.js';
 import type { WriteAnswer } from '../answer/koa-answers.js';
 import type { DescribedOperation, DescribedServer, NamedSchema } from '../openapi/operation.js';
-import type { Failure } from '../socket/refuse.js';
 
 export type { CallPlan, ChooseRoute, NamedTarget, OpenedBody, Target } from '../call/call-plan.js';
 export type { Failure } from '../socket/refuse.js';
 
-export interface Dialect {
-  readonly name: string;
+export interface Dialect extends AnswerStyle {
   /**
    * The front's own paths in this dialect, patterns included, each with its methods as an `Allow` header lists them.
    */
@@ -27,25 +25,14 @@ export interface Dialect {
    * as a call.
    */
   claim(context: RequestContext, models: Models): Operation | null;
-  /** Converts an error to this dialect's form. `context` is null for a request that the HTTP parser has refused. */
-  fail(error: ServeError, requestId: string, context: RequestContext | null): Failure;
+  /** Whether a path that cannot be decoded, and so is no claim's, is this dialect's: its error has this dialect's form. */
+  owns?(writtenPath: string): boolean;
   /** The body that `fail` returns, in the OpenAPI document. */
   readonly errorBody?: NamedSchema;
   /** Describes the operations of this dialect that the server answers now, for the OpenAPI document. */
   describe?(server: DescribedServer): Iterable<DescribedOperation>;
   /** Headers in which its clients send their keys and call ids; they count on every path of a listener. */
   readonly clientHeaders?: ClientHeaders;
-  /** Headers of every answer to a request that this dialect has claimed. */
-  headers?(context: RequestContext): Readonly<Record<string, string>>;
-  /** The names of those headers in lower case, where an app may not set them: the app's values are dropped. */
-  readonly ownHeaders?: ReadonlySet<string>;
-  /** The answer to a background call, if the contract with its clients fixes it; by default it names the job. */
-  readonly startedBody?: string;
-  /**
-   * Whether an answer with this status, the app's or the dialect's own, ends its connection; for errors, `fail`
-   * decides.
-   */
-  closes?(status: number): boolean;
 }
 
 /** The dialect that answers the requests of a listener that no dialect claims. */

@@ -14,6 +14,7 @@ import { MANAGEMENT_API } from './mms/management-api.js';
 import { mmsManagement } from './mms/management.js';
 import { mmsStyle } from './mms/answer-style.js';
 import { openApiDialect } from './openapi.js';
+import { openInference, openInferenceWithRepository } from './open-inference/open-inference.js';
 import { potassium } from './potassium/potassium.js';
 
 export interface Dialects {
@@ -24,7 +25,7 @@ export interface Dialects {
 
 /** The house dialect comes first: a route of the app takes precedence. */
 export const MAIN_DIALECTS: Dialects = {
-  inOrder: [banana, gateway, potassium, mmsInference],
+  inOrder: [banana, gateway, potassium, mmsInference, openInference],
   default: banana,
 };
 
@@ -33,7 +34,13 @@ export const MAIN_DIALECTS: Dialects = {
  * Model Server.
  */
 export const MMS_DIALECTS: Dialects = {
-  inOrder: [withMmsErrors(banana), gatewayWithMmsErrors(), withMmsErrors(potassium), mmsInference],
+  inOrder: [
+    withMmsErrors(banana),
+    gatewayWithMmsErrors(),
+    withMmsErrors(potassium),
+    mmsInference,
+    openInference,
+  ],
   default: mmsInference,
 };
 
@@ -52,12 +59,15 @@ function gatewayWithMmsErrors(): Dialect {
 }
 
 /** The dialects of the management API's own listener. */
-export const MANAGEMENT_DIALECTS: Dialects = { inOrder: [mmsManagement], default: mmsManagement };
+export const MANAGEMENT_DIALECTS: Dialects = {
+  inOrder: [mmsManagement, openInferenceWithRepository],
+  default: mmsManagement,
+};
 
 /** Adds the management API to a listener's dialects: managing a model takes precedence over calling it. */
 export function withManagement({ inOrder, ...main }: Dialects): Dialects {
-  const others = inOrder.map((dialect) => (dialect === mmsInference ? inferenceAndManagement : dialect));
-  return { ...main, inOrder: [...MANAGEMENT_DIALECTS.inOrder, ...others] };
+  const others = inOrder.map((dialect) => WITH_MANAGEMENT.get(dialect) ?? dialect);
+  return { ...main, inOrder: [mmsManagement, ...others] };
 }
 
 const inferenceAndManagement = inferenceDialect({
@@ -65,6 +75,12 @@ const inferenceAndManagement = inferenceDialect({
   ...MANAGEMENT_API,
   '/': INFERENCE_API['/'] ?? {},
 });
+
+/** The dialects that are replaced on a listener with the management API, and their replacements. */
+const WITH_MANAGEMENT = new Map<Dialect, Dialect>([
+  [mmsInference, inferenceAndManagement],
+  [openInference, openInferenceWithRepository],
+]);
 
 /** The settings from which the dialects of each listener follow. */
 export interface DialectSettings {
@@ -94,6 +110,6 @@ export function dialectsOf({
   return {
     main: { ...answering, inOrder: [described, ...answering.inOrder] },
     management: MANAGEMENT_DIALECTS,
-    metrics: house === null ? null : { inOrder: [house], default: house },
+    metrics: house === null ? null : { inOrder: [house, openInference], default: house }, // only to word errors below /v2
   };
 }

@@ -4,7 +4,7 @@ import type { ServeError } from '../../../protocol/errors.js';
 import type { Job } from '../../dispatch/job.js';
 import type { KeptJobs } from '../../jobs/kept-jobs.js';
 import type { Model } from '../../models/model.js';
-import type { Models } from '../../models/models.js';
+import type { ModelRef, Models } from '../../models/models.js';
 import type { Log } from '../../observe/log.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
 import type { ServerOptions } from '../../options/resolve.js';
@@ -65,6 +65,24 @@ export interface ReadinessAnswer {
   readonly body: object;
 }
 
+/** A number of calls, and their time together. */
+export interface CountedTime {
+  readonly count: number;
+  readonly seconds: number;
+}
+
+/** Counts of the ended calls of one model, of all dialects. */
+export interface CallFigures {
+  /** From the arrival of a call until its answer was sent; a call that was refused at once has no time. */
+  readonly ok: CountedTime;
+  readonly failed: CountedTime;
+  /** From the arrival until the call began, or ended without running. */
+  readonly queued: CountedTime;
+  readonly run: CountedTime;
+  /** Number of batches whose calls have all ended, by their size. */
+  readonly batches: readonly (readonly [size: number, count: number])[];
+}
+
 /** The page of `GET /metrics`. */
 export interface MetricsPage {
   /** `names`: the metrics that are wanted; all if empty. */
@@ -93,6 +111,8 @@ export interface Backend {
   readonly posts: { count: number };
   /** Number of answers to calls so far, by `ok` or error code. */
   readonly replies: ReadonlyMap<string, number>;
+  /** The counts of a model's calls: since the start with metrics, else since they were first asked for. */
+  callsOf(model: Model): CallFigures;
   /** Bodies that arrive before their model is known. */
   readonly unroutedBodies: UnroutedBodies;
   /** Whether the server refuses new calls because it is stopping. */
@@ -102,6 +122,9 @@ export interface Backend {
   /** Answers `Expect: 100-continue`; called once the call has a place in the queue. */
   inviteBody(request: IncomingMessage, response: ServerResponse): void;
   status(): object;
-  /** Readiness of the server, or of one model: it needs a ready worker. @throws SERVE_MODEL_NOT_FOUND */
-  readiness(model?: string): ReadinessAnswer;
+  /**
+   * Readiness of the server, or of one model: it needs a ready worker.
+   * @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_NOT_READY for a model that is being unregistered
+   */
+  readiness(ref?: ModelRef): ReadinessAnswer;
 }

@@ -95,6 +95,16 @@ export interface ModelManagement {
   setDefault(ref: FullModelRef): void;
   /** Every version of every model; the ones that are being unregistered come last. */
   describe(): readonly ModelRecord[];
+  /** Names that `load` takes, of models of the store that are not registered. */
+  listStored(): Promise<readonly string[]>;
+  /**
+   * Registers the model of the store that has this name, as it is now, and starts its workers; resolves once they are
+   * ready. A version that is registered already gets new workers, one by one. A new version becomes the default and takes
+   * the place of the versions of the same place in the store. If no worker can start, the versions before stay.
+   * Loads of one model happen one after the other. Rejects as `register` does, and with the error of a worker that cannot
+   * start, or with SERVE_INIT_TIMEOUT.
+   */
+  load(name: string, signal: AbortSignal): Promise<void>;
 }
 
 /** Whether workers could not start; false if the server ends or the model was unregistered by another request. */

@@ -44,12 +44,14 @@ export function nameRequest(context: RequestContext, inBody: string | null = nul
 /** The formats of a dialect's answers: the part of a dialect that is used after a request is claimed. */
 export interface AnswerStyle {
   readonly name: string;
+  /** Converts an error to this dialect's form. `context` is null for a request that the HTTP parser has refused. */
   fail(error: ServeError, requestId: string, context: RequestContext | null): Failure;
+  /** Headers of every answer to a request that this dialect has claimed. */
   headers?(context: RequestContext): Readonly<Record<string, string>>;
   /** Names of those headers, in lower case, that an app may not set; its values for them are dropped. */
   readonly ownHeaders?: ReadonlySet<string>;
   /** The answer to a background call, if the contract with its clients fixes it; by default it names the job. */
   readonly startedBody?: string;
-  /** Whether an answer with this status closes its connection; for errors, the `Failure` decides. */
+  /** Whether an answer with this status, the app's or the dialect's own, closes its connection; for errors, `fail` decides. */
   closes?(status: number): boolean;
 }

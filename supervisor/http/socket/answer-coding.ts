@@ -31,7 +31,7 @@ export function isCompressible(status: number, headerOf: HeaderOf): boolean {
   );
 }
 
-/** Returns the coding that a client with this `Accept-Encoding` likes best, brotli if both; null if that is none. */
+/** Returns the coding that a client with this `Accept-Encoding` likes best, brotli if both; null if it accepts neither, or prefers none. */
 export function chooseCoding(accepted: string | undefined): AnswerCoding | null {
   if (accepted === undefined) return null;
   const weights = weightsOf(accepted);

@@ -1,5 +1,5 @@
 /**
- * Responses that compress what they are given (`--compress`), whoever writes it: calls, pages, errors. Without the
+ * Responses that compress their bodies (`--compress`): those of calls, pages and errors. Without the
  * option no such response is created.
  *
  * 1. `writeHead` decides by status, type, length and `Accept-Encoding`, and changes the headers.

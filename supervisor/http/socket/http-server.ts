@@ -13,6 +13,7 @@ import type { Socket } from 'node:net';
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
 import type { TlsCredentials } from '../../options/tls.js';
 import type { Failure } from './refuse.js';
+import { readOnWithoutUpgrade } from './declined-upgrades.js';
 import { JoinedRequest } from './joined-request.js';
 import { currentResponse } from './node-internals.js';
 import { newRequestId } from './request-id.js';
@@ -101,7 +102,7 @@ export function createHttpServer(
   );
   server.on('clientError', (error: ParserError, socket: Socket) => {
     if (socket.destroyed || turns.keepsRest(error, socket)) return;
-    refuseBroken(late, socket, brokenRequestCode(error.code), lastMethodIn(error.rawPacket));
+    refuseBroken(late, socket, brokenRequestCode(error.code), brokenMethod(error));
   });
   return server;
 }
@@ -129,28 +130,6 @@ export class LateHandler {
 /** Connections on which another protocol was asked for. */
 const upgrading = new WeakSet<Socket>();
 
-/**
- * A server may decline an upgrade (RFC 9110 section 7.8), but Node's parser has left the connection: the request is put
- * back without its `Upgrade` header. `arrival` is the event by which the server takes a connection.
- */
-function readOnWithoutUpgrade(
-  server: Server,
-  arrival: string,
-  request: IncomingMessage,
-  socket: Socket,
-  head: Buffer,
-): void {
-  const { method, url, httpVersion, rawHeaders } = request;
-  const lines = [`${method} ${url} HTTP/${httpVersion}`];
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] as string;
-    if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${rawHeaders[i + 1]}`);
-  }
-  socket.setTimeout(0); // Node had set the limit of a connection without a request
-  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
-  server.emit(arrival, socket);
-}
-
 /** Requests whose client waits for `100 Continue` before it sends the body. */
 const awaitingContinue = new WeakSet<IncomingMessage>();
 
@@ -158,21 +137,29 @@ export function inviteBody(request: IncomingMessage, response: ServerResponse): 
   if (awaitingContinue.has(request)) response.writeContinue();
 }
 
+/** Returns the method of the request in which the parser stopped; undefined if it does not begin in this piece of input. */
+function brokenMethod({ rawPacket, bytesParsed = 0 }: ParserError): string | undefined {
+  if (rawPacket === undefined) return undefined;
+  const lineEnd = rawPacket.indexOf('\n', bytesParsed);
+  return lastMethodIn(lineEnd < 0 ? rawPacket : rawPacket.subarray(0, lineEnd));
+}
+
 /** Returns the method of the last request that begins in this input; undefined if there is none. */
-function lastMethodIn(input: Buffer | undefined): string | undefined {
+function lastMethodIn(input: Buffer): string | undefined {
   return input
-    ?.toString('latin1')
+    .toString('latin1')
     .match(/^[A-Z]+(?= \S+ HTTP\/1\.[01]\r?$)/gm)
     ?.at(-1);
 }
 
-/** Connections on which a broken request was received. Node reports each further piece of it again. */
+/** Connections on which a broken request was received. Node reports the end of its input again. */
 const broken = new WeakSet<Socket>();
 
 /** Refuses a broken request, after the answers to the requests before it, and ends the connection. */
 function refuseBroken(late: LateHandler, socket: Socket, code: ErrorCode, method: string | undefined): void {
   if (broken.has(socket)) return;
   broken.add(socket);
+  discardInput(socket);
   socket.on('error', () => {}); // it may hang up first
   onceAnswered(socket, () => {
     const partial = currentResponse(socket); // the response to a request whose body broke off
@@ -184,6 +171,14 @@ function refuseBroken(late: LateHandler, socket: Socket, code: ErrorCode, method
         answerByHand(handler, socket, new ServeError(code), partial?.req.method ?? method),
       );
   });
+}
+
+/** Takes the connection from its parser, which would report each further piece, at some cost. The input is thrown away. */
+function discardInput(socket: Socket): void {
+  socket
+    .on('data', () => {}) // Node then passes the input through the stream
+    .removeAllListeners('data')
+    .resume();
 }
 
 /** Answers a client that sent plain HTTP to a TLS port, in plain HTTP: it understands no other answer. */
@@ -225,6 +220,7 @@ function answerByHand(
 }
 
 function brokenRequestCode(code: string | undefined): ErrorCode {
-  if (code === 'HPE_HEADER_OVERFLOW') return 'SERVE_HEADERS_TOO_LARGE';
+  // The latter: `InputTurns` refused it, because it has too many fields.
+  if (code === 'HPE_HEADER_OVERFLOW' || code === 'HPE_CB_HEADERS_COMPLETE') return 'SERVE_HEADERS_TOO_LARGE';
   return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'SERVE_REQUEST_TIMEOUT' : 'SERVE_BAD_REQUEST';
 }

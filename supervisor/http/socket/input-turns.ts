@@ -11,6 +11,7 @@
  * 4. In later turns the connections with such input go on in rotation, a few requests or slices each.
  * 5. What waits of the body of a client that has left is thrown away.
  * 6. A connection with more than `MAX_UNANSWERED` requests ends after the answers to these.
+ * 7. A request with more than `MAX_FIELDS` header fields is refused.
  *
  * Pausing the socket or the parser in a request handler does not end the read. What does is the parser's own code for
  * "stop here" as the result of a head. Node reports it as a `clientError`, with the number of bytes that were read.
@@ -18,6 +19,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import {
+  REFUSE_HEAD,
   STOP_HERE,
   currentResponse,
   isPausedByNode,
@@ -29,10 +31,16 @@ import {
   type Parser,
 } from './node-internals.js';
 import { piecesReceived, type JoinedRequest } from './joined-request.js';
-import { onceAnswered } from './request-facts.js';
+import { hasLastAnswer, onceAnswered } from './request-facts.js';
 
 /** Pipelined requests of all connections that one turn of the event loop hands over: about a millisecond. */
 const TURN_REQUESTS = 32;
+
+/** Header fields of one request. With 900, which 16 KB hold, a request takes ten times as long as with few. */
+const MAX_FIELDS = 200;
+
+/** Header fields that count as a request more: Node's objects of them take as much memory, and some time. */
+const FIELDS_PER_REQUEST = 20;
 
 /** Pieces of chunked bodies of all connections in one turn; the slice that exceeds it is handled to its end. */
 const TURN_PIECES = 256;
@@ -130,8 +138,15 @@ export class InputTurns {
     if (before !== undefined) before.isOver = true; // Node may give the connection the same parser again
     this.#pipelines.delete(socket);
     let pipeline: Pipeline | null = null;
+    let bytesBefore = -1;
     parser.onIncoming = (request, keepsAlive) => {
-      const isBehind = currentResponse(socket) !== null || pipeline?.goesOn === true;
+      if (fieldsOf(request) > MAX_FIELDS) return REFUSE_HEAD; // before `headers` is read, which is what takes long
+      // An answer may be finished although the read that its request came with is not: with more than 32 headers, Node lets
+      // other things happen in the midst of a head.
+      const { bytesRead } = socket;
+      const isBehind =
+        currentResponse(socket) !== null || bytesRead === bytesBefore || pipeline?.goesOn === true;
+      bytesBefore = bytesRead;
       const isChunked = request.headers['transfer-encoding'] !== undefined;
       if (!isBehind && !isChunked) return handOver(request, keepsAlive);
       pipeline ??= this.#newPipeline(socket, parser);
@@ -150,8 +165,9 @@ export class InputTurns {
   count(response: ServerResponse): void {
     const pipeline = this.#current;
     if (pipeline === null) return;
-    pipeline.unanswered += 1;
-    response.once('close', () => (pipeline.unanswered -= 1));
+    const weight = weightOf(response.req);
+    pipeline.unanswered += weight;
+    response.once('close', () => (pipeline.unanswered -= weight));
   }
 
   /**
@@ -198,10 +214,12 @@ export class InputTurns {
     if (!pipeline.goesOn && pipeline.turn !== this.#turn) pipeline.ofInput = 0;
     pipeline.turn = this.#turn;
     // The first request of the connection was not counted.
-    if (Math.max(pipeline.unanswered, pipeline.ofInput) >= MAX_UNANSWERED - 1) endAfterAnswers(pipeline);
+    const isFull = Math.max(pipeline.unanswered, pipeline.ofInput) >= MAX_UNANSWERED - 1;
+    if (isFull || hasLastAnswer(socket)) endAfterAnswers(pipeline);
     if (pipeline.isEnding || socket.destroyed) return STOP_HERE;
-    pipeline.ofInput += 1;
-    this.#left -= 1;
+    const weight = weightOf(request);
+    pipeline.ofInput += weight;
+    this.#left -= weight;
     this.#scheduleTurn();
     const asksForUpgrade = isUpgrade(request);
     this.#current = pipeline;
@@ -331,6 +349,15 @@ function hasInput({ socket, chunked }: Pipeline): boolean {
 }
 
 function ignore(): void {}
+
+/** Number of requests as which this one counts. */
+function weightOf(request: IncomingMessage): number {
+  return 1 + Math.floor(fieldsOf(request) / FIELDS_PER_REQUEST);
+}
+
+function fieldsOf({ rawHeaders }: IncomingMessage): number {
+  return rawHeaders.length / 2;
+}
 
 /** Whether Node's parser takes input. It does not while answers wait for a slow client; Node goes on by itself then. */
 function isReadable({ socket, parser, isEnding, isOver }: Pipeline): boolean {

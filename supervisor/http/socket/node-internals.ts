@@ -29,6 +29,9 @@ export interface Parser {
 /** The result of `onIncoming` that stops the parser after the head: HPE_PAUSED of llhttp. `resume` lets it go on. */
 export const STOP_HERE = 21;
 
+/** The result of `onIncoming` that makes the request an error of the parser, with the code HPE_CB_HEADERS_COMPLETE. */
+export const REFUSE_HEAD = -1;
+
 /** The libuv stream of a socket. */
 export interface Handle {
   readonly fd?: number;

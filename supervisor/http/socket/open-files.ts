@@ -1,6 +1,6 @@
 /**
- * Warns when the process has no file descriptors left. Node then closes new connections without an event, so the number of
- * an accepted connection's descriptor tells: the system always gives the lowest free one.
+ * Warns when the process has no file descriptors left. Node then closes new connections without an event, so the
+ * descriptor of each accepted connection is compared with the limit: the system always gives the lowest free one.
  */
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';

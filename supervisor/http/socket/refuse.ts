@@ -8,7 +8,7 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import { onceCoded } from './compressed-response.js';
 import { SLICE_BYTES } from './input-turns.js';
-import { hasBody } from './request-facts.js';
+import { hasBody, noteLastAnswer } from './request-facts.js';
 import { resetConnection } from './tcp-socket.js';
 
 /** Bytes of an unwanted body that are read and discarded before the connection is cut. */
@@ -65,7 +65,10 @@ export function refuse(
   const { status, phrase, body, readsOnBytes } = failure;
   const isLast = closes || failure.closes === true || mayBeLarge(request, readsOnBytes);
   headers['Content-Length'] = body.length;
-  if (isLast) headers['Connection'] = 'close';
+  if (isLast) {
+    headers['Connection'] = 'close';
+    noteLastAnswer(request);
+  }
   response.writeHead(status, phrase ?? STATUS_CODES[status] ?? '', headers);
   if (isReceived(request)) {
     response.end(body);

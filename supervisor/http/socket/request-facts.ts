@@ -68,6 +68,15 @@ export function onceClosed(request: IncomingMessage, response: ServerResponse, c
   response.once('close', () => socket.off('close', callback));
 }
 
+/** Returns a signal that is aborted when the client disconnects before it has an answer. */
+export function abortedOnDisconnect(request: IncomingMessage, response: ServerResponse): AbortSignal {
+  const left = new AbortController();
+  onceClosed(request, response, () => {
+    if (!response.writableFinished) left.abort();
+  });
+  return left.signal;
+}
+
 /**
  * Calls back once every complete request on this connection is answered: what follows must not come between. A request
  * with an incomplete body is the last one of its connection, and is not waited for.
@@ -90,4 +99,16 @@ export function noteRequest(request: IncomingMessage): void {
 /** Whether no other request is pipelined behind it, which would lose its answer if this one closed the connection. */
 export function isLastRequest(request: IncomingMessage): boolean {
   return lastRequests.get(request.socket) === request;
+}
+
+/** Connections that end after an answer which is written, or waits for those before it. */
+const ending = new WeakSet<Socket>();
+
+export function noteLastAnswer({ socket }: IncomingMessage): void {
+  ending.add(socket);
+}
+
+/** Whether nothing that is received on this connection from now on can be answered. */
+export function hasLastAnswer(socket: Socket): boolean {
+  return ending.has(socket);
 }

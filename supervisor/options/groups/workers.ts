@@ -45,6 +45,14 @@ export const WORKERS = {
     default: null,
     parse: parseProgram,
   }),
+  providers: operatorOption<string | null>({
+    flag: '--providers',
+    value: '<names>',
+    help: 'Execution providers of onnxruntime for .onnx files, in order of preference: cuda,cpu. What is named is used, or the start fails. Without cpu in the list no part of a model may run there. Apps with code choose their own. See docs/onnx.md.',
+    defaultText: 'cuda,cpu for a worker with a GPU, else cpu',
+    default: null,
+    parse: parseProviders,
+  }),
   initTimeout: modelOption<number>({
     flag: '--init-timeout',
     value: DURATION,
@@ -91,4 +99,16 @@ export const WORKERS = {
 function parseProgram(raw: unknown): string {
   if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('the path or the name of a program');
   return raw.trim();
+}
+
+/** Names separated by commas; the worker compares them with those that its onnxruntime has. @throws NotAllowed */
+function parseProviders(raw: unknown): string {
+  const names = typeof raw === 'string' ? raw.split(',').map((name) => name.trim().toLowerCase()) : [];
+  if (
+    names.length === 0 ||
+    !names.every((name) => /^[a-z]\w*$/.test(name)) ||
+    new Set(names).size < names.length
+  )
+    throw new NotAllowed('names of execution providers, separated by commas, such as cuda,cpu');
+  return names.join(',');
 }

@@ -3,7 +3,7 @@
 const JVM = 'The server does not use Java.';
 const TUNING = 'The front is one event loop; there is nothing to tune.';
 const NOT_SERVED = 'Not served here.';
-const LAUNCHER = 'Each worker gets its share of the cores, by `OMP_NUM_THREADS` and its like.';
+const LAUNCHER = 'Each worker gets its share of the cores, by `OMP_NUM_THREADS` and similar variables.';
 
 export const KEYS_LEFT_ASIDE: Readonly<Record<string, string>> = {
   model_server_home: 'The server has no home folder.',
@@ -34,7 +34,7 @@ export const KEYS_LEFT_ASIDE: Readonly<Record<string, string>> = {
   use_env_allowed_urls: '`allowed_urls` may contain `$$VAR$$`.',
   service_envelope: NOT_SERVED,
   install_py_dep_per_model:
-    'Nothing is installed for a model: `--python` names an interpreter that has what it imports.',
+    'No packages are installed for a model: name an interpreter that has them with `--python`.',
   ipex_enable: 'A handler may import it; the server does not.',
   cpu_launcher_enable: LAUNCHER,
   cpu_launcher_args: LAUNCHER,

@@ -34,7 +34,7 @@ export const MMS_KEYS = {
     '`file`, `file:function` or `file:Class`, for models without a manifest.',
   ),
   default_workers_per_model: {
-    ...sameAs('defaultWorkers', 'Workers; 0: not set, which is one, or one for each GPU.'),
+    ...sameAs('defaultWorkers', 'Number of workers; 0 means the default: one, or one for each GPU.'),
     read: (text) => (text === '0' ? {} : { defaultWorkers: text }),
   },
   number_of_gpu: {
@@ -59,7 +59,7 @@ export const MMS_KEYS = {
     read: (text) => ({ rawItems: !readSwitch(text) }),
   },
   blacklist_env_vars: {
-    ...sameAs('withholdEnv', 'A regular expression for whole names; empty: none is withheld.'),
+    ...sameAs('withholdEnv', 'A regular expression for whole names; empty: nothing is withheld.'),
     mayBeEmpty: true,
   },
   cors_allowed_origin: sameAs('corsOrigin', '`*`, or origins, separated by commas.'),

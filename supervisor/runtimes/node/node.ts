@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { codeExtensions, type Runtime } from '../runtime.js';
 import { nodeSources } from './node-sources.js';
 
-const WORKER_ENTRY = fileURLToPath(new URL('../../../worker/main.js', import.meta.url));
+/** The program of workers in Node. */
+export const WORKER_ENTRY = fileURLToPath(new URL('../../../worker/main.js', import.meta.url));
 const EXTENSIONS = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'];
 
 export const node: Runtime = {

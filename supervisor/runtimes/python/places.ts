@@ -2,7 +2,7 @@
  * Places where the interpreter of an app may be, in order of precedence: the operator's choice, the active environment, an
  * environment beside the app, PATH. The first existing program is used.
  *
- * An environment beside the app runs any code that its creator put there, so it counts only if nobody but this user or root
+ * An environment beside the app runs any code that its creator put there, so it counts only if no user but this one or root
  * can have created it.
  */
 import {

@@ -130,6 +130,21 @@ export class ServedModels {
 
   /** As `Model.replace`; with `watch`, watches the files of the new app before it is loaded. */
   async replace(model: Model, plan: ModelPlan, limits: RetireLimits): Promise<Outcome> {
+    const isSameApp = plan.spec.app === model.spec.app; // only the options may have changed
+    return this.#exchange(model, plan, isSameApp, () => model.replace(plan.spec, limits));
+  }
+
+  /** As `replace` with `Model.renew`. */
+  async renew(model: Model, plan: ModelPlan, limits: RetireLimits): Promise<Outcome> {
+    return this.#exchange(model, plan, false, () => model.renew(plan.spec, limits));
+  }
+
+  async #exchange(
+    model: Model,
+    plan: ModelPlan,
+    keepsFiles: boolean,
+    exchange: () => Promise<Outcome>,
+  ): Promise<Outcome> {
     const { spec, release } = plan;
     this.#warnOfProgram(plan);
     if (this.#options.watch) {
@@ -137,9 +152,9 @@ export class ServedModels {
       await this.#watch(model, spec);
     }
     const { lent } = this.#kept.get(model) as Kept;
-    const before = spec.app === model.spec.app ? [] : [...lent]; // only the options may have changed
+    const before = keepsFiles ? [] : [...lent];
     lent.add(release);
-    const settled = await model.replace(spec, limits);
+    const settled = await exchange();
     if (settled.error === null) giveBack(lent, before); // else workers may still use the old files
     return settled;
   }
@@ -238,8 +253,8 @@ export class ServedModels {
       onProblem: (problem: string) => this.#log.error(`--watch: ${problem}`),
     };
     const kept = this.#kept.get(model) as Kept;
-    const { watches, isSingleFile = false } = program;
-    kept.files = watches.map((path) => new AppFiles(path, APP_SOURCES, listener, isSingleFile));
+    const { watches, sources = APP_SOURCES, isSingleFile = false } = program;
+    kept.files = watches.map((path) => new AppFiles(path, sources, listener, isSingleFile));
     await Promise.all(kept.files.map((files) => files.open()));
   }
 

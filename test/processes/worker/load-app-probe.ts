@@ -4,7 +4,7 @@ import type { CallInfo } from '../../../worker/api/call-info.js';
 
 async function outcomeOf(path: string): Promise<unknown> {
   try {
-    const app = await loadApp({ app: path, device: { gpu: null, threads: 1 } });
+    const app = await loadApp({ app: path, device: { gpu: null, threads: 1 }, batchSize: 0 });
     const output: unknown = await app.handle('/', 'in', {} as CallInfo);
     return { output, modelOptions: app.description.modelOptions };
   } catch (error) {

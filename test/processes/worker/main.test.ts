@@ -230,7 +230,10 @@ test('a shutdown that throws is reported on stderr and exits with 1', async (t) 
   );
   worker.send({ type: 'stop', graceMs: 1000 });
   assert.deepEqual(await worker.exit, { code: 1, signal: null });
-  assert.match(await worker.stderr, /shutdown threw: Error: stuck/);
+  assert.match(
+    await worker.stderr,
+    /^shutdown threw: Error: stuck\n +at [^\n]*\bshutdown [^\n]*app\.mjs:2:\d+\)\n$/,
+  );
 });
 
 test('an answer of eight megabytes arrives whole although stop follows its call at once', async (t) => {
@@ -433,7 +436,10 @@ test('an unhandled rejection lets the running call finish, begins no other, and 
   const fatal = await worker.next('fatal');
   assert.deepEqual([fatal.message.code, fatal.message.permanent], ['SERVE_WORKER_LOST', false]);
   assert.deepEqual(await worker.exit, { code: 1, signal: null });
-  assert.match(await worker.stderr, /Unhandled rejection: Error: lost/);
+  assert.match(
+    await worker.stderr,
+    /^Unhandled rejection: Error: lost\n +at [^\n]*\binference [^\n]*app\.mjs:2:\d+\)\n$/,
+  );
   assert.deepEqual(types(worker), [], 'nothing about call 2');
   assert.equal(worker.begun.id, 1, 'call 2 is left to the front');
 });

@@ -162,7 +162,7 @@ ${kind === 'generator' ? 'def' : 'async def'} numbers():
     finally:
         print("closed", flush=True)
 def inference(model_inputs):
-    kept.append(numbers())  # Python closes one that nobody keeps by itself
+    kept.append(numbers())  # Python closes one without references by itself
     return kept[0]`,
         { limits: { maxOutputBytes: 1000, streamWindowBytes: 1 } },
       );
@@ -434,7 +434,7 @@ async def inference(model_inputs):
   assert.deepEqual(await worker.answer(), [1]);
 });
 
-/** Reading is Python code of the worker's own, and a signal comes in behind it, on the main thread, once the app says so. */
+/** Reading is Python code of the worker's own, and a signal comes in behind it, on the main thread, once the app allows it. */
 const STRUCK = `import asyncio, functools, os, signal, threading
 from banana_worker.protocol import frame
 from potassium import send_webhook
@@ -1053,7 +1053,7 @@ test(
 
 const ON_GPU = ownCode({ ...OPTIONS, skip: needs('python3', 'cc') });
 
-/** As torch does: no line of Python says `raise`. `driver`: the library that stands for CUDA's. */
+/** As torch does: no line of Python has `raise`. `driver`: the library that stands for CUDA's. */
 const losingItsGpu = (driver: string): string => `
 import ctypes
 driver = ctypes.CDLL(${JSON.stringify(driver)})
@@ -1188,7 +1188,7 @@ def inference(model_inputs): pass`,
     );
     worker.callJson(1, null);
     assert.equal(await worker.answer(), null);
-    // One that comes while the answer leaves is passed over. The next comes when a slow machine, too, has told of the first.
+    // One that comes while the answer leaves is passed over. The next comes when even a slow machine has reported the first.
     const strike = (): boolean => process.kill(worker.pid, 'SIGALRM');
     const alarms = [setTimeout(strike, 50), setInterval(strike, 3000)];
     const { message } = await worker.next('fatal').finally(() => alarms.forEach(clearTimeout));
@@ -1232,7 +1232,7 @@ def inference(model_inputs):
   const stderr = await worker.stderr;
   assert.match(stderr, /app\.py:8: RuntimeWarning: coroutine 'forgotten' was never awaited/);
   const printed = stderr.split('Exception in thread loader').length - 1;
-  assert.equal(printed, 1, 'that of a forked child, whose log nobody reads, is printed');
+  assert.equal(printed, 1, 'that of a forked child, whose log is not read, is printed');
 });
 
 test('logs and metrics come before the answer of their call', OWN_CODE, async (t) => {
@@ -1247,7 +1247,7 @@ def inference(model_inputs, ctx):
   );
   worker.callJson(1, null, { headers: `traceparent\n00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` });
   await worker.answer();
-  // What is measured may be told by the worker's other thread, at any time until the answer.
+  // The worker's other thread may send the metrics at any time until the answer.
   const told = worker.order.slice(3);
   assert.equal(told.at(-1), 'result');
   assert.equal(told.filter((type) => type === 'log').length, 1);

@@ -83,7 +83,7 @@ export class WorkerProcess {
     return this.#begun.readLeft();
   }
 
-  /** Resolves once the note says that this call has begun, or a later one. */
+  /** Resolves once the note has this call or a later one as begun. */
   async untilBegun(id: number): Promise<void> {
     await eventually(
       () => this.#over || this.begun.id >= id,

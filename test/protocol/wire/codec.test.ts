@@ -71,6 +71,7 @@ const HEADS: Record<Message['type'], unknown[]> = {
       example: '',
       shutdown: true,
       signature: { inputs: [], outputs: [{ name: 'y', datatype: 'FP32', shape: [-1, 10] }] },
+      platform: 'onnx_onnxv1',
     },
   ],
   ready: [12.5],
@@ -179,6 +180,7 @@ for (const [what, fields] of [
   ['loaded with options that are a list', ['loaded', { routes: [], modelOptions: [1] }]],
   ['loaded with an example that is no text', ['loaded', { routes: [], modelOptions: {}, example: 5 }]],
   ['loaded with a shutdown that is neither', ['loaded', { routes: [], shutdown: 1 }]],
+  ['loaded with a platform that is no text', ['loaded', { routes: [], platform: 1 }]],
   ['loaded with a signature without outputs', ['loaded', { routes: [], signature: { inputs: [] } }]],
   [
     'a signature of which a tensor has no name',

@@ -10,7 +10,7 @@ const PIECES = [Buffer.from('ab'), Buffer.from('c')];
 const DATA: ConversationMessage = { type: 'data', id: 7, text: true, last: true };
 const WAITING: ConversationMessage = { type: 'waiting', id: 7, received: 0 };
 
-/** A WebSocket call with a client that reads when the test says so. */
+/** A WebSocket call with a client that reads when the test lets it. */
 function setUp(t: TestContext) {
   t.mock.method(performance, 'now', () => 1000);
   const channel = new FakeChannel();
@@ -24,7 +24,7 @@ function setUp(t: TestContext) {
     },
     credit: (bytes) => story.push(`credit ${bytes}`),
     waiting: () => story.push('waiting'),
-    goAway: () => assert.fail('nobody asked for that'),
+    goAway: () => assert.fail('the worker must not be ended'),
     close: (code, reason) => story.push(`close ${code} ${reason}`),
   };
   call.job.conversation = conversation;

@@ -47,7 +47,7 @@ for (const [workers, queued] of [
   [1, 0],
   [2, 1],
 ] as const) {
-  test(`of the calls behind ${workers} of 40 ms ${queued} waits for the first of ${workers} workers that is free`, (t) => {
+  test(`behind calls of 40 ms in each of ${workers} workers, ${queued} calls wait for the first worker that is free`, (t) => {
     const bench = new Bench(t, workers);
     bench.learn(40);
     for (let i = 0; i <= workers; i += 1) bench.submit(`${i}`);
@@ -252,7 +252,7 @@ test('--queue-timeout: each waiting call is answered at its own time', (t) => {
   assert.equal(bench.outcomes.get('b'), 'SERVE_QUEUE_TIMEOUT');
 });
 
-test('of the calls of a dead worker, those that began are lost, the others return to the head in their order, once', (t) => {
+test('a dead worker loses its calls that began; the others return to the head in their order, once', (t) => {
   const bench = new Bench(t, 1, { queueSize: 100 });
   bench.learn(1);
   for (const id of ['a', 'b', 'c', 'd', 'e']) bench.submit(id);
@@ -445,7 +445,7 @@ function assertInvariants({ dispatcher, workers, outcomes }: Bench, jobs: readon
   if (waiting.length > 0)
     assert.ok(
       workers.every(({ load }) => load > 0),
-      'nobody idles while a call waits',
+      'no worker idles while a call waits',
     );
 }
 

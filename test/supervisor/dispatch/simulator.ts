@@ -26,7 +26,7 @@ export interface Load {
   readonly runMs: (calls: number) => number;
   readonly workers: number;
   readonly rules: BatchRules;
-  /** Most calls of a route that begin together, as the app says. */
+  /** Most calls of a route that begin together, set by the app. */
   readonly maxBatch?: (route: string) => number;
   /** The batcher begins with what runs cost, which it has to learn otherwise. */
   readonly isKnown?: boolean;

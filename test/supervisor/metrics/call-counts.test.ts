@@ -70,3 +70,19 @@ test('a batch counts once, with its size, when the last of its calls has ended',
   const batchSizes = counts.of(MODEL).countBatches();
   assert.deepEqual([batchSizes.count, batchSizes.sum], [2, 4]);
 });
+
+test('the figures of a model are its counts without dialects and codes', () => {
+  const counts = new CallCounts();
+  counts.settled(asked(), job(1), 200, null);
+  counts.settled(asked('gateway'), job(2, 2), 200, null);
+  counts.settled(asked('gateway'), job(2, 2), 500, new ServeError('SERVE_INFERENCE_FAILED'));
+  counts.refused(asked(), new ServeError('SERVE_QUEUE_FULL'));
+  const { ok, failed, queued, run, batches } = counts.of(MODEL).figures();
+  assert.deepEqual([ok.count, failed.count, queued.count, run.count], [2, 2, 3, 3]);
+  assert.ok(ok.seconds >= 0.04 && failed.seconds >= 0.02, 'each call came 20 ms ago');
+  assert.ok(Math.abs(run.seconds - 0.005) < 1e-9 && Math.abs(queued.seconds - 0.009) < 1e-9);
+  assert.deepEqual(batches, [
+    [1, 1],
+    [2, 1],
+  ]);
+});

@@ -113,7 +113,7 @@ test('the start of a worker and the figures of the machine are lines with the or
   ]);
 });
 
-test('of the metrics of apps, only those of services are lines', () => {
+test('among the metrics of apps, only those of services are lines', () => {
   const lines: string[] = [];
   const metric = (name: string, dimensions: string): AppMetric => {
     return { kind: 'counter', name, value: 2, unit: 'count', dimensions, requestIds: ['r'] };

@@ -1,4 +1,4 @@
-/** Tests of the registry of models, with fake models whose changes settle when the test says so. */
+/** Tests of the registry of models, with fake models whose changes settle when the test lets them. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError, shuttingDown } from '../../../protocol/errors.js';

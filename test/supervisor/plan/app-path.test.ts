@@ -28,6 +28,11 @@ const FOUND: readonly (readonly [given: string | null, files: readonly string[],
   [null, ['app.py', 'app.cjs'], 'app.cjs'],
   ['sub', ['sub/service.py', 'sub/setup.py'], 'sub/service.py'],
   ['main.py', ['main.py', 'app.ts'], 'main.py'],
+  ['m.onnx', ['m.onnx', 'app.ts'], 'm.onnx'],
+  // A folder without code is served by its only model.
+  ['sub', ['sub/m.onnx', 'sub/m.onnx.data', 'sub/labels.json'], 'sub/m.onnx'],
+  [null, ['m.onnx'], 'm.onnx'],
+  ['sub', ['sub/m.onnx', 'sub/app.ts'], 'sub/app.ts'],
 ];
 
 for (const [given, files, app] of FOUND) {
@@ -66,7 +71,13 @@ const REFUSED: readonly (readonly [given: string | null, files: readonly string[
     ['sub/'],
     /^sub is a folder without app\.ts, app\.mts, app\.cts, app\.js, app\.mjs, app\.cjs, app\.py, and without a service\.ts\.$/,
   ],
-  ['model.pkl', ['model.pkl'], /: an app is one of \.ts \.mts \.cts \.js \.mjs \.cjs \.py, not \.pkl\.$/],
+  ['sub', ['sub/m.onnx', 'sub/train.py'], /a service\.ts\. To serve m\.onnx without code, name the file\.$/],
+  ['sub', ['sub/a.onnx', 'sub/b.onnx'], / To serve a\.onnx or b\.onnx without code, name the file\.$/],
+  [
+    'model.pkl',
+    ['model.pkl'],
+    /: an app is one of \.ts \.mts \.cts \.js \.mjs \.cjs \.py \.onnx, not \.pkl\.$/,
+  ],
   ['README', ['README'], /not a file without extension\.$/],
 ];
 

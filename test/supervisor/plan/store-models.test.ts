@@ -19,7 +19,7 @@ async function planned(
   return [plans.map(({ spec }) => spec.name), warnings];
 }
 
-test('all models of a store that is empty or not given are none, with a warning', async (t) => {
+test('an empty or missing store has no models to start, which is a warning', async (t) => {
   const cwd = appFolder(t, { 'store/.hidden': '' });
   assert.deepEqual(await planned(cwd, { models: 'all' }), [
     [],
@@ -36,4 +36,27 @@ test('none starts without models, with a store or without', async (t) => {
   assert.deepEqual(await planned(cwd, { models: 'none' }), [[], []]);
   assert.deepEqual(await planned(cwd, { models: 'none', modelStore: 'store' }), [[], []]);
   assert.deepEqual(await planned(cwd, { models: 'all', modelStore: 'store' }), [['m'], []]);
+});
+
+test('all versions of a model as Triton has it are planned, the highest first, and its configuration is not read', async (t) => {
+  const cwd = appFolder(t, {
+    'store/m/config.pbtxt': '',
+    ...Object.fromEntries(['1', '2', '10'].map((version) => [`store/m/${version}/model.onnx`, ''])),
+  });
+  const resolved = resolveOptions([{ values: { models: 'm', modelStore: 'store' }, where: (name) => name }]);
+  const store = openStore(resolved, cwd);
+  const wanted = resolved.options.models;
+  const given = { store, wanted, resolved, cwd, others: [], isLenient: false, stop: undefined };
+  const { plans } = await planStoreModels(given);
+  store.close();
+  assert.deepEqual(
+    plans.map(({ spec: { name, version, program } }) => [name, version, program.watches.length]),
+    ['10', '2', '1'].map((version) => ['m', version, 1]),
+  );
+  assert.deepEqual(
+    plans.flatMap(({ spec: { program } }) => program.warnings),
+    [
+      `${cwd}/store/m/config.pbtxt is not read: the model describes its inputs and outputs itself, and options set the rest`,
+    ],
+  );
 });

@@ -21,7 +21,7 @@ function order(fields: Partial<WebhookOrder> = {}): Message {
   };
 }
 
-/** `taken`: bodies that came; `told`: what the worker heard; `end` ends all that were taken. */
+/** `taken`: bodies that came; `told`: the messages to the worker; `end` ends all that were taken. */
 function setUp(takes = true): {
   webhooks: WorkerWebhooks;
   taken: string[];

@@ -25,7 +25,7 @@ const SETTING: AppSetting = {
   env: {},
 };
 
-for (const extension of EXTENSIONS.served.filter((one) => one !== '.py')) {
+for (const extension of EXTENSIONS.entries.filter((one) => one !== '.py')) {
   test(`an app that ends in ${extension} runs in Node, and its folder is watched`, async () => {
     const app = `/apps/app${extension}`;
     const { command, label, watches } = await prepareProgram({ ...SPEC, app }, SETTING);
@@ -49,7 +49,7 @@ test('a file that no runtime claims is refused with the known extensions', async
   await assert.rejects(prepareProgram({ ...SPEC, app: '/apps/model.pkl' }, SETTING), {
     code: 'SERVE_CONFIG',
     message:
-      '/apps/model.pkl: no runtime runs such a file; an app is one of .ts .mts .cts .js .mjs .cjs .py.',
+      '/apps/model.pkl: no runtime runs such a file; an app is one of .ts .mts .cts .js .mjs .cjs .py .onnx.',
   });
 });
 

@@ -99,7 +99,7 @@ test('calls that have not ended when the time reserved for the workers begins ar
   assert.deepEqual(events(), []);
   await pass(5);
   assert.deepEqual(events(), [
-    'the drain timeout passed with 1 calls running and 2 waiting; they are cut off',
+    'the drain timeout passed; calls are cut off: 1 running, 2 waiting',
     'cut',
     'queued: SERVE_SHUTTING_DOWN',
     'in flight: SERVE_WORKER_LOST SERVE_SHUTTING_DOWN',

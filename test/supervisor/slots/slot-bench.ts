@@ -222,7 +222,7 @@ function dieBesideAnother(bench: Bench, death: Partial<WorkerDeath>): void {
 
 /** Lets each event happen to a slot. */
 export const HAPPENS: Readonly<Record<SlotEvent, (bench: Bench) => void>> = {
-  turn: (bench) => (bench.state === 'waiting' ? bench.start() : bench.turn()),
+  started: (bench) => (bench.state === 'waiting' ? bench.start() : bench.turn()),
   death: (bench) => bench.die(),
   badDeath: (bench) => (bench.state === 'waiting' ? bench.failToStart() : bench.die(AT_START)),
   lastDeath: (bench) => {

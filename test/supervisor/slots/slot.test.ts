@@ -26,7 +26,7 @@ const EVENTS = Object.keys(SLOT_EVENTS) as SlotEvent[];
 
 /** Every state times every event, written down a second time; `-` cannot happen. */
 const GRID = `
-           turn     death   badDeath lastDeath pauseOver nextReady nextDies nextAlone replace   renew    retire  end
+           started  death   badDeath lastDeath pauseOver nextReady nextDies nextAlone replace   renew    retire  end
 waiting    live     -       backoff  latched   -         -         -        -         waiting   -        closing closed
 live       -        waiting backoff  latched   -         -         -        -         replacing renewing closing -
 renewing   renewing waiting -        -         -         live      live     live      replacing renewing closing -
@@ -292,7 +292,7 @@ for (const [from, start] of [
     bench.die(AT_START);
     assert.equal(bench.state, 'backoff', 'the first failed start');
     bench.pass(30_000);
-    assert.equal(bench.spawned.length, 3, 'the pause before the change starts nobody');
+    assert.equal(bench.spawned.length, 3, 'the pause before the change starts no worker');
   });
 }
 

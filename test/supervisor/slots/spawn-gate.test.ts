@@ -7,7 +7,7 @@ interface Inside extends Start {
   leave: () => void;
 }
 
-/** Records its name when its turn comes. */
+/** Records its name when it is allowed. */
 function enter(gate: SpawnGate, device: string, name: string, record: string[]): () => void {
   return gate.enter({ device, model: 'm', isRetry: false }, () => record.push(name));
 }
@@ -87,7 +87,7 @@ test('in any order of events never two start on a GPU, never more than the cap, 
           ({ device, isRetry }) =>
             (device === 'cpu' || !gpus.includes(device)) && (!isRetry || retries < maxRetries(cap)),
         );
-        if (inside.length < cap) assert.deepEqual(mayGo, [], 'nobody waits without a reason');
+        if (inside.length < cap) assert.deepEqual(mayGo, [], 'no slot waits without a reason');
       }
     }),
   );
@@ -100,7 +100,7 @@ test('starts after a failed one go last, even if they came first, and never use 
     gate.enter({ device: 'cpu', model: 'loops', isRetry: true }, () => record.push(name));
   const leaveFirst = retry('retry 1');
   retry('retry 2');
-  assert.deepEqual(record, ['retry 1'], 'a turn stays free');
+  assert.deepEqual(record, ['retry 1'], 'a place stays free');
   const leaveGood = enter(gate, 'cpu', 'good', record);
   enter(gate, 'cpu', 'better', record);
   assert.deepEqual(record, ['retry 1', 'good']);

@@ -145,8 +145,8 @@ const REFUSED: readonly (readonly [
     model({}, { runtime: 'java' }),
     /^cats: its manifest has the runtime "java"; a runtime is one of node, python,/,
   ],
-  [model({ modelName: '../x' }), /^cats: its manifest has the name "\.\.\/x"; a name is made of /],
-  [model({ modelVersion: '1/2' }), /^cats: its manifest has the version "1\/2"; a version is made of /],
+  [model({ modelName: '../x' }), /^cats: its manifest has the name "\.\.\/x"; a name must consist of /],
+  [model({ modelVersion: '1/2' }), /^cats: its manifest has the version "1\/2"; a version must consist of /],
 ];
 
 for (const [manifests, message] of REFUSED) {

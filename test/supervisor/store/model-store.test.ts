@@ -67,6 +67,60 @@ for (const [query, files, app, handler] of FOUND) {
   });
 }
 
+/** Queries for models that no code serves, with their versions, the newest first. */
+const WITHOUT_CODE: readonly (readonly [
+  url: string,
+  files: readonly string[],
+  versions: readonly string[],
+])[] = [
+  ['m.onnx', ['m.onnx', 'other.ts'], ['1 m.onnx']],
+  ['m', ['m/net.onnx', 'm/net.onnx.data', 'm/labels.json'], ['1 m/net.onnx']],
+  // As in Triton's repositories.
+  [
+    'm',
+    ['m/config.pbtxt', 'm/9/model.onnx', 'm/10/model.onnx', 'm/1/model.onnx', 'm/1/labels.txt'],
+    ['10 m/10/model.onnx', '9 m/9/model.onnx', '1 m/1/model.onnx'],
+  ],
+  [
+    'm',
+    ['m/2/model.onnx', 'm/0/model.onnx', 'm/3/model.plan', 'm/new/model.onnx', 'm/4/net.onnx'],
+    ['2 m/2/model.onnx'],
+  ],
+];
+
+for (const [url, files, versions] of WITHOUT_CODE)
+  test(`${url} beside ${files.join(', ')} is ${versions.join(', ')}`, async (t) => {
+    const folder = folderOf(t, files);
+    const { others, ...newest } = await storeAt(t, folder).find({ url });
+    const all = [newest, ...others];
+    assert.deepEqual(
+      all.map(({ version, app }) => `${version} ${app.slice(folder.length + 1)}`),
+      versions,
+    );
+    for (const { name, service, place, isFolder, app } of all)
+      assert.deepEqual([name, service, place, isFolder], ['m', null, app, false]);
+  });
+
+test('a version folder that is a link out of the store is refused', async (t) => {
+  const folder = folderOf(t, ['store/m/', 'elsewhere/model.onnx']);
+  symlinkSync('../../elsewhere', join(folder, 'store/m/1'));
+  await assert.rejects(storeAt(t, join(folder, 'store')).find({ url: 'm' }), {
+    code: 'SERVE_ARCHIVE_INVALID',
+    message: /1\/model\.onnx is a link that points outside the model store\./,
+  });
+});
+
+test('a model may be a link to a file without extension, as in a cache', async (t) => {
+  const folder = folderOf(t, ['m/', 'blobs/c0ffee']);
+  symlinkSync('../blobs/c0ffee', join(folder, 'm/net.onnx'));
+  assert.equal((await storeAt(t, folder).find({ url: 'm' })).app, join(folder, 'm/net.onnx'));
+});
+
+test('of all models of a store, one with the name of a handler beside it is left to the handler', async (t) => {
+  const store = storeAt(t, folderOf(t, ['a.onnx', 'a.py', 'b.onnx', 'c_handler.py']));
+  assert.deepEqual(await store.urls(), ['a.py', 'b.onnx', 'c_handler.py']);
+});
+
 /** Queries to a store with these files, with the missing file that the first worker is to load. */
 const UNSERVABLE: readonly (readonly [query: StoreQuery, files: readonly string[], app: string])[] = [
   [{ url: 'm', handler: 'gone.py:handle' }, ['m/service.ts'], 'm/gone.py'],

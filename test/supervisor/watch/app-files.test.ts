@@ -65,7 +65,7 @@ test('the app may be a folder instead of a file in it', LIMIT, async (t) => {
   assert.deepEqual(reported, [['labels.json']]);
 });
 
-test('of a single file, nothing beside it counts, and its return does', LIMIT, async (t) => {
+test('a single watched file is reported, also when it returns; files beside it are not', LIMIT, async (t) => {
   const app = editedApp(t, { 'one.ts': '1', 'two.ts': '1', 'lib/three.ts': '1' });
   const one = await watched(t, app, 'one.ts', true);
   const two = await watched(t, app, 'two.ts', true);

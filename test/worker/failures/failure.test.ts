@@ -6,8 +6,8 @@ import { PredictionException } from '../../../worker/api/mms/prediction-exceptio
 import { failureOf } from '../../../worker/failures/failure.js';
 
 const hostile = new Proxy(new Error('x'), {
-  get: () => assert.fail('nobody looks'),
-  getPrototypeOf: () => assert.fail('nobody looks'),
+  get: () => assert.fail('the getter must not run'),
+  getPrototypeOf: () => assert.fail('the getter must not run'),
 });
 
 function thrownBy(run: () => unknown): unknown {

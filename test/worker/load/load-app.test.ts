@@ -22,7 +22,7 @@ function weights(exports: Exports, onLoad: (file: AppFile) => void = () => {}): 
   };
 }
 
-test('an app that is no module has a loader by its extension, which gets the device and its threads', async (t) => {
+test('an app that is no module has a loader by its extension, which gets the device, its threads and the batch size', async (t) => {
   const app = join(appFolder(t, { 'm.weights': '' }), 'm.weights');
   const given: AppFile[] = [];
   const exports = {
@@ -30,8 +30,10 @@ test('an app that is no module has a loader by its extension, which gets the dev
     inference: (input: number) => input + 1,
     inferenceBatch: (inputs: number[]) => inputs.map((input) => input + 1),
   };
-  const loaded = await loadApp({ app, device: ON_GPU }, [weights(exports, (file) => given.push(file))]);
-  assert.deepEqual(given, [{ app, device: ON_GPU }]);
+  const loaded = await loadApp({ app, device: ON_GPU, batchSize: 8 }, [
+    weights(exports, (file) => given.push(file)),
+  ]);
+  assert.deepEqual(given, [{ app, device: ON_GPU, batchSize: 8 }]);
   assert.equal(loaded.handle('/', 1, {} as CallInfo), 2);
   assert.deepEqual(loaded.handleBatch?.('/', [1, 2], []), [2, 3]);
   assert.deepEqual(loaded.description.modelOptions, { batchSize: 8 });
@@ -39,19 +41,26 @@ test('an app that is no module has a loader by its extension, which gets the dev
 
 test('such an app may be a model of a store, with a handler by rule', async (t) => {
   const modelDir = appFolder(t, { 'm.weights': '' });
-  const file = { app: join(modelDir, 'm.weights'), device: ON_GPU, service: { handler: '', modelDir } };
+  const file = {
+    app: join(modelDir, 'm.weights'),
+    device: ON_GPU,
+    batchSize: 8,
+    service: { handler: '', modelDir },
+  };
   const loaded = await loadApp(file, [weights({ inference: () => 'ran' })]);
   assert.equal(loaded.handle('/', null, {} as CallInfo), 'ran');
 });
 
 test('a loader explains a file of which no adapter takes anything', async (t) => {
   const app = join(appFolder(t, { 'm.weights': '' }), 'm.weights');
-  await assert.rejects(loadApp({ app, device: ON_GPU }, [weights({})]), { message: `${app}: no graph` });
+  await assert.rejects(loadApp({ app, device: ON_GPU, batchSize: 8 }, [weights({})]), {
+    message: `${app}: no graph`,
+  });
 });
 
 test('a file whose extension no loader has is no app', async (t) => {
   const app = join(appFolder(t, { 'm.weights': '' }), 'm.weights');
-  await assert.rejects(loadApp({ app, device: ON_GPU }), {
+  await assert.rejects(loadApp({ app, device: ON_GPU, batchSize: 8 }), {
     message: `${app}: this is not an app. Write it in TypeScript, JavaScript or Python.`,
   });
 });

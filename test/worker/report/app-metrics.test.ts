@@ -76,17 +76,17 @@ test('an app that measures in a long loop does not gather more than a thousand v
 });
 
 for (const [what, name, value, labels, error] of [
-  ['a name with a hyphen', 'my-metric', 1, {}, /"my-metric": a name has up to 256 letters/],
-  ['a name that begins with a digit', '1st', 1, {}, /does not begin with a digit/],
+  ['a name with a hyphen', 'my-metric', 1, {}, /"my-metric": a name may have up to 256 letters/],
+  ['a name that begins with a digit', '1st', 1, {}, /must not begin with a digit/],
   ['a name of the server', 'banana_calls', 1, {}, /banana_ or __ are reserved/],
-  ['a name of a part of a histogram', 'calls_count', 1, {}, /those of histograms/],
+  ['a name of a part of a histogram', 'calls_count', 1, {}, /reserved for histograms/],
   ['a value that is no number', 'calls', NaN, {}, /its value is not a finite number, but NaN/],
-  ['a counter that falls', 'calls', -1, {}, /a counter only rises, but -1 is below 0/],
+  ['a counter that falls', 'calls', -1, {}, /a counter cannot fall: -1 is below 0/],
   ['a label with a hyphen', 'calls', 1, { 'my-label': 1 }, /"my-label" is not a valid label/],
-  ['a label of the server', 'calls', 1, { model: 'm' }, /the label "model" is the server's own/],
-  ['a label with two lines', 'calls', 1, { text: 'a\nb' }, /is one line of up to 256 characters/],
-  ['a label of no text', 'calls', 1, { text: {} as string }, /is text, a number or a boolean/],
-  ['labels that are no object', 'calls', 1, 'en' as unknown as MetricLabels, /its labels are an object/],
+  ['a label of the server', 'calls', 1, { model: 'm' }, /the label "model" is reserved for the server/],
+  ['a label with two lines', 'calls', 1, { text: 'a\nb' }, /must be one line of up to 256 characters/],
+  ['a label of no text', 'calls', 1, { text: {} as string }, /must be text, a number or a boolean/],
+  ['labels that are no object', 'calls', 1, 'en' as unknown as MetricLabels, /its labels must be an object/],
 ] satisfies [string, string, number, MetricLabels, RegExp][]) {
   test(`${what} throws, and nothing is sent`, async () => {
     const { metrics, told } = measuring();

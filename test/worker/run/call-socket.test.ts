@@ -47,7 +47,7 @@ test('the client may send one window at once, and then as many bytes as the app 
   const bench = new Bench();
   bench.hear('abc');
   bench.hear('');
-  assert.deepEqual(bench.story, ['credit 1000'], 'nothing for what nobody took');
+  assert.deepEqual(bench.story, ['credit 1000'], 'no credit for messages that were not received');
   assert.equal(await bench.socket.receive(), 'abc');
   assert.equal(await bench.socket.receive(), '');
   assert.deepEqual(bench.story, [
@@ -142,7 +142,7 @@ test('once the client has left, its messages can be received, waiting ends, and 
   assert.equal(await bench.socket.receive(), null);
   await blocked; // all of it was on its way
   await assert.rejects(behind, { name: 'AbortError' });
-  void bench.socket.send('and nobody looks');
+  void bench.socket.send('without a handler');
   await settle();
   assert.equal(bench.story.filter((line) => line.startsWith('data')).length, 1);
 });

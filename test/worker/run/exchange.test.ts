@@ -98,8 +98,14 @@ test('an answer in a format that only reads, or that nothing has, is refused bef
   }
 });
 
-test('a custom service cannot be called in a format that states no type for its items', () => {
-  const call = callWith({ format: 'tiny' });
-  const refusal = serveError('SERVE_BAD_BODY', /^A custom service cannot be called in the format "tiny"\.$/);
-  assert.throws(() => readInput(call, Buffer.from('1\n{}'), ITEMS), refusal);
-});
+for (const [format, words] of [
+  ['tiny', /^A custom service cannot be called in the format "tiny"\.$/],
+  [
+    'open-inference',
+    /^This model is a custom service .* takes no tensors; call it at \/predictions\/\{model_name\}\.$/,
+  ],
+] as const)
+  test(`a custom service cannot be called in the format ${format}, which states no type for its items`, async () => {
+    const read = (): unknown => readInput(callWith({ format }), Buffer.from('1\n{}'), ITEMS);
+    await assert.rejects(Promise.resolve().then(read), serveError('SERVE_BAD_BODY', words));
+  });

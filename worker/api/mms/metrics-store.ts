@@ -203,15 +203,17 @@ const LEVEL_ERROR: Dimension = { name: 'Level', value: 'Error' };
 
 function listOf(dimensions: readonly Dimension[] | undefined): readonly Dimension[] {
   if (Array.isArray(dimensions ?? [])) return dimensions ?? [];
-  throw new TypeError('the dimensions of a metric are an array of Dimension');
+  throw new TypeError('the dimensions of a metric must be an array of Dimension');
 }
 
 /** @throws TypeError if a text contains a line break, RangeError if they are too long together */
 function assertTexts(name: string, texts: readonly string[]): void {
   if (texts.some((text) => typeof text !== 'string'))
-    throw new TypeError(`metric ${shown(name)}: its name, unit and dimensions are texts`);
+    throw new TypeError(`metric ${shown(name)}: its name, unit and dimensions must be text`);
   if (name === '' || texts.some((text) => /[\r\n]/.test(text)))
-    throw new TypeError(`metric ${shown(name)}: its name must not be empty, and no text may break the line`);
+    throw new TypeError(
+      `metric ${shown(name)}: its name must not be empty, and its texts must not contain line breaks`,
+    );
   const chars = texts.reduce((sum, text) => sum + text.length, 0);
   if (chars > MAX_CHARS)
     throw new RangeError(

@@ -240,7 +240,8 @@ export class Potassium<Context extends object = any> {
 
   #freePath(route: string): string {
     const path = route.startsWith('/') ? route : `/${route}`;
-    if (/[?#]/.test(path)) throw new TypeError(`a route is a path, without ? and #: ${JSON.stringify(path)}`);
+    if (/[?#]/.test(path))
+      throw new TypeError(`a route must be a path without ? and #, not ${JSON.stringify(path)}`);
     if (isReservedPath(path)) throw new RouteAlreadyInUseException(path, " is the server's own");
     if (this.#endpoints.has(path)) throw new RouteAlreadyInUseException(path);
     return path;

@@ -30,7 +30,7 @@ export class RequestHeaders implements Iterable<[string, string]> {
   }
 
   #find(name: string): string | undefined {
-    if (typeof name !== 'string') throw new TypeError(`a header's name is text, not ${typeof name}`);
+    if (typeof name !== 'string') throw new TypeError(`a header's name must be text, not ${typeof name}`);
     const wanted = canonical(name);
     if (Object.hasOwn(this.#headers, wanted)) return this.#headers[wanted];
     return Object.entries(this.#headers).find(([key]) => canonical(key) === wanted)?.[1];

@@ -118,7 +118,7 @@ export function checkOptions(options: unknown): StorePlan {
 
 function fieldsOf(backend: keyof typeof FIELDS, config: unknown): Fields {
   const allowed: readonly string[] = FIELDS[backend];
-  const takes = `The config of a ${backend} store is an object with ${allowed.join(', ')}`;
+  const takes = `The config of a ${backend} store must be an object with ${allowed.join(', ')}`;
   const fields = objectOf(config, takes);
   const unknown = Object.keys(fields).find((name) => !allowed.includes(name));
   if (unknown !== undefined) throw new TypeError(`${takes}; ${shown(unknown)} is not one of them.`);

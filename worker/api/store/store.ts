@@ -123,6 +123,6 @@ function ttlMsOf(given: unknown): number | null {
   if (ttl === undefined) return DEFAULT_TTL_SECONDS * 1000;
   if (typeof ttl === 'number' && ttl > 0 && ttl <= MAX_TTL_SECONDS) return ttl * 1000;
   throw new TypeError(
-    `ttl is a number of seconds above 0 and up to ${MAX_TTL_SECONDS}, or null for a value that never expires.`,
+    `ttl must be a number of seconds above 0 and up to ${MAX_TTL_SECONDS}, or null for a value that never expires.`,
   );
 }

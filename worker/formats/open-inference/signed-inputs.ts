@@ -2,23 +2,28 @@
 import { ServeError } from '../../../protocol/errors.js';
 import type { Signature, TensorSpec } from '../../api/signature.js';
 import { elementCount, shown, type Tensor } from '../../api/tensor.js';
-import { newData } from './elements.js';
+import { newData, type Refuse } from './elements.js';
 import { tensorOfBytes } from './raw-data.js';
 
 type Inputs = Readonly<Record<string, Tensor>>;
 
 /** @throws SERVE_BAD_BODY that names the tensor, what the app wants and what it got */
-export function checkInputs(inputs: Inputs, { inputs: specs }: Signature): void {
-  for (const spec of specs) {
-    const tensor = Object.hasOwn(inputs, spec.name) ? inputs[spec.name] : undefined;
-    if (tensor === undefined)
-      throw badBody(`Input ${shown(spec.name)} is missing; the model wants ${textOf(spec)}.`);
-    if (!fits(tensor, spec)) {
-      const got = `${tensor.datatype} of the shape ${shown(tensor.shape)}`;
-      throw badBody(`Input ${shown(spec.name)}: the model wants ${textOf(spec)}, but got ${got}.`);
-    }
+export function checkInputs(inputs: Inputs, signature: Signature): void {
+  checkNames(inputs, signature);
+  for (const spec of signature.inputs) {
+    const tensor = inputs[spec.name] as Tensor;
+    if (fits(tensor, spec)) continue;
+    const got = `${tensor.datatype} of the shape ${shown(tensor.shape)}`;
+    throw badBody(`Input ${shown(spec.name)}: the model wants ${textOf(spec)}, but got ${got}.`);
   }
-  const unknown = Object.keys(inputs).find((name) => !specs.some((spec) => spec.name === name));
+}
+
+/** Checks that there is a value for each input, and no other. @throws SERVE_BAD_BODY that names the input */
+export function checkNames(values: Readonly<Record<string, unknown>>, { inputs: specs }: Signature): void {
+  const missing = specs.find(({ name }) => !Object.hasOwn(values, name));
+  if (missing !== undefined)
+    throw badBody(`Input ${shown(missing.name)} is missing; the model wants ${textOf(missing)}.`);
+  const unknown = Object.keys(values).find((name) => !specs.some((spec) => spec.name === name));
   if (unknown === undefined) return;
   const names = specs.map(({ name }) => shown(name)).join(', ');
   throw badBody(`The model has no input ${shown(unknown)}; its inputs are ${names}.`);
@@ -35,7 +40,8 @@ function fits({ datatype, shape }: Tensor, spec: TensorSpec): boolean {
 /** The size of a dimension that may have any. */
 export const FREE = -1;
 
-function textOf({ datatype, shape }: TensorSpec): string {
+/** The tensors that an input may be, for an error text. */
+export function textOf({ datatype, shape }: TensorSpec): string {
   return `${datatype} of the shape ${shown(shape)}`;
 }
 
@@ -53,10 +59,15 @@ export function rawInput(body: Buffer, signature: Signature | null, mayView: boo
     );
   }
   const refuse = (text: string): ServeError => badBody(`Input ${shown(spec.name)}: ${text}.`);
+  return { [spec.name]: rawTensor(spec, body, mayView, refuse) };
+}
+
+/** Reads bytes as one input, of which the signature says the rest. @throws the error of `refuse` */
+export function rawTensor(spec: TensorSpec, body: Buffer, mayView: boolean, refuse: Refuse): Tensor {
   const bytes = spec.datatype === 'BYTES' ? oneElement(body) : body;
   const shape = rawShape(spec, body.length);
   if (shape === null) throw refuse(`${body.length} bytes are not ${textOf(spec)}`);
-  return { [spec.name]: tensorOfBytes(spec.datatype, shape, bytes, mayView, refuse) };
+  return tensorOfBytes(spec.datatype, shape, bytes, mayView, refuse);
 }
 
 function oneElement(body: Buffer): Buffer {

@@ -220,7 +220,7 @@ class Potassium:
             raise InvalidEndpointTypeException
         path = route if route.startswith("/") else f"/{route}"
         if "?" in path or "#" in path:
-            raise ValueError(f"a route is a path, without ? and #: {path!r}")
+            raise ValueError(f"a route must be a path without ? and #, not {path!r}")
         if is_reserved_path(path):
             raise RouteAlreadyInUseException(path, " is the server's own")
         if path in self.definition.endpoints:

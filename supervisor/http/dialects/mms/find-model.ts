@@ -3,27 +3,17 @@ import { ServeError } from '../../../../protocol/errors.js';
 import type { Model } from '../../../models/model.js';
 import type { ModelRef, Models } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
+import { findModel } from '../../call/find-model.js';
 
 /**
- * Finds a model. One that is being unregistered becomes the context's model, for the log. @throws
- * SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_NOT_READY for a model that is being unregistered
+ * Finds a model, and notes it for the log if it is being unregistered. @throws SERVE_MODEL_NOT_FOUND,
+ * SERVE_VERSION_NOT_FOUND; SERVE_NOT_READY for a model that is being unregistered
  */
-export function findModel(context: Pick<RequestContext, 'model'>, models: Models, ref: ModelRef): Model {
+export function findNamed(context: RequestContext, models: Models, ref: ModelRef): Model {
   try {
-    return models.find(ref);
+    return findModel(context, models, ref);
   } catch (thrown) {
-    context.model = models.leaving(ref);
     throw thrown instanceof ServeError ? notFound(thrown, ref) : thrown;
-  }
-}
-
-/** Sets the context's model for the log, if there is one; a model that is being unregistered counts. */
-export function noteModel(context: Pick<RequestContext, 'model'>, models: Models, ref: ModelRef): void {
-  try {
-    context.model = models.find(ref);
-  } catch (thrown) {
-    if (!(thrown instanceof ServeError)) throw thrown;
-    context.model = models.leaving(ref);
   }
 }
 

@@ -12,7 +12,7 @@ import type { WriteAnswer } from '../../answer/koa-answers.js';
 import type { CallPlan, DefaultDialect, Operation } from '../dialect.js';
 import { describeApi, type ApiPaths } from './describe-api.js';
 import { describeInference } from './describe-paths.js';
-import { findModel, isModel } from './find-model.js';
+import { findNamed, isModel } from './find-model.js';
 import { INFERENCE_API, modelApi } from './inference-api.js';
 import { writeMmsJson } from './json.js';
 import { queryOf, segmentsOf } from './path.js';
@@ -43,17 +43,7 @@ function methodsOf(path: string, { post }: ApiPaths[string]): string {
   return path === '/' ? ROOT_METHODS : PAGE_METHODS;
 }
 
-/** Leaves errors to the other dialects while the default model is being loaded: the path may be a route of its app. */
 function claim(context: RequestContext, models: Models, api: ApiPaths): Operation | null {
-  try {
-    return claimPath(context, models, api);
-  } catch (thrown) {
-    if (thrown instanceof ServeError && models.default?.routes === null) return null;
-    throw thrown;
-  }
-}
-
-function claimPath(context: RequestContext, models: Models, api: ApiPaths): Operation | null {
   const [first, second, third, ...more] = segmentsOf(context);
   if (first === undefined) return rootOperation(context, api);
   if (second === undefined) return pageOperation(context, models, first, api);
@@ -129,10 +119,10 @@ const writePing: WriteAnswer = (ctx, { backend }) => {
 
 /** `params`: the query, where it belongs to the model's input. */
 function modelOperation(context: RequestContext, models: Models, ref: ModelRef, params: string): Operation {
-  const model = findModel(context, models, ref);
+  const model = findNamed(context, models, ref);
   if (context.request.method === 'OPTIONS')
     return description(modelApi(ref.name, ref.version ?? ''), CALL_METHODS);
-  return callOf(context, targetOf(context, models, model), params);
+  return callOf(context, targetOf(model), params);
 }
 
 function callOf(

@@ -4,8 +4,9 @@ import type { Accepted, FullModelRef, ModelRef, Outcome } from '../../../models/
 import type { RequestContext } from '../../request/request-context.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
 import { isStartFailure, type ManagedOptions } from '../../request/model-management.js';
-import { onceClosed } from '../../socket/request-facts.js';
-import { noteModel, notFound } from './find-model.js';
+import { abortedOnDisconnect } from '../../socket/request-facts.js';
+import { noteModel } from '../../call/find-model.js';
+import { notFound } from './find-model.js';
 import { writeMmsJson } from './json.js';
 import { bodyOrQueryParams, queryParams, type Params } from './params.js';
 
@@ -32,7 +33,7 @@ export async function register(ctx: AnswerContext, context: RequestContext): Pro
     ...optional('runtime', params.text('runtime')),
     ...optionsIn(params),
     ...optional('initTimeoutMs', initTimeoutMs),
-    signal: abortedOnDisconnect(context),
+    signal: abortedOnDisconnect(context.request, context.response),
   });
   noteModel(context, context.backend.models, ref);
   const bounds = asked === undefined ? modelManagement.firstBounds(ref) : exactly(Math.max(0, asked));
@@ -50,15 +51,6 @@ export async function register(ctx: AnswerContext, context: RequestContext): Pro
 
 function exactly(workers: number): { min: number; max: number } {
   return { min: workers, max: workers };
-}
-
-/** Returns a signal that is aborted when the client disconnects before it has an answer. */
-function abortedOnDisconnect({ request, response }: RequestContext): AbortSignal {
-  const left = new AbortController();
-  onceClosed(request, response, () => {
-    if (!response.writableFinished) left.abort();
-  });
-  return left.signal;
 }
 
 /** `PUT /models/{model}` and `/models/{model}/{version}` */

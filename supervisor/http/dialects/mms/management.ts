@@ -6,15 +6,15 @@ import { ServeError } from '../../../../protocol/errors.js';
 import type { Models } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
 import type { WriteAnswer } from '../../answer/koa-answers.js';
+import { noteModel } from '../../call/find-model.js';
+import { maxSmallBody } from '../../request/small-body.js';
 import type { DefaultDialect, Operation } from '../dialect.js';
 import { describeApi } from './describe-api.js';
 import { describeManagement } from './describe-paths.js';
-import { noteModel } from './find-model.js';
 import { writeMmsJson } from './json.js';
 import { MANAGEMENT_API } from './management-api.js';
 import { register, scale, setDefault, unregister } from './management-changes.js';
 import { describe, describeAll, list } from './management-views.js';
-import { maxParamsBytes } from './params.js';
 import { segmentsOf } from './path.js';
 import { mmsStyleFor } from './answer-style.js';
 
@@ -30,7 +30,7 @@ export const mmsManagement: DefaultDialect = {
   claim,
   describe: () => describeManagement(MANAGEMENT_API),
   unclaimed: () => operation('', { refuse: new ServeError('SERVE_NOT_FOUND') }),
-  ...mmsStyleFor(maxParamsBytes),
+  ...mmsStyleFor(maxSmallBody),
 };
 
 /**

@@ -4,10 +4,8 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { ServeError } from '../../../../protocol/errors.js';
-import type { Admission } from '../../../dispatch/arrivals.js';
-import type { ServerOptions } from '../../../options/resolve.js';
 import type { RequestContext } from '../../request/request-context.js';
-import { announcedBytes, receiveBody } from '../../socket/receive-body.js';
+import { readSmallBody } from '../../request/small-body.js';
 import { readLenientObject } from './lenient-object.js';
 import { queryOf } from './path.js';
 
@@ -56,30 +54,10 @@ export function queryParams(context: RequestContext): Params {
 export async function bodyOrQueryParams(context: RequestContext): Promise<Params> {
   const [type = ''] = (context.request.headers['content-type'] ?? '').split(';');
   if (type.trim().toLowerCase() !== 'application/json') return queryParams(context);
-  const body = await readParams(context);
+  const body = await readSmallBody(context);
   const members = isUtf8(body) ? membersOf(body.toString()) : null;
   if (members === null) throw new ServeError('SERVE_BAD_BODY', 'The body must be a JSON object.');
   return new Params(members);
-}
-
-const MAX_PARAMS_BYTES = 64 * 1024;
-
-/** Returns the size limit of a body of parameters. */
-export function maxParamsBytes({ maxBody }: Pick<ServerOptions, 'maxBody'>): number {
-  return Math.min(maxBody, MAX_PARAMS_BYTES);
-}
-
-/** A body of parameters takes no place in a queue. */
-const NO_PLACE: Admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };
-
-async function readParams({ backend, request, response }: RequestContext): Promise<Buffer> {
-  const { bodyTimeout } = backend.options;
-  const maxBodyBytes = maxParamsBytes(backend.options);
-  const announced = announcedBytes(request, maxBodyBytes);
-  backend.inviteBody(request, response);
-  const limits = { announcedBytes: announced, maxBodyBytes, bodyTimeoutMs: bodyTimeout };
-  const { pieces } = await receiveBody(request, limits, NO_PLACE); // too small for slabs, so there is nothing to release
-  return Buffer.concat(pieces);
 }
 
 function membersOf(text: string): Map<string, string> | null {

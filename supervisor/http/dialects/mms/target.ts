@@ -6,18 +6,15 @@ import type { RequestContext } from '../../request/request-context.js';
 import { MAX_PREFIX_BYTES } from '../../call/call-plan.js';
 import { rootOrOnlyRoute } from '../../call/choose-route.js';
 import type { CallPlan, Target } from '../dialect.js';
-import { findModel } from './find-model.js';
+import { findNamed } from './find-model.js';
 import { fieldFinder } from './form-field.js';
 import { queryOf } from './path.js';
 
 /**
  * Returns the route that a call of this model means. @throws SERVE_NOT_FOUND if the app is loaded and no route is meant
  */
-export function targetOf({ path }: Pick<RequestContext, 'path'>, models: Models, model: Model): Target {
-  if (model.routes !== null) return { model, route: chooseRoute(model.routes) };
-  // The path may turn out to be a route of the app: then that route is called.
-  const own = routeAt(path, model, models.default === model);
-  return { model, route: (routes) => (routes.has(own) ? own : chooseRoute(routes)) };
+export function targetOf(model: Model): Target {
+  return { model, route: model.routes === null ? chooseRoute : chooseRoute(model.routes) };
 }
 
 /** @throws SERVE_NOT_FOUND, naming the routes */
@@ -29,13 +26,6 @@ const chooseRoute = rootOrOnlyRoute((paths) => {
   return new ServeError('SERVE_NOT_FOUND', `The app of this model has no route /${others}`);
 });
 
-/** Returns the route that would have this path in the house dialect; empty if no route could. */
-function routeAt(path: string, { spec }: Model, isDefault: boolean): string {
-  const prefix = `/models/${spec.name}`;
-  if (path.startsWith(`${prefix}/`)) return path.slice(prefix.length);
-  return isDefault ? path : '';
-}
-
 const FIELD = 'model_name';
 
 /**
@@ -44,7 +34,7 @@ const FIELD = 'model_name';
  */
 export function invocationTarget(context: RequestContext, models: Models): CallPlan['target'] {
   const named = (name: string): Target =>
-    targetOf(context, models, name === '' ? onlyModel(models) : findModel(context, models, { name }));
+    targetOf(name === '' ? onlyModel(models) : findNamed(context, models, { name }));
   const inQuery = new URLSearchParams(queryOf(context)).get(FIELD) ?? '';
   const find = fieldFinder(context.request.headers['content-type'] ?? '', FIELD);
   if (inQuery !== '' || find === null) return named(inQuery);

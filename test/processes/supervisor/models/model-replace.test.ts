@@ -17,7 +17,7 @@ import {
 const LIMIT = { timeout: 60_000 };
 const CARDS: Gpu[] = [{ index: 0, uuid: 'GPU-0', name: 'A100', card: 'GPU-0' }];
 
-/** Its init notes that it begins, and waits if it is told to; a call waits for the cue that it names. */
+/** Its init notes that it begins, and waits if the test has given the cue `hold`; a call waits for the cue that it names. */
 function versionApp(version: number): string {
   return `
     import { given, isGiven, note } from ${JSON.stringify(CUES_MODULE)};

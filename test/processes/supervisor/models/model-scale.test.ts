@@ -176,7 +176,7 @@ test('if workers are wanted again while the last calls end, the workers stay', L
   assert.equal(real.pids[0], pids[0]);
 });
 
-test('of several scales to 0, the last one sets the time for running calls', LIMIT, async (t) => {
+test('the last of several scales to 0 sets the time for running calls', LIMIT, async (t) => {
   const { real, cues } = await newModel(t);
   await real.model.scale(1, LIMITS);
   const running = real.call({ until: 'finish' });

@@ -78,7 +78,7 @@ test(
     assert.equal(bench.shells.length, MAX_REPLACEMENTS + 1);
     assert.equal(bench.missing.length, 1);
     assert.match(bench.missing[0] ?? '', /exit code 3/);
-    bench.guard.add(1); // nobody to tell, nothing to fail on
+    bench.guard.add(1); // without a shell it does nothing, and must not fail
   },
 );
 

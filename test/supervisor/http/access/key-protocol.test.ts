@@ -21,7 +21,7 @@ const CASES: readonly (readonly [sent: readonly string[], left: readonly string[
   [[`${K}, banana-key.b3RoZXI, chat`], ['chat']],
 ];
 for (const [sent, left] of CASES)
-  test(`of the protocols ${JSON.stringify(sent)} ${JSON.stringify(left)} are left beside the key`, () => {
+  test(`the protocols ${JSON.stringify(left)} of ${JSON.stringify(sent)} are left beside the key`, () => {
     const request = handshake(sent);
     assert.equal(moveKeyProtocol(request, ['x-banana-api-key']), true);
     assert.deepEqual(request, {

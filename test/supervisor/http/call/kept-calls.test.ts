@@ -1,4 +1,4 @@
-/** Calls that outlive their clients are put on record before they are run, and before their clients are told. */
+/** Calls that outlive their clients are put on record before they are run, and before their clients get an answer. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Admission } from '../../../../supervisor/dispatch/arrivals.js';
@@ -10,7 +10,7 @@ import { NO_PLACE, countedJobs, fakeModel, onlyModel, pullJobs, serveHandler } f
 
 const LIMIT = { timeout: 60_000 };
 
-/** Holds every job until the test says what becomes of it. */
+/** Holds every job until the test decides its end. */
 class HeldStore extends MemoryStore {
   readonly held: { put(): void; refuse(error: Error): void }[] = [];
 

@@ -17,8 +17,8 @@ const withType = (type?: string): IncomingMessage =>
   ({ headers: type === undefined ? {} : { 'content-type': type } }) as IncomingMessage;
 
 /** Finds the route for a request to `/` of an app that has one route. */
-function ask(only: Route, type?: string): Route {
-  return fittingRoute(new Map([[only.path, only]]), '/', withType(type));
+function ask(only: Route, type?: string, format = 'auto'): Route {
+  return fittingRoute(new Map([[only.path, only]]), '/', withType(type), { format });
 }
 
 test('a path that is not a route is 404, whatever is sent', () => {
@@ -72,6 +72,11 @@ test('an empty body is refused on a JSON route only', () => {
   assert.throws(() => checkBody(route('json'), body()), { code: 'SERVE_BAD_BODY' });
   checkBody(route('json'), body('1'));
   checkBody(route('any'), body());
+});
+
+test('a JSON route takes every body in a format that the dialect fixes; the worker checks it', () => {
+  assert.equal(ask(route('json'), 'application/octet-stream', 'open-inference').input, 'json');
+  checkBody(route('json'), body(), { format: 'open-inference' });
 });
 
 test('the front refuses broken JSON on background routes only; on others the worker does', () => {

@@ -25,6 +25,11 @@ const WORDS = [
   'start',
   'v4',
   'all',
+  'v2',
+  'versions',
+  'infer',
+  'repository',
+  'load',
 ];
 const urls = fc
   .array(fc.oneof(fc.constantFrom('/', '%', '%2F', '%zz', '?', '*', ...WORDS), fc.string()), { maxLength: 9 })

@@ -69,6 +69,31 @@ describe('a client with a method that the gateway does not have gets the form of
     );
 });
 
+describe('open-inference sends with its status and the message as the only field:', () => {
+  const { fail } = dialectOf('open-inference');
+  for (const code of CODES)
+    test(code, () => {
+      for (const context of [askWith('POST'), null]) {
+        const { status, headers, body, closes } = fail(new ServeError(code, 'why'), 'id', context);
+        assert.equal(status, HTTP_STATUS[code] ?? 500);
+        assert.deepEqual(headers, { 'Content-Type': 'application/json', ...HEADERS[code] });
+        assert.deepEqual([JSON.parse(body.toString()), closes], [{ error: 'why' }, undefined]);
+      }
+    });
+});
+
+test('open-inference sends a stack and wrong values as text, because the protocol has one field', () => {
+  const { fail } = dialectOf('open-inference');
+  const textOf = (error: ServeError, exposeErrors = false): unknown =>
+    JSON.parse(fail(error, 'id', askWith('POST', exposeErrors)).body.toString());
+  const thrown = new ServeError('SERVE_INFERENCE_FAILED', 'why', { detail: 'Error: stack' });
+  assert.deepEqual(textOf(thrown), { error: 'why' });
+  assert.deepEqual(textOf(thrown, true), { error: 'why\nError: stack' });
+  const issues = [{ path: ['rows', 0], message: 'too small' }];
+  const refused = new ServeError('SERVE_HTTP_ERROR', 'Wrong.', { status: 422, issues });
+  assert.deepEqual(textOf(refused), { error: 'Wrong. rows.0: too small' });
+});
+
 test("an app's stack is sent only with --expose-errors", () => {
   const error = new ServeError('SERVE_INFERENCE_FAILED', 'why', { detail: 'Error: stack' });
   assert.equal(dialectOf('banana').fail(error, 'id', askWith('POST', true)).body.toString(), 'Error: stack');

@@ -27,7 +27,7 @@ for (const [accepted, coding] of [
   ['gzip;q=x', null],
   ['gzip;q=7', null],
 ] as const)
-  test(`of ${JSON.stringify(accepted)} ${coding} is chosen`, () =>
+  test(`${coding} is chosen from ${JSON.stringify(accepted)}`, () =>
     assert.equal(chooseCoding(accepted), coding));
 
 const isAsked = (status: number, headers: Record<string, string>): boolean =>

@@ -49,7 +49,7 @@ test('an answer whose headers are set one by one, and whose head is written by i
   assert.equal(await answer.text(), TEXT);
 });
 
-test('what is held counts until the answer is out, and the callback of its end comes then', async (t) => {
+test('held bytes count until the answer is out, and the callback of its end comes then', async (t) => {
   const held: number[] = [];
   let [isOut, isCalled] = [false, false];
   const answer = await ask(t, (_request, response) => {

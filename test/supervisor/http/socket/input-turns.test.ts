@@ -9,6 +9,7 @@ import {
   createHttpServer,
   type HttpHandler,
 } from '../../../../supervisor/http/socket/http-server.js';
+import { refuse } from '../../../../supervisor/http/socket/refuse.js';
 import { InputTurns } from '../../../../supervisor/http/socket/input-turns.js';
 import { eventually } from '../../../helpers/server.js';
 import type { TlsCredentials } from '../../../../supervisor/options/tls.js';
@@ -18,11 +19,17 @@ type Handle = HttpHandler['request'];
 interface Options {
   readonly tls?: TlsCredentials;
   readonly turns?: InputTurns;
+  /** Called for each request that asks for another protocol, which is declined. */
+  readonly onUpgrade?: () => void;
 }
 
 async function listening(t: TestContext, request: Handle, options: Options = {}): Promise<Server> {
   const late = new LateHandler();
-  late.arrive({ request, upgrade: () => false, fail: (error) => assert.fail(error) });
+  const upgrade = (): boolean => {
+    options.onUpgrade?.();
+    return false;
+  };
+  late.arrive({ request, upgrade, fail: (error) => assert.fail(error) });
   const turns = options.turns ?? new InputTurns();
   const server = createHttpServer(10_000, late, ServerResponse, turns, options.tls ?? null);
   server.listen(0, '127.0.0.1');
@@ -85,35 +92,41 @@ function countTurns(): { readonly note: () => void; readonly most: () => number 
   };
 }
 
-test('one read of 200 requests is answered in order, in portions, and another client in between', async (t) => {
-  const turns = countTurns();
-  const handled: string[] = [];
-  const server = await listening(t, ({ url = '' }, response) => {
-    turns.note();
-    handled.push(url);
-    answer(response, url);
-  });
-  const other = open(t, server);
-  await once(other, 'connect');
-  const socket = open(t, server);
-  socket.write(
-    numbered(200)
-      .map((path) => get(path.slice(1)))
-      .join(''),
-  );
-  const [first] = await Promise.all([receive(socket, '/199'), otherAsks()]);
-  assert.deepEqual(bodiesIn(first), numbered(200));
-  assert.ok(turns.most() <= 34, `${turns.most()} requests in one turn`);
-  assert.ok(handled.indexOf('/other') < handled.indexOf('/199'), handled.join());
-  socket.write(get('kept'));
-  assert.deepEqual(bodiesIn(await receive(socket, '/kept')), ['/kept']);
+/** Node hands more than 32 headers over before the end of a head; what was answered is then finished in between. */
+for (const [count, headers] of [
+  [200, 0],
+  [80, 40],
+] as const)
+  test(`one read of ${count} requests with ${headers} headers is answered in order, in portions, and another client in between`, async (t) => {
+    const turns = countTurns();
+    const handled: string[] = [];
+    const server = await listening(t, ({ url = '' }, response) => {
+      turns.note();
+      handled.push(url);
+      answer(response, url);
+    });
+    const other = open(t, server);
+    await once(other, 'connect');
+    const socket = open(t, server);
+    const more = Array.from({ length: headers }, (_, i) => `x-${i}: 1\r\n`).join('');
+    socket.write(
+      numbered(count)
+        .map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`)
+        .join(''),
+    );
+    const [first] = await Promise.all([receive(socket, `/${count - 1}`), otherAsks()]);
+    assert.deepEqual(bodiesIn(first), numbered(count));
+    assert.ok(turns.most() <= 34, `${turns.most()} requests in one turn`);
+    assert.ok(handled.indexOf('/other') < handled.indexOf(`/${count - 1}`), handled.join());
+    socket.write(get('kept'));
+    assert.deepEqual(bodiesIn(await receive(socket, '/kept')), ['/kept']);
 
-  async function otherAsks(): Promise<void> {
-    await once(server, 'request');
-    other.write(get('other'));
-    await once(other, 'data');
-  }
-});
+    async function otherAsks(): Promise<void> {
+      await once(server, 'request');
+      other.write(get('other'));
+      await once(other, 'data');
+    }
+  });
 
 test('requests with bodies of every kind keep their bodies where a portion ends', async (t) => {
   const server = await listening(t, (request, response) => {
@@ -171,6 +184,20 @@ test('a connection with more than 256 requests in one read ends after 256 answer
   assert.deepEqual(bodiesIn(await receive(socket)), numbered(256));
 });
 
+test('of a connection whose requests have 100 headers each, which take the memory of six, 44 are answered', async (t) => {
+  const server = await listening(t, ({ url = '' }, response) => answer(response, url));
+  const socket = open(t, server);
+  const headers = Array.from({ length: 99 }, (_, i) => `x-${i}: 1\r\n`).join('');
+  socket.write(
+    numbered(100)
+      .map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`)
+      .join(''),
+  );
+  const answered = bodiesIn(await receive(socket));
+  assert.deepEqual(answered, numbered(answered.length));
+  assert.equal(answered.length, 44);
+});
+
 test('a connection with more than 256 requests that wait for their answers ends after 256', async (t) => {
   const waiting: [string, ServerResponse][] = [];
   const server = await listening(t, ({ url = '' }, response) => {
@@ -201,6 +228,24 @@ test('a client that pipelines thousands, but few at a time, keeps its connection
     );
     assert.equal(bodiesIn(await receive(socket, '/99')).length, 100);
   }
+});
+
+test('what is pipelined behind a refusal that ends its connection is not handed over', async (t) => {
+  const handled: string[] = [];
+  const server = await listening(t, (request, response) => {
+    handled.push(request.url ?? '');
+    const isRefused = request.url === '/1';
+    if (isRefused) refuse(request, response, { status: 401, headers: {}, body: Buffer.from('no') }, {}, true);
+    else answer(response, request.url ?? '');
+  });
+  const socket = open(t, server);
+  socket.write(
+    numbered(20)
+      .map((path) => get(path.slice(1)))
+      .join(''),
+  );
+  assert.match(await receive(socket), /^HTTP\/1.1 200 [^]*HTTP\/1.1 401 [^]*no$/);
+  assert.deepEqual(handled, ['/0', '/1']);
 });
 
 test('large answers to pipelined requests wait for a client that reads late', async (t) => {
@@ -260,7 +305,7 @@ for (const count of [60, 100, 200]) {
   });
 }
 
-test('what waits of the chunked body of a client that has left is thrown away', async (t) => {
+test('the waiting part of a chunked body is thrown away once its client has left', async (t) => {
   const clients = 8;
   const chunks = 9000;
   let pieces = 0;
@@ -298,6 +343,51 @@ test('a declined upgrade behind a portion of answered requests is answered, and 
   const paths = numbered(74);
   socket.write(paths.map((path, i) => (i === 33 ? upgrade : get(path.slice(1)))).join(''));
   assert.deepEqual(bodiesIn(await receive(socket, '/73')), paths);
+});
+
+test('declined upgrades are read on in portions, another client is answered in between', async (t) => {
+  const turns = countTurns();
+  const answered: string[] = [];
+  const options = { onUpgrade: turns.note };
+  const server = await listening(
+    t,
+    ({ url = '' }, response) => {
+      answered.push(url);
+      answer(response, url);
+    },
+    options,
+  );
+  const other = open(t, server);
+  await once(other, 'connect');
+  const socket = open(t, server);
+  const requested = once(server, 'upgrade');
+  const upgrade = (path: string): string =>
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n`;
+  socket.write(numbered(200).map(upgrade).join(''));
+  await requested;
+  other.write(get('other'));
+  const [text] = await Promise.all([receive(socket, '/199'), once(other, 'data')]);
+  assert.deepEqual(bodiesIn(text), numbered(200));
+  assert.ok(turns.most() <= 8, `${turns.most()} upgrades in one turn`);
+  assert.ok(answered.indexOf('/other') < answered.indexOf('/199'), answered.join());
+});
+
+test('a connection that goes on sending upgrades is cut before its input fills the memory', async (t) => {
+  const server = await listening(t, ({ url = '' }, response) => answer(response, url));
+  let mostBytes = 0;
+  server.on('upgrade', (_request, { readableLength }: Socket, head: Buffer) => {
+    mostBytes = Math.max(mostBytes, readableLength + head.length);
+  });
+  const socket = open(t, server);
+  const block = 'GET /x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'.repeat(20_000);
+  const pump = (): void => {
+    if (mostBytes > 500_000) socket.destroy();
+    else if (!socket.destroyed) socket.write(block, pump);
+  };
+  pump();
+  socket.resume();
+  await new Promise((resolve) => socket.once('close', resolve)); // a reset may come before
+  assert.ok(mostBytes < 500_000, `${mostBytes} bytes waited`);
 });
 
 const CHUNKED = 'POST /chunked HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';

@@ -54,7 +54,7 @@ test('a frame passes at once when it is complete, and its head before that', () 
   assert.equal(reads.take(sent.subarray(8))?.toString(), 'hello');
 });
 
-test('what is collected can be had before its frame is complete', () => {
+test('collected bytes can be read before their frame is complete', () => {
   const reads = new FrameReads();
   const sent = frame(TEXT, Buffer.from('hello'));
   reads.take(sent.subarray(0, 6));

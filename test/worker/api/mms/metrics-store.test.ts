@@ -85,7 +85,7 @@ const MISTAKES: readonly (readonly [what: string, add: (metrics: MetricsStore) =
     [
       'dimensions that are no list',
       (m) => m.addCounter('a', 1, null, 'Layer' as never),
-      /^TypeError: the dimensions of a metric are an array of Dimension/,
+      /^TypeError: the dimensions of a metric must be an array of Dimension/,
     ],
   ];
 

@@ -227,7 +227,7 @@ test('in a worker serve() and testClient() hand the app over, and do not come ba
   const end = app.serve();
   void app.testClient();
   assert.deepEqual(served, [app, app]);
-  assert.equal(awaited, 0, 'whoever does not wait goes on');
+  assert.equal(awaited, 0, 'code that does not await it continues');
   assert.equal(await Promise.race([end, Promise.resolve('still waiting')]), 'still waiting');
   assert.equal(awaited, 1);
 });

@@ -91,6 +91,7 @@ test('a whole body is the input of a signature of one', () => {
 for (const [what, body, text] of [
   ['JSON with an error', { kind: 'json', value: { error: 'é' } }, 'é'],
   ['JSON with a message', { kind: 'json', value: { message: 'no' } }, 'no'],
+  ['an error with a message', { kind: 'json', value: { error: { message: 'no' } } }, 'no'],
   ['other JSON', { kind: 'json', value: [1] }, '[1]'],
   ['text', { kind: 'bytes', bytes: Buffer.from('no') }, 'no'],
   ['bytes', { kind: 'bytes', bytes: Buffer.from([0xff]) }, 'The app refused this call.'],
@@ -105,6 +106,17 @@ for (const [what, body, text] of [
       bytes,
     ]);
   });
+
+test('the error in a body of JSON is its message', () => {
+  const head = { ...PLAIN_HEAD, status: 409, contentType: 'application/json; charset=utf-8' };
+  for (const [body, text] of [
+    ['{"message":"no"}', 'no'],
+    ['{', '{'],
+  ] as const) {
+    const reply = exchange().write(new Reply(head, { kind: 'bytes', bytes: Buffer.from(body) }));
+    assert.equal(parts(reply)[3], JSON.stringify({ error: text }));
+  }
+});
 
 test('streams and bodies of the app’s own are refused', () => {
   for (const body of [

@@ -52,9 +52,11 @@ def read_item(body: bytes, call: Call, is_raw: bool = False) -> ReadItem:
 
 def _item_type_of(name: str) -> str:
     """The media type of a body whose format the dialect fixes."""
-    kind = getattr(format_named(name), "ITEM_TYPE", None)
+    body_format = format_named(name)
+    kind = getattr(body_format, "ITEM_TYPE", None)
     if kind is None:
-        raise _bad_item(f"A custom service cannot be called in the format {json.dumps(name)}.")
+        refusal = f"A custom service cannot be called in the format {json.dumps(name)}."
+        raise _bad_item(getattr(body_format, "ITEM_REFUSAL", refusal))
     return str(kind)
 
 

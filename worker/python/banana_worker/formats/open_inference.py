@@ -17,8 +17,15 @@ from banana_worker.formats.tensors.request import InferRequest, read_request
 from banana_worker.formats.tensors.signed_inputs import check_inputs
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call
+from banana_worker.text.header_params import media_type
 from banana_worker.values.json_encoding import json_bytes, json_text
 from banana_worker.values.tensor import Signature
+
+# The words for the client of a custom service.
+ITEM_REFUSAL = (
+    "This model is a custom service of Multi Model Server, which takes no tensors; "
+    "call it at /predictions/{model_name}."
+)
 
 # Length of the JSON at the beginning of a body with raw tensors.
 _JSON_BYTES_HEADER = "Inference-Header-Content-Length"
@@ -45,7 +52,7 @@ class Exchange(AnyExchange):
         if isinstance(body, StreamBody):
             raise _refusal("This app streams its answer; a call of its own route gets it.")
         if head.status >= 400:
-            error = json_bytes({"error": _error_text(body)}, self.call.ascii_json)
+            error = json_bytes({"error": _error_text(head.content_type, body)}, self.call.ascii_json)
             return Reply(head._replace(content_type="application/json"), BytesBody(error))
         if isinstance(body, BytesBody):
             raise _refusal(
@@ -78,18 +85,24 @@ def _json_bytes_of(headers: str) -> Optional[int]:
     raise ServeError("SERVE_BAD_BODY", message)
 
 
-def _error_text(body: Any) -> str:
-    if isinstance(body, BytesBody):
-        try:
-            return bytes(body.data).decode()
-        except UnicodeDecodeError:
-            return "The app refused this call."
-    value: Any = body.value
-    if isinstance(value, dict):
-        text: Any = value.get("error", value.get("message"))
-        if isinstance(text, str):
-            return text
-    return value if isinstance(value, str) else json_text(value)
+def _error_text(content_type: str, body: Any) -> str:
+    """The message of an error as most apps write one, else all of it."""
+    value: Any = _parsed(content_type, body.data) if isinstance(body, BytesBody) else body.value
+    error = value
+    for name in ("error", "message"):
+        error = error.get(name, error) if isinstance(error, dict) else error
+    return error if isinstance(error, str) else json_text(value)
+
+
+def _parsed(content_type: str, data: Any) -> Any:
+    try:
+        text = bytes(data).decode()
+    except UnicodeDecodeError:
+        return "The app refused this call."
+    try:
+        return json.loads(text) if media_type(content_type) == "application/json" else text
+    except ValueError:
+        return text
 
 
 def _refusal(message: str) -> ServeError:

@@ -33,7 +33,7 @@ def metric_error(
     if not _is_finite(value):
         return TypeError("metric %s: its value is not a finite number, but %s" % (_shown(name), _shown(value)))
     if kind == "counter" and value < 0:
-        return ValueError("metric %s: a counter only rises, but %s is below 0" % (_shown(name), value))
+        return ValueError("metric %s: a counter cannot fall: %s is below 0" % (_shown(name), value))
     problem = _labels_problem(labels)
     return TypeError("metric %s: %s" % (_shown(name), problem)) if problem else None
 
@@ -59,17 +59,17 @@ def _is_finite(value: Any) -> bool:
 
 def _name_problem(name: Any) -> str:
     if not isinstance(name, str) or not _NAME.match(name) or len(name) > _MOST_CHARS:
-        return "a name has up to %d letters, digits and underscores and does not begin with a digit" % _MOST_CHARS
+        return "a name may have up to %d letters, digits and underscores, and must not begin with a digit" % _MOST_CHARS
     if name.startswith(("banana_", "__")):
         return "names that begin with banana_ or __ are reserved"
     if name.endswith(("_bucket", "_sum", "_count")):
-        return "names that end in _bucket, _sum or _count are those of histograms"
+        return "names that end in _bucket, _sum or _count are reserved for histograms"
     return ""
 
 
 def _labels_problem(labels: Any) -> str:
     if not isinstance(labels, Mapping):
-        return 'its labels are a dict such as {"language": "en"}'
+        return 'its labels must be a dict such as {"language": "en"}'
     if len(labels) > _MOST_LABELS:
         return "it has %d labels; %d are allowed" % (len(labels), _MOST_LABELS)
     for label, text in labels.items():
@@ -86,11 +86,11 @@ def _label_problem(label: Any, text: Any) -> str:
             % _shown(label)
         )
     if label in _TAKEN_LABELS:
-        return "the label %s is the server's own" % _shown(label)
+        return "the label %s is reserved for the server" % _shown(label)
     if not isinstance(text, (str, int, float, bool)):
-        return "the value of the label %s is text, a number or a boolean" % _shown(label)
+        return "the value of the label %s must be text, a number or a boolean" % _shown(label)
     if len(str(text)) > _MOST_CHARS or "\n" in str(text) or "\r" in str(text):
-        return "the value of the label %s is one line of up to %d characters" % (_shown(label), _MOST_CHARS)
+        return "the value of the label %s must be one line of up to %d characters" % (_shown(label), _MOST_CHARS)
     return ""
 
 

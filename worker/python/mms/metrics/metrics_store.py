@@ -277,7 +277,7 @@ def _list_of(dimensions: Optional[List[Dimension]]) -> List[Dimension]:
     given = [] if dimensions is None else dimensions
     if isinstance(given, (list, tuple)) and all(isinstance(one, Dimension) for one in given):
         return list(given)
-    raise ValueError("the dimensions of a metric are a list of Dimension")
+    raise ValueError("the dimensions of a metric must be a list of Dimension")
 
 
 def texts_of(name: str, unit: str, dimensions: List[Dimension]) -> List[str]:
@@ -286,9 +286,9 @@ def texts_of(name: str, unit: str, dimensions: List[Dimension]) -> List[str]:
     for dimension in dimensions:
         texts += [dimension.name, dimension.value]
     if not all(isinstance(text, str) for text in texts):
-        raise TypeError("metric {}: its name, unit and dimensions are texts".format(_shown(name)))
+        raise TypeError("metric {}: its name, unit and dimensions must be text".format(_shown(name)))
     if name == "" or any("\r" in text or "\n" in text for text in texts):
-        problem = "its name must not be empty, and no text may break the line"
+        problem = "its name must not be empty, and its texts must not contain line breaks"
         raise TypeError("metric {}: {}".format(_shown(name), problem))
     chars = sum(len(text) for text in texts)
     if chars > MAX_CHARS:

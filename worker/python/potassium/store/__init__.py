@@ -90,7 +90,8 @@ def checked_ttl(ttl: object) -> None:
     if isinstance(ttl, (int, float)) and not isinstance(ttl, bool) and 0 < ttl <= MAX_TTL_SECONDS:
         return
     raise ValueError(
-        f"ttl is a number of seconds above 0 and up to {MAX_TTL_SECONDS:.0f}, or None for a value that never expires."
+        f"ttl must be a number of seconds above 0 and up to {MAX_TTL_SECONDS:.0f}, or None for a value that never"
+        " expires."
     )
 
 

@@ -80,7 +80,7 @@ def checked_config(backend: object, config: object) -> Any:
     if kind is None:
         _refuse(f"The store backend must be {_listed(BACKENDS)}, not {_shown(backend)}.")
     fields = kind().__dict__
-    takes = f"The config of a {backend} store is a {kind.__name__} with {', '.join(fields)}"
+    takes = f"The config of a {backend} store must be a {kind.__name__} with {', '.join(fields)}"
     if isinstance(config, dict):
         unknown = [name for name in config if name not in fields]
         if unknown:

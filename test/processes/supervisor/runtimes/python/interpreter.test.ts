@@ -49,7 +49,7 @@ class Machine {
     writeFileSync(this.at(path), text, { mode: 0o755 });
   }
 
-  /** `says`: the path that it reports as its own; '' for none. */
+  /** `says`: the path that it reports as its own; '' if it reports none. */
   interpreter(path: string, version: string, says = this.at(path)): void {
     this.write(path, `#!/bin/sh\necho >> ${this.at(path)}.asked\nprintf '%s\\n%s' '${version}' '${says}'\n`);
   }

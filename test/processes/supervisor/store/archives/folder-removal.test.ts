@@ -54,7 +54,7 @@ test(
   },
 );
 
-test("what is not removed yet when the server ends is removed with the server's folder", async (t) => {
+test("folders that are not removed yet when the server ends go with the server's folder", async (t) => {
   const problems: string[] = [];
   const own = new OwnFolder(removal(problems));
   t.after(() => own.close());

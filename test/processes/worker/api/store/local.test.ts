@@ -69,7 +69,7 @@ test('a writer killed at any moment, over and over, leaves only whole values', a
     assert.equal(await store.get('survivor'), round, 'the lock that the dead held is free');
     await store.close();
   }
-  assert.equal(witness.process.exitCode, null, 'the writer that nobody killed is at work');
+  assert.equal(witness.process.exitCode, null, 'the writer that was not killed is at work');
   witness.process.kill('SIGKILL');
   await witness.ended;
   const store = new Store(options);

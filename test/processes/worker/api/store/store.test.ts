@@ -162,7 +162,7 @@ function suite(options: () => StoreOptions, encoding: EncodingName): void {
     for (const ttl of [0, -1, NaN, Infinity, 1e11, '60', { ttl: 0 }]) {
       await assert.rejects(
         store.set(key, 1, ttl as number),
-        /^TypeError: ttl is a number of seconds above 0/,
+        /^TypeError: ttl must be a number of seconds above 0/,
       );
     }
     for (const value of [undefined, () => 1, Symbol('hunter2')]) {

@@ -1,0 +1,46 @@
+/** Plans a call: the route that a call of the model means, and the format in which the worker reads and writes it. */
+import { ServeError } from '../../../../protocol/errors.js';
+import type { Route } from '../../../../protocol/wire/messages.js';
+import type { Model } from '../../../models/model.js';
+import { rootOrOnlyRoute } from '../../call/choose-route.js';
+import type { CallPlan, ChooseRoute } from '../dialect.js';
+
+/** The format of both workers, by the name of its file. */
+const FORMAT = 'open-inference';
+
+export function inferPlan(model: Model): CallPlan {
+  const { name, version } = model.spec;
+  const target = { model, route: chooseRoute(name) };
+  return { target, format: FORMAT, answer: FORMAT, dialectParams: { model: name, version } };
+}
+
+/** The chooser throws SERVE_BAD_REQUEST if no route is meant, or one that no client could wait for. */
+function chooseRoute(model: string): ChooseRoute {
+  const own = (path: string): string => `/models/${model}${path}`;
+  return (routes) => {
+    const path = rootOrOnlyRoute((paths) => notOne(model, paths, [...routes.values()], own))(routes);
+    if (routes.get(path)?.kind !== 'background') return path;
+    throw refusal(
+      `The route ${path} of the model ${model} runs in the background: call it by POST ${own(path)}, whose answer names the page of the result.`,
+    );
+  };
+}
+
+function notOne(
+  model: string,
+  paths: readonly string[],
+  all: readonly Route[],
+  own: (path: string) => string,
+): ServeError {
+  if (paths.length > 0)
+    return refusal(
+      `The model ${model} has no route /, and several others; call one of them: ${paths.map((path) => `POST ${own(path)}`).join(', ')}.`,
+    );
+  const sockets = all.filter(({ kind }) => kind === 'websocket').map(({ path }) => own(path));
+  const hint = sockets.length === 0 ? '' : ` Open a WebSocket at ${sockets.join(', ')}.`;
+  return refusal(`The model ${model} has no route that takes a call.${hint}`);
+}
+
+function refusal(message: string): ServeError {
+  return new ServeError('SERVE_BAD_REQUEST', message);
+}

@@ -1,0 +1,78 @@
+/** Pages about a model: its readiness, its metadata, its configuration. */
+import { ServeError } from '../../../../protocol/errors.js';
+import type { LoadedInfo, Signature, TensorSpec } from '../../../../protocol/wire/messages.js';
+import type { Model } from '../../../models/model.js';
+import type { ModelRef } from '../../../models/models.js';
+import { awaitInfo } from '../../call/await-app.js';
+import type { Backend, ReadinessAnswer } from '../../request/backend.js';
+import type { RequestContext } from '../../request/request-context.js';
+import type { AnswerContext } from '../../answer/koa-answers.js';
+import { calledModel, calledVersions, refOf, type PathParams } from './called-model.js';
+import { notFound } from './failures.js';
+import { writeReadiness } from './server-pages.js';
+
+export function modelReady(ctx: AnswerContext, { backend }: RequestContext, params: PathParams): void {
+  const ref = refOf(params);
+  const { ready, state } = readinessOf(backend, ref);
+  writeReadiness(ctx, ready, { name: ref.name, ready }, `The model ${ref.name} is ${state}.`);
+}
+
+/** A model that is being unregistered is not ready. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+function readinessOf(backend: Backend, ref: ModelRef): Pick<ReadinessAnswer, 'ready' | 'state'> {
+  try {
+    return backend.readiness(ref);
+  } catch (thrown) {
+    if (!(thrown instanceof ServeError)) throw thrown;
+    if (thrown.code === 'SERVE_NOT_READY') return { ready: false, state: 'unloading' };
+    throw notFound(thrown, ref);
+  }
+}
+
+/** Waits for the app as a call does. */
+export async function modelMetadata(
+  ctx: AnswerContext,
+  context: RequestContext,
+  params: PathParams,
+): Promise<void> {
+  const model = calledModel(context, params);
+  const info = await awaitInfo(context, model);
+  const { inputs, outputs } = signatureOf(info);
+  const versions = calledVersions(context, params).map(({ spec }) => spec.version);
+  ctx.body = { name: model.spec.name, versions, platform: platformOf(model, info), inputs, outputs };
+}
+
+/** The configuration as far as there is one; waits for the app as a call does. */
+export async function modelConfig(
+  ctx: AnswerContext,
+  context: RequestContext,
+  params: PathParams,
+): Promise<void> {
+  const model = calledModel(context, params);
+  const info = await awaitInfo(context, model);
+  const { inputs, outputs } = signatureOf(info);
+  ctx.body = {
+    name: model.spec.name,
+    platform: platformOf(model, info),
+    backend: model.spec.program.label,
+    version_policy: { latest: { num_versions: 1 } },
+    // Shapes have all dimensions: the server adds none for a batch, and calls are joined whatever their shapes are.
+    max_batch_size: 0,
+    input: inputs.map(tensorConfig),
+    output: outputs.map(tensorConfig),
+    model_transaction_policy: { decoupled: false },
+  };
+}
+
+function signatureOf({ signature = NO_SIGNATURE }: LoadedInfo): Signature {
+  return signature;
+}
+
+const NO_SIGNATURE: Signature = { inputs: [], outputs: [] };
+
+function platformOf({ spec }: Model, { platform }: LoadedInfo): string {
+  return platform ?? spec.program.label;
+}
+
+function tensorConfig({ name, datatype, shape }: TensorSpec): object {
+  return { name, data_type: `TYPE_${datatype === 'BYTES' ? 'STRING' : datatype}`, dims: shape };
+}

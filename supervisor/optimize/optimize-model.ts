@@ -1,0 +1,152 @@
+/**
+ * Writes the optimized graph of an ONNX model with its weights as onnxruntime wants them in memory, so that workers map
+ * them from one file instead of each making a copy.
+ *
+ * 1. A process saves the graph into a new folder.
+ * 2. A process each runs the model and the graph: their outputs must be the same, byte by byte.
+ * 3. If that saves memory, the folder gets its record and its name. It is never changed afterwards.
+ */
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { RunFacts } from '../../protocol/optimizer-steps.js';
+import { modelFacts } from '../runtimes/onnx/optimized/digests.js';
+import {
+  GRAPH,
+  graphsIn,
+  placesOf,
+  problemOfFiles,
+  recordOf,
+  recordPath,
+  WEIGHTS,
+} from '../runtimes/onnx/optimized/optimized-files.js';
+import { folderNameOf, keyOf, keyOfFolderName } from '../runtimes/onnx/optimized/optimized-key.js';
+import { OptimizeProblem } from './optimize-problem.js';
+import { removeAbandoned, TEMPORARY } from './abandoned.js';
+import { runModel, saveOptimized, type OptimizerEnv } from './optimizer-process.js';
+
+export interface OptimizedModel {
+  /** `written`: it lies in `folder` now. `present`: it lay there. `no gain`: nothing was written. */
+  readonly outcome: 'written' | 'present' | 'no gain';
+  readonly folder: string;
+  /** Bytes on disk. */
+  readonly bytes: number;
+  /** The runs that were compared; null if it was present. */
+  readonly runs: { readonly model: RunFacts; readonly graph: RunFacts } | null;
+}
+
+/** @throws OptimizeProblem, and the errors of the file system */
+export async function optimizeModel(
+  model: string,
+  onnxruntime: string,
+  env: OptimizerEnv,
+): Promise<OptimizedModel> {
+  const name = folderNameOf(keyOf(await modelFacts(model), onnxruntime));
+  const place = writablePlace(model);
+  const folder = join(place, name);
+  if (graphsIn(place).includes(name)) {
+    const problem = await problemOfFiles(folder);
+    if (problem === null) return { outcome: 'present', folder, bytes: await bytesIn(folder), runs: null };
+    rmSync(folder, { recursive: true });
+  }
+  removeAbandoned(place);
+  const made = mkdtempSync(join(place, `${TEMPORARY}${process.pid}-`));
+  try {
+    const runs = await compare(model, made, env);
+    const bytes = await bytesIn(made);
+    if (!isGain(runs, bytes)) return { outcome: 'no gain', folder, bytes, runs };
+    await keep(made, folder);
+    removeOutdated(place, name);
+    return { outcome: 'written', folder, bytes, runs };
+  } finally {
+    rmSync(made, { recursive: true, force: true });
+  }
+}
+
+/** Beside the model, else the cache of the user. @throws OptimizeProblem */
+function writablePlace(model: string): string {
+  const problems: string[] = [];
+  for (const place of placesOf(model, process.env)) {
+    try {
+      mkdirSync(place, { recursive: true, mode: 0o755 });
+      rmSync(mkdtempSync(join(place, `${TEMPORARY}${process.pid}-`)), { recursive: true });
+      return place;
+    } catch (thrown) {
+      problems.push((thrown as Error).message);
+    }
+  }
+  throw new OptimizeProblem(`There is no folder to write to: ${problems.join('; ')}.`);
+}
+
+async function compare(
+  model: string,
+  folder: string,
+  env: OptimizerEnv,
+): Promise<{ readonly model: RunFacts; readonly graph: RunFacts }> {
+  const graph = join(folder, GRAPH);
+  const original = await runModel({ model, graph: null, inputs: null }, env);
+  await saveOptimized({ model, graph, weights: WEIGHTS }, env);
+  const optimized = await runModel({ model, graph, inputs: original.inputs }, env);
+  if (original.digest === optimized.digest) return { model: original, graph: optimized };
+  throw new OptimizeProblem(
+    `${model}: the optimized graph does not give the same outputs, byte by byte, so it is not kept. The model is served as it is.`,
+  );
+}
+
+/** The least memory of a worker that is worth twice the weights on disk. */
+const LEAST_GAIN_BYTES = 8 * 1024 * 1024;
+
+/** Compares the memory of both processes; the weights decide if the system does not tell it. */
+function isGain({ model, graph }: { model: RunFacts; graph: RunFacts }, bytes: number): boolean {
+  const isTold = model.privateBytes !== null && graph.privateBytes !== null;
+  return (isTold ? model.privateBytes - graph.privateBytes : bytes) >= LEAST_GAIN_BYTES;
+}
+
+/** Names the folder once all of it is on the disk. The same one, if another process was faster, is as good. */
+async function keep(made: string, folder: string): Promise<void> {
+  const record = await recordOf(made);
+  writeFileSync(recordPath(made), `${JSON.stringify(record, null, 2)}\n`);
+  for (const path of [...Object.keys(record.files).map((name) => join(made, name)), recordPath(made), made])
+    syncPath(path);
+  chmodSync(made, 0o755); // a server may run as another user
+  try {
+    renameSync(made, folder);
+  } catch (thrown) {
+    if ((await problemOfFiles(folder)) !== null) throw thrown;
+  }
+  syncPath(dirname(folder));
+}
+
+function syncPath(path: string): void {
+  const file = openSync(path, 'r');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Removes the graphs of earlier models of this place; processes that have mapped one keep it. A cache has other models. */
+function removeOutdated(place: string, name: string): void {
+  if (!place.endsWith('.optimized')) return;
+  const made = keyOfFolderName(name);
+  for (const other of graphsIn(place)) {
+    const key = keyOfFolderName(other);
+    const isOutdated = key !== null && key.model !== made?.model;
+    if (isOutdated) rmSync(join(place, other), { recursive: true });
+  }
+}
+
+async function bytesIn(folder: string): Promise<number> {
+  const { files } = await recordOf(folder);
+  return Object.values(files).reduce((sum, { bytes }) => sum + bytes, 0);
+}

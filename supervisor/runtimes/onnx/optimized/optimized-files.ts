@@ -1,0 +1,63 @@
+/**
+ * Optimized graphs on disk. Each has a folder of its own, named by its key, that is never changed: processes map its
+ * files. It lies in `m.onnx.optimized/` beside the model, or in the user's cache folder.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { fileFacts } from './digests.js';
+
+export const GRAPH = 'model.onnx';
+export const WEIGHTS = 'weights.bin';
+const RECORD = 'optimized.json';
+
+/** Names of folders that `optimize` writes beside a model, which no archive needs. */
+export const OPTIMIZED_FOLDER = /\.onnx\.optimized$/;
+
+/** Lists the files of a folder with their digests. Written last, so a folder without it is not whole. */
+export interface OptimizedRecord {
+  readonly files: Readonly<Record<string, { readonly bytes: number; readonly sha256: string }>>;
+}
+
+/** The folders in which optimized graphs of this model may lie, in order of preference. */
+export function placesOf(model: string, env: NodeJS.ProcessEnv, isUnpacked = false): string[] {
+  return isUnpacked ? [cachePlace(env)] : [`${model}.optimized`, cachePlace(env)];
+}
+
+function cachePlace({ XDG_CACHE_HOME = '' }: NodeJS.ProcessEnv): string {
+  return join(XDG_CACHE_HOME === '' ? join(homedir(), '.cache') : XDG_CACHE_HOME, 'banana-serve', 'onnx');
+}
+
+/** Names of the folders of graphs in a place, whole or not; empty if there is no such place. */
+export function graphsIn(place: string): string[] {
+  try {
+    return readdirSync(place).filter((name) => !name.startsWith('.'));
+  } catch {
+    return [];
+  }
+}
+
+/** The record of the files that now lie in a folder. */
+export async function recordOf(folder: string): Promise<OptimizedRecord> {
+  const names = [GRAPH, WEIGHTS].filter((name) => existsSync(join(folder, name)));
+  const facts = await fileFacts(names.map((name) => join(folder, name)));
+  const files = facts.map(({ bytes, sha256 }, i) => [names[i] as string, { bytes, sha256 }] as const);
+  return { files: Object.fromEntries(files) };
+}
+
+export function recordPath(folder: string): string {
+  return join(folder, RECORD);
+}
+
+/** Says what is wrong with the files of a folder, compared with its record; null if nothing is. */
+export async function problemOfFiles(folder: string): Promise<string | null> {
+  try {
+    const written = JSON.parse(readFileSync(recordPath(folder), 'utf8')) as OptimizedRecord;
+    const found = await recordOf(folder);
+    const names = new Set([GRAPH, ...Object.keys(written.files)]);
+    const damaged = [...names].find((name) => written.files[name]?.sha256 !== found.files[name]?.sha256);
+    return damaged === undefined ? null : `${damaged} is damaged`;
+  } catch (thrown) {
+    return `it cannot be read: ${(thrown as Error).message}`;
+  }
+}

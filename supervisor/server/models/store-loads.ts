@@ -1,0 +1,207 @@
+/** Loads models of the store by their name while the server runs, again if they are registered already. */
+import { ServeError } from '../../../protocol/errors.js';
+import { isStartFailure } from '../../http/request/model-management.js';
+import { within } from '../../machine/within.js';
+import type { Devices } from '../../machine/devices.js';
+import type { Model } from '../../models/model.js';
+import type { FullModelRef, Outcome, WorkerBounds } from '../../models/models.js';
+import { MODEL_NAME_RULE, isModelName } from '../../options/model-name.js';
+import type { OptionSource, ResolvedOptions } from '../../options/resolve.js';
+import { planVersions, type ModelPlan } from '../../plan/plan-models.js';
+import type { RetireLimits } from '../../processes/worker-listener.js';
+import { retireLimits } from '../../processes/worker-stop.js';
+import type { ModelStore } from '../../store/model-store.js';
+import { releasedOnFailure } from '../../store/stored-model.js';
+import type { ModelStarts } from './model-starts.js';
+import type { ServedModels } from './served-models.js';
+import { namedEntry, nameOfEntry } from './store-names.js';
+
+export interface StoreLoadsParts {
+  readonly resolved: ResolvedOptions;
+  readonly devices: Devices;
+  /** Folder in which the server was started. */
+  readonly cwd: string;
+  readonly store: Pick<ModelStore, 'find' | 'urls' | 'exists'>;
+}
+
+export class StoreLoads {
+  readonly #served: ServedModels;
+  readonly #starts: ModelStarts;
+  readonly #parts: StoreLoadsParts;
+  /** The latest load of each name, while it goes on; it does not reject. */
+  readonly #latest = new Map<string, Promise<void>>();
+
+  constructor(served: ServedModels, starts: ModelStarts, parts: StoreLoadsParts) {
+    this.#served = served;
+    this.#starts = starts;
+    this.#parts = parts;
+  }
+
+  /** See `ModelManagement.listStored`. */
+  async list(): Promise<readonly string[]> {
+    const models = this.#models();
+    const taken = new Set(models.flatMap(({ spec: { name, url } }) => [name, url]));
+    const names = (await this.#parts.store.urls()).filter((url) => !taken.has(url)).map(nameOfEntry);
+    return [...new Set(names)].filter((name) => isModelName(name) && !taken.has(name));
+  }
+
+  /** See `ModelManagement.load`. */
+  async load(name: string, signal: AbortSignal): Promise<void> {
+    const before = this.#latest.get(name);
+    const loading =
+      before === undefined ? this.#load(name, signal) : before.then(() => this.#load(name, signal));
+    const ended = loading.catch(() => {});
+    this.#latest.set(name, ended);
+    try {
+      await loading;
+    } finally {
+      if (this.#latest.get(name) === ended) this.#latest.delete(name);
+    }
+  }
+
+  async #load(name: string, signal: AbortSignal): Promise<void> {
+    const plans = await this.#plan(name, signal);
+    const [newest] = plans;
+    const isNew = this.#find(newest.spec) === undefined;
+    await this.#loadVersions([...plans].reverse());
+    if (isNew) this.#served.registry.setDefault(newest.spec);
+    const versions = new Set(plans.map(({ spec }) => spec.version));
+    for (const { spec } of this.#models())
+      if (spec.name === name && spec.url === newest.spec.url && !versions.has(spec.version))
+        this.#retire(spec);
+  }
+
+  /** Loads one version after the other. If one fails, those that were new are taken back, and the others are not tried. */
+  async #loadVersions(plans: readonly ModelPlan[]): Promise<void> {
+    const added: FullModelRef[] = [];
+    const left = [...plans];
+    try {
+      for (let plan = left.shift(); plan !== undefined; plan = left.shift()) {
+        const present = this.#find(plan.spec);
+        if (present !== undefined) await this.#renew(present, plan);
+        else added.push(await this.#add(plan));
+      }
+    } catch (thrown) {
+      for (const plan of left) plan.release();
+      for (const ref of added.reverse()) await this.#starts.takeBack(ref);
+      throw thrown;
+    }
+  }
+
+  async #add(plan: ModelPlan): Promise<FullModelRef> {
+    const { spec } = await this.#served.register(plan);
+    const ref = { name: spec.name, version: spec.version };
+    const outcome = await this.#starts.start(ref, this.#boundsOf(plan)).settled;
+    if (outcome.result !== 'done' && !isStartFailure(outcome)) await this.#starts.takeBack(ref);
+    check(outcome);
+    return ref;
+  }
+
+  /** Gives a registered version what the store has now. */
+  async #renew(model: Model, plan: ModelPlan): Promise<void> {
+    const limits = this.#limits();
+    const settled = this.#replaced(plan, limits);
+    // Workers are replaced one by one; each has ended its calls and started within these limits.
+    const eachMs = model.options.initTimeout + limits.finishMs + limits.graceMs;
+    const limitMs = Math.min(Math.max(1, model.wantedWorkers) * eachMs, LONGEST_TIMER_MS);
+    check((await within(limitMs, settled)) ?? UNFINISHED);
+    if (!this.#models().includes(model))
+      throw new ServeError('SERVE_MODEL_NOT_FOUND', 'it was unregistered before its workers were ready.');
+    if (model.wantedWorkers > 0) return;
+    const scaled = this.#served.scale(plan.spec, this.#boundsOf(plan), limits);
+    check(await this.#starts.withinInitTimeout(model, scaled.settled));
+  }
+
+  /** Replaces the workers of the version. Its files are given back if the change does not begin. @throws as `Models.find` */
+  #replaced(plan: ModelPlan, limits: RetireLimits): Promise<Outcome> {
+    let isBegun = false;
+    const begin = (model: Model): Promise<Outcome> => {
+      isBegun = true;
+      return this.#served.renew(model, plan, limits);
+    };
+    const giveBack = (): void => {
+      if (!isBegun) plan.release();
+    };
+    try {
+      const { settled } = this.#served.registry.replace(plan.spec, begin);
+      void settled.then(giveBack);
+      return settled;
+    } catch (thrown) {
+      giveBack();
+      throw thrown;
+    }
+  }
+
+  /** Accepted calls of the version end first. */
+  #retire(ref: FullModelRef): void {
+    this.#served.registry.unregister(ref, this.#limits());
+  }
+
+  /** All versions that the store has, the newest first. */
+  async #plan(name: string, signal: AbortSignal): Promise<[ModelPlan, ...ModelPlan[]]> {
+    const { store, resolved, cwd } = this.#parts;
+    if (!isModelName(name))
+      throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
+    const stored = await store.find({ url: await this.#urlOf(name), name, mayGoUnnamed: true, signal });
+    return releasedOnFailure(stored.release, () => planVersions(stored, NO_OWN_OPTIONS, resolved, cwd));
+  }
+
+  /**
+   * The place of the model in the store: where its default version was registered from, else the entry of its name.
+   * @throws SERVE_MODEL_NOT_FOUND; SERVE_MODEL_CONFLICT for the name of an app that is not from the store
+   */
+  async #urlOf(name: string): Promise<string> {
+    const { store } = this.#parts;
+    const urls = await store.urls();
+    const own = this.#served.registry
+      .describe()
+      .find(({ model, isDefault }) => isDefault && model.spec.name === name);
+    const { url: ownUrl, app } = own?.model.spec ?? { url: '', app: null };
+    if (ownUrl === app)
+      throw new ServeError(
+        'SERVE_MODEL_CONFLICT',
+        'the server has a model of this name that is not from the store.',
+      );
+    const url = urls.includes(ownUrl) ? ownUrl : namedEntry(urls, name);
+    if (url !== null) return url;
+    const where = store.exists
+      ? 'the model store has no such model'
+      : 'there is no model store (--model-store)';
+    throw new ServeError('SERVE_MODEL_NOT_FOUND', `${where}.`);
+  }
+
+  /** As many workers as if the server had started with the model, but at least one. */
+  #boundsOf({ spec, bounds, firstWorkers }: ModelPlan): WorkerBounds {
+    if (bounds !== null && bounds.min > 0) return bounds;
+    const count = Math.max(1, firstWorkers ?? this.#parts.devices.firstCount(spec.resolved.options));
+    return { min: count, max: Math.max(count, bounds?.max ?? count) };
+  }
+
+  #limits(): RetireLimits {
+    return retireLimits(this.#parts.resolved.options.drainTimeout);
+  }
+
+  #find({ name, version }: FullModelRef): Model | undefined {
+    return this.#models().find(({ spec }) => spec.name === name && spec.version === version);
+  }
+
+  /** The registered models. */
+  #models(): Model[] {
+    return [...this.#served.registry.all()];
+  }
+}
+
+/** @throws the error of a worker that cannot start, SERVE_INIT_TIMEOUT */
+function check({ result, error }: Outcome): void {
+  if (result === 'done') return;
+  if (error !== null) throw error;
+  throw result === 'unfinished'
+    ? new ServeError('SERVE_INIT_TIMEOUT')
+    : new ServeError('SERVE_INIT_FAILED', 'its workers could not start.');
+}
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+const UNFINISHED: Outcome = { result: 'unfinished', wanted: 0, ready: 0, error: null };
+
+const NO_OWN_OPTIONS: OptionSource = { values: {}, where: (name) => name };

@@ -1,0 +1,178 @@
+/** `banana-serve optimize`: workers share the weights of a model, and answers stay right whatever happens to the files. */
+import assert from 'node:assert/strict';
+import { existsSync, openSync, readdirSync, readFileSync, statSync, writeSync, closeSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { ask } from '../helpers/ask.js';
+import { HEAVY_ROW, heavyModel } from '../helpers/heavy-model.js';
+import { identity, writeOnnx } from '../helpers/onnx-model.js';
+import { CLI, runCommand, startServer, type RunningCommand, type Server } from '../helpers/server.js';
+import { appFolder } from '../worker/app-folder.js';
+
+const LIMIT = { timeout: 120_000 };
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function ended(command: RunningCommand): Promise<Ended> {
+  const { code } = await command.ended;
+  return { code, stdout: command.stdout(), stderr: command.stderr() };
+}
+
+const optimize = (model: string): RunningCommand => runCommand(['optimize', model]);
+
+/** Answers with the row that the model of this seed gives. */
+async function rowOf(server: Server): Promise<number[]> {
+  return (await ask(server, { x: HEAVY_ROW })).json<{ y: number[] }>().y;
+}
+
+/** Whether the workers map the weights of an optimized graph. */
+async function sharesWeights(server: Server): Promise<boolean> {
+  const { model } = await server.until((status) =>
+    status.model.workers.every(({ state }) => state === 'idle'),
+  );
+  return model.workers.every(({ pid }) =>
+    readFileSync(`/proc/${String(pid)}/maps`, 'utf8').includes('/weights.bin'),
+  );
+}
+
+/** The folders of graphs of a model, unfinished ones included. */
+function graphsOf(model: string): string[] {
+  const place = `${model}.optimized`;
+  return existsSync(place) ? readdirSync(place).map((name) => join(place, name)) : [];
+}
+
+describe('banana-serve optimize', LIMIT, () => {
+  let expected: number[];
+  before(async () => {
+    const server = await startServer(writeOnnx(join(appFolder({ after }, {}), 'm.onnx'), heavyModel()));
+    expected = await rowOf(server);
+    await server.stop();
+  });
+
+  test('a server maps what it wrote, answers the same bytes, and says nothing', async (t) => {
+    const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), heavyModel());
+    const { code, stdout, stderr } = await ended(optimize(model));
+    assert.equal(code, 0, stderr);
+    assert.match(
+      stdout,
+      /^Wrote .*m\.onnx\.optimized\/\S+, 34 MB\. Each worker has \d+ MB of its own instead of \d+ MB\. Loading takes \d+ ms of CPU instead of \d+\.\n$/,
+    );
+    const server = await startServer(model, { t, args: ['--workers', '2'] });
+    assert.ok(await sharesWeights(server));
+    assert.deepEqual(await rowOf(server), expected);
+    assert.doesNotMatch(server.stderr(), /WARN/);
+    await server.stop();
+
+    const again = await ended(optimize(model));
+    assert.match(again.stdout, /is there already/);
+  });
+
+  test('a flipped bit is noticed at the start, and the original served', async (t) => {
+    const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), heavyModel());
+    await ended(optimize(model));
+    const [folder = ''] = graphsOf(model);
+    flipByte(join(folder, 'weights.bin'), 5000);
+    const server = await startServer(model, { t });
+    assert.equal(await sharesWeights(server), false);
+    assert.deepEqual(await rowOf(server), expected);
+    assert.match(
+      server.stderr(),
+      /weights\.bin is damaged\. Remove it; the original is served\. Run: banana-serve optimize /,
+    );
+    await server.stop();
+
+    assert.match((await ended(optimize(model))).stdout, /^Wrote /); // the damaged one is replaced
+  });
+
+  test('a model that is replaced under --watch is not answered by the graph of the one before', async (t) => {
+    const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), heavyModel());
+    await ended(optimize(model));
+    const server = await startServer(model, { t, args: ['--watch'] });
+    const [pid] = (await server.until(({ state }) => state === 'ready')).model.workers.map((one) => one.pid);
+    writeOnnx(model, heavyModel(5));
+    await server.until(({ model: { workers } }) =>
+      workers.every((one) => one.state === 'idle' && one.pid !== pid),
+    );
+    assert.notDeepEqual(await rowOf(server), expected);
+    await server.stop();
+  });
+
+  test('killed at any moment it leaves nothing that a server would use by mistake', async (t) => {
+    const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), heavyModel());
+    for (const ms of [100, 600, 1100, 1600]) {
+      const command = optimize(model);
+      setTimeout(() => command.process.kill('SIGKILL'), ms);
+      await command.ended;
+    }
+    const server = await startServer(model, { t });
+    assert.deepEqual(await rowOf(server), expected);
+    assert.doesNotMatch(server.stderr(), /damaged|cannot be/);
+    await server.stop();
+    assert.equal((await ended(optimize(model))).code, 0);
+    assert.equal(graphsOf(model).length, 1, 'what the killed ones had begun is gone');
+  });
+
+  test('two at once both succeed', async (t) => {
+    const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), heavyModel());
+    const both = await Promise.all([ended(optimize(model)), ended(optimize(model))]);
+    assert.deepEqual(
+      both.map(({ code }) => code),
+      [0, 0],
+      both.map(({ stderr }) => stderr).join(''),
+    );
+    assert.equal(graphsOf(model).length, 1);
+  });
+
+  test('a full disk leaves nothing', async (t) => {
+    const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), heavyModel());
+    // Files of at most 8 MB; without the signal, writing more fails as on a full disk.
+    const script = `trap '' XFSZ; ulimit -f 8000; exec "${process.execPath}" "${CLI}" optimize "${model}"`;
+    const { code, stderr } = await ended(runCommand(['-c', script], { command: 'bash' }));
+    assert.equal(code, 1);
+    assert.match(stderr, /^banana-serve optimize: \S.*\n$/);
+    assert.deepEqual(graphsOf(model), []);
+  });
+
+  test('nothing is written where there is nothing to gain', async (t) => {
+    const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), identity('FP32'));
+    const { code, stdout } = await ended(optimize(model));
+    assert.deepEqual([code, graphsOf(model)], [0, []]);
+    assert.match(stdout, /^Nothing was written: it would take \d+ MB of disk for no gain\. /);
+  });
+
+  test('where the folder of the model cannot be written, the cache of the user is used', async (t) => {
+    const folder = appFolder(t, { 'm.onnx.optimized': 'a file in the way' });
+    const model = writeOnnx(join(folder, 'm.onnx'), heavyModel());
+    const env = { XDG_CACHE_HOME: join(folder, 'cache') };
+    const { stdout, stderr } = await ended(runCommand(['optimize', model], { env }));
+    assert.match(stdout, /^Wrote .*cache\/banana-serve\/onnx\//, stderr);
+    const server = await startServer(model, { t, env });
+    assert.ok(await sharesWeights(server));
+    await server.stop();
+  });
+
+  for (const [args, text] of [
+    [
+      ['optimize', './none.onnx'],
+      /none\.onnx is no \.onnx file\. Name one: banana-serve optimize \.\/model\.onnx\n$/,
+    ],
+    [['optimize'], /missing required argument 'model'\n$/],
+  ] as const)
+    test(`\`banana-serve ${args.join(' ')}\` says what is missing`, async () => {
+      const { code, stderr } = await ended(runCommand(args));
+      assert.notEqual(code, 0);
+      assert.match(stderr, text);
+    });
+});
+
+function flipByte(path: string, at: number): void {
+  const byte = readFileSync(path)[at] ?? 0;
+  assert.ok(statSync(path).size > at);
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.from([byte ^ 0x10]), 0, 1, at);
+  closeSync(file);
+}

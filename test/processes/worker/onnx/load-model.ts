@@ -1,0 +1,35 @@
+/** Loads a model in this process as a worker does. */
+import { createRequire } from 'node:module';
+import type { Signature } from '../../../../worker/api/signature.js';
+import type { AppLog } from '../../../../worker/api/types.js';
+import { exportsOfModel } from '../../../../worker/load/onnx/exports-of-model.js';
+
+export const ONNXRUNTIME = createRequire(import.meta.url).resolve('onnxruntime-node');
+
+export interface LoadedModel {
+  readonly signature: Signature;
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly inference: (input: unknown) => Promise<unknown>;
+  readonly inferenceBatch?: (inputs: readonly unknown[]) => Promise<unknown[]>;
+  readonly init: (ctx: {
+    readonly log: AppLog;
+    readonly worker: { readonly index: number };
+  }) => Promise<void>;
+}
+
+export interface Loading {
+  /** As the operator gives them; empty for none. */
+  readonly providers?: string;
+  readonly gpu?: string | null;
+  /** 0 if the operator gives none. */
+  readonly batchSize?: number;
+}
+
+export async function loadModel(
+  app: string,
+  { providers = '', gpu = null, batchSize = 0 }: Loading = {},
+): Promise<LoadedModel> {
+  const env = { BANANA_ONNXRUNTIME: ONNXRUNTIME, BANANA_PROVIDERS: providers };
+  const exports = await exportsOfModel({ app, device: { gpu, threads: 1 }, batchSize }, env);
+  return exports as unknown as LoadedModel;
+}

@@ -1,0 +1,233 @@
+/** Models through the real onnxruntime: batches, warm-up, what they leave out. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { Tensor } from '../../../../worker/api/tensor.js';
+import { writeHintsTo } from '../../../../worker/process/hint-once.js';
+import { identity, writeOnnx, type OnnxModel } from '../../../helpers/onnx-model.js';
+import { appFolder } from '../../../worker/app-folder.js';
+import { loadModel, type LoadedModel, type Loading } from './load-model.js';
+
+function load(t: TestContext, model: OnnxModel, loading: Loading = {}): Promise<LoadedModel> {
+  return loadModel(writeOnnx(join(appFolder(t, {}), 'm.onnx'), model), loading);
+}
+
+test('a tensor that is a view into a larger body is read where it lies', async (t) => {
+  const { inference } = await load(t, identity('FP32'));
+  const body = new Float32Array([9, 1, 2, 9]);
+  const x = new Tensor('FP32', [1, 2], body.subarray(1, 3));
+  assert.deepEqual(await inference({ x }), { y: new Tensor('FP32', [1, 2], new Float32Array([1, 2])) });
+});
+
+/** `rows`: for each row, the rows of its run. */
+const COUNTS_ROWS: OnnxModel = {
+  inputs: [{ name: 'x', type: 'FP32', shape: ['batch', 'size'] }],
+  outputs: [{ name: 'rows', type: 'INT64', shape: ['batch'] }],
+  nodes: [
+    { op: 'Shape', inputs: ['x'], outputs: ['n'], attributes: { start: 0, end: 1 } },
+    { op: 'Expand', inputs: ['n', 'n'], outputs: ['rows'] },
+  ],
+};
+
+/** `picked = table[at]`: an index beyond 9 makes the run throw. */
+const PICKS: OnnxModel = {
+  inputs: [{ name: 'at', type: 'INT64', shape: ['batch', 'count'] }],
+  outputs: [{ name: 'picked', type: 'FP32', shape: ['batch', 'count'] }],
+  nodes: [{ op: 'Gather', inputs: ['table', 'at'], outputs: ['picked'] }],
+  weights: [
+    {
+      name: 'table',
+      type: 'FP32',
+      shape: [10],
+      bytes: new Uint8Array(Float32Array.from({ length: 10 }, (_, i) => i / 10).buffer),
+    },
+  ],
+};
+
+/** `y`: the rows twice, one half after the other. */
+const TWICE: OnnxModel = {
+  ...identity('FP32'),
+  outputs: [{ name: 'y', type: 'FP32', shape: ['twice', 2] }],
+  nodes: [{ op: 'Concat', inputs: ['x', 'x'], outputs: ['y'], attributes: { axis: 0 } }],
+};
+
+/** The rows of the run of each call, by what it says to its first row. */
+async function rowsOfRuns(
+  { inferenceBatch }: LoadedModel,
+  calls: readonly (readonly number[][])[],
+): Promise<number[]> {
+  const answers = (await inferenceBatch?.(calls.map((x) => ({ x })))) as { rows: BigInt64Array }[];
+  return answers.map(({ rows }) => Number(rows[0]));
+}
+
+function callOf(rows: number, size: number): number[][] {
+  return Array.from({ length: rows }, () => Array<number>(size).fill(0));
+}
+
+describe('calls of one batch', () => {
+  test('are joined by the shape of their rows, up to 8 rows in a run', async (t) => {
+    const model = await load(t, COUNTS_ROWS);
+    assert.deepEqual(model.config, { batchSize: 8, maxBatchDelay: 0, repeatable: true });
+    const calls = [callOf(1, 2), callOf(2, 3), callOf(3, 2), callOf(9, 2), callOf(1, 3)];
+    assert.deepEqual(await rowsOfRuns(model, calls), [4, 3, 4, 9, 3]);
+  });
+
+  test('have as many rows in a run as the operator allows calls in a batch', async (t) => {
+    const model = await load(t, COUNTS_ROWS, { batchSize: 3 });
+    assert.deepEqual(await rowsOfRuns(model, [callOf(1, 2), callOf(1, 2), callOf(2, 2)]), [2, 2, 2]);
+    const later = await rowsOfRuns(model, Array<number[][]>(5).fill(callOf(1, 2)));
+    assert.deepEqual(later, [5, 5, 5, 5, 5], 'the operator has allowed more since');
+  });
+
+  test('get their own answers, of mixed shapes and with a tenth bad', async (t) => {
+    const { inferenceBatch } = await load(t, PICKS, { batchSize: 32 });
+    const calls = Array.from({ length: 40 }, (_, i) => {
+      const row = Array.from({ length: 1 + (i % 3) }, (__, j) => (i + j) % 10);
+      return i % 10 === 7 ? [...row.slice(1), 99] : row;
+    });
+    const answers = (await inferenceBatch?.(calls.map((at) => ({ at })))) as unknown[];
+    for (const [i, answer] of answers.entries()) {
+      if (i % 10 === 7) assert.match((answer as Error).message, /out of data bounds, idx=99/);
+      else {
+        const { picked } = answer as { picked: Float32Array };
+        assert.deepEqual(
+          picked,
+          Float32Array.from(calls[i] as number[], (at) => at / 10),
+        );
+      }
+    }
+  });
+
+  test('fail alone if they cannot be read', async (t) => {
+    const { inferenceBatch } = await load(t, PICKS);
+    const [good, bad] = (await inferenceBatch?.([{ at: [1] }, { at: 'a' }])) as unknown[];
+    assert.deepEqual(good, { picked: new Float32Array([0.1]) });
+    assert.match((bad as Error).message, /^Input "at": the model wants INT64/);
+  });
+
+  test('run one by one if the outputs do not have the rows of the inputs, which the log says once', async (t) => {
+    const hints: string[] = [];
+    writeHintsTo((line) => hints.push(line));
+    const { inferenceBatch } = await load(t, TWICE);
+    const row = (n: number): Float32Array => new Float32Array([n, n]);
+    const answers = [{ y: [row(1), row(1)] }, { y: [row(2), row(2)] }];
+    for (let i = 0; i < 2; i += 1)
+      assert.deepEqual(await inferenceBatch?.([{ x: [[1, 1]] }, { x: [[2, 2]] }]), answers);
+    assert.equal(hints.length, 1);
+    assert.match(
+      hints[0] as string,
+      /^The outputs of the model do not have a row for each row of its inputs,/,
+    );
+  });
+});
+
+test('a model with a fixed first dimension takes no batches', async (t) => {
+  const { inferenceBatch, config } = await load(t, identity('FP32', [1, 2]));
+  assert.deepEqual([inferenceBatch, config], [undefined, undefined]);
+});
+
+test('sizes that contradict each other are the fault of the call', async (t) => {
+  const { inference } = await load(t, {
+    inputs: ['ids', 'mask'].map((name) => ({ name, type: 'INT64', shape: ['batch', 'sequence'] })),
+    outputs: [{ name: 'y', type: 'INT64', shape: ['batch', 'sequence'] }],
+    nodes: [{ op: 'Add', inputs: ['ids', 'mask'], outputs: ['y'] }],
+  });
+  await assert.rejects(inference({ ids: [[1, 2]], mask: [[1, 2, 3]] }), {
+    code: 'SERVE_BAD_BODY',
+    message:
+      'Input "mask": its dimension "sequence" is 3, but that of "ids" is 2; the model wants them to be the same.',
+  });
+  assert.deepEqual(await inference({ ids: [[1, 2]], mask: [[1]] }), { y: [new BigInt64Array([2n, 3n])] });
+});
+
+/** The lines of one level that `init` logs. */
+async function linesOfInit({ init }: LoadedModel, level: 'info' | 'warn' = 'warn'): Promise<string[]> {
+  const lines = { debug: [], info: [], warn: [], error: [] } as Record<string, string[]>;
+  const noteAs = (kind: string) => (line: string) => lines[kind]?.push(line);
+  const log = { debug: noteAs('debug'), info: noteAs('info'), warn: noteAs('warn'), error: noteAs('error') };
+  await init({ log, worker: { index: 0 } });
+  return lines[level] ?? [];
+}
+
+test('the first worker logs what the model takes and gives', async (t) => {
+  assert.deepEqual(await linesOfInit(await load(t, PICKS), 'info'), [
+    'takes at INT64 [-1, -1]; gives picked FP32 [-1, -1]; runs on cpu',
+  ]);
+});
+
+describe('the warm-up', () => {
+  test('runs zeros, and says nothing if they work', async (t) => {
+    for (const model of [identity('FP32'), identity('BYTES', []), identity('FP16', [1, 3, 'w']), COUNTS_ROWS])
+      assert.deepEqual(await linesOfInit(await load(t, model)), []);
+  });
+
+  test('warns if zeros do not work, and names the file that it would take', async (t) => {
+    const model = {
+      ...PICKS,
+      weights: [{ ...PICKS.weights?.[0], shape: [0], bytes: new Uint8Array() }],
+    } as OnnxModel;
+    const [line, second] = await linesOfInit(await load(t, model));
+    assert.equal(second, undefined);
+    assert.match(
+      String(line),
+      /^The warm-up failed, so the first calls are slower: .*out of data bounds.* Put an input that works, as callers send it, into m\.example\.json beside the model\.$/,
+    );
+  });
+
+  for (const [example, told] of [
+    ['{"at": [1, 2]}', null],
+    ['[[1], [2]]', null],
+    ['{"at": [99]}', /out of data bounds, idx=99/],
+    ['{"at": ', /: m\.example\.json is not valid JSON: /],
+    ['{"to": [1]}', /: Input "at" is missing/],
+  ] as const)
+    test(`takes ${example} from the file`, async (t) => {
+      const path = join(appFolder(t, { 'm.example.json': example }), 'm.onnx');
+      const lines = await linesOfInit(await loadModel(writeOnnx(path, PICKS)));
+      assert.equal(lines.length, told === null ? 0 : 1);
+      if (told !== null) assert.match(lines[0] as string, told);
+    });
+
+  test('finds out that outputs have no rows, before any call', async (t) => {
+    const hints: string[] = [];
+    writeHintsTo((line) => hints.push(line));
+    const model = await load(t, TWICE);
+    await linesOfInit(model);
+    assert.equal(hints.length, 1);
+  });
+});
+
+test('outputs that are no tensors are left out, which the log says', async (t) => {
+  const model = await load(t, {
+    ...identity('FP32'),
+    outputs: [
+      { name: 'y', type: 'FP32', shape: ['batch', 2] },
+      { name: 'all', type: 'FP32', shape: [], isSequence: true },
+    ],
+    nodes: [
+      { op: 'Identity', inputs: ['x'], outputs: ['y'] },
+      { op: 'SequenceConstruct', inputs: ['x'], outputs: ['all'] },
+    ],
+  });
+  assert.deepEqual(await model.inference([1, 2]), { y: new Float32Array([1, 2]) });
+  assert.deepEqual(await linesOfInit(model), [
+    'Outputs that are no tensors are left out of the answers: all. Export a classifier of scikit-learn with the option zipmap=False.',
+  ]);
+});
+
+test('a model beyond the memory of the machine is the failure of its call alone', async (t) => {
+  const { inference } = await load(t, {
+    inputs: [{ name: 'shape', type: 'INT64', shape: [1] }],
+    outputs: [{ name: 'y', type: 'FP32', shape: ['n'] }],
+    nodes: [{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['y'] }],
+  });
+  await assert.rejects(inference({ shape: [10 ** 13] }), /Failed to allocate memory/);
+  assert.deepEqual(await inference({ shape: [1] }), { y: new Float32Array(1) });
+});
+
+test('examples beside another model are not taken', async (t) => {
+  const folder = appFolder(t, {});
+  writeFileSync(join(folder, 'other.example.json'), '{');
+  assert.deepEqual(await linesOfInit(await loadModel(writeOnnx(join(folder, 'm.onnx'), PICKS))), []);
+});

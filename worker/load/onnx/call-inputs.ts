@@ -1,0 +1,106 @@
+/** The inputs of one call as tensors by name, checked before native code gets them, from what a format has read. */
+import { ServeError } from '../../../protocol/errors.js';
+import type { Signature, TensorSpec } from '../../api/signature.js';
+import { kindOf, MAX_DIMENSIONS, shown, Tensor } from '../../api/tensor.js';
+import type { Refuse } from '../../formats/open-inference/elements.js';
+import { tensorOfList } from '../../formats/open-inference/nested-data.js';
+import {
+  checkInputs,
+  checkNames,
+  FREE,
+  rawTensor,
+  textOf,
+} from '../../formats/open-inference/signed-inputs.js';
+import { withWholeTexts } from './whole-texts.js';
+
+export interface CallInputs {
+  readonly tensors: Readonly<Record<string, Tensor>>;
+  /** They came as tensors, so the outputs leave as such; else as lists. */
+  readonly areTensors: boolean;
+  /** They came without the dimension of the batch; the outputs leave without it. */
+  readonly isRow: boolean;
+}
+
+/**
+ * `input` has a value for each name; a model of one input may also get the value alone. @throws SERVE_BAD_BODY that names
+ * the tensor, what the model wants and what it got
+ */
+export function readCallInputs(input: unknown, signature: Signature): CallInputs {
+  const values = valuesByName(input, signature);
+  checkNames(values, signature);
+  const read = signature.inputs.map((spec) => [spec.name, readTensor(values[spec.name], spec)] as const);
+  const tensors = Object.fromEntries(read.map(([name, { tensor }]) => [name, tensor]));
+  checkInputs(tensors, signature);
+  const whole = Object.entries(tensors).map(
+    ([name, tensor]) => [name, withWholeTexts(tensor, refuseFor(name))] as const,
+  );
+  return {
+    tensors: Object.fromEntries(whole),
+    areTensors: read.some(([, { isTensor }]) => isTensor),
+    isRow: read.length > 0 && read.every(([, { isRow }]) => isRow),
+  };
+}
+
+function valuesByName(input: unknown, { inputs }: Signature): Readonly<Record<string, unknown>> {
+  const [only] = inputs;
+  if (isObject(input)) return input;
+  if (only !== undefined && inputs.length === 1 && input !== null) return { [only.name]: input };
+  const example = JSON.stringify(Object.fromEntries(inputs.map(({ name }) => [name, []])));
+  const got = input === null ? 'is empty' : `is ${kindOf(input)}`;
+  throw badBody(`The body ${got}; the model wants a value for each input: ${example.replaceAll('[]', '…')}.`);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  const isOther = Array.isArray(value) || ArrayBuffer.isView(value) || isTensor(value);
+  return typeof value === 'object' && value !== null && !isOther;
+}
+
+function isTensor(value: unknown): value is Tensor {
+  return value instanceof Tensor;
+}
+
+interface ReadTensor {
+  readonly tensor: Tensor;
+  readonly isTensor: boolean;
+  readonly isRow: boolean;
+}
+
+function readTensor(value: unknown, spec: TensorSpec): ReadTensor {
+  if (isTensor(value)) return { tensor: value, isTensor: true, isRow: false };
+  const refuse = refuseFor(spec.name);
+  if (value instanceof Uint8Array && spec.datatype !== 'BYTES')
+    return { tensor: rawTensor(spec, Buffer.from(value), false, refuse), isTensor: false, isRow: false };
+  const shape = shapeOfLists(value, refuse);
+  const isRow = shape.length === spec.shape.length - 1 && isBatch(spec.shape[0]);
+  const isScalar = shape.length === 0;
+  if (shape.length !== spec.shape.length && !isRow)
+    throw refuse(
+      `the model wants ${textOf(spec)}, but got ${isScalar ? kindOf(value) : `lists of the shape ${shown(shape)}`}`,
+    );
+  const list = isRow || isScalar ? [value] : value;
+  const tensor = tensorOfList(spec.datatype, isRow ? [1, ...shape] : shape, list, refuse);
+  return { tensor, isTensor: false, isRow };
+}
+
+/** Whether a first dimension of this size may be that of a batch. */
+function isBatch(size: number | undefined): boolean {
+  return size === FREE || size === 1;
+}
+
+/** By the first item of each list; the others are checked when the tensor is made. */
+function shapeOfLists(value: unknown, refuse: Refuse): number[] {
+  const shape: number[] = [];
+  for (let item = value; Array.isArray(item); item = (item as readonly unknown[])[0]) {
+    if (shape.length === MAX_DIMENSIONS) throw refuse(`it is nested deeper than ${MAX_DIMENSIONS} lists`);
+    shape.push(item.length);
+  }
+  return shape;
+}
+
+function refuseFor(name: string): Refuse {
+  return (text) => badBody(`Input ${shown(name)}: ${text}.`);
+}
+
+function badBody(message: string): ServeError {
+  return new ServeError('SERVE_BAD_BODY', message);
+}

@@ -1,0 +1,70 @@
+/**
+ * Makes exports of an ONNX model, as a Banana app has them.
+ *
+ * Before: the runtime of the front has found onnxruntime-node, and gives its path and the operator's providers in the
+ * environment. After: `onnx-model.ts` answers the calls.
+ */
+import type { Device } from '../../../protocol/wire/messages.js';
+import type { InitContext } from '../../api/types.js';
+import type { AppFile, Exports } from '../loader.js';
+import { explainSessionError, type SessionAttempt } from './explain-session-error.js';
+import { OnnxModel } from './onnx-model.js';
+import { librariesOf, requireOnnxruntime, type Onnxruntime } from './onnxruntime.js';
+import { optimizedGraph, sessionOfGraph } from './optimized-graph.js';
+import { checkProviders, CPU, providersOf } from './providers.js';
+import { sessionOptions } from './session-options.js';
+import { isBatchable, leftOutText, signatureOfSession, signatureText } from './session-signature.js';
+import { warmUp } from './warm-up.js';
+
+/** Most calls of a batch, and most rows of a run, unless the operator sets `--batch-size`. */
+const BATCH_SIZE = 8;
+
+/** @throws AppLoadError that says what is wrong with the model or the options, and the cure */
+export async function exportsOfModel(
+  { app: path, batchSize, device }: AppFile,
+  {
+    BANANA_ONNXRUNTIME = 'onnxruntime-node',
+    BANANA_PROVIDERS = '',
+    BANANA_OPTIMIZED = '',
+  }: NodeJS.ProcessEnv,
+): Promise<Exports> {
+  const onnxruntime = requireOnnxruntime(BANANA_ONNXRUNTIME);
+  const providers = providersOf(BANANA_PROVIDERS, device);
+  checkProviders(path, providers, onnxruntime.listSupportedBackends(), librariesOf(BANANA_ONNXRUNTIME));
+  const graph = providers.join() === CPU ? optimizedGraph(BANANA_OPTIMIZED) : null;
+  const session =
+    (graph === null ? null : await sessionOfGraph(onnxruntime, path, graph, device)) ??
+    (await createSession(onnxruntime, { path, providers }, device));
+  const { signature, leftOut } = signatureOfSession(path, session);
+  const batches = isBatchable(signature);
+  const maxRows = batchSize === 0 ? BATCH_SIZE : batchSize;
+  const model = new OnnxModel(onnxruntime, session, signature, batches ? maxRows : null);
+  const exports = {
+    platform: 'onnx_onnxv1', // the name in the Open Inference Protocol
+    signature,
+    inference: (input: unknown) => model.infer(input),
+    init: async ({ log, worker }: InitContext) => {
+      if (worker.index === 0) log.info(`${signatureText(signature)}; runs on ${providers.join(', ')}`);
+      if (leftOut.length > 0) log.warn(leftOutText(leftOut));
+      await warmUp(path, model, signature, log);
+    },
+  };
+  if (!batches) return exports;
+  return {
+    ...exports,
+    inferenceBatch: (inputs: readonly unknown[]) => model.inferBatch(inputs),
+    config: { batchSize: BATCH_SIZE, maxBatchDelay: 0, repeatable: true },
+  };
+}
+
+async function createSession(
+  { InferenceSession }: typeof Onnxruntime,
+  attempt: SessionAttempt,
+  device: Device,
+): Promise<Onnxruntime.InferenceSession> {
+  try {
+    return await InferenceSession.create(attempt.path, sessionOptions(attempt.providers, device));
+  } catch (thrown) {
+    throw explainSessionError(attempt, thrown);
+  }
+}

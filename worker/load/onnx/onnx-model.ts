@@ -1,0 +1,143 @@
+/**
+ * One ONNX model as an app: answers calls, alone or several in one run.
+ *
+ * 1. `call-inputs.ts` makes checked tensors of the input of each call.
+ * 2. `rows.ts` arranges the calls in runs, and joins the rows of each.
+ * 3. The session runs them; a run that throws is halved until the call that is to blame fails alone.
+ * 4. The outputs are split, and leave as the inputs came: as tensors or as lists.
+ */
+import { halvesOf } from '../../adapters/batch-entries.js';
+import type { Signature } from '../../api/signature.js';
+import { hintOnce } from '../../process/hint-once.js';
+import { readCallInputs, type CallInputs } from './call-inputs.js';
+import { explainRunError } from './explain-run-error.js';
+import { nativeTensor, ownTensor } from './native-tensors.js';
+import { listsOf } from './nested-lists.js';
+import type { Onnxruntime } from './onnxruntime.js';
+import { arrangeRuns, haveRows, joinRows, rowsOf, splitRows, type Tensors } from './rows.js';
+
+/** A call and its place in the batch. */
+interface Item extends CallInputs {
+  readonly index: number;
+}
+
+export class OnnxModel {
+  readonly #onnxruntime: typeof Onnxruntime;
+  readonly #session: Onnxruntime.InferenceSession;
+  readonly #signature: Signature;
+  readonly #outputNames: readonly string[];
+  readonly #maxRows: number;
+  /** False from the first run whose outputs have another number of rows than its inputs. */
+  #keepsRows: boolean;
+
+  /** `maxRows`: most rows of a run; null if the calls of this model cannot be joined. */
+  constructor(
+    onnxruntime: typeof Onnxruntime,
+    session: Onnxruntime.InferenceSession,
+    signature: Signature,
+    maxRows: number | null,
+  ) {
+    this.#onnxruntime = onnxruntime;
+    this.#session = session;
+    this.#signature = signature;
+    this.#outputNames = signature.outputs.map(({ name }) => name);
+    this.#maxRows = maxRows ?? 1;
+    this.#keepsRows = maxRows !== null;
+  }
+
+  /**
+   * Runs an input alone, and as often as a run may have rows, so that the first calls find memory and kernels ready.
+   * @throws SERVE_BAD_BODY, and the errors of onnxruntime
+   */
+  async warmUp(input: unknown): Promise<void> {
+    const { tensors } = readCallInputs(input, this.#signature);
+    await this.#run(tensors);
+    const rows = this.#keepsRows ? rowsOf(tensors) : null;
+    if (rows === null || 2 * rows > this.#maxRows) return;
+    const calls = Math.floor(this.#maxRows / rows);
+    const outputs = await this.#run(joinRows(Array<Tensors>(calls).fill(tensors)));
+    this.#noteRows(outputs, calls * rows);
+  }
+
+  /** Answers one call. @throws SERVE_BAD_BODY, and the errors of onnxruntime */
+  async infer(input: unknown): Promise<unknown> {
+    const call = readCallInputs(input, this.#signature);
+    return answerOf(call, await this.#run(call.tensors));
+  }
+
+  /** Answers several calls; the entry of a call that fails is its error. */
+  async inferBatch(inputs: readonly unknown[]): Promise<unknown[]> {
+    const answers: unknown[] = [];
+    const items = inputs.flatMap((input, index): Item[] => {
+      try {
+        return [{ ...readCallInputs(input, this.#signature), index }];
+      } catch (thrown) {
+        answers[index] = thrown;
+        return [];
+      }
+    });
+    // The operator may have allowed larger batches since this worker started.
+    const maxRows = Math.max(this.#maxRows, inputs.length);
+    const runs = this.#keepsRows ? arrangeRuns(items, maxRows) : items.map((item) => [item]);
+    for (const run of runs) await this.#answerRun(run, answers);
+    return answers;
+  }
+
+  async #answerRun(items: readonly Item[], answers: unknown[]): Promise<void> {
+    let outputs: Tensors;
+    try {
+      outputs = await this.#run(joinRows(items.map(({ tensors }) => tensors)));
+    } catch (thrown) {
+      if (items.length > 1) for (const half of halvesOf(items)) await this.#answerRun(half, answers);
+      else answers[(items[0] as Item).index] = thrown;
+      return;
+    }
+    if (items.length === 1) {
+      const [item] = items as [Item];
+      answers[item.index] = answerOf(item, outputs);
+      return;
+    }
+    const counts = items.map(({ tensors }) => rowsOf(tensors) as number);
+    const rows = counts.reduce((sum, count) => sum + count, 0);
+    if (this.#noteRows(outputs, rows)) {
+      const parts = splitRows(outputs, counts);
+      for (const [i, item] of items.entries()) answers[item.index] = answerOf(item, parts[i] as Tensors);
+    } else for (const item of items) await this.#answerRun([item], answers);
+  }
+
+  /** Whether the outputs of a run can be split; if not, no calls are joined any more. */
+  #noteRows(outputs: Tensors, rows: number): boolean {
+    if (haveRows(outputs, rows)) return true;
+    this.#keepsRows = false;
+    hintOnce(
+      'onnx rows',
+      () =>
+        'The outputs of the model do not have a row for each row of its inputs, so its calls run one by one.',
+    );
+    return false;
+  }
+
+  async #run(tensors: Tensors): Promise<Tensors> {
+    const feeds = Object.entries(tensors).map(
+      ([name, tensor]) => [name, nativeTensor(this.#onnxruntime, tensor)] as const,
+    );
+    try {
+      const outputs = await this.#session.run(Object.fromEntries(feeds), this.#outputNames);
+      return Object.fromEntries(
+        this.#outputNames.map((name) => [name, ownTensor(outputs[name] as Onnxruntime.Tensor)]),
+      );
+    } catch (thrown) {
+      throw explainRunError(thrown, tensors, this.#session.inputMetadata);
+    }
+  }
+}
+
+/** The outputs of a call, in the form in which its inputs came. */
+function answerOf({ areTensors, isRow }: CallInputs, outputs: Tensors): unknown {
+  if (areTensors) return outputs;
+  const lists = Object.entries(outputs).map(([name, tensor]) => {
+    const { shape } = tensor;
+    return [name, listsOf(tensor, isRow && shape[0] === 1 ? shape.slice(1) : shape)] as const;
+  });
+  return Object.fromEntries(lists);
+}

@@ -1,0 +1,30 @@
+/** Inputs by which a model and its optimized graph are compared. */
+import { elementCount, Tensor, type TensorData } from '../../api/tensor.js';
+import type { Signature, TensorSpec } from '../../api/signature.js';
+import { fill, newData } from '../../formats/open-inference/elements.js';
+import { FREE } from '../../formats/open-inference/signed-inputs.js';
+import type { Tensors } from './rows.js';
+
+/**
+ * Inputs of so many rows, of which no two neighbours are alike: floats from -1 to 1, and 0 or 1 for all others, which are
+ * likely to be valid where a number is an index. `isZero`: only zeros. Free dimensions beside the rows are 1.
+ */
+export function sampleInputs({ inputs }: Signature, rows: number, isZero: boolean): Tensors {
+  return Object.fromEntries(inputs.map((spec) => [spec.name, sampleOf(spec, rows, isZero)]));
+}
+
+function sampleOf({ datatype, shape }: TensorSpec, rows: number, isZero: boolean): Tensor {
+  const sizes = shape.map((size, i) => (size !== FREE ? size : i === 0 ? rows : 1));
+  const count = elementCount(sizes);
+  const data = newData(datatype, count);
+  const values = Array.from({ length: count }, (_, i) => valueOf(datatype, isZero ? 0 : i));
+  fill(datatype, data, 0, values, (text) => new Error(text));
+  return new Tensor(datatype, sizes, data as TensorData[typeof datatype]);
+}
+
+function valueOf(datatype: TensorSpec['datatype'], i: number): unknown {
+  if (datatype === 'BYTES') return '';
+  if (datatype === 'BOOL') return i % 2 === 1;
+  if (/^(?:FP|BF)/.test(datatype)) return ((i * 7919) % 2003) / 1001 - (i === 0 ? 0 : 1);
+  return i % 2;
+}

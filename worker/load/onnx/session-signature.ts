@@ -1,0 +1,87 @@
+/** The signature of a model, from what its session says of the inputs and outputs. */
+import type { Signature, TensorSpec } from '../../api/signature.js';
+import { shown, type Datatype } from '../../api/tensor.js';
+import { FREE } from '../../formats/open-inference/signed-inputs.js';
+import { AppLoadError } from '../explain-load-error.js';
+import type { Onnxruntime } from './onnxruntime.js';
+
+type Metadata = Onnxruntime.InferenceSession.ValueMetadata;
+
+/** The types of onnxruntime-node's tensors. */
+export const DATATYPES: Readonly<Record<string, Datatype>> = {
+  bool: 'BOOL',
+  uint8: 'UINT8',
+  uint16: 'UINT16',
+  uint32: 'UINT32',
+  uint64: 'UINT64',
+  int8: 'INT8',
+  int16: 'INT16',
+  int32: 'INT32',
+  int64: 'INT64',
+  float16: 'FP16',
+  float32: 'FP32',
+  float64: 'FP64',
+  string: 'BYTES',
+};
+
+export const TYPES = Object.fromEntries(
+  Object.entries(DATATYPES).map(([type, datatype]) => [datatype, type]),
+) as Readonly<Record<Datatype, Onnxruntime.Tensor.Type>>;
+
+export interface SessionSignature {
+  readonly signature: Signature;
+  /** Names of outputs that are no tensors (sequences and maps), which onnxruntime-node cannot read. */
+  readonly leftOut: readonly string[];
+}
+
+type Described = Pick<Onnxruntime.InferenceSession, 'inputMetadata' | 'outputMetadata'>;
+
+/** @throws AppLoadError that names an input or output which cannot be used */
+export function signatureOfSession(path: string, session: Described): SessionSignature {
+  const specs = (all: readonly Metadata[], kind: string): TensorSpec[] =>
+    all.map((one) => specOf(path, one, kind)).filter((spec) => spec !== null);
+  const inputs = specs(session.inputMetadata, 'input');
+  const noTensor = session.inputMetadata.find(({ isTensor }) => !isTensor);
+  if (noTensor !== undefined)
+    throw new AppLoadError(
+      `${path}: the input ${noTensor.name} is a sequence or a map; only models with tensors as inputs can be served.`,
+    );
+  const outputs = specs(session.outputMetadata, 'output');
+  if (outputs.length === 0)
+    throw new AppLoadError(
+      `${path}: the model has no output that is a tensor, and only those can be read. ${CURE_OF_MAPS}`,
+    );
+  const leftOut = session.outputMetadata.filter(({ isTensor }) => !isTensor).map(({ name }) => name);
+  return { signature: { inputs, outputs }, leftOut };
+}
+
+/** A line for the log: what to send, and what comes back. */
+export function signatureText({ inputs, outputs }: Signature): string {
+  const listed = (specs: readonly TensorSpec[]): string =>
+    specs.map(({ name, datatype, shape }) => `${name} ${datatype} ${shown(shape)}`).join(', ');
+  return `takes ${listed(inputs) || 'nothing'}; gives ${listed(outputs)}`;
+}
+
+/** The warning about outputs that are no tensors. */
+export function leftOutText(names: readonly string[]): string {
+  return `Outputs that are no tensors are left out of the answers: ${names.join(', ')}. ${CURE_OF_MAPS}`;
+}
+
+const CURE_OF_MAPS = 'Export a classifier of scikit-learn with the option zipmap=False.';
+
+/** Null for one that is no tensor. @throws AppLoadError */
+function specOf(path: string, metadata: Metadata, kind: string): TensorSpec | null {
+  if (!metadata.isTensor) return null;
+  const { name, type, shape } = metadata;
+  const datatype = DATATYPES[type];
+  if (datatype === undefined)
+    throw new AppLoadError(
+      `${path}: the ${kind} ${name} has the type ${type}, which onnxruntime-node cannot pass on. Add a Cast to the model.`,
+    );
+  return { name, datatype, shape: shape.map((size) => (typeof size === 'number' ? size : FREE)) };
+}
+
+/** Whether rows of several calls can be joined: every input and output has a free first dimension. */
+export function isBatchable({ inputs, outputs }: Signature): boolean {
+  return inputs.length > 0 && [...inputs, ...outputs].every(({ shape }) => shape[0] === FREE);
+}
