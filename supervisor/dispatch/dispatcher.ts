@@ -97,7 +97,7 @@ export class Dispatcher {
     if (this.queued > 0) this.#alarm.set(performance.now()); // deferred: the caller may still be changing state
   }
 
-  /** Number of jobs that wait for a worker, here or in the store, without calls that are still arriving. */
+  /** Number of calls and due jobs that wait for a worker, without calls that are still arriving. */
   get queued(): number {
     return this.#lines.length + this.#feed.waiting + this.#pulls.count;
   }
@@ -133,7 +133,7 @@ export class Dispatcher {
   admit(announcedBytes: number): Admission {
     const refusal = this.#supply.refusal();
     if (refusal !== null) throw refusal;
-    const waiting = this.arriving + this.queued;
+    const waiting = this.arriving + this.#lines.length;
     const { queueSize } = this.#limits;
     if (waiting >= queueSize && waiting - this.#idleWorkers() >= queueSize) this.#arrivals.makePlace();
     this.#checkRoom(announcedBytes);
@@ -182,10 +182,9 @@ export class Dispatcher {
     holder?.abandon(job, reason);
   }
 
-  /** Fails every waiting job; those in the store only if it does not outlive the server. */
+  /** Fails every waiting job; those in the store go on waiting. */
   failQueued(error: ServeError): void {
     for (const job of this.#lines) this.#failWaiting(job, error);
-    this.#feed.failWaiting(error);
   }
 
   /**
@@ -209,15 +208,13 @@ export class Dispatcher {
   }
 
   /**
-   * Fails every job that a worker holds, at the end of the drain: with `begun` if it began, else with `notBegun`. A job that
-   * was pulled and has not begun goes back to its store once its worker is dead: until then it may still begin.
+   * Fails every job that a worker holds, at the end of the drain: with `begun` if it began, else with `notBegun`. No client
+   * waits for the end of a job that was pulled: it has until its worker dies, which shows whether it began.
    */
   failInFlight(begun: ServeError, notBegun: ServeError): void {
     for (const worker of this.#supply.readyWorkers()) {
-      for (const job of worker.heldJobs()) {
-        const hasBegun = job.checkBegun();
-        if (hasBegun || !job.isPulled) this.giveUp(job, hasBegun ? begun : notBegun, begun.message);
-      }
+      for (const job of worker.heldJobs())
+        if (!job.isPulled) this.giveUp(job, job.checkBegun() ? begun : notBegun, begun.message);
     }
   }
 

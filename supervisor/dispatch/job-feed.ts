@@ -2,7 +2,6 @@
  * The jobs of one model that wait in a store, as the dispatcher sees them. They outlive their clients, and may be many:
  * only those that a free worker is about to begin come here. `jobs/` implements it.
  */
-import type { ServeError } from '../../protocol/errors.js';
 import type { BatchWorker } from './batcher.js';
 import type { Job } from './job.js';
 
@@ -16,8 +15,6 @@ export interface JobFeed {
    * begin together, in order; with none if none is due. Never rejects.
    */
   pull(worker: BatchWorker): Promise<readonly Job[]>;
-  /** Fails the jobs that wait, unless they outlive this server. */
-  failWaiting(error: ServeError): void;
   /** The model takes no job any more. */
   close(): void;
 }
@@ -27,6 +24,5 @@ export const NO_FEED: JobFeed = {
   mayHaveDue: false,
   waiting: 0,
   pull: () => Promise.resolve([]),
-  failWaiting: () => {},
   close: () => {},
 };

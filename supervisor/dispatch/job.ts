@@ -28,7 +28,7 @@ export interface JobCall extends Omit<Call, 'id'> {
 export type CallFacts = Pick<JobCall, 'requestId' | 'route' | 'method' | 'path' | 'client'>;
 
 /** Copies the fields, so that the call itself need not live as long as they do; a long path is cut. */
-export function callFacts({ requestId, route, method, path, client }: JobCall): CallFacts {
+export function callFacts({ requestId, route, method, path, client }: CallFacts): CallFacts {
   return { requestId, route, method, path: loggedPath(path), client };
 }
 
@@ -69,6 +69,8 @@ export interface JobHolder {
   learnBegun(): void;
   /** The client of this job has gone or has an answer. */
   abandon(job: Job, reason: string): void;
+  /** Signals the app that this job is not wanted any more; its answer still counts. */
+  signal(job: Job, reason: string): void;
   /** Sends a part of a message from the client, within the credit given; the bytes belong to the worker's channel from now on. */
   sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void;
 }
@@ -101,6 +103,7 @@ export class Job extends InLine implements Waiting {
   /** 0 until it is known that the call has begun. */
   #beganAtMs = 0;
   #holder: JobHolder | null = null;
+  #onLetGo: (() => void) | null = null;
   #deadlineTimer: LimitTimer | null = null;
 
   constructor(
@@ -194,7 +197,15 @@ export class Job extends InLine implements Waiting {
   leaveHolder(): JobHolder | null {
     const holder = this.#holder;
     this.#holder = null;
+    this.#onLetGo?.();
+    this.#onLetGo = null;
     return holder;
+  }
+
+  /** Calls back once no worker holds it any more, at once if none does. */
+  onceLetGo(callback: () => void): void {
+    if (this.#holder === null) callback();
+    else this.#onLetGo = callback;
   }
 
   /** Its worker died and had not begun it: it waits again. */

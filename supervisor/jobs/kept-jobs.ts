@@ -1,10 +1,11 @@
 /**
- * Keeps jobs that outlive their request: background calls, and those of the gateway. Each is found by an id of the server
- * until some time after its end, with its result.
+ * Keeps jobs: calls that outlive their client. Each is found by an id of the server until some time after its end, with its
+ * result.
  *
  * 1. `accept` stores a call; only then its client is told. It waits in the store.
  * 2. A model with a free worker pulls it through its feed: it is marked as begun, then handed to the worker.
- * 3. Its answer becomes the outcome of this attempt, which the store takes if the mark is still this attempt's.
+ * 3. Its answer becomes the outcome of this attempt, which the store takes if the mark is still this attempt's. A failed
+ *    attempt may be followed by another one.
  *
  * The store is the only truth about a job; this class knows no more than which of them this process runs.
  */
@@ -13,24 +14,33 @@ import { Job, NOWHERE, type JobCall } from '../dispatch/job.js';
 import type { JobFeed } from '../dispatch/job-feed.js';
 import { startLimit } from '../machine/limit-timer.js';
 import { formatMs } from '../options/units.js';
-import { EndWaiters } from './end-waiters.js';
 import {
   hasEnded,
+  type Acceptance,
   type BegunJob,
   type EndedRecord,
+  type IdempotencyKey,
+  type JobPage,
   type JobRecord,
   type JobTarget,
+  type ListQuery,
+  type NewJob,
   type Outcome,
   type StoredBody,
   type StoredCall,
 } from './job-record.js';
 import type { JobStore } from './job-store.js';
+import { JobWatchers, watchUntil } from './job-watchers.js';
 import { ModelFeed, type FedModel } from './model-feed.js';
+import { ProgressNotes } from './progress-notes.js';
 import { RunningJob } from './running-job.js';
+import { StrandedJobs } from './stranded-jobs.js';
 
-export { hasEnded } from './job-record.js';
+export { JOB_STATES, hasEnded } from './job-record.js';
 export type {
   EndedRecord,
+  IdempotencyKey,
+  JobPage,
   JobRecord,
   JobState,
   KeptError,
@@ -54,23 +64,39 @@ export interface KeptJobsOptions {
   /** Computes the HTTP status of a job's error, for the log. */
   readonly statusOf: (error: ServeError) => number;
   readonly store: JobStore;
+  /** Larger answers are not kept. */
+  readonly maxResultBytes: number;
   readonly listener?: Partial<KeptJobsListener>;
 }
 
 export interface KeptJobsListener {
   /** Called once for every job, when it has ended. */
   onEnded(ended: EndedJob): void;
+  /** An attempt has failed, and another one will follow. */
+  onRetry(record: JobRecord, error: ServeError, call: StoredCall): void;
   /** A call could not be recorded; the error's detail has the reason. */
   onNotKept(call: JobCall, error: ServeError): void;
+  /** Jobs wait for a model, a version or a route that this server does not have. */
+  onStranded(text: string): void;
+}
+
+/** The wishes of a job's client, and the promises of its route. */
+export interface JobWishes {
+  readonly delayMs: number;
+  readonly ttlMs: number;
+  readonly priority: number;
+  readonly key: IdempotencyKey | null;
 }
 
 /** A call to be kept, and facts that are not in the call. */
-export interface AcceptedCall extends Pick<StoredCall, 'dialect' | 'hasKey' | 'isBackground' | 'webhook'> {
+export interface AcceptedCall
+  extends
+    JobWishes,
+    Pick<StoredCall, 'dialect' | 'hasKey' | 'isBackground' | 'webhook'>,
+    Pick<JobRecord, 'isPinned' | 'maxAttempts'> {
   readonly call: JobCall;
-  /** Belongs to the store once it is accepted. */
+  /** Belongs to the store once the call is accepted as a new job. */
   readonly body: StoredBody;
-  /** Longest time until it begins. */
-  readonly waitLimitMs: number;
 }
 
 /** Limit for the store, because clients wait for it; a slower store is broken. */
@@ -83,26 +109,30 @@ export class KeptJobs {
   readonly #options: KeptJobsOptions;
   readonly #store: JobStore;
   readonly #feeds = new Set<ModelFeed>();
-  readonly #waiters = new EndWaiters();
+  readonly #watchers = new JobWatchers();
+  readonly #progress: ProgressNotes;
+  readonly #stranded: StrandedJobs;
+  /** The jobs that this process runs, by id, in the order of their begins. */
+  readonly #running = new Map<string, Job>();
+  #isDraining = false;
 
   constructor(options: KeptJobsOptions) {
     this.#options = options;
     this.#store = options.store;
     this.#store.listener = {
       onDue: (model) => this.#wake(model),
-      onEnded: (record) => this.#waiters.wake(record.id),
+      onChanged: (record) => this.#watchers.tell(record),
       onEndedUnrun: (record, call) => this.#onEndedUnrun(record, call),
     };
+    this.#progress = new ProgressNotes((...note) => this.#store.progress(...note));
+    this.#stranded = new StrandedJobs(this.#store, this.#feeds, (text) =>
+      options.listener?.onStranded?.(text),
+    );
   }
 
-  /** Number of known jobs, ended ones included. */
-  get size(): number {
-    return this.#store.size;
-  }
-
-  /** Number of clients that wait for the end of a job. */
-  get waiters(): number {
-    return this.#waiters.count;
+  /** Number of clients that watch a job or wait for its end. */
+  get watchers(): number {
+    return this.#watchers.count;
   }
 
   /** Null if the job is unknown or was dropped. */
@@ -115,48 +145,69 @@ export class KeptJobs {
     return this.#store.readResult(id);
   }
 
+  /** Everybody's jobs, the newest first. */
+  list(query: ListQuery): Promise<JobPage> {
+    return this.#store.list(query);
+  }
+
   /**
-   * Resolves with the record once the job has ended, or as it is after `limitMs`, or once `giveUp`, which is called with a
-   * function that ends the wait, has called that; with null if it is unknown.
+   * Calls back at each change of the job from now on, with null when the server ends, until the function returned is
+   * called.
+   */
+  watch(id: string, onChange: (record: JobRecord | null) => void): () => void {
+    return this.#watchers.add(id, onChange);
+  }
+
+  /**
+   * Resolves with the record once the job has ended, or as it is after `limitMs`, when the server ends, or once `giveUp`,
+   * which is called with a function that ends the wait, has called that; with null if it is unknown.
    */
   async whenEnded(
     id: string,
     limitMs: number,
     giveUp: (stop: () => void) => void,
   ): Promise<JobRecord | null> {
-    const waiter = this.#waiters.add(id); // before the look, or an end in between would be missed
+    const watch = watchUntil(this.#watchers, id, hasEnded); // before the look, or an end in between would be missed
     const record = await this.#store.get(id);
     if (record === null || hasEnded(record) || limitMs === 0) {
-      waiter.stop();
+      watch.stop();
       return record;
     }
-    giveUp(waiter.stop);
-    await waiter.until(limitMs);
+    giveUp(watch.stop);
+    if (this.#isDraining && !this.#running.has(id)) watch.stop();
+    await watch.until(limitMs);
     return this.#store.get(id);
   }
 
   /**
-   * Stores a call as a job. Resolves once it is stored; only then its client may be answered. @throws SERVE_NOT_KEPT; then it
-   * is not run, and the caller keeps the body
+   * Stores a call as a job. Resolves once it is stored, or with the job that has its idempotency key already; only then its
+   * client may be answered. @throws SERVE_NOT_KEPT, SERVE_KEY_CONFLICT; then it is not run, and the caller keeps the body
    */
-  async accept({ call, body, waitLimitMs, ...facts }: AcceptedCall): Promise<JobRecord> {
-    const { requestId, model, version, route } = call;
-    const createdAt = Date.now();
-    const names = { id: this.#options.newId(), requestId, model, version, route };
-    const record = { ...names, ...NEW, createdAt };
-    const { id: _id, statusOf: _statusOf, ...data } = call;
-    const job = { record, call: { ...data, ...facts }, body, expiresAt: createdAt + waitLimitMs };
-    try {
-      await this.#inTime(this.#store.accept(job), record.id);
-    } catch (cause) {
-      throw this.#notKept(call, cause);
+  async accept(accepted: AcceptedCall): Promise<JobRecord> {
+    const job = newJob(this.#options.newId(), accepted);
+    const acceptance = await this.#stored(job, accepted.call);
+    if (acceptance.is === 'conflict') throw new ServeError('SERVE_KEY_CONFLICT');
+    if (acceptance.is === 'full') throw this.#notKept(accepted.call, new Error(NO_ROOM));
+    return acceptance.record;
+  }
+
+  /**
+   * Cancels a job: a queued one ends at once; the app of a running one is told. Resolves with the record before that, null
+   * if it is unknown.
+   */
+  async cancel(id: string): Promise<JobRecord | null> {
+    const before = await this.#store.cancel(id);
+    if (before?.state === 'running') {
+      const job = this.#running.get(id);
+      job?.holder?.signal(job, 'the job was cancelled');
     }
-    return record;
+    return before;
   }
 
   /** Opens the way of a model's jobs to its workers. */
   openFeed(model: FedModel): JobFeed {
     const feed: ModelFeed = new ModelFeed(model, this.#store, {
+      mayBegin: () => !this.#isDraining,
       begin: (target) => this.#begin(target),
       onClosed: () => void this.#feeds.delete(feed),
     });
@@ -164,36 +215,56 @@ export class KeptJobs {
     return feed;
   }
 
-  /** Ids of jobs that end with this process. */
+  /** Ids of the jobs that end with this process, or may be lost with it. */
   unfinished(): string[] {
-    return this.#store.unfinished();
+    return [...this.#running.keys(), ...this.#store.queuedHere()];
   }
 
-  close(): void {
-    this.#store.close();
+  /**
+   * The server drains. From a store that outlives it nothing more is pulled, and those who wait for a job that does not run
+   * here are told what is known.
+   */
+  drain(): void {
+    if (!this.#store.isDurable) return;
+    this.#isDraining = true;
+    this.#watchers.release((id) => !this.#running.has(id));
+  }
+
+  /** The server ends: no worker runs any more. Resolves once the store is closed. */
+  async close(): Promise<void> {
+    this.#isDraining = true;
+    this.#progress.close();
+    this.#stranded.close();
+    await this.#store.close();
+    this.#watchers.release(() => true);
   }
 
   #wake(model: string): void {
+    this.#stranded.look();
     for (const feed of this.#feeds) if (feed.model === model) feed.wake();
   }
 
-  /** Settles like `accepted`, or rejects after a limit; a job that is stored after that is forgotten. */
-  #inTime(accepted: Promise<void>, id: string): Promise<void> {
+  /** @throws SERVE_NOT_KEPT if the store fails or takes too long; a job that is stored after that is forgotten */
+  #stored(job: NewJob, call: JobCall): Promise<Acceptance> {
     return new Promise((resolve, reject) => {
       let isLate = false;
+      const fail = (cause: unknown): void => reject(this.#notKept(call, cause));
       const limit = startLimit(ACCEPT_LIMIT_MS, () => {
         isLate = true;
-        reject(new Error(`the store of jobs took longer than ${formatMs(ACCEPT_LIMIT_MS)}`));
+        fail(new Error(`the store of jobs took longer than ${formatMs(ACCEPT_LIMIT_MS)}`));
       });
-      const onStored = (): void => {
-        limit.stop();
-        if (isLate) void this.#store.withdraw(id);
-        resolve();
-      };
-      accepted.then(onStored, (cause: Error) => {
-        limit.stop();
-        reject(cause);
-      });
+      const stored = async (): Promise<Acceptance> => this.#store.accept(job);
+      stored().then(
+        (acceptance) => {
+          limit.stop();
+          if (isLate && acceptance.is === 'accepted') void this.#store.withdraw(job.record.id);
+          resolve(acceptance);
+        },
+        (cause: unknown) => {
+          limit.stop();
+          fail(cause);
+        },
+      );
     });
   }
 
@@ -211,25 +282,36 @@ export class KeptJobs {
   }
 
   #jobOf({ record, call, pieces }: BegunJob, token: string): Job {
-    const { id } = record;
-    const sink = new RunningJob(this.#store.maxResultBytes, (outcome, job) => {
-      void this.#settle({ id, token, call, job }, outcome);
+    const { id, attempts: attempt } = record;
+    const sink = new RunningJob(this.#options.maxResultBytes, {
+      onOutcome: (outcome, job) => void this.#settle({ id, token, call, job }, outcome),
+      onProgress: (progress) => this.#progress.note(id, token, progress),
     });
-    const job = new Job(this.#callOf(call), pieces, timesOf(record), sink);
+    const job = new Job({ ...this.#callOf(call), job: { id, attempt } }, pieces, timesOf(record), sink);
     job.onGivenBack = (isLoss) => {
-      if (isLoss && record.losses > 0)
+      if (isLoss && record.losses > 0) {
         sink.fail(job, new ServeError('SERVE_NOT_BEGUN')); // it may be what kills them
-      else void this.#store.giveBack(id, token, isLoss);
+        return;
+      }
+      this.#running.delete(id);
+      void this.#store.giveBack(id, token, isLoss);
     };
+    this.#running.set(id, job);
     return job;
   }
 
-  async #settle(attempt: Attempt, outcome: Outcome): Promise<void> {
-    const { id, token, call, job } = attempt;
+  async #settle({ id, token, call, job }: Attempt, outcome: Outcome): Promise<void> {
+    this.#progress.end(id);
     const record = await this.#store.settle(id, token, outcome);
-    if (record === null || !hasEnded(record)) return;
-    const body = 'error' in outcome ? null : outcome.body;
-    this.#options.listener?.onEnded?.({ record, call, job, body });
+    if (this.#running.get(id) === job) this.#running.delete(id);
+    if (record === null) return;
+    if (hasEnded(record)) {
+      const body = 'error' in outcome ? null : outcome.body;
+      this.#options.listener?.onEnded?.({ record, call, job, body });
+    } else if ('error' in outcome) {
+      const { code, message } = outcome.error;
+      this.#options.listener?.onRetry?.(record, new ServeError(code, message, outcome.error), call);
+    }
   }
 
   #onEndedUnrun(record: EndedRecord, call: StoredCall): void {
@@ -242,7 +324,8 @@ export class KeptJobs {
   }
 }
 
-const NEW = { state: 'queued', attempts: 0, losses: 0, begunAt: null, end: null } as const;
+const NO_ROOM =
+  '--job-bytes has no room for it: no ended job could be dropped. Raise it, or let the workers catch up';
 
 /** One attempt at a job, in this process. */
 interface Attempt {
@@ -251,6 +334,26 @@ interface Attempt {
   readonly call: StoredCall;
   readonly job: Job;
 }
+
+function newJob(id: string, accepted: AcceptedCall): NewJob {
+  const { call, body, delayMs, ttlMs, priority, key, isPinned, maxAttempts, ...facts } = accepted;
+  const { requestId, model, version, route } = call;
+  const createdAt = Date.now();
+  const wishes = { dueAt: createdAt + delayMs, ttlMs, priority, maxAttempts };
+  const record = { id, requestId, model, version, isPinned, route, createdAt, ...wishes, ...NEW };
+  const { id: _id, statusOf: _statusOf, ...data } = call;
+  return { record, call: { ...data, ...facts }, body, key };
+}
+
+const NEW = {
+  state: 'queued',
+  attempts: 0,
+  losses: 0,
+  begunAt: null,
+  isCancelled: false,
+  progress: null,
+  end: null,
+} as const;
 
 /** The time of its acceptance on the monotonic clock, which began with this process. */
 function timesOf({ createdAt }: JobRecord): { acceptedAtMs: number; deadlineAtMs: null } {

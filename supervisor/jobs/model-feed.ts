@@ -1,22 +1,28 @@
 /** The jobs of one model that wait in the store: pulls them for the model's workers, and wakes it when one may be due. */
-import type { ServeError } from '../../protocol/errors.js';
 import type { BatchWorker } from '../dispatch/batcher.js';
 import type { Job } from '../dispatch/job.js';
 import type { JobFeed } from '../dispatch/job-feed.js';
-import { keptError, type JobTarget } from './job-record.js';
+import type { JobTarget, WaitingPlace } from './job-record.js';
 import type { JobStore } from './job-store.js';
 
 /** A model, as its feed sees it. */
 export interface FedModel {
   readonly name: string;
   readonly version: string;
-  /** The routes of its app that can be called, each with the most calls of a batch; empty until it is loaded. */
+  /** Whether jobs that name no version are for this one. */
+  isDefault(): boolean;
+  /**
+   * The routes of its app that can be called, each with the most calls of a batch; empty until it is loaded, and while it
+   * takes no jobs.
+   */
   routes(): ReadonlyMap<string, number>;
   /** Looks whether a worker is free for a job. */
   pump(): void;
 }
 
 export interface FeedOwner {
+  /** Whether jobs may be pulled. */
+  mayBegin(): boolean;
   /** Begins the next jobs of a target in the store. Never rejects. */
   begin(target: JobTarget): Promise<readonly Job[]>;
   onClosed(): void;
@@ -27,6 +33,9 @@ export class ModelFeed implements JobFeed {
   readonly #store: JobStore;
   readonly #owner: FeedOwner;
   #pulls = 0;
+  /** A pull has found nothing, and the model was not woken since: another one would find nothing either. */
+  #isDry = false;
+  #wakes = 0;
 
   constructor(model: FedModel, store: JobStore, owner: FeedOwner) {
     this.#model = model;
@@ -39,11 +48,17 @@ export class ModelFeed implements JobFeed {
   }
 
   get mayHaveDue(): boolean {
-    return this.waiting > this.#pulls;
+    return !this.#isDry && this.waiting > this.#pulls;
   }
 
   get waiting(): number {
-    return this.#store.waiting(this.#target());
+    return this.#owner.mayBegin() ? this.#store.waiting(this.#target()) : 0;
+  }
+
+  /** Whether the model runs the jobs of this place. */
+  takes({ model, version, route }: WaitingPlace): boolean {
+    if (model !== this.#model.name || !this.#model.routes().has(route)) return false;
+    return version === null ? this.#model.isDefault() : version === this.#model.version;
   }
 
   async pull(worker: BatchWorker): Promise<readonly Job[]> {
@@ -52,14 +67,12 @@ export class ModelFeed implements JobFeed {
       routes,
       ([route, batch]) => [route, Math.min(batch, worker.maxBatch(route))] as const,
     );
+    const wakes = this.#wakes;
     this.#pulls += 1;
     const jobs = await this.#owner.begin({ ...target, routes: new Map(sizes) });
     this.#pulls -= 1;
+    if (jobs.length === 0 && wakes === this.#wakes) this.#isDry = true;
     return jobs;
-  }
-
-  failWaiting(error: ServeError): void {
-    this.#store.failWaiting(this.#target(), keptError(error));
   }
 
   close(): void {
@@ -68,10 +81,14 @@ export class ModelFeed implements JobFeed {
 
   /** A job of the model may be due. */
   wake(): void {
+    this.#wakes += 1;
+    this.#isDry = false;
     this.#model.pump();
   }
 
   #target(): JobTarget {
-    return { model: this.#model.name, version: this.#model.version, routes: this.#model.routes() };
+    const { name, version } = this.#model;
+    const [isDefault, routes] = [this.#model.isDefault(), this.#model.routes()];
+    return { model: name, version, isDefault, routes };
   }
 }

@@ -1,21 +1,27 @@
 /** Receives the answer of a job that a worker runs, and turns it into the outcome of this attempt. */
 import { totalBytes } from '../../protocol/wire/body-assembler.js';
 import type { ServeError } from '../../protocol/errors.js';
-import type { ReplyHead } from '../../protocol/wire/messages.js';
+import { MAX_PROGRESS_CHARS, type ReplyHead } from '../../protocol/wire/messages.js';
 import type { Job, Sink } from '../dispatch/job.js';
-import { keptError, type Outcome } from './job-record.js';
+import { keptError, type JobProgress, type Outcome } from './job-record.js';
+
+export interface RunningJobListener {
+  /** Called once, when its worker has let go of it. */
+  onOutcome(outcome: Outcome, job: Job): void;
+  onProgress(progress: JobProgress): void;
+}
 
 export class RunningJob implements Sink {
   readonly #maxBytes: number;
-  readonly #onOutcome: (outcome: Outcome, job: Job) => void;
+  readonly #listener: RunningJobListener;
   #head: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };
   #pieces: Buffer[] = [];
   #bytes = 0;
 
-  /** The bodies of answers above `maxBytes` are not kept. `onOutcome` is called once. */
-  constructor(maxBytes: number, onOutcome: (outcome: Outcome, job: Job) => void) {
+  /** The bodies of answers above `maxBytes` are not kept. */
+  constructor(maxBytes: number, listener: RunningJobListener) {
     this.#maxBytes = maxBytes;
-    this.#onOutcome = onOutcome;
+    this.#listener = listener;
   }
 
   reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number): void {
@@ -37,14 +43,20 @@ export class RunningJob implements Sink {
     this.#succeed(job, this.#head, this.#pieces, this.#bytes);
   }
 
+  progress(_job: Job, fraction: number, text: string): void {
+    this.#listener.onProgress({ fraction, text: text.slice(0, MAX_PROGRESS_CHARS) });
+  }
+
+  /** The handler of a job that has passed its limit may still run: another attempt must not begin meanwhile. */
   fail(job: Job, error: ServeError): void {
-    this.#onOutcome({ ...measuredOf(job), error: keptError(error) }, job);
+    const outcome = { ...measuredOf(job), error: keptError(error) };
+    job.onceLetGo(() => this.#listener.onOutcome(outcome, job));
   }
 
   /** Copies the answer into memory of exactly its size: a slice of Buffer's pool would keep 8 KiB for each small result. */
   #succeed(job: Job, head: ReplyHead, pieces: readonly Buffer[], bytes: number): void {
     const body = bytes > this.#maxBytes ? null : copyExactly(pieces, bytes);
-    this.#onOutcome({ ...measuredOf(job), head, bytes, body }, job);
+    this.#listener.onOutcome({ ...measuredOf(job), head, bytes, body }, job);
   }
 }
 

@@ -1,14 +1,13 @@
-/** Due jobs that wait in memory: one line per version and route of a model, each in order of acceptance. */
-import type { JobTarget } from './job-record.js';
+/** Due jobs that wait in memory: a line for each place, each in order of acceptance. */
+import type { JobTarget, WaitingPlace } from './job-record.js';
 
 export interface WaitingJob {
   readonly order: number;
-  readonly place: { readonly model: string; readonly version: string; readonly route: string };
+  readonly place: WaitingPlace;
 }
 
 interface Line<J> {
-  readonly version: string;
-  readonly route: string;
+  readonly place: WaitingPlace;
   /** In order. */
   readonly jobs: J[];
 }
@@ -24,13 +23,11 @@ export class WaitingJobs<J extends WaitingJob> {
 
   /** Returns whether it was here. */
   remove(job: J): boolean {
-    const { model, version, route } = job.place;
-    const line = this.#find(model, version, route);
-    if (line === undefined) return false;
-    const at = positionOf(line.jobs, job.order);
-    if (line.jobs[at] !== job) return false;
+    const line = this.#find(job.place);
+    const at = line === undefined ? -1 : positionOf(line.jobs, job.order);
+    if (line?.jobs[at] !== job) return false;
     line.jobs.splice(at, 1);
-    this.#dropIfEmpty(model, line);
+    this.#dropIfEmpty(line);
     return true;
   }
 
@@ -39,49 +36,71 @@ export class WaitingJobs<J extends WaitingJob> {
     return this.#linesFor(target).reduce((sum, { jobs }) => sum + jobs.length, 0);
   }
 
-  /** Removes the first job for this target, and those of its line that may begin with it. */
+  places(): WaitingPlace[] {
+    return [...this.#byModel.values()].flat().map(({ place }) => place);
+  }
+
+  /** Removes the first job for this target, and those of its route that may begin with it. */
   take(target: JobTarget): J[] {
-    const [first] = this.#linesFor(target).sort((a, b) => headOf(a) - headOf(b));
-    if (first === undefined) return [];
-    const taken = first.jobs.splice(0, target.routes.get(first.route));
-    this.#dropIfEmpty(target.model, first);
+    const taken: J[] = [];
+    const lines = this.#linesFor(target);
+    const route = first(lines)?.place.route ?? '';
+    const sameRoute = lines.filter(({ place }) => place.route === route);
+    for (const size = target.routes.get(route) ?? 0; taken.length < size;) {
+      const line = first(sameRoute);
+      if (line === undefined) break;
+      taken.push(line.jobs.shift() as J);
+      this.#dropIfEmpty(line);
+    }
     return taken;
   }
 
-  /** All jobs for this target. */
-  all(target: JobTarget): J[] {
-    return this.#linesFor(target).flatMap(({ jobs }) => jobs);
-  }
-
-  #linesFor({ model, version, routes }: JobTarget): Line<J>[] {
+  #linesFor({ model, version, isDefault, routes }: JobTarget): Line<J>[] {
     const lines = this.#byModel.get(model) ?? [];
-    return lines.filter((line) => line.version === version && routes.has(line.route));
+    return lines.filter(({ place }) => {
+      const isMeant = place.version === null ? isDefault : place.version === version;
+      return isMeant && routes.has(place.route);
+    });
   }
 
-  #lineOf({ model, version, route }: J['place']): Line<J> {
-    const known = this.#find(model, version, route);
+  #lineOf(place: WaitingPlace): Line<J> {
+    const known = this.#find(place);
     if (known !== undefined) return known;
-    const line: Line<J> = { version, route, jobs: [] };
-    const lines = this.#byModel.get(model);
-    if (lines === undefined) this.#byModel.set(model, [line]);
+    const line: Line<J> = { place, jobs: [] };
+    const lines = this.#byModel.get(place.model);
+    if (lines === undefined) this.#byModel.set(place.model, [line]);
     else lines.push(line);
     return line;
   }
 
-  #find(model: string, version: string, route: string): Line<J> | undefined {
-    return this.#byModel.get(model)?.find((line) => line.version === version && line.route === route);
+  #find({ model, version, route, priority }: WaitingPlace): Line<J> | undefined {
+    const lines = this.#byModel.get(model);
+    return lines?.find(
+      ({ place }) => place.version === version && place.route === route && place.priority === priority,
+    );
   }
 
-  #dropIfEmpty(model: string, line: Line<J>): void {
+  #dropIfEmpty(line: Line<J>): void {
     if (line.jobs.length > 0) return;
+    const { model } = line.place;
     const others = (this.#byModel.get(model) ?? []).filter((other) => other !== line);
     if (others.length === 0) this.#byModel.delete(model);
     else this.#byModel.set(model, others);
   }
 }
 
-function headOf<J extends WaitingJob>({ jobs }: Line<J>): number {
-  return jobs[0]?.order ?? Infinity;
+/** The line with the most urgent job; of these, the one that was accepted first. */
+function first<J extends WaitingJob>(lines: readonly Line<J>[]): Line<J> | undefined {
+  let best: Line<J> | undefined;
+  for (const line of lines) {
+    if (line.jobs.length > 0 && (best === undefined || isBefore(line, best))) best = line;
+  }
+  return best;
+}
+
+function isBefore<J extends WaitingJob>(a: Line<J>, b: Line<J>): boolean {
+  if (a.place.priority !== b.place.priority) return a.place.priority > b.place.priority;
+  return (a.jobs[0] as J).order < (b.jobs[0] as J).order;
 }
 
 /** Index of the first job whose order is not below this one. */

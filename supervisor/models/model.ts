@@ -26,6 +26,8 @@ import { SlowStarts, startingWorkers } from './slow-starts.js';
 import type { ModelSpec } from './model-spec.js';
 import { SlotFactory } from './slot-factory.js';
 
+const NO_ROUTES: ReadonlyMap<string, number> = new Map();
+
 export class Model {
   readonly dispatcher: Dispatcher;
   readonly #generations: Generations;
@@ -46,7 +48,7 @@ export class Model {
       dispatchLimits(spec.resolved.options, false),
       resources.budget,
       resources.sendAhead,
-      resources.jobs.openFeed(this.#fed()),
+      resources.jobs.openFeed(this.#fed(resources)),
     );
     this.#slots = new SlotSet(
       resources.devices,
@@ -279,10 +281,15 @@ export class Model {
   }
 
   /** The model, as the feed of its jobs sees it. */
-  #fed(): FedModel {
+  #fed(resources: ServerResources): FedModel {
     const { name, version } = this.spec;
-    const pump = (): void => this.dispatcher.pump();
-    return { name, version, routes: () => this.#generations.inForce.batchSizes, pump };
+    return {
+      name,
+      version,
+      isDefault: () => resources.isDefault(this.spec),
+      routes: () => (this.#health.takesJobs ? this.#generations.inForce.batchSizes : NO_ROUTES),
+      pump: () => this.dispatcher.pump(),
+    };
   }
 
   #supply(): Supply {

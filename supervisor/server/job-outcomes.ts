@@ -7,14 +7,14 @@ import { clientHeaderNames } from '../http/access/client-headers.js';
 import { errorBody, statusOf } from '../http/answer/house-error.js';
 import { isJson } from '../http/call/route-check.js';
 import type { CountedRequest, RequestObserver } from '../http/request/backend.js';
-import type { EndedJob, KeptError, KeptJobsListener } from '../jobs/kept-jobs.js';
+import type { EndedJob, JobRecord, KeptError, KeptJobsListener, StoredCall } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
 import { newWebhookId } from '../webhooks/webhook.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import type { OperatorLog } from './operator-log.js';
 
 export interface JobOutcomesOptions {
-  readonly log: Pick<OperatorLog, 'logFailedJob' | 'logUnrecordedCall'>;
+  readonly log: Pick<OperatorLog, 'logFailedJob' | 'logRetriedJob' | 'logStranded' | 'logUnrecordedCall'>;
   readonly observer: Pick<RequestObserver, 'settled'>;
   readonly webhooks: Pick<Webhooks, 'send'>;
   /** Null if the model is gone. */
@@ -35,6 +35,14 @@ export class JobOutcomes implements KeptJobsListener {
     const status = error === null ? (record.end.result?.head.status ?? 200) : statusOf(error);
     this.#options.observer.settled(this.#requestOf(ended), job, status, error);
     if (call.webhook !== '') this.#post(ended, error);
+  }
+
+  onRetry(record: JobRecord, error: ServeError, call: StoredCall): void {
+    this.#options.log.logRetriedJob(record, error, call);
+  }
+
+  onStranded(text: string): void {
+    this.#options.log.logStranded(text);
   }
 
   onNotKept(call: JobCall, error: ServeError): void {

@@ -113,7 +113,9 @@ export class ServerParts {
     const { operatorLog: log, answerCounts: observer, webhooks } = this;
     const modelOf = (ref: FullModelRef): Model | null => this.served.find(ref);
     const listener = new JobOutcomes({ log, observer, webhooks, modelOf });
-    return new KeptJobs({ newId: newRequestId, statusOf, store: new MemoryStore(), listener });
+    const { jobRetention: retentionMs, jobBytes: maxBytes, maxOutput: maxResultBytes } = this.options;
+    const store = new MemoryStore({ retentionMs, maxBytes });
+    return new KeptJobs({ newId: newRequestId, statusOf, store, maxResultBytes, listener });
   }
 
   #newServed(): ServedModels {

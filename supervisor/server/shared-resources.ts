@@ -30,7 +30,7 @@ export interface SharedParts {
 export function sharedResources(
   { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput, withholdEnv }: ServerOptions,
   { devices, guard, log, webhooks, jobs, writers, printFiles, sendAhead }: SharedParts,
-): Omit<ServerResources, 'labelOf'> {
+): Omit<ServerResources, 'labelOf' | 'isDefault'> {
   const copies = printFiles.length === 0 ? null : new PrintCopies(logFormat, printFiles);
   const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
   return {

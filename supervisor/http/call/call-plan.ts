@@ -12,6 +12,8 @@ export interface Target {
   readonly model: Model;
   /** Path of the app's route, or a function that chooses it once the app is loaded. */
   readonly route: string | ChooseRoute;
+  /** Whether the request names the version of the model: a job then waits for that one. */
+  readonly namesVersion?: boolean;
 }
 
 /** A target whose route is given by its path, as for every WebSocket. */

@@ -69,7 +69,7 @@ export class ServedModels {
   constructor(
     options: ServerOptions,
     isMmsMode: boolean,
-    resources: Omit<ServerResources, 'labelOf'>,
+    resources: Omit<ServerResources, 'labelOf' | 'isDefault'>,
     listener: ServedModelsListener,
     observers: readonly WorkerObserver[],
   ) {
@@ -80,7 +80,8 @@ export class ServedModels {
     this.#log = resources.log;
     this.#listener = listener;
     this.#observers = observers;
-    this.#resources = { ...resources, labelOf: (ref) => this.labelOf(ref) };
+    const isDefault = (ref: FullModelRef): boolean => this.registry.isDefault(ref);
+    this.#resources = { ...resources, labelOf: (ref) => this.labelOf(ref), isDefault };
     this.startUp = new StartUp({ ...options, isMmsMode }, resources.log, {
       onEnd: (error) => listener.onEnd(error),
     });

@@ -53,7 +53,7 @@ function setUp() {
   };
 }
 
-const IDLE = { abandon: () => {}, sendData: () => {} };
+const IDLE = { abandon: () => {}, signal: () => {}, sendData: () => {} };
 const FAILED = { message: '', detail: '', status: 0, kind: '' } as const;
 
 function frameText(message: Message): string {

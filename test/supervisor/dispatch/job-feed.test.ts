@@ -13,7 +13,6 @@ class FakeFeed implements JobFeed {
   readonly stored: string[] = [];
   readonly givenBack: string[] = [];
   readonly outcomes = new Map<string, string>();
-  failed: ServeError | null = null;
   readonly #pulls: (() => void)[] = [];
 
   get mayHaveDue(): boolean {
@@ -35,10 +34,6 @@ class FakeFeed implements JobFeed {
       job.onGivenBack = () => this.givenBack.push(id);
       return job;
     });
-  }
-
-  failWaiting(error: ServeError): void {
-    this.failed = error;
   }
 
   close(): void {}
@@ -148,7 +143,7 @@ test('no job is pulled for a frozen worker unless all are', (t) => {
   assert.equal(feed.pulls, 2);
 });
 
-test('a job that has begun fails when it is cut off; one that has not may still begin, and waits for the death of its worker', async (t) => {
+test('a job goes on when calls are cut off, until the death of its worker', async (t) => {
   const { bench, feed } = open(t, 2);
   feed.stored.push('a', 'b');
   bench.dispatcher.pump();
@@ -158,6 +153,5 @@ test('a job that has begun fails when it is cut off; one that has not may still 
   bench.dispatcher.failNotBegun(notBegun);
   assert.deepEqual([...feed.outcomes], []);
   bench.dispatcher.failInFlight(begun, notBegun);
-  assert.deepEqual([[...feed.outcomes], feed.givenBack], [[['a', 'SERVE_WORKER_LOST']], []]);
-  assert.equal(feed.failed, notBegun, 'the jobs in the store are told');
+  assert.deepEqual([[...feed.outcomes], feed.givenBack], [[], []]);
 });

