@@ -4,6 +4,7 @@ import { JOB_STATES } from '../../../jobs/kept-jobs.js';
 import { JOBS_PATH, POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
 import {
   FREE,
+  FREE_CONTENT,
   TEXT,
   jsonReply,
   objectOf,
@@ -139,7 +140,7 @@ const JOB_PAGES: readonly DescribedOperation[] = [
     responses: {
       200: {
         description: "The app's answer; its status may be another one.",
-        content: { '*/*': { schema: {} } },
+        content: FREE_CONTENT,
       },
       202: jsonReply('It has not ended.', objectOf(FACTS)),
     },
