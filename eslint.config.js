@@ -16,6 +16,7 @@ export const ROOMS = [
   'serve.ts',
   'server',
   'server/models',
+  'page',
   'status',
   'plan',
   'metrics',
@@ -128,6 +129,14 @@ const docstrings = {
   }),
 };
 
+/** The page runs in browsers: of the server it knows only the types of its data, which import nothing. */
+const pageAlone = restrict(['supervisor/page/**'], 'page', ROOMS, [
+  {
+    regex: String.raw`^(?:\.\./){2,}(?!status/live-types\.js$)`,
+    message: 'The page imports nothing of the server but status/live-types.ts.',
+  },
+]);
+
 export default tseslint.config(
   { ignores: ['dist/**', 'node_modules/**', 'test/fixtures/**', '**/*.js', '**/*.mjs', '**/*.cjs'] },
   js.configs.recommended,
@@ -154,6 +163,7 @@ export default tseslint.config(
   ...oneWay('worker', WORKER_ROOMS),
   ...oneWay('protocol', PROTOCOL_ROOMS),
   ...apart,
+  pageAlone,
   { files: ['bench/**/*.ts', 'examples/**/*.ts'], rules: { 'no-console': 'off' } },
   {
     // node:test's `test()` returns a promise that the runner itself awaits.

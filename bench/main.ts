@@ -34,6 +34,7 @@ import { serviceBatches } from './cases/service-batches.js';
 import { smallJson } from './cases/small-json.js';
 import { sleep } from './cases/sleep.js';
 import { startup } from './cases/startup.js';
+import { viewers } from './cases/viewers.js';
 import { LoadGenerator } from './load/client.js';
 import { machineFacts, watchStolenTime } from './machine.js';
 import { formatTable, type Row } from './report.js';
@@ -63,6 +64,7 @@ const CASES: readonly BenchCase[] = [
   modelStormCase,
   registrations,
   metrics,
+  viewers,
   service,
   serviceBatches,
 ];

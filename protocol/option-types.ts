@@ -41,6 +41,7 @@ export interface ServerOptionTypes<Duration> {
   tlsKey: string;
   tlsFor: string | readonly string[];
   readyFile: string;
+  page: Switch;
   apiKey: string | readonly string[];
   apiKeyFile: string;
   corsOrigin: string | readonly string[];

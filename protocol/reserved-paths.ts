@@ -17,6 +17,12 @@ export const POTASSIUM_PREFIX = '/_k';
 /** A background call's page is `${JOBS_PATH}/<id>`. */
 export const JOBS_PATH = `${POTASSIUM_PREFIX}/jobs`;
 
+/** The live data of the page at `/`. */
+export const LIVE_PATH = `${POTASSIUM_PREFIX}/live`;
+
+/** A file of that page is `${PAGE_FILES_PATH}/<name>`. */
+export const PAGE_FILES_PATH = `${POTASSIUM_PREFIX}/page`;
+
 export function isReservedPath(path: string): boolean {
   return (
     HEALTH_PATHS.has(path) ||

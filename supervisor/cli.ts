@@ -21,6 +21,9 @@ import { VERSION } from './version.js';
 const ARCHIVE = 'archive';
 const OPTIMIZE = 'optimize';
 
+/** Begins the flag of an option that is on by default. */
+const NEGATION = '--no-';
+
 slabs.onUse = collectSeldom;
 process.exitCode = await run(process.argv);
 // Streams are flushed by now; a handle that an app's grandchild keeps open must not hold the server.
@@ -151,10 +154,16 @@ function describeCommand(
     if (group === 'Models') command.addOption(modelOption().helpGroup(`${group}:`).hideHelp(isHelpShort));
     for (const name of optionsOf(group)) {
       const isHidden = isHelpShort && !MAIN_OPTIONS.includes(name);
+      if (OPTIONS[name].flag.startsWith(NEGATION)) command.addOption(positiveOf(OPTIONS[name].flag));
       command.addOption(describeOption(name).helpGroup(`${group}:`).hideHelp(isHidden));
     }
   }
   return command;
+}
+
+/** Without the positive flag beside it, commander gives a negated one the value true when it is not given. */
+function positiveOf(flag: string): Option {
+  return new Option(flag.replace(NEGATION, '--')).hideHelp();
 }
 
 /** `--model`: not in the table of options, because it may be given several times and each adds a model. */

@@ -1,6 +1,6 @@
 /**
- * Measures the cost of metrics per call: the same build runs with and without them, in turn under the same load. The one without runs
- * twice, so that the difference of two equal servers stands beside that of the two.
+ * Measures the cost of metrics per call: the same build runs with and without them, in turn under the same load, both without
+ * the page at `/`, which counts calls too. The one without runs twice, so that the difference of two equal servers stands beside that of the two.
  */
 import type { BenchCase } from '../case.js';
 import { measureInTurn, type Round, type Side } from '../rounds.js';
@@ -15,9 +15,9 @@ export const metrics: BenchCase = {
     const start = async (name: string, flags: readonly string[]): Promise<Side> =>
       sideOf(name, await bench.startBanana(source('bench/apps/small.mjs'), { flags }));
     const sides = [
-      await start('without', []),
-      await start('with', ['--metrics']),
-      await start('without, again', []),
+      await start('without', ['--no-page']),
+      await start('with', ['--no-page', '--metrics']),
+      await start('without, again', ['--no-page']),
     ];
     const load = { request: smallJsonRequest(), connections: 32 };
     const results = await measureInTurn(bench.generator, sides, load, bench.duration);

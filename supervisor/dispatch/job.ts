@@ -65,6 +65,8 @@ export const NOWHERE: Sink = { reply() {}, head() {}, chunk() {}, end() {}, fail
 
 /** A worker, as its jobs see it. */
 export interface JobHolder {
+  /** The number of its slot. */
+  readonly index: number;
   /** Looks up which of its jobs have begun, and marks them. `Job.checkBegun` calls it. */
   learnBegun(): void;
   /** The client of this job has gone or has an answer. */
@@ -91,10 +93,12 @@ export class Job extends InLine implements Waiting {
   runMs = 0;
   /** The batch in which a worker got it; null for a job that runs alone. */
   batch: BatchRun | null = null;
-  /** Reply size in bytes; 0 until the reply is complete. */
+  /** Reply size in bytes; 0 until the reply is complete, for a stream the bytes so far. */
   replyBytes = 0;
   /** Takes a job that was pulled from a store back to it; null for other jobs. `isLoss`: its worker died. */
   onGivenBack: ((isLoss: boolean) => void) | null = null;
+  /** Number of the slot whose worker got it last; null before. */
+  worker: number | null = null;
   readonly #lease: Pick<Lease, 'release'>;
   #sink: Sink;
   /** `sent` may be out of date, because a worker begins without a message: `checkBegun` looks it up. */
@@ -184,6 +188,7 @@ export class Job extends InLine implements Waiting {
   sendTo(holder: JobHolder): void {
     this.#state = 'sent';
     this.#holder = holder;
+    this.worker = holder.index;
   }
 
   /** Notes that the call has begun. */
@@ -260,7 +265,9 @@ export class Job extends InLine implements Waiting {
   }
 
   chunk(pieces: Buffer[], taken: () => void): void {
-    if (!this.settled) this.#sink.chunk(this, pieces, taken);
+    if (this.settled) return;
+    for (const piece of pieces) this.replyBytes += piece.length;
+    this.#sink.chunk(this, pieces, taken);
   }
 
   progress(fraction: number, text: string): void {

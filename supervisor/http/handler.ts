@@ -3,7 +3,7 @@
  *
  * 1. claim: the dialects are tried in order. If none claims the request, the first one with a guess gets it, else the
  *    default dialect.
- * 2. gate: checks the Host, and the key unless it is in the body. CORS preflights are answered here.
+ * 2. gate: checks the Host, the key unless it is in the body, and the page's origin. CORS preflights are answered here.
  * 3. act: runs the plan of a call (`call/answer-call.ts`), writes the dialect's own answer, with Koa or without, or
  *    refuses the request.
  */
@@ -16,7 +16,7 @@ import type { Backend } from './request/backend.js';
 import { clientHeaderNames, type ClientHeaderNames } from './access/client-headers.js';
 import { Cors, answerPreflight, isPreflight } from './access/cors.js';
 import { moveKeyProtocol } from './access/key-protocol.js';
-import { hostMistake, keyMistake } from './call/gate.js';
+import { hostMistake, keyMistake, originMistake } from './call/gate.js';
 import { prefersAsync } from './call/job-wishes.js';
 import { koaAnswers, type AnswerWithKoa } from './answer/koa-answers.js';
 import { firstClaim } from './dialects/first-claim.js';
@@ -37,7 +37,8 @@ export function createHandler(
   // Metrics need no key on their own listener, so pages of other origins must not read them.
   const cors =
     corsOrigin === null || listener === 'metrics' ? null : new Cors(corsOrigin, headerNames.exposed);
-  const upgrades = new Upgrades(maxBody, cors);
+  const marking = dialects.inOrder.filter(({ mark }) => mark !== undefined);
+  const upgrades = new Upgrades(maxBody);
   const withKoa = koaAnswers(backend.log);
   const answer = (context: RequestContext, operation: Operation): void => {
     act(context, operation, withKoa)?.catch((thrown: unknown) => {
@@ -53,6 +54,7 @@ export function createHandler(
       const operation = claim(context, dialects, path !== null);
       if (operation.counts) backend.posts.count += 1;
       cors?.mark(request, response);
+      for (const dialect of marking) dialect.mark?.(context);
       const mistake = path === null ? pathMistake() : hostMistake(request);
       if (mistake !== null) {
         refuseRequest(context, mistake, { timing: NO_TIME, close: true }); // its client may not know HTTP/1.1
@@ -63,9 +65,9 @@ export function createHandler(
         backend.observer.answered(context, response.statusCode, null);
         return;
       }
-      const unauthorized = keyMistake(context, authOf(operation));
-      if (unauthorized === null) answer(context, operation);
-      else refuseRequest(context, unauthorized, { timing: NO_TIME });
+      const refusal = keyMistake(context, authOf(operation)) ?? originMistake(context);
+      if (refusal === null) answer(context, operation);
+      else refuseRequest(context, refusal, { timing: NO_TIME });
     },
 
     upgrade(request, socket, head) {
@@ -77,7 +79,8 @@ export function createHandler(
       const { act: plan } = operation;
       const isRefused = hasKeyProtocol && 'refuse' in plan; // as a plain request it would have no key
       if (!isRefused && !isWebSocketPlan(plan)) return false;
-      const mistake = hostMistake(request) ?? keyMistake(context, authOf(operation));
+      const mistake =
+        hostMistake(request) ?? keyMistake(context, authOf(operation)) ?? originMistake(context);
       if (isWebSocketPlan(plan)) upgrades.open(context, plan, mistake ?? jobMistake(request), socket, head);
       else if (isRefused) refuseUpgrade(context, socket, mistake ?? plan.refuse);
       return true;

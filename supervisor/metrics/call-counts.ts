@@ -38,10 +38,10 @@ export class ModelCalls {
     this.#callsBySize[batchSize] = (this.#callsBySize[batchSize] ?? 0) + 1;
   }
 
-  /** Histogram of the sizes of batches whose calls have all ended: n calls of batches of size n are one batch. */
+  /** Histogram of the sizes of batches whose calls have all ended. */
   countBatches(): Buckets {
     const sizes = new Buckets(BATCH_SIZES);
-    this.#callsBySize.forEach((calls, size) => sizes.add(size, Math.floor(calls / size)));
+    for (const [size, batches] of this.batches()) sizes.add(size, batches);
     return sizes;
   }
 
@@ -50,14 +50,28 @@ export class ModelCalls {
     const ends = [...this.ends.values()].flatMap((codes) => [...codes]);
     const countOf = (isWanted: boolean): number =>
       ends.reduce((sum, [code, count]) => sum + ((code === OK) === isWanted ? count : 0), 0);
-    const batches = this.#callsBySize.map((calls, size) => [size, Math.floor(calls / size)] as const);
     return {
       ok: { count: countOf(true), seconds: this.#okSeconds },
       failed: { count: countOf(false), seconds: this.totalSeconds.sum - this.#okSeconds },
       queued: { count: this.queueSeconds.count, seconds: this.queueSeconds.sum },
       run: { count: this.runSeconds.count, seconds: this.runSeconds.sum },
-      batches: batches.filter(([, count]) => count > 0),
+      batches: this.batches().filter(([, count]) => count > 0),
     };
+  }
+
+  /** Number of batches whose calls have all ended, by their size, smallest first: n calls of batches of size n are one batch. */
+  batches(): [size: number, batches: number][] {
+    const batches: [number, number][] = [];
+    this.#callsBySize.forEach((calls, size) => batches.push([size, Math.floor(calls / size)]));
+    return batches;
+  }
+
+  /** Number of ended calls, by `ok` or error code. */
+  countOutcomes(): Record<string, number> {
+    const outcomes: Record<string, number> = {};
+    for (const codes of this.ends.values())
+      for (const [code, calls] of codes) outcomes[code] = (outcomes[code] ?? 0) + calls;
+    return outcomes;
   }
 }
 

@@ -38,15 +38,15 @@ export class ServerMetrics implements MetricsPage {
   readonly #facts: () => Pick<MetricFacts, 'models' | 'unsent'>;
   readonly #torchServe: TorchServeText | null;
 
-  /** `torchServe`: metrics with TorchServe's names; null if they are off. */
+  /** `calls` is given all calls by others. `torchServe`: metrics with TorchServe's names; null if they are off. */
   constructor(
-    calls: CallCounts,
     facts: () => Pick<MetricFacts, 'models' | 'unsent'>,
+    calls: CallCounts,
     torchServe: TorchServeText | null,
     onProblem: (problem: string) => void,
   ) {
-    this.#calls = calls;
     this.#facts = facts;
+    this.#calls = calls;
     this.#torchServe = torchServe;
     this.#sampler = new Sampler((problem) => onProblem(`metrics of GPUs: ${asClause(problem)}`));
     this.#apps = new AppSeries(
@@ -83,7 +83,8 @@ export class ServerMetrics implements MetricsPage {
 
   /** The families in `names`, all if `names` is empty; each is measured when it is asked for. */
   *#families(names: readonly string[]): Generator<Family> {
-    const facts = { ...this.#facts(), calls: this.#calls, workers: this.workers, sampler: this.#sampler };
+    const { workers } = this;
+    const facts = { ...this.#facts(), calls: this.#calls, workers, sampler: this.#sampler };
     const isWanted = (metric: Pick<Family, 'name' | 'type'>): boolean =>
       names.length === 0 || [metric.name, ...sampleNames(metric)].some((name) => names.includes(name));
     for (const metric of HOUSE_METRICS.filter(isWanted)) {

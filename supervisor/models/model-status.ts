@@ -1,4 +1,5 @@
 /** Describes one version of a model and its workers, for `GET /status` and `server.models`. Times in ms, sizes in bytes. */
+import type { WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
@@ -84,7 +85,7 @@ export interface WorkerStatus {
 export interface WorkerExit {
   /** Such as `signal SIGKILL` or `killed by the server: run timeout`. */
   readonly how: string;
-  /** The reason that the worker gave itself, or a guess; may be empty. */
+  /** The reason that the worker gave itself, which are the app's words, or a guess; may be empty. */
   readonly why: string;
   readonly code: number | null;
   readonly signal: string | null;
@@ -95,10 +96,11 @@ export interface WorkerExit {
   readonly uptimeMs: number;
 }
 
-/** Describes a model as it is now; `state` is the server's judgement of it. */
+/** Describes a model as it is now; `state` is the server's judgement of it. Without `showsWords`, the app's words are empty. */
 export function modelStatus(
   { model, isDefault, isFirst, bounds }: Registered<Model>,
   state: ModelStatus['state'],
+  showsWords: boolean,
 ): ModelStatus {
   const { dispatcher, options, wantedWorkers } = model;
   return {
@@ -122,7 +124,7 @@ export function modelStatus(
     },
     inFlight: dispatcher.inFlight,
     runMs: { mean: rounded(dispatcher.service.meanMs), slow: rounded(dispatcher.service.slowMs) },
-    workers: model.slots.map(slotStatus),
+    workers: model.slots.map((slot) => slotStatus(slot, showsWords)),
   };
 }
 
@@ -145,7 +147,7 @@ export const NO_MODEL: ModelStatus = {
   workers: [],
 };
 
-function slotStatus(slot: Slot): WorkerStatus {
+function slotStatus(slot: Slot, showsWords: boolean): WorkerStatus {
   const { worker, state, lastDeath } = slot;
   return {
     index: slot.index,
@@ -164,7 +166,7 @@ function slotStatus(slot: Slot): WorkerStatus {
         ? null
         : {
             how: lastDeath.how,
-            why: lastDeath.fatal?.message ?? lastDeath.hint,
+            why: whyOf(lastDeath, showsWords),
             code: lastDeath.exit.code,
             signal: lastDeath.exit.signal,
             at: lastDeath.at.toISOString(),
@@ -175,7 +177,14 @@ function slotStatus(slot: Slot): WorkerStatus {
   };
 }
 
-function workerState({ state, isFrozen, load }: WorkerHandle): WorkerStateName {
+/** The reason of a death: the app's words if the worker gave one, else the server's guess. */
+export function whyOf({ fatal, hint }: Pick<WorkerDeath, 'fatal' | 'hint'>, showsWords: boolean): string {
+  if (fatal === null) return hint;
+  return showsWords ? fatal.message : '';
+}
+
+/** Returns the state of a worker as people read it. */
+export function workerState({ state, isFrozen, load }: WorkerHandle): WorkerStateName {
   if (state !== 'ready') return state;
   if (isFrozen) return 'frozen';
   return load > 0 ? 'busy' : 'idle';

@@ -9,7 +9,7 @@ export interface MetricsPlan {
   readonly listener: Address | null;
 }
 
-/** Null if metrics are off; then nothing is counted. */
+/** Null if metrics are off. */
 export function planMetrics({
   metrics,
   metricsHost,

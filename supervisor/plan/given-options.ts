@@ -40,6 +40,8 @@ export interface ServeInternals {
   readonly isAlone?: boolean;
   readonly sendAhead?: SendAhead;
   readonly dialects?: Dialects;
+  /** Folder of the files of the page at `/`. */
+  readonly pageFolder?: string;
   /** Aborts the start while it waits for an interpreter, nvidia-smi, a download or unpacking; `serve()` then rejects. */
   readonly stop?: AbortSignal;
   /** Selects an app of the file by the worker's name for it; empty: the app that the file exports. */

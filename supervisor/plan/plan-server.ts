@@ -41,6 +41,8 @@ export interface ServerPlan extends ListenersPlan {
   readonly sendAhead: SendAhead | undefined;
   /** Replaces the dialects of `http/dialects/index.ts`, for tests. */
   readonly dialects: Dialects | undefined;
+  /** Replaces the folder of the files of the page at `/`, for tests. */
+  readonly pageFolder: string | undefined;
   /** Logged at the start. */
   readonly warnings: readonly string[];
 }
@@ -67,6 +69,7 @@ export async function planServer(given: ServeOptions, internals: ServeInternals)
       devices,
       sendAhead: internals.sendAhead,
       dialects: internals.dialects,
+      pageFolder: internals.pageFolder,
       warnings: [...warnings, ...modelWarnings, ...problems, ...listenerWarnings(listeners, resolved)],
     };
   });

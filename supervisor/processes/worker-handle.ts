@@ -30,6 +30,7 @@ import { WorkerWebhooks } from './worker-webhooks.js';
 type Moment = Pick<WorkerDeath, 'during' | 'call'>;
 
 export class WorkerHandle implements ReadyWorker {
+  readonly index: number;
   readonly #core: WorkerCore;
   readonly #listener: WorkerListener;
   readonly #start: WorkerStart;
@@ -45,6 +46,7 @@ export class WorkerHandle implements ReadyWorker {
 
   /** @throws Error if the program cannot be started */
   constructor(spawn: SpawnOptions, spec: StartSpec, limits: WorkerLimits, listener: WorkerListener) {
+    this.index = spec.worker;
     this.#listener = listener;
     const core = this.#startProcess(spawn);
     this.#core = core;

@@ -7,10 +7,10 @@ import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
 import type { ModelRef } from '../models/models.js';
 import type { ManagementPlan } from '../options/management.js';
 import { HttpManagement } from './models/http-management.js';
-import { modelReadiness, serverReadiness, type Readiness } from '../status/readiness.js';
+import { modelReadiness, type Readiness } from '../status/readiness.js';
 import type { ServerParts } from './parts.js';
 import type { ServerStatus } from '../status/server-status.js';
-import { serverStatus } from '../status/snapshot.js';
+import { readinessOf, serverStatus } from '../status/snapshot.js';
 
 export function buildBackend(parts: ServerParts): Backend {
   const { plan, options, served, jobs, webhooks, unsent, answerCounts, metrics, log, ending } = parts;
@@ -34,23 +34,21 @@ export function buildBackend(parts: ServerParts): Backend {
     keys,
     management: { keys: managementKeys, host: nameOf(management) },
     isMmsMode,
+    page: parts.page,
     log,
     hasGpu: plan.models.some(({ placements }) => placements.some(({ gpu }) => gpu !== null)),
     stopping: () => ending.lastReplies,
     closing: (request) => ending.lastReplies && isLastRequest(request),
     inviteBody,
-    status: () => statusOf(parts),
-    readiness: (ref) => (ref === undefined ? readinessOf(parts) : readinessOfModel(parts, ref)),
+    status: (showsWords) => statusOf(parts, showsWords),
+    readiness: (ref) =>
+      ref === undefined ? readinessOf(served, ending.isDraining) : readinessOfModel(parts, ref),
   };
 }
 
-export function statusOf(parts: ServerParts): ServerStatus {
-  return serverStatus(parts.facts, parts.served, parts.unsent, readinessOf(parts));
-}
-
-function readinessOf({ served, ending }: ServerParts): Readiness {
-  const models = [...served.registry.all()].map((model) => served.presenceOf(model));
-  return serverReadiness(models, ending.isDraining);
+export function statusOf(parts: ServerParts, showsWords: boolean): ServerStatus {
+  const { facts, served, unsent, ending } = parts;
+  return serverStatus(facts, served, unsent, readinessOf(served, ending.isDraining), showsWords);
 }
 
 /** @throws as `Models.find` */

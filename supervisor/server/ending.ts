@@ -18,6 +18,7 @@ import type { Listeners } from './listeners.js';
 import type { ServedModels } from './models/served-models.js';
 import type { ReadyFile } from './ready-file.js';
 import type { CloseOptions } from './server-handle.js';
+import type { LiveFeed } from '../status/live/live-feed.js';
 import type { ServerEnd } from '../status/server-status.js';
 import type { ServerLogs } from './logs.js';
 
@@ -33,6 +34,8 @@ export interface EndingServer {
   readonly guard: OrphanGuard;
   readonly eventLoopDelay: IntervalHistogram;
   readonly metrics: { stop(): void };
+  /** Null: there is no page at `/`. */
+  readonly live: Pick<LiveFeed, 'end' | 'stop'> | null;
   readonly listeners: Pick<Listeners, 'close' | 'destroy'>;
   readonly readyFile: Pick<ReadyFile, 'remove'>;
   readonly store: Pick<ModelStore, 'close'>;
@@ -120,6 +123,7 @@ export class Ending {
 
   async #finish(end: ServerEnd, endAtMs: number): Promise<void> {
     this.#lastReplies = true;
+    if (end.reason !== 'killed') this.#server.live?.end(end.reason); // its viewers would never leave by themselves
     await this.#server.jobs.close(); // answers those who wait for a job
     await Promise.all([this.#server.listeners.close(), this.#drainWebhooks(endAtMs - performance.now())]);
     await this.#tearDown(end);
@@ -136,8 +140,20 @@ export class Ending {
   async #tearDown(end: ServerEnd): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    const { served, readyFile, store, jobs, webhooks, unsent, guard, eventLoopDelay, metrics, log, logs } =
-      this.#server;
+    const {
+      served,
+      readyFile,
+      store,
+      jobs,
+      webhooks,
+      unsent,
+      guard,
+      eventLoopDelay,
+      metrics,
+      live,
+      log,
+      logs,
+    } = this.#server;
     served.startUp.end(
       end.error ?? new ServeError('SERVE_SHUTTING_DOWN', 'The server ended before it was ready.'),
     );
@@ -152,6 +168,7 @@ export class Ending {
     guard.close();
     eventLoopDelay.disable();
     metrics.stop();
+    live?.stop();
     log.info(endText(end));
     await logs.close(FLUSH_MS);
     this.#ended.resolve(end);

@@ -6,6 +6,7 @@
 import type { Server as HttpServer } from 'node:http';
 import type { Listener } from '../http/request/request-context.js';
 import type { Backend, MetricsPage } from '../http/request/backend.js';
+import { callPathsIn } from '../http/request/call-paths.js';
 import type { Dialects } from '../http/dialects/index.js';
 import { LateHandler } from '../http/socket/http-server.js';
 import { listen, type Listening, type ListenOptions } from '../http/socket/listen.js';
@@ -109,8 +110,10 @@ export class Listeners {
       isManagementShared: management?.isShared === true,
       metrics,
       areMetricsOnMain: plan?.isOnMain === true,
+      page: backend.page,
       main: dialects,
     });
+    backend.page?.live.findPathsBy(callPathsIn(byListener.main?.inOrder ?? []));
     for (const listener of LISTENERS) {
       const own = byListener[listener];
       if (own !== null) this.#handlers[listener].arrive(createHandler(backend, own, listener));

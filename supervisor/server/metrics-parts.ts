@@ -1,7 +1,7 @@
-/** Builds the parts that count and report metrics, as the options say: for scrapes, for the log, or neither. */
+/** Builds the parts that count and report metrics, as the options say: for scrapes, for the page, for the log, or none. */
 import type { RequestObserver } from '../http/request/backend.js';
-import { CallCounts } from '../metrics/call-counts.js';
 import { HostReader } from '../machine/host-figures.js';
+import { CallCounts } from '../metrics/call-counts.js';
 import { MmsLines } from '../metrics/mms-lines.js';
 import { MmsEvents } from '../metrics/mms-events.js';
 import { ServerMetrics } from '../metrics/server-metrics.js';
@@ -15,6 +15,8 @@ import type { ServerLogs } from './logs.js';
 export interface MetricsPlans {
   /** Null: no metrics page. */
   readonly scraped: MetricsPlan | null;
+  /** Whether the page at `/` shows the counts of calls. */
+  readonly isPageOn: boolean;
   readonly mode: ServerOptions['metricsMode'];
   readonly intervalMs: number;
   /** Folder of the disk that is measured. */
@@ -22,7 +24,7 @@ export interface MetricsPlans {
 }
 
 export class MetricsParts {
-  /** A listener to calls only if there is a metrics page: it takes about 0.3 us of a call. */
+  /** Gets all calls only if metrics or the page are on: that takes about 0.3 us of a call. */
   readonly calls = new CallCounts();
   /** Null: no metrics page. */
   readonly page: ServerMetrics | null;
@@ -31,21 +33,22 @@ export class MetricsParts {
   readonly #events: MmsEvents | null;
 
   constructor(
-    { scraped, mode, intervalMs, folder }: MetricsPlans,
+    { scraped, isPageOn, mode, intervalMs, folder }: MetricsPlans,
     logs: ServerLogs,
-    facts: ConstructorParameters<typeof ServerMetrics>[1],
+    facts: ConstructorParameters<typeof ServerMetrics>[0],
     labelOf: ServedModels['labelOf'],
   ) {
     const onProblem = (problem: string): void => logs.log.warn(problem);
     const torchServe = scraped === null ? null : textOfTorchServe(mode);
-    this.page = scraped === null ? null : new ServerMetrics(this.calls, facts, torchServe, onProblem);
+    this.page = scraped === null ? null : new ServerMetrics(facts, this.calls, torchServe, onProblem);
     const lines = writesLines(mode) ? new MmsLines((line) => logs.metrics.host.info(line)) : null;
     const listeners = [lines, torchServe].filter((one) => one !== null);
     this.#events =
       listeners.length === 0
         ? null
         : new MmsEvents(listeners, { intervalMs, host: new HostReader(folder), onProblem });
-    this.observers = [this.page && this.calls, this.#events].filter((one) => one !== null);
+    const calls = scraped !== null || isPageOn ? this.calls : null;
+    this.observers = [calls, this.#events].filter((one) => one !== null);
     this.workerObservers = [this.page, this.#events, linesOfServices(mode, logs, labelOf)].filter(
       (one) => one !== null,
     );

@@ -23,6 +23,7 @@ import { Ending } from './ending.js';
 import { JobOutcomes } from './job-outcomes.js';
 import { Listeners } from './listeners.js';
 import { MetricsParts } from './metrics-parts.js';
+import { PageParts } from './page-parts.js';
 import { ServedModels } from './models/served-models.js';
 import { ServerLogs } from './logs.js';
 import { ReadyFile } from './ready-file.js';
@@ -44,6 +45,8 @@ export class ServerParts {
   readonly guard: OrphanGuard;
   readonly webhooks: Webhooks;
   readonly metrics: MetricsParts;
+  /** Null: there is no page at `/`. */
+  readonly page: PageParts | null;
   readonly answerCounts: AnswerCounts;
   readonly unsent: UnsentAnswers;
   readonly facts: ServerFacts;
@@ -63,6 +66,7 @@ export class ServerParts {
     this.guard = new OrphanGuard((why) => this.operatorLog.logUnguarded(why));
     this.webhooks = new Webhooks({ log: this.log, signer: this.options.webhookSecret });
     this.metrics = this.#newMetrics();
+    this.page = this.options.page ? new PageParts(this, plan) : null;
     this.answerCounts = this.#newAnswerCounts();
     this.unsent = this.#newUnsent();
     this.facts = {
@@ -84,6 +88,7 @@ export class ServerParts {
     return new MetricsParts(
       {
         scraped: metrics,
+        isPageOn: this.options.page,
         mode: metricsModeOf(this.options, isMmsMode),
         intervalMs: this.options.metricInterval,
         folder: cwd,
@@ -97,7 +102,8 @@ export class ServerParts {
   #newAnswerCounts(): AnswerCounts {
     const { calls } = this.logs;
     const accessLog = calls && new AccessLog(calls, ({ spec }) => this.served.labelOf(spec));
-    return new AnswerCounts([...(accessLog === null ? [] : [accessLog]), ...this.metrics.observers]);
+    const observers = [accessLog, ...this.metrics.observers, this.page?.calls ?? null];
+    return new AnswerCounts(observers.filter((one) => one !== null));
   }
 
   #newUnsent(): UnsentAnswers {
@@ -130,7 +136,7 @@ export class ServerParts {
         onFirstReady: (model) => this.#onFirstReady(model),
         onEnd: (error) => this.ending.fail(error),
       },
-      this.metrics.workerObservers,
+      [...this.metrics.workerObservers, ...(this.page === null ? [] : [this.page])],
     );
   }
 
@@ -148,7 +154,7 @@ export class ServerParts {
   }
 
   #newEnding(): Ending {
-    const { log, logs, served, jobs, webhooks, unsent, guard, metrics, listeners, readyFile } = this;
+    const { log, logs, served, jobs, webhooks, unsent, guard, metrics, page, listeners, readyFile } = this;
     return new Ending({
       drainTimeoutMs: this.options.drainTimeout,
       log,
@@ -160,6 +166,7 @@ export class ServerParts {
       guard,
       eventLoopDelay: this.facts.eventLoopDelay,
       metrics,
+      live: page?.live ?? null,
       listeners,
       readyFile,
       store: this.plan.store,

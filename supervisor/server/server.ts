@@ -53,12 +53,12 @@ export class Server implements ServerHandle {
   }
 
   status(): ServerStatus {
-    return statusOf(this.#parts);
+    return statusOf(this.#parts, true);
   }
 
   /** Rejects with the system's error if the port cannot be opened; then nothing was started. */
   async open(): Promise<void> {
-    const { plan, operatorLog, listeners, guard, ending, metrics, served, log, logs, readyFile } =
+    const { plan, operatorLog, listeners, guard, ending, metrics, page, served, log, logs, readyFile } =
       this.#parts;
     operatorLog.logWarnings();
     try {
@@ -78,6 +78,7 @@ export class Server implements ServerHandle {
     metrics.start();
     await served.start(plan.models);
     await listeners.answerBy(buildBackend(this.#parts), metrics.page, plan.dialects);
+    page?.live.start();
     if (plan.isMmsMode) logs.writers.stdout.writeLines(MMS_READY);
   }
 

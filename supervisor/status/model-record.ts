@@ -2,24 +2,28 @@
 import type { ModelRecord, ProcessRecord } from '../http/request/model-management.js';
 import { residentBytes } from '../machine/process-memory.js';
 import type { Model } from '../models/model.js';
-import { modelStatus, type ModelStatus } from '../models/model-status.js';
+import { modelStatus, whyOf, type ModelStatus } from '../models/model-status.js';
 import type { Registered } from '../models/models.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
 import type { CallCounts } from './recent-calls.js';
 
-/** Builds the record of a model. Reads the memory of each of its processes from the system. */
+/**
+ * Builds the record of a model. Reads the memory of each of its processes from the system. Without `showsWords`, the app's
+ * words are left out.
+ */
 export function modelRecord(
   registered: Registered<Model>,
   state: ModelStatus['state'],
   recentCalls: CallCounts,
+  showsWords: boolean,
 ): ModelRecord {
   const { model, isLeaving } = registered;
   const { spec, options, wantedWorkers } = model;
-  const processes = model.slots.flatMap((slot) => slotProcesses(slot, isLeaving));
+  const processes = model.slots.flatMap((slot) => slotProcesses(slot, isLeaving, showsWords));
   return {
-    ...modelStatus(registered, state),
+    ...modelStatus(registered, state, showsWords),
     url: spec.url,
     wantedWorkers,
     readyWorkers: processes.filter((one) => one.state === 'ready').length,
@@ -36,9 +40,9 @@ export function modelRecord(
  * The living processes of the slot, or one entry without a process. Asks the kernel whether they live, because a death may
  * not have been noticed yet.
  */
-function slotProcesses(slot: Slot, isLeaving: boolean): ProcessRecord[] {
+function slotProcesses(slot: Slot, isLeaving: boolean, showsWords: boolean): ProcessRecord[] {
   const { index, device, restarts } = slot;
-  const common = { index, device, restarts, lastError: lastErrorOf(slot) };
+  const common = { index, device, restarts, lastError: lastErrorOf(slot, showsWords) };
   const living = slot.workers.flatMap((worker) => livingProcess(worker, isLeaving) ?? []);
   if (living.length > 0) return living.map((process) => ({ ...common, ...process }));
   const state =
@@ -68,9 +72,9 @@ const RECORD_STATES: Readonly<Record<WorkerState, ProcessRecord['state']>> = {
   gone: 'unloading',
 };
 
-function lastErrorOf({ state, lastDeath }: Slot): string {
-  if (state.name === 'latched') return state.error.detail;
+function lastErrorOf({ state, lastDeath }: Slot, showsWords: boolean): string {
+  if (state.name === 'latched' && showsWords) return state.error.detail;
   if (lastDeath === null || lastDeath.wanted) return '';
-  const why = lastDeath.fatal?.message ?? lastDeath.hint;
+  const why = whyOf(lastDeath, showsWords);
   return why === '' ? lastDeath.how : `${lastDeath.how}: ${why}`;
 }

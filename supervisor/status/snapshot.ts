@@ -4,7 +4,7 @@ import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { Model } from '../models/model.js';
 import { NO_MODEL, modelStatus, type ModelStatus } from '../models/model-status.js';
 import type { Models, Registered } from '../models/models.js';
-import { stateOf, type ModelPresence, type Readiness } from './readiness.js';
+import { serverReadiness, stateOf, type ModelPresence, type Readiness } from './readiness.js';
 import type { ServerStatus } from './server-status.js';
 
 /** Period of the timer that measures the delay of the event loop. */
@@ -21,12 +21,13 @@ export function serverStatus(
   facts: ServerFacts,
   served: DescribedModels,
   unsent: UnsentAnswers,
-  { state }: Readiness,
+  readiness: Readiness,
+  showsWords: boolean,
 ): ServerStatus {
-  const models = describeModels(served);
+  const models = describeModels(served, showsWords);
   const { default: first } = served.registry;
   return {
-    state: state === 'unloaded' ? 'unhealthy' : state,
+    state: serverState(readiness),
     version: facts.version,
     pid: process.pid,
     startedAt: facts.startedAt.toISOString(),
@@ -42,16 +43,27 @@ export function serverStatus(
   };
 }
 
+/** Readiness of the server, over the models that callers can find. */
+export function readinessOf(served: DescribedModels, isDraining: boolean): Readiness {
+  const models = [...served.registry.all()].map((model) => served.presenceOf(model));
+  return serverReadiness(models, isDraining);
+}
+
+/** The state of the server for people. */
+export function serverState({ state }: Readiness): ServerStatus['state'] {
+  return state === 'unloaded' ? 'unhealthy' : state;
+}
+
 /** The models to describe: `server/models/served-models.ts` has them. */
 export interface DescribedModels {
   readonly registry: Models;
   presenceOf(model: Model): ModelPresence;
 }
 
-/** Every version of every model; the ones that are being unregistered come last. */
-export function describeModels(served: DescribedModels): ModelStatus[] {
+/** Every version of every model; the ones that are being unregistered come last. `showsWords`: with the apps' words. */
+export function describeModels(served: DescribedModels, showsWords: boolean): ModelStatus[] {
   return served.registry.describe().map((registered) => {
-    return modelStatus(registered, describedState(registered, served));
+    return modelStatus(registered, describedState(registered, served), showsWords);
   });
 }
 
@@ -68,7 +80,7 @@ function isOf(model: Model | null, name: string, version: string): boolean {
 }
 
 /** The histogram has the times between two ticks of a timer; the delay is the time beyond its period. */
-function delayStatus(delay: IntervalHistogram): ServerStatus['front']['eventLoopDelayMs'] {
+export function delayStatus(delay: IntervalHistogram): ServerStatus['front']['eventLoopDelayMs'] {
   const ms = (ns: number): number => Number(Math.max(0, ns / 1e6 - DELAY_RESOLUTION_MS).toFixed(2));
   return { p50: ms(delay.percentile(50)), p99: ms(delay.percentile(99)), max: ms(delay.max) };
 }

@@ -64,7 +64,8 @@ test(
 );
 
 describe('behind nginx', { ...LIMIT, skip: needs('nginx') }, () => {
-  const shared = shareServer(fixture('every-kind.mjs'));
+  const args = ['--model', `refuses=${fixture('refuses-potassium.mjs')}`];
+  const shared = shareServer(fixture('every-kind.mjs'), { args });
   let [url, stop]: [string, () => Promise<unknown>] = ['', async () => {}];
 
   before(async () => {
@@ -95,6 +96,26 @@ describe('behind nginx', { ...LIMIT, skip: needs('nginx') }, () => {
   test('calls and streams are answered', async () => {
     assert.deepEqual((await call(url, '{"a":1}')).json(), { got: { a: 1 } });
     assert.equal((await call(`${url}/stream`, '{}')).text, 'ab');
+  });
+
+  test('the words of an app are hidden, although nginx is on this machine, and so is its client', async () => {
+    const body = JSON.stringify({ how: 'throws an HttpError' });
+    const { headers } = await call(`${url}/models/refuses/later`, body);
+    const messageAt = async (server: string): Promise<string | undefined> => {
+      const page = await fetch(`${server}${headers.get('location')}`);
+      return ((await page.json()) as { error: { message: string } | null }).error?.message;
+    };
+    const isRefused = async (): Promise<boolean> => (await messageAt(shared.server.url)) !== undefined;
+    await eventually(isRefused, 15_000, () => 'the job does not end');
+    assert.notEqual(await messageAt(shared.server.url), '');
+    assert.equal(await messageAt(url), '');
+  });
+
+  test('its own pages may call and open WebSockets, and others may not', async (t) => {
+    const json = { 'content-type': 'application/json' };
+    assert.equal((await call(url, '1', { ...json, origin: url })).status, 200);
+    assert.equal((await call(url, '1', { ...json, origin: 'https://evil.example.com' })).status, 403);
+    await openSocket(t, { url }, '/echo', { origin: url });
   });
 
   test('a WebSocket is opened', async (t) => {

@@ -16,7 +16,13 @@ const PATHS = tableRows('http.md', 'Who answers what', 'request').flatMap(({ req
 );
 
 test('docs/http.md lists every path of the server', () => {
-  const defaults = { isMmsMode: false, isManagementShared: false, metrics: null, areMetricsOnMain: false };
+  const defaults = {
+    isMmsMode: false,
+    isManagementShared: false,
+    metrics: null,
+    areMetricsOnMain: false,
+    page: null,
+  };
   const { main } = dialectsOf({ ...defaults, main: undefined });
   const listed = new Set(PATHS.map(({ request = '' }) => request.split(' ')[1] as string));
   const all = (main?.inOrder ?? []).flatMap(({ paths }) => [...paths.keys()]);

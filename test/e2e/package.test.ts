@@ -1,6 +1,6 @@
 /** The package as a stranger gets it: packed, installed in an empty folder, without this project's settings. */
 import assert from 'node:assert/strict';
-import { cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -191,7 +191,7 @@ test('a program can serve an app and end by itself', async () => {
   });
 });
 
-test('the package holds the built code, docs and examples, the Python worker, no sources of TypeScript and no tests, within 1.3 MB', () => {
+test('the package holds the built code, docs and examples, the Python worker, the page with its licences, no sources of TypeScript and no tests, within 1.6 MB', async () => {
   const { files, size } = packed;
   for (const path of [
     'dist/supervisor/cli.js',
@@ -202,15 +202,40 @@ test('the package holds the built code, docs and examples, the Python worker, no
     'worker/python/potassium/__init__.py',
     'templates/new-python/app.py.template',
     'templates/new-onnx/model.test.js.template',
+    'dist/supervisor/page/licenses.txt',
+    ...(await pageFiles()),
   ])
     assert.ok(files.includes(path), path);
   const unwanted =
-    /^dist\/(test|bench|examples)|\.tsbuildinfo$|^(test|bench)\/|bert-tiny\/onnx|__pycache__|\.pyc$/;
+    /^dist\/(test|bench|examples|supervisor\/page\/.*\/)|\.tsbuildinfo$|^(test|bench)\/|bert-tiny\/onnx|__pycache__|\.pyc$/;
   assert.deepEqual(
     files.filter((path) => unwanted.test(path)),
     [],
   );
-  assert.ok(size < 1_300_000, `${size} bytes`);
+  assert.ok(size < 1_600_000, `${size} bytes`);
+});
+
+/** Paths of all that the server reads for the page, as its manifest lists them. */
+async function pageFiles(): Promise<string[]> {
+  const folder = 'dist/supervisor/page/';
+  const { files } = JSON.parse(await readFile(join(ROOT, folder, 'manifest.json'), 'utf8')) as Manifest;
+  const names = Object.keys(files).flatMap((name) => [name, `${name}.br`, `${name}.gz`]);
+  return ['manifest.json', ...names].map((name) => folder + name);
+}
+
+interface Manifest {
+  readonly files: Readonly<Record<string, unknown>>;
+}
+
+test('the page is less than 80 kB, compressed, and the licences of its parts are with it', async () => {
+  const sizes = await Promise.all(
+    (await pageFiles()).map(async (path) => [path, (await stat(join(ROOT, path))).size] as const),
+  );
+  const compressed = sizes.filter(([path]) => path.endsWith('.gz')).reduce((sum, [, size]) => sum + size, 0);
+  assert.ok(compressed > 20_000 && compressed < 80_000, `${compressed} bytes`);
+  const licenses = await readFile(join(ROOT, 'dist/supervisor/page/licenses.txt'), 'utf8');
+  for (const text of ['preact 11', 'htm 3', 'uplot 1', 'The MIT License', 'Apache License'])
+    assert.ok(licenses.includes(text), text);
 });
 
 for (const page of ['README.md', 'examples/README.md', 'docs/deploy.md', 'docs/options.md', 'CHANGELOG.md']) {

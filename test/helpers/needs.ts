@@ -11,6 +11,8 @@ interface Program {
 
 const PROGRAMS = {
   cc: { probe: ['cc', '--version'], install: 'apt-get install gcc' },
+  /** The browser of the tests of the page. */
+  chromium: { probe: ['/usr/bin/chromium', '--version'], install: 'apt-get install chromium' },
   curl: { probe: ['curl', '--version'], install: 'apt-get install curl' },
   nginx: { probe: ['nginx', '-v'], install: 'apt-get install nginx-light' },
   /** Mounts, and ports below 1024. */
@@ -30,6 +32,10 @@ const PROGRAMS = {
   'python3-redis': {
     probe: ['/usr/bin/python3', '-c', 'import redis'],
     install: 'apt-get install python3-redis',
+  },
+  'python3-requests': {
+    probe: ['/usr/bin/python3', '-c', 'import requests'],
+    install: 'apt-get install python3-requests',
   },
   'redis-server': { probe: ['redis-server', '--version'], install: 'apt-get install redis-server' },
   'systemd-analyze': { probe: ['systemd-analyze', '--version'], install: 'apt-get install systemd' },

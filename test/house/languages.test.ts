@@ -21,6 +21,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'options/model-entries.ts': "an example of a program of the user's own",
   'options/mms/keys-left-aside.ts': "a key of Multi Model Server's configuration that is called so",
   'options/secret-names.ts': 'a variable of an image, which is no secret',
+  'page/try/python.ts': 'the call that is shown for clients in that language',
+  'page/try/snippets-view.ts': 'the choice of that language beside others',
   'status/banner.ts': 'an example of the interpreter that the banner names',
   'models/model-status.ts': 'an example of what /status names',
   'http/dialects/gateway/gateway.ts': 'a client of ours in that language',

@@ -27,11 +27,6 @@ export class Cors {
     this.#origins = allowed === '*' ? null : new Set(allowed);
   }
 
-  /** Whether the request comes from an allowed page, or from no page at all. */
-  allows({ headers: { origin } }: IncomingMessage): boolean {
-    return this.#origins === null || origin === undefined || this.#origins.has(origin);
-  }
-
   mark({ headers: { origin } }: IncomingMessage, response: ServerResponse): void {
     if (this.#origins !== null) {
       response.setHeader('Vary', 'Origin'); // also for origins that are not allowed: a cache must not give that answer to others

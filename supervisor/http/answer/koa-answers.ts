@@ -1,4 +1,4 @@
-/** Lets dialects answer with Koa: they set status, type and body on its context. The only module that uses Koa. */
+/** Lets dialects answer with Koa: they set status, type and body on its context. The only module that uses Koa, also to negotiate. */
 import Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../../protocol/errors.js';
@@ -28,6 +28,16 @@ export type WriteAnswer = (ctx: AnswerContext, context: RequestContext) => void 
 
 /** Answers a request as `write` sets it. A ServeError that `write` throws is answered in the dialect's format and returned. */
 export type AnswerWithKoa = (context: RequestContext, write: WriteAnswer) => Promise<ServeError | null>;
+
+/** Whether the client likes HTML better than JSON, by its `Accept`: true for browsers, false for clients that take everything. */
+export function prefersHtml(request: IncomingMessage): boolean {
+  const negotiated = Object.create(negotiating.request) as Koa.Request;
+  negotiated.req = request;
+  return negotiated.accepts('json', 'html') === 'html';
+}
+
+/** Answers nothing: its prototype of a request reads headers. */
+const negotiating = new Koa();
 
 interface PendingAnswer {
   readonly context: RequestContext;

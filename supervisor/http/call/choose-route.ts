@@ -1,6 +1,7 @@
 /** Chooses the route of an app for a call that names only its model. */
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/wire/messages.js';
+import type { Routes } from '../../models/app-description.js';
 import type { ChooseRoute } from './call-plan.js';
 
 const ROOT = '/';
@@ -11,13 +12,22 @@ const ROOT = '/';
  */
 export function rootOrOnlyRoute(refusal: (paths: readonly string[]) => ServeError): ChooseRoute {
   return (routes) => {
-    const root = routes.get(ROOT);
-    if (root !== undefined && isCallable(root)) return ROOT;
-    const paths = [...routes.values()].filter(isCallable).map(({ path }) => path);
-    const [only] = paths;
-    if (only !== undefined && paths.length === 1) return only;
-    throw refusal(paths);
+    const path = mainRouteOf(routes);
+    if (path === null) throw refusal(callablePaths(routes));
+    return path;
   };
+}
+
+/** Returns the path of the route `/`, else of the app's only route; null if there are none or several. */
+export function mainRouteOf(routes: Routes): string | null {
+  const root = routes.get(ROOT);
+  if (root !== undefined && isCallable(root)) return ROOT;
+  const [only, ...others] = callablePaths(routes);
+  return only === undefined || others.length > 0 ? null : only;
+}
+
+function callablePaths(routes: Routes): string[] {
+  return [...routes.values()].filter(isCallable).map(({ path }) => path);
 }
 
 /** Whether a call over HTTP can reach the route: a WebSocket cannot be called this way. */

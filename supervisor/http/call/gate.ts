@@ -1,9 +1,10 @@
-/** Checks the Host header and the API key of a request before anything else is done with it. */
+/** Checks the Host header, the API key and the page of a request before anything else is done with it. */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import { keyOf } from '../access/api-keys.js';
 import type { RequestContext } from '../request/request-context.js';
 import { managementMistake, metricsMistake } from '../access/management-access.js';
+import { pageMistake } from '../access/page-origin.js';
 
 /** SERVE_BAD_REQUEST unless the request has exactly one `Host` header and that is valid; null if it has. */
 export function hostMistake(request: IncomingMessage): ServeError | null {
@@ -31,6 +32,23 @@ export function keyMistake(
   if (auth === 'body' || !backend.keys.required) return null;
   context.hasKey = backend.keys.allows(keyOf(request.headers, headerNames.keys));
   return context.hasKey ? null : new ServeError('SERVE_UNAUTHORIZED');
+}
+
+/**
+ * SERVE_ORIGIN_REFUSED if a page of another origin calls a server without keys, or opens a WebSocket there or where the
+ * operator lists pages; else null. Management has its own rule.
+ */
+export function originMistake({
+  backend,
+  listener,
+  request,
+  counts,
+  isWebSocket,
+}: RequestContext): ServeError | null {
+  if (listener !== 'main') return null;
+  const { keys, options } = backend;
+  const isChecked = isWebSocket ? !keys.required || options.corsOrigin !== null : counts && !keys.required;
+  return isChecked ? pageMistake(request, options.corsOrigin) : null;
 }
 
 /** A name or address of RFC 3986 section 3.2.2, optionally with a port; an empty Host is valid too. */

@@ -8,10 +8,12 @@ import { STATUS_PATH } from '../../../protocol/reserved-paths.js';
 import type { Model } from '../../models/model.js';
 import type { Models } from '../../models/models.js';
 import type { RequestContext } from '../request/request-context.js';
+import { hiddenBecause } from '../access/app-words.js';
 import { BANANA_CLIENTS, isBananaClient } from '../access/banana-clients.js';
 import type { Backend, ReadinessAnswer } from '../request/backend.js';
 import { houseFailure } from '../answer/house-error.js';
 import type { WriteAnswer } from '../answer/koa-answers.js';
+import { encodedPath } from '../request/call-paths.js';
 import { PathTable } from '../call/path-table.js';
 import { HOUSE_ERROR } from '../openapi/house-error-body.js';
 import { HOUSE_PAGES } from '../openapi/house-pages.js';
@@ -47,7 +49,13 @@ const PAGES = new PathTable<{ readonly auth: Operation['auth']; readonly write: 
         writeReadiness(ctx, readinessOf(backend, path.slice(READYZ_PREFIX.length))),
     },
   ],
-  [STATUS_PATH, { auth: 'call', write: (ctx, { backend }) => void (ctx.body = backend.status()) }],
+  [
+    STATUS_PATH,
+    {
+      auth: 'call',
+      write: (ctx, context) => void (ctx.body = context.backend.status(hiddenBecause(context) === null)),
+    },
+  ],
 ]);
 
 const PAGE_METHODS = 'GET, HEAD';
@@ -96,6 +104,12 @@ export const banana: DefaultDialect = {
     const { method } = context.request;
     if (method === 'OPTIONS' && context.path === '/') return optionsOperation('OPTIONS'); // also if no app has this route
     return refusal(context, new ServeError('SERVE_NOT_FOUND', notFoundMessage(context, models)));
+  },
+
+  callPaths({ model, route, isDefault, isDefaultVersion }) {
+    const own = isDefault ? [route.path] : [];
+    const named = isDefaultVersion ? [MODELS_PREFIX + model.name + route.path] : [];
+    return [...own, ...named].map((path) => ({ path: encodedPath(path), isDeprecated: false }));
   },
 
   fail: houseFailure,

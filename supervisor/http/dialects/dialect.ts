@@ -6,12 +6,14 @@
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Models } from '../../models/models.js';
 import type { AnswerStyle, RequestContext } from '../request/request-context.js';
+import type { CallPath, CalledRoute } from '../request/call-paths.js';
 import type { CallPlan } from '../call/call-plan.js';
 import type { ClientHeaders } from '../access/client-headers.js';
 import type { WriteAnswer } from '../answer/koa-answers.js';
 import type { DescribedOperation, DescribedServer, NamedSchema } from '../openapi/operation.js';
 
 export type { CallPlan, ChooseRoute, NamedTarget, OpenedBody, Target } from '../call/call-plan.js';
+export type { CallPath, CalledRoute } from '../request/call-paths.js';
 export type { Failure } from '../socket/refuse.js';
 
 export interface Dialect extends AnswerStyle {
@@ -27,6 +29,13 @@ export interface Dialect extends AnswerStyle {
   claim(context: RequestContext, models: Models): Operation | null;
   /** Whether a path that cannot be decoded, and so is no claim's, is this dialect's: its error has this dialect's form. */
   owns?(writtenPath: string): boolean;
+  /**
+   * Sets headers on the answer to any request of the listener, also to one that another dialect has claimed; called before
+   * it is answered.
+   */
+  mark?(context: RequestContext): void;
+  /** The paths at which a route can be called, the best first. */
+  callPaths?(called: CalledRoute): readonly CallPath[];
   /** The body that `fail` returns, in the OpenAPI document. */
   readonly errorBody?: NamedSchema;
   /** Describes the operations of this dialect that the server answers now, for the OpenAPI document. */

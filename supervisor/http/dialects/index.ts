@@ -4,7 +4,7 @@
  */
 import { banana } from './banana.js';
 import type { Listener } from '../request/request-context.js';
-import type { MetricsPage } from '../request/backend.js';
+import type { MetricsPage, ServedPage } from '../request/backend.js';
 import type { DefaultDialect, Dialect } from './dialect.js';
 import { gateway } from './gateway/gateway.js';
 import { metricsDialect } from './metrics.js';
@@ -15,6 +15,7 @@ import { mmsManagement } from './mms/management.js';
 import { mmsStyle } from './mms/answer-style.js';
 import { openApiDialect } from './openapi.js';
 import { openInference, openInferenceWithRepository } from './open-inference/open-inference.js';
+import { pageDialect } from './web-page/page.js';
 import { potassium } from './potassium/potassium.js';
 
 export interface Dialects {
@@ -89,6 +90,8 @@ export interface DialectSettings {
   /** Null if metrics are switched off. */
   readonly metrics: MetricsPage | null;
   readonly areMetricsOnMain: boolean;
+  /** Null: there is no page. */
+  readonly page: ServedPage | null;
   /** Replaces the dialects of the main listener, for tests. */
   readonly main: Dialects | undefined;
 }
@@ -99,16 +102,19 @@ export function dialectsOf({
   isManagementShared,
   metrics,
   areMetricsOnMain,
+  page,
   main = isMmsMode ? MMS_DIALECTS : MAIN_DIALECTS,
 }: DialectSettings): Readonly<Record<Listener, Dialects | null>> {
-  const both = isManagementShared ? withManagement(main) : main;
   const inStyle = <D extends Dialect>(dialect: D): D => (isMmsMode ? withMmsErrors(dialect) : dialect);
+  const before = (first: Dialect | null, dialects: Dialects): Dialects =>
+    first === null ? dialects : { ...dialects, inOrder: [first, ...dialects.inOrder] };
   const house = metrics === null ? null : inStyle(metricsDialect(metrics));
-  const answering =
-    house !== null && areMetricsOnMain ? { ...both, inOrder: [house, ...both.inOrder] } : both;
+  const shared = isManagementShared ? withManagement(main) : main;
+  const withPage = before(page === null ? null : inStyle(pageDialect(page)), shared);
+  const answering = before(areMetricsOnMain ? house : null, withPage);
   const described = inStyle(openApiDialect(answering.inOrder));
   return {
-    main: { ...answering, inOrder: [described, ...answering.inOrder] },
+    main: before(described, answering),
     management: MANAGEMENT_DIALECTS,
     metrics: house === null ? null : { inOrder: [house, openInference], default: house }, // only to word errors below /v2
   };

@@ -8,6 +8,7 @@ function failure(code: ErrorCode, kind: ErrorKind = ''): ServeError {
 export const CALL_FAILURES: readonly ServeError[] = [
   failure('SERVE_BAD_REQUEST'),
   failure('SERVE_BAD_BODY'),
+  failure('SERVE_ORIGIN_REFUSED'),
   failure('SERVE_NOT_FOUND'),
   failure('SERVE_MODEL_NOT_FOUND'),
   failure('SERVE_REQUEST_TIMEOUT'),

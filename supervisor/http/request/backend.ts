@@ -13,7 +13,9 @@ import type { ApiKeys } from '../access/api-keys.js';
 import type { ClientHeaderNames } from '../access/client-headers.js';
 import type { UnroutedBodies } from '../../dispatch/unrouted-bodies.js';
 import type { ManagementAccess } from '../access/management-access.js';
+import type { LiveData } from './live-data.js';
 import type { ModelManagement } from './model-management.js';
+import type { PageFiles } from './page-files.js';
 
 /** The fields of a request that are counted and logged. A job that outlived its request has them too. */
 export interface CountedRequest {
@@ -89,6 +91,13 @@ export interface MetricsPage {
   scrape(names: readonly string[]): Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
+/** The page at `/`. */
+export interface ServedPage {
+  /** Null if the page was not built. */
+  readonly files: PageFiles | null;
+  readonly live: LiveData;
+}
+
 export interface Backend {
   readonly models: Models;
   /** Adds, changes and removes models over HTTP. */
@@ -101,6 +110,8 @@ export interface Backend {
   readonly management: ManagementAccess;
   /** A model store is served without an app: unclaimed requests are answered as by Multi Model Server. */
   readonly isMmsMode: boolean;
+  /** Null: there is no page. */
+  readonly page: ServedPage | null;
   readonly hasGpu: boolean;
   readonly jobs: KeptJobs;
   readonly webhooks: Webhooks;
@@ -121,7 +132,8 @@ export interface Backend {
   closing(request: IncomingMessage): boolean;
   /** Answers `Expect: 100-continue`; called once the call has a place in the queue. */
   inviteBody(request: IncomingMessage, response: ServerResponse): void;
-  status(): object;
+  /** The answer to `GET /status`; without `showsWords`, the apps' words in it are empty. */
+  status(showsWords: boolean): object;
   /**
    * Readiness of the server, or of one model: it needs a ready worker.
    * @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_NOT_READY for a model that is being unregistered

@@ -93,8 +93,11 @@ export interface ModelManagement {
   unregister(ref: ModelRef, timeoutMs: number): Accepted;
   /** @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
   setDefault(ref: FullModelRef): void;
-  /** Every version of every model; the ones that are being unregistered come last. */
-  describe(): readonly ModelRecord[];
+  /**
+   * Every version of every model; the ones that are being unregistered come last. Without `showsWords`, the apps' words are
+   * left out.
+   */
+  describe(showsWords: boolean): readonly ModelRecord[];
   /** Names that `load` takes, of models of the store that are not registered. */
   listStored(): Promise<readonly string[]>;
   /**

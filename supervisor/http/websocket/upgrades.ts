@@ -10,7 +10,6 @@ import { asSentence } from '../../../protocol/text/sentences.js';
 import { refuseRequest } from '../answer/answer-error.js';
 import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan, NamedTarget } from '../call/call-plan.js';
-import type { Cors } from '../access/cors.js';
 import { hasBody } from '../socket/request-facts.js';
 import { WebSocketCall } from './websocket-call.js';
 
@@ -22,12 +21,9 @@ export function isWebSocketPlan(act: object): act is WebSocketPlan {
 }
 
 export class Upgrades {
-  readonly #cors: Cors | null;
   readonly #handshakes: WebSocketServer;
 
-  /** `cors`: browsers send no preflight for a WebSocket, so the origin is checked here; null if every page may call. */
-  constructor(maxMessageBytes: number, cors: Cors | null) {
-    this.#cors = cors;
+  constructor(maxMessageBytes: number) {
     this.#handshakes = new WebSocketServer({
       noServer: true,
       clientTracking: false,
@@ -38,7 +34,7 @@ export class Upgrades {
     });
   }
 
-  /** Opens the WebSocket, or refuses it. `mistake` is the error found by the gate, if any. */
+  /** Opens the WebSocket, or refuses it. `mistake` is the error that the gate found, if any. */
   open(
     context: RequestContext,
     plan: WebSocketPlan,
@@ -48,7 +44,8 @@ export class Upgrades {
   ): void {
     context.model = plan.target.model;
     try {
-      this.#check(context.request, mistake);
+      const flawed = mistake ?? handshakeMistake(context.request);
+      if (flawed !== null) throw flawed;
       const place = plan.target.model.dispatcher.admit(0);
       let isOpen = false;
       const flaw = this.#acceptHandshake(context, socket, head, (ws) => {
@@ -61,12 +58,6 @@ export class Upgrades {
       if (!(thrown instanceof ServeError)) throw thrown;
       refuseUpgrade(context, socket, thrown);
     }
-  }
-
-  /** @throws SERVE_UNAUTHORIZED, SERVE_ORIGIN_REFUSED, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST */
-  #check(request: IncomingMessage, found: ServeError | null): void {
-    const mistake = found ?? originMistake(this.#cors, request) ?? handshakeMistake(request);
-    if (mistake !== null) throw mistake;
   }
 
   /** Returns the error of an invalid handshake, with nothing sent yet; null if it is valid. */
@@ -89,10 +80,6 @@ export class Upgrades {
     this.#handshakes.off('headers', addId).off('wsClientError', onMistake);
     return mistake;
   }
-}
-
-function originMistake(cors: Cors | null, request: IncomingMessage): ServeError | null {
-  return cors === null || cors.allows(request) ? null : new ServeError('SERVE_ORIGIN_REFUSED');
 }
 
 /** Checks the handshake's version and key (RFC 6455 sections 4.1 and 4.4). */

@@ -25,7 +25,7 @@ export const ACCESS = {
   corsOrigin: serverOption<AllowedOrigins | null>({
     flag: '--cors-origin',
     value: '<origin>',
-    help: 'Origin whose pages may call from a browser, such as https://app.example.com; several, separated by commas, or * for all. Off: a page of another origin cannot read any reply.',
+    help: 'Origin whose pages may call from a browser, such as https://app.example.com; several, separated by commas, or * for all. Off: a page of another origin cannot read any reply, and cannot call a server without an API key.',
     defaultText: 'off',
     default: null,
     parse: parseOrigins,

@@ -2,7 +2,7 @@
 import { parseHost, parsePort } from '../address.js';
 import { type TlsListener, parsePemPath, parseTlsListeners } from '../tls-values.js';
 import { serverOption, type SomeOptions } from '../option-spec.js';
-import { parseFilePath } from '../units.js';
+import { parseFilePath, parseSwitch } from '../units.js';
 
 export const LISTENING = {
   host: serverOption<string>({
@@ -52,5 +52,13 @@ export const LISTENING = {
     defaultText: 'no file',
     default: null,
     parse: parseFilePath,
+  }),
+  page: serverOption<boolean>({
+    flag: '--no-page',
+    value: null,
+    help: 'Leave out the page at /, on which people see what this server does and try it, its data (GET /_k/live) and its samples. page: false in files and programs.',
+    defaultText: 'the page is there',
+    default: true,
+    parse: parseSwitch,
   }),
 } as const satisfies SomeOptions;

@@ -11,7 +11,7 @@ export const METRICS = {
   metrics: serverOption<boolean>({
     flag: '--metrics',
     value: null,
-    help: 'Answer GET /metrics on the port of the server, in the text format of Prometheus, with the same key as /status. Off: nothing is counted. See docs/metrics.md.',
+    help: 'Answer GET /metrics on the port of the server, in the text format of Prometheus, with the same key as /status. See docs/metrics.md.',
     defaultText: 'off',
     default: false,
     parse: parseSwitch,

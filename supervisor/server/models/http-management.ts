@@ -113,11 +113,11 @@ export class HttpManagement implements ModelManagement {
     return this.#loads.load(name, signal);
   }
 
-  describe(): readonly ModelRecord[] {
+  describe(showsWords: boolean): readonly ModelRecord[] {
     const { recent } = this.#parts;
     return this.#served.registry.describe().map((registered) => {
       const state = describedState(registered, this.#served);
-      return modelRecord(registered, state, recent.of(registered.model));
+      return modelRecord(registered, state, recent.of(registered.model), showsWords);
     });
   }
 }

@@ -71,7 +71,7 @@ export class ProgramManagement implements ModelsHandle {
   }
 
   describe(ref?: ModelRef): readonly ModelStatus[] {
-    const all = describeModels(this.#served);
+    const all = describeModels(this.#served, true);
     if (ref === undefined) return all;
     checkRef(ref, 'describe');
     const matching = all.filter(

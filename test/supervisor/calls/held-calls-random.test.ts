@@ -59,6 +59,7 @@ class Life {
     const { calls } = this;
     for (const job of jobs) {
       job.sendTo({
+        index: 0,
         learnBegun: () => calls.learnBegun(),
         abandon: () => {},
         signal: () => {},

@@ -61,6 +61,7 @@ export const OK = { status: 200, contentType: '', headers: '', phrase: '' };
 
 /** A worker that holds its jobs until the test ends them. */
 export class FakeWorker implements ReadyWorker {
+  readonly index = 0;
   readonly held: Job[] = [];
   readonly abandoned: string[] = [];
   /** Its first job has begun, which was not looked up yet. */

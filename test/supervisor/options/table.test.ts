@@ -39,9 +39,10 @@ test('every option stands in one group', () => {
   assert.deepEqual(OPTION_GROUPS.flatMap(optionsOf), OPTION_NAMES);
 });
 
-test('every flag is its key in kebab case', () => {
+test('every flag is its key in kebab case, behind no- if it switches off', () => {
   for (const name of OPTION_NAMES) {
-    assert.equal(OPTIONS[name].flag, `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
+    const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    assert.equal(OPTIONS[name].flag.replace('--no-', '--'), flag);
   }
 });
 
@@ -64,6 +65,7 @@ const IN_WORDS: readonly OptionName[] = [
   'tlsKey',
   'tlsFor',
   'readyFile',
+  'page',
   'apiKeyFile',
   'corsOrigin',
   'corsMethods',
@@ -106,6 +108,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
   tlsKey: [' ', 'the path of a PEM file'],
   tlsFor: ['main,both', 'one or several of main, management, metrics, separated by commas'],
   readyFile: [' ', 'the path of a file'],
+  page: ['yes', 'true or false'],
   apiKey: ['key, ,', 'one key or several, separated by commas, each of up to 1024 visible ASCII characters'],
   apiKeyFile: [' ', 'the path of a file'],
   corsOrigin: [
@@ -215,6 +218,7 @@ const GIVEN: {
   tlsKey: ['key.pem'],
   tlsFor: ['main', 'main,management', ['management', 'metrics']],
   readyFile: ['/run/serve.json'],
+  page: [true, false],
   apiKey: ['key', ['key', 'other']],
   apiKeyFile: ['keys.txt'],
   corsOrigin: ['*', ['https://a.example.com']],

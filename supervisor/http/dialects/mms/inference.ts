@@ -9,7 +9,8 @@ import { ServeError } from '../../../../protocol/errors.js';
 import type { ModelRef, Models } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
 import type { WriteAnswer } from '../../answer/koa-answers.js';
-import type { CallPlan, DefaultDialect, Operation } from '../dialect.js';
+import { encodedPath } from '../../request/call-paths.js';
+import type { CallPath, CallPlan, CalledRoute, DefaultDialect, Operation } from '../dialect.js';
 import { describeApi, type ApiPaths } from './describe-api.js';
 import { describeInference } from './describe-paths.js';
 import { findNamed, isModel } from './find-model.js';
@@ -32,11 +33,25 @@ export function inferenceDialect(api: ApiPaths): DefaultDialect {
     claim: (context, models) => claim(context, models, api),
     unclaimed,
     describe: describeInference,
+    callPaths,
     ...mmsStyle,
   };
 }
 
 export const mmsInference = inferenceDialect(INFERENCE_API);
+
+/** `/invocations` names the model elsewhere than in its path. */
+function callPaths({ model: { name, version }, route, isDefaultVersion, isMain }: CalledRoute): CallPath[] {
+  if (!isMain || route.kind === 'websocket') return [];
+  const versioned = { path: encodedPath(`/predictions/${name}/${version}`), isDeprecated: false };
+  if (!isDefaultVersion) return [versioned];
+  return [
+    { path: encodedPath(`/predictions/${name}`), isDeprecated: false },
+    versioned,
+    { path: encodedPath(`/models/${name}/invoke`), isDeprecated: false },
+    { path: encodedPath(`/${name}/predict`), isDeprecated: true },
+  ];
+}
 
 function methodsOf(path: string, { post }: ApiPaths[string]): string {
   if (post !== undefined) return CALL_METHODS;

@@ -2,6 +2,7 @@
 import { ServeError } from '../../../../protocol/errors.js';
 import type { ModelRef } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
+import { hiddenBecause } from '../../access/app-words.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
 import type { ModelRecord, ProcessRecord } from '../../request/model-management.js';
 import { notFound } from './find-model.js';
@@ -16,7 +17,7 @@ export function list(ctx: AnswerContext, context: RequestContext): void {
   const limit = params.number('limit') ?? MOST_LISTED;
   const size = limit < 1 || limit > MOST_LISTED ? MOST_LISTED : limit; // a page without entries would link to itself
   const start = Math.max(0, params.number('next_page_token') ?? 0);
-  const models = listed(context.backend.modelManagement.describe(), params.text('model_name_pattern') ?? '*');
+  const models = listed(records(context), params.text('model_name_pattern') ?? '*');
   const end = start + size;
   writeMmsJson(ctx, 200, {
     nextPageToken: end < models.length ? String(end) : undefined,
@@ -38,8 +39,8 @@ function listed(all: readonly ModelRecord[], pattern: string): { modelName: stri
 }
 
 /** `GET /models/{model}` and `/models/{model}/{version}`; without a version the default one. @throws as `find` does */
-export function describe(ctx: AnswerContext, { backend }: RequestContext, ref: ModelRef): void {
-  const versions = versionsOf(backend.modelManagement.describe(), ref.name);
+export function describe(ctx: AnswerContext, context: RequestContext, ref: ModelRef): void {
+  const versions = versionsOf(records(context), ref.name);
   const isRequested = ({ version, isDefaultVersion }: ModelRecord): boolean =>
     ref.version === undefined ? isDefaultVersion : version === ref.version;
   const record = versions.find(isRequested) ?? (ref.version === undefined ? versions[0] : undefined);
@@ -48,8 +49,12 @@ export function describe(ctx: AnswerContext, { backend }: RequestContext, ref: M
 }
 
 /** `GET /models/{model}/all`: every version. */
-export function describeAll(ctx: AnswerContext, { backend }: RequestContext, name: string): void {
-  writeMmsJson(ctx, 200, versionsOf(backend.modelManagement.describe(), name).map(modelView));
+export function describeAll(ctx: AnswerContext, context: RequestContext, name: string): void {
+  writeMmsJson(ctx, 200, versionsOf(records(context), name).map(modelView));
+}
+
+function records(context: RequestContext): readonly ModelRecord[] {
+  return context.backend.modelManagement.describe(hiddenBecause(context) === null);
 }
 
 /** @throws SERVE_MODEL_NOT_FOUND */

@@ -3,7 +3,8 @@ import { ServeError } from '../../../../protocol/errors.js';
 import type { Route } from '../../../../protocol/wire/messages.js';
 import type { Model } from '../../../models/model.js';
 import { rootOrOnlyRoute } from '../../call/choose-route.js';
-import type { CallPlan, ChooseRoute } from '../dialect.js';
+import { encodedPath } from '../../request/call-paths.js';
+import type { CallPath, CalledRoute, CallPlan, ChooseRoute } from '../dialect.js';
 
 /** The format of both workers, by the name of its file. */
 const FORMAT = 'open-inference';
@@ -13,6 +14,22 @@ export function inferPlan(model: Model, namesVersion: boolean): CallPlan {
   const { name, version } = model.spec;
   const target = { model, route: chooseRoute(name), namesVersion };
   return { target, format: FORMAT, answer: FORMAT, dialectParams: { model: name, version } };
+}
+
+/** Calls take tensors, not the app's own input. */
+export function callPaths({
+  model: { name, version },
+  route,
+  isDefaultVersion,
+  isMain,
+}: CalledRoute): CallPath[] {
+  if (!isMain || route.kind !== 'handler') return [];
+  const versioned = {
+    path: encodedPath(`/v2/models/${name}/versions/${version}/infer`),
+    isDeprecated: false,
+  };
+  const plain = { path: encodedPath(`/v2/models/${name}/infer`), isDeprecated: false };
+  return isDefaultVersion ? [plain, versioned] : [versioned];
 }
 
 /** The chooser throws SERVE_BAD_REQUEST if no route is meant, or one that no client could wait for. */

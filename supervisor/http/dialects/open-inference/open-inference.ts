@@ -10,6 +10,7 @@ import { writtenPath } from '../../socket/request-facts.js';
 import type { Dialect, Operation } from '../dialect.js';
 import { describeOpenInference, OPEN_INFERENCE_ERROR } from './describe-paths.js';
 import { openInferenceFailure } from './failures.js';
+import { callPaths } from './infer.js';
 import { openInferencePaths } from './paths.js';
 
 const ROOT = '/v2';
@@ -35,6 +36,7 @@ function dialectWith(managesModels: boolean): Dialect {
       return { auth, counts: false, methods, act: { refuse: noMethod(context, methods) } };
     },
     fail: (error, _requestId, context) => openInferenceFailure(error, context),
+    callPaths,
     errorBody: OPEN_INFERENCE_ERROR,
     describe: (server) => describeOpenInference(server, managesModels),
     clientHeaders: {

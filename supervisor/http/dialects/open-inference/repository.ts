@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { ServeError, type ErrorCode } from '../../../../protocol/errors.js';
 import type { Outcome } from '../../../models/models.js';
 import type { ModelRecord } from '../../request/model-management.js';
+import { hiddenBecause } from '../../access/app-words.js';
 import { maxSmallBody, readSmallBody } from '../../request/small-body.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { abortedOnDisconnect } from '../../socket/request-facts.js';
@@ -15,7 +16,7 @@ export async function index(ctx: AnswerContext, context: RequestContext): Promis
   const { ready = false } = await readObject(context);
   if (typeof ready !== 'boolean') throw new ServeError('SERVE_BAD_BODY', '"ready" must be true or false.');
   const { modelManagement } = context.backend;
-  const registered = modelManagement.describe().map(entryOf);
+  const registered = modelManagement.describe(hiddenBecause(context) === null).map(entryOf);
   const stored = ready ? [] : (await modelManagement.listStored()).map(storedEntry);
   ctx.body = [...registered.filter(({ state }) => !ready || state === 'READY'), ...stored];
 }
@@ -57,7 +58,7 @@ export async function load(
     const { backend, request, response } = context;
     await backend.modelManagement.load(name, abortedOnDisconnect(request, response));
   } catch (thrown) {
-    throw thrown instanceof ServeError ? notLoaded(name, thrown) : thrown;
+    throw thrown instanceof ServeError ? notLoaded(context, name, thrown) : thrown;
   }
   ctx.body = { name, load: true };
 }
@@ -76,9 +77,14 @@ const START_FAILURES: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** The words with which Triton begins such an error. */
-function notLoaded(name: string, { code, message, detail, retryAfterS, cause }: ServeError): ServeError {
+function notLoaded(
+  context: RequestContext,
+  name: string,
+  { code, message, detail, retryAfterS, cause }: ServeError,
+): ServeError {
   const isStart = START_FAILURES.has(code);
-  const reason = isStart && detail !== '' ? detail : message;
+  const isShown = isStart && detail !== '' && hiddenBecause(context) === null;
+  const reason = isShown ? detail : message;
   return new ServeError(isStart ? 'SERVE_BAD_REQUEST' : code, `failed to load '${name}': ${reason}`, {
     detail,
     cause,
@@ -105,7 +111,7 @@ export async function unload(
 ): Promise<void> {
   await readObject(context);
   const { modelManagement, options } = context.backend;
-  const versions = modelManagement.describe().filter((record) => record.name === name);
+  const versions = modelManagement.describe(false).filter((record) => record.name === name);
   if (versions.length === 0) throw notFound(new ServeError('SERVE_MODEL_NOT_FOUND'), { name });
   versions.sort((a, b) => Number(a.isDefaultVersion) - Number(b.isDefaultVersion));
   const ends = versions.map(

@@ -12,6 +12,7 @@ const KEEP_ALIVE_MS = 20_000;
 export class JobEvents extends Readable {
   readonly #jobs: KeptJobs;
   readonly #id: string;
+  readonly #showsWords: boolean;
   readonly #unwatch: () => void;
   readonly #keepAlive: NodeJS.Timeout;
   /** Whether the client takes more, and whether it has not been told of the newest change. */
@@ -20,10 +21,11 @@ export class JobEvents extends Readable {
   #isWriting = false;
   #isOver = false;
 
-  constructor(jobs: KeptJobs, id: string) {
+  constructor(jobs: KeptJobs, id: string, showsWords: boolean) {
     super();
     this.#jobs = jobs;
     this.#id = id;
+    this.#showsWords = showsWords;
     this.#unwatch = jobs.watch(id, (record) => this.#onChange(record));
     this.#keepAlive = setInterval(() => {
       if (this.#isWanted && !this.#isWriting) this.push(':\n\n');
@@ -69,7 +71,7 @@ export class JobEvents extends Readable {
     if (record === null || hasEnded(record)) this.#isOver = true;
     if (record === null) return Buffer.alloc(0);
     const body = includesResult(record) ? await this.#jobs.readResult(this.#id) : null;
-    const { pieces } = await describeJob(record, body);
+    const { pieces } = await describeJob(record, body, this.#showsWords);
     return Buffer.concat([DATA, ...Array.from(pieces, onOneLine), END]);
   }
 }

@@ -3,6 +3,7 @@ import { ERRORS } from '../../../../protocol/errors.js';
 import { JOBS_PATH } from '../../../../protocol/reserved-paths.js';
 import type { JobRecord, KeptError, KeptResult } from '../../../jobs/kept-jobs.js';
 import { statusOf } from '../../answer/house-error.js';
+import { shownMessage } from '../../access/app-words.js';
 import { isJson } from '../../call/route-check.js';
 import { SLICE_BYTES, checkJson, inSlices, slicesOf } from '../../json/slices.js';
 
@@ -15,8 +16,8 @@ export interface Description {
 /** Larger results are not part of the page: it names their own. */
 export const MAX_INCLUDED_BYTES = 1024 * 1024;
 
-/** Everything about a job but its result. */
-export function factsOf(record: JobRecord): object {
+/** Everything about a job but its result. Without `showsWords`, what the app wrote about its error is empty. */
+export function factsOf(record: JobRecord, showsWords: boolean): object {
   const { id, requestId, model, version, route, state, createdAt, attempts, begunAt, progress, end } = record;
   return {
     id,
@@ -31,7 +32,7 @@ export function factsOf(record: JobRecord): object {
     endedAt: end === null ? null : dateOf(end.endedAt),
     progress,
     runMs: Math.round((end?.runMs ?? 0) * 1000) / 1000,
-    error: end === null || end.error === null ? null : describeError(end.error),
+    error: end === null || end.error === null ? null : describeError(end.error, showsWords),
   };
 }
 
@@ -42,8 +43,12 @@ export function includesResult({ end }: JobRecord): boolean {
 }
 
 /** Describes a job. A JSON result is included as it is, another one in base64. `body`: null if it is not to be included. */
-export async function describeJob(record: JobRecord, body: Buffer | null): Promise<Description> {
-  const facts = factsOf(record);
+export async function describeJob(
+  record: JobRecord,
+  body: Buffer | null,
+  showsWords: boolean,
+): Promise<Description> {
+  const facts = factsOf(record, showsWords);
   const result = record.end?.result ?? null;
   if (result === null) return whole({ ...facts, result: null });
   const { status, contentType } = result.head;
@@ -69,8 +74,10 @@ function dateOf(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function describeError(error: KeptError): object {
-  const { code, message, issues } = error;
+function describeError(error: KeptError, showsWords: boolean): object {
+  const { code } = error;
+  const issues = showsWords ? error.issues : [];
+  const message = shownMessage(error, showsWords);
   const facts = { code, message, source: ERRORS[code].source, status: statusOf(error) };
   return issues.length === 0 ? facts : { ...facts, issues };
 }

@@ -2,9 +2,15 @@
 import { Readable } from 'node:stream';
 import { ServeError } from '../../../../protocol/errors.js';
 import { JOBS_PATH } from '../../../../protocol/reserved-paths.js';
-import { JOB_STATES, hasEnded, type JobRecord, type JobState } from '../../../jobs/kept-jobs.js';
+import {
+  JOB_STATES,
+  hasEnded,
+  type JobRecord,
+  type JobState,
+  type KeptError,
+} from '../../../jobs/kept-jobs.js';
 import { NotAllowed, parseDurationMs } from '../../../options/units.js';
-import { mayReadOthersJobs } from '../../access/others-jobs.js';
+import { hiddenBecause, shownMessage } from '../../access/app-words.js';
 import { HOLD_MS, whenEnded } from '../../answer/hold.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
 import { PathTable } from '../../call/path-table.js';
@@ -38,12 +44,12 @@ async function writeJob(...[ctx, context, id]: Parameters<Write>): Promise<void>
     ctx.type = 'text/event-stream';
     ctx.set('Cache-Control', 'no-store, no-transform'); // no proxy and no compression may hold events back
     ctx.set('X-Accel-Buffering', 'no');
-    ctx.body = new JobEvents(jobs, id);
+    ctx.body = new JobEvents(jobs, id, showsWords(context));
     return;
   }
   const record = found(await whenEnded(context, id, waitOf(context)));
   const body = includesResult(record) ? await jobs.readResult(id) : null;
-  const { pieces, bytes } = await describeJob(record, body);
+  const { pieces, bytes } = await describeJob(record, body, showsWords(context));
   ctx.type = 'application/json';
   // In pieces as the client takes them: thousands may request one result.
   ctx.body = Readable.from(pieces, { objectMode: false });
@@ -55,11 +61,11 @@ async function writeResult(...[ctx, context, id]: Parameters<Write>): Promise<vo
   const record = found(await whenEnded(context, id, waitOf(context)));
   if (!hasEnded(record)) {
     ctx.status = 202;
-    ctx.body = factsOf(record);
+    ctx.body = factsOf(record, showsWords(context));
     return;
   }
   const { error, result } = record.end;
-  if (error !== null) throw new ServeError(error.code, error.message, error);
+  if (error !== null) throw shownError(error, showsWords(context));
   const body = await context.backend.jobs.readResult(id);
   if (body === null || result === null) throw new ServeError('SERVE_RESULT_DROPPED');
   const { status, contentType, phrase } = result.head;
@@ -71,7 +77,7 @@ async function writeResult(...[ctx, context, id]: Parameters<Write>): Promise<vo
 }
 
 async function writeList(...[ctx, context]: Parameters<Write>): Promise<void> {
-  if (!mayReadOthersJobs(context))
+  if (!showsWords(context))
     throw new ServeError(
       'SERVE_FORBIDDEN',
       'Without a key, only programs of this machine may read the list of jobs.',
@@ -82,7 +88,10 @@ async function writeList(...[ctx, context]: Parameters<Write>): Promise<void> {
     limit: wholeIn(query.get('limit'), 'limit', MAX_LISTED) ?? MAX_LISTED,
     from: wholeIn(query.get('cursor'), 'cursor', Number.MAX_SAFE_INTEGER),
   });
-  ctx.body = { jobs: page.records.map(factsOf), cursor: page.next === null ? null : String(page.next) };
+  ctx.body = {
+    jobs: page.records.map((record) => factsOf(record, true)),
+    cursor: page.next === null ? null : String(page.next),
+  };
 }
 
 async function cancel(...[ctx, context, id]: Parameters<Write>): Promise<void> {
@@ -91,6 +100,20 @@ async function cancel(...[ctx, context, id]: Parameters<Write>): Promise<void> {
   ctx.status = before.state === 'queued' ? 204 : 202;
   ctx.body = null;
   if (before.state !== 'queued') ctx.status = 202; // an empty body makes it 204
+}
+
+/** Whether the client may read the app's words. */
+function showsWords(context: RequestContext): boolean {
+  return hiddenBecause(context) === null;
+}
+
+/** The error of a job as its client may see it. */
+function shownError(error: KeptError, showsWords: boolean): ServeError {
+  const message = shownMessage(error, showsWords);
+  return new ServeError(error.code, message === '' ? undefined : message, {
+    ...error,
+    issues: showsWords ? error.issues : [],
+  });
 }
 
 /** Most jobs on a page of the list. */

@@ -130,7 +130,8 @@ for (const [what, served] of Object.entries(SERVERS))
       for (const { path, method, operation } of operationsOf(document)) {
         const named = path.replace(/\{(?:model|model_name)\}/g, 'banana').replace(/\{\w+\}/g, 'x');
         const url = path === '/invocations' ? `${path}?model_name=${served.models[0]?.name}` : named;
-        const headers = operation['x-websocket'] === true ? { upgrade: 'websocket' } : {};
+        const headers =
+          operation['x-websocket'] === true ? { upgrade: 'websocket' } : { accept: 'text/html' };
         const claim = claimOf(
           dialects,
           contextOf(served, registry, { method: method.toUpperCase(), url, headers }),

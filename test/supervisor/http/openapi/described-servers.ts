@@ -29,11 +29,18 @@ export const OTHERS: readonly DescribedModel[] = [
   { name: 'several', info: SEVERAL },
 ];
 
+const FILE = { type: 'text/html', identity: Buffer.alloc(0), coded: {} };
+const PAGE = {
+  files: { index: FILE, assets: new Map([['x', FILE]]) },
+  live: { join: () => {} },
+} as unknown as DialectSettings['page'];
+
 export const PLAIN: DialectSettings = {
   isMmsMode: false,
   isManagementShared: false,
   metrics: null,
   areMetricsOnMain: false,
+  page: PAGE,
   main: undefined,
 };
 const SHARED: DialectSettings = {

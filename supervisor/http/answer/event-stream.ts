@@ -1,0 +1,58 @@
+/** Server-sent events to one viewer of the live data. The head is sent with the first of them. */
+import { isThisMachine } from '../../options/address.js';
+import { hiddenBecause, type HiddenBecause } from '../access/app-words.js';
+import type { Viewer } from '../request/live-data.js';
+import type { RequestContext } from '../request/request-context.js';
+import { onceClosed } from '../socket/request-facts.js';
+
+export class EventStream implements Viewer {
+  readonly hidden: HiddenBecause | null;
+  readonly leavesFirst: boolean;
+  readonly #context: RequestContext;
+
+  constructor(context: RequestContext) {
+    this.#context = context;
+    this.hidden = hiddenBecause(context);
+    this.leavesFirst = !context.hasKey && context.client !== 'unix' && !isThisMachine(context.client);
+  }
+
+  /** Sends the head, if it was not sent yet. */
+  open(): void {
+    if (!this.#context.response.headersSent) this.#writeHead();
+  }
+
+  send(bytes: Buffer): boolean {
+    const { response } = this.#context;
+    if (response.writableLength > 0 || response.destroyed) return false;
+    this.open();
+    response.write(bytes);
+    return true;
+  }
+
+  /** A client that does not read is cut: the server's end does not wait for it. */
+  end(bytes: Buffer): void {
+    if (this.send(bytes)) this.#context.response.end();
+    else this.cut();
+  }
+
+  cut(): void {
+    this.#context.response.destroy();
+  }
+
+  onceGone(callback: () => void): void {
+    onceClosed(this.#context.request, this.#context.response, callback);
+  }
+
+  #writeHead(): void {
+    const { backend, request, response, dialect, requestId } = this.#context;
+    response.writeHead(200, {
+      ...dialect.headers?.(this.#context),
+      'Content-Type': 'text/event-stream',
+      // No proxy and no compression may hold events back.
+      'Cache-Control': 'no-store, no-transform',
+      'X-Accel-Buffering': 'no',
+      'X-Request-Id': requestId,
+      ...(backend.closing(request) ? { Connection: 'close' } : {}),
+    });
+  }
+}

@@ -1,0 +1,33 @@
+/** Describes the paths of the page for the OpenAPI document. */
+import { LIVE_PATH, PAGE_FILES_PATH } from '../../../../protocol/reserved-paths.js';
+import { BYTES, TEXT, type DescribedOperation } from '../../openapi/operation.js';
+
+export const PAGE_OPERATIONS: readonly DescribedOperation[] = [
+  {
+    path: '/',
+    method: 'get',
+    operationId: 'page',
+    description: 'The page of this server, for a client that likes HTML better than JSON.',
+    auth: 'none',
+    responses: { 200: { description: 'The page.', content: { 'text/html': { schema: BYTES } } } },
+  },
+  {
+    path: `${PAGE_FILES_PATH}/{name}`,
+    method: 'get',
+    operationId: 'pageFile',
+    description: 'A file of the page.',
+    auth: 'none',
+    parameters: [
+      { name: 'name', in: 'path', required: true, description: 'The name of the file.', schema: TEXT },
+    ],
+    responses: { 200: { description: 'The file.' } },
+  },
+  {
+    path: LIVE_PATH,
+    method: 'get',
+    operationId: 'live',
+    description: 'The data of the page: server-sent events, which end with the server.',
+    auth: 'call',
+    responses: { 200: { description: 'Events.', content: { 'text/event-stream': { schema: BYTES } } } },
+  },
+];

@@ -1,0 +1,129 @@
+/**
+ * The page at `/`, its files and its live data. A client that likes HTML better than JSON gets the page: a browser. Others
+ * get what the listener answers without it. Page and files need no key, and contain no data.
+ */
+import type { IncomingMessage } from 'node:http';
+import { ServeError } from '../../../../protocol/errors.js';
+import { LIVE_PATH, PAGE_FILES_PATH } from '../../../../protocol/reserved-paths.js';
+import { refuseRequest } from '../../answer/answer-error.js';
+import { EventStream } from '../../answer/event-stream.js';
+import { houseFailure } from '../../answer/house-error.js';
+import { prefersHtml } from '../../answer/koa-answers.js';
+import type { ServedPage } from '../../request/backend.js';
+import type { PageFile } from '../../request/page-files.js';
+import type { RequestContext } from '../../request/request-context.js';
+import { HOUSE_ERROR } from '../../openapi/house-error-body.js';
+import { chooseCoding } from '../../socket/answer-coding.js';
+import { discardRest } from '../../socket/refuse.js';
+import { PAGE_OPERATIONS } from './describe-paths.js';
+import type { Dialect, Operation } from '../dialect.js';
+
+const ROOT = '/';
+const FILES_PREFIX = `${PAGE_FILES_PATH}/`;
+const METHODS = 'GET, HEAD';
+
+/** The page runs only its own scripts, and interprets nothing of an app's output as HTML. */
+const SAFETY = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src 'self' blob: data:",
+    'media-src blob:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; '),
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+};
+
+/** Their names change with their content. */
+const FOR_EVER = 'public, max-age=31536000, immutable';
+
+/** Other methods of `/` are the app's. */
+export function pageDialect({ files, live }: ServedPage): Dialect {
+  return {
+    name: 'page',
+    paths: new Map([ROOT, LIVE_PATH, `${FILES_PREFIX}{name}`].map((path) => [path, METHODS])),
+
+    claim({ request, path, isWebSocket }) {
+      if (isWebSocket || !isRead(request)) return null;
+      if (path === LIVE_PATH)
+        return operation('call', (context) => {
+          answerLive(context, live);
+        });
+      if (files === null) return null;
+      if (path === ROOT) return prefersHtml(request) ? fileOperation(files.index, 'no-cache') : null;
+      const file = path.startsWith(FILES_PREFIX)
+        ? files.assets.get(path.slice(FILES_PREFIX.length))
+        : undefined;
+      return file === undefined ? null : fileOperation(file, FOR_EVER);
+    },
+
+    /** A cache must not give the page to a client that gets another answer. */
+    mark({ request, response, path }) {
+      if (path === ROOT && isRead(request)) addVary(response, 'Accept');
+    },
+
+    fail: houseFailure,
+    errorBody: HOUSE_ERROR,
+    describe: () => PAGE_OPERATIONS.filter(({ path }) => path === LIVE_PATH || files !== null),
+  };
+}
+
+function isRead({ method }: IncomingMessage): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+function operation(auth: Operation['auth'], answer: (context: RequestContext) => void): Operation {
+  return { auth, counts: false, methods: METHODS, act: { answer } };
+}
+
+function fileOperation(file: PageFile, cacheControl: string): Operation {
+  return operation('none', (context) => sendFile(context, file, cacheControl));
+}
+
+function sendFile(context: RequestContext, file: PageFile, cacheControl: string): void {
+  const { backend, request, response, requestId } = context;
+  const coding = chooseCoding(request.headers['accept-encoding']);
+  const coded = coding === null ? undefined : file.coded[coding];
+  const bytes = coded ?? file.identity;
+  addVary(response, 'Accept-Encoding');
+  response.once('finish', () => discardRest(request));
+  response.writeHead(200, {
+    ...SAFETY,
+    'Content-Type': file.type,
+    'Content-Length': bytes.length,
+    'Cache-Control': cacheControl,
+    'X-Request-Id': requestId,
+    ...(coded === undefined || coding === null ? {} : { 'Content-Encoding': coding }),
+    ...(backend.closing(request) ? { Connection: 'close' } : {}),
+  });
+  response.end(bytes);
+  backend.observer.answered(context, 200, null);
+}
+
+function answerLive(context: RequestContext, live: ServedPage['live']): void {
+  const { backend, request, response } = context;
+  const stream = new EventStream(context);
+  response.once('finish', () => discardRest(request));
+  try {
+    if (request.method === 'HEAD') {
+      stream.open();
+      response.end();
+    } else live.join(stream);
+    backend.observer.answered(context, 200, null);
+  } catch (thrown) {
+    if (!(thrown instanceof ServeError)) throw thrown;
+    refuseRequest(context, thrown, {});
+  }
+}
+
+function addVary(response: RequestContext['response'], name: string): void {
+  const before = response.getHeader('vary');
+  response.setHeader('Vary', before === undefined ? name : `${String(before)}, ${name}`);
+}

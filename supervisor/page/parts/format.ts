@@ -1,0 +1,58 @@
+/** Numbers, times and sizes as people read them. All are short, and of stable width in a table. */
+
+/** `812 B`, `4.2 kB`, `1.3 GB`. */
+export function bytes(value: number): string {
+  return scaled(value, 1000, ['B', 'kB', 'MB', 'GB', 'TB']);
+}
+
+/** `950`, `1.2k`, `3.4M`. */
+export function count(value: number): string {
+  return scaled(value, 1000, ['', 'k', 'M', 'G']).replace(' ', '');
+}
+
+function scaled(value: number, step: number, units: readonly string[]): string {
+  let [rest, unit] = [value, 0];
+  while (Math.abs(rest) >= step - 0.5 && unit < units.length - 1) [rest, unit] = [rest / step, unit + 1];
+  return `${unit === 0 ? short(rest) : rest.toFixed(rest < 9.95 ? 1 : 0)} ${units[unit]}`.trim();
+}
+
+/** At most one decimal, and none that is zero. */
+function short(value: number): string {
+  return String(Math.round(value * 10) / 10);
+}
+
+/** `0.4 ms`, `23 ms`, `1.6 s`, `2 m 5 s`. */
+export function duration(ms: number): string {
+  if (ms < 9.95) return `${short(ms)} ms`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 59_950) return `${short(ms / 1000)} s`;
+  return age(ms);
+}
+
+/** Whole seconds: `8 s`, `2 m 5 s`, `10 m`, `3 h 20 m`, `4 d 2 h`. */
+export function age(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const [minutes, hours, days] = [
+    Math.floor(seconds / 60),
+    Math.floor(seconds / 3600),
+    Math.floor(seconds / 86_400),
+  ];
+  if (minutes === 0) return `${seconds} s`;
+  if (hours === 0) return both(minutes, 'm', seconds % 60, 's');
+  if (days === 0) return both(hours, 'h', minutes % 60, 'm');
+  return both(days, 'd', hours % 24, 'h');
+}
+
+function both(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
+}
+
+/** The viewer's clock: `14:03:09`. */
+export function clock(at: number): string {
+  return new Date(at).toLocaleTimeString([], { hourCycle: 'h23' });
+}
+
+/** `1 worker`, `2 workers`. */
+export function plural(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,133 @@
+import type { VNode } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { LivePath } from '../../status/live-types.js';
+import { Choice } from '../parts/choice.js';
+import { html, h } from '../parts/html.js';
+import { AnswerView } from './answer-view.js';
+import { firstDraft, payloadOf, requestOf, withMode, type Accept, type Draft, type Mode } from './draft.js';
+import { FileInput, useDroppedFiles } from './file-input.js';
+import { exampleOf, firstInput, isJsonOnly, takesOwnInput } from './first-input.js';
+import { fieldsOf, type Field } from './form.js';
+import { FormInput } from './form-input.js';
+import { JsonInput } from './json-input.js';
+import { SnippetsView } from './snippets-view.js';
+import { urlOf, type Target } from './targets.js';
+import { useCall } from './use-call.js';
+
+export interface PanelProps {
+  readonly target: Target;
+  readonly path: LivePath;
+  readonly needsKey: boolean;
+}
+
+/** Drafts outlive the panel: a person who looks at another route finds this one as it was. */
+const drafts = new Map<string, Draft>();
+
+const MODES: Readonly<Record<Mode, string>> = { json: 'JSON', form: 'Form', file: 'File' };
+
+/** Input, call and answer of one route. */
+export function CallPanel({ target, path, needsKey }: PanelProps): VNode {
+  const { description, route } = target;
+  const first = firstInput(description, route, path);
+  const draftId = `${target.id} ${path.dialect}`;
+  const [draft, setDraft] = useState(() => drafts.get(draftId) ?? firstDraft(first));
+  useEffect(() => void drafts.set(draftId, draft), [draft]);
+  useNewExample(first, setDraft);
+  const call = useCall();
+
+  const fields = takesOwnInput(path) ? fieldsOf(description.signature, exampleOf(description, route)) : null;
+  const takesFiles = !isJsonOnly(route, path);
+  const modes = (['json', 'form', 'file'] as const).filter(
+    (mode) => mode === 'json' || (mode === 'form' ? fields !== null : takesFiles),
+  );
+  const take = (file: File): void => setDraft({ ...draft, mode: 'file', file });
+  const drop = useDroppedFiles(takesFiles, take);
+
+  const request = requestOf(draft, fields, { url: urlOf(path, document.baseURI), needsKey });
+  const send = (event: Event): void => {
+    event.preventDefault();
+    if (request !== null && !call.isRunning) call.send(request, payloadOf(draft, request));
+  };
+  const sendByKey = (event: KeyboardEvent): void => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send(event);
+  };
+  return html`<div class="call">
+    <form
+      class=${`panel input ${drop.isOver ? 'drop' : ''}`}
+      onSubmit=${send}
+      onKeyDown=${sendByKey}
+      ...${drop.handlers}
+    >
+      <div class="panel-head">
+        <h2>Input</h2>
+        ${h(ModeTabs, { modes, mode: draft.mode, choose: (mode) => setDraft(withMode(draft, mode, fields)) })}
+      </div>
+      ${h(InputOf, { draft, setDraft, fields, first })}
+      <div class="row send">
+        <button type="submit" class="primary" disabled=${request === null} aria-disabled=${call.isRunning}>
+          ${call.isRunning ? 'Sending …' : 'Send'}
+        </button>
+        ${call.isRunning && html`<button type="button" onClick=${call.cancel}>Cancel</button>`}
+        <code class="muted target">POST ${path.path}</code>
+        ${
+          route.kind === 'handler' &&
+          h(Choice<Accept>, {
+            label: 'Answer as',
+            value: draft.accept,
+            options: ACCEPTS,
+            choose: (accept) => setDraft({ ...draft, accept }),
+          })
+        }
+      </div>
+    </form>
+    ${h(AnswerView, { answer: call.answer })} ${request !== null && h(SnippetsView, { request })}
+  </div>`;
+}
+
+/** With --watch an app may get another example: an input that the person has left as it was follows it. */
+function useNewExample(first: string, setDraft: (change: (draft: Draft) => Draft) => void): void {
+  const known = useRef(first);
+  useEffect(() => {
+    const before = known.current;
+    known.current = first;
+    if (before !== first) setDraft((draft) => (draft.text === before ? { ...draft, text: first } : draft));
+  }, [first]);
+}
+
+interface InputProps {
+  readonly draft: Draft;
+  readonly setDraft: (draft: Draft) => void;
+  readonly fields: readonly Field[] | null;
+  /** The first text, to which one can return. */
+  readonly first: string;
+}
+
+function InputOf({ draft, setDraft, fields, first }: InputProps): VNode {
+  if (draft.mode === 'file') return h(FileInput, { draft, setDraft });
+  if (draft.mode === 'form' && fields !== null) return h(FormInput, { draft, setDraft, fields });
+  return h(JsonInput, { draft, setDraft, first });
+}
+
+interface ModeProps {
+  readonly modes: readonly Mode[];
+  readonly mode: Mode;
+  readonly choose: (mode: Mode) => void;
+}
+
+function ModeTabs({ modes, mode, choose }: ModeProps): VNode | null {
+  if (modes.length < 2) return null;
+  return html`<div class="segments" role="group" aria-label="Kind of input">
+    ${modes.map(
+      (one) =>
+        html`<button key=${one} type="button" aria-pressed=${one === mode} onClick=${() => choose(one)}>
+          ${MODES[one]}
+        </button>`,
+    )}
+  </div>`;
+}
+
+const ACCEPTS: readonly (readonly [Accept, string])[] = [
+  ['*/*', 'the app sends it'],
+  ['text/event-stream', 'stream of events (SSE)'],
+  ['application/x-ndjson', 'stream of lines (NDJSON)'],
+];

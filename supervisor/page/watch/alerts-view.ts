@@ -1,0 +1,76 @@
+import type { VNode } from 'preact';
+import { useEffect } from 'preact/hooks';
+import type { Store } from '../app/store.js';
+import type { Connection } from '../live/connection.js';
+import { age, plural } from '../parts/format.js';
+import { html, h } from '../parts/html.js';
+import type { Alert } from './alert.js';
+import { alertsOf } from './alerts.js';
+import { DeathDetails } from './death-details.js';
+
+const LEVELS = { bad: { sign: '▲', word: 'Problem' }, warn: { sign: '◆', word: 'Warning' } } as const;
+
+const NAME = 'banana-serve';
+
+/** Everything that a person has to know first, above both views; the number of problems is in the title of the tab. */
+export function AlertsView({ store }: { readonly store: Store }): VNode {
+  const { connection, history, viewer } = store;
+  // A server that has ended has no other problems.
+  const known = history === null || connection.state === 'ended' ? [] : alertsOf(history);
+  const alerts = [...connectionAlerts(connection), ...known];
+  const problems = alerts.filter(({ level }) => level === 'bad').length;
+  useEffect(() => {
+    document.title = problems === 0 ? NAME : `▲ ${plural(problems, 'problem')} · ${NAME}`;
+  }, [problems]);
+  return html`<section class="alerts" aria-label="Alerts">
+    <p class="offscreen" role="status">${alerts.map(({ title }) => title).join('. ')}</p>
+    ${alerts.map(
+      (alert) =>
+        html`<article key=${alert.id} class=${`alert ${alert.level}`}>
+          <p class="title">
+            <span class="sign" aria-hidden="true">${LEVELS[alert.level].sign}</span>
+            <span class="offscreen">${LEVELS[alert.level].word}: </span>${alert.title}
+          </p>
+          ${alert.text !== '' && html`<p>${alert.text}</p>`}
+          ${alert.todo !== '' && html`<p class="todo">${alert.todo}</p>`}
+          ${
+            alert.death !== null &&
+            h(DeathDetails, {
+              death: alert.death,
+              hidden: viewer?.hidden ?? null,
+              isOpen: alert.opensDeath,
+            })
+          }
+        </article>`,
+    )}
+  </section>`;
+}
+
+const ENDS = {
+  drained: 'It has finished its calls and ended.',
+  cut: 'The drain timeout passed before all calls were finished: the rest was cut.',
+  failed: 'No worker could start.',
+} as const;
+
+function connectionAlerts(connection: Connection): Alert[] {
+  const alert = { id: 'connection', level: 'bad', todo: '', death: null, opensDeath: false } as const;
+  if (connection.state === 'ended')
+    return [
+      {
+        ...alert,
+        title: 'The server has ended',
+        text: `${ENDS[connection.reason]} What you see is its last state.`,
+        todo: 'This page connects by itself as soon as a server runs here again.',
+      },
+    ];
+  if (connection.state !== 'waiting') return [];
+  const lostMs = performance.now() - connection.since;
+  return [
+    {
+      ...alert,
+      title: 'No connection to the server',
+      text: `${connection.problem} What you see is old${lostMs < 2000 ? '' : `, by ${age(lostMs)}`}.`,
+      todo: 'If it has crashed or was killed, start it again: this page connects by itself.',
+    },
+  ];
+}

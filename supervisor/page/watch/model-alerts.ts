@@ -1,0 +1,127 @@
+/** The alerts of one model. */
+import type { LiveDeath, LiveModel, LiveWorker } from '../../status/live-types.js';
+import { age, plural } from '../parts/format.js';
+import { WARNING, type Alert, type Watched } from './alert.js';
+import { deathText, modelName } from './names.js';
+
+/** Time for which the death of a worker that was replaced is shown on top; the list of calls has it longer. */
+const DEATH_SHOWN_MS = 5 * 60_000;
+/** Share of the places in a queue from which on it is nearly full. */
+const FULL = 0.8;
+
+export function modelAlerts(model: LiveModel, watched: Watched): Alert[] {
+  return [
+    ...gaveUp(model, watched),
+    ...withoutWorkers(model, watched),
+    ...fullQueue(model),
+    ...frozen(model),
+    ...died(model, watched),
+  ];
+}
+
+/** Whether it wants workers and is not being taken away: only then is a missing worker bad. */
+function isWanted({ state, wantedWorkers }: LiveModel): boolean {
+  return wantedWorkers > 0 && state !== 'unloading' && state !== 'unloaded' && state !== 'draining';
+}
+
+function gaveUp(model: LiveModel, { models, deaths }: Watched): Alert[] {
+  const latched = model.workers.filter((worker) => worker.latched !== null);
+  const [first] = latched;
+  if (first === undefined || first.latched === null || !isWanted(model)) return [];
+  const { code, message } = first.latched;
+  const name = modelName(model, models);
+  return [
+    {
+      id: `latched-${model.key}`,
+      level: model.isLatched ? 'bad' : 'warn',
+      title: model.isLatched
+        ? `${name} has given up: no worker can start`
+        : `${name} has given up on ${plural(latched.length, 'worker')} of ${model.workers.length}`,
+      text: message === '' ? code : `${code}: ${message}`,
+      todo: TODO[code] ?? TODO_ANY,
+      death: deathOf(first, deaths),
+      opensDeath: message === '',
+    },
+  ];
+}
+
+const AGAIN = 'then start the server again; with --watch, saving the file is enough.';
+const TODO_ANY = `Read the last lines of its output, correct the app, ${AGAIN}`;
+const TODO: Readonly<Record<string, string>> = {
+  SERVE_APP_INVALID: `The app cannot be loaded: correct it, ${AGAIN}`,
+  SERVE_INIT_FAILED: `init or the example failed twice in the same way: correct it, ${AGAIN}`,
+  SERVE_INIT_TIMEOUT: 'Load less in init, or raise --init-timeout, and start the server again.',
+};
+
+function withoutWorkers(model: LiveModel, { at, models, deaths }: Watched): Alert[] {
+  if (model.state !== 'unhealthy' || model.isLatched || !isWanted(model)) return [];
+  const last = deaths.findLast(({ key }) => key === model.key) ?? null;
+  const how = last === null ? '' : `Worker ${last.worker} died ${age(at - last.at)} ago: ${last.how}. `;
+  return [
+    {
+      id: `unhealthy-${model.key}`,
+      level: 'bad',
+      title: `${modelName(model, models)} has no ready worker`,
+      text: `${how}Calls wait meanwhile. ${nextStart(model)}`,
+      todo: last?.during === 'start' ? 'It dies before it is ready: read the last lines of its output.' : '',
+      death: last,
+      opensDeath: true,
+    },
+  ];
+}
+
+function nextStart({ workers }: LiveModel): string {
+  const starting = workers.filter(({ pid }) => pid !== null).length;
+  if (starting > 0) return `${plural(starting, 'worker')} ${starting === 1 ? 'is' : 'are'} starting.`;
+  const pauses = workers.flatMap(({ retryInMs }) => (retryInMs === null ? [] : [retryInMs]));
+  if (pauses.length > 0) return `The next start is in ${age(Math.min(...pauses))}.`;
+  return 'The next one waits for its turn to start.';
+}
+
+function fullQueue({ key, name, sample, maxQueueCalls }: LiveModel): Alert[] {
+  const waiting = (sample.waiting ?? 0) + (sample.arriving ?? 0);
+  if (waiting < FULL * maxQueueCalls) return [];
+  return [
+    {
+      ...WARNING,
+      id: `queue-${key}`,
+      title: `The queue of ${name} is nearly full`,
+      text: `${waiting} of ${maxQueueCalls} places are taken; beyond them calls get 503.`,
+      todo: 'Add workers, or batch calls with --batch-size.',
+    },
+  ];
+}
+
+function frozen({ key, name, workers }: LiveModel): Alert[] {
+  return workers
+    .filter(({ state }) => state === 'frozen')
+    .map(({ index, pid }) => ({
+      ...WARNING,
+      id: `frozen-${key}-${index}`,
+      title: `Worker ${index} of ${name} is frozen`,
+      text: 'A signal (SIGSTOP) has stopped its process; it gets no calls.',
+      todo: pid === null ? '' : `kill -CONT ${pid} lets it go on.`,
+    }));
+}
+
+/** The last death of a model whose workers are well again; those of a model without workers are told with it. */
+function died(model: LiveModel, { at, models, deaths }: Watched): Alert[] {
+  if (model.isLatched || model.state === 'unhealthy') return [];
+  const own = deaths.filter((death) => death.key === model.key && at - death.at < DEATH_SHOWN_MS);
+  const last = own.at(-1);
+  if (last === undefined) return [];
+  const others = own.length === 1 ? '' : ` ${own.length} died in the last five minutes.`;
+  return [
+    {
+      ...WARNING,
+      id: `died-${model.key}`,
+      title: `Worker ${last.worker} of ${modelName(model, models)} died: ${last.how}`,
+      text: `${age(at - last.at)} ago. ${deathText(last)}${others}`,
+      death: last,
+    },
+  ];
+}
+
+function deathOf({ lastDeath }: LiveWorker, deaths: readonly LiveDeath[]): LiveDeath | null {
+  return deaths.find(({ id }) => id === lastDeath) ?? null;
+}

@@ -1,0 +1,115 @@
+import type { VNode } from 'preact';
+import { useState } from 'preact/hooks';
+import type { HiddenBecause, LiveModel } from '../../status/live-types.js';
+import type { History } from '../live/history.js';
+import { bytes, count, duration, plural } from '../parts/format.js';
+import { html, h } from '../parts/html.js';
+import { State } from '../parts/state.js';
+import { modelName } from './names.js';
+import { callsOf, latest, modelState, modelTone } from './models.js';
+import { WorkersTable } from './workers-table.js';
+
+interface ModelsProps {
+  readonly history: History;
+  readonly hidden: HiddenBecause | null;
+  /** Key of the model whose charts are shown. */
+  readonly chosen: number | null;
+  readonly choose: (key: number) => void;
+}
+
+/** With more models than this, only those that are not well show their workers at first. */
+const FEW = 3;
+
+/** All models with their workers. */
+export function ModelsView({ history, hidden, chosen, choose }: ModelsProps): VNode {
+  const { models } = history;
+  const ready = models.filter(({ state }) => state === 'ready').length;
+  return html`<section class="panel models" aria-labelledby="models-title">
+    <div class="panel-head">
+      <h2 id="models-title">Models and workers</h2>
+      <span class="muted">${ready} of ${plural(models.length, 'model')} ready</span>
+    </div>
+    ${models.length === 0 && html`<p class="muted">No model is registered.</p>`}
+    ${models.map((model) =>
+      h(ModelCard, { key: model.key, model, history, hidden, isChosen: model.key === chosen, choose }),
+    )}
+  </section>`;
+}
+
+interface CardProps {
+  readonly model: LiveModel;
+  readonly history: History;
+  readonly hidden: HiddenBecause | null;
+  readonly isChosen: boolean;
+  readonly choose: (key: number) => void;
+}
+
+function ModelCard({ model, history, hidden, isChosen, choose }: CardProps): VNode {
+  const { models } = history;
+  const tone = modelTone(model);
+  const [wish, setWish] = useState<boolean | null>(null);
+  const isOpen = wish ?? (models.length <= FEW || tone === 'bad' || isChosen);
+  const name = modelName(model, models);
+  return html`<article class=${`model ${isChosen ? 'chosen' : ''}`}>
+    <div class="model-head">
+      <h3>
+        <button
+          type="button"
+          class="name"
+          aria-pressed=${isChosen}
+          title="Show the charts of this model"
+          onClick=${() => choose(model.key)}
+        >
+          ${name}
+        </button>
+      </h3>
+      ${h(State, { tone, text: modelState(model) })}
+      <span class="muted">${model.app}, ${model.runtime}</span>
+      <button type="button" class="small quiet" aria-expanded=${isOpen} onClick=${() => setWish(!isOpen)}>
+        ${plural(model.workers.length, 'worker')} ${isOpen ? '▾' : '▸'}
+      </button>
+    </div>
+    ${h(ModelFigures, { model, history })}
+    ${
+      isOpen &&
+      (model.workers.length === 0
+        ? html`<p class="muted">${whyWithout(model)}</p>`
+        : h(WorkersTable, { workers: model.workers, at: history.at, deaths: history.deaths, hidden }))
+    }
+  </article>`;
+}
+
+function whyWithout({ state, minWorkers, maxWorkers }: LiveModel): string {
+  if (state === 'unloading') return 'It was unregistered, and finishes its last calls.';
+  return maxWorkers > 0 && minWorkers === 0
+    ? 'It has no workers because no call needs one; the next call starts one.'
+    : 'It is scaled to no workers; calls get 503 until it is scaled up.';
+}
+
+function ModelFigures({ model, history }: { readonly model: LiveModel; readonly history: History }): VNode {
+  const series = history.series.get(model.key);
+  const { sample } = model;
+  const lastMinute = callsOf(series, 60);
+  const memory = latest(series, 'memoryBytes');
+  const runMs = latest(series, 'runP95Ms');
+  const queueMs = latest(series, 'queueP95Ms');
+  const figures: readonly (readonly [label: string, value: string, isBad?: boolean])[] = [
+    ['ready', `${sample.readyWorkers ?? 0} of ${model.wantedWorkers}`],
+    ['waiting', `${(sample.waiting ?? 0) + (sample.arriving ?? 0)} of ${model.maxQueueCalls}`],
+    ['running', count(sample.running ?? 0)],
+    ['calls/min', count(lastMinute.calls)],
+    ['failed/min', count(lastMinute.failed), lastMinute.failed > 0],
+    ['queue p95', queueMs === null ? '–' : `≈ ${duration(queueMs)}`],
+    ['run p95', runMs === null ? '–' : `≈ ${duration(runMs)}`],
+    ['memory', memory === null ? '–' : bytes(memory)],
+  ];
+  return html`<dl class="figures">
+    ${figures.map(
+      ([label, value, isBad]) =>
+        html`<div key=${label} class=${isBad === true ? 'bad' : ''}>
+          <dt>${label}</dt>
+          <dd>${value}</dd>
+        </div>`,
+    )}
+  </dl>`;
+}

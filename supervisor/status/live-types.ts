@@ -1,0 +1,357 @@
+/**
+ * Types of the data of the page at `/`, which `GET /_k/live` sends as server-sent events (`event: name`, `data:` one line of
+ * JSON). This file imports nothing, so that the page, which is compiled for browsers, can use it. Times are in ms, sizes in
+ * bytes; a time named `at` is calendar time, in ms since the epoch.
+ *
+ * 1. `viewer`, once: facts about this viewer's connection.
+ * 2. `samples`, once: everything that the server remembers, with the samples of the last ten minutes.
+ * 3. `snapshot`, once a second: the present, and what happened since the snapshot before. They are numbered: a viewer that
+ *    reads too slowly misses some. It may connect again, at most once a minute, to get what it has missed.
+ * 4. `end`, once: the server ends, and the stream with it. A stream that ends without it was cut.
+ *
+ * An empty text takes the place of the app's words (lines of stderr, messages of errors) for viewers that may not see them.
+ */
+
+/** The data of each event, by its name. */
+export interface LiveEvents {
+  readonly viewer: LiveViewer;
+  readonly samples: LiveHistory;
+  readonly snapshot: LiveSnapshot;
+  readonly end: LiveEnd;
+}
+
+export interface LiveViewer {
+  /** Whether the server has API keys: then calls need one. */
+  readonly needsKey: boolean;
+  /** Why this viewer does not see the app's words; null if it does. */
+  readonly hidden: HiddenBecause | null;
+}
+
+/**
+ * Without an API key on the server, the app's words are for requests of this machine only. `remote`: the connection comes
+ * from elsewhere. `host`: its `Host` is not a name or an address of this machine. `proxied`: it has `Forwarded` or
+ * `X-Forwarded-*`. `page`: it has an `Origin`.
+ */
+export type HiddenBecause = 'remote' | 'host' | 'proxied' | 'page';
+
+export interface LiveHistory {
+  /** The number of the last snapshot before this event: the next one has the number after it. */
+  readonly number: number;
+  /** The end of the last second of the columns; they all end there, and begin at most ten minutes earlier. */
+  readonly at: number;
+  readonly models: readonly LiveModelHistory[];
+  readonly descriptions: readonly LiveDescription[];
+  /** At most the last 200, oldest first. */
+  readonly calls: readonly LiveCall[];
+  /** At most the last 100, oldest first. */
+  readonly deaths: readonly LiveDeath[];
+  readonly jobs: LiveJobs;
+}
+
+export interface LiveModelHistory {
+  /** `LiveModel.key`. */
+  readonly key: number;
+  /** One value per second, oldest first. A model that is younger than ten minutes has fewer. */
+  readonly columns: LiveColumns;
+  /** Calls that ended with this error code, by code; as long as the columns. */
+  readonly errors: Readonly<Record<string, readonly number[]>>;
+}
+
+export type LiveColumns = { readonly [Name in keyof LiveSample]: readonly LiveSample[Name][] };
+
+/**
+ * One second of one model. Values are null for a second that was not measured, and percentiles and means also without a
+ * call. Percentiles are approximate: the server counts calls in buckets.
+ */
+export interface LiveSample {
+  /** Calls that ended, refused ones included. */
+  readonly calls: number | null;
+  /** Calls that ended with an error code; an app's own 4xx is `ok`. */
+  readonly failed: number | null;
+  /** Calls that waited for a worker, at the end of the second. */
+  readonly waiting: number | null;
+  /** Calls whose bodies were arriving, at the end of the second. */
+  readonly arriving: number | null;
+  /** Calls in workers whose clients waited, at the end of the second. */
+  readonly running: number | null;
+  readonly queueP50Ms: number | null;
+  readonly queueP95Ms: number | null;
+  readonly queueP99Ms: number | null;
+  readonly runP50Ms: number | null;
+  readonly runP95Ms: number | null;
+  readonly runP99Ms: number | null;
+  /** Mean number of calls that began together. */
+  readonly batchSize: number | null;
+  /** Workers that were ready, at the end of the second. */
+  readonly readyWorkers: number | null;
+  /** Resident memory of the model's processes; measured only while there are viewers. */
+  readonly memoryBytes: number | null;
+}
+
+export interface LiveSnapshot {
+  readonly number: number;
+  readonly at: number;
+  readonly server: LiveServer;
+  /** Every version of every model; the ones that are being unregistered come last. */
+  readonly models: readonly LiveModel[];
+  /** Descriptions that are new or have changed since the snapshot before; a model has none until its app is loaded. */
+  readonly descriptions: readonly LiveDescription[];
+  /** Calls that ended since the snapshot before, oldest first; of more than 200 the last. */
+  readonly calls: readonly LiveCall[];
+  /** Workers that died since the snapshot before, oldest first; of more than 100 the last. */
+  readonly deaths: readonly LiveDeath[];
+  /** Null if none has changed since the snapshot before. */
+  readonly jobs: LiveJobs | null;
+}
+
+export interface LiveServer {
+  /** As in `/status`. */
+  readonly state: 'starting' | 'ready' | 'unhealthy' | 'draining';
+  readonly version: string;
+  readonly pid: number;
+  readonly startedAt: number;
+  readonly memoryBytes: number;
+  /** Delay of the event loop since the start. */
+  readonly eventLoopDelayMs: { readonly p50: number; readonly p99: number; readonly max: number };
+  /** Clients that have not read all of their answers, and the bytes that are kept for them. */
+  readonly unsent: { readonly clients: number; readonly bytes: number; readonly maxBytes: number };
+  /** Bound of the bytes of waiting calls of all models together. */
+  readonly maxQueueBytes: number;
+  readonly gpus: readonly LiveGpu[];
+  /** Number of viewers of the page, this one included. */
+  readonly viewers: number;
+}
+
+/** A card of this machine, as nvidia-smi reported it at most some seconds ago; a figure is null if it is unknown. */
+export interface LiveGpu {
+  /** nvidia-smi's index. */
+  readonly index: string;
+  readonly name: string;
+  readonly totalBytes: number | null;
+  readonly usedBytes: number | null;
+  /** Share of the time in which it was busy, from 0 to 1. */
+  readonly utilization: number | null;
+}
+
+export interface LiveModel {
+  /** Names the model within this server's life: a model that is registered again has another key. */
+  readonly key: number;
+  readonly name: string;
+  readonly version: string;
+  /**
+   * As in `/status`. `unhealthy`: it wants workers, none is ready, and one has died or cannot start. `unloaded`: it wants no
+   * workers. `unloading`: it was unregistered, and ends its last calls.
+   */
+  readonly state: 'starting' | 'ready' | 'unhealthy' | 'draining' | 'unloaded' | 'unloading';
+  /** Whether no worker will be started any more: every slot has given up. */
+  readonly isLatched: boolean;
+  /** Whether it answers at the paths of the app's routes. */
+  readonly isDefault: boolean;
+  /** Whether calls that name no version get this one. */
+  readonly isDefaultVersion: boolean;
+  /** Name of the app's file or folder, without the path. */
+  readonly app: string;
+  /** The runtime, such as `node`, or the program that was named. */
+  readonly runtime: string;
+  readonly wantedWorkers: number;
+  readonly minWorkers: number;
+  readonly maxWorkers: number;
+  readonly maxQueueCalls: number;
+  readonly batchSize: number;
+  readonly initTimeoutMs: number;
+  readonly runTimeoutMs: number;
+  /** Bytes of calls that wait or arrive. */
+  readonly queueBytes: number;
+  /** Number of calls since the start of the server, by `ok` or error code. */
+  readonly outcomes: Readonly<Record<string, number>>;
+  /** Number of batches since the start of the server, by the number of calls that began together, smallest first. */
+  readonly batches: readonly (readonly [calls: number, batches: number])[];
+  readonly workers: readonly LiveWorker[];
+  /** The last second. */
+  readonly sample: LiveSample;
+  /** Calls of the last second that ended with an error code, by code. */
+  readonly errors: Readonly<Record<string, number>>;
+}
+
+export interface LiveWorker {
+  readonly index: number;
+  /** `busy`, `idle` or `frozen` (by SIGSTOP) once it is ready; else a state of docs/lifecycle.md, of the worker or its slot. */
+  readonly state: string;
+  /**
+   * Since when it is in this state; `busy`, `idle` and `frozen` count as one. Without a process, since the last death, or at
+   * first since the model was registered.
+   */
+  readonly since: number;
+  /** Null while there is no process. */
+  readonly pid: number | null;
+  /** `cpu`, or `gpu 0`. */
+  readonly device: string;
+  /** Resident memory of its processes; null if unknown. */
+  readonly memoryBytes: number | null;
+  /** Start of the process; null while there is none. */
+  readonly startedAt: number | null;
+  /** Age of the running call; null if none runs. */
+  readonly runningMs: number | null;
+  /** Request id of the running call, of a batch the first; empty if none runs. */
+  readonly requestId: string;
+  /** Calls that it holds, running or sent ahead. */
+  readonly held: number;
+  /** Calls that it has finished, those of its forerunners included. */
+  readonly calls: number;
+  readonly restarts: number;
+  /** Time until the next start, while the slot backs off; else null. */
+  readonly retryInMs: number | null;
+  /** State of the worker that is to take its place; null if none is on its way. */
+  readonly next: string | null;
+  /** Why the slot has given up; null if it has not. */
+  readonly latched: LiveError | null;
+  /** `LiveDeath.id` of the last worker that died in this slot; null if none did since it last started anew. */
+  readonly lastDeath: number | null;
+}
+
+export interface LiveError {
+  /** A code of docs/errors.md. */
+  readonly code: string;
+  /** The app's words. */
+  readonly message: string;
+}
+
+/** A worker that died without being asked to. */
+export interface LiveDeath {
+  /** Counts up. */
+  readonly id: number;
+  readonly at: number;
+  /** `LiveModel.key`. */
+  readonly key: number;
+  readonly model: string;
+  readonly version: string;
+  /** `LiveWorker.index`. */
+  readonly worker: number;
+  readonly pid: number;
+  /** Such as `signal SIGKILL` or `killed by the server: run timeout`. */
+  readonly how: string;
+  /** Such as `run timeout`, `out of memory`, `signal`, `start failed`, `exit`. */
+  readonly cause: string;
+  readonly during: 'start' | 'idle' | 'call';
+  /** Request id of the call that it ran, of a batch the first; empty if it ran none. */
+  readonly requestId: string;
+  readonly uptimeMs: number;
+  /** Calls that it had finished. */
+  readonly calls: number;
+  /** A likely reason, in the server's words; may be empty. */
+  readonly hint: string;
+  /** The reason that the worker gave itself: the app's words. Empty if it gave none. */
+  readonly why: string;
+  /** Its last lines of stderr, at most 20, cut to 200 characters each: the app's words. */
+  readonly stderr: readonly string[];
+}
+
+export interface LiveCall {
+  /** Counts up. */
+  readonly id: number;
+  /** When it ended. */
+  readonly at: number;
+  /** Empty for a call without an existing model. */
+  readonly model: string;
+  readonly version: string;
+  /** The app's route; empty for a call that was refused before it was known. */
+  readonly route: string;
+  readonly method: string;
+  /** As the client wrote it, without the query, cut to 200 characters. */
+  readonly path: string;
+  /** Null if the client left before it was answered. */
+  readonly status: number | null;
+  /** `ok`, or an error code. */
+  readonly code: string;
+  readonly queueMs: number;
+  readonly runMs: number;
+  /** Size of the body. */
+  readonly inBytes: number;
+  /** Size of the answer of the app; 0 if it gave none. */
+  readonly outBytes: number;
+  /** `LiveWorker.index` of the worker that ran it; null if it never began. */
+  readonly worker: number | null;
+  readonly requestId: string;
+}
+
+export interface LiveJobs {
+  /** Number of jobs among `newest`, by state. */
+  readonly states: Readonly<Partial<Record<LiveJobState, number>>>;
+  /** At most 100, newest first. */
+  readonly newest: readonly LiveJob[];
+}
+
+export type LiveJobState = 'queued' | 'running' | 'succeeded' | 'failed' | 'lost' | 'expired' | 'cancelled';
+
+/** A call that outlives its client. `GET _k/jobs/{id}` has its result. */
+export interface LiveJob {
+  /** Empty for viewers who may not read the app's words: they may not read the list of jobs either. */
+  readonly id: string;
+  readonly requestId: string;
+  readonly model: string;
+  readonly version: string;
+  readonly route: string;
+  readonly state: LiveJobState;
+  readonly createdAt: number;
+  readonly endedAt: number | null;
+  /** The run time of its last attempt. */
+  readonly runMs: number;
+  /** The newest report of the app, whose words its text is; null if there is none. */
+  readonly progress: LiveProgress | null;
+  readonly error: LiveError | null;
+}
+
+export interface LiveProgress {
+  /** From 0 to 1. */
+  readonly fraction: number;
+  readonly text: string;
+}
+
+/** The description that an app gives of itself. */
+export interface LiveDescription {
+  /** `LiveModel.key`. */
+  readonly key: number;
+  readonly routes: readonly LiveRoute[];
+  /** JSON text of an input of the route `/`, else of the first route; empty if the app has none. */
+  readonly example: string;
+  /** Null if the app does not describe its inputs and outputs as tensors. */
+  readonly signature: LiveSignature | null;
+}
+
+export interface LiveRoute {
+  /** As declared. */
+  readonly path: string;
+  /** `background`: the answer names a job (`X-Banana-Job-Id`). `websocket`: opened at the same paths. */
+  readonly kind: 'handler' | 'background' | 'websocket';
+  /** `json`: only a body that is JSON and not empty. */
+  readonly input: 'any' | 'json';
+  /** Most calls in one batch; 1: each runs alone. */
+  readonly maxBatch: number;
+  /** All paths at which it can be called, percent-encoded, the best first; each begins with a slash. */
+  readonly paths: readonly LivePath[];
+}
+
+export interface LivePath {
+  readonly path: string;
+  /** Name of the dialect of this path, which decides the form of its errors. */
+  readonly dialect: string;
+  readonly isDeprecated: boolean;
+}
+
+export interface LiveSignature {
+  readonly inputs: readonly LiveTensor[];
+  readonly outputs: readonly LiveTensor[];
+}
+
+export interface LiveTensor {
+  readonly name: string;
+  /** Such as `FP32`, `INT64`, `BYTES`. */
+  readonly datatype: string;
+  /** The size of each dimension; -1 for one that may have any size. */
+  readonly shape: readonly number[];
+}
+
+export interface LiveEnd {
+  /** `drained`: every call was answered. `cut`: the drain timeout passed first. `failed`: no worker could start. */
+  readonly reason: 'drained' | 'cut' | 'failed';
+}

@@ -1,0 +1,86 @@
+/**
+ * The last calls of a server, for the page. It runs once for every call, so it only copies what is there; nothing of a call
+ * or its request is kept alive.
+ */
+import { isAppsRefusal, type ServeError } from '../../../protocol/errors.js';
+import type { Job } from '../../dispatch/job.js';
+import type { CountedRequest, RequestObserver } from '../../http/request/backend.js';
+import { HTTP_STATUS } from '../../http/socket/http-status.js';
+import { writtenPath } from '../../http/socket/request-facts.js';
+import type { LiveCall } from '../live-types.js';
+import { RecentList } from './recent-list.js';
+
+export const CALLS_KEPT = 200;
+const MAX_PATH_CHARS = 200;
+
+export class LastCalls implements RequestObserver {
+  readonly list = new RecentList<LiveCall>(CALLS_KEPT);
+
+  settled({ model }: CountedRequest, job: Job, status: number, error: ServeError | null): void {
+    const { call, hasBegun } = job;
+    this.list.add({
+      id: this.list.lastId + 1,
+      at: Date.now(),
+      model: model?.spec.name ?? '',
+      version: model?.spec.version ?? '',
+      route: call.route,
+      method: call.method,
+      path: shortened(call.path),
+      status: statusOf(status, error),
+      code: codeOf(error),
+      queueMs: rounded(job.queueMs(performance.now())),
+      runMs: rounded(job.runMs),
+      inBytes: call.bodyBytes,
+      outBytes: job.replyBytes,
+      worker: hasBegun ? job.worker : null,
+      requestId: call.requestId,
+    });
+  }
+
+  refused({ counts, model, request, requestId }: CountedRequest, error: ServeError, status: number): void {
+    if (!counts) return;
+    this.list.add({
+      id: this.list.lastId + 1,
+      at: Date.now(),
+      model: model?.spec.name ?? '',
+      version: model?.spec.version ?? '',
+      route: '',
+      method: request.method ?? '',
+      path: shortened(writtenPath(request.url)),
+      status: statusOf(status, error),
+      code: codeOf(error),
+      queueMs: 0,
+      runMs: 0,
+      inBytes: 0,
+      outBytes: 0,
+      worker: null,
+      requestId,
+    });
+  }
+
+  /** It was no call. */
+  answered(): void {}
+
+  broken(): void {}
+
+  /** It is no call's answer. */
+  cut(): void {}
+}
+
+/** Null if the client left, or was cut off. */
+function statusOf(status: number, error: ServeError | null): number | null {
+  return error !== null && HTTP_STATUS[error.code] === null ? null : status;
+}
+
+function codeOf(error: ServeError | null): string {
+  return error === null || isAppsRefusal(error) ? 'ok' : error.code;
+}
+
+function rounded(ms: number): number {
+  return Math.round(ms * 100) / 100;
+}
+
+/** A part of a string keeps the whole one in memory, so a long path is copied. */
+function shortened(path: string): string {
+  return path.length > MAX_PATH_CHARS ? Buffer.from(path.slice(0, MAX_PATH_CHARS)).toString() : path;
+}

@@ -1,0 +1,93 @@
+/**
+ * Feeds the viewers of the page. Once a second one snapshot is made for each kind of viewer, with and without the app's
+ * words, and sent to all of that kind. A new viewer first gets everything up to the last second, which is made at most once
+ * a second for each kind.
+ */
+import { shuttingDown } from '../../../protocol/errors.js';
+import type { FindCallPaths } from '../../http/request/call-paths.js';
+import type { LiveData, Viewer } from '../../http/request/live-data.js';
+import type { LiveEnd, LiveEvents } from '../live-types.js';
+import { LiveView, type LiveSources } from './live-view.js';
+import { Viewers } from './viewers.js';
+
+const SECOND_MS = 1000;
+
+export class LiveFeed implements LiveData {
+  readonly #view: LiveView;
+  readonly #needsKey: boolean;
+  readonly #viewers = new Viewers();
+  /** Histories of this second, by whether they have the app's words. */
+  readonly #histories = new Map<boolean, Buffer>();
+  #timer: NodeJS.Timeout | null = null;
+  #isEnded = false;
+
+  /** `needsKey`: whether calls need a key. */
+  constructor(sources: LiveSources, needsKey: boolean) {
+    this.#view = new LiveView(sources);
+    this.#needsKey = needsKey;
+  }
+
+  /** Gets the outcome of every call. */
+  get calls(): LiveView['record']['calls'] {
+    return this.#view.record.calls;
+  }
+
+  /** Gets the death of every worker. */
+  get deaths(): LiveView['record']['deaths'] {
+    return this.#view.record.deaths;
+  }
+
+  findPathsBy(find: FindCallPaths): void {
+    this.#view.findPathsBy(find);
+  }
+
+  start(): void {
+    if (!this.#isEnded) this.#timer = setInterval(() => this.tick(), SECOND_MS).unref();
+  }
+
+  join(viewer: Viewer): void {
+    if (this.#isEnded) throw shuttingDown();
+    this.#viewers.add(viewer);
+    this.#view.prepare();
+    const { hidden } = viewer;
+    const facts = eventBytes('viewer', { needsKey: this.#needsKey, hidden });
+    viewer.send(Buffer.concat([facts, this.#historyFor(hidden === null)]));
+  }
+
+  /** Ends a second. The timer calls it. */
+  tick(): void {
+    this.#histories.clear();
+    const { count } = this.#viewers;
+    this.#view.tick(count > 0);
+    const made = new Map<boolean, Buffer>();
+    this.#viewers.send((showsWords) => {
+      const bytes = made.get(showsWords) ?? eventBytes('snapshot', this.#view.snapshot(showsWords, count));
+      made.set(showsWords, bytes);
+      return bytes;
+    });
+  }
+
+  /** The server ends: tells every viewer, and lets none in any more. */
+  end(reason: LiveEnd['reason']): void {
+    this.stop();
+    this.#viewers.end(eventBytes('end', { reason }));
+  }
+
+  stop(): void {
+    this.#isEnded = true;
+    if (this.#timer !== null) clearInterval(this.#timer);
+  }
+
+  #historyFor(showsWords: boolean): Buffer {
+    const known = this.#histories.get(showsWords);
+    if (known !== undefined) return known;
+    const bytes = eventBytes('samples', this.#view.history(showsWords));
+    this.#histories.set(showsWords, bytes);
+    return bytes;
+  }
+}
+
+/** JSON has no line ends, so one `data` line holds it. */
+function eventBytes<Name extends keyof LiveEvents>(name: Name, data: LiveEvents[Name]): Buffer {
+  return Buffer.from(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
+}

@@ -1,0 +1,45 @@
+/** The clients that read the live data. Their number is bounded, and nothing is queued for one that does not read. */
+import { ServeError } from '../../../protocol/errors.js';
+import type { Viewer } from '../../http/request/live-data.js';
+
+export const MOST_VIEWERS = 100;
+
+/** A place may be free by then. */
+const RETRY_S = 10;
+
+export class Viewers {
+  /** In the order in which they came. */
+  readonly #all = new Set<Viewer>();
+
+  get count(): number {
+    return this.#all.size;
+  }
+
+  /** Adds a viewer. When there are too many, the oldest of those that leave first is cut. @throws SERVE_OVERLOADED if none does */
+  add(viewer: Viewer): void {
+    if (this.#all.size >= MOST_VIEWERS) this.#makePlace();
+    this.#all.add(viewer);
+    viewer.onceGone(() => this.#all.delete(viewer));
+  }
+
+  /** Sends to each viewer the bytes for its kind; one that has not read the last ones misses these. */
+  send(bytesFor: (showsWords: boolean) => Buffer): void {
+    for (const viewer of this.#all) viewer.send(bytesFor(viewer.hidden === null));
+  }
+
+  /** Ends every stream with these bytes. */
+  end(bytes: Buffer): void {
+    for (const viewer of this.#all) viewer.end(bytes);
+    this.#all.clear();
+  }
+
+  #makePlace(): void {
+    const oldest = [...this.#all].find(({ leavesFirst }) => leavesFirst);
+    if (oldest === undefined) {
+      const message = `${MOST_VIEWERS} viewers read the live data already; try again later.`;
+      throw new ServeError('SERVE_OVERLOADED', message, { retryAfterS: RETRY_S });
+    }
+    this.#all.delete(oldest);
+    oldest.cut();
+  }
+}

@@ -1,0 +1,136 @@
+/** The page's alerts: which come first, and what is no problem. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Watched } from '../../../supervisor/page/watch/alert.js';
+import { alertsOf } from '../../../supervisor/page/watch/alerts.js';
+import { loadingOf, modelState } from '../../../supervisor/page/watch/models.js';
+import type { LiveModel } from '../../../supervisor/status/live-types.js';
+import { liveDeath, liveModel, liveSample, liveServer, liveWorker, START } from '../../helpers/live-data.js';
+
+const NOW = START + 20_000;
+
+const watched = (models: readonly LiveModel[], changes: Partial<Watched> = {}): Watched => ({
+  at: NOW,
+  server: liveServer(),
+  models,
+  deaths: [],
+  ...changes,
+});
+
+const latched = liveModel({
+  key: 2,
+  name: 'broken',
+  state: 'unhealthy',
+  isLatched: true,
+  workers: [
+    liveWorker({
+      state: 'latched',
+      pid: null,
+      lastDeath: 9,
+      latched: { code: 'SERVE_INIT_FAILED', message: 'no such file: weights.bin' },
+    }),
+  ],
+});
+
+test('a model that has given up comes first, with its reason and what to do', () => {
+  const death = liveDeath({ id: 3, at: NOW - 12_000, hint: '' });
+  const alerts = alertsOf(watched([liveModel(), latched], { deaths: [death] }));
+  assert.deepEqual(
+    alerts.map(({ level, title, text }) => [level, title, text]),
+    [
+      ['bad', 'broken has given up: no worker can start', 'SERVE_INIT_FAILED: no such file: weights.bin'],
+      [
+        'warn',
+        'Worker 0 of digits died: signal SIGSEGV',
+        '12 s ago. It was running the call call-1, which got SERVE_WORKER_LOST.',
+      ],
+    ],
+  );
+  assert.match(alerts[0]?.todo ?? '', /correct it, then start the server again/);
+});
+
+test('without the words of the app the code is left, and the last words are opened', () => {
+  const [worker] = latched.workers;
+  const silent = {
+    ...latched,
+    workers: [{ ...worker!, latched: { code: 'SERVE_CRASH_LOOP', message: '' } }],
+  };
+  const [alert] = alertsOf(watched([silent], { deaths: [liveDeath({ id: 9, key: 2 })] }));
+  assert.deepEqual([alert?.text, alert?.opensDeath, alert?.death?.id], ['SERVE_CRASH_LOOP', true, 9]);
+});
+
+test('a model without a ready worker says who died of what, and when the next one starts', () => {
+  const model = liveModel({
+    state: 'unhealthy',
+    workers: [liveWorker({ state: 'backoff', pid: null, retryInMs: 3_400, lastDeath: 1 })],
+  });
+  const death = liveDeath({ at: NOW - 2_000, during: 'start', how: 'exit code 1' });
+  const [alert, ...others] = alertsOf(watched([model], { deaths: [death] }));
+  assert.deepEqual(others, []);
+  assert.deepEqual(
+    [alert?.level, alert?.title, alert?.text],
+    [
+      'bad',
+      'digits has no ready worker',
+      'Worker 0 died 2 s ago: exit code 1. Calls wait meanwhile. The next start is in 3 s.',
+    ],
+  );
+});
+
+for (const [title, model, word] of [
+  [
+    'sleeps until a call needs a worker',
+    liveModel({ state: 'unloaded', wantedWorkers: 0, minWorkers: 0, maxWorkers: 2, workers: [] }),
+    'asleep',
+  ],
+  [
+    'was scaled to no workers',
+    liveModel({ state: 'unloaded', wantedWorkers: 0, minWorkers: 0, maxWorkers: 0, workers: [] }),
+    'no workers',
+  ],
+  ['is being unregistered', liveModel({ state: 'unloading', workers: [] }), 'unloading'],
+  [
+    'is being loaded',
+    liveModel({ state: 'starting', workers: [liveWorker({ state: 'loading' })] }),
+    'starting',
+  ],
+] as const)
+  test(`a model that ${title} is no problem: ${word}`, () => {
+    assert.deepEqual(alertsOf(watched([model])), []);
+    assert.equal(modelState(model), word);
+  });
+
+test('a death is told for five minutes', () => {
+  const death = liveDeath({ at: NOW - 301_000 });
+  assert.deepEqual(alertsOf(watched([liveModel()], { deaths: [death] })), []);
+});
+
+for (const [title, changes, expected] of [
+  [
+    'a queue that is nearly full',
+    { sample: liveSample({ waiting: 900 }) },
+    'The queue of digits is nearly full',
+  ],
+  ['a frozen worker', { workers: [liveWorker({ state: 'frozen' })] }, 'Worker 0 of digits is frozen'],
+] as const)
+  test(`${title} is a warning`, () => {
+    const [alert] = alertsOf(watched([liveModel(changes)]));
+    assert.deepEqual([alert?.level, alert?.title], ['warn', expected]);
+  });
+
+test('a server that ends says so', () => {
+  const [alert] = alertsOf(watched([], { server: liveServer({ state: 'draining' }) }));
+  assert.equal(alert?.title, 'The server is ending');
+});
+
+test('while a model is loading, the page says what it does and for how long', () => {
+  const workers = [
+    liveWorker({ index: 1, state: 'loading', since: NOW - 100, startedAt: NOW - 300 }),
+    liveWorker({ state: 'initializing', since: NOW - 12_000, startedAt: NOW - 15_000 }),
+  ];
+  const [loading] = loadingOf([liveModel({ state: 'starting', workers }), latched], NOW);
+  assert.deepEqual(
+    [loading?.worker.index, loading?.step, loading?.stepMs, loading?.totalMs, loading?.others],
+    [0, 'runs init and the example', 12_000, 15_000, 1],
+  );
+});

@@ -1,0 +1,129 @@
+/** Forms from an app's signature or example, and the JSON that they stand for. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { firstInput, isJsonOnly } from '../../../supervisor/page/try/first-input.js';
+import { fieldsOf, textOfForm, valuesOf } from '../../../supervisor/page/try/form.js';
+import { liveDescription, liveRoute } from '../../helpers/live-data.js';
+
+const EXAMPLE = '{"prompt":"a \\"cat\\"","steps":20,"safe":true,"size":[512,512],"mask":null}';
+const FIELDS = fieldsOf(null, EXAMPLE) ?? [];
+const SIGNATURE = {
+  inputs: [
+    { name: 'x', datatype: 'FP32', shape: [-1, 2] },
+    { name: 'id', datatype: 'INT64', shape: [] },
+  ],
+  outputs: [],
+};
+
+test("the example's shape makes the fields", () => {
+  assert.deepEqual(
+    FIELDS.map(({ name, kind }) => [name, kind]),
+    [
+      ['prompt', 'text'],
+      ['steps', 'number'],
+      ['safe', 'boolean'],
+      ['size', 'json'],
+      ['mask', 'json'],
+    ],
+  );
+});
+
+test('the signature makes the fields, if there is one', () => {
+  assert.deepEqual(fieldsOf(SIGNATURE, EXAMPLE), [
+    { name: 'x', kind: 'json', hint: 'FP32 [any, 2]' },
+    { name: 'id', kind: 'json', hint: 'INT64' },
+  ]);
+});
+
+for (const example of ['', '[1,2]', '"text"', '{}', '{"broken'])
+  test(`${example === '' ? 'no example' : `the example ${example}`} makes no form`, () => {
+    assert.equal(fieldsOf(null, example), null);
+  });
+
+test('filling the form with the JSON and reading it back gives the same value', () => {
+  const { text } = textOfForm(FIELDS, valuesOf(FIELDS, EXAMPLE));
+  assert.deepEqual(JSON.parse(text ?? ''), JSON.parse(EXAMPLE));
+});
+
+test('a number keeps its digits, an empty field is left out, an empty text is not', () => {
+  const { text } = textOfForm(FIELDS, {
+    prompt: '',
+    steps: '12345678901234567890',
+    safe: '',
+    size: '',
+    mask: ' ',
+  });
+  assert.equal(text, '{ "prompt": "", "steps": 12345678901234567890 }');
+});
+
+for (const [name, value] of [
+  ['steps', 'ten'],
+  ['steps', '"1"'],
+  ['size', '[512'],
+  ['mask', '1, 2'],
+] as const)
+  test(`${value} in the field ${name} is a mistake`, () => {
+    const { text, problems } = textOfForm(FIELDS, { ...valuesOf(FIELDS, EXAMPLE), [name]: value });
+    assert.equal(text, null);
+    assert.deepEqual(Object.keys(problems ?? {}), [name]);
+  });
+
+const path = (dialect: string) => ({ path: '/', dialect, isDeprecated: false });
+const described = liveDescription({
+  example: '{"prompt":"hi"}',
+  routes: [liveRoute(), liveRoute({ path: '/other' })],
+});
+
+for (const [title, description, route, dialect, expected] of [
+  ['the example', described, described.routes[0], 'banana', { prompt: 'hi' }],
+  ['nothing for a route without an example', described, described.routes[1], 'banana', {}],
+  [
+    'the example inside the object of the gateway',
+    described,
+    described.routes[0],
+    'gateway',
+    { modelInputs: { prompt: 'hi' } },
+  ],
+  [
+    'zeros of a signature',
+    liveDescription({ signature: SIGNATURE }),
+    liveRoute(),
+    'banana',
+    { x: [[0, 0]], id: 0 },
+  ],
+  [
+    'tensors for the Open Inference Protocol, with the data of the example',
+    liveDescription({ signature: SIGNATURE, example: '{"x":[[1,2],[3,4]]}' }),
+    liveRoute(),
+    'open-inference',
+    {
+      inputs: [
+        {
+          name: 'x',
+          datatype: 'FP32',
+          shape: [2, 2],
+          data: [
+            [1, 2],
+            [3, 4],
+          ],
+        },
+        { name: 'id', datatype: 'INT64', shape: [], data: 0 },
+      ],
+    },
+  ],
+] as const)
+  test(`the first input is ${title}`, () => {
+    assert.ok(route !== undefined);
+    assert.deepEqual(JSON.parse(firstInput(description, route, path(dialect))), expected);
+  });
+
+for (const [input, dialect, expected] of [
+  ['any', 'banana', false],
+  ['any', 'mms', false],
+  ['json', 'banana', true],
+  ['any', 'gateway', true],
+  ['any', 'open-inference', true],
+] as const)
+  test(`a route of ${input} at a path of ${dialect} takes ${expected ? 'JSON only' : 'files too'}`, () => {
+    assert.equal(isJsonOnly(liveRoute({ input }), path(dialect)), expected);
+  });

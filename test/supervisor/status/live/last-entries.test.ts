@@ -1,0 +1,138 @@
+/** The last calls and deaths of a server, as viewers get them: numbered, bounded, without anything that they hold on to. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ServeError } from '../../../../protocol/errors.js';
+import type { CountedRequest } from '../../../../supervisor/http/request/backend.js';
+import type { Model } from '../../../../supervisor/models/model.js';
+import type { WorkerDeath } from '../../../../supervisor/processes/worker-death.js';
+import { CALLS_KEPT, LastCalls } from '../../../../supervisor/status/live/last-calls.js';
+import { LastDeaths, withoutWords } from '../../../../supervisor/status/live/last-deaths.js';
+import { ModelKeys } from '../../../../supervisor/status/live/model-keys.js';
+import { RecentList } from '../../../../supervisor/status/live/recent-list.js';
+import { FakeWorker, newJob } from '../../dispatch/jobs.js';
+
+const MODEL = { spec: { name: 'digits', version: '1' } } as Model;
+
+test('a list keeps its last entries; a part of it begins where it is still kept', () => {
+  const list = new RecentList<number>(3);
+  assert.deepEqual([list.lastId, list.between(0, 0)], [0, []]);
+  for (let i = 1; i <= 5; i += 1) list.add(i);
+  assert.deepEqual(list.between(0, 5), [3, 4, 5]);
+  assert.deepEqual(list.between(3, 5), [4, 5]);
+  assert.deepEqual(list.between(3, 4), [4]);
+  assert.deepEqual(list.between(5, 5), []);
+});
+
+function asked(url: string, counts = true): CountedRequest {
+  const request = { method: 'POST', url };
+  return { model: MODEL, request, requestId: 'r', counts } as unknown as CountedRequest;
+}
+
+test('a call has its outcome, its worker and its sizes, and no query', () => {
+  const calls = new LastCalls();
+  const job = newJob('mine');
+  job.sendTo(Object.assign(new FakeWorker(), { index: 3 }));
+  job.begin(performance.now());
+  job.chunk([Buffer.from('abc'), Buffer.from('de')], () => {});
+  job.end(12.345);
+  calls.settled(asked('/'), job, 200, null);
+  const [call] = calls.list.between(0, 1);
+  assert.deepEqual(
+    [call?.id, call?.model, call?.route, call?.status, call?.code, call?.worker, call?.outBytes, call?.runMs],
+    [1, 'digits', '/', 200, 'ok', 3, 5, 12.35],
+  );
+  assert.equal(call?.requestId, 'mine');
+});
+
+test('a call that never began has no worker; of a client that left there is no status', () => {
+  const calls = new LastCalls();
+  const job = newJob('x');
+  job.sendTo(new FakeWorker());
+  calls.settled(asked('/'), job, 200, new ServeError('SERVE_CANCELLED'));
+  const [call] = calls.list.between(0, 1);
+  assert.deepEqual([call?.worker, call?.status, call?.code], [null, null, 'SERVE_CANCELLED']);
+});
+
+test('a refused call is there, a refused page is not', () => {
+  const calls = new LastCalls();
+  calls.refused(asked('/nowhere?key=s3cret'), new ServeError('SERVE_NOT_FOUND'), 404);
+  calls.refused(asked('/status', false), new ServeError('SERVE_UNAUTHORIZED'), 401);
+  assert.deepEqual(
+    calls.list.between(0, calls.list.lastId).map(({ path, status, code }) => [path, status, code]),
+    [['/nowhere', 404, 'SERVE_NOT_FOUND']],
+  );
+});
+
+test('long paths are cut', () => {
+  const calls = new LastCalls();
+  calls.refused(asked(`/${'x'.repeat(9000)}`), new ServeError('SERVE_NOT_FOUND'), 404);
+  assert.equal(calls.list.between(0, 1)[0]?.path.length, 200);
+});
+
+test('the last 200 calls are kept', () => {
+  const calls = new LastCalls();
+  for (let i = 0; i < CALLS_KEPT + 7; i += 1)
+    calls.refused(asked('/'), new ServeError('SERVE_NOT_FOUND'), 404);
+  const kept = calls.list.between(0, calls.list.lastId);
+  assert.deepEqual([kept.length, kept[0]?.id, kept.at(-1)?.id], [200, 8, 207]);
+});
+
+function death(more: Partial<WorkerDeath> = {}): WorkerDeath {
+  return {
+    pid: 7,
+    at: new Date(1e12),
+    exit: { code: 1, signal: null },
+    how: 'exit code 1',
+    cause: 'exit',
+    hint: '',
+    fatal: null,
+    during: 'idle',
+    call: null,
+    uptimeMs: 5.5,
+    finishedCalls: 2,
+    stderrTail: ['last words'],
+    wanted: false,
+    ...more,
+  };
+}
+
+test('a death is noted with the last lines of stderr, and found by its slot', () => {
+  const deaths = new LastDeaths(new ModelKeys());
+  const last = death();
+  deaths.died(MODEL, { index: 2 }, last);
+  const [noted] = deaths.list.between(0, 1);
+  assert.deepEqual(
+    [noted?.worker, noted?.stderr, noted?.how, noted?.key],
+    [2, ['last words'], 'exit code 1', 1],
+  );
+  assert.equal(deaths.idOf({ lastDeath: last }), 1);
+  assert.equal(deaths.idOf({ lastDeath: death() }), null);
+  assert.equal(deaths.idOf({ lastDeath: null }), null);
+});
+
+test('a death that the server asked for is not noted', () => {
+  const deaths = new LastDeaths(new ModelKeys());
+  deaths.died(MODEL, { index: 0 }, death({ wanted: true }));
+  assert.equal(deaths.list.lastId, 0);
+});
+
+test('its lines are bounded in number and length', () => {
+  const deaths = new LastDeaths(new ModelKeys());
+  const stderrTail = Array.from({ length: 50 }, (_, i) => `${i} ${'x'.repeat(5000)}`);
+  const fatal = { code: '', message: 'y'.repeat(1e6), detail: '', permanent: false, transient: false };
+  deaths.died(MODEL, { index: 0 }, death({ stderrTail, fatal }));
+  const [noted] = deaths.list.between(0, 1);
+  assert.equal(noted?.stderr.length, 20);
+  assert.match(noted.stderr[0] ?? '', /^30 x+…$/);
+  assert.deepEqual([noted.stderr[0]?.length, noted.why.length], [200, 2000]);
+});
+
+test('without the words there are neither lines nor the reason that the worker gave', () => {
+  const deaths = new LastDeaths(new ModelKeys());
+  const fatal = { code: '', message: 'secret', detail: '', permanent: false, transient: false };
+  deaths.died(MODEL, { index: 0 }, death({ fatal }));
+  const [noted] = deaths.list.between(0, 1);
+  assert.ok(noted !== undefined);
+  const { why, stderr, how } = withoutWords(noted);
+  assert.deepEqual([why, stderr, how], ['', [], 'exit code 1']);
+});
