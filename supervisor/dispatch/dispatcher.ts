@@ -208,13 +208,19 @@ export class Dispatcher {
   }
 
   /**
-   * Fails every job that a worker holds, at the end of the drain: with `begun` if it began, else with `notBegun`. No client
-   * waits for the end of a job that was pulled: it has until its worker dies, which shows whether it began.
+   * Fails every job that a worker holds, at the end of the drain: with `begun` if it began, else with `notBegun`. A job that
+   * was pulled fails only if it began, and stays with its worker: the store learns of its end once the worker lets go.
    */
   failInFlight(begun: ServeError, notBegun: ServeError): void {
     for (const worker of this.#supply.readyWorkers()) {
-      for (const job of worker.heldJobs())
-        if (!job.isPulled) this.giveUp(job, job.checkBegun() ? begun : notBegun, begun.message);
+      for (const job of worker.heldJobs()) {
+        const hasBegun = job.checkBegun();
+        if (!job.isPulled) this.giveUp(job, hasBegun ? begun : notBegun, begun.message);
+        else if (hasBegun) {
+          job.fail(begun);
+          worker.abandon(job, begun.message);
+        }
+      }
     }
   }
 
@@ -246,7 +252,7 @@ export class Dispatcher {
   /** Does the steps of the batcher, until only time or an event can bring another one. */
   pump(): void {
     if (this.#lines.length > 0) this.#giveJobs();
-    this.#pulls.begin(this.#supply.readyWorkers());
+    if (this.#feed.mayHaveDue) this.#pulls.begin(this.#supply.readyWorkers());
     this.#noteCallersWait();
   }
 

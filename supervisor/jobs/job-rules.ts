@@ -33,17 +33,17 @@ export function begun(record: JobRecord, version: string, nowMs: number): JobRec
   return { ...record, version, state: 'running', attempts: attempts + 1, begunAt: nowMs, progress: null };
 }
 
-/** No worker has begun it, or can: it waits again as if it had not been marked. `isLoss`: its worker died. */
+/**
+ * No worker has begun it, or can: it waits again as if it had not been marked. `isLoss`: its worker died; after the second
+ * one the job fails, because it may be what kills them.
+ */
 export function givenBack(record: JobRecord, isLoss: boolean, nowMs: number): JobRecord {
+  const attempts = record.attempts - 1;
   const losses = record.losses + (isLoss ? 1 : 0);
-  const waiting: JobRecord = {
-    ...record,
-    state: 'queued',
-    attempts: record.attempts - 1,
-    losses,
-    begunAt: null,
-  };
-  return record.isCancelled ? cancelled(waiting, nowMs) : waiting;
+  const begunAt = attempts === 0 ? null : record.begunAt;
+  const waiting: JobRecord = { ...record, state: 'queued', attempts, losses, begunAt };
+  if (record.isCancelled) return cancelled(waiting, nowMs);
+  return losses > 1 ? failedUnrun(waiting, NOT_BEGUN, nowMs) : waiting;
 }
 
 /** The end of a running job, or the job in the queue again. `isDropped`: the store does not keep the body of the answer. */
@@ -73,7 +73,7 @@ export function expired(record: JobRecord, nowMs: number): EndedRecord {
   return endedUnrun(record, 'expired', EXPIRED, nowMs);
 }
 
-/** The server ends, and the queued job with it. */
+/** A queued job fails: the server ends, or workers die with it. */
 export function failedUnrun(record: JobRecord, error: KeptError, nowMs: number): EndedRecord {
   return endedUnrun(record, 'failed', error, nowMs);
 }
@@ -100,4 +100,5 @@ function ended(record: JobRecord, state: EndState, end: JobEnd): EndedRecord {
 }
 
 const CANCELLED = keptError(new ServeError('SERVE_JOB_CANCELLED'));
+const NOT_BEGUN = keptError(new ServeError('SERVE_NOT_BEGUN'));
 const EXPIRED = keptError(new ServeError('SERVE_JOB_EXPIRED'));

@@ -28,6 +28,8 @@ export interface JobStore {
   readonly isDurable: boolean;
   /** Set before anything else is called. */
   listener: JobStoreListener;
+  /** Whether due jobs wait for a version of this model. Asked for every call, so it must cost nothing. */
+  hasDue(model: string): boolean;
   /** Number of due jobs that wait for this target. */
   waiting(target: JobTarget): number;
   /** The places at which due jobs wait. */
@@ -44,7 +46,10 @@ export interface JobStore {
    * acceptance; none if none is due. Resolves once the mark is stored. `token`: names these begins, unique.
    */
   begin(target: JobTarget, token: string): Promise<readonly BegunJob[]>;
-  /** Takes the mark away: no worker has begun the job, or can begin it any more. `isLoss`: its worker died. */
+  /**
+   * Takes the mark away: no worker has begun the job, or can begin it any more. `isLoss`: its worker died; the second loss
+   * ends the job.
+   */
   giveBack(id: string, token: string, isLoss: boolean): Promise<void>;
   /**
    * Stores the outcome of the attempt that began with this token. Resolves with the record, which may be queued again; with

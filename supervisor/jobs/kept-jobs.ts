@@ -168,7 +168,10 @@ export class KeptJobs {
     giveUp: (stop: () => void) => void,
   ): Promise<JobRecord | null> {
     const watch = watchUntil(this.#watchers, id, hasEnded); // before the look, or an end in between would be missed
-    const record = await this.#store.get(id);
+    const record = await this.#store.get(id).catch((error: unknown) => {
+      watch.stop();
+      throw error;
+    });
     if (record === null || hasEnded(record) || limitMs === 0) {
       watch.stop();
       return record;
@@ -244,7 +247,10 @@ export class KeptJobs {
     for (const feed of this.#feeds) if (feed.model === model) feed.wake();
   }
 
-  /** @throws SERVE_NOT_KEPT if the store fails or takes too long; a job that is stored after that is forgotten */
+  /**
+   * A job that is stored too late is forgotten, unless it has a key: then another call of this key may have been accepted as
+   * this job. @throws SERVE_NOT_KEPT if the store fails or takes too long
+   */
   #stored(job: NewJob, call: JobCall): Promise<Acceptance> {
     return new Promise((resolve, reject) => {
       let isLate = false;
@@ -257,7 +263,8 @@ export class KeptJobs {
       stored().then(
         (acceptance) => {
           limit.stop();
-          if (isLate && acceptance.is === 'accepted') void this.#store.withdraw(job.record.id);
+          if (isLate && acceptance.is === 'accepted' && job.key === null)
+            void this.#store.withdraw(job.record.id);
           resolve(acceptance);
         },
         (cause: unknown) => {
@@ -289,10 +296,6 @@ export class KeptJobs {
     });
     const job = new Job({ ...this.#callOf(call), job: { id, attempt } }, pieces, timesOf(record), sink);
     job.onGivenBack = (isLoss) => {
-      if (isLoss && record.losses > 0) {
-        sink.fail(job, new ServeError('SERVE_NOT_BEGUN')); // it may be what kills them
-        return;
-      }
       this.#running.delete(id);
       void this.#store.giveBack(id, token, isLoss);
     };

@@ -34,12 +34,17 @@ export interface KeepLimits {
   readonly maxBytes: number;
 }
 
+/** Everything that an attempt needs. */
+interface Input {
+  readonly call: StoredCall;
+  readonly body: StoredBody;
+}
+
 interface Entry extends WaitingJob, Timed {
   record: JobRecord;
-  readonly call: StoredCall;
   readonly key: IdempotencyKey | null;
   /** Null once it has ended. */
-  body: StoredBody | null;
+  input: Input | null;
   /** The mark of its present attempt; null while it waits. */
   token: string | null;
   result: Buffer | null;
@@ -73,6 +78,10 @@ export class MemoryStore implements JobStore {
     this.#limits = limits;
   }
 
+  hasDue(model: string): boolean {
+    return this.#waiting.hasAny(model);
+  }
+
   waiting(target: JobTarget): number {
     return this.#waiting.count(target);
   }
@@ -92,7 +101,7 @@ export class MemoryStore implements JobStore {
     this.#order += 1;
     const state = { token: null, result: null, bytes };
     const place = { order: this.#order, place: placeOf(record), atMs: 0, heapIndex: -1 };
-    const entry: Entry = { record, call, body, key, ...state, ...place };
+    const entry: Entry = { record, input: { call, body }, key, ...state, ...place };
     this.#bytes += bytes;
     this.#entries.set(record.id, entry);
     if (key !== null) this.#byKey.set(key.scope, entry);
@@ -117,8 +126,8 @@ export class MemoryStore implements JobStore {
       entry.record = begun(entry.record, target.version, nowMs);
       entry.token = token;
       this.listener.onChanged(entry.record);
-      const { record, call, body } = entry;
-      return { record, call, pieces: body?.pieces ?? [] };
+      const { call, body } = entry.input as Input; // it has not ended
+      return { record: entry.record, call, pieces: body.pieces };
     });
     return Promise.resolve(jobs);
   }
@@ -136,7 +145,7 @@ export class MemoryStore implements JobStore {
     const entry = this.#marked(id, token);
     if (entry === null) return Promise.resolve(null);
     const body = 'error' in outcome ? null : this.#roomFor(entry, outcome.body);
-    if (!('error' in outcome)) entry.body?.release(); // an answer proves that the worker has read all of it
+    if (!('error' in outcome)) entry.input?.body.release(); // an answer proves that the worker has read all of it
     entry.result = body;
     this.#change(entry, settled(entry.record, outcome, Date.now(), body === null));
     return Promise.resolve(entry.record);
@@ -231,14 +240,14 @@ export class MemoryStore implements JobStore {
   #endUnrun(entry: Entry, record: JobRecord): void {
     this.#leaveQueue(entry);
     entry.token = null;
-    if (!hasEnded(record)) return;
-    this.listener.onEndedUnrun(record, entry.call);
+    if (!hasEnded(record) || entry.input === null) return;
+    this.listener.onEndedUnrun(record, entry.input.call);
     this.#end(entry, record);
   }
 
   #end(entry: Entry, record: JobRecord): void {
     entry.record = record;
-    entry.body = null;
+    entry.input = null;
     this.#count(entry, bytesOfEnded(entry.result?.length ?? 0));
     this.#ended.add(entry);
     this.#endedBytes += entry.bytes;

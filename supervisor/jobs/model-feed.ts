@@ -52,7 +52,8 @@ export class ModelFeed implements JobFeed {
   }
 
   get waiting(): number {
-    return this.#owner.mayBegin() ? this.#store.waiting(this.#target()) : 0;
+    if (!this.#store.hasDue(this.#model.name) || !this.#owner.mayBegin()) return 0;
+    return this.#store.waiting(this.#target());
   }
 
   /** Whether the model runs the jobs of this place. */

@@ -31,8 +31,11 @@ export class WaitingJobs<J extends WaitingJob> {
     return true;
   }
 
+  hasAny(model: string): boolean {
+    return this.#byModel.has(model);
+  }
+
   count(target: JobTarget): number {
-    if (this.#byModel.size === 0) return 0;
     return this.#linesFor(target).reduce((sum, { jobs }) => sum + jobs.length, 0);
   }
 

@@ -78,9 +78,9 @@ export class ModelHealth {
     return this.#drain === 'refusing' || this.#wanted === 0;
   }
 
-  /** Whether jobs are pulled for it; during a drain, the store decides. */
+  /** Whether jobs may wait for its workers; during a drain, the store decides. */
   get takesJobs(): boolean {
-    return this.#wanted > 0 && this.#rejection === null;
+    return this.#wanted > 0 && this.#rejection === null && this.#latched === null;
   }
 
   /** The error with which a new call is refused; null if it is taken. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { makeCues } from '../helpers/cues.js';
 import { callAsync, cancelJob, jobEnd, jobPage, startAsync, type JobPage } from '../helpers/jobs.js';
+import { editedApp } from '../helpers/edited-app.js';
 import { endOf, startJob } from '../helpers/potassium.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { call, eventually, startServer, type Server } from '../helpers/server.js';
@@ -199,9 +200,15 @@ withOneRuntime(({ app }) => {
 
     test('a key makes one job of many calls, another body is 422, and the answer is that of the first', async () => {
       const key = { 'idempotency-key': 'k1' };
-      const both = await Promise.all([1, 2].map(() => callAsync(server, '/', '{"result":1}', key)));
-      const ids = both.map(({ headers }) => headers.get('x-banana-job-id'));
-      assert.deepEqual([both.map(({ status }) => status), ids[0] === ids[1]], [[202, 202], true]);
+      const all = await Promise.all(
+        Array.from({ length: 50 }, (_, i) =>
+          callAsync(server, '/', '{"result":1}', { ...key, 'x-request-id': `keyed-${i}` }),
+        ),
+      );
+      const ids = all.map(({ headers }) => headers.get('x-banana-job-id'));
+      assert.deepEqual([new Set(all.map(({ status }) => status)), new Set(ids).size], [new Set([202]), 1]);
+      await jobEnd(server, ids[0] as string);
+      assert.equal(cues.notes().filter((line) => line.startsWith('begun keyed-')).length, 1);
       const other = await callAsync(server, '/', '{"result":2}', key);
       assert.deepEqual([other.status, /SERVE_KEY_CONFLICT/.test(other.text)], [422, true]);
       assert.equal((await callAsync(server, '/headers', '{}', key)).status, 202, 'the key of another route');
@@ -334,6 +341,40 @@ withOneRuntime(({ app }) => {
       await server.stop();
     },
   );
+
+  test('SIGTERM: a job that is not due fails, and the log has its id', LIMIT, async (t) => {
+    const server = await startServer(app('jobs'), { t, args: ['--drain-lag', '0s'] });
+    const id = await startAsync(server, '/', {}, { 'x-banana-job-delay-seconds': '3600' });
+    const events = await fetch(`${server.url}/_k/jobs/${id}`, { headers: { accept: 'text/event-stream' } });
+    const waiting = jobPage(server, id, '?wait=50s');
+    server.process.kill('SIGTERM');
+    const ends = [(await waiting).state, /"state":"(\w+)"[^\n]*\n\n$/.exec(await events.text())?.[1]];
+    assert.deepEqual([ends, await server.ended], [['failed', 'failed'], { code: 0, signal: null }]);
+    assert.match(server.stderr(), new RegExp(`the background job ${id} of / failed: .*shutting down`));
+  });
+
+  test('SIGTERM: a job of a model whose workers cannot start holds up no drain', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const files = editedApp(t, {
+      'app.mjs': `import { existsSync } from 'node:fs';
+        const isGiven = () => existsSync(process.env.CUES + '/broken');
+        export function init() { if (isGiven()) throw new Error('broken'); }
+        export async function inference() {
+          while (!isGiven()) await new Promise((resolve) => setTimeout(resolve, 5));
+          process.kill(process.pid, 'SIGKILL');
+        }`,
+    });
+    const args = ['--restart-limit', '0', '--drain-lag', '0s'];
+    const server = await startServer(files.path('app.mjs'), { t, args, env: cues.env, expectedRestarts: 1 });
+    const [lost, waits] = [await startAsync(server, '/', {}), await startAsync(server, '/', {})];
+    cues.give('broken');
+    assert.equal((await jobEnd(server, lost)).state, 'lost');
+    await server.until(({ model }) => model.workers[0]?.state === 'latched');
+    assert.equal((await jobPage(server, waits)).state, 'queued');
+    server.process.kill('SIGTERM');
+    assert.deepEqual(await server.ended, { code: 0, signal: null });
+    assert.match(server.stderr(), new RegExp(`the background job ${waits} of / failed`));
+  });
 
   test('a full store refuses new jobs with 503 until there is room', LIMIT, async (t) => {
     const cues = makeCues(t);

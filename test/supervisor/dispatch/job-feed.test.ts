@@ -143,7 +143,7 @@ test('no job is pulled for a frozen worker unless all are', (t) => {
   assert.equal(feed.pulls, 2);
 });
 
-test('a job goes on when calls are cut off, until the death of its worker', async (t) => {
+test('when calls are cut off, a job that began is lost but stays with its worker, one that did not has until its death', async (t) => {
   const { bench, feed } = open(t, 2);
   feed.stored.push('a', 'b');
   bench.dispatcher.pump();
@@ -153,5 +153,8 @@ test('a job goes on when calls are cut off, until the death of its worker', asyn
   bench.dispatcher.failNotBegun(notBegun);
   assert.deepEqual([...feed.outcomes], []);
   bench.dispatcher.failInFlight(begun, notBegun);
-  assert.deepEqual([[...feed.outcomes], feed.givenBack], [[], []]);
+  assert.deepEqual([[...feed.outcomes], feed.givenBack], [[['a', 'SERVE_WORKER_LOST']], []]);
+  assert.deepEqual([at(bench).abandoned.length, bench.dispatcher.inFlight], [1, 2]);
+  for (const worker of [...bench.workers]) bench.lose(worker);
+  assert.deepEqual([[...feed.outcomes], feed.givenBack], [[['a', 'SERVE_WORKER_LOST']], ['b']]);
 });

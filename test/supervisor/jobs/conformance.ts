@@ -165,6 +165,28 @@ export function conformance(name: string, open: (limits: KeepLimits) => Promise<
   });
 
   promise(
+    'a job fails with the second worker that dies before it begins it, in each attempt',
+    async (bench) => {
+      const id = await bench.accept({ maxAttempts: 2 });
+      await bench.begin();
+      await bench.store.giveBack(id, 'mark', true);
+      await bench.begin();
+      await bench.fail(id);
+      await pass(1000);
+      for (const losses of [1, 2]) {
+        assert.equal((await bench.record(id)).state, 'queued');
+        await bench.begin();
+        await bench.store.giveBack(id, 'mark', true);
+        assert.equal((await bench.record(id)).losses, losses);
+      }
+      const { state, attempts, begunAt, end } = await bench.record(id);
+      assert.deepEqual([state, attempts, end?.error?.code], ['failed', 1, 'SERVE_NOT_BEGUN']);
+      assert.notEqual(begunAt, null, 'its first attempt has begun');
+      assert.deepEqual([bench.endedUnrun.length, bench.waiting()], [1, 0]);
+    },
+  );
+
+  promise(
     'the most urgent goes first, then the one accepted first, also after it was given back',
     async (bench) => {
       const [a, b] = [await bench.accept(), await bench.accept()];

@@ -135,6 +135,7 @@ test('a job fails when a second worker dies with it before it begins', async () 
   (await bench.begin()).giveBack(true);
   const record = await bench.jobs.get(id);
   assert.deepEqual([record?.state, record?.end?.error?.code], ['failed', 'SERVE_NOT_BEGUN']);
+  assert.deepEqual([record?.attempts, record?.begunAt, bench.ended.length], [0, null, 1]);
 });
 
 test('an attempt that fails is reported, and its worker must let go of it before the next one begins', async () => {
@@ -271,6 +272,33 @@ test('a store that takes too long fails the call, and forgets a job that it stor
   store.put();
   await settled();
   assert.equal(bench.feed.waiting, 0);
+});
+
+test('a job with a key stays when it is stored too late: another call of the key was accepted as this job', async () => {
+  const store = new Slow(LIMITS);
+  const bench = new JobsBench(store);
+  const wishes = { key: { scope: 's', content: 'c' } };
+  const late = bench.accept({ wishes });
+  mock.timers.tick(ACCEPT_LIMIT_MS);
+  await assert.rejects(late, { code: 'SERVE_NOT_KEPT' });
+  const { put } = store;
+  const again = bench.accept({ wishes });
+  put();
+  store.put();
+  const { id } = await again;
+  assert.deepEqual([await bench.state(id), bench.feed.waiting], ['queued', 1]);
+});
+
+test('a client is not left waiting by a store that fails', async () => {
+  const store = new MemoryStore(LIMITS);
+  const bench = new JobsBench(store);
+  const { id } = await bench.accept();
+  store.get = () => Promise.reject(new Error('away'));
+  await assert.rejects(
+    bench.jobs.whenEnded(id, 1000, () => {}),
+    /away/,
+  );
+  assert.equal(bench.jobs.watchers, 0);
 });
 
 test('another call of the same key gets the first job, one of another content is refused', async () => {

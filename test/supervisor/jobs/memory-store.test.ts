@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { collectNow } from '../../../supervisor/memory/gc.js';
 import { MemoryStore } from '../../../supervisor/jobs/memory-store.js';
 import { TimeHeap, type Timed } from '../../../supervisor/jobs/time-heap.js';
 import { conformance, LIMITS, StoreBench } from './conformance.js';
@@ -20,6 +21,24 @@ test('memory: what waits fails when the server ends', async () => {
   const record = await bench.record(waiting);
   assert.deepEqual([record.state, record.end?.error?.code], ['failed', 'SERVE_SHUTTING_DOWN']);
   assert.equal(await bench.state(running), 'running');
+});
+
+test('memory: a job that has ended keeps nothing of its call, which does not count any more', async () => {
+  const bench = new StoreBench(new MemoryStore({ ...LIMITS, maxBytes: 1e9 }));
+  const usedBytes = (): number => {
+    collectNow();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = usedBytes();
+  for (let i = 0; i < 1000; i += 1) {
+    const id = await bench.accept({ headers: Buffer.alloc(20_000, 'x').toString() });
+    await bench.begin();
+    await bench.answer(id);
+    bench.changed.length = 0;
+  }
+  const keptBytes = usedBytes() - before;
+  assert.ok(keptBytes < 5e6, `${keptBytes} bytes`);
+  assert.equal((await bench.store.list({ state: null, limit: 1000, from: null })).records.length, 1000);
 });
 
 test('items come by time, whatever is added and removed in between', () => {
