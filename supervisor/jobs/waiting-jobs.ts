@@ -1,15 +1,14 @@
 /** Due jobs that wait in memory: a line for each place, each in order of acceptance. */
+import { JobLine, type Ordered } from './job-line.js';
 import type { JobTarget, WaitingPlace } from './job-record.js';
 
-export interface WaitingJob {
-  readonly order: number;
+export interface WaitingJob extends Ordered {
   readonly place: WaitingPlace;
 }
 
-interface Line<J> {
+interface Line<J extends Ordered> {
   readonly place: WaitingPlace;
-  /** In order. */
-  readonly jobs: J[];
+  readonly jobs: JobLine<J>;
 }
 
 export class WaitingJobs<J extends WaitingJob> {
@@ -17,16 +16,13 @@ export class WaitingJobs<J extends WaitingJob> {
   readonly #byModel = new Map<string, Line<J>[]>();
 
   add(job: J): void {
-    const { jobs } = this.#lineOf(job.place);
-    jobs.splice(positionOf(jobs, job.order), 0, job);
+    this.#lineOf(job.place).jobs.add(job);
   }
 
   /** Returns whether it was here. */
   remove(job: J): boolean {
     const line = this.#find(job.place);
-    const at = line === undefined ? -1 : positionOf(line.jobs, job.order);
-    if (line?.jobs[at] !== job) return false;
-    line.jobs.splice(at, 1);
+    if (line === undefined || !line.jobs.remove(job)) return false;
     this.#dropIfEmpty(line);
     return true;
   }
@@ -69,7 +65,7 @@ export class WaitingJobs<J extends WaitingJob> {
   #lineOf(place: WaitingPlace): Line<J> {
     const known = this.#find(place);
     if (known !== undefined) return known;
-    const line: Line<J> = { place, jobs: [] };
+    const line: Line<J> = { place, jobs: new JobLine() };
     const lines = this.#byModel.get(place.model);
     if (lines === undefined) this.#byModel.set(place.model, [line]);
     else lines.push(line);
@@ -103,18 +99,5 @@ function first<J extends WaitingJob>(lines: readonly Line<J>[]): Line<J> | undef
 
 function isBefore<J extends WaitingJob>(a: Line<J>, b: Line<J>): boolean {
   if (a.place.priority !== b.place.priority) return a.place.priority > b.place.priority;
-  return (a.jobs[0] as J).order < (b.jobs[0] as J).order;
-}
-
-/** Index of the first job whose order is not below this one. */
-function positionOf(jobs: readonly WaitingJob[], order: number): number {
-  const last = jobs.at(-1);
-  if (last === undefined || last.order < order) return jobs.length; // a new job, nearly always
-  let [low, high] = [0, jobs.length - 1];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((jobs[middle] as WaitingJob).order < order) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return (a.jobs.peek() as J).order < (b.jobs.peek() as J).order;
 }
