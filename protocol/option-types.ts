@@ -68,6 +68,8 @@ export interface ServerOptionTypes<Duration> {
   maxBody: Size;
   maxOutput: Size;
   queueBytes: Size;
+  jobRetention: Duration;
+  jobBytes: Size;
   compress: Switch;
   unsentBytes: Size;
   headerTimeout: Duration;

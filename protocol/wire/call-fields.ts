@@ -9,7 +9,7 @@ const USUAL_METHOD = 'POST';
 const USUAL_ANSWER = 'auto';
 
 export function callFields(call: Call, inlineBytes: number): unknown[] {
-  const { method, params, asciiJson, answer, dialectParams } = call;
+  const { method, params, asciiJson, answer, dialectParams, job } = call;
   const isOfDialect = answer !== USUAL_ANSWER || dialectParams !== '';
   const fields: unknown[] = [
     call.id,
@@ -25,7 +25,8 @@ export function callFields(call: Call, inlineBytes: number): unknown[] {
     call.deadlineMs,
     call.headers,
   ];
-  if (isOfDialect) fields.push(method, params, asciiJson, answer, dialectParams);
+  if (job !== undefined) fields.push(method, params, asciiJson, answer, dialectParams, job.id, job.attempt);
+  else if (isOfDialect) fields.push(method, params, asciiJson, answer, dialectParams);
   else if (method !== USUAL_METHOD || params !== '' || asciiJson) fields.push(method, params, asciiJson);
   return fields;
 }
@@ -54,6 +55,7 @@ export function readCalls(frame: Fields): CallFrame {
       asciiJson: f.booleanOrFalse(14),
       answer: f.stringOr(15, USUAL_ANSWER),
       dialectParams: f.stringOr(16, ''),
+      ...(f.length > 17 ? { job: { id: f.string(17), attempt: f.positive(18) } } : {}),
     });
     inlineBytes.push(f.uint(2));
   }

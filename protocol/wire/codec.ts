@@ -77,6 +77,8 @@ function toFields(message: Message): unknown[] {
       ]);
     case 'head':
       return withPhrase(message, ['head', message.id, message.status, message.contentType, message.headers]);
+    case 'progress':
+      return ['progress', message.id, message.fraction, message.text];
     case 'chunk':
       return ['chunk', message.id];
     case 'end':
@@ -192,6 +194,8 @@ function fromFields(type: string, f: Fields): Message {
         headers: f.string(4),
         phrase: f.phrase(5),
       };
+    case 'progress':
+      return { type, id: f.uint(1), fraction: f.fraction(2), text: f.string(3) };
     case 'chunk':
       return { type, id: f.uint(1) };
     case 'end':

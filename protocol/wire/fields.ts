@@ -41,6 +41,13 @@ export class Fields {
     throw malformed(`field ${i} is not a number`);
   }
 
+  /** Between 0 and 1. */
+  fraction(i: number): number {
+    const value = this.number(i);
+    if (value >= 0 && value <= 1) return value;
+    throw malformed(`field ${i} is not between 0 and 1`);
+  }
+
   numberOrNull(i: number): number | null {
     return this.#fields[i] === null ? null : this.number(i);
   }

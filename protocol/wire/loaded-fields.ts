@@ -22,21 +22,25 @@ export function readLoaded(info: Record<string, unknown>): LoadedInfo {
 }
 
 function routeField(route: Route): unknown {
-  const { path, kind, input, webhook, maxBatch } = route;
+  const { attempts, ...others } = route;
+  const { path, kind, input, webhook, maxBatch } = others;
+  if (attempts > 1) return route;
   const isPlain = kind === 'handler' && input === 'any' && webhook === '' && maxBatch === 1;
-  return isPlain ? path : route;
+  return isPlain ? path : others;
 }
 
 /** A bare path stands for a handler that takes any body, one call at a time. */
 function readRoute(route: unknown): Route {
   if (typeof route === 'string') return readRoute({ path: route });
-  const { path, kind = 'handler', input = 'any', webhook = '', maxBatch = 1 } = new Fields([route]).object(0);
-  const fields = new Fields([path, kind, input, webhook, maxBatch]);
+  const given = new Fields([route]).object(0);
+  const { path, kind = 'handler', input = 'any', webhook = '', maxBatch = 1, attempts = 1 } = given;
+  const fields = new Fields([path, kind, input, webhook, maxBatch, attempts]);
   return {
     path: fields.string(0),
     kind: fields.oneOf(1, ROUTE_KINDS, 'a kind of route'),
     input: fields.oneOf(2, ROUTE_INPUTS, 'an input of a route'),
     webhook: fields.string(3),
     maxBatch: fields.positive(4),
+    attempts: fields.positive(5),
   };
 }

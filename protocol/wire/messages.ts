@@ -20,6 +20,7 @@
  *   front  -> worker  stop     no more calls: shut down and exit
  *   worker -> front   log      a line for the server's log
  *   worker -> front   metrics  values that the app measured
+ *   worker -> front   progress  how far a job is, while its call runs
  *   worker -> front   webhook  send this to another server             } the front sends them, so that a worker's
  *   front  -> worker  webhookDone  taken over; or how it ended         } death loses none
  *   worker -> front   fatal    this worker cannot go on, and why
@@ -41,6 +42,9 @@ export const MAX_HEAD_BYTES = 1024 * 1024;
 
 /** Senders cut texts (errors, logs) to this length, so that several of them fit into one head. */
 export const MAX_TEXT_CHARS = 64 * 1024;
+
+/** Maximum characters of the text in a `progress`. */
+export const MAX_PROGRESS_CHARS = 200;
 
 /** Maximum body bytes of a webhook. */
 export const MAX_WEBHOOK_BYTES = 16 * 1024 * 1024;
@@ -103,6 +107,15 @@ export interface Call {
   readonly answer: string;
   /** Parameters of the dialect for its own formats, encoded like {@link query}; the app does not get them. */
   readonly dialectParams: string;
+  /** The job of which the call is an attempt; left out for a call whose client waits. */
+  readonly job?: CallJob;
+}
+
+/** A job, which outlives its client. */
+export interface CallJob {
+  readonly id: string;
+  /** Number of this attempt, from 1. */
+  readonly attempt: number;
 }
 
 /** The device of one slot. */
@@ -175,6 +188,8 @@ export interface Route {
   readonly webhook: string;
   /** Maximum calls of this route in one batch; 1: each runs alone. */
   readonly maxBatch: number;
+  /** Most times that a job of this route may begin; 1 unless the app says that its inputs may run again. */
+  readonly attempts: number;
 }
 
 /**
@@ -310,6 +325,8 @@ export type UpMessage =
       readonly runMs: number;
     } & ReplyHead)
   | { readonly type: 'body'; readonly id: number }
+  /** `fraction` is between 0 and 1. Only for calls with a `job`. */
+  | { readonly type: 'progress'; readonly id: number; readonly fraction: number; readonly text: string }
   | ({ readonly type: 'head'; readonly id: number } & ReplyHead)
   | { readonly type: 'chunk'; readonly id: number }
   | { readonly type: 'end'; readonly id: number; readonly runMs: number }

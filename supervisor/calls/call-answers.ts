@@ -79,6 +79,9 @@ export class CallAnswers {
       case 'head':
         this.#findBegun(message.id).job.head(message);
         return true;
+      case 'progress':
+        this.#findBegun(message.id).job.progress(message.fraction, message.text);
+        return true;
       case 'chunk':
         this.#traffic.onChunk(this.#findBegun(message.id), pieces);
         return true;

@@ -10,7 +10,7 @@
  */
 import { MONOTONIC_OFFSET_MS, type BegunNote } from '../../protocol/wire/begun-note.js';
 import type { Channel } from '../../protocol/wire/channel.js';
-import { protocolError } from '../../protocol/errors.js';
+import { ServeError, protocolError } from '../../protocol/errors.js';
 import type { DataPart, Message } from '../../protocol/wire/messages.js';
 import type { Job } from '../dispatch/job.js';
 import type { NamedLimit } from '../machine/limit-timer.js';
@@ -147,6 +147,19 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
       this.#flushSoon();
     } else {
       this.release(call, null); // it was never sent: the worker does not know it
+    }
+  }
+
+  /** Signals the app that the job is not wanted any more; its answer still counts. */
+  signal(job: Job, reason: string): void {
+    const call = this.#findByJob(job);
+    if (call === null) return;
+    if (this.#channel.dropBody(call.id)) {
+      this.#channel.send({ type: 'cancel', id: call.id, reason });
+      this.#flushSoon();
+    } else {
+      job.fail(new ServeError('SERVE_CANCELLED')); // it was never sent
+      this.release(call, null);
     }
   }
 

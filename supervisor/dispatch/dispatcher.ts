@@ -4,6 +4,8 @@
  * 1. `admit` decides before the body is read: the call is held, or refused with the reason and a Retry-After.
  * 2. `submit` puts the job in line; `pump` does the steps of the batcher until there is none.
  * 3. Events of workers (`finished`, `lost`) change the state and call `pump` again.
+ *
+ * Jobs that outlive their clients wait in a store, not here: a worker that is free pulls them (`job-pulls.ts`).
  */
 import { ServeError, shuttingDown, type ErrorCode } from '../../protocol/errors.js';
 import { Alarm } from './alarm.js';
@@ -13,6 +15,8 @@ import { Batcher, type BatchRules, type BatchWorker } from './batcher.js';
 import type { ByteBudget } from './byte-budget.js';
 import { Forecast } from './forecast.js';
 import type { Job, JobHolder } from './job.js';
+import { NO_FEED, type JobFeed } from './job-feed.js';
+import { JobPulls } from './job-pulls.js';
 import { Lines } from './lines.js';
 import { QueueTimeout } from './queue-timeout.js';
 import { sendAhead, type SendAhead } from './send-ahead.js';
@@ -53,6 +57,8 @@ export class Dispatcher {
   readonly #supply: Supply;
   readonly #batcher: Batcher<Job, ReadyWorker>;
   readonly #forecast: Forecast;
+  readonly #feed: JobFeed;
+  readonly #pulls: JobPulls<ReadyWorker>;
   readonly #alarm = new Alarm(() => this.pump());
   #limits: DispatchLimits;
   /** WebSocket bytes that clients have sent and no worker has taken yet. */
@@ -61,9 +67,17 @@ export class Dispatcher {
   #isClosed = false;
   #callersWait = false;
 
-  /** `budget`: the server's, for the bytes of all its models. */
-  constructor(supply: Supply, limits: DispatchLimits, budget: ByteBudget, ahead: SendAhead = sendAhead) {
+  /** `budget`: the server's, for the bytes of all its models. `feed`: the model's jobs that wait in the store. */
+  constructor(
+    supply: Supply,
+    limits: DispatchLimits,
+    budget: ByteBudget,
+    ahead: SendAhead = sendAhead,
+    feed: JobFeed = NO_FEED,
+  ) {
     this.#supply = supply;
+    this.#feed = feed;
+    this.#pulls = new JobPulls(feed, (worker, jobs) => this.#onPulled(worker, jobs));
     this.#budget = budget;
     this.#lines = new Lines(budget);
     this.#arrivals = new Arrivals(budget, () => this.#refusal('SERVE_QUEUE_FULL'));
@@ -83,9 +97,9 @@ export class Dispatcher {
     if (this.queued > 0) this.#alarm.set(performance.now()); // deferred: the caller may still be changing state
   }
 
-  /** Number of jobs in line, without calls that are still arriving. */
+  /** Number of calls and due jobs that wait for a worker, without calls that are still arriving. */
   get queued(): number {
-    return this.#lines.length;
+    return this.#lines.length + this.#feed.waiting + this.#pulls.count;
   }
 
   get arriving(): number {
@@ -140,10 +154,15 @@ export class Dispatcher {
     this.#budget.count(bytes);
   }
 
+  /** The error of an admitted call if no worker will ever come for it; it may have changed while the body arrived. */
+  noWorkerError(): ServeError | null {
+    return this.#supply.noWorkerError();
+  }
+
   /** Takes a job over; it will settle. */
   submit(job: Job, admission: Admission): void {
     admission.release();
-    const noWorker = this.#supply.noWorkerError(); // this may have changed since `admit`, while the body arrived
+    const noWorker = this.noWorkerError();
     if (noWorker !== null) {
       job.fail(noWorker);
       return;
@@ -163,17 +182,22 @@ export class Dispatcher {
     holder?.abandon(job, reason);
   }
 
-  /** Fails every waiting job. */
+  /** Fails every waiting job; those in the store go on waiting. */
   failQueued(error: ServeError): void {
     for (const job of this.#lines) this.#failWaiting(job, error);
   }
 
-  /** Fails every job that has not begun: waiting, sent ahead to a worker, or with a body that still arrives. */
+  /**
+   * Fails every job that has not begun: waiting, sent ahead to a worker, or with a body that still arrives. A job that was
+   * pulled is not sent ahead: it is about to begin, and runs.
+   */
   failNotBegun(error: ServeError): void {
     this.failQueued(error);
     this.#arrivals.evictAll(error);
     for (const worker of this.#supply.readyWorkers()) {
-      for (const job of worker.heldJobs()) if (!job.checkBegun()) this.giveUp(job, error, error.message);
+      for (const job of worker.heldJobs()) {
+        if (!job.isPulled && !job.checkBegun()) this.giveUp(job, error, error.message);
+      }
     }
   }
 
@@ -183,11 +207,20 @@ export class Dispatcher {
     this.#lines.forgetEmpty();
   }
 
-  /** Fails every job that a worker holds, at the end of the drain: with `begun` if it began, else with `notBegun`. */
+  /**
+   * Fails every job that a worker holds, at the end of the drain: with `begun` if it began, else with `notBegun`. A job that
+   * was pulled fails only if it began, and stays with its worker: the store learns of its end once the worker lets go.
+   */
   failInFlight(begun: ServeError, notBegun: ServeError): void {
     for (const worker of this.#supply.readyWorkers()) {
-      for (const job of worker.heldJobs())
-        this.giveUp(job, job.checkBegun() ? begun : notBegun, begun.message);
+      for (const job of worker.heldJobs()) {
+        const hasBegun = job.checkBegun();
+        if (!job.isPulled) this.giveUp(job, hasBegun ? begun : notBegun, begun.message);
+        else if (hasBegun) {
+          job.fail(begun);
+          worker.abandon(job, begun.message);
+        }
+      }
     }
   }
 
@@ -207,6 +240,7 @@ export class Dispatcher {
       if (job.settled) continue;
       const losses = job.countLoss();
       if (job.checkBegun()) this.#end(job, error);
+      else if (job.isPulled) job.giveBack(true);
       else if (this.#isClosed) this.#end(job, shuttingDown());
       else if (losses > 1) this.#end(job, this.#refusal('SERVE_NOT_BEGUN'));
       else this.#requeue(job);
@@ -218,16 +252,21 @@ export class Dispatcher {
   /** Does the steps of the batcher, until only time or an event can bring another one. */
   pump(): void {
     if (this.#lines.length > 0) this.#giveJobs();
+    if (this.#feed.mayHaveDue) this.#pulls.begin(this.#supply.readyWorkers());
     this.#noteCallersWait();
   }
 
   #giveJobs(): void {
     const nowMs = performance.now();
     for (;;) {
-      const workers = this.#supply.readyWorkers();
+      const workers = this.#pulls.callableOf(this.#supply.readyWorkers());
       const { worker, jobs, late, againAtMs } = this.#batcher.plan(this.#lines, workers, nowMs);
       for (const job of late) this.#lines.remove(job);
-      if (worker !== null && jobs.length > 0) this.#give(worker, jobs);
+      if (worker !== null && jobs.length > 0) {
+        for (const job of jobs) this.#lines.remove(job);
+        this.#pulls.noteCall(worker);
+        this.#give(worker, jobs);
+      }
       for (const job of late) this.#end(job, new ServeError('SERVE_DEADLINE'));
       if (worker !== null) continue;
       if (againAtMs !== null) this.#alarm.set(againAtMs);
@@ -253,12 +292,12 @@ export class Dispatcher {
     this.#alarm.stop();
     this.#budget.leave(this.#arrivals);
     this.failQueued(shuttingDown());
+    this.#feed.close();
   }
 
   #give(worker: ReadyWorker, jobs: readonly Job[]): void {
     const run = jobs.length === 1 ? null : new BatchRun(jobs.length);
     for (const job of jobs) {
-      this.#lines.remove(job);
       job.batch = run;
       job.sendTo(worker);
     }
@@ -266,8 +305,19 @@ export class Dispatcher {
     worker.assign(jobs);
   }
 
+  #onPulled(worker: ReadyWorker, jobs: readonly Job[]): void {
+    if (jobs.length > 0) {
+      const isReady = !this.#isClosed && this.#supply.readyWorkers().includes(worker);
+      if (isReady) this.#give(worker, jobs);
+      else for (const job of jobs) job.giveBack(false);
+    }
+    this.pump();
+  }
+
   #idleWorkers(): number {
-    return this.#supply.readyWorkers().filter(({ load, isFrozen }) => load === 0 && !isFrozen).length;
+    return this.#supply
+      .readyWorkers()
+      .filter((worker) => worker.load === 0 && !worker.isFrozen && !this.#pulls.isFor(worker)).length;
   }
 
   #checkRoom(moreBytes: number): void {
@@ -290,7 +340,7 @@ export class Dispatcher {
 
   /** Reports to the workers whether calls wait; a call beside an idle worker only waits for others to join it. */
   #noteCallersWait(): void {
-    const areWaiting = this.#lines.length > 0 && this.#idleWorkers() === 0;
+    const areWaiting = (this.#lines.length > 0 || this.#feed.mayHaveDue) && this.#idleWorkers() === 0;
     if (!areWaiting && !this.#callersWait) return;
     this.#callersWait = areWaiting;
     for (const worker of this.#supply.readyWorkers()) worker.callersWait = areWaiting;

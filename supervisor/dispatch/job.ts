@@ -28,7 +28,7 @@ export interface JobCall extends Omit<Call, 'id'> {
 export type CallFacts = Pick<JobCall, 'requestId' | 'route' | 'method' | 'path' | 'client'>;
 
 /** Copies the fields, so that the call itself need not live as long as they do; a long path is cut. */
-export function callFacts({ requestId, route, method, path, client }: JobCall): CallFacts {
+export function callFacts({ requestId, route, method, path, client }: CallFacts): CallFacts {
   return { requestId, route, method, path: loggedPath(path), client };
 }
 
@@ -42,6 +42,8 @@ export interface Sink {
   end(job: Job): void;
   /** May follow `head`: the client must then notice that the stream was cut. */
   fail(job: Job, error: ServeError): void;
+  /** The app reports how far it is; only the sink of a job that outlives its client is interested. */
+  progress?(job: Job, fraction: number, text: string): void;
 }
 
 /** Receives the worker's messages on a WebSocket, beside its sink. */
@@ -69,6 +71,8 @@ export interface JobHolder {
   learnBegun(): void;
   /** The client of this job has gone or has an answer. */
   abandon(job: Job, reason: string): void;
+  /** Signals the app that this job is not wanted any more; its answer still counts. */
+  signal(job: Job, reason: string): void;
   /** Sends a part of a message from the client, within the credit given; the bytes belong to the worker's channel from now on. */
   sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void;
 }
@@ -91,6 +95,8 @@ export class Job extends InLine implements Waiting {
   batch: BatchRun | null = null;
   /** Reply size in bytes; 0 until the reply is complete, for a stream the bytes so far. */
   replyBytes = 0;
+  /** Takes a job that was pulled from a store back to it; null for other jobs. `isLoss`: its worker died. */
+  onGivenBack: ((isLoss: boolean) => void) | null = null;
   /** Number of the slot whose worker got it last; null before. */
   worker: number | null = null;
   readonly #lease: Pick<Lease, 'release'>;
@@ -101,6 +107,7 @@ export class Job extends InLine implements Waiting {
   /** 0 until it is known that the call has begun. */
   #beganAtMs = 0;
   #holder: JobHolder | null = null;
+  #onLetGo: (() => void) | null = null;
   #deadlineTimer: LimitTimer | null = null;
 
   constructor(
@@ -138,6 +145,11 @@ export class Job extends InLine implements Waiting {
   /** Whether it waits for a worker. */
   get isQueued(): boolean {
     return this.#state === 'queued';
+  }
+
+  /** Whether it was pulled from a store. */
+  get isPulled(): boolean {
+    return this.onGivenBack !== null;
   }
 
   /** Looks up in its worker's note whether its call runs; false once it is settled. */
@@ -190,12 +202,25 @@ export class Job extends InLine implements Waiting {
   leaveHolder(): JobHolder | null {
     const holder = this.#holder;
     this.#holder = null;
+    this.#onLetGo?.();
+    this.#onLetGo = null;
     return holder;
+  }
+
+  /** Calls back once no worker holds it any more, at once if none does. */
+  onceLetGo(callback: () => void): void {
+    if (this.#holder === null) callback();
+    else this.#onLetGo = callback;
   }
 
   /** Its worker died and had not begun it: it waits again. */
   comeBack(): void {
     this.#state = 'queued';
+  }
+
+  /** Gives a job that was pulled, and that no worker has begun or can begin any more, back to its store. It is settled here. */
+  giveBack(isLoss: boolean): void {
+    if (this.#settle(0)) this.onGivenBack?.(isLoss);
   }
 
   /** Counts a death of its worker. Returns the number of such deaths. */
@@ -243,6 +268,10 @@ export class Job extends InLine implements Waiting {
     if (this.settled) return;
     for (const piece of pieces) this.replyBytes += piece.length;
     this.#sink.chunk(this, pieces, taken);
+  }
+
+  progress(fraction: number, text: string): void {
+    if (!this.settled) this.#sink.progress?.(this, fraction, text);
   }
 
   end(runMs: number): void {

@@ -17,6 +17,7 @@ import { clientHeaderNames, type ClientHeaderNames } from './access/client-heade
 import { Cors, answerPreflight, isPreflight } from './access/cors.js';
 import { moveKeyProtocol } from './access/key-protocol.js';
 import { hostMistake, keyMistake, originMistake } from './call/gate.js';
+import { prefersAsync } from './call/job-wishes.js';
 import { koaAnswers, type AnswerWithKoa } from './answer/koa-answers.js';
 import { firstClaim } from './dialects/first-claim.js';
 import type { Operation } from './dialects/dialect.js';
@@ -80,7 +81,7 @@ export function createHandler(
       if (!isRefused && !isWebSocketPlan(plan)) return false;
       const mistake =
         hostMistake(request) ?? keyMistake(context, authOf(operation)) ?? originMistake(context);
-      if (isWebSocketPlan(plan)) upgrades.open(context, plan, mistake, socket, head);
+      if (isWebSocketPlan(plan)) upgrades.open(context, plan, mistake ?? jobMistake(request), socket, head);
       else if (isRefused) refuseUpgrade(context, socket, mistake ?? plan.refuse);
       return true;
     },
@@ -91,6 +92,12 @@ export function createHandler(
       return failure;
     },
   };
+}
+
+/** A WebSocket needs its client: it cannot be a job. */
+function jobMistake({ headers }: IncomingMessage): ServeError | null {
+  if (!prefersAsync(headers)) return null;
+  return new ServeError('SERVE_BAD_REQUEST', 'A WebSocket cannot be a job: leave out Prefer: respond-async.');
 }
 
 interface Front {

@@ -1,65 +1,72 @@
-/** Records of kept jobs, so that a client with an id can ask for its job later, any number of times. */
-import type { ServeError } from '../../protocol/errors.js';
-import type { ReplyHead } from '../../protocol/wire/messages.js';
-import type { Job } from '../dispatch/job.js';
+/** The interface of the stores of jobs. A store alone decides which transition comes first; each is whole or does not happen. */
+import type {
+  Acceptance,
+  BegunJob,
+  EndedRecord,
+  JobPage,
+  JobProgress,
+  JobRecord,
+  JobTarget,
+  ListQuery,
+  NewJob,
+  Outcome,
+  StoredCall,
+  WaitingPlace,
+} from './job-record.js';
 
-export type KeptState = 'queued' | 'running' | 'succeeded' | 'failed' | 'lost';
-
-/** A complete answer without headers that matter only to its own client. */
-export interface KeptResult {
-  readonly head: ReplyHead;
-  /** Null if it was too large to keep. */
-  readonly body: Buffer | null;
-}
-
-/** An error without its detail, which is for the log only. */
-export type KeptError = Pick<ServeError, 'code' | 'message' | 'status' | 'kind' | 'issues'>;
-
-/** Record of a job. It has only data, so it may be written to a disk. */
-export interface JobRecord {
-  readonly id: string;
-  readonly requestId: string;
-  readonly model: string;
-  readonly version: string;
-  readonly route: string;
-  /** Calendar times in ms since 1970, because they may be read after this process has ended. */
-  readonly createdAt: number;
-  /** Time when it was first seen running; null until then. */
-  readonly begunAt: number | null;
-  /** Null until it has ended. */
-  readonly end: JobEnd | null;
-}
-
-export interface JobEnd {
-  readonly state: 'succeeded' | 'failed' | 'lost';
-  readonly endedAt: number;
-  /** Run time as the worker measured it; 0 if the call never ran. */
-  readonly runMs: number;
-  readonly queueMs: number;
-  /** Null if it failed. */
-  readonly result: KeptResult | null;
-  /** Null if it succeeded. */
-  readonly error: KeptError | null;
+export interface JobStoreListener {
+  /** A job of this model may be due: it was accepted, given back, or its time has come. */
+  onDue(model: string): void;
+  /** The record of a job is another one now; for a job that has ended, the last time. */
+  onChanged(record: JobRecord): void;
+  /** A job has ended that no worker was running; called before `onChanged`. */
+  onEndedUnrun(record: EndedRecord, call: StoredCall): void;
 }
 
 export interface JobStore {
-  /** Results above this size are not kept. */
-  readonly maxResultBytes: number;
-  /** Number of records. */
-  readonly size: number;
+  /** Whether jobs outlive this process. */
+  readonly isDurable: boolean;
+  /** Set before anything else is called. */
+  listener: JobStoreListener;
+  /** Whether due jobs wait for a version of this model. Asked for every call, so it must cost nothing. */
+  hasDue(model: string): boolean;
+  /** Number of due jobs that wait for this target. */
+  waiting(target: JobTarget): number;
+  /** The places at which due jobs wait. */
+  places(): readonly WaitingPlace[];
   /**
-   * Records a job, with its call and body, which another process would need to run it. Resolves once it is stored as safely
-   * as this store can; only then the job is run and its client answered. Rejects if it could not be recorded.
+   * Stores a job with its call, its body and its key. Resolves once it is stored as safely as this store can: only then its
+   * client is told. The body is the caller's unless the job is accepted. Rejects if the store fails.
    */
-  accept(record: JobRecord, job: Pick<Job, 'call' | 'pieces'>): Promise<void>;
-  /** The job runs; called once, as soon as that is noticed. */
-  begun(id: string, begunAt: number): void;
-  /** The job has ended; called once. From now on the record may be dropped, the oldest first. */
-  ended(id: string, end: JobEnd): void;
+  accept(job: NewJob): Promise<Acceptance>;
+  /** Forgets a job that has not begun, because its client was told that it was not accepted. */
+  withdraw(id: string): Promise<void>;
+  /**
+   * Marks the next jobs as begun: those of one route that may begin together, the most urgent first, then in order of
+   * acceptance; none if none is due. Resolves once the mark is stored. `token`: names these begins, unique.
+   */
+  begin(target: JobTarget, token: string): Promise<readonly BegunJob[]>;
+  /**
+   * Takes the mark away: no worker has begun the job, or can begin it any more. `isLoss`: its worker died; the second loss
+   * ends the job.
+   */
+  giveBack(id: string, token: string, isLoss: boolean): Promise<void>;
+  /**
+   * Stores the outcome of the attempt that began with this token. Resolves with the record, which may be queued again; with
+   * null if the job has another mark by now, or has ended.
+   */
+  settle(id: string, token: string, outcome: Outcome): Promise<JobRecord | null>;
+  /** Notes the progress of a running attempt, less safely than anything else. */
+  progress(id: string, token: string, progress: JobProgress): void;
+  /** Cancels a job that has not ended. Resolves with the record before that; with null if it is unknown. */
+  cancel(id: string): Promise<JobRecord | null>;
   /** Null if the job is unknown or was dropped. */
-  get(id: string): JobRecord | null;
-  /** Unfinished records of an earlier process, in the order of acceptance. */
-  recover(): Promise<readonly JobRecord[]>;
-  /** Stops all writing. */
-  close(): void;
+  get(id: string): Promise<JobRecord | null>;
+  /** The body of the answer; null if it is not kept. */
+  readResult(id: string): Promise<Buffer | null>;
+  list(query: ListQuery): Promise<JobPage>;
+  /** Ids of the queued jobs that end with this process, in order of acceptance. */
+  queuedHere(): readonly string[];
+  /** Fails these; resolves once everything else is stored. Nothing is called afterwards. */
+  close(): Promise<void>;
 }

@@ -1,159 +1,364 @@
 /**
- * Keeps jobs that outlive their request: background calls, and those of the gateway. Each is found by an id of the server
- * until some time after its end, with its result.
+ * Keeps jobs: calls that outlive their client. Each is found by an id of the server until some time after its end, with its
+ * result.
  *
- * A store records each job before it runs and before its client is answered. While the job waits and runs, a `KeptJob`
- * receives the answer; after the end only the store has it.
+ * 1. `accept` stores a call; only then its client is told. It waits in the store.
+ * 2. A model with a free worker pulls it through its feed: it is marked as begun, then handed to the worker.
+ * 3. Its answer becomes the outcome of this attempt, which the store takes if the mark is still this attempt's. A failed
+ *    attempt may be followed by another one.
+ *
+ * The store is the only truth about a job; this class knows no more than which of them this process runs.
  */
 import { ServeError, describeThrown } from '../../protocol/errors.js';
-import { callFacts, type CallFacts, type Job, type JobCall } from '../dispatch/job.js';
+import { Job, NOWHERE, type JobCall } from '../dispatch/job.js';
+import type { JobFeed } from '../dispatch/job-feed.js';
 import { startLimit } from '../machine/limit-timer.js';
 import { formatMs } from '../options/units.js';
-import type { JobEnd, JobStore } from './job-store.js';
-import { KeptJob, endOf, keptError } from './kept-job.js';
-import { MemoryStore } from './memory-store.js';
+import {
+  hasEnded,
+  type Acceptance,
+  type BegunJob,
+  type EndedRecord,
+  type IdempotencyKey,
+  type JobPage,
+  type JobRecord,
+  type JobTarget,
+  type ListQuery,
+  type NewJob,
+  type Outcome,
+  type StoredBody,
+  type StoredCall,
+} from './job-record.js';
+import type { JobStore } from './job-store.js';
+import { JobWatchers, watchUntil } from './job-watchers.js';
+import { ModelFeed, type FedModel } from './model-feed.js';
+import { ProgressNotes } from './progress-notes.js';
+import { RunningJob } from './running-job.js';
+import { StrandedJobs } from './stranded-jobs.js';
 
-export type { KeptResult, KeptState } from './job-store.js';
-export { KeptJob } from './kept-job.js';
+export { JOB_STATES, hasEnded } from './job-record.js';
+export type {
+  EndedRecord,
+  IdempotencyKey,
+  JobPage,
+  JobRecord,
+  JobState,
+  KeptError,
+  KeptResult,
+  StoredBody,
+  StoredCall,
+} from './job-record.js';
+
+/** A job that has ended, with the facts of its last run. */
+export interface EndedJob {
+  readonly record: EndedRecord;
+  readonly call: StoredCall;
+  readonly job: Job;
+  /** The whole answer, even if the store keeps none; null if there was none, or if it was too large. */
+  readonly body: Buffer | null;
+}
+
+export interface KeptJobsOptions {
+  /** Makes ids for jobs and for marks of begins, unique. */
+  readonly newId: () => string;
+  /** Computes the HTTP status of a job's error, for the log. */
+  readonly statusOf: (error: ServeError) => number;
+  readonly store: JobStore;
+  /** Larger answers are not kept. */
+  readonly maxResultBytes: number;
+  readonly listener?: Partial<KeptJobsListener>;
+}
 
 export interface KeptJobsListener {
   /** Called once for every job, when it has ended. */
-  onEnded(job: KeptJob, call: CallFacts): void;
+  onEnded(ended: EndedJob): void;
+  /** An attempt has failed, and another one will follow. */
+  onRetry(record: JobRecord, error: ServeError, call: StoredCall): void;
   /** A call could not be recorded; the error's detail has the reason. */
   onNotKept(call: JobCall, error: ServeError): void;
+  /** Jobs wait for a model, a version or a route that this server does not have. */
+  onStranded(text: string): void;
+}
+
+/** The wishes of a job's client, and the promises of its route. */
+export interface JobWishes {
+  readonly delayMs: number;
+  readonly ttlMs: number;
+  readonly priority: number;
+  readonly key: IdempotencyKey | null;
+}
+
+/** A call to be kept, and facts that are not in the call. */
+export interface AcceptedCall
+  extends
+    JobWishes,
+    Pick<StoredCall, 'dialect' | 'hasKey' | 'isBackground' | 'webhook'>,
+    Pick<JobRecord, 'isPinned' | 'maxAttempts'> {
+  readonly call: JobCall;
+  /** Belongs to the store once the call is accepted as a new job. */
+  readonly body: StoredBody;
 }
 
 /** Limit for the store, because clients wait for it; a slower store is broken. */
 export const ACCEPT_LIMIT_MS = 10_000;
 
-/** Number of jobs that `newest` returns. */
-const NEWEST_JOBS = 100;
-
 /** Time after which a client may retry a call that could not be recorded. */
 const RETRY_S = 5;
 
 export class KeptJobs {
+  readonly #options: KeptJobsOptions;
   readonly #store: JobStore;
-  readonly #newId: () => string;
-  readonly #listener: Partial<KeptJobsListener>;
-  /** Jobs that have not ended. */
-  readonly #running = new Map<string, KeptJob>();
-  /** Ids of running jobs whose begin is recorded. */
-  readonly #begun = new Set<string>();
-  /** Ids of the last jobs that were recorded, oldest first. */
-  #newestIds: string[] = [];
+  readonly #feeds = new Set<ModelFeed>();
+  readonly #watchers = new JobWatchers();
+  readonly #progress: ProgressNotes;
+  readonly #stranded: StrandedJobs;
+  /** The jobs that this process runs, by id, in the order of their begins. */
+  readonly #running = new Map<string, Job>();
+  #isDraining = false;
 
-  constructor(
-    newId: () => string,
-    listener: Partial<KeptJobsListener> = {},
-    store: JobStore = new MemoryStore(),
-  ) {
-    this.#newId = newId;
-    this.#listener = listener;
-    this.#store = store;
+  constructor(options: KeptJobsOptions) {
+    this.#options = options;
+    this.#store = options.store;
+    this.#store.listener = {
+      onDue: (model) => this.#wake(model),
+      onChanged: (record) => this.#watchers.tell(record),
+      onEndedUnrun: (record, call) => this.#onEndedUnrun(record, call),
+    };
+    this.#progress = new ProgressNotes((...note) => this.#store.progress(...note));
+    this.#stranded = new StrandedJobs(this.#store, this.#feeds, (text) =>
+      options.listener?.onStranded?.(text),
+    );
   }
 
-  /** Number of known jobs, ended ones included. */
-  get size(): number {
-    return this.#store.size;
+  /** Number of clients that watch a job or wait for its end. */
+  get watchers(): number {
+    return this.#watchers.count;
   }
 
-  get(id: string): KeptJob | null {
-    const running = this.#running.get(id);
-    if (running !== undefined) {
-      if (running.lookUpState() === 'running') this.#noteBegun(id);
-      return running;
-    }
-    const record = this.#store.get(id);
-    return record === null ? null : new KeptJob(record, null, null);
+  /** Null if the job is unknown or was dropped. */
+  get(id: string): Promise<JobRecord | null> {
+    return this.#store.get(id);
   }
 
-  /** The last 100 jobs that were recorded by this process and are known, newest first. */
-  newest(): KeptJob[] {
-    return this.#newestIds
-      .map((id) => this.get(id))
-      .filter((job) => job !== null)
-      .reverse();
+  /** The body of the job's answer; null if there is none or it was dropped. */
+  readResult(id: string): Promise<Buffer | null> {
+    return this.#store.readResult(id);
+  }
+
+  /** Everybody's jobs, the newest first. */
+  list(query: ListQuery): Promise<JobPage> {
+    return this.#store.list(query);
   }
 
   /**
-   * Takes over a job that is not submitted yet, and receives its answer. Resolves once the job is recorded; only then may it
-   * be submitted and its client be answered. @throws SERVE_NOT_KEPT; then it must not be run
+   * Calls back at each change of the job from now on, with null when the server ends, until the function returned is
+   * called.
    */
-  async keep(job: Job): Promise<KeptJob> {
-    const { requestId, model, version, route } = job.call;
-    const facts = { id: this.#newId(), requestId, model, version, route };
-    const record = { ...facts, createdAt: Date.now(), begunAt: null, end: null };
-    try {
-      await this.#inTime(this.#store.accept(record, job), record.id);
-    } catch (cause) {
-      throw this.#notKept(job.call, cause);
-    }
-    const { maxResultBytes } = this.#store;
-    const logged = callFacts(job.call); // not the whole call: the job lets go of it at its end
-    const kept = new KeptJob(record, job, {
-      maxResultBytes,
-      onEnded: (ended) => this.#onEnded(ended, logged),
+  watch(id: string, onChange: (record: JobRecord | null) => void): () => void {
+    return this.#watchers.add(id, onChange);
+  }
+
+  /**
+   * Resolves with the record once the job has ended, or as it is after `limitMs`, when the server ends, or once `giveUp`,
+   * which is called with a function that ends the wait, has called that; with null if it is unknown.
+   */
+  async whenEnded(
+    id: string,
+    limitMs: number,
+    giveUp: (stop: () => void) => void,
+  ): Promise<JobRecord | null> {
+    const watch = watchUntil(this.#watchers, id, hasEnded); // before the look, or an end in between would be missed
+    const record = await this.#store.get(id).catch((error: unknown) => {
+      watch.stop();
+      throw error;
     });
-    this.#running.set(kept.id, kept);
-    this.#newestIds = [...this.#newestIds.slice(1 - NEWEST_JOBS), kept.id];
-    job.detach(kept);
-    return kept;
+    if (record === null || hasEnded(record) || limitMs === 0) {
+      watch.stop();
+      return record;
+    }
+    giveUp(watch.stop);
+    if (this.#isDraining && !this.#running.has(id)) watch.stop();
+    await watch.until(limitMs);
+    return this.#store.get(id);
   }
 
-  /** Ids of jobs that have not ended. */
+  /**
+   * Stores a call as a job. Resolves once it is stored, or with the job that has its idempotency key already; only then its
+   * client may be answered. @throws SERVE_NOT_KEPT, SERVE_KEY_CONFLICT; then it is not run, and the caller keeps the body
+   */
+  async accept(accepted: AcceptedCall): Promise<JobRecord> {
+    const job = newJob(this.#options.newId(), accepted);
+    const acceptance = await this.#stored(job, accepted.call);
+    if (acceptance.is === 'conflict') throw new ServeError('SERVE_KEY_CONFLICT');
+    if (acceptance.is === 'full') throw this.#notKept(accepted.call, new Error(NO_ROOM));
+    return acceptance.record;
+  }
+
+  /**
+   * Cancels a job: a queued one ends at once; the app of a running one is told. Resolves with the record before that, null
+   * if it is unknown.
+   */
+  async cancel(id: string): Promise<JobRecord | null> {
+    const before = await this.#store.cancel(id);
+    if (before?.state === 'running') {
+      const job = this.#running.get(id);
+      job?.holder?.signal(job, 'the job was cancelled');
+    }
+    return before;
+  }
+
+  /** Opens the way of a model's jobs to its workers. */
+  openFeed(model: FedModel): JobFeed {
+    const feed: ModelFeed = new ModelFeed(model, this.#store, {
+      mayBegin: () => !this.#isDraining,
+      begin: (target) => this.#begin(target),
+      onClosed: () => void this.#feeds.delete(feed),
+    });
+    this.#feeds.add(feed);
+    return feed;
+  }
+
+  /** Ids of the jobs that end with this process, or may be lost with it. */
   unfinished(): string[] {
-    return [...this.#running.keys()];
+    return [...this.#running.keys(), ...this.#store.queuedHere()];
   }
 
-  close(): void {
-    this.#store.close();
+  /**
+   * The server drains. From a store that outlives it nothing more is pulled, and those who wait for a job that does not run
+   * here are told what is known.
+   */
+  drain(): void {
+    if (!this.#store.isDurable) return;
+    this.#isDraining = true;
+    this.#watchers.release((id) => !this.#running.has(id));
   }
 
-  /** Settles like `accepted`, or rejects after a limit; a job that is recorded after that is recorded as failed. */
-  #inTime(accepted: Promise<void>, id: string): Promise<void> {
+  /** The server ends: no worker runs any more. Resolves once the store is closed. */
+  async close(): Promise<void> {
+    this.#isDraining = true;
+    this.#progress.close();
+    this.#stranded.close();
+    await this.#store.close();
+    this.#watchers.release(() => true);
+  }
+
+  #wake(model: string): void {
+    this.#stranded.look();
+    for (const feed of this.#feeds) if (feed.model === model) feed.wake();
+  }
+
+  /**
+   * A job that is stored too late is forgotten, unless it has a key: then another call of this key may have been accepted as
+   * this job. @throws SERVE_NOT_KEPT if the store fails or takes too long
+   */
+  #stored(job: NewJob, call: JobCall): Promise<Acceptance> {
     return new Promise((resolve, reject) => {
       let isLate = false;
+      const fail = (cause: unknown): void => reject(this.#notKept(call, cause));
       const limit = startLimit(ACCEPT_LIMIT_MS, () => {
         isLate = true;
-        reject(new Error(`the store of jobs took longer than ${formatMs(ACCEPT_LIMIT_MS)}`));
+        fail(new Error(`the store of jobs took longer than ${formatMs(ACCEPT_LIMIT_MS)}`));
       });
-      const onRecord = (): void => {
-        limit.stop();
-        if (isLate) this.#store.ended(id, neverRun());
-        resolve();
-      };
-      accepted.then(onRecord, (cause: Error) => {
-        limit.stop();
-        reject(cause);
-      });
+      const stored = async (): Promise<Acceptance> => this.#store.accept(job);
+      stored().then(
+        (acceptance) => {
+          limit.stop();
+          if (isLate && acceptance.is === 'accepted' && job.key === null)
+            void this.#store.withdraw(job.record.id);
+          resolve(acceptance);
+        },
+        (cause: unknown) => {
+          limit.stop();
+          fail(cause);
+        },
+      );
     });
   }
 
   #notKept(call: JobCall, cause: unknown): ServeError {
     const options = { detail: describeThrown(cause).stack, retryAfterS: RETRY_S, cause };
     const error = new ServeError('SERVE_NOT_KEPT', undefined, options);
-    this.#listener.onNotKept?.(call, error);
+    this.#options.listener?.onNotKept?.(call, error);
     return error;
   }
 
-  #noteBegun(id: string): void {
-    if (this.#begun.has(id)) return;
-    this.#begun.add(id);
-    this.#store.begun(id, Date.now());
+  async #begin(target: JobTarget): Promise<readonly Job[]> {
+    const token = this.#options.newId();
+    const begun = await this.#store.begin(target, token);
+    return begun.map((one) => this.#jobOf(one, token));
   }
 
-  #onEnded(job: KeptJob, call: CallFacts): void {
-    this.#listener.onEnded?.(job, call);
-    if (job.runMs > 0) this.#noteBegun(job.id);
-    this.#begun.delete(job.id);
-    this.#running.delete(job.id);
-    this.#store.ended(job.id, endOf(job));
+  #jobOf({ record, call, pieces }: BegunJob, token: string): Job {
+    const { id, attempts: attempt } = record;
+    const sink = new RunningJob(this.#options.maxResultBytes, {
+      onOutcome: (outcome, job) => void this.#settle({ id, token, call, job }, outcome),
+      onProgress: (progress) => this.#progress.note(id, token, progress),
+    });
+    const job = new Job({ ...this.#callOf(call), job: { id, attempt } }, pieces, timesOf(record), sink);
+    job.onGivenBack = (isLoss) => {
+      this.#running.delete(id);
+      void this.#store.giveBack(id, token, isLoss);
+    };
+    this.#running.set(id, job);
+    return job;
+  }
+
+  async #settle({ id, token, call, job }: Attempt, outcome: Outcome): Promise<void> {
+    this.#progress.end(id);
+    const record = await this.#store.settle(id, token, outcome);
+    if (this.#running.get(id) === job) this.#running.delete(id);
+    if (record === null) return;
+    if (hasEnded(record)) {
+      const body = 'error' in outcome ? null : outcome.body;
+      this.#options.listener?.onEnded?.({ record, call, job, body });
+    } else if ('error' in outcome) {
+      const { code, message } = outcome.error;
+      this.#options.listener?.onRetry?.(record, new ServeError(code, message, outcome.error), call);
+    }
+  }
+
+  #onEndedUnrun(record: EndedRecord, call: StoredCall): void {
+    const job = new Job(this.#callOf(call), [], timesOf(record), NOWHERE);
+    this.#options.listener?.onEnded?.({ record, call, job, body: null });
+  }
+
+  #callOf(call: StoredCall): JobCall {
+    return { ...call, id: 0, statusOf: this.#options.statusOf };
   }
 }
 
-/** The end of a job that was recorded after its client got an error: it must never run. */
-function neverRun(): JobEnd {
-  const error = keptError(new ServeError('SERVE_NOT_KEPT'));
-  return { state: 'failed', endedAt: Date.now(), runMs: 0, queueMs: 0, result: null, error };
+const NO_ROOM =
+  '--job-bytes has no room for it: no ended job could be dropped. Raise it, or let the workers catch up';
+
+/** One attempt at a job, in this process. */
+interface Attempt {
+  readonly id: string;
+  readonly token: string;
+  readonly call: StoredCall;
+  readonly job: Job;
+}
+
+function newJob(id: string, accepted: AcceptedCall): NewJob {
+  const { call, body, delayMs, ttlMs, priority, key, isPinned, maxAttempts, ...facts } = accepted;
+  const { requestId, model, version, route } = call;
+  const createdAt = Date.now();
+  const wishes = { dueAt: createdAt + delayMs, ttlMs, priority, maxAttempts };
+  const record = { id, requestId, model, version, isPinned, route, createdAt, ...wishes, ...NEW };
+  const { id: _id, statusOf: _statusOf, ...data } = call;
+  return { record, call: { ...data, ...facts }, body, key };
+}
+
+const NEW = {
+  state: 'queued',
+  attempts: 0,
+  losses: 0,
+  begunAt: null,
+  isCancelled: false,
+  progress: null,
+  end: null,
+} as const;
+
+/** The time of its acceptance on the monotonic clock, which began with this process. */
+function timesOf({ createdAt }: JobRecord): { acceptedAtMs: number; deadlineAtMs: null } {
+  return { acceptedAtMs: performance.now() - (Date.now() - createdAt), deadlineAtMs: null };
 }

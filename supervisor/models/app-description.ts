@@ -13,6 +13,7 @@ export class AppDescription {
   readonly spec: ModelSpec;
   #options: ModelOptions;
   #routes: Routes | null = null;
+  #batchSizes: ReadonlyMap<string, number> = new Map();
   #info: LoadedInfo | null = null;
 
   constructor(spec: ModelSpec) {
@@ -28,6 +29,11 @@ export class AppDescription {
   /** The routes of `info` by path; null until a worker has loaded the app. */
   get routes(): Routes | null {
     return this.#routes;
+  }
+
+  /** The routes that can be called over HTTP, each with the most calls of a batch; empty until a worker has loaded the app. */
+  get batchSizes(): ReadonlyMap<string, number> {
+    return this.#batchSizes;
   }
 
   /** The app's description of itself; null until a worker has loaded it. */
@@ -51,6 +57,9 @@ export class AppDescription {
     this.#options = withAppConfig(this.spec.resolved, info.modelOptions, this.spec.app);
     this.#info = info;
     this.#routes = new Map(info.routes.map((route) => [route.path, route]));
+    const { batchSize } = this.#options;
+    const callable = info.routes.filter(({ kind }) => kind !== 'websocket');
+    this.#batchSizes = new Map(callable.map(({ path, maxBatch }) => [path, Math.min(batchSize, maxBatch)]));
   }
 
   /** Returns the description of the same app under the options of another spec. @throws SERVE_CONFIG */

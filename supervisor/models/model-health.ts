@@ -78,6 +78,11 @@ export class ModelHealth {
     return this.#drain === 'refusing' || this.#wanted === 0;
   }
 
+  /** Whether jobs may wait for its workers; during a drain, the store decides. */
+  get takesJobs(): boolean {
+    return this.#wanted > 0 && this.#rejection === null && this.#latched === null;
+  }
+
   /** The error with which a new call is refused; null if it is taken. */
   get refusal(): ServeError | null {
     if (this.#drain === 'refusing') return shuttingDown();

@@ -2,8 +2,10 @@
 import type { ServeError } from '../../protocol/errors.js';
 import type { ByteBudget } from '../dispatch/byte-budget.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
+import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Devices } from '../machine/devices.js';
 import type { Log } from '../observe/log.js';
+import type { FullModelRef } from '../options/model-name.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
 import type { AppMetric } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';
@@ -20,6 +22,9 @@ export interface ServerResources extends WorkerResources {
   readonly budget: ByteBudget;
   readonly log: Log;
   readonly webhooks: Pick<Webhooks, 'send'>;
+  readonly jobs: Pick<KeptJobs, 'openFeed'>;
+  /** Whether calls that name no version get this one. */
+  isDefault(ref: FullModelRef): boolean;
   /** Shows the progress of starts that take more than a few seconds. */
   readonly startReporter: StartReporter;
   /** Default: the rule of `dispatch/send-ahead.ts`; bench/send-ahead.ts compares other rules with it. */

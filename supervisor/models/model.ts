@@ -6,6 +6,7 @@
 import { shuttingDown, type ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo } from '../../protocol/wire/messages.js';
 import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
+import type { FedModel } from '../jobs/model-feed.js';
 import type { ModelOptions } from '../options/resolve.js';
 import type { Placement } from '../machine/placement.js';
 import type { Slot } from '../slots/slot.js';
@@ -24,6 +25,8 @@ import { SlotSet } from './slot-set.js';
 import { SlowStarts, startingWorkers } from './slow-starts.js';
 import type { ModelSpec } from './model-spec.js';
 import { SlotFactory } from './slot-factory.js';
+
+const NO_ROUTES: ReadonlyMap<string, number> = new Map();
 
 export class Model {
   readonly dispatcher: Dispatcher;
@@ -45,6 +48,7 @@ export class Model {
       dispatchLimits(spec.resolved.options, false),
       resources.budget,
       resources.sendAhead,
+      resources.jobs.openFeed(this.#fed(resources)),
     );
     this.#slots = new SlotSet(
       resources.devices,
@@ -273,6 +277,18 @@ export class Model {
       isClosed: () => this.#isClosed,
       isQuiet: () => this.quiet,
       noteIdle: () => this.noteIdle(),
+    };
+  }
+
+  /** The model, as the feed of its jobs sees it. */
+  #fed(resources: ServerResources): FedModel {
+    const { name, version } = this.spec;
+    return {
+      name,
+      version,
+      isDefault: () => resources.isDefault(this.spec),
+      routes: () => (this.#health.takesJobs ? this.#generations.inForce.batchSizes : NO_ROUTES),
+      pump: () => this.dispatcher.pump(),
     };
   }
 

@@ -96,6 +96,11 @@ export class Models<M extends ManagedModel = Model> {
     for (const { entries } of this.#names.values()) for (const { model } of entries.values()) yield model;
   }
 
+  /** Whether calls that name no version get this one. */
+  isDefault({ name, version }: FullModelRef): boolean {
+    return this.#names.get(name)?.default.model.spec.version === version;
+  }
+
   /** Whether the model is registered or leaving. */
   has(model: M): boolean {
     return this.describe().some((registered) => registered.model === model);

@@ -9,6 +9,7 @@ import { MODELS } from './groups/models.js';
 import { MANAGEMENT } from './groups/management.js';
 import { WORKERS } from './groups/workers.js';
 import { CALLS } from './groups/calls.js';
+import { JOBS } from './groups/jobs.js';
 import { CLIENTS } from './groups/clients.js';
 import { STOPPING } from './groups/stopping.js';
 import { DEVELOPMENT } from './groups/development.js';
@@ -31,6 +32,7 @@ const GROUPS = {
   Management: MANAGEMENT,
   Workers: WORKERS,
   Calls: CALLS,
+  Jobs: JOBS,
   Clients: CLIENTS,
   Stopping: STOPPING,
   Development: DEVELOPMENT,
@@ -50,6 +52,7 @@ export const OPTIONS = {
   ...MANAGEMENT,
   ...WORKERS,
   ...CALLS,
+  ...JOBS,
   ...CLIENTS,
   ...STOPPING,
   ...DEVELOPMENT,

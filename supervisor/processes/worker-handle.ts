@@ -194,6 +194,10 @@ export class WorkerHandle implements ReadyWorker {
     this.#calls.abandon(job, reason);
   }
 
+  signal(job: Job, reason: string): void {
+    this.#calls.signal(job, reason);
+  }
+
   sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
     this.#calls.sendData(job, part, bytes);
   }

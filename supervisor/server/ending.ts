@@ -105,7 +105,10 @@ export class Ending {
       hint,
       webhooksOwed: webhooks.owed,
       workersClosed: served.untilClosed(),
-      onRefusing: () => (this.#lastReplies = true),
+      onRefusing: () => {
+        this.#lastReplies = true;
+        this.#server.jobs.drain();
+      },
       onCut: () => this.#reportUnfinished(),
     });
     await this.#finish({ reason, error: null }, endAtMs);
@@ -121,6 +124,7 @@ export class Ending {
   async #finish(end: ServerEnd, endAtMs: number): Promise<void> {
     this.#lastReplies = true;
     if (end.reason !== 'killed') this.#server.live?.end(end.reason); // its viewers would never leave by themselves
+    await this.#server.jobs.close(); // answers those who wait for a job
     await Promise.all([this.#server.listeners.close(), this.#drainWebhooks(endAtMs - performance.now())]);
     await this.#tearDown(end);
   }
@@ -156,8 +160,8 @@ export class Ending {
     process.off('exit', this.killNow);
     readyFile.remove();
     served.close();
-    jobs.close();
     served.killAll();
+    await jobs.close();
     store.close();
     webhooks.close();
     unsent.close();

@@ -4,9 +4,10 @@ import { asClause } from '../../protocol/text/sentences.js';
 import { callFacts, type CallFacts, type JobCall } from '../dispatch/job.js';
 import { statusOf } from '../http/answer/house-error.js';
 import { METRICS_PATH } from '../http/dialects/metrics.js';
-import type { KeptJob } from '../jobs/kept-jobs.js';
+import type { JobRecord, StoredCall } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';
+import { formatMs } from '../options/units.js';
 import { withheldNames } from '../options/inherited-env.js';
 import { startTexts, tryText, withheldText } from '../status/banner.js';
 import type { Listeners } from './listeners.js';
@@ -43,12 +44,22 @@ export class OperatorLog {
     if (command !== null) this.#log.info(command);
   }
 
-  logFailedJob({ id, route, error }: KeptJob, call: CallFacts): void {
-    if (error === null) return;
+  logFailedJob({ id, route }: JobRecord, error: ServeError, call: CallFacts): void {
     const facts = { job: id, ...call, status: statusOf(error), code: error.code };
     const job = `the background job ${id} of ${route}`;
     if (isAppsRefusal(error)) this.#log.info(facts, `${job} was refused by the app: ${error.message}`);
     else this.#log.warn(facts, `${job} failed: ${error.message}`);
+  }
+
+  logRetriedJob(record: JobRecord, { code, message }: ServeError, call: StoredCall): void {
+    const { id, route, attempts, maxAttempts, dueAt } = record;
+    const wait = formatMs(Math.max(0, dueAt - Date.now()));
+    const text = `attempt ${attempts} of ${maxAttempts} at the job ${id} of ${route} failed, the next is in ${wait}: ${message}`;
+    this.#log.warn({ job: id, ...callFacts(call), code }, text);
+  }
+
+  logStranded(text: string): void {
+    this.#log.warn(text);
   }
 
   logUnrecordedCall(call: JobCall, error: ServeError): void {

@@ -8,15 +8,19 @@ import { watchedResponses } from '../http/socket/watched-response.js';
 import { createHttpServer } from '../http/socket/http-server.js';
 import { InputTurns } from '../http/socket/input-turns.js';
 import { warnOfOpenFiles } from '../http/socket/open-files.js';
+import { statusOf } from '../http/answer/house-error.js';
 import { KeptJobs } from '../jobs/kept-jobs.js';
+import { MemoryStore } from '../jobs/memory-store.js';
 import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';
+import type { FullModelRef } from '../options/model-name.js';
 import { metricsModeOf } from '../options/metrics.js';
 import type { ServerOptions } from '../options/resolve.js';
 import { OrphanGuard } from '../processes/orphan-guard.js';
 import { VERSION } from '../version.js';
 import { Webhooks } from '../webhooks/webhooks.js';
 import { Ending } from './ending.js';
+import { JobOutcomes } from './job-outcomes.js';
 import { Listeners } from './listeners.js';
 import { MetricsParts } from './metrics-parts.js';
 import { PageParts } from './page-parts.js';
@@ -71,10 +75,7 @@ export class ServerParts {
       eventLoopDelay: monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS }),
       replies: this.answerCounts.replies,
     };
-    this.jobs = new KeptJobs(newRequestId, {
-      onEnded: (job, call) => this.operatorLog.logFailedJob(job, call),
-      onNotKept: (call, error) => this.operatorLog.logUnrecordedCall(call, error),
-    });
+    this.jobs = this.#newJobs();
     this.served = this.#newServed();
     this.listeners = this.#newListeners();
     this.readyFile = new ReadyFile(this.options.readyFile, plan.cwd);
@@ -114,14 +115,23 @@ export class ServerParts {
     });
   }
 
+  #newJobs(): KeptJobs {
+    const { operatorLog: log, answerCounts: observer, webhooks } = this;
+    const modelOf = (ref: FullModelRef): Model | null => this.served.find(ref);
+    const listener = new JobOutcomes({ log, observer, webhooks, modelOf });
+    const { jobRetention: retentionMs, jobBytes: maxBytes, maxOutput: maxResultBytes } = this.options;
+    const store = new MemoryStore({ retentionMs, maxBytes });
+    return new KeptJobs({ newId: newRequestId, statusOf, store, maxResultBytes, listener });
+  }
+
   #newServed(): ServedModels {
     const { isMmsMode, devices, sendAhead } = this.plan;
     const { writers, printFiles } = this.logs;
-    const { guard, log, webhooks } = this;
+    const { guard, log, webhooks, jobs } = this;
     return new ServedModels(
       this.options,
       isMmsMode,
-      sharedResources(this.options, { devices, guard, log, webhooks, writers, printFiles, sendAhead }),
+      sharedResources(this.options, { devices, guard, log, webhooks, jobs, writers, printFiles, sendAhead }),
       {
         onFirstReady: (model) => this.#onFirstReady(model),
         onEnd: (error) => this.ending.fail(error),

@@ -1,6 +1,7 @@
-/** Builds the resources that all models of a server share: devices, memory for bodies, log, output of workers, webhooks. */
+/** Builds the resources that all models of a server share: devices, memory for bodies, log, output of workers, jobs, webhooks. */
 import { ByteBudget } from '../dispatch/byte-budget.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
+import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Devices } from '../machine/devices.js';
 import type { ServerResources } from '../models/model-resources.js';
 import type { LogFile } from '../observe/log-file.js';
@@ -19,6 +20,7 @@ export interface SharedParts {
   readonly guard: OrphanGuard;
   readonly log: Log;
   readonly webhooks: Webhooks;
+  readonly jobs: KeptJobs;
   readonly writers: { readonly stdout: OutputWriter; readonly stderr: OutputWriter };
   /** Files that get a copy of the workers' output. */
   readonly printFiles: readonly LogFile[];
@@ -27,8 +29,8 @@ export interface SharedParts {
 
 export function sharedResources(
   { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput, withholdEnv }: ServerOptions,
-  { devices, guard, log, webhooks, writers, printFiles, sendAhead }: SharedParts,
-): Omit<ServerResources, 'labelOf'> {
+  { devices, guard, log, webhooks, jobs, writers, printFiles, sendAhead }: SharedParts,
+): Omit<ServerResources, 'labelOf' | 'isDefault'> {
   const copies = printFiles.length === 0 ? null : new PrintCopies(logFormat, printFiles);
   const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
   return {
@@ -39,6 +41,7 @@ export function sharedResources(
     relay: new OutputRelay(printFormat, () => devices.slots, writers, copies),
     log,
     webhooks,
+    jobs,
     startReporter: chooseStartReporter(logFormat, log, writers),
     attributePrints: printFormat !== 'text',
     maxOutputBytes: maxOutput,

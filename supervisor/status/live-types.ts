@@ -281,11 +281,11 @@ export interface LiveJobs {
   readonly newest: readonly LiveJob[];
 }
 
-export type LiveJobState = 'queued' | 'running' | 'succeeded' | 'failed' | 'lost';
+export type LiveJobState = 'queued' | 'running' | 'succeeded' | 'failed' | 'lost' | 'expired' | 'cancelled';
 
-/** A call of a background route or of the gateway. */
+/** A call that outlives its client. `GET _k/jobs/{id}` has its result. */
 export interface LiveJob {
-  /** `GET _k/jobs/{id}` has the job's result, so the id is empty for viewers that may not see the app's words. */
+  /** Empty for viewers who may not read the app's words: they may not read the list of jobs either. */
   readonly id: string;
   readonly requestId: string;
   readonly model: string;
@@ -294,8 +294,17 @@ export interface LiveJob {
   readonly state: LiveJobState;
   readonly createdAt: number;
   readonly endedAt: number | null;
+  /** The run time of its last attempt. */
   readonly runMs: number;
+  /** The newest report of the app, whose words its text is; null if there is none. */
+  readonly progress: LiveProgress | null;
   readonly error: LiveError | null;
+}
+
+export interface LiveProgress {
+  /** From 0 to 1. */
+  readonly fraction: number;
+  readonly text: string;
 }
 
 /** The description that an app gives of itself. */

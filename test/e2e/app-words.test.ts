@@ -1,6 +1,7 @@
 /** Lines and error messages that an app wrote: who may read them in `/status`, in jobs and in the management API. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ERRORS } from '../../protocol/errors.js';
 import { managementOf } from '../helpers/managed-command.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { eventually, fixture, type Server, type Status } from '../helpers/server.js';
@@ -14,10 +15,18 @@ const KEY = 's3cret';
 type Headers = Readonly<Record<string, string>>;
 
 /** Asks over loopback. */
-async function read<Body>(server: Pick<Server, 'url'>, path: string, headers: Headers = {}): Promise<Body> {
+function ask(
+  server: Pick<Server, 'url'>,
+  path: string,
+  headers: Headers,
+): ReturnType<typeof RawConnection.ask> {
   const all = { Host: new URL(server.url).host, ...headers };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
-  const { body, status } = await RawConnection.ask(server, `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`);
+  return RawConnection.ask(server, `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`);
+}
+
+async function read<Body>(server: Pick<Server, 'url'>, path: string, headers: Headers = {}): Promise<Body> {
+  const { body, status } = await ask(server, path, headers);
   assert.equal(status, 200, body);
   return JSON.parse(body) as Body;
 }
@@ -35,6 +44,9 @@ async function readWords(server: Server, job: string, headers: Headers): Promise
   const { models } = await read<Status>(server, '/status', headers);
   const { error } = await read<JobPage>(server, `/_k/jobs/${job}`, headers);
   assert.equal(error?.code, 'SERVE_HTTP_ERROR');
+  const result = await ask(server, `/_k/jobs/${job}/result`, headers);
+  const told = (JSON.parse(result.body) as JobPage).error?.message;
+  assert.equal(told, error.message === '' ? ERRORS.SERVE_HTTP_ERROR.message : error.message);
   const exit = models.find(({ name }) => name === 'broken')?.workers[0]?.lastExit;
   assert.ok(exit !== null && exit !== undefined, 'the model has died');
   return [exit.why, error.message];

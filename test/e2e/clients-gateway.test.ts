@@ -163,7 +163,7 @@ withEachRuntime(({ app }) => {
 describe('a server of its own', () => {
   for (const major of [3, 4] as const) {
     test(
-      `${major}.0.0: a run that comes during a slow init is held, and answered; one without a place gets the reason, and works when tried again`,
+      `${major}.0.0: runs that come during a slow init are held, however small the queue of calls is, and answered`,
       LIMIT,
       async (t) => {
         const cues = makeCues(t);
@@ -174,15 +174,15 @@ describe('a server of its own', () => {
           args: ['--queue-size', '1'],
         });
         const client = await startClient(t, major, server);
-        const held = client.ask<Outcome>('run', 'key', 'model', { n: 1 });
-        await server.until(({ model }) => model.queue.waiting === 1);
-        const full = says(/^inference server error: The queue is full; try again later\.$/);
-        await assert.rejects(client.ask('run', 'key', 'model', { n: 2 }), full);
+        const held: Promise<Outcome>[] = [];
+        for (const n of [1, 2]) {
+          held.push(client.ask<Outcome>('run', 'key', 'model', { n }));
+          await server.until(({ model }) => model.queue.waiting === n);
+        }
         assert.equal((await server.status()).state, 'starting');
         cues.give('init may end');
-        assert.deepEqual(((await held).modelOutputs[0] as Worked).input, { n: 1 });
-        const again = await client.ask<Outcome>('run', 'key', 'model', { n: 2 });
-        assert.deepEqual((again.modelOutputs[0] as Worked).input, { n: 2 });
+        for (const [i, run] of held.entries())
+          assert.deepEqual(((await run).modelOutputs[0] as Worked).input, { n: i + 1 });
         await server.stop();
       },
     );

@@ -203,6 +203,10 @@ test('jobs are listed by state, newest first', LIMIT, async (t) => {
   const later = await LiveViewer.open(t, server);
   await later.snapshot();
   assert.equal(later.last('samples').jobs.newest[0]?.id, job?.id);
+  const behindProxy = await LiveViewer.open(t, server, { 'x-forwarded-for': '10.0.0.7' });
+  await behindProxy.snapshot();
+  const [hidden] = behindProxy.last('samples').jobs.newest;
+  assert.deepEqual([hidden?.id, hidden?.state, hidden?.error?.message], ['', 'failed', '']);
   await server.stop();
 });
 

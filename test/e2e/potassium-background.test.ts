@@ -15,7 +15,7 @@ import {
   untilPotassium,
 } from '../helpers/potassium.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
-import { eventually, startServer, type Server } from '../helpers/server.js';
+import { startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -265,26 +265,4 @@ withOneRuntime(({ potassium }) => {
     const line = logLines(server).find(({ jobs }) => jobs !== undefined);
     assert.deepEqual(line?.['jobs'], [running]);
   });
-
-  test(
-    'a job that waits longer than --queue-timeout fails by that, and the log has the reason',
-    LIMIT,
-    async (t) => {
-      const { server, cues } = await start(potassium(), t, ['--queue-timeout', '2s', '--log-format', 'json']);
-      await server.until(({ state }) => state === 'ready');
-      await startJob(server, '/later', { until: 'go on' }, 'running');
-      await cues.untilNoted('begun running');
-      const waiting = await startJob(server, '/later', {}, 'waiting');
-      const job = await endOf(server, waiting);
-      assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_QUEUE_TIMEOUT']);
-      await eventually(
-        () =>
-          logLines(server).some((line) => line['job'] === waiting && line['code'] === 'SERVE_QUEUE_TIMEOUT'),
-        15_000,
-        () => server.stderr(),
-      );
-      cues.give('go on');
-      await server.stop();
-    },
-  );
 });

@@ -83,12 +83,12 @@ withOneRuntime(({ app }) => {
     const bytes = BYTES;
     const job = await call(`${server.url}/job`, JSON.stringify({ bytes }));
     await server.until(({ replies }) => replies['ok'] === 1);
-    const jobPath = `/_k/jobs/${job.headers.get('x-banana-job-id')}`;
+    const jobResult = `/_k/jobs/${job.headers.get('x-banana-job-id')}/result`;
     const input = { bytes };
     const modelInputs = { bytes, asJson: true };
     const kinds = {
       // Taken from the job in pieces, as the client reads.
-      'the result of a background job': { requests: [{ method: 'GET', path: jobPath }], leastBytes: 1 },
+      'the result of a background job': { requests: [{ method: 'GET', path: jobResult }], leastBytes: 1 },
       "a gateway's reply": { requests: [{ path: '/start/v4/', input: { modelInputs } }], leastBytes: bytes },
       'answers behind one that is not read': {
         requests: [{ input }, { input }, { input }],

@@ -45,6 +45,7 @@ export const SENDERS: Record<Message['type'], readonly ('front' | 'worker')[]> =
   ready: ['worker'],
   result: ['worker'],
   head: ['worker'],
+  progress: ['worker'],
   chunk: ['worker'],
   end: ['worker'],
   error: ['worker'],

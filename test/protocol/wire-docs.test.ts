@@ -40,7 +40,7 @@ const SECTIONS: readonly Section[] = PAGE.split(/^#{1,3} /m).map((text) => {
 });
 
 function fieldsOf(block: string): Field[] {
-  return [...block.matchAll(/^(\d+)\. `(\w+)` \(([^)]+)\): (.+)$/gm)].map(
+  return [...block.matchAll(/^(\d+)\. `([\w.]+)` \(([^)]+)\): (.+)$/gm)].map(
     ([, number, name = '', type = '', meaning = '']) => ({ number: Number(number), name, type, meaning }),
   );
 }

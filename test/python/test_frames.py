@@ -32,6 +32,7 @@ FIELDS = {
     "ready": "initMs",
     "result": "id status contentType headers bodyBytes runMs phrase",
     "head": "id status contentType headers phrase",
+    "progress": "id fraction text",
     "chunk": "id",
     "end": "id runMs",
     "waiting": "id received",
@@ -98,6 +99,8 @@ class GoldenFrames(unittest.TestCase):
             for name in names.split():
                 snake = "".join("_" + char.lower() if char.isupper() else char for char in name)
                 self.assertEqual(getattr(call, snake), meant[name], name)
+            job = meant.get("job", {"id": "", "attempt": 0})
+            self.assertEqual((call.job_id, call.job_attempt), (job["id"], job["attempt"]))
 
     def check_start(self, spec: Any, meant: Any) -> None:
         self.assertEqual((spec.app, spec.model, spec.version), (meant["app"], meant["model"], meant["version"]))

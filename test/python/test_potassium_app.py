@@ -126,7 +126,7 @@ class RoutesTest(unittest.TestCase):
         app.websocket("/w")(answer_nothing)
 
         def told() -> Any:
-            return [tuple(route) for route in load(app).description.routes]
+            return [tuple(route[:5]) for route in load(app).description.routes]
 
         self.assertEqual(
             told(),
@@ -141,6 +141,18 @@ class RoutesTest(unittest.TestCase):
         )
         app.result_webhook(url="http://all.test/")
         self.assertEqual([route[3] for route in told()], ["http://all.test/"] * 3 + ["", "http://own.test/", ""])
+
+    def test_inputs_of_a_route_may_run_again_if_the_route_or_the_config_says_so(self) -> None:
+        app = Potassium("x")
+        app.handler("/as-config")(answer_nothing)
+        app.background("/never", repeatable=False)(answer_nothing)
+        app.background("/five", repeatable=True, attempts=5)(answer_nothing)
+        for config, expected in (({}, [1, 1, 5]), ({"repeatable": True, "attempts": 2}, [2, 1, 5])):
+            routes = load(app, config=config).description.routes
+            self.assertEqual([route.attempts for route in routes], expected)
+        wrong: Any
+        for wrong in ({"repeatable": 1}, {"attempts": 0}, {"attempts": "3"}):
+            self.assertRaises(TypeError, lambda: app.background("/wrong", **wrong)(answer_nothing))
 
     def test_a_route_is_taken_once_and_the_servers_own_are_refused(self) -> None:
         app = Potassium("x")

@@ -48,7 +48,7 @@ def running_with(channel: Channel, body: bytes = b"", **fields: Any) -> RunningC
     host: Any = SimpleNamespace(
         channel=channel,
         waits=waits,
-        surroundings=SimpleNamespace(log=None, metrics=None, worker=None),
+        surroundings=SimpleNamespace(log=None, metrics=None, worker=None, channel=channel),
         metrics=SimpleNamespace(send=lambda: None),
         max_output_bytes=1000,
         stream_window_bytes=1000,

@@ -50,7 +50,14 @@ export class Bench {
       app: {
         description: {
           routes: [
-            { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: handleBatch ? 0xffff : 1 },
+            {
+              path: '/',
+              kind: 'handler',
+              input: 'any',
+              webhook: '',
+              attempts: 1,
+              maxBatch: handleBatch ? 0xffff : 1,
+            },
           ],
           modelOptions: {},
           example: null,

@@ -1,11 +1,12 @@
 /** Adapts Banana apps: `init()` and `inference(modelInputs)`, exported by name or as default. */
+import { attemptsOf } from '../api/repeat-options.js';
 import { inputWishes } from '../api/input-wishes.js';
 import type { BananaApp } from '../api/types.js';
 import { onlyEntry } from './batch-entries.js';
 import type { CallInfo } from '../api/call-info.js';
 import { ANY_BATCH, type LoadedApp } from './loaded-app.js';
 import { signatureOf } from './signature.js';
-import { assertFunctionOrNone, assertNoGenerator, configOf, repeatableOf, shutdownOf } from './exports.js';
+import { assertFunctionOrNone, assertNoGenerator, configOf, shutdownOf, splitConfig } from './exports.js';
 
 const ROUTE = '/';
 
@@ -17,7 +18,8 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
   assertFunctionOrNone(exports, 'init');
   assertNoGenerator(exports['init']);
   const app = exports as unknown as Partial<BananaApp>;
-  const { forms, text, repeatable, ...modelOptions } = configOf(exports);
+  const { forms, text, ...config } = configOf(exports);
+  const { repeat, modelOptions } = splitConfig(config);
   const wishes = inputWishes({ forms, text }, 'export `config`');
   return {
     description: {
@@ -28,6 +30,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
           input: 'any',
           webhook: '',
           maxBatch: app.inferenceBatch === undefined ? 1 : ANY_BATCH,
+          attempts: attemptsOf(repeat),
         },
       ],
       modelOptions,
@@ -40,7 +43,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
     handle: (_route, input, ctx) =>
       app.inference === undefined ? inferAlone(app, input, ctx) : app.inference(input, ctx),
     handleBatch: (_route, inputs, ctxs) => app.inferenceBatch?.(inputs, ctxs),
-    repeatable: repeatableOf(repeatable),
+    repeatable: repeat.repeatable === true,
     ...shutdownOf(exports),
   };
 }

@@ -1,5 +1,7 @@
 /** Reads and checks exports beside the app itself, which every kind of app may have. */
 
+import { repeatOptions, type RepeatOptions } from '../api/repeat-options.js';
+
 /** Returns the `config` export. @throws a TypeError if it is not an object */
 export function configOf(exports: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const config = exports['config'] ?? {};
@@ -7,10 +9,13 @@ export function configOf(exports: Readonly<Record<string, unknown>>): Record<str
   throw new TypeError('export `config` must be an object, such as { runTimeout: "30s" }');
 }
 
-/** Whether `config` allows inputs to run again. @throws a TypeError if it is neither true nor false */
-export function repeatableOf(given: unknown): boolean {
-  if (given === undefined || typeof given === 'boolean') return given === true;
-  throw new TypeError('export `config`: repeatable must be true or false');
+/** Splits `config` into the options that the front checks and those that say whether inputs may run again. @throws a TypeError */
+export function splitConfig(config: Readonly<Record<string, unknown>>): {
+  readonly repeat: RepeatOptions;
+  readonly modelOptions: Record<string, unknown>;
+} {
+  const { repeatable, attempts, ...modelOptions } = config;
+  return { repeat: repeatOptions({ repeatable, attempts }, 'export `config`'), modelOptions };
 }
 
 /**

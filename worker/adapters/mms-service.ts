@@ -4,6 +4,7 @@
  */
 import type { Metric, StartSpec } from '../../protocol/wire/messages.js';
 import { ITEMS, RAW_ITEMS, type InputWishes } from '../api/input-wishes.js';
+import { attemptsOf } from '../api/repeat-options.js';
 import { Context, beginBatch, endBatch, takeContextMetrics } from '../api/mms/context.js';
 import type { ReadItem } from '../api/mms/item.js';
 import type { InitContext } from '../api/types.js';
@@ -11,7 +12,7 @@ import type { StoredMetric } from '../api/mms/metrics-store.js';
 import type { CallInfo } from '../api/call-info.js';
 import { ANY_BATCH, type LoadedApp, type Surroundings } from './loaded-app.js';
 import { isThenable } from '../values/thenable.js';
-import { assertNoGenerator, configOf, repeatableOf, shutdownOf } from './exports.js';
+import { assertNoGenerator, configOf, shutdownOf, splitConfig } from './exports.js';
 import { answersOf } from './service-answers.js';
 import { readManifest } from './service-manifest.js';
 import type { Handle, Handler, ServiceObject } from './service-handler.js';
@@ -33,11 +34,13 @@ export function fromService(
     const { initialize } = handler.make.prototype as Partial<ServiceObject>;
     assertNoGenerator(initialize, 'initialize');
   }
-  const { repeatable, ...modelOptions } = configOf(exports);
-  const service = new Service(handler, modelDir, modelOptions, repeatableOf(repeatable));
+  const { repeat, modelOptions } = splitConfig(configOf(exports));
+  const repeatable = repeat.repeatable === true;
+  const service = new Service(handler, modelDir, modelOptions, repeatable);
+  const limits = { maxBatch: ANY_BATCH, attempts: attemptsOf(repeat) };
   return {
     description: {
-      routes: [{ path: ROUTE, kind: 'handler', input: 'any', webhook: '', maxBatch: ANY_BATCH }],
+      routes: [{ path: ROUTE, kind: 'handler', input: 'any', webhook: '', ...limits }],
       modelOptions,
       example: null,
     },
@@ -48,7 +51,7 @@ export function fromService(
     init: (ctx) => service.load(ctx),
     handle: (_route, input, ctx) => firstOf(service.run([input as ReadItem], [ctx])),
     handleBatch: (_route, inputs, ctxs) => service.run(inputs as readonly ReadItem[], ctxs),
-    repeatable: repeatableOf(repeatable),
+    repeatable,
     ...shutdownOf(exports),
   };
 }

@@ -5,6 +5,7 @@
 import { Blob } from 'node:buffer';
 import { describeThrown } from '../../protocol/errors.js';
 import type { Route } from '../../protocol/wire/messages.js';
+import { attemptsOf, type RepeatOptions } from '../api/repeat-options.js';
 import { DEFINITION, type Definition, type Endpoint } from '../api/potassium/definition.js';
 import { Request, WebSocketRequest } from '../api/potassium/request.js';
 import type { InitContext, WebSocketConnection } from '../api/types.js';
@@ -15,7 +16,7 @@ import { Reply } from '../formats/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { isResponse as isWebResponse } from '../reply/web-response.js';
 import { onlyEntry } from './batch-entries.js';
-import { assertNoGenerator, configOf, repeatableOf, shutdownOf } from './exports.js';
+import { assertNoGenerator, configOf, shutdownOf, splitConfig } from './exports.js';
 import { signatureOf } from './signature.js';
 import { isThenable } from '../values/thenable.js';
 
@@ -24,14 +25,19 @@ export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): Lo
   const definition = definitionOf(exports) ?? definitionOf(exports['default']) ?? definitionOfNamed(exports);
   if (definition === null) return null;
   assertNoGenerator(definition.init);
-  const { repeatable, ...modelOptions } = configOf(exports);
+  const { repeat, modelOptions } = splitConfig(configOf(exports));
   return {
-    description: { routes: routesOf(definition), modelOptions, example: null, ...signatureOf(exports) },
+    description: {
+      routes: routesOf(definition, repeat),
+      modelOptions,
+      example: null,
+      ...signatureOf(exports),
+    },
     wishes: (route) => endpointOf(definition, route).wishes,
     init: (ctx) => initContext(definition, ctx),
     handle: (route, input, ctx) => handle(definition, route, input, ctx),
     handleBatch: (route, inputs, ctxs) => handleBatch(definition, route, inputs, ctxs),
-    repeatable: repeatableOf(repeatable),
+    repeatable: repeat.repeatable === true,
     ...shutdownOf(exports),
   };
 }
@@ -57,13 +63,14 @@ function definitionOfNamed(exports: Readonly<Record<string, unknown>>): Definiti
   );
 }
 
-function routesOf({ endpoints, resultWebhook }: Definition): Route[] {
-  return [...endpoints].map(([path, { kind, input, webhook, batch }]) => ({
+function routesOf({ endpoints, resultWebhook }: Definition, config: RepeatOptions): Route[] {
+  return [...endpoints].map(([path, { kind, input, webhook, batch, repeat }]) => ({
     path,
     kind,
     input,
     webhook: webhook ?? (kind === 'handler' ? resultWebhook : null) ?? '',
     maxBatch: batch ? ANY_BATCH : 1,
+    attempts: attemptsOf(repeat, config),
   }));
 }
 

@@ -68,6 +68,20 @@ export interface InferenceContext {
   readonly worker: WorkerInfo;
   readonly log: AppLog;
   readonly metrics: AppMetrics;
+  /** The job that this call is an attempt at; null if its client waits. */
+  readonly job: JobInfo | null;
+  /**
+   * Reports how far the job is: a fraction from 0 to 1, and up to 200 characters for people. The newest one counts, four a
+   * second are sent. Does nothing in a call whose client waits. @throws RangeError, TypeError
+   */
+  progress(fraction: number, text?: string): void;
+}
+
+/** A job: a call that outlives its client (docs/jobs.md). */
+export interface JobInfo {
+  readonly id: string;
+  /** Number of this attempt, from 1. */
+  readonly attempt: number;
 }
 
 /**
@@ -107,10 +121,12 @@ export interface UploadedFile {
  */
 export type AppConfig = ConfigOptions & {
   /**
-   * Inputs may safely run twice: if a batch function throws, its inputs run again in halves, and only the one that
-   * makes it throw fails. By default all of them fail.
+   * Inputs may safely run twice. A job that was lost, threw or passed its run limit is tried again. If a batch function
+   * throws, its inputs run again in halves, and only the one that makes it throw fails; by default all of them fail.
    */
   readonly repeatable?: boolean;
+  /** Most times that a job begins if its inputs may run again, 3 by default. */
+  readonly attempts?: number;
   /**
    * Parses a form (`application/x-www-form-urlencoded`) as an object of fields instead of JSON; a repeated field
    * becomes an array.

@@ -116,7 +116,7 @@ async function runExample(
     answer: 'auto',
     dialectParams: '',
   };
-  const ctx = new CallContext(call, [], { worker, metrics }, (...ids) => appLog(channel, ...ids));
+  const ctx = new CallContext(call, [], { worker, metrics, channel });
   const { consumeOutput } = await import('../reply/consume-output.js');
   await prints.run('example', async () => consumeOutput(await app.handle(route, input, ctx), call));
 }

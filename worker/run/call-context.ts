@@ -1,12 +1,21 @@
 /** `ctx` of one call. Expensive parts are created when the app first uses them. */
 import { joinPieces } from '../../protocol/wire/body-assembler.js';
 import { splitHeaderLines } from '../../protocol/text/header-lines.js';
+import type { Channel } from '../../protocol/wire/channel.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { validTraceparent } from '../../protocol/text/traceparent.js';
-import type { AppLog, AppMetrics, CallParams, WorkerInfo } from '../api/types.js';
+import type { AppLog, AppMetrics, CallParams, JobInfo, WorkerInfo } from '../api/types.js';
 import type { CallInfo } from '../api/call-info.js';
+import { appLog } from '../report/app-log.js';
+import { Progress, reportOf } from '../report/progress.js';
 
 const NO_PARAMS: CallParams = Object.freeze({});
+
+export interface CallSurroundings {
+  readonly worker: WorkerInfo;
+  readonly metrics: AppMetrics;
+  readonly channel: Channel;
+}
 
 export class CallContext implements CallInfo {
   readonly worker: WorkerInfo;
@@ -14,26 +23,23 @@ export class CallContext implements CallInfo {
   params: CallParams = NO_PARAMS;
   #pieces: readonly Buffer[];
   readonly #call: Call;
-  readonly #makeLog: (requestId: string, traceparent: string | null) => AppLog;
+  readonly #channel: Channel;
+  #progress: Progress | undefined;
   #headers: Record<string, string> | undefined;
   #query: URLSearchParams | undefined;
   #log: AppLog | undefined;
   #controller: AbortController | undefined;
   #abortReason: Error | undefined;
+  #hasEnded = false;
 
   #body: Buffer | undefined;
 
-  constructor(
-    call: Call,
-    pieces: readonly Buffer[],
-    { worker, metrics }: { readonly worker: WorkerInfo; readonly metrics: AppMetrics },
-    makeLog: (requestId: string, traceparent: string | null) => AppLog,
-  ) {
+  constructor(call: Call, pieces: readonly Buffer[], { worker, metrics, channel }: CallSurroundings) {
     this.worker = worker;
     this.metrics = metrics;
     this.#call = call;
     this.#pieces = pieces;
-    this.#makeLog = makeLog;
+    this.#channel = channel;
   }
 
   get callId(): number {
@@ -78,7 +84,24 @@ export class CallContext implements CallInfo {
   }
 
   get log(): AppLog {
-    return (this.#log ??= this.#makeLog(this.#call.requestId, this.traceparent));
+    return (this.#log ??= appLog(this.#channel, this.#call.requestId, this.traceparent));
+  }
+
+  get job(): JobInfo | null {
+    return this.#call.job ?? null;
+  }
+
+  progress(fraction: number, text?: string): void {
+    const report = reportOf(fraction, text);
+    if (this.#call.job === undefined || this.#hasEnded) return;
+    this.#progress ??= new Progress(this.#channel, this.callId);
+    this.#progress.report(report);
+  }
+
+  /** The call has its ending: nothing more may be reported of it. */
+  end(): void {
+    this.#hasEnded = true;
+    this.#progress?.end();
   }
 
   get signal(): AbortSignal {

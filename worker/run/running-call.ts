@@ -11,7 +11,6 @@ import { ServeError } from '../../protocol/errors.js';
 import { MAX_TEXT_CHARS, type Call, type ReplyHead } from '../../protocol/wire/messages.js';
 import type { LoadedApp } from '../adapters/loaded-app.js';
 import type { AppMetrics, WorkerInfo } from '../api/types.js';
-import { appLog } from '../report/app-log.js';
 import { CallContext } from './call-context.js';
 import { CallSocket } from './call-socket.js';
 import { failureOf } from '../failures/failure.js';
@@ -68,7 +67,7 @@ export class RunningCall {
     this.#host = host;
     this.#beganAtMs = beganAtMs;
     this.call = call;
-    this.ctx = new CallContext(call, pieces, host, (...ids) => appLog(channel, ...ids));
+    this.ctx = new CallContext(call, pieces, host);
     const isSocket = call.format === 'websocket';
     this.socket = isSocket ? new CallSocket(channel, call.id, streamWindowBytes) : null;
   }
@@ -157,7 +156,7 @@ export class RunningCall {
     }
     this.#thrown = thrown;
     sendError(this.#host.channel, this.call.id, failureOf(thrown), this.runMs);
-    this.#host.onEnded(this);
+    this.#end();
   }
 
   #orFail(delivery: Promise<void>): void {
@@ -234,6 +233,11 @@ export class RunningCall {
     await asyncContext.runInAsyncScope(() => prints.run(call.requestId, send));
     if (stream.cancelled) throw new ServeError('SERVE_CANCELLED');
     channel.send({ type: 'end', id: call.id, runMs: this.runMs });
+    this.#end();
+  }
+
+  #end(): void {
+    this.ctx.end();
     this.#host.onEnded(this);
   }
 
@@ -242,7 +246,7 @@ export class RunningCall {
     await socket.flushed();
     if (socket.cancelled) throw new ServeError('SERVE_CANCELLED');
     this.#host.channel.send({ type: 'end', id: this.call.id, runMs: this.runMs });
-    this.#host.onEnded(this);
+    this.#end();
   }
 
   /**
@@ -267,7 +271,7 @@ export class RunningCall {
       [body],
       bodyBytes,
     );
-    this.#host.onEnded(this);
+    this.#end();
   }
 }
 

@@ -17,6 +17,8 @@ import { LineLimit, ProbeAnswers } from '../../observe/line-limit.js';
 import type { Log } from '../../observe/log.js';
 import { loggedPath } from '../../observe/logged-path.js';
 
+type Answered = Pick<CountedRequest, 'request' | 'client'>;
+
 export class AccessLog implements RequestObserver {
   readonly #log: Log;
   readonly #labelOf: (model: Model) => string;
@@ -43,7 +45,7 @@ export class AccessLog implements RequestObserver {
       ms: Math.round(nowMs - job.acceptedAtMs),
     };
     const facts = { requestId, ...this.#modelOf(counted), ...attempt, ...outcomeOf(status, error), ...times };
-    this.#write(counted.request, path, facts);
+    this.#write(counted, path, facts);
   }
 
   refused(counted: CountedRequest, error: ServeError, status: number): void {
@@ -51,15 +53,15 @@ export class AccessLog implements RequestObserver {
     if (!this.#mayLog(counted)) return;
     const { request, requestId } = counted;
     const facts = { requestId, ...this.#modelOf(counted), ...attempt, ...outcomeOf(status, error) };
-    this.#write(request, writtenPath(request.url), facts, ' refused');
+    this.#write(counted, writtenPath(request.url), facts, ' refused');
   }
 
   answered(logged: LoggedRequest, status: number, error: ServeError | null): void {
-    const { request, requestId, path, acceptedAtMs, isLogged, isProbe } = logged;
+    const { requestId, path, acceptedAtMs, isLogged, isProbe } = logged;
     if (!isLogged && !(isProbe && this.#probes.take(path, status) === 'changed')) return;
     if (!this.#mayLog(logged)) return;
     const ms = Math.round(performance.now() - acceptedAtMs);
-    this.#write(request, path, { requestId, ...this.#modelOf(logged), ...outcomeOf(status, error), ms });
+    this.#write(logged, path, { requestId, ...this.#modelOf(logged), ...outcomeOf(status, error), ms });
   }
 
   /** Not logged: no method or path is known. */
@@ -67,8 +69,9 @@ export class AccessLog implements RequestObserver {
 
   /** Logs that an answer which does not belong to a call was cut off. */
   cut(request: IncomingMessage, requestId: string, error: ServeError): void {
-    if (this.#limit.allows())
-      this.#write(request, writtenPath(request.url), { requestId, ...outcomeOf(0, error) }, ' cut off');
+    if (!this.#limit.allows()) return;
+    const answered = { request, client: clientOf(request) };
+    this.#write(answered, writtenPath(request.url), { requestId, ...outcomeOf(0, error) }, ' cut off');
   }
 
   /** Whether there may be a line for an answer for which no model ran. */
@@ -76,10 +79,9 @@ export class AccessLog implements RequestObserver {
     return hasKey || this.#limit.allows();
   }
 
-  #write(request: IncomingMessage, written: string, facts: object, end = ''): void {
+  #write({ request, client }: Answered, written: string, facts: object, end = ''): void {
     const { method } = request;
     const path = loggedPath(written);
-    const client = clientOf(request);
     this.#log.info({ ...traceOf(request), ...facts, method, path, client }, `${method} ${path}${end}`);
   }
 
@@ -103,7 +105,7 @@ function outcomeOf(status: number, error: ServeError | null): { status: number |
 }
 
 /** The caller's `traceparent`, if it is valid, so that log lines can be matched with traces. */
-function traceOf(request: IncomingMessage): { traceparent?: string } {
+function traceOf(request: CountedRequest['request']): { traceparent?: string } {
   const traceparent = validTraceparent(request.headers['traceparent']);
   return traceparent === null ? {} : { traceparent };
 }

@@ -1,28 +1,45 @@
-/** Answers the caller of a background route; the job goes on. */
+/** Answers the caller of a job that is stored; the job goes on. */
 import { JOBS_PATH } from '../../../protocol/reserved-paths.js';
-import type { KeptJob } from '../../jobs/kept-jobs.js';
+import type { JobRecord } from '../../jobs/kept-jobs.js';
 import type { RequestContext } from '../request/request-context.js';
 import { JOB_ID_HEADER, JOB_PAGE_HEADER } from '../access/client-headers.js';
-import { statusOf } from './house-error.js';
 
-/** Status for the log of an ended job whose client was answered earlier: the one its own answer would have had. */
-export function keptStatus({ error, result }: Pick<KeptJob, 'error' | 'result'>): number {
-  return error === null ? (result?.head.status ?? 200) : statusOf(error);
+/** Answers the caller of a background route: 200, in the words of the contract with its clients if there is one. */
+export function answerStarted(context: RequestContext, accepted: JobRecord): void {
+  answer(context, 200, accepted, context.dialect.startedBody ?? startedBody(accepted));
 }
 
-export function answerStarted(context: RequestContext, kept: KeptJob): void {
+/** Answers a caller that has asked for it, whatever the route (RFC 7240 section 4.1). */
+export function answerAccepted(context: RequestContext, accepted: JobRecord): void {
+  answer(context, 202, accepted, startedBody(accepted), { 'Preference-Applied': 'respond-async' });
+}
+
+function startedBody({ id }: JobRecord): string {
+  return `${JSON.stringify({ started: true, jobId: id, result: pageOf(id) })}\n`;
+}
+
+function pageOf(id: string): string {
+  return `${JOBS_PATH}/${id}`;
+}
+
+function answer(
+  context: RequestContext,
+  status: number,
+  { id, requestId }: JobRecord,
+  body: string,
+  more: Readonly<Record<string, string>> = {},
+): void {
   const { backend, request, response, dialect } = context;
-  const page = `${JOBS_PATH}/${kept.id}`;
-  const body = dialect.startedBody ?? `${JSON.stringify({ started: true, jobId: kept.id, result: page })}\n`;
   const headers: Record<string, string | number> = {
     'Content-Type': 'application/json',
     'Content-Length': Buffer.byteLength(body),
-    'X-Request-Id': kept.requestId,
+    'X-Request-Id': requestId,
     ...dialect.headers?.(context),
-    [JOB_ID_HEADER]: kept.id,
-    [JOB_PAGE_HEADER]: page,
+    ...more,
+    [JOB_ID_HEADER]: id,
+    [JOB_PAGE_HEADER]: pageOf(id),
   };
   if (backend.closing(request)) headers['Connection'] = 'close';
-  response.writeHead(200, headers);
+  response.writeHead(status, headers);
   response.end(body);
 }

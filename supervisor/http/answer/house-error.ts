@@ -28,7 +28,7 @@ export function exposedDetail({ code, detail }: ServeError, context: RequestCont
  * Returns the status that an app chose, otherwise that of the code. Ignores the status of a prediction error: only
  * Multi Model Server's paths answer with that.
  */
-export function statusOf({ status, kind, code }: ServeError): number {
+export function statusOf({ status, kind, code }: Pick<ServeError, 'status' | 'kind' | 'code'>): number {
   return status === 0 || kind === 'prediction' ? httpStatus(code) : status;
 }
 

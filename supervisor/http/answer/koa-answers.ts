@@ -14,6 +14,8 @@ export interface AnswerContext {
   readonly res: ServerResponse;
   /** Default: 200 with a body, 404 without. */
   status: number;
+  /** The phrase beside the status. */
+  message: string;
   type: string;
   /** In bytes; needed for a stream only. */
   length: number;

@@ -1,7 +1,7 @@
 /** The plan of a call, which a dialect makes before any of the body is read. `answer-call.ts` follows it. */
 import type { ServeError } from '../../../protocol/errors.js';
 import type { JobCall } from '../../dispatch/job.js';
-import type { KeptJob } from '../../jobs/kept-jobs.js';
+import type { JobRecord } from '../../jobs/kept-jobs.js';
 import type { Routes } from '../../models/app-description.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
@@ -12,6 +12,8 @@ export interface Target {
   readonly model: Model;
   /** Path of the app's route, or a function that chooses it once the app is loaded. */
   readonly route: string | ChooseRoute;
+  /** Whether the request names the version of the model: a job then waits for that one. */
+  readonly namesVersion?: boolean;
 }
 
 /** A target whose route is given by its path, as for every WebSocket. */
@@ -74,6 +76,6 @@ export interface OpenedBody {
   readonly described: Pick<JobCall, 'contentType' | 'accept' | 'headers'>;
   /** The key, if the body has one. */
   readonly key: string | null;
-  /** Answers the client, now or later. The call has been submitted, and may have failed already. */
-  answerKept(context: RequestContext, kept: KeptJob): void;
+  /** Answers the client, now or later: the call is stored as a job. */
+  answerKept(context: RequestContext, accepted: JobRecord): Promise<void>;
 }

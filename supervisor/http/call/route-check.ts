@@ -8,14 +8,17 @@ import type { Body } from '../socket/body-memory.js';
 import type { Model } from '../../models/model.js';
 import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan, ChooseRoute, Target } from './call-plan.js';
+import { prefersAsync, wishedJob, type WishedJob } from './job-wishes.js';
 import { scanTopLevelFields } from '../json/top-level-fields.js';
 
 /** A call whose route and deadline are known. */
 export interface RoutedCall {
   readonly model: Model;
   readonly route: Route;
-  /** The client's time limit in ms from its request; null without one, and for background routes. */
+  /** The client's time limit in ms from its request; null without one, and for jobs. */
   readonly deadlineMs: number | null;
+  /** Null if the client waits for the answer. */
+  readonly job: WishedJob | null;
 }
 
 /**
@@ -30,9 +33,11 @@ export function routeCall(
   limitMs: number | null,
 ): RoutedCall {
   const route = fittingRoute(routes, wanted, request, plan);
-  const deadlineMs = route.kind === 'background' ? null : limitMs; // its client is answered at once
+  const isJob = route.kind === 'background' || plan.open !== undefined || prefersAsync(request.headers);
+  const job = isJob ? wishedJob(request.headers) : null;
+  const deadlineMs = isJob ? null : limitMs; // its client is answered at once
   if (deadlineMs !== null) model.dispatcher.checkDeadline(acceptedAtMs + deadlineMs);
-  return { model, route, deadlineMs };
+  return { model, route, deadlineMs, job };
 }
 
 /** Returns the route for this request. @throws SERVE_NOT_FOUND, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST */
@@ -63,19 +68,19 @@ function isReadByType({ format = 'auto' }: Partial<Pick<CallPlan, 'format'>>): b
 const MAX_SCANNED_BYTES = 1024 * 1024;
 
 /**
- * Checks the body of a JSON route: not empty, and valid JSON if the route is a background one. A body in a format that the
- * dialect fixes is left to the worker. @throws SERVE_BAD_BODY
+ * Checks the body of a JSON route: not empty, and valid JSON if the call is a job. A body in a format that the dialect fixes
+ * is left to the worker. @throws SERVE_BAD_BODY
  */
 export function checkBody(
-  route: Route,
+  { route, job }: Pick<RoutedCall, 'route' | 'job'>,
   { pieces, bytes }: Body,
   plan: Partial<Pick<CallPlan, 'format'>> = {},
 ): void {
   if (route.input === 'any' || !isReadByType(plan)) return;
   if (bytes === 0) throw new ServeError('SERVE_BAD_BODY', 'This route takes JSON, and the body is empty.');
-  // A background call is answered before a worker reads the body, so only the front can refuse it. A large body is left to
+  // The client of a job is answered before a worker reads the body, so only the front can refuse it. A large body is left to
   // the worker, which fails the job: scanning it here would delay other clients.
-  if (route.kind === 'background' && bytes <= MAX_SCANNED_BYTES) checkJson(joinPieces(pieces));
+  if (job !== null && bytes <= MAX_SCANNED_BYTES) checkJson(joinPieces(pieces));
 }
 
 function checkJson(body: Buffer): void {

@@ -17,9 +17,11 @@ import type { LiveData } from './live-data.js';
 import type { ModelManagement } from './model-management.js';
 import type { PageFiles } from './page-files.js';
 
-/** The fields of a request that are counted and logged. */
+/** The fields of a request that are counted and logged. A job that outlived its request has them too. */
 export interface CountedRequest {
-  readonly request: IncomingMessage;
+  readonly request: Pick<IncomingMessage, 'headers' | 'method' | 'url'>;
+  /** Address of the client, or `unix`. */
+  readonly client: string;
   readonly requestId: string;
   /** Names of the headers in which a client may send an id or a key. */
   readonly headerNames: ClientHeaderNames;

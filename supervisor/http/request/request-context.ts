@@ -24,7 +24,7 @@ export interface RequestContext extends LoggedRequest {
   readonly acceptedAtMs: number;
   /** From the headers; a dialect whose clients send it in the body sets it once the body is read. */
   requestId: string;
-  /** Address of the client; read at once, because a connection that is gone has none. */
+  /** Read at once, because a connection that is gone has none. */
   readonly client: string;
   /** The dialect that has claimed the request; before that, the listener's default. */
   dialect: AnswerStyle;

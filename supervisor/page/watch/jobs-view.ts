@@ -1,6 +1,12 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import type { HiddenBecause, LiveJob, LiveJobs, LiveJobState } from '../../status/live-types.js';
+import type {
+  HiddenBecause,
+  LiveJob,
+  LiveJobs,
+  LiveJobState,
+  LiveProgress,
+} from '../../status/live-types.js';
 import { age, clock, duration } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
 import { State } from '../parts/state.js';
@@ -13,6 +19,8 @@ const TONES: Readonly<Record<LiveJobState, Tone>> = {
   succeeded: 'good',
   failed: 'bad',
   lost: 'bad',
+  expired: 'bad',
+  cancelled: 'off',
 };
 
 interface JobsProps {
@@ -21,7 +29,7 @@ interface JobsProps {
   readonly at: number;
 }
 
-/** The newest background jobs. Nothing is shown on a server that had none. */
+/** The newest jobs. Nothing is shown on a server that had none. */
 export function JobsView({ jobs, hidden, at }: JobsProps): VNode | null {
   const [open, setOpen] = useState<string | null>(null);
   const [shown, show] = useState<LiveJobState | null>(null);
@@ -66,7 +74,7 @@ interface ItemProps {
 }
 
 function JobItem({ job, hidden, at, isOpen, setOpen }: ItemProps): VNode {
-  const { id, model, route, state, createdAt, endedAt, runMs, error } = job;
+  const { id, model, route, state, createdAt, endedAt, runMs, progress, error } = job;
   const isOver = endedAt !== null;
   return html`<li>
     <div class="row">
@@ -75,6 +83,7 @@ function JobItem({ job, hidden, at, isOpen, setOpen }: ItemProps): VNode {
       <span class="muted"
         >${clock(createdAt)}, ${isOver ? `ran ${duration(runMs)}` : `${age(at - createdAt)} ago`}</span
       >
+      ${!isOver && progress !== null && html`<span>${progressText(progress)}</span>`}
       ${
         id !== '' &&
         html`<button
@@ -95,4 +104,10 @@ function JobItem({ job, hidden, at, isOpen, setOpen }: ItemProps): VNode {
     }
     ${isOpen && h(JobResult, { id })}
   </li>`;
+}
+
+/** `40 %`, `40 %, second pass`. */
+function progressText({ fraction, text }: LiveProgress): string {
+  const percent = `${Math.floor(fraction * 100)} %`;
+  return text === '' ? percent : `${percent}, ${text}`;
 }

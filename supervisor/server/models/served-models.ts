@@ -69,7 +69,7 @@ export class ServedModels {
   constructor(
     options: ServerOptions,
     isMmsMode: boolean,
-    resources: Omit<ServerResources, 'labelOf'>,
+    resources: Omit<ServerResources, 'labelOf' | 'isDefault'>,
     listener: ServedModelsListener,
     observers: readonly WorkerObserver[],
   ) {
@@ -80,7 +80,8 @@ export class ServedModels {
     this.#log = resources.log;
     this.#listener = listener;
     this.#observers = observers;
-    this.#resources = { ...resources, labelOf: (ref) => this.labelOf(ref) };
+    const isDefault = (ref: FullModelRef): boolean => this.registry.isDefault(ref);
+    this.#resources = { ...resources, labelOf: (ref) => this.labelOf(ref), isDefault };
     this.startUp = new StartUp({ ...options, isMmsMode }, resources.log, {
       onEnd: (error) => listener.onEnd(error),
     });
@@ -89,6 +90,11 @@ export class ServedModels {
   /** All models, including the ones that are being unregistered. */
   get all(): readonly Model[] {
     return [...this.#kept.keys()];
+  }
+
+  /** Finds a model, even if it is being unregistered; null if there is none. */
+  find({ name, version }: FullModelRef): Model | null {
+    return this.all.find(({ spec }) => spec.name === name && spec.version === version) ?? null;
   }
 
   /** Resolves once every worker of the present models has ended. */

@@ -48,6 +48,7 @@ export class LiveFeed implements LiveData {
   join(viewer: Viewer): void {
     if (this.#isEnded) throw shuttingDown();
     this.#viewers.add(viewer);
+    this.#view.prepare();
     const { hidden } = viewer;
     const facts = eventBytes('viewer', { needsKey: this.#needsKey, hidden });
     viewer.send(Buffer.concat([facts, this.#historyFor(hidden === null)]));

@@ -1,11 +1,11 @@
 /** Describes the newest jobs that outlive their requests, for the page. */
-import type { KeptJob } from '../../jobs/kept-jobs.js';
+import type { JobRecord } from '../../jobs/kept-jobs.js';
 import { shownMessage } from '../../http/access/app-words.js';
 import type { LiveJob, LiveJobs } from '../live-types.js';
 
-/** `newest`: newest first. */
-export function describeJobs(newest: readonly KeptJob[], showsWords: boolean): LiveJobs {
-  const jobs = newest.map((job) => describeJob(job, showsWords));
+/** `newest`: newest first. Without `showsWords` they have no ids: with an id, any client may read and cancel a job. */
+export function describeJobs(newest: readonly JobRecord[], showsWords: boolean): LiveJobs {
+  const jobs = newest.map((record) => describeJob(record, showsWords));
   const states: Partial<Record<LiveJob['state'], number>> = {};
   for (const { state } of jobs) states[state] = (states[state] ?? 0) + 1;
   return { states, newest: jobs };
@@ -14,18 +14,20 @@ export function describeJobs(newest: readonly KeptJob[], showsWords: boolean): L
 /** The messages of 100 jobs are sent to each viewer whenever one job changes; the job's own page has all of one. */
 export const MAX_MESSAGE_CHARS = 300;
 
-function describeJob(kept: KeptJob, showsWords: boolean): LiveJob {
-  const { id, requestId, model, version, route, createdAt, endedAt, runMs, error } = kept;
+function describeJob(record: JobRecord, showsWords: boolean): LiveJob {
+  const { id, requestId, model, version, route, state, createdAt, progress, end } = record;
+  const error = end?.error ?? null;
   return {
     id: showsWords ? id : '',
     requestId,
     model,
     version,
     route,
-    state: kept.lookUpState(),
-    createdAt: createdAt.getTime(),
-    endedAt: endedAt?.getTime() ?? null,
-    runMs: Math.round(runMs * 100) / 100,
+    state,
+    createdAt,
+    endedAt: end?.endedAt ?? null,
+    runMs: Math.round((end?.runMs ?? 0) * 100) / 100,
+    progress: progress === null || showsWords ? progress : { ...progress, text: '' },
     error: error === null ? null : { code: error.code, message: shortened(shownMessage(error, showsWords)) },
   };
 }

@@ -23,6 +23,7 @@ import { withoutWords } from './last-deaths.js';
 import { describeJobs } from './live-jobs.js';
 import { describeModel } from './live-models.js';
 import { LiveRecord } from './live-record.js';
+import { NewestJobs } from './newest-jobs.js';
 import { ProcessMemory } from './process-memory.js';
 
 /** The parts of the server that the data is about. */
@@ -30,7 +31,7 @@ export interface LiveSources {
   readonly facts: Pick<ServerFacts, 'version' | 'startedAt' | 'eventLoopDelay'>;
   readonly maxQueueBytes: number;
   readonly counts: CallCounts;
-  readonly jobs: Pick<KeptJobs, 'newest'>;
+  readonly jobs: Pick<KeptJobs, 'list'>;
   readonly unsent: Pick<UnsentAnswers, 'describe'>;
   served(): DescribedModels;
   readiness(): Readiness;
@@ -50,6 +51,7 @@ export class LiveView {
   readonly #sources: LiveSources;
   readonly #memory: ProcessMemory;
   readonly #gpus: GpuWatch;
+  readonly #jobs: NewestJobs;
   #descriptions: AppDescriptions;
   #number = 0;
   #at = Date.now();
@@ -66,6 +68,7 @@ export class LiveView {
     this.record = new LiveRecord(sources.counts, performance.now());
     this.#memory = new ProcessMemory((pid) => sources.readMemory(pid));
     this.#gpus = new GpuWatch(() => sources.readGpus());
+    this.#jobs = new NewestJobs(() => sources.jobs);
     this.#descriptions = new AppDescriptions(this.record.keys, () => []);
   }
 
@@ -94,9 +97,14 @@ export class LiveView {
     this.#noteJobs(isWatched);
   }
 
+  /** A viewer comes: reads what is read only for viewers, for the end of this second. */
+  prepare(): void {
+    this.#jobs.look();
+  }
+
   /** The last second. */
   snapshot(showsWords: boolean, viewers: number): LiveSnapshot {
-    const { jobs, served } = this.#sources;
+    const { served } = this.#sources;
     return {
       number: this.#number,
       at: this.#at,
@@ -113,7 +121,7 @@ export class LiveView {
       descriptions: this.#described,
       calls: this.record.calls.list.between(this.#calls.first, this.#calls.last),
       deaths: this.#deathsAfter(this.#deaths.first, showsWords),
-      jobs: this.#areJobsNew ? describeJobs(jobs.newest(), showsWords) : null,
+      jobs: this.#areJobsNew ? describeJobs(this.#jobs.records, showsWords) : null,
     };
   }
 
@@ -126,7 +134,7 @@ export class LiveView {
       descriptions: this.#descriptions.all,
       calls: this.record.calls.list.between(0, this.#calls.last),
       deaths: this.#deathsAfter(0, showsWords),
-      jobs: describeJobs(this.#sources.jobs.newest(), showsWords),
+      jobs: describeJobs(this.#jobs.records, showsWords),
     };
   }
 
@@ -141,9 +149,11 @@ export class LiveView {
   }
 
   #noteJobs(isWatched: boolean): void {
-    const text = isWatched ? JSON.stringify(describeJobs(this.#sources.jobs.newest(), true)) : '';
+    const text = isWatched ? JSON.stringify(describeJobs(this.#jobs.records, true)) : '';
     this.#areJobsNew = isWatched && text !== this.#jobsText;
     this.#jobsText = text;
+    if (isWatched) this.#jobs.look();
+    else this.#jobs.forget();
   }
 
   #deathsAfter(first: number, showsWords: boolean): LiveDeath[] {

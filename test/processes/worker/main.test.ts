@@ -41,7 +41,7 @@ test('a worker sends hello, loaded and ready, in this order', async (t) => {
   worker.sendStart(app);
   const loaded = await worker.next('loaded');
   assert.deepEqual(loaded.message.info, {
-    routes: [{ path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }],
+    routes: [{ path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1, attempts: 1 }],
     modelOptions: { runTimeout: '5s' },
     example: '{"a":1}',
     shutdown: true,
@@ -69,7 +69,9 @@ test('a frame with three calls of a batch is one run of the batch function, and 
   await worker.next('hello');
   worker.sendStart(app);
   const { routes } = (await worker.next('loaded')).message.info;
-  assert.deepEqual(routes, [{ path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 0xffff }]);
+  assert.deepEqual(routes, [
+    { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 0xffff, attempts: 1 },
+  ]);
   await worker.next('ready');
   const calls = [1, 2, 3].map((id) => callWith({ id, requestId: `r${id}`, bodyBytes: id === 2 ? 0 : 3 }));
   worker.send({ type: 'call', calls, inlineBytes: [3, 0, 3], batch: 1, last: true }, Buffer.from('"a""c"'));

@@ -32,7 +32,9 @@ test(
     assert.match(message.runtime, /^python 3\.\d+\.\d+$/);
     worker.sendStart(app);
     const { routes, shutdown } = (await worker.next('loaded')).message.info;
-    assert.deepEqual(routes, [{ path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }]);
+    assert.deepEqual(routes, [
+      { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1, attempts: 1 },
+    ]);
     assert.equal(shutdown, false);
     assert.ok((await worker.next('ready')).message.initMs >= 0);
     worker.callJson(4_294_967_295, { prompt: 'hé' });

@@ -77,6 +77,7 @@ const HEADS: Record<Message['type'], unknown[]> = {
   ready: [12.5],
   result: [1, 200, 'application/json', '', 2, 1.5],
   head: [1, 200, 'text/plain', ''],
+  progress: [1, 0.5, 'half'],
   chunk: [1],
   end: [1, 2.5],
   data: [1, true, false],
@@ -221,7 +222,7 @@ test('decodeHead uses the default for a field that is left out', () => {
   assert.deepEqual(decodeHead(pack(['loaded', { routes: ['/'] }])), {
     type: 'loaded',
     info: {
-      routes: [{ path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 }],
+      routes: [{ path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1, attempts: 1 }],
       modelOptions: {},
       example: '',
     },

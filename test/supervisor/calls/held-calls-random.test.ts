@@ -58,7 +58,13 @@ class Life {
     const jobs = Array.from({ length: size }, (_, i) => newJob(`${this.jobs.size + i}`));
     const { calls } = this;
     for (const job of jobs) {
-      job.sendTo({ index: 0, learnBegun: () => calls.learnBegun(), abandon: () => {}, sendData: () => {} });
+      job.sendTo({
+        index: 0,
+        learnBegun: () => calls.learnBegun(),
+        abandon: () => {},
+        signal: () => {},
+        sendData: () => {},
+      });
     }
     calls.assign(jobs);
     for (const job of jobs) this.jobs.set(job.call.id, job);

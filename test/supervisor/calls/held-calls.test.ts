@@ -53,7 +53,7 @@ function setUp() {
   };
 }
 
-const IDLE = { index: 0, abandon: () => {}, sendData: () => {} };
+const IDLE = { index: 0, abandon: () => {}, signal: () => {}, sendData: () => {} };
 const FAILED = { message: '', detail: '', status: 0, kind: '' } as const;
 
 function frameText(message: Message): string {

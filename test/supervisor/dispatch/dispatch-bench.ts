@@ -6,6 +6,8 @@ import type { Admission } from '../../../supervisor/dispatch/arrivals.js';
 import { ByteBudget } from '../../../supervisor/dispatch/byte-budget.js';
 import { Dispatcher, type DispatchLimits } from '../../../supervisor/dispatch/dispatcher.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
+import { NO_FEED, type JobFeed } from '../../../supervisor/dispatch/job-feed.js';
+import { sendAhead } from '../../../supervisor/dispatch/send-ahead.js';
 import { FakeWorker, OK, newJob, type JobOptions } from './jobs.js';
 
 const LIMITS: DispatchLimits = {
@@ -28,9 +30,9 @@ export class Bench {
   constructor(
     t: TestContext,
     workers: number,
-    limits: Partial<DispatchLimits> & { queueBytes?: number } = {},
+    limits: Partial<DispatchLimits> & { queueBytes?: number; feed?: JobFeed } = {},
   ) {
-    const { queueBytes = 1000, ...rest } = limits;
+    const { queueBytes = 1000, feed = NO_FEED, ...rest } = limits;
     this.#t = t;
     t.mock.timers.enable({ apis: ['setTimeout'] });
     t.mock.method(performance, 'now', () => this.#nowMs);
@@ -41,7 +43,8 @@ export class Bench {
       noWorkerError: () => this.noWorker,
       readyInMs: () => this.readyInMs,
     };
-    this.dispatcher = new Dispatcher(supply, { ...LIMITS, ...rest }, new ByteBudget(queueBytes));
+    const all = { ...LIMITS, ...rest };
+    this.dispatcher = new Dispatcher(supply, all, new ByteBudget(queueBytes), sendAhead, feed);
   }
 
   submit(id: string, options: JobOptions = {}): Job {

@@ -51,7 +51,13 @@ test('checkBegun looks up in its worker whether a job has begun', () => {
   ];
   for (const ask of asks) {
     const job = newJob('1', { acceptedAtMs: 100 });
-    job.sendTo({ index: 0, learnBegun: () => job.begin(180), abandon: () => {}, sendData: () => {} });
+    job.sendTo({
+      index: 0,
+      learnBegun: () => job.begin(180),
+      abandon: () => {},
+      signal: () => {},
+      sendData: () => {},
+    });
     ask(job);
   }
 });

@@ -111,6 +111,8 @@ export class FakeWorker implements ReadyWorker {
     this.beganUnseen = false;
   }
 
+  signal(): void {}
+
   abandon(job: Job, reason: string): void {
     this.abandoned.push(`${job.call.requestId}: ${reason}`);
   }

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { Admission } from '../../../supervisor/dispatch/arrivals.js';
+import type { BatchWorker } from '../../../supervisor/dispatch/batcher.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
 import { ApiKeys } from '../../../supervisor/http/access/api-keys.js';
 import type { Backend, RequestObserver } from '../../../supervisor/http/request/backend.js';
@@ -12,6 +13,7 @@ import type { Dialects } from '../../../supervisor/http/dialects/index.js';
 import { createHandler } from '../../../supervisor/http/handler.js';
 import type { JobStore } from '../../../supervisor/jobs/job-store.js';
 import { KeptJobs } from '../../../supervisor/jobs/kept-jobs.js';
+import { MemoryStore } from '../../../supervisor/jobs/memory-store.js';
 import type { Models } from '../../../supervisor/models/models.js';
 import { digestOf } from '../../../supervisor/options/api-key.js';
 
@@ -48,17 +50,30 @@ export async function serveHandler(
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
-    backend.jobs.close();
+    void backend.jobs.close();
     server.close();
     server.closeAllConnections();
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+/** The bounds of the jobs of a server, by default. */
+export const MEMORY = { retentionMs: 15 * 60_000, maxBytes: 256 * 1024 ** 2 };
+
 /** Kept jobs whose ids are 1, 2, 3. */
-export function countedJobs(store?: JobStore): KeptJobs {
+export function countedJobs(store: JobStore = new MemoryStore(MEMORY)): KeptJobs {
   let ids = 0;
-  return new KeptJobs(() => String((ids += 1)), {}, store);
+  return new KeptJobs({ newId: () => String((ids += 1)), statusOf: () => 500, store, maxResultBytes: 1e6 });
+}
+
+/** Pulls the jobs of the model `name` as they come; `onJob` gets each one, which nothing runs. */
+export function pullJobs(jobs: KeptJobs, name: string, onJob: (job: Job) => void): void {
+  const pump = (): void => {
+    if (!feed.mayHaveDue) return;
+    void feed.pull({ maxBatch: () => 1 } as unknown as BatchWorker).then((pulled) => pulled.forEach(onJob));
+  };
+  const routes = new Map([['/', 1]]);
+  const feed = jobs.openFeed({ name, version: '1', isDefault: () => true, routes: () => routes, pump });
 }
 
 export const NO_PLACE: Admission = {
@@ -69,7 +84,8 @@ export const NO_PLACE: Admission = {
 };
 
 export interface FakeModelParts {
-  submit(job: Job, place: Admission): void;
+  /** By default no call may come. */
+  readonly submit?: (job: Job, place: Admission) => void;
   /** By default every place is the same, and may be had. */
   readonly admit?: () => Admission;
   readonly kind?: 'handler' | 'background';
@@ -78,19 +94,27 @@ export interface FakeModelParts {
 /** A model with the one route `/`, as far as a call's way to its queue goes. */
 export function fakeModel(
   name: string,
-  { submit, admit = () => NO_PLACE, kind = 'handler' }: FakeModelParts,
+  { submit = refuse, admit = () => NO_PLACE, kind = 'handler' }: FakeModelParts = {},
 ): FakeModel {
   return {
     spec: { name, version: '1' },
-    routes: new Map([['/', { path: '/', kind, input: 'any', webhook: '', maxBatch: 1 }]]),
-    dispatcher: { admit, submit },
+    routes: new Map([['/', { path: '/', kind, input: 'any', webhook: '', maxBatch: 1, attempts: 1 }]]),
+    dispatcher: { admit, submit, noWorkerError: () => null },
   };
 }
 
 export interface FakeModel {
   readonly spec: { readonly name: string; readonly version: string };
   readonly routes: ReadonlyMap<string, object>;
-  readonly dispatcher: { admit(): Admission; submit(job: Job, place: Admission): void };
+  readonly dispatcher: {
+    admit(): Admission;
+    submit(job: Job, place: Admission): void;
+    noWorkerError(): null;
+  };
+}
+
+function refuse(): never {
+  throw new Error('no call was expected');
 }
 
 /** A registry of one model. */

@@ -1,374 +1,313 @@
+/** The way of jobs between their store and the workers, over the store in memory. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
-import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
-import { ACCEPT_LIMIT_MS, KeptJobs, type KeptJob } from '../../../supervisor/jobs/kept-jobs.js';
-import type { JobEnd, JobRecord, JobStore } from '../../../supervisor/jobs/job-store.js';
-import { MemoryStore, type KeepLimits } from '../../../supervisor/jobs/memory-store.js';
-import { FakeWorker, newJob } from '../dispatch/jobs.js';
-
-const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
+import { ServeError } from '../../../protocol/errors.js';
+import type { Job } from '../../../supervisor/dispatch/job.js';
+import type { Acceptance, NewJob } from '../../../supervisor/jobs/job-record.js';
+import { ACCEPT_LIMIT_MS } from '../../../supervisor/jobs/kept-jobs.js';
+import { MemoryStore } from '../../../supervisor/jobs/memory-store.js';
+import { FakeWorker } from '../dispatch/jobs.js';
+import { HEAD, JobsBench } from './jobs.js';
 
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'Date'] }));
 afterEach(() => mock.timers.reset());
 
-let made = 0;
-function jobsWith(limits: Partial<KeepLimits> = {}): KeptJobs {
-  made = 0;
-  const all = { keepMs: 1000, maxJobs: 10, maxBytes: 400, ...limits };
-  return new KeptJobs(() => `job-${(made += 1)}`, {}, new MemoryStore(all));
+const LIMITS = { retentionMs: 60_000, maxBytes: 1e6 };
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function open(routes?: ReadonlyMap<string, number>): JobsBench {
+  return new JobsBench(new MemoryStore(LIMITS), routes);
 }
 
-/** Keeps a job that ends at once, with a result of this size. */
-async function keepEnded(jobs: KeptJobs, bytes = 1): Promise<KeptJob> {
-  const job = newJob('x');
-  const kept = await jobs.keep(job);
-  job.reply(HEAD, [Buffer.alloc(bytes, 0x31)], bytes, 1);
-  return kept;
-}
-
-test('a job is queued, running, then succeeded with its result', async () => {
-  const jobs = jobsWith();
-  const job = newJob('x');
-  const kept = await jobs.keep(job);
-  assert.deepEqual([kept.id, kept.lookUpState(), kept.ended, kept.result], ['job-1', 'queued', false, null]);
-  job.sendTo(new FakeWorker());
-  assert.equal(kept.lookUpState(), 'queued', 'a job that was sent ahead waits in its worker');
-  job.begin(performance.now());
-  assert.equal(kept.lookUpState(), 'running');
-  job.reply(HEAD, [Buffer.from('{"a"'), Buffer.from(':1}')], 7, 5);
-  assert.deepEqual([kept.lookUpState(), kept.ended, kept.error], ['succeeded', true, null]);
-  assert.deepEqual([kept.result?.head, kept.result?.body?.toString()], [HEAD, '{"a":1}']);
-  assert.deepEqual(jobs.get('job-1'), kept);
-  assert.equal(jobs.get('job-2'), null);
+test('a call is stored with its facts, and begins with them', async () => {
+  const bench = open();
+  const { id } = await bench.accept({ requestId: 'mine', body: '{"x":1}' });
+  mock.timers.tick(500);
+  const job = await bench.begin();
+  const { call } = job;
+  assert.deepEqual([call.requestId, call.bodyBytes, call.job], ['mine', 7, { id, attempt: 1 }]);
+  assert.deepEqual([job.pieces.join(''), job.deadlineAtMs], ['{"x":1}', null]);
+  assert.ok(job.queueMs(performance.now()) >= 500);
 });
 
-test('a result holds no more memory than its bytes', async () => {
-  const { result } = await keepEnded(jobsWith(), 7);
-  assert.deepEqual([result?.body?.length, result?.body?.buffer.byteLength], [7, 7]);
-});
-
-test('a job counts as running when its worker reports that it has begun', async () => {
-  const job = newJob('x');
-  const kept = await jobsWith().keep(job);
-  job.sendTo({ index: 0, learnBegun: () => job.begin(1), abandon: () => {}, sendData: () => {} });
-  assert.equal(kept.lookUpState(), 'running');
-});
-
-for (const [code, state] of [
-  ['SERVE_INFERENCE_FAILED', 'failed'],
-  ['SERVE_INFERENCE_TIMEOUT', 'failed'],
-  ['SERVE_QUEUE_TIMEOUT', 'failed'],
-  ['SERVE_SHUTTING_DOWN', 'failed'],
-  ['SERVE_NOT_BEGUN', 'failed'],
-  ['SERVE_WORKER_LOST', 'lost'],
-] as const satisfies readonly (readonly [ErrorCode, string])[]) {
-  test(`a job that ends with ${code} is ${state}`, async () => {
-    const job = newJob('x');
-    const kept = await jobsWith().keep(job);
-    job.fail(new ServeError(code));
-    assert.deepEqual(
-      [kept.lookUpState(), kept.ended, kept.error?.code, kept.result],
-      [state, true, code, null],
-    );
-  });
-}
-
-test('a result is a copy, so its memory may be reused', async () => {
-  const job = newJob('x');
-  const kept = await jobsWith().keep(job);
+test('an answer ends the job, and is a copy that holds no more memory than its bytes', async () => {
+  const bench = open();
+  const { id } = await bench.accept({ body: 'input' });
   const piece = Buffer.from('before');
+  const job = await bench.begin();
   job.reply(HEAD, [piece], 6, 1);
   piece.fill(0);
-  assert.equal(kept.result?.body?.toString(), 'before');
+  await settled();
+  const result = await bench.jobs.readResult(id);
+  assert.deepEqual([result?.toString(), result?.buffer.byteLength], ['before', 6]);
+  const [ended] = bench.ended;
+  assert.deepEqual([ended?.record.state, ended?.job, ended?.body?.toString()], ['succeeded', job, 'before']);
 });
 
-test('a stream is kept completely, with its head, and never makes its worker wait', async () => {
-  const job = newJob('x');
-  const kept = await jobsWith().keep(job);
+test('the memory of a body is returned once an answer proves that the worker has read it', async () => {
+  const bench = open();
+  await bench.accept({ body: 'answered' });
+  await bench.accept({ body: 'failed' });
+  (await bench.begin()).reply(HEAD, [], 0, 1);
+  (await bench.begin()).fail(new ServeError('SERVE_WORKER_LOST'));
+  assert.deepEqual(bench.released, ['answered']);
+});
+
+test('a stream is collected with its head, never makes its worker wait, and fails as a whole if it breaks off', async () => {
+  const bench = open();
+  const whole = await bench.accept();
+  const job = await bench.begin();
   let taken = 0;
   job.head({ ...HEAD, status: 201 });
   job.chunk([Buffer.from('a')], () => (taken += 1));
   job.chunk([Buffer.from('b'), Buffer.from('c')], () => (taken += 1));
-  assert.deepEqual([kept.ended, taken], [false, 2]);
+  assert.deepEqual([await bench.state(whole.id), taken], ['running', 2]);
   job.end(3);
-  assert.deepEqual(
-    [kept.lookUpState(), kept.result?.head.status, kept.result?.body?.toString()],
-    ['succeeded', 201, 'abc'],
-  );
+  const record = await bench.jobs.get(whole.id);
+  assert.deepEqual([record?.state, record?.end?.result?.head.status], ['succeeded', 201]);
+  assert.equal((await bench.jobs.readResult(whole.id))?.toString(), 'abc');
+  const cut = await bench.accept();
+  const other = await bench.begin();
+  other.chunk([Buffer.from('a')], () => {});
+  other.fail(new ServeError('SERVE_INFERENCE_FAILED'));
+  assert.deepEqual([await bench.state(cut.id), await bench.jobs.readResult(cut.id)], ['failed', null]);
 });
 
-test('a stream that breaks off fails the job, and nothing of it is kept', async () => {
-  const job = newJob('x');
-  const kept = await jobsWith().keep(job);
+test('an answer above the largest is dropped, streamed ones too', async () => {
+  const bench = open();
+  const whole = await bench.accept();
+  (await bench.begin()).reply(HEAD, [Buffer.alloc(1001)], 1001, 1);
+  const streamed = await bench.accept();
+  const job = await bench.begin();
   job.head(HEAD);
-  job.chunk([Buffer.from('a')], () => {});
-  job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
-  assert.deepEqual([kept.lookUpState(), kept.result], ['failed', null]);
-});
-
-test('a result above a quarter of the limit is kept without its body, whole or streamed', async () => {
-  const jobs = jobsWith({ maxBytes: 400 });
-  assert.equal((await keepEnded(jobs, 100)).result?.body?.length, 100);
-  const whole = await keepEnded(jobs, 101);
-  assert.deepEqual([whole.lookUpState(), whole.result], ['succeeded', { head: HEAD, body: null }]);
-  const job = newJob('x');
-  const streamed = await jobs.keep(job);
-  let taken = 0;
-  for (let i = 0; i < 3; i += 1) job.chunk([Buffer.alloc(50)], () => (taken += 1));
+  for (let i = 0; i < 3; i += 1) job.chunk([Buffer.alloc(500)], () => {});
   job.end(1);
-  assert.deepEqual([streamed.lookUpState(), streamed.result?.body, taken], ['succeeded', null, 3]);
+  for (const [{ id }, bytes] of [
+    [whole, 1001],
+    [streamed, 1500],
+  ] as const)
+    assert.deepEqual((await bench.jobs.get(id))?.end?.result, { head: HEAD, bytes, isDropped: true });
 });
 
-test('too many ended jobs are dropped, those that ended first; unfinished jobs never are', async () => {
-  const jobs = jobsWith({ maxJobs: 2 });
-  const waiting = await jobs.keep(newJob('waits'));
-  const ended = [await keepEnded(jobs), await keepEnded(jobs), await keepEnded(jobs)];
-  const known = [waiting, ...ended].map(({ id }) => jobs.get(id) !== null);
-  assert.deepEqual(known, [true, false, true, true]);
-  assert.equal(jobs.size, 3);
-  assert.deepEqual(jobs.unfinished(), [waiting.id]);
-});
-
-test('the order of ends decides which job is dropped, not that of arrivals', async () => {
-  const jobs = jobsWith({ maxJobs: 1 });
-  const job = newJob('slow');
-  const slow = await jobs.keep(job);
-  const quick = await keepEnded(jobs);
-  job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
-  assert.deepEqual([jobs.get(quick.id), jobs.get(slow.id)], [null, slow]);
-});
-
-test('if results have too many bytes, the oldest are dropped first', async () => {
-  const jobs = jobsWith({ maxBytes: 400 });
-  const ended: KeptJob[] = [];
-  for (let i = 0; i < 5; i += 1) ended.push(await keepEnded(jobs, 100));
-  assert.deepEqual(
-    ended.map(({ id }) => jobs.get(id) !== null),
-    [false, true, true, true, true],
-  );
-});
-
-test('each job is dropped some time after its end', async () => {
-  const jobs = jobsWith({ keepMs: 1000 });
-  const waiting = await jobs.keep(newJob('waits'));
-  const first = await keepEnded(jobs);
-  mock.timers.tick(600);
-  const second = await keepEnded(jobs);
-  const known = (): boolean[] => [first, second, waiting].map(({ id }) => jobs.get(id) !== null);
-  mock.timers.tick(399);
-  assert.deepEqual(known(), [true, true, true]);
-  mock.timers.tick(1);
-  assert.deepEqual(known(), [false, true, true]);
-  mock.timers.tick(600);
-  assert.deepEqual(known(), [false, false, true]);
-  assert.equal(jobs.size, 1);
-});
-
-test('a waiter is called once: at the end of the job, or at once if it has ended', async () => {
-  const jobs = jobsWith();
-  const job = newJob('x');
-  const kept = await jobs.keep(job);
-  const calls: string[] = [];
-  kept.onceEnded(() => calls.push('waited'));
-  const stop = kept.onceEnded(() => calls.push('left'));
-  stop();
-  assert.equal(calls.length, 0);
-  job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
-  job.fail(new ServeError('SERVE_INFERENCE_FAILED'));
-  assert.deepEqual(calls, ['waited']);
-  kept.onceEnded(() => calls.push('late'));
-  assert.deepEqual(calls, ['waited', 'late']);
-});
-
-test('a kept job has no deadline', async () => {
-  const job = newJob('x', { deadlineAtMs: performance.now() + 5 });
-  let fired = false;
-  job.startDeadline(() => (fired = true));
-  await jobsWith().keep(job);
-  mock.timers.tick(10);
-  assert.deepEqual([job.deadlineAtMs, fired], [null, false]);
-});
-
-test('headers of an answer and the detail of an error are not kept', async () => {
-  const jobs = jobsWith();
-  const answered = newJob('x');
-  const kept = await jobs.keep(answered);
-  answered.reply({ ...HEAD, headers: `X-Long\n${'x'.repeat(1000)}` }, [Buffer.from('1')], 1, 1);
-  assert.deepEqual(kept.result?.head, HEAD);
-  const failed = newJob('x');
-  const lost = await jobs.keep(failed);
-  failed.fail(new ServeError('SERVE_INFERENCE_FAILED', undefined, { detail: 'x'.repeat(1000) }));
-  assert.deepEqual([lost.error?.code, lost.error?.detail], ['SERVE_INFERENCE_FAILED', '']);
-});
-
-test('the status and the issues with which an app refuses a job are kept, in its record too', async () => {
-  const store = new Written();
-  const job = newJob('x');
-  const kept = await new KeptJobs(() => 'j', {}, store).keep(job);
+test('headers of an answer and the detail of an error are not kept; status and issues are', async () => {
+  const bench = open();
+  const answered = await bench.accept();
+  (await bench.begin()).reply({ ...HEAD, headers: 'X-Long\nx' }, [Buffer.from('1')], 1, 1);
+  assert.deepEqual((await bench.jobs.get(answered.id))?.end?.result?.head, HEAD);
+  const failed = await bench.accept();
   const issues = [{ path: ['age'], message: 'not a number' }];
-  job.fail(new ServeError('SERVE_HTTP_ERROR', 'wrong', { status: 422, issues }));
-  for (const known of [kept, new KeptJobs(() => 'k', {}, store).get('j')])
-    assert.deepEqual([known?.error?.status, known?.error?.issues], [422, issues]);
-});
-
-/** A store that records all calls, and drops nothing. */
-class Written implements JobStore {
-  readonly records: JobRecord[] = [];
-  readonly events: string[] = [];
-  readonly ends: JobEnd[] = [];
-  readonly maxResultBytes = 100;
-  readonly size = 0;
-
-  accept(
-    record: JobRecord,
-    { call, pieces }: { call: { requestId: string }; pieces: readonly Buffer[] },
-  ): Promise<void> {
-    this.records.push(record);
-    this.events.push(`accepted ${record.id} for ${call.requestId} with ${pieces.length} pieces`);
-    return Promise.resolve();
-  }
-
-  begun(id: string, begunAt: number): void {
-    this.events.push(`begun ${id} at ${begunAt}`);
-  }
-
-  ended(id: string, end: JobEnd): void {
-    this.events.push(`ended ${id} at ${end.endedAt}`);
-    this.ends.push(end);
-  }
-
-  get(id: string): JobRecord | null {
-    const [end = null] = this.ends;
-    const record = this.records.find((candidate) => candidate.id === id);
-    return record === undefined ? null : { ...record, end };
-  }
-
-  recover(): Promise<readonly JobRecord[]> {
-    return Promise.resolve(this.records);
-  }
-
-  close(): void {
-    this.events.push('closed');
-  }
-}
-
-test('a store gets accept, begun and ended once for each job; records are data with calendar times', async () => {
-  const store = new Written();
-  const jobs = new KeptJobs(() => 'j', {}, store);
-  const job = newJob('x');
-  mock.timers.setTime(1000);
-  await jobs.keep(job);
-  job.sendTo(new FakeWorker());
-  job.begin(performance.now());
-  mock.timers.setTime(2000);
-  for (let i = 0; i < 2; i += 1) assert.equal(jobs.get('j')?.lookUpState(), 'running');
-  mock.timers.setTime(3000);
-  job.reply(HEAD, [Buffer.from('1')], 1, 5);
-  jobs.close();
-  assert.deepEqual(store.events, [
-    'accepted j for x with 0 pieces',
-    'begun j at 2000',
-    'ended j at 3000',
-    'closed',
-  ]);
-  const facts = { id: 'j', requestId: 'x', model: 'model', version: '1', route: '/' };
-  assert.deepEqual(store.records, [{ ...facts, createdAt: 1000, begunAt: null, end: null }]);
-  assert.deepEqual(structuredClone(store.records), store.records);
-});
-
-test('a job from a record has its state, times, and result or error', async () => {
-  const store = new Written();
-  const failed = newJob('x');
-  mock.timers.setTime(1000);
-  const before = await new KeptJobs(() => 'j', {}, store).keep(failed);
-  mock.timers.setTime(2500);
-  failed.fail(new ServeError('SERVE_WORKER_LOST'));
-  const later = new KeptJobs(() => 'k', {}, store).get('j');
-  assert.deepEqual(
-    [later?.lookUpState(), later?.createdAt, later?.endedAt],
-    ['lost', new Date(1000), new Date(2500)],
+  (await bench.begin()).fail(
+    new ServeError('SERVE_HTTP_ERROR', 'wrong', { status: 422, issues, detail: 'secret' }),
   );
-  assert.deepEqual(later?.error, before.error);
-  assert.equal(JSON.stringify(store.ends), JSON.stringify(structuredClone(store.ends)));
+  const error = (await bench.jobs.get(failed.id))?.end?.error;
+  assert.deepEqual(error, { code: 'SERVE_HTTP_ERROR', message: 'wrong', status: 422, kind: '', issues });
 });
 
-/** A store that records or refuses a job when the test decides. */
-class Slow extends Written {
+test('a model of no such route pulls nothing, and the log says once that jobs wait for it', async () => {
+  const bench = open(new Map([['/else', 1]]));
+  await bench.accept();
+  await bench.accept();
+  assert.deepEqual([bench.feed.mayHaveDue, await bench.pull()], [false, []]);
+  for (let i = 0; i < 3; i += 1) mock.timers.tick(10_000);
+  assert.deepEqual(bench.stranded, [
+    'jobs wait for the route / of model, which this server does not serve now',
+  ]);
+});
+
+test('a job that names no version waits for the default one, of which its model hears soon', async () => {
+  const bench = open();
+  bench.isDefault = false;
+  await bench.accept();
+  const { pumps } = bench;
+  assert.equal(bench.feed.waiting, 0);
+  bench.isDefault = true;
+  mock.timers.tick(10_000);
+  assert.deepEqual([bench.feed.mayHaveDue, bench.pumps], [true, pumps + 1]);
+});
+
+test('a job fails when a second worker dies with it before it begins', async () => {
+  const bench = open();
+  const { id } = await bench.accept();
+  (await bench.begin()).giveBack(true);
+  (await bench.begin()).giveBack(false);
+  assert.equal(await bench.state(id), 'queued');
+  (await bench.begin()).giveBack(true);
+  const record = await bench.jobs.get(id);
+  assert.deepEqual([record?.state, record?.end?.error?.code], ['failed', 'SERVE_NOT_BEGUN']);
+  assert.deepEqual([record?.attempts, record?.begunAt, bench.ended.length], [0, null, 1]);
+});
+
+test('an attempt that fails is reported, and its worker must let go of it before the next one begins', async () => {
+  const bench = open();
+  const { id } = await bench.accept({ wishes: { maxAttempts: 2 } });
+  const job = await bench.begin();
+  job.sendTo(new FakeWorker());
+  job.fail(new ServeError('SERVE_INFERENCE_TIMEOUT'));
+  mock.timers.tick(5000);
+  assert.deepEqual([await bench.state(id), bench.feed.waiting], ['running', 0]);
+  job.leaveHolder();
+  await settled();
+  assert.deepEqual(
+    bench.retried.map(({ attempts }) => attempts),
+    [1],
+  );
+  mock.timers.tick(1000);
+  const again = await bench.begin();
+  assert.deepEqual(again.call.job, { id, attempt: 2 });
+  again.reply(HEAD, [], 0, 1);
+  await settled();
+  assert.deepEqual([await bench.state(id), bench.ended.length], ['succeeded', 1]);
+});
+
+test('a cancel signals the app of a running job', async () => {
+  const bench = open();
+  const { id } = await bench.accept();
+  const job = await bench.begin();
+  const signals: string[] = [];
+  job.sendTo(Object.assign(new FakeWorker(), { signal: (_job: Job, why: string) => signals.push(why) }));
+  assert.equal((await bench.jobs.cancel(id))?.state, 'running');
+  assert.deepEqual(signals, ['the job was cancelled']);
+});
+
+test('progress is stored once a second, the newest, and not behind the end', async () => {
+  const bench = open();
+  const { id } = await bench.accept();
+  const seen: unknown[] = [];
+  bench.jobs.watch(id, (record) => seen.push(record?.progress?.fraction ?? record?.state));
+  const job = await bench.begin();
+  for (const fraction of [0.1, 0.2, 0.3]) job.progress(fraction, '');
+  mock.timers.tick(999);
+  assert.deepEqual(seen, ['running', 0.1]);
+  mock.timers.tick(1);
+  job.progress(0.4, '');
+  job.reply(HEAD, [], 0, 1);
+  mock.timers.tick(5000);
+  assert.deepEqual(seen, ['running', 0.1, 0.3, 1]);
+});
+
+test('a client that waits is told at the end, after its time, or when it leaves', async () => {
+  const bench = open();
+  const { id } = await bench.accept();
+  let leave = (): void => {};
+  const ended = bench.jobs.whenEnded(id, 60_000, () => {});
+  const early = bench.jobs.whenEnded(id, 1000, () => {});
+  const left = bench.jobs.whenEnded(id, 60_000, (stop) => (leave = stop));
+  await settled();
+  mock.timers.tick(1000);
+  leave();
+  assert.deepEqual([(await early)?.state, (await left)?.state, bench.jobs.watchers], ['queued', 'queued', 1]);
+  (await bench.begin()).reply(HEAD, [], 0, 1);
+  assert.deepEqual([(await ended)?.state, bench.jobs.watchers], ['succeeded', 0]);
+  assert.equal((await bench.jobs.whenEnded(id, 60_000, () => {}))?.state, 'succeeded', 'at once');
+  assert.equal(await bench.jobs.whenEnded('unknown', 60_000, () => {}), null);
+  assert.equal(bench.jobs.watchers, 0);
+});
+
+test('when the server ends, what waits in memory fails, and those who wait for a job are told', async () => {
+  const bench = open();
+  const [running, waiting] = [await bench.accept(), await bench.accept()];
+  await bench.begin();
+  assert.deepEqual(bench.jobs.unfinished(), [running.id, waiting.id]);
+  const told = [running, waiting].map(({ id }) => bench.jobs.whenEnded(id, 60_000, () => {}));
+  await settled();
+  bench.jobs.drain();
+  assert.equal(bench.feed.waiting, 1, 'a drain runs what is in memory');
+  await bench.jobs.close();
+  assert.deepEqual(
+    (await Promise.all(told)).map((record) => record?.state),
+    ['running', 'failed'],
+  );
+  assert.deepEqual(
+    bench.ended.map(({ record, job }) => [record.id, record.end.error?.code, job.hasBegun]),
+    [[waiting.id, 'SERVE_SHUTTING_DOWN', false]],
+  );
+});
+
+/** A store that stores or refuses a job when the test decides. */
+class Slow extends MemoryStore {
   put = (): void => {};
   refuse: (error: Error) => void = () => {};
 
-  override async accept(...given: Parameters<Written['accept']>): Promise<void> {
+  override async accept(job: NewJob): Promise<Acceptance> {
     await new Promise<void>((resolve, reject) => {
       this.put = resolve;
       this.refuse = reject;
     });
-    return super.accept(...given);
+    return super.accept(job);
   }
 }
 
-test('a job is not known before it is recorded', async () => {
-  const store = new Slow();
-  const jobs = new KeptJobs(() => 'j', {}, store);
-  const job = newJob('x', { deadlineAtMs: performance.now() + 60_000 });
-  const keeping = jobs.keep(job);
-  assert.deepEqual([jobs.get('j'), jobs.unfinished()], [null, []]);
-  assert.notEqual(job.deadlineAtMs, null);
+test('a job is not known, and not run, before it is stored', async () => {
+  const store = new Slow(LIMITS);
+  const bench = new JobsBench(store);
+  const accepting = bench.accept();
+  assert.equal(bench.feed.waiting, 0);
   store.put();
-  const kept = await keeping;
-  assert.deepEqual([jobs.get('j'), jobs.unfinished(), job.deadlineAtMs], [kept, ['j'], null]);
+  await accepting;
+  assert.equal(bench.feed.waiting, 1);
   mock.timers.tick(ACCEPT_LIMIT_MS);
-  assert.deepEqual(store.events, ['accepted j for x with 0 pieces'], 'the limit ends with the wait');
+  assert.equal(bench.feed.waiting, 1, 'the limit ends with the wait');
 });
 
-for (const [how, accept] of [
-  ['rejects', (): Promise<void> => Promise.reject(new Error('no space left'))],
-  [
-    'throws',
-    (): Promise<void> => {
-      throw new Error('no space left');
-    },
-  ],
-] as const) {
-  test(`keep rejects and leaves the job to its caller if the store ${how}`, async () => {
-    const store = Object.assign(new Written(), { accept });
-    const failures: string[] = [];
-    const onNotKept = (call: { requestId: string }, { code, detail }: ServeError): void =>
-      void failures.push(`${call.requestId} ${code} ${detail.split('\n', 1)[0] ?? ''}`);
-    const jobs = new KeptJobs(() => 'j', { onNotKept }, store);
-    let outcome = '';
-    const job = newJob('x', { onSettled: (how) => (outcome = how) });
-    await assert.rejects(jobs.keep(job), { code: 'SERVE_NOT_KEPT', retryAfterS: 5 });
-    assert.deepEqual(failures, ['x SERVE_NOT_KEPT Error: no space left']);
-    assert.deepEqual([jobs.get('j'), jobs.unfinished(), store.events], [null, [], []]);
-    job.fail(new ServeError('SERVE_NOT_KEPT'));
-    assert.equal(outcome, 'SERVE_NOT_KEPT');
-  });
-}
+test('accept rejects and leaves the body to its caller if the store fails or has no room', async () => {
+  const store = new Slow(LIMITS);
+  const bench = new JobsBench(store);
+  const failing = bench.accept();
+  store.refuse(new Error('no space left'));
+  await assert.rejects(failing, { code: 'SERVE_NOT_KEPT', retryAfterS: 5 });
+  const full = new JobsBench(new MemoryStore({ ...LIMITS, maxBytes: 100 }));
+  await assert.rejects(full.accept(), { code: 'SERVE_NOT_KEPT', retryAfterS: 5 });
+  assert.match(bench.notKept[0]?.detail ?? '', /^Error: no space left/);
+  assert.match(full.notKept[0]?.detail ?? '', /^Error: --job-bytes has no room for it/);
+  assert.deepEqual([...bench.released, ...full.released], []);
+});
 
-test('a store that takes too long fails the call, and a later record has failed too', async () => {
-  const store = new Slow();
-  const jobs = new KeptJobs(() => 'j', {}, store);
-  const keeping = jobs.keep(newJob('x'));
+test('a store that takes too long fails the call, and forgets a job that it stores later', async () => {
+  const store = new Slow(LIMITS);
+  const bench = new JobsBench(store);
+  const accepting = bench.accept();
   mock.timers.tick(ACCEPT_LIMIT_MS);
-  await assert.rejects(keeping, { code: 'SERVE_NOT_KEPT' });
-  assert.deepEqual(store.events, []);
+  await assert.rejects(accepting, { code: 'SERVE_NOT_KEPT' });
   store.put();
-  await new Promise((resolve) => setImmediate(resolve));
-  assert.deepEqual(store.ends[0]?.error?.code, 'SERVE_NOT_KEPT');
-  assert.equal(jobs.get('j')?.lookUpState(), 'failed');
-  assert.deepEqual(jobs.unfinished(), []);
+  await settled();
+  assert.equal(bench.feed.waiting, 0);
 });
 
-test('MemoryStore recovers nothing', async () => {
-  assert.deepEqual(await new MemoryStore().recover(), []);
+test('a job with a key stays when it is stored too late: another call of the key was accepted as this job', async () => {
+  const store = new Slow(LIMITS);
+  const bench = new JobsBench(store);
+  const wishes = { key: { scope: 's', content: 'c' } };
+  const late = bench.accept({ wishes });
+  mock.timers.tick(ACCEPT_LIMIT_MS);
+  await assert.rejects(late, { code: 'SERVE_NOT_KEPT' });
+  const { put } = store;
+  const again = bench.accept({ wishes });
+  put();
+  store.put();
+  const { id } = await again;
+  assert.deepEqual([await bench.state(id), bench.feed.waiting], ['queued', 1]);
 });
 
-test('the newest jobs are those that were recorded last, as far as they are known', async () => {
-  const jobs = jobsWith({ maxJobs: 2 });
-  for (let i = 0; i < 3; i += 1) await keepEnded(jobs);
-  await jobs.keep(newJob('x'));
-  assert.deepEqual(
-    jobs.newest().map(({ id }) => id),
-    ['job-4', 'job-3', 'job-2'],
+test('a client is not left waiting by a store that fails', async () => {
+  const store = new MemoryStore(LIMITS);
+  const bench = new JobsBench(store);
+  const { id } = await bench.accept();
+  store.get = () => Promise.reject(new Error('away'));
+  await assert.rejects(
+    bench.jobs.whenEnded(id, 1000, () => {}),
+    /away/,
   );
+  assert.equal(bench.jobs.watchers, 0);
+});
+
+test('another call of the same key gets the first job, one of another content is refused', async () => {
+  const bench = open();
+  const key = { scope: 's', content: 'c' };
+  const { id } = await bench.accept({ wishes: { key } });
+  assert.equal((await bench.accept({ wishes: { key } })).id, id);
+  await assert.rejects(bench.accept({ wishes: { key: { scope: 's', content: 'd' } } }), {
+    code: 'SERVE_KEY_CONFLICT',
+  });
+  assert.equal(bench.feed.waiting, 1);
 });

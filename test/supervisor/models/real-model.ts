@@ -13,6 +13,7 @@ import type { OutputWriter } from '../../../supervisor/observe/output-writer.js'
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
 import { OrphanGuard } from '../../../supervisor/processes/orphan-guard.js';
 import { prepareProgram } from '../../../supervisor/runtimes/index.js';
+import { NO_FEED } from '../../../supervisor/dispatch/job-feed.js';
 import { ByteBudget } from '../../../supervisor/dispatch/byte-budget.js';
 import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
 import type { RetireLimits } from '../../../supervisor/processes/worker-listener.js';
@@ -79,6 +80,7 @@ export class RealModel {
         relay: new OutputRelay('text', () => this.devices.slots, { stdout: writer, stderr: writer }),
         log: createLog('text', 'debug', writer),
         webhooks: { send: () => false },
+        jobs: { openFeed: () => NO_FEED },
         startReporter: { pauseMs: () => 1000, report: () => {}, end: () => {} },
         attributePrints: false,
         budget: new ByteBudget(1e8),
@@ -86,6 +88,7 @@ export class RealModel {
         maxOutputBytes: 1e6,
         withheldEnv: null,
         labelOf: () => '',
+        isDefault: () => true,
       },
       {
         onFirstReady() {},

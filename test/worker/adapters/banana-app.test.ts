@@ -10,7 +10,7 @@ const CTX = {} as CallInfo;
 test('a Banana app answers on one route with its inference, input and context handed over', () => {
   const app = fromBananaApp({ inference: (input: unknown, ctx: unknown) => [input, ctx] });
   assert.deepEqual(app?.description.routes, [
-    { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1 },
+    { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 1, attempts: 1 },
   ]);
   assert.deepEqual(app?.handle('/', 5, CTX), [5, CTX]);
   assert.equal(app?.description.example, null);

@@ -460,3 +460,22 @@ for (const [what, output] of [
     }
   });
 }
+
+test('inputs of a route may run again if the route or the config says so', () => {
+  const app = new Potassium('x');
+  app.handler('/as-config', () => new Response());
+  app.background('/never', () => null, { repeatable: false });
+  app.background('/five', () => null, { repeatable: true, attempts: 5 });
+  for (const [config, expected] of [
+    [{}, [1, 1, 5]],
+    [{ repeatable: true }, [3, 1, 5]],
+    [{ repeatable: true, attempts: 2 }, [2, 1, 5]],
+  ] as const)
+    assert.deepEqual(
+      fromPotassiumApp({ app, config })?.description.routes.map(({ attempts }) => attempts),
+      expected,
+    );
+  for (const wrong of [{ repeatable: 1 }, { attempts: 0 }, { attempts: '3' }] as object[])
+    assert.throws(() => app.background('/wrong', wrong), TypeError);
+  assert.throws(() => fromPotassiumApp({ app, config: { attempts: 0.5 } }), /`config`: attempts must be/);
+});

@@ -1,21 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Call } from '../../../protocol/wire/messages.js';
-import type { AppLog, WorkerInfo } from '../../../worker/api/types.js';
+import type { Channel } from '../../../protocol/wire/channel.js';
+import type { Call, Message } from '../../../protocol/wire/messages.js';
+import type { WorkerInfo } from '../../../worker/api/types.js';
 import { CallContext } from '../../../worker/run/call-context.js';
 import { NO_METRICS, callWith } from '../calls.js';
 
 const WORKER: WorkerInfo = { index: 2, gpu: '0', threads: 4 };
 
-const LOG: AppLog = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-
-function contextOf(fields: Partial<Call> = {}): { ctx: CallContext; logsMadeFor: string[] } {
-  const logsMadeFor: string[] = [];
-  const ctx = new CallContext(callWith(fields), [], { worker: WORKER, metrics: NO_METRICS }, (requestId) => {
-    logsMadeFor.push(requestId);
-    return LOG;
-  });
-  return { ctx, logsMadeFor };
+function contextOf(fields: Partial<Call> = {}): { ctx: CallContext; sent: Message[] } {
+  const sent: Message[] = [];
+  const channel = { send: (message: Message) => sent.push(message), flush: () => {} } as unknown as Channel;
+  return {
+    ctx: new CallContext(callWith(fields), [], { worker: WORKER, metrics: NO_METRICS, channel }),
+    sent,
+  };
 }
 
 test('a context has the values of its call', () => {
@@ -50,11 +49,8 @@ test('headers have names in lower case, repeated ones joined, and no prototype t
 });
 
 test('headers, query, log and signal are made when first asked for, and only once', () => {
-  const { ctx, logsMadeFor } = contextOf({ requestId: 'r' });
-  assert.deepEqual(logsMadeFor, []);
-  assert.equal(ctx.log, LOG);
-  assert.equal(ctx.log, LOG);
-  assert.deepEqual(logsMadeFor, ['r']);
+  const { ctx } = contextOf({ requestId: 'r' });
+  assert.equal(ctx.log, ctx.log);
   assert.equal(ctx.headers, ctx.headers);
   assert.equal(ctx.query, ctx.query);
   assert.equal(ctx.signal, ctx.signal);
@@ -112,4 +108,46 @@ for (const [what, sent, seen] of [
 
 test('traceparent is null without the header', () => {
   assert.equal(contextOf().ctx.traceparent, null);
+});
+
+const JOB = { id: 'j', attempt: 2 };
+const ofProgress = (fraction: number, text: string): object => ({ type: 'progress', id: 1, fraction, text });
+
+test('a job is told of; a call whose client waits is none, and its progress goes nowhere', () => {
+  assert.deepEqual(contextOf({ job: JOB }).ctx.job, JOB);
+  const { ctx, sent } = contextOf();
+  ctx.progress(0.5);
+  assert.deepEqual([ctx.job, sent], [null, []]);
+});
+
+test('progress: the first leaves at once, then the newest four times a second, and none after the end', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let nowMs = 1000;
+  t.mock.method(performance, 'now', () => nowMs);
+  const pass = (ms: number): void => {
+    nowMs += ms;
+    t.mock.timers.tick(ms);
+  };
+  const { ctx, sent } = contextOf({ id: 1, job: JOB });
+  for (const fraction of [0.1, 0.2, 0.3]) ctx.progress(fraction, `at ${fraction}`);
+  assert.deepEqual(sent, [ofProgress(0.1, 'at 0.1')]);
+  pass(249);
+  assert.equal(sent.length, 1);
+  pass(1);
+  assert.deepEqual(sent[1], ofProgress(0.3, 'at 0.3'));
+  ctx.progress(0.4, '🍌'.repeat(101));
+  pass(250);
+  assert.deepEqual(sent[2], ofProgress(0.4, '🍌'.repeat(100)));
+  ctx.progress(0.5);
+  ctx.end();
+  ctx.progress(0.6);
+  pass(1000);
+  assert.equal(sent.length, 3);
+});
+
+test('progress takes a fraction and a text', () => {
+  const { ctx } = contextOf();
+  for (const wrong of [-0.1, 1.1, NaN]) assert.throws(() => ctx.progress(wrong), RangeError);
+  for (const wrong of [['half'], [0.5, 5]] as unknown as [number][])
+    assert.throws(() => ctx.progress(...wrong), TypeError);
 });

@@ -1,5 +1,5 @@
 /** `context` of a custom service: its model, its worker, and the requests of the current batch. */
-import type { AppLog, AppMetrics, WorkerInfo } from '../types.js';
+import type { AppLog, AppMetrics, JobInfo, WorkerInfo } from '../types.js';
 import type { ItemPart, Manifest, ReadItem } from './item.js';
 import { MetricsStore, takeMetrics, type StoredMetric } from './metrics-store.js';
 import type { RequestProperties } from './request-properties.js';
@@ -125,6 +125,22 @@ export class Context {
   getParts(idx: number): ItemPart[] {
     this.#request(idx);
     return this.#items[idx]?.parts() ?? [];
+  }
+
+  /** The job of the first item; null if its client waits, and while the model is being loaded. */
+  get job(): JobInfo | null {
+    return this.jobs?.[0] ?? null;
+  }
+
+  /** One for each item: the job that it is an attempt at; null while the model is being loaded. */
+  get jobs(): readonly (JobInfo | null)[] | null {
+    return this.#requests === null ? null : this.#requests.map(({ job }) => job);
+  }
+
+  /** Reports how far the job of an item is, or those of all; see `InferenceContext.progress`. */
+  progress(fraction: number, text?: string, idx?: number): void {
+    const requests = idx === undefined ? (this.#requests ?? []) : [this.#request(idx)];
+    for (const request of requests) request.progress(fraction, text);
   }
 
   /** Aborts when no client waits for this item any more: it has left, or a limit has passed. */

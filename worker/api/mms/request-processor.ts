@@ -1,5 +1,6 @@
 /** One item's request and its response: `context.requestProcessor[idx]`. */
 import { isPhrase, MAX_PHRASE_CHARS } from '../../../protocol/wire/phrase.js';
+import type { JobInfo } from '../types.js';
 import { requestProperties, type RequestProperties } from './request-properties.js';
 
 /** A request as the worker has it. */
@@ -8,6 +9,8 @@ export interface ItemRequest {
   /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
+  readonly job: JobInfo | null;
+  progress(fraction: number, text?: string): void;
 }
 
 export class RequestProcessor {

@@ -2,6 +2,7 @@
 import type { RouteInput, RouteKind } from '../../../protocol/wire/messages.js';
 import { parseWebhookUrl } from '../../../protocol/webhooks.js';
 import { inputWishes, type InputWishes } from '../input-wishes.js';
+import { repeatOptions, type RepeatOptions } from '../repeat-options.js';
 import type { InitContext } from '../types.js';
 import type { Request, WebSocketRequest } from './request.js';
 import type { Response } from './response.js';
@@ -38,7 +39,7 @@ export type WebSocketHandler<Context> = (context: Context, request: WebSocketReq
 /** A handler of Potassium up to 0.0.4: JSON in, JSON out. */
 export type LegacyHandler<Context, Json = any> = (cache: Context, jsonIn: Json) => unknown;
 
-export interface RouteOptions {
+export interface RouteOptions extends RepeatOptions {
   /** Accepts any body by its content type (bytes, MessagePack, multipart), not only JSON. */
   readonly raw?: boolean;
   /**
@@ -68,6 +69,7 @@ export interface Endpoint {
   /** If true, `run` takes an array of requests and returns an array of entries. */
   readonly batch: boolean;
   readonly webhook: string | null;
+  readonly repeat: RepeatOptions;
   readonly run: (context: any, request: any) => unknown;
 }
 
@@ -98,8 +100,9 @@ export function endpointOf(
     throw new TypeError(`${kind}('${path}'): only a handler can take calls in a batch`);
   const wishes = inputWishes({ ...options }, `${kind}('${path}')`);
   const input = options.raw === true || wishes.forms || wishes.text ? 'any' : 'json';
+  const repeat = repeatOptions({ ...options }, `${kind}('${path}')`);
   const webhook = options.resultWebhook === undefined ? null : checkedUrl(options.resultWebhook);
-  return { kind, input, wishes, legacy: false, batch, webhook, run };
+  return { kind, input, wishes, legacy: false, batch, webhook, repeat, run };
 }
 
 /** Replaces a route's function until it is given. */

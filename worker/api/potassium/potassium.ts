@@ -120,6 +120,7 @@ export class Potassium<Context extends object = any> {
         legacy: true,
         batch: false,
         webhook: null,
+        repeat: {},
         run,
       });
       return first;

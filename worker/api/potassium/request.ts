@@ -1,6 +1,6 @@
 /** The request that a Potassium handler gets. */
 import type { CallInfo } from '../call-info.js';
-import type { AppLog, AppMetrics, CallParams, WebSocketConnection } from '../types.js';
+import type { AppLog, AppMetrics, CallParams, JobInfo, WebSocketConnection } from '../types.js';
 import { RequestHeaders } from './request-headers.js';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the author declares what the route takes
@@ -41,6 +41,16 @@ export class Request<Json = any> {
   /** Aborts when no client waits for the answer any more; see `InferenceContext.signal`. */
   get signal(): AbortSignal {
     return this.#ctx.signal;
+  }
+
+  /** The job that this call is an attempt at; null if its client waits. */
+  get job(): JobInfo | null {
+    return this.#ctx.job;
+  }
+
+  /** Reports how far the job is; see `InferenceContext.progress`. */
+  progress(fraction: number, text?: string): void {
+    this.#ctx.progress(fraction, text);
   }
 
   get log(): AppLog {

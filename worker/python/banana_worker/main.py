@@ -126,7 +126,7 @@ class Worker:
         """@raises StartFailure, AppExit, SystemExit"""
         prints = attribute_prints(spec.print_mark)
         worker = WorkerInfo(spec.worker, spec.device.gpu, spec.device.threads)
-        surroundings = CallSurroundings(worker, self._log, self._metrics)
+        surroundings = CallSurroundings(worker, self._log, self._metrics, self._channel)
         watch = StartWatch(spec.ready_within_ms, lambda: self._tasks.coroutine, self._log.warn)
         app = import_app(spec)
         self._channel.send(["loaded", loaded_info(app)])

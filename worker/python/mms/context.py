@@ -137,6 +137,25 @@ class Context:
         self._processor(idx)
         return self._items[idx].parts() if idx < len(self._items) else []
 
+    @property
+    def jobs(self) -> Optional[List[Any]]:
+        """One for each item: the job that it is an attempt at, with `id` and `attempt`, or None if its client waits.
+        None while the model is loaded."""
+        return None if self._calls is None else [call.job for call in self._calls]
+
+    @property
+    def job(self) -> Any:
+        """The job of the first item."""
+        return (self.jobs or [None])[0]
+
+    def progress(self, fraction: float, text: str = "", idx: Optional[int] = None) -> None:
+        """Reports how far the job of an item is, or those of all: a fraction from 0 to 1, and up to 200 characters."""
+        if idx is not None:
+            self._processor(idx)
+        calls = self._calls or ()
+        for call in calls if idx is None else calls[idx : idx + 1]:
+            call.progress(fraction, text)
+
     def cancelled(self, idx: int = 0) -> bool:
         """True once the answer of this item is not needed any more: its client has left, or a limit has passed."""
         self._processor(idx)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, NamedTuple, Optional
 
+from banana_worker.run.repeat_options import RepeatOptions, repeat_options
+
 from .webhook_url import checked_url
 
 HANDLER = "handler"
@@ -25,6 +27,7 @@ class Endpoint(NamedTuple):
     """`run` takes a list of requests, and returns one of answers."""
     webhook: Optional[str]
     run: Callable[..., Any]
+    repeat: RepeatOptions = RepeatOptions()
 
 
 class RouteOptions(NamedTuple):
@@ -35,6 +38,8 @@ class RouteOptions(NamedTuple):
     text: bool = False
     batch: bool = False
     result_webhook: Optional[str] = None
+    repeatable: Optional[bool] = None
+    attempts: Optional[int] = None
 
 
 class Definition:
@@ -59,7 +64,8 @@ def endpoint_of(kind: str, path: str, options: RouteOptions, run: Callable[..., 
         raise TypeError(f"{where}: only a handler can take calls in a batch")
     input = "any" if options.raw or options.forms or options.text else "json"
     webhook = None if options.result_webhook is None else checked_url(options.result_webhook)
-    return Endpoint(kind, input, options.forms, options.text, False, options.batch, webhook, run)
+    repeat = repeat_options(options.repeatable, options.attempts, where)
+    return Endpoint(kind, input, options.forms, options.text, False, options.batch, webhook, run, repeat)
 
 
 def legacy_endpoint(run: Callable[..., Any]) -> Endpoint:

@@ -81,17 +81,21 @@ class Potassium:
         forms: bool = False,
         text: bool = False,
         batch: bool = False,
+        repeatable: Optional[bool] = None,
+        attempts: Optional[int] = None,
     ) -> Any:
         """A route whose caller waits for the `Response`.
 
         `raw`: takes any body by its content type. `forms`, `text`: takes JSON and these. `batch`: takes requests
-        together, as many as `--batch-size` allows, in a list. Used without parentheses, as in Potassium up to 0.0.4,
+        together, as many as `--batch-size` allows, in a list. `repeatable`: inputs may run again, so a job that was lost,
+        raised or passed its run limit is tried again, `attempts` (3) times in all. Used without parentheses, as in Potassium up to 0.0.4,
         it defines the one handler, at `/`; a later one replaces it. Raises RouteAlreadyInUseException.
         """
         if callable(route):
             return self._legacy_handler(route)
         _warn_of(f"handler({route!r})", [] if gpu is _NOT_GIVEN else ["gpu"])
-        return self._register(HANDLER, path or route, RouteOptions(raw, forms, text, batch))
+        options = RouteOptions(raw, forms, text, batch, repeatable=repeatable, attempts=attempts)
+        return self._register(HANDLER, path or route, options)
 
     def background(
         self,
@@ -103,10 +107,16 @@ class Potassium:
         forms: bool = False,
         text: bool = False,
         result_webhook: Optional[str] = None,
+        repeatable: Optional[bool] = None,
+        attempts: Optional[int] = None,
     ) -> Callable[[F], F]:
-        """A route that answers at once, and runs after that. Raises RouteAlreadyInUseException."""
+        """A route that answers at once, and runs after that. `repeatable` and `attempts` are as for `handler`. Raises
+        RouteAlreadyInUseException."""
         _warn_of(f"background({route!r})", [] if gpu is _NOT_GIVEN else ["gpu"])
-        return self._register(BACKGROUND, path or route, RouteOptions(raw, forms, text, result_webhook=result_webhook))
+        options = RouteOptions(
+            raw, forms, text, result_webhook=result_webhook, repeatable=repeatable, attempts=attempts
+        )
+        return self._register(BACKGROUND, path or route, options)
 
     def async_handler(self, route: str = "/", result_webhook: Optional[str] = None) -> Callable[[F], F]:
         """`background`, as Potassium 0.0.5 to 0.0.8 called it."""

@@ -97,6 +97,15 @@ class Request:
         return self._of_call().params
 
     @property
+    def job(self) -> Any:
+        """The job that this call is an attempt at, with `id` and `attempt`; None if its client waits."""
+        return self._of_call().job
+
+    def progress(self, fraction: float, text: str = "") -> None:
+        """Reports how far the job is: a fraction from 0 to 1, and up to 200 characters for people."""
+        self._of_call().progress(fraction, text)
+
+    @property
     def log(self) -> Any:
         return self._of_call().log
 

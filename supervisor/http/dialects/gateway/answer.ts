@@ -1,5 +1,5 @@
 /** Answers the gateway's requests, always with HTTP 200. */
-import type { KeptJob } from '../../../jobs/kept-jobs.js';
+import type { EndedRecord } from '../../../jobs/kept-jobs.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { echoedHeaders } from '../../access/banana-clients.js';
 import { serverTiming } from '../../answer/server-timing.js';
@@ -9,7 +9,7 @@ import { endedReply, type ReplyFields } from './reply.js';
 export function sendReply(
   { backend, request, response, requestId }: RequestContext,
   pieces: readonly Buffer[],
-  ended?: KeptJob,
+  ended?: EndedRecord,
 ): void {
   const headers: Record<string, string | number> = {
     'Content-Type': 'application/json',
@@ -17,7 +17,7 @@ export function sendReply(
     'X-Request-Id': requestId,
     ...echoedHeaders({ request }),
   };
-  if (ended !== undefined) headers['Server-Timing'] = serverTiming(ended);
+  if (ended !== undefined) headers['Server-Timing'] = serverTiming(ended.end);
   if (backend.closing(request)) headers['Connection'] = 'close';
   response.writeHead(200, headers);
   response.cork(); // one gathered write
@@ -27,8 +27,12 @@ export function sendReply(
 }
 
 /** Sends the result of a job. Its output may have to be read first; the client may disconnect meanwhile. */
-export function sendEnded(context: RequestContext, kept: KeptJob, fields: ReplyFields = {}): void {
-  void endedReply(context.requestId, kept, fields).then((pieces) => {
-    if (!context.response.destroyed) sendReply(context, pieces, kept);
-  });
+export async function sendEnded(
+  context: RequestContext,
+  record: EndedRecord,
+  fields: ReplyFields = {},
+): Promise<void> {
+  const body = await context.backend.jobs.readResult(record.id);
+  const pieces = await endedReply(context.requestId, { ...record.end, body }, fields);
+  if (!context.response.destroyed) sendReply(context, pieces, record);
 }

@@ -2,12 +2,13 @@
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Admission } from '../../../dispatch/arrivals.js';
 import { refuseRequest } from '../../answer/answer-error.js';
+import { HOLD_MS, whenEnded } from '../../answer/hold.js';
+import { hasEnded } from '../../../jobs/kept-jobs.js';
 import { keyOf } from '../../access/api-keys.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { announcedBytes, receiveBody } from '../../socket/receive-body.js';
 import { sendEnded, sendReply } from './answer.js';
 import { openEnvelope, type GatewayEnvelope } from './envelope.js';
-import { HOLD_MS, hold } from './hold.js';
 import { plainReply } from './reply.js';
 import { CALL_PREFIX } from './start.js';
 
@@ -20,17 +21,14 @@ const MAX_LOGGED_BYTES = 2048;
 const NO_PLACE: Admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };
 
 export function answerCheck(context: RequestContext): Promise<void> {
-  return answerEnvelope(context, ({ callID, longPoll }) => {
-    const kept =
-      callID?.startsWith(CALL_PREFIX) === true
-        ? context.backend.jobs.get(callID.slice(CALL_PREFIX.length))
-        : null;
-    if (kept === null) throw unknownCall(callID);
+  return answerEnvelope(context, async ({ callID, longPoll }) => {
+    if (callID?.startsWith(CALL_PREFIX) !== true) throw unknownCall(callID);
+    const record = await whenEnded(context, callID.slice(CALL_PREFIX.length), longPoll ? HOLD_MS : 0);
+    if (context.response.destroyed) return;
+    if (record === null) throw unknownCall(callID);
     reportOnceSent(context);
-    hold(context, kept, longPoll ? HOLD_MS : 0, () => {
-      if (kept.ended) sendEnded(context, kept);
-      else sendReply(context, plainReply(context.requestId, 'running'));
-    });
+    if (hasEnded(record)) await sendEnded(context, record);
+    else sendReply(context, plainReply(context.requestId, 'running'));
   });
 }
 
@@ -57,7 +55,7 @@ function reportOnceSent(context: RequestContext): void {
 /** Reads the envelope and checks the key, which may be in it. Rejects only because of a bug in this server. */
 async function answerEnvelope(
   context: RequestContext,
-  respond: (envelope: GatewayEnvelope) => void,
+  respond: (envelope: GatewayEnvelope) => void | Promise<void>,
 ): Promise<void> {
   const { backend, request, response } = context;
   try {
@@ -70,7 +68,7 @@ async function answerEnvelope(
     const { keys } = backend;
     const sent = keyOf(request.headers, context.headerNames.keys);
     if (!keys.allows(sent) && !keys.allows(envelope.apiKey)) throw new ServeError('SERVE_UNAUTHORIZED');
-    respond(envelope);
+    await respond(envelope);
   } catch (thrown) {
     if (!(thrown instanceof ServeError)) throw thrown;
     if (thrown.code !== 'SERVE_CANCELLED') refuseRequest(context, thrown, {});

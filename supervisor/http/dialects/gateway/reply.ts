@@ -7,7 +7,8 @@
  */
 import { escapeNonAscii } from '../../../../protocol/text/ascii-json.js';
 import type { ServeError } from '../../../../protocol/errors.js';
-import type { KeptJob, KeptResult } from '../../../jobs/kept-jobs.js';
+import type { ReplyHead } from '../../../../protocol/wire/messages.js';
+import type { EndedRecord } from '../../../jobs/kept-jobs.js';
 import { isJson } from '../../call/route-check.js';
 import { checkJson, inSlices, writeAscii } from '../../json/slices.js';
 
@@ -38,13 +39,16 @@ export function failureReply(
   return [Buffer.from(asciiJson({ ...common, ...fields, code }))];
 }
 
+/** The end of a job, with the body of its answer if that is kept. */
+export type EndWithBody = EndedRecord['end'] & { readonly body: Buffer | null };
+
 /** Writes the reply for a job that has ended: its output or its error. */
 export async function endedReply(
   requestId: string,
-  kept: KeptJob,
+  end: EndWithBody,
   fields: ReplyFields = {},
 ): Promise<Buffer[]> {
-  const outcome = await outcomeOf(kept);
+  const outcome = await outcomeOf(end);
   if ('code' in outcome) return failureReply(requestId, outcome, fields);
   const before = asciiJson({ ...commonFields(requestId, 'success'), ...fields });
   return [Buffer.from(`${before.slice(0, -1)},"modelOutputs":[`), ...outcome.json, Buffer.from(']}')];
@@ -57,26 +61,25 @@ function commonFields(id: string, message: string): ReplyFields {
 type Outcome = { readonly json: readonly Buffer[] } | Pick<ServeError, 'code' | 'message'>;
 
 /**
- * Outcomes of requested results: thousands of clients may wait for one result of many megabytes, which is scanned once.
+ * Outcomes by the bodies of results: thousands of clients may wait for one result of many megabytes, which is scanned once.
  */
-const outcomes = new WeakMap<KeptResult, Promise<Outcome>>();
+const outcomes = new WeakMap<Buffer, Promise<Outcome>>();
 
-async function outcomeOf({ error, result }: KeptJob): Promise<Outcome> {
+async function outcomeOf({ error, result, body }: EndWithBody): Promise<Outcome> {
   if (error !== null) return error;
-  if (result === null) throw new Error('the job has not ended');
-  const known = outcomes.get(result);
-  if (known !== undefined) return known;
-  const outcome = readResult(result);
-  outcomes.set(result, outcome);
-  return outcome;
-}
-
-async function readResult({ head, body }: KeptResult): Promise<Outcome> {
-  if (body === null)
+  if (body === null || result === null)
     return {
       code: 'SERVE_OUTPUT_TOO_LARGE',
       message: 'The output is too large to be stored until its caller asks for it.',
     };
+  const known = outcomes.get(body);
+  if (known !== undefined) return known;
+  const outcome = readResult(result.head, body);
+  outcomes.set(body, outcome);
+  return outcome;
+}
+
+async function readResult(head: ReplyHead, body: Buffer): Promise<Outcome> {
   if (head.status >= 400) {
     const text = body.toString('utf8', 0, MAX_APP_TEXT_BYTES);
     return {

@@ -1,15 +1,15 @@
 /** Plans the calls that the gateway's clients start, and answers the start. */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../../protocol/errors.js';
-import type { KeptJob } from '../../../jobs/kept-jobs.js';
+import { hasEnded } from '../../../jobs/kept-jobs.js';
 import type { Models } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
+import { HOLD_MS, whenEnded } from '../../answer/hold.js';
 import { copySlices, inSlices } from '../../json/slices.js';
 import type { Body } from '../../socket/body-memory.js';
 import type { CallPlan, OpenedBody } from '../dialect.js';
 import { sendEnded, sendReply } from './answer.js';
 import { openEnvelope, type GatewayEnvelope } from './envelope.js';
-import { HOLD_MS, hold } from './hold.js';
 import { GATEWAY_ROUTE, startTarget } from './model-key.js';
 import { plainReply } from './reply.js';
 
@@ -42,7 +42,7 @@ async function open(context: RequestContext, body: Body, mayWait: boolean): Prom
     input: modelInputs === null ? EMPTY_INPUT : await ownBytes(modelInputs, body),
     described: { contentType: JSON_TYPE, accept: JSON_TYPE, headers: inputHeaders(context) },
     key: apiKey,
-    answerKept: (_ask, kept) => answerStart(context, kept, mayWait && !startOnly),
+    answerKept: (_context, { id }) => answerStart(context, id, mayWait && !startOnly),
   };
 }
 
@@ -82,12 +82,11 @@ const ENVELOPE_HEADERS: ReadonlySet<string> = new Set([
   'x-banana-request-id',
 ]);
 
-function answerStart(context: RequestContext, kept: KeptJob, waits: boolean): void {
-  const callID = CALL_PREFIX + kept.id;
-  hold(context, kept, waits ? HOLD_MS : 0, () => {
-    // Only a client that waited gets the result; but a call that has failed already is always answered with its error.
-    const hasResult = kept.ended && (waits || kept.error !== null);
-    if (hasResult) sendEnded(context, kept, { callID, finished: true });
-    else sendReply(context, plainReply(context.requestId, 'success', { callID, finished: false }));
-  });
+/** `waits`: the client gets the result if it comes in time. */
+async function answerStart(context: RequestContext, id: string, waits: boolean): Promise<void> {
+  const callID = CALL_PREFIX + id;
+  const record = waits ? await whenEnded(context, id, HOLD_MS) : null;
+  if (context.response.destroyed) return;
+  if (record !== null && hasEnded(record)) await sendEnded(context, record, { callID, finished: true });
+  else sendReply(context, plainReply(context.requestId, 'success', { callID, finished: false }));
 }

@@ -76,6 +76,7 @@ const ROWS: Readonly<Record<ErrorCode, Row>> = {
   SERVE_SHUTTING_DOWN: row(503, UNAVAILABLE),
   SERVE_NOT_BEGUN: row(503, UNAVAILABLE),
   SERVE_NOT_KEPT: row(503, UNAVAILABLE),
+  SERVE_KEY_CONFLICT: row(422, 'ConflictStatusException'),
   SERVE_QUEUE_TIMEOUT: row(504, TIMEOUT),
   SERVE_DEADLINE: row(504, TIMEOUT),
   SERVE_INFERENCE_FAILED: row(503, INTERNAL, always('Prediction failed')),
@@ -91,6 +92,12 @@ const ROWS: Readonly<Record<ErrorCode, Row>> = {
   SERVE_INIT_FAILED: row(500, INTERNAL),
   SERVE_INIT_TIMEOUT: row(500, INTERNAL),
   SERVE_CRASH_LOOP: row(500, INTERNAL),
+  // About jobs, whose pages are not Multi Model Server's.
+  SERVE_FORBIDDEN: row(403, 'ForbiddenException'),
+  SERVE_JOB_EXPIRED: row(504, TIMEOUT),
+  SERVE_JOB_CANCELLED: row(409, 'ConflictStatusException'),
+  SERVE_JOB_ENDED: row(409, 'ConflictStatusException'),
+  SERVE_RESULT_DROPPED: row(410, 'ResourceNotFoundException'),
   // Never sent to a client.
   SERVE_SLOW_READER: row(500, INTERNAL),
   SERVE_CANCELLED: row(500, INTERNAL),

@@ -137,7 +137,7 @@ function modelOperation(context: RequestContext, models: Models, ref: ModelRef, 
   const model = findNamed(context, models, ref);
   if (context.request.method === 'OPTIONS')
     return description(modelApi(ref.name, ref.version ?? ''), CALL_METHODS);
-  return callOf(context, targetOf(model), params);
+  return callOf(context, { ...targetOf(model), namesVersion: ref.version !== undefined }, params);
 }
 
 function callOf(

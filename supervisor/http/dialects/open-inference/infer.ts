@@ -9,9 +9,10 @@ import type { CallPath, CalledRoute, CallPlan, ChooseRoute } from '../dialect.js
 /** The format of both workers, by the name of its file. */
 const FORMAT = 'open-inference';
 
-export function inferPlan(model: Model): CallPlan {
+/** `namesVersion`: the request names the version of the model. */
+export function inferPlan(model: Model, namesVersion: boolean): CallPlan {
   const { name, version } = model.spec;
-  const target = { model, route: chooseRoute(name) };
+  const target = { model, route: chooseRoute(name), namesVersion };
   return { target, format: FORMAT, answer: FORMAT, dialectParams: { model: name, version } };
 }
 

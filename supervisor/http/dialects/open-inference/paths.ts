@@ -43,7 +43,7 @@ const CALL: OpenInferencePath = {
   auth: 'call',
   counts: true,
   methods: 'POST',
-  act: (context, params) => inferPlan(calledModel(context, params)),
+  act: (context, params) => inferPlan(calledModel(context, params), params['version'] !== undefined),
 };
 
 type Row = readonly [path: string, OpenInferencePath];

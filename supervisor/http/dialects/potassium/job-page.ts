@@ -1,9 +1,7 @@
-/**
- * Writes the answer to `GET /_k/jobs/:id`, which describes a job with its result, in pieces, so that other requests are
- * served in between.
- */
-import { ERRORS, type ServeError } from '../../../../protocol/errors.js';
-import type { KeptJob, KeptResult } from '../../../jobs/kept-jobs.js';
+/** Describes a job as JSON, with its result, in pieces, so that other requests are served in between. */
+import { ERRORS } from '../../../../protocol/errors.js';
+import { JOBS_PATH } from '../../../../protocol/reserved-paths.js';
+import type { JobRecord, KeptError, KeptResult } from '../../../jobs/kept-jobs.js';
 import { statusOf } from '../../answer/house-error.js';
 import { shownMessage } from '../../access/app-words.js';
 import { isJson } from '../../call/route-check.js';
@@ -15,37 +13,68 @@ export interface Description {
   readonly bytes: number;
 }
 
-/**
- * Describes a job. JSON results are included as they are, whatever their size; others in base64. Without `showsWords`, what
- * the app wrote about its error is empty.
- */
-export async function describeJob(kept: KeptJob, showsWords: boolean): Promise<Description> {
-  const { id, requestId, model, version, route, runMs, createdAt, endedAt, error, result } = kept;
-  const facts = {
+/** Larger results are not part of the page: it names their own. */
+export const MAX_INCLUDED_BYTES = 1024 * 1024;
+
+/** Everything about a job but its result. Without `showsWords`, what the app wrote about its error is empty. */
+export function factsOf(record: JobRecord, showsWords: boolean): object {
+  const { id, requestId, model, version, route, state, createdAt, attempts, begunAt, progress, end } = record;
+  return {
     id,
-    state: kept.lookUpState(),
+    state,
     requestId,
     model,
     version,
     route,
-    createdAt: createdAt.toISOString(),
-    endedAt: endedAt?.toISOString() ?? null,
-    runMs: Math.round(runMs * 1000) / 1000,
-    error: error === null ? null : describeError(error, showsWords),
+    createdAt: dateOf(createdAt),
+    attempts,
+    begunAt: begunAt === null ? null : dateOf(begunAt),
+    endedAt: end === null ? null : dateOf(end.endedAt),
+    progress,
+    runMs: Math.round((end?.runMs ?? 0) * 1000) / 1000,
+    error: end === null || end.error === null ? null : describeError(end.error, showsWords),
   };
-  if (result === null) return whole(Buffer.from(JSON.stringify({ ...facts, result: null })));
+}
+
+/** Whether the page includes the result of this job. */
+export function includesResult({ end }: JobRecord): boolean {
+  const result = end?.result ?? null;
+  return result !== null && !result.isDropped && result.bytes <= MAX_INCLUDED_BYTES;
+}
+
+/** Describes a job. A JSON result is included as it is, another one in base64. `body`: null if it is not to be included. */
+export async function describeJob(
+  record: JobRecord,
+  body: Buffer | null,
+  showsWords: boolean,
+): Promise<Description> {
+  const facts = factsOf(record, showsWords);
+  const result = record.end?.result ?? null;
+  if (result === null) return whole({ ...facts, result: null });
   const { status, contentType } = result.head;
-  const encoding = (await isIncludedAsJson(result)) ? 'json' : 'base64';
+  if (body === null)
+    return whole({ ...facts, status, contentType, result: null, ...placeOf(record, result) });
+  const encoding = (await isIncludedAsJson(result, body)) ? 'json' : 'base64';
   const before = Buffer.from(
     `${JSON.stringify({ ...facts, status, contentType, encoding }).slice(0, -1)},"result":`,
   );
-  const { pieces, bytes } = encoding === 'json' ? jsonOf(result) : base64Of(result.body as Buffer);
+  const { pieces, bytes } = encoding === 'json' ? jsonOf(body) : base64Of(body);
   return { pieces: joined([before], pieces, [CLOSE]), bytes: before.length + bytes + CLOSE.length };
+}
+
+/** Tells how to get a result that is not part of the page, or why it cannot be had. */
+function placeOf({ id }: JobRecord, { isDropped, bytes }: KeptResult): object {
+  if (!isDropped) return { resultUrl: `${JOBS_PATH}/${id}/result` };
+  return { resultDropped: `There was no room for its ${bytes} bytes (--job-bytes, --max-output).` };
 }
 
 const CLOSE = Buffer.from('}');
 
-function describeError(error: ServeError, showsWords: boolean): object {
+function dateOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function describeError(error: KeptError, showsWords: boolean): object {
   const { code } = error;
   const issues = showsWords ? error.issues : [];
   const message = shownMessage(error, showsWords);
@@ -57,24 +86,18 @@ function describeError(error: ServeError, showsWords: boolean): object {
  * Whether the result is included as JSON. Checked once per result, because an app may label anything as JSON: one
  * invalid result would make the whole reply invalid.
  */
-function isIncludedAsJson(result: KeptResult): Promise<boolean> {
-  const known = verdicts.get(result);
+function isIncludedAsJson({ head }: KeptResult, body: Buffer): Promise<boolean> {
+  const known = verdicts.get(body);
   if (known !== undefined) return known;
-  const { head, body } = result;
-  const verdict =
-    body === null
-      ? Promise.resolve(true)
-      : isJson(head.contentType)
-        ? inSlices(checkJson(body))
-        : Promise.resolve(false);
-  verdicts.set(result, verdict);
+  const verdict = isJson(head.contentType) ? inSlices(checkJson(body)) : Promise.resolve(false);
+  verdicts.set(body, verdict);
   return verdict;
 }
 
-const verdicts = new WeakMap<KeptResult, Promise<boolean>>();
+const verdicts = new WeakMap<Buffer, Promise<boolean>>();
 
-function jsonOf({ body }: KeptResult): Description {
-  return body === null ? whole(Buffer.from('null')) : { pieces: slicesOf(body), bytes: body.length };
+function jsonOf(body: Buffer): Description {
+  return { pieces: slicesOf(body), bytes: body.length };
 }
 
 /** Encodes base64 while it is sent, and does not keep it: it is a third larger than the bytes. */
@@ -90,7 +113,8 @@ function* base64Slices(body: Buffer): Generator<Buffer> {
     yield Buffer.from(body.toString('base64', start, Math.min(body.length, start + step)), 'latin1');
 }
 
-function whole(bytes: Buffer): Description {
+function whole(description: object): Description {
+  const bytes = Buffer.from(JSON.stringify(description));
   return { pieces: [bytes], bytes: bytes.length };
 }
 

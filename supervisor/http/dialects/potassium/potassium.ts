@@ -1,46 +1,32 @@
 /**
- * Potassium's own paths: status, warm-up and background jobs, all about the default model. An app's routes are called
+ * Potassium's own paths: status and warm-up, about the default model, and jobs (`job-paths.ts`). An app's routes are called
  * in the house dialect.
  */
-import { Readable } from 'node:stream';
 import { ServeError } from '../../../../protocol/errors.js';
-import { JOBS_PATH, POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
-import { hiddenBecause } from '../../access/app-words.js';
+import { POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
 import { BANANA_CLIENTS } from '../../access/banana-clients.js';
-import type { RequestContext } from '../../request/request-context.js';
 import { defaultModel } from '../../call/default-model.js';
 import { houseFailure } from '../../answer/house-error.js';
 import type { WriteAnswer } from '../../answer/koa-answers.js';
-import { PathTable } from '../../call/path-table.js';
-import type { Dialect } from '../dialect.js';
+import type { Dialect, Operation } from '../dialect.js';
 import { HOUSE_ERROR } from '../../openapi/house-error-body.js';
 import { describePages } from './describe-pages.js';
-import { describeJob } from './job-page.js';
+import { JOB_PATHS, type JobPath } from './job-paths.js';
 
 const WARM_UP_PATH = `${POTASSIUM_PREFIX}/warmup`;
 const WARM_UP_METHODS = 'GET, HEAD, POST';
 const PAGE_METHODS = 'GET, HEAD';
-
-type Write = (
-  ctx: Parameters<WriteAnswer>[0],
-  context: RequestContext,
-  params: Readonly<Record<string, string>>,
-) => void | Promise<void>;
-
-/** Methods other than `GET` and `HEAD` get "not found" at a page. */
-const PAGES = new PathTable<Write>([
-  ...POTASSIUM_STATUS_PATHS.map((path) => [path, writeStatus] as const),
-  [`${JOBS_PATH}/{id}`, writeJob],
-]);
 
 export const potassium: Dialect = {
   name: 'potassium',
   ...BANANA_CLIENTS,
   paths: new Map([
     [WARM_UP_PATH, WARM_UP_METHODS],
-    ...PAGES.paths.map((path) => [path, PAGE_METHODS] as const),
+    ...POTASSIUM_STATUS_PATHS.map((path) => [path, PAGE_METHODS] as const),
+    ...JOB_PATHS.paths.map((path) => [path, JOB_PATHS.find(path)?.value.methods ?? ''] as const),
   ]),
 
+  /** Methods that a page does not take get "not found" there. */
   claim({ request: { method }, path }) {
     const isRead = method === 'GET' || method === 'HEAD';
     if (path === WARM_UP_PATH) {
@@ -52,16 +38,29 @@ export const potassium: Dialect = {
       );
       return { auth: 'call', counts, methods: WARM_UP_METHODS, act: { refuse } };
     }
-    const page = isRead ? PAGES.find(path) : null;
-    if (page === null) return null;
-    const write: WriteAnswer = (ctx, context) => page.value(ctx, context, page.params);
-    return { auth: 'call', counts: false, methods: PAGE_METHODS, act: { write } };
+    if (POTASSIUM_STATUS_PATHS.includes(path))
+      return isRead
+        ? { auth: 'call', counts: false, methods: PAGE_METHODS, act: { write: writeStatus } }
+        : null;
+    const job = JOB_PATHS.find(path);
+    return job === null ? null : jobOperation(method, job.value, job.params['id'] ?? '');
   },
 
   fail: houseFailure,
   errorBody: HOUSE_ERROR,
   describe: describePages,
 };
+
+function jobOperation(
+  method: string | undefined,
+  { methods, read, remove }: JobPath,
+  id: string,
+): Operation | null {
+  const isRead = method === 'GET' || method === 'HEAD';
+  const act = isRead ? read : method === 'DELETE' ? remove : null;
+  if (act === null) return null;
+  return { auth: 'call', counts: false, methods, act: { write: (ctx, context) => act(ctx, context, id) } };
+}
 
 /** Waits until a worker is ready, however long that takes, because the client does not ask again. */
 const warmUp: WriteAnswer = async (ctx, { backend }) => {
@@ -71,21 +70,10 @@ const warmUp: WriteAnswer = async (ctx, { backend }) => {
   ctx.body = { warm: true };
 };
 
-async function writeJob(...[ctx, context, { id = '' }]: Parameters<Write>): Promise<void> {
-  const job = context.backend.jobs.get(id);
-  if (job === null)
-    throw new ServeError('SERVE_NOT_FOUND', 'There is no such job, or its result is no longer kept.');
-  ctx.type = 'application/json';
-  const { pieces, bytes } = await describeJob(job, hiddenBecause(context) === null);
-  // In pieces as the client takes them: thousands may request one result of many megabytes.
-  ctx.body = Readable.from(pieces, { objectMode: false });
-  ctx.length = bytes;
-}
-
 /**
  * Writes the status: first the four keys that the platform's balancer reads, then more for people. Times in whole ms.
  */
-function writeStatus(...[ctx, { backend }]: Parameters<Write>): void {
+function writeStatus(...[ctx, { backend }]: Parameters<WriteAnswer>): void {
   const { models, posts, replies } = backend;
   const model = defaultModel(models);
   const { dispatcher } = model;

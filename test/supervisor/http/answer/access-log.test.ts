@@ -29,7 +29,8 @@ function requestOf(fields: Partial<LoggedRequest>, path = '/'): LoggedRequest {
     socket: { remoteAddress: '::ffff:10.0.0.7' },
   };
   return {
-    request: request as unknown as IncomingMessage,
+    request: request,
+    client: '10.0.0.7',
     requestId: 'r',
     headerNames: { callIds: [], ids: [], keys: [], exposed: [] } as unknown as LoggedRequest['headerNames'],
     counts: true,
@@ -57,7 +58,7 @@ test('each line of a call has its method, path, status and client, refusals too'
   access.settled(asked, jobOf(true), 200, null);
   access.refused(asked, UNAUTHORIZED, 401);
   access.settled(asked, jobOf(true), 200, new ServeError('SERVE_CANCELLED'));
-  access.cut(asked.request, 'r', new ServeError('SERVE_SLOW_READER'));
+  access.cut(asked.request as IncomingMessage, 'r', new ServeError('SERVE_SLOW_READER'));
   assert.deepEqual(
     lines.map(({ method, path, client, status, code, msg }) => [method, path, client, status, code, msg]),
     [

@@ -5,7 +5,14 @@ import { checkBody, fittingRoute } from '../../../../supervisor/http/call/route-
 import { BodyMemory, type Body } from '../../../../supervisor/http/socket/body-memory.js';
 import type { Route, RouteInput } from '../../../../protocol/wire/messages.js';
 
-const route = (input: RouteInput): Route => ({ path: '/', kind: 'handler', input, webhook: '', maxBatch: 1 });
+const route = (input: RouteInput): Route => ({
+  path: '/',
+  kind: 'handler',
+  input,
+  webhook: '',
+  maxBatch: 1,
+  attempts: 1,
+});
 const withType = (type?: string): IncomingMessage =>
   ({ headers: type === undefined ? {} : { 'content-type': type } }) as IncomingMessage;
 
@@ -61,20 +68,23 @@ const body = (...parts: string[]): Body => {
   return memory;
 };
 
+const JOB = { delayMs: 0, ttlMs: 1, priority: 0, idempotencyKey: null };
+const waited = (input: 'any' | 'json') => ({ route: route(input), job: null });
+
 test('an empty body is refused on a JSON route only', () => {
-  assert.throws(() => checkBody(route('json'), body()), { code: 'SERVE_BAD_BODY' });
-  checkBody(route('json'), body('1'));
-  checkBody(route('any'), body());
+  assert.throws(() => checkBody(waited('json'), body()), { code: 'SERVE_BAD_BODY' });
+  checkBody(waited('json'), body('1'));
+  checkBody(waited('any'), body());
 });
 
 test('a JSON route takes every body in a format that the dialect fixes; the worker checks it', () => {
   assert.equal(ask(route('json'), 'application/octet-stream', 'open-inference').input, 'json');
-  checkBody(route('json'), body(), { format: 'open-inference' });
+  checkBody(waited('json'), body(), { format: 'open-inference' });
 });
 
-test('the front refuses broken JSON on background routes only; on others the worker does', () => {
-  const background = { ...route('json'), kind: 'background' } as const;
-  checkBody(route('json'), body('{"a"', ':}'));
-  assert.throws(() => checkBody(background, body('{"a"', ':}')), { code: 'SERVE_BAD_BODY' });
-  checkBody(background, body('[1, "x"]'));
+test('the front refuses broken JSON of jobs only; of other calls the worker does', () => {
+  const job = { route: route('json'), job: JOB };
+  checkBody(waited('json'), body('{"a"', ':}'));
+  assert.throws(() => checkBody(job, body('{"a"', ':}')), { code: 'SERVE_BAD_BODY' });
+  checkBody(job, body('[1, "x"]'));
 });

@@ -12,7 +12,7 @@ export interface DescribedModel {
 }
 
 export function route(path: string, more: Partial<Route> = {}): Route {
-  return { path, kind: 'handler', input: 'any', webhook: '', maxBatch: 1, ...more };
+  return { path, kind: 'handler', input: 'any', webhook: '', maxBatch: 1, attempts: 1, ...more };
 }
 
 export function loaded(routes: readonly Route[], more: Partial<LoadedInfo> = {}): LoadedInfo {

@@ -65,7 +65,7 @@ export function fakeServer(models: Model[]): FakeServer {
     } as unknown as LiveSources['facts'],
     maxQueueBytes: 1,
     counts: new CallCounts(),
-    jobs: { newest: () => [] },
+    jobs: { list: () => Promise.resolve({ records: [], next: null }) },
     unsent: { describe: () => ({ clients: 0, bytes: 0, maxBytes: 1 }) },
     served: () => served as unknown as ReturnType<LiveSources['served']>,
     readiness: () => ({ ready: true, state: 'ready', body: {} }),

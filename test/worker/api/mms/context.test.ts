@@ -11,7 +11,8 @@ function newContext(): Context {
 function withItems(count: number, headers: Record<string, string> = {}): Context {
   const context = newContext();
   const one = { item: {}, parts: () => [], fieldTypes: () => ({ 'X-Real': '', photo: 'image/png' }) };
-  const request = { requestId: 'r', headers, signal: new AbortController().signal };
+  const job = { id: 'j', attempt: 1 };
+  const request = { requestId: 'r', headers, signal: new AbortController().signal, job, progress: () => {} };
   beginBatch(context, Array<typeof one>(count).fill(one), Array<typeof request>(count).fill(request));
   return context;
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
-from banana_worker.adapters.exports import APP_OPTIONS, assert_no_generator, config_of, repeatable_of
+from banana_worker.adapters.exports import APP_OPTIONS, assert_no_generator, config_of, repeat_of
 from banana_worker.adapters.parameters import with_context
 from banana_worker.adapters.signature import signature_of
 from banana_worker.failures.app_function import WrongFunction
@@ -14,6 +14,7 @@ from banana_worker.formats.input_wishes import InputWishes, input_wishes
 from banana_worker.protocol.messages import Route
 from banana_worker.run.batch_entries import only_entry
 from banana_worker.run.loaded_app import ANY_BATCH, Description, Example, LoadedApp
+from banana_worker.run.repeat_options import attempts_of
 
 if TYPE_CHECKING:
     from banana_worker.run.call_context import CallContext, InitContext
@@ -32,9 +33,11 @@ class BananaApp(LoadedApp):
         self._shutdown = getattr(module, "shutdown", None)
         config = config_of(module)
         self._wishes = input_wishes(config, "`config`")
-        self.repeatable = repeatable_of(config)
+        repeat, _ = repeat_of(config)
+        self.repeatable = repeat.repeatable is True
+        max_batch = 1 if self._batch is None else ANY_BATCH
         self.description = Description(
-            routes=[Route(_ROUTE, max_batch=1 if self._batch is None else ANY_BATCH)],
+            routes=[Route(_ROUTE, max_batch=max_batch, attempts=attempts_of(repeat))],
             model_options={name: value for name, value in config.items() if name not in APP_OPTIONS},
             example=Example(_ROUTE, module.example) if "example" in vars(module) else None,
             signature=signature_of(module),

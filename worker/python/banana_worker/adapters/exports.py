@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from types import ModuleType
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Mapping, Tuple
 
 from banana_worker.adapters.coroutine_functions import is_generator_function
 from banana_worker.failures.sentences import kind_of
+from banana_worker.run.repeat_options import RepeatOptions, repeat_options
 
 # Options that a model may set for itself (`ModelOptionTypes` in protocol/option-types.ts).
 MODEL_OPTIONS = (
@@ -23,7 +24,7 @@ MODEL_OPTIONS = (
 )
 
 # Options that the worker itself reads.
-APP_OPTIONS = ("forms", "text", "repeatable")
+APP_OPTIONS = ("forms", "text", "repeatable", "attempts")
 
 
 def config_of(module: ModuleType) -> Dict[str, Any]:
@@ -41,12 +42,10 @@ def _camel_case(name: str) -> str:
     return re.sub(r"_([a-z])", lambda found: found.group(1).upper(), name)
 
 
-def repeatable_of(config: Mapping[str, Any]) -> bool:
-    """Whether inputs may run again, according to `config`. @raises TypeError if it is neither True nor False"""
-    given = config.get("repeatable")
-    if given is None or isinstance(given, bool):
-        return given is True
-    raise TypeError("`config`: repeatable must be True or False")
+def repeat_of(config: Mapping[str, Any]) -> Tuple[RepeatOptions, Dict[str, Any]]:
+    """Splits `config` into the options that say whether inputs may run again, and the others. @raises TypeError"""
+    others = {name: value for name, value in config.items() if name not in ("repeatable", "attempts")}
+    return repeat_options(config.get("repeatable"), config.get("attempts"), "`config`"), others
 
 
 def assert_no_generator(init: Any) -> None:

@@ -15,7 +15,7 @@ from mms.item import ReadItem
 from mms.metrics.metric import Metric as MmsMetric
 from mms.metrics.metrics_store import StoredMetric, finite_number, texts_of
 
-from banana_worker.adapters.exports import assert_function_or_none, config_of, repeatable_of
+from banana_worker.adapters.exports import assert_function_or_none, config_of, repeat_of
 from banana_worker.adapters.service_answers import answers_of
 from banana_worker.adapters.service_handler import Handler, assert_callable, find_handler
 from banana_worker.adapters.service_manifest import FoundManifest, read_manifest
@@ -24,6 +24,7 @@ from banana_worker.protocol.messages import Metric, Route, ServiceSource, StartS
 from banana_worker.report.metric_rules import number_of
 from banana_worker.run.call_context import CallContext, InitContext
 from banana_worker.run.loaded_app import ANY_BATCH, Description, LoadedApp, Surroundings
+from banana_worker.run.repeat_options import attempts_of
 
 Handle = Callable[[Any, Context], Any]
 
@@ -56,10 +57,10 @@ class _Service(LoadedApp):
     def __init__(self, module: ModuleType, handler: Handler, model_dir: str, found: FoundManifest) -> None:
         assert_callable(handler)
         assert_function_or_none(module, "shutdown")
-        config = config_of(module)
-        self.repeatable = repeatable_of(config)
-        self._options = {name: value for name, value in config.items() if name != "repeatable"}
-        self.description = Description([Route("/", max_batch=ANY_BATCH)], self._options)
+        repeat, self._options = repeat_of(config_of(module))
+        self.repeatable = repeat.repeatable is True
+        route = Route("/", max_batch=ANY_BATCH, attempts=attempts_of(repeat))
+        self.description = Description([route], self._options)
         self.init_step = _INIT_STEPS[handler.style]
         self.init_function = handler.entry
         self._module = module

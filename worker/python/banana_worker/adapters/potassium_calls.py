@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, List
 
 from banana_worker.adapters.coroutine_functions import is_coroutine_function
-from banana_worker.adapters.exports import assert_function_or_none, assert_no_generator, config_of, repeatable_of
+from banana_worker.adapters.exports import assert_function_or_none, assert_no_generator, config_of, repeat_of
 from banana_worker.adapters.parameters import parameters_of, problem_with
 from banana_worker.adapters.potassium_replies import json_of, replies_of, reply_of, reply_of_entry, result_of, then
 from banana_worker.adapters.signature import signature_of
@@ -16,6 +16,7 @@ from banana_worker.formats.input_wishes import InputWishes
 from banana_worker.protocol.messages import Route
 from banana_worker.run.batch_entries import only_entry
 from banana_worker.run.loaded_app import ANY_BATCH, Description, LoadedApp
+from banana_worker.run.repeat_options import RepeatOptions, attempts_of
 from potassium.types import Request
 from potassium.websocket import AsyncWebSocket, WebSocket
 
@@ -27,13 +28,12 @@ if TYPE_CHECKING:
 class PotassiumApp(LoadedApp):
     def __init__(self, app: Any, module: ModuleType) -> None:
         self.definition: Definition = app.definition
-        routes = [_route_of(self.definition, path, end) for path, end in self.definition.endpoints.items()]
         self.init_function = self.definition.init
         for endpoint in self.definition.endpoints.values():
             _check_function(endpoint)
-        config = config_of(module)
-        self.repeatable = repeatable_of(config)
-        options = {name: value for name, value in config.items() if name != "repeatable"}
+        repeat, options = repeat_of(config_of(module))
+        self.repeatable = repeat.repeatable is True
+        routes = [_route_of(self.definition, path, end, repeat) for path, end in self.definition.endpoints.items()]
         self.description = Description(routes, options, signature=signature_of(module))
         assert_function_or_none(module, "shutdown")
         assert_no_generator(self.definition.init)
@@ -116,9 +116,10 @@ def _call_init(init: Any, ctx: InitContext) -> Any:
     return init(*given, ctx=ctx) if "ctx" in names else init(*given)
 
 
-def _route_of(definition: Definition, path: str, endpoint: Endpoint) -> Route:
+def _route_of(definition: Definition, path: str, endpoint: Endpoint, config: RepeatOptions) -> Route:
     webhook = endpoint.webhook or (definition.result_webhook if endpoint.kind == "handler" else None) or ""
-    return Route(path, endpoint.kind, endpoint.input, webhook, ANY_BATCH if endpoint.batch else 1)
+    attempts = attempts_of(endpoint.repeat, config)
+    return Route(path, endpoint.kind, endpoint.input, webhook, ANY_BATCH if endpoint.batch else 1, attempts)
 
 
 def _request(input: Any, ctx: CallContext) -> Any:

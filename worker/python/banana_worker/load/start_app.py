@@ -78,15 +78,16 @@ def _spec_fields(specs: Iterable[TensorSpec]) -> List[Dict[str, Any]]:
 
 
 def _route_field(route: Route) -> Dict[str, Any]:
-    path, kind, input, webhook, max_batch = route
-    return {"path": path, "kind": kind, "input": input, "webhook": webhook, "maxBatch": max_batch}
+    path, kind, input, webhook, max_batch, attempts = route
+    fields: Dict[str, Any] = {"path": path, "kind": kind, "input": input, "webhook": webhook, "maxBatch": max_batch}
+    return fields if attempts == 1 else dict(fields, attempts=attempts)
 
 
 def init_app(app: LoadedApp, options: RunnerOptions, spec: StartSpec, channel: Channel) -> float:
     """Runs `init` and the example, and returns how many ms they took. @raises StartFailure, SystemExit"""
     began_at = time.perf_counter()
     step = app.init_step
-    worker, log, metrics = options.host.surroundings
+    worker, log, metrics, _ = options.host.surroundings
     try:
         app.surround(Surroundings(spec, lambda measured: send_metrics(channel, measured)))
         options.tasks.settled(app.init(InitContext(worker, log, metrics)), lambda: False)

@@ -10,6 +10,8 @@ MAX_HEAD_BYTES = 1024 * 1024
 MAX_FRAGMENT_BYTES = 256 * 1024
 # Senders cut texts to this many characters, so that a few of them always fit into one head.
 MAX_TEXT_CHARS = 64 * 1024
+# Limit on the text of a `progress`.
+MAX_PROGRESS_CHARS = 200
 MAX_WEBHOOK_BYTES = 16 * 1024 * 1024
 MAX_WEBHOOK_TIMEOUT_MS = 60_000
 MAX_WEBHOOK_RETRIES = 10
@@ -49,6 +51,9 @@ class Call(NamedTuple):
     answer: str = "auto"
     # Parameters of the dialect for its own formats, written like `query`; the app does not get them.
     dialect_params: str = ""
+    # Id of the job of which the call is an attempt, and the number of the attempt; empty if its client waits.
+    job_id: str = ""
+    job_attempt: int = 0
 
 
 class Device(NamedTuple):
@@ -105,6 +110,8 @@ class Route(NamedTuple):
     webhook: str = ""
     # Limit on calls that may begin together.
     max_batch: int = 1
+    # Limit on the times that a job of the route begins; 1 unless the app says that its inputs may run again.
+    attempts: int = 1
 
 
 class Metric(NamedTuple):

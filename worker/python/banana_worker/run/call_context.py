@@ -7,9 +7,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional
 
 from banana_worker.protocol.messages import Call
+from banana_worker.report.progress import Progress, report_of
 
 if TYPE_CHECKING:
     from banana_worker.formats import CallParams
+    from banana_worker.process.channel import Channel
     from banana_worker.report.app_log import AppLog
     from banana_worker.report.app_metrics import OwnMetrics
 
@@ -45,6 +47,16 @@ class CallSurroundings(NamedTuple):
     worker: WorkerInfo
     log: AppLog
     metrics: OwnMetrics
+    # None in a test client's process, where there are no jobs.
+    channel: Optional[Channel] = None
+
+
+class JobInfo(NamedTuple):
+    """A job: a call that outlives its client."""
+
+    id: str
+    # Number of this attempt, from 1.
+    attempt: int
 
 
 class CallContext:
@@ -62,6 +74,7 @@ class CallContext:
         "_query",
         "_reason",
         "_left",
+        "_progress",
     )
 
     def __init__(self, call: Call, body: bytes, surroundings: CallSurroundings) -> None:
@@ -77,6 +90,8 @@ class CallContext:
         self._query: Optional[Dict[str, List[str]]] = None
         self._reason: Optional[str] = None
         self._left: Optional[threading.Event] = None
+        # Made at once for a job: one that is made after the end of the call would not know of it.
+        self._progress: Optional[Progress] = _progress_of(call, surroundings.channel)
 
     @property
     def call_id(self) -> int:
@@ -147,6 +162,24 @@ class CallContext:
         return self._log
 
     @property
+    def job(self) -> Optional[JobInfo]:
+        """The job that this call is an attempt at; None if its client waits."""
+        call = self.call
+        return JobInfo(call.job_id, call.job_attempt) if call.job_id else None
+
+    def progress(self, fraction: float, text: str = "") -> None:
+        """Reports how far the job is: a fraction from 0 to 1, and up to 200 characters for people. The newest one
+        counts, four a second are sent. Does nothing in a call whose client waits. Raises TypeError, ValueError."""
+        newest = report_of(fraction, text)
+        if self._progress is not None:
+            self._progress.report(newest)
+
+    def end(self) -> None:
+        """For the worker: the call gets its ending, and nothing more may be reported of it."""
+        if self._progress is not None:
+            self._progress.end()
+
+    @property
     def cancelled(self) -> bool:
         """True once the answer is not needed any more: the client has left, a limit has passed, or the server stops."""
         return self._reason is not None
@@ -176,6 +209,12 @@ class CallContext:
             if self._left is None:
                 self._left = threading.Event()
             return self._left
+
+
+def _progress_of(call: Call, channel: Optional[Channel]) -> Optional[Progress]:
+    if not call.job_id or channel is None:
+        return None
+    return Progress(channel, call.id)
 
 
 def _header_dict(lines: str) -> Dict[str, str]:

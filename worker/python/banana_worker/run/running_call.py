@@ -163,7 +163,7 @@ class RunningCall:
             self.fail(ServeError("SERVE_CANCELLED"))
             return
         self._host.metrics.send()
-        self.has_ended = True
+        self._note_end()
         self.stream.end(self.run_ms)
 
     def end_socket(self) -> None:
@@ -175,7 +175,7 @@ class RunningCall:
             return
         self.socket.end()
         self._host.metrics.send()
-        self.has_ended = True
+        self._note_end()
         self._host.channel.send(["end", self.call.id, self.run_ms])
 
     def fail(self, thrown: BaseException) -> None:
@@ -186,8 +186,13 @@ class RunningCall:
             self.socket.end()
         self._host.metrics.send()
         error = failure_of(thrown, self._host.app.function(self.call.route), self.input)
-        self.has_ended = True
+        self._note_end()
         send_error(self._host.channel, self.call.id, error, self.run_ms)
+
+    def _note_end(self) -> None:
+        """Called before the ending is sent."""
+        self.has_ended = True
+        self.ctx.end()
 
     def _succeed(self, head: ReplyHead, body: BytesLike) -> None:
         """Sends a whole answer. A view of items that are not bytes is sent as the bytes in its memory."""
@@ -201,7 +206,7 @@ class RunningCall:
         host.metrics.send()
         status, content_type, headers, phrase = head
         packed = result_head(self.call.id, status, content_type, headers, size, self.run_ms, phrase)
-        self.has_ended = True
+        self._note_end()
         host.channel.send_body(packed, self.call.id, body)
 
 

@@ -81,7 +81,7 @@ class HandlerThread:
 
     def _run(self) -> None:
         try:
-            self._settled(self._app.init(InitContext(*self._surroundings)))
+            self._settled(self._app.init(InitContext(*self._surroundings[:3])))
             self._note(StatusEvent.WORKER_STARTED)
         except BaseException as error:
             self._started.set_exception(error)

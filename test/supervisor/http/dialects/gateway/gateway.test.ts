@@ -5,8 +5,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import type { Job } from '../../../../../supervisor/dispatch/job.js';
-import type { KeptJob } from '../../../../../supervisor/jobs/kept-jobs.js';
-import { countedJobs, fakeModel, onlyModel, serveHandler } from '../../serve-handler.js';
+import { countedJobs, fakeModel, onlyModel, pullJobs, serveHandler } from '../../serve-handler.js';
 
 const LIMIT = { timeout: 60_000 };
 const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
@@ -78,28 +77,9 @@ interface Gateway {
 async function openGateway(t: TestContext): Promise<Gateway> {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
   const jobs: Job[] = [];
-  const held = new Set<() => void>();
   const keptJobs = countedJobs();
-  const keep = keptJobs.keep.bind(keptJobs);
-  keptJobs.keep = async (job): Promise<KeptJob> => {
-    const kept = await keep(job);
-    let isFirst = true; // the front's own listener, for its log
-    const onceEnded = kept.onceEnded.bind(kept);
-    kept.onceEnded = (callback) => {
-      if (isFirst) {
-        isFirst = false;
-        return onceEnded(callback);
-      }
-      const stop = onceEnded(callback);
-      held.add(callback);
-      return () => {
-        held.delete(callback);
-        stop();
-      };
-    };
-    return kept;
-  };
-  const model = fakeModel('the-only-one', { submit: (job) => jobs.push(job) });
+  pullJobs(keptJobs, 'the-only-one', (job) => jobs.push(job));
+  const model = fakeModel('the-only-one');
   const url = await serveHandler(t, { models: onlyModel(model), jobs: keptJobs });
   const open = (path: string, body: object): ReturnType<typeof request> => {
     const outgoing = request(url + path, { method: 'POST' });
@@ -114,11 +94,11 @@ async function openGateway(t: TestContext): Promise<Gateway> {
       const [response] = (await once(open(path, body), 'response')) as [IncomingMessage];
       return JSON.parse(await text(response)) as Reply;
     },
-    heldNow: () => held.size,
+    heldNow: () => keptJobs.watchers,
     untilHeld: async (count) => {
       const endMs = performance.now() + 30_000;
-      while (held.size !== count) {
-        assert.ok(performance.now() < endMs, `${held.size} are held, not ${count}`);
+      while (keptJobs.watchers !== count) {
+        assert.ok(performance.now() < endMs, `${keptJobs.watchers} are held, not ${count}`);
         await new Promise((resolve) => setImmediate(resolve));
       }
     },

@@ -6,7 +6,14 @@ import type { Admission } from '../../../../../supervisor/dispatch/arrivals.js';
 import type { Models } from '../../../../../supervisor/models/models.js';
 import { eventually } from '../../../../helpers/server.js';
 import { RawConnection } from '../../../../helpers/raw-http.js';
-import { NO_PLACE, fakeModel, serveHandler, type FakeModel } from '../../serve-handler.js';
+import {
+  NO_PLACE,
+  countedJobs,
+  fakeModel,
+  pullJobs,
+  serveHandler,
+  type FakeModel,
+} from '../../serve-handler.js';
 
 const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
 
@@ -14,6 +21,7 @@ const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase
 class Fakes {
   readonly notes: string[] = [];
   readonly models: Models;
+  readonly jobs = countedJobs();
 
   constructor(names: readonly string[], defaultName: string | null) {
     const all = names.map((name) => this.#model(name));
@@ -33,12 +41,12 @@ class Fakes {
       grow: (bytes) => void this.notes.push(`${name} grows by ${bytes}`),
     };
     const answer = Buffer.from(JSON.stringify(name));
+    pullJobs(this.jobs, name, (job) => job.reply(HEAD, [answer], answer.length, 1));
     return fakeModel(name, {
       admit: () => {
         this.notes.push(`${name} admits`);
         return place;
       },
-      submit: (job) => job.reply(HEAD, [answer], answer.length, 1),
     });
   }
 }
@@ -108,7 +116,7 @@ test("the model's queue admits the call once the model is known, and counts the 
 
 test('a client without a key in its headers is not admitted before the key in its body is checked', async (t) => {
   const fakes = new Fakes(['a', 'b'], 'a');
-  const url = await serveHandler(t, { models: fakes.models, keys: ['right'] });
+  const url = await serveHandler(t, { ...fakes, keys: ['right'] });
   for (const modelKey of ['b', 'none of the two'])
     assert.match(String(await start(url, { modelKey, apiKey: 'wrong' })), /apiKey is not valid/);
   assert.deepEqual(fakes.notes, []);

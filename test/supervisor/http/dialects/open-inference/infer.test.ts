@@ -9,13 +9,13 @@ import type { Model } from '../../../../../supervisor/models/model.js';
 const MODEL = { spec: { name: 'm', version: '3' } } as unknown as Model;
 
 function choose(routes: Readonly<Record<string, RouteKind>>): string {
-  const { route } = inferPlan(MODEL).target as Target;
+  const { route } = inferPlan(MODEL, false).target as Target;
   const all = Object.entries(routes).map(([path, kind]) => [path, { path, kind } as Route] as const);
   return (route as ChooseRoute)(new Map(all));
 }
 
 test('the worker reads and writes in the same format, and gets the name and version of the model', () => {
-  const { format, answer, dialectParams } = inferPlan(MODEL);
+  const { format, answer, dialectParams } = inferPlan(MODEL, false);
   assert.deepEqual(
     [format, answer, dialectParams],
     ['open-inference', 'open-inference', { model: 'm', version: '3' }],

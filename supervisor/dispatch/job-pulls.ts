@@ -1,0 +1,62 @@
+/** Pulls jobs from the store for workers that are free, in turn with the calls that wait in line. */
+import type { BatchWorker } from './batcher.js';
+import type { Job } from './job.js';
+import type { JobFeed } from './job-feed.js';
+
+export class JobPulls<W extends BatchWorker> {
+  readonly #feed: JobFeed;
+  readonly #onPulled: (worker: W, jobs: readonly Job[]) => void;
+  /** Idle workers that wait for the store; they get no calls meanwhile. */
+  readonly #workers = new Set<W>();
+  /** Workers that got a call while jobs waited: the next thing that they get is a job. */
+  readonly #jobIsNext = new WeakSet<W>();
+
+  /** `onPulled` gets the jobs of each pull, which may be none. */
+  constructor(feed: JobFeed, onPulled: (worker: W, jobs: readonly Job[]) => void) {
+    this.#feed = feed;
+    this.#onPulled = onPulled;
+  }
+
+  /** Number of pulls that the store has not answered. */
+  get count(): number {
+    return this.#workers.size;
+  }
+
+  isFor(worker: W): boolean {
+    return this.#workers.has(worker);
+  }
+
+  /**
+   * The workers that may get calls. While jobs wait too, nothing is sent ahead, and each worker takes a call and a job in
+   * turn, so that neither starves.
+   */
+  callableOf(workers: readonly W[]): readonly W[] {
+    const { mayHaveDue } = this.#feed;
+    if (!mayHaveDue && this.#workers.size === 0) return workers;
+    return workers.filter((worker) => {
+      if (this.#workers.has(worker)) return false;
+      return !mayHaveDue || (worker.load === 0 && !this.#jobIsNext.has(worker));
+    });
+  }
+
+  /** The worker gets a call. */
+  noteCall(worker: W): void {
+    if (this.#feed.mayHaveDue) this.#jobIsNext.add(worker);
+  }
+
+  /** Pulls for those of these workers that are idle; for frozen ones only if all are, as for calls. */
+  begin(workers: readonly W[]): void {
+    if (!this.#feed.mayHaveDue) return;
+    const areAllFrozen = workers.every(({ isFrozen }) => isFrozen);
+    for (const worker of workers) {
+      if (!this.#feed.mayHaveDue) return;
+      if (worker.load > 0 || this.#workers.has(worker) || (worker.isFrozen && !areAllFrozen)) continue;
+      this.#workers.add(worker);
+      void this.#feed.pull(worker).then((jobs) => {
+        this.#workers.delete(worker);
+        this.#jobIsNext.delete(worker);
+        this.#onPulled(worker, jobs);
+      });
+    }
+  }
+}

@@ -1,0 +1,125 @@
+/** The client's wishes for a job: whether its call becomes one, when it may begin, and that it is stored once. */
+import { createHash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { ServeError } from '../../../protocol/errors.js';
+import type { IdempotencyKey } from '../../jobs/kept-jobs.js';
+import { keyOf } from '../access/api-keys.js';
+import { inSlices } from '../json/slices.js';
+import type { RequestContext } from '../request/request-context.js';
+
+export interface WishedJob {
+  readonly delayMs: number;
+  readonly ttlMs: number;
+  readonly priority: number;
+  /** As the client sent it; null without one. */
+  readonly idempotencyKey: string | null;
+}
+
+const DELAY = 'X-Banana-Job-Delay-Seconds';
+const TTL = 'X-Banana-Job-TTL-Seconds';
+const PRIORITY = 'X-Banana-Job-Priority';
+const KEY = 'Idempotency-Key';
+
+/** A month: no client waits longer for its job. */
+const MAX_SECONDS = 30 * 24 * 3600;
+const USUAL_TTL_SECONDS = 24 * 3600;
+const MOST_URGENT = 9;
+const MAX_KEY_CHARS = 255;
+
+/** Whether the client asks for an answer before the call has run (RFC 7240 section 4.1). */
+export function prefersAsync({ prefer }: IncomingHttpHeaders): boolean {
+  const preferences = typeof prefer === 'string' ? prefer.split(',') : [];
+  return preferences.some((one) => one.split(';', 1)[0]?.trim().toLowerCase() === 'respond-async');
+}
+
+/** @throws SERVE_BAD_REQUEST if a wish is out of range */
+export function wishedJob(headers: IncomingHttpHeaders): WishedJob {
+  const seconds = (name: string, min: string, usual: number): number =>
+    1000 *
+    numberIn(headers, name, {
+      usual,
+      max: MAX_SECONDS,
+      form: /^\d+(?:\.\d+)?$/,
+      says: `a number of seconds from ${min} to ${MAX_SECONDS}`,
+    });
+  const ttlMs = seconds(TTL, 'above 0', USUAL_TTL_SECONDS);
+  if (ttlMs === 0) throw wrong(TTL, `a number of seconds from above 0 to ${MAX_SECONDS}`);
+  return {
+    delayMs: seconds(DELAY, '0', 0),
+    ttlMs,
+    priority: numberIn(headers, PRIORITY, {
+      usual: 0,
+      max: MOST_URGENT,
+      form: /^\d$/,
+      says: `a whole number from 0 to ${MOST_URGENT}, the most urgent`,
+    }),
+    idempotencyKey: keyIn(headers),
+  };
+}
+
+interface Range {
+  readonly usual: number;
+  readonly max: number;
+  readonly form: RegExp;
+  readonly says: string;
+}
+
+function numberIn(headers: IncomingHttpHeaders, name: string, { usual, max, form, says }: Range): number {
+  const given = headers[name.toLowerCase()];
+  if (given === undefined) return usual;
+  const value = typeof given === 'string' && form.test(given) ? Number(given) : NaN;
+  if (value <= max) return value;
+  throw wrong(name, says);
+}
+
+function keyIn(headers: IncomingHttpHeaders): string | null {
+  const key = headers[KEY.toLowerCase()];
+  if (key === undefined) return null;
+  if (typeof key === 'string' && key !== '' && key.length <= MAX_KEY_CHARS) return key;
+  throw wrong(KEY, `a text of 1 to ${MAX_KEY_CHARS} characters`);
+}
+
+function wrong(name: string, says: string): ServeError {
+  return new ServeError('SERVE_BAD_REQUEST', `${name} must be ${says}.`);
+}
+
+/** A call for which a client claims a key. */
+export interface ClaimedCall {
+  readonly key: string;
+  readonly model: string;
+  readonly route: string;
+  readonly contentType: string;
+  readonly pieces: readonly Buffer[];
+  /** The API key in its body; null if it has none. */
+  readonly keyInBody: string | null;
+}
+
+/**
+ * Returns the key in the scope of its route and caller, which is the API key used; without keys all callers are one. Names
+ * no secret: both parts are digests.
+ */
+export async function idempotencyKey(
+  { backend, request, headerNames }: RequestContext,
+  { key, model, route, contentType, pieces, keyInBody }: ClaimedCall,
+): Promise<IdempotencyKey> {
+  const used = keyOf(request.headers, headerNames.keys) ?? keyInBody;
+  const caller = backend.keys.required ? used : null;
+  const scope = createHash('sha256')
+    .update(JSON.stringify([key, model, route, caller]))
+    .digest('base64url');
+  return { scope, content: await inSlices(digestOf(contentType, pieces)) };
+}
+
+/** A slice takes less than a millisecond. */
+const SLICE_BYTES = 512 * 1024;
+
+function* digestOf(contentType: string, pieces: readonly Buffer[]): Generator<void, string> {
+  const hash = createHash('sha256').update(`${contentType}\n`);
+  for (const piece of pieces) {
+    for (let at = 0; at < piece.length; at += SLICE_BYTES) {
+      hash.update(piece.subarray(at, at + SLICE_BYTES));
+      if (piece.length > SLICE_BYTES) yield;
+    }
+  }
+  return hash.digest('base64url');
+}

@@ -1,0 +1,67 @@
+/** Clients that watch a job: they hear of each change of its record. Watching costs no work while nothing changes. */
+import { deferred } from '../machine/deferred.js';
+import type { JobRecord } from './job-record.js';
+
+/** Null: the server ends, and tells what it knows. */
+type OnChange = (record: JobRecord | null) => void;
+
+export class JobWatchers {
+  readonly #byId = new Map<string, Set<OnChange>>();
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Calls back at each change from now on, until the function returned is called. */
+  add(id: string, onChange: OnChange): () => void {
+    const watching = this.#byId.get(id) ?? new Set();
+    this.#byId.set(id, watching.add(onChange));
+    this.#count += 1;
+    return () => {
+      if (!watching.delete(onChange)) return;
+      this.#count -= 1;
+      if (watching.size === 0 && this.#byId.get(id) === watching) this.#byId.delete(id);
+    };
+  }
+
+  tell(record: JobRecord): void {
+    for (const onChange of [...(this.#byId.get(record.id) ?? [])]) onChange(record);
+  }
+
+  /** Lets go of those who watch a job that `isMeant`. */
+  release(isMeant: (id: string) => boolean): void {
+    for (const [id, watching] of [...this.#byId]) {
+      if (isMeant(id)) for (const onChange of [...watching]) onChange(null);
+    }
+  }
+}
+
+/**
+ * Resolves with true at a change for which `isEnough` returns true, and with false when the server ends, after `limitMs`, or
+ * when `stop` is called.
+ */
+export function watchUntil(
+  watchers: JobWatchers,
+  id: string,
+  isEnough: (record: JobRecord) => boolean,
+): { until(limitMs: number): Promise<boolean>; readonly stop: () => void } {
+  const { promise, resolve } = deferred<boolean>();
+  let timer: NodeJS.Timeout | undefined;
+  const end = (isOver: boolean): void => {
+    clearTimeout(timer);
+    leave();
+    resolve(isOver);
+  };
+  const leave = watchers.add(id, (record) => {
+    if (record === null || isEnough(record)) end(record !== null);
+  });
+  return {
+    stop: () => end(false),
+    until: (limitMs) => {
+      timer = setTimeout(() => end(false), limitMs);
+      void promise.then(() => clearTimeout(timer)); // it may have been over before
+      return promise;
+    },
+  };
+}

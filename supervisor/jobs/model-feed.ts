@@ -1,0 +1,95 @@
+/** The jobs of one model that wait in the store: pulls them for the model's workers, and wakes it when one may be due. */
+import type { BatchWorker } from '../dispatch/batcher.js';
+import type { Job } from '../dispatch/job.js';
+import type { JobFeed } from '../dispatch/job-feed.js';
+import type { JobTarget, WaitingPlace } from './job-record.js';
+import type { JobStore } from './job-store.js';
+
+/** A model, as its feed sees it. */
+export interface FedModel {
+  readonly name: string;
+  readonly version: string;
+  /** Whether jobs that name no version are for this one. */
+  isDefault(): boolean;
+  /**
+   * The routes of its app that can be called, each with the most calls of a batch; empty until it is loaded, and while it
+   * takes no jobs.
+   */
+  routes(): ReadonlyMap<string, number>;
+  /** Looks whether a worker is free for a job. */
+  pump(): void;
+}
+
+export interface FeedOwner {
+  /** Whether jobs may be pulled. */
+  mayBegin(): boolean;
+  /** Begins the next jobs of a target in the store. Never rejects. */
+  begin(target: JobTarget): Promise<readonly Job[]>;
+  onClosed(): void;
+}
+
+export class ModelFeed implements JobFeed {
+  readonly #model: FedModel;
+  readonly #store: JobStore;
+  readonly #owner: FeedOwner;
+  #pulls = 0;
+  /** A pull has found nothing, and the model was not woken since: another one would find nothing either. */
+  #isDry = false;
+  #wakes = 0;
+
+  constructor(model: FedModel, store: JobStore, owner: FeedOwner) {
+    this.#model = model;
+    this.#store = store;
+    this.#owner = owner;
+  }
+
+  get model(): string {
+    return this.#model.name;
+  }
+
+  get mayHaveDue(): boolean {
+    return !this.#isDry && this.waiting > this.#pulls;
+  }
+
+  get waiting(): number {
+    if (!this.#store.hasDue(this.#model.name) || !this.#owner.mayBegin()) return 0;
+    return this.#store.waiting(this.#target());
+  }
+
+  /** Whether the model runs the jobs of this place. */
+  takes({ model, version, route }: WaitingPlace): boolean {
+    if (model !== this.#model.name || !this.#model.routes().has(route)) return false;
+    return version === null ? this.#model.isDefault() : version === this.#model.version;
+  }
+
+  async pull(worker: BatchWorker): Promise<readonly Job[]> {
+    const { routes, ...target } = this.#target();
+    const sizes = Array.from(
+      routes,
+      ([route, batch]) => [route, Math.min(batch, worker.maxBatch(route))] as const,
+    );
+    const wakes = this.#wakes;
+    this.#pulls += 1;
+    const jobs = await this.#owner.begin({ ...target, routes: new Map(sizes) });
+    this.#pulls -= 1;
+    if (jobs.length === 0 && wakes === this.#wakes) this.#isDry = true;
+    return jobs;
+  }
+
+  close(): void {
+    this.#owner.onClosed();
+  }
+
+  /** A job of the model may be due. */
+  wake(): void {
+    this.#wakes += 1;
+    this.#isDry = false;
+    this.#model.pump();
+  }
+
+  #target(): JobTarget {
+    const { name, version } = this.#model;
+    const [isDefault, routes] = [this.#model.isDefault(), this.#model.routes()];
+    return { model: name, version, isDefault, routes };
+  }
+}

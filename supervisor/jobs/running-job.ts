@@ -1,0 +1,72 @@
+/** Receives the answer of a job that a worker runs, and turns it into the outcome of this attempt. */
+import { totalBytes } from '../../protocol/wire/body-assembler.js';
+import type { ServeError } from '../../protocol/errors.js';
+import { MAX_PROGRESS_CHARS, type ReplyHead } from '../../protocol/wire/messages.js';
+import type { Job, Sink } from '../dispatch/job.js';
+import { keptError, type JobProgress, type Outcome } from './job-record.js';
+
+export interface RunningJobListener {
+  /** Called once, when its worker has let go of it. */
+  onOutcome(outcome: Outcome, job: Job): void;
+  onProgress(progress: JobProgress): void;
+}
+
+export class RunningJob implements Sink {
+  readonly #maxBytes: number;
+  readonly #listener: RunningJobListener;
+  #head: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+
+  /** The bodies of answers above `maxBytes` are not kept. */
+  constructor(maxBytes: number, listener: RunningJobListener) {
+    this.#maxBytes = maxBytes;
+    this.#listener = listener;
+  }
+
+  reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number): void {
+    this.#succeed(job, head, pieces, bodyBytes);
+  }
+
+  head(_job: Job, head: ReplyHead): void {
+    this.#head = head;
+  }
+
+  chunk(_job: Job, pieces: Buffer[], taken: () => void): void {
+    this.#bytes += totalBytes(pieces);
+    if (this.#bytes <= this.#maxBytes) this.#pieces.push(...pieces);
+    else this.#pieces = [];
+    taken();
+  }
+
+  end(job: Job): void {
+    this.#succeed(job, this.#head, this.#pieces, this.#bytes);
+  }
+
+  progress(_job: Job, fraction: number, text: string): void {
+    this.#listener.onProgress({ fraction, text: text.slice(0, MAX_PROGRESS_CHARS) });
+  }
+
+  /** The handler of a job that has passed its limit may still run: another attempt must not begin meanwhile. */
+  fail(job: Job, error: ServeError): void {
+    const outcome = { ...measuredOf(job), error: keptError(error) };
+    job.onceLetGo(() => this.#listener.onOutcome(outcome, job));
+  }
+
+  /** Copies the answer into memory of exactly its size: a slice of Buffer's pool would keep 8 KiB for each small result. */
+  #succeed(job: Job, head: ReplyHead, pieces: readonly Buffer[], bytes: number): void {
+    const body = bytes > this.#maxBytes ? null : copyExactly(pieces, bytes);
+    this.#listener.onOutcome({ ...measuredOf(job), head, bytes, body }, job);
+  }
+}
+
+function measuredOf(job: Job): { runMs: number; queueMs: number } {
+  return { runMs: job.runMs, queueMs: job.queueMs(performance.now()) };
+}
+
+function copyExactly(pieces: readonly Buffer[], bytes: number): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes);
+  let filled = 0;
+  for (const piece of pieces) filled += piece.copy(copy, filled);
+  return copy;
+}

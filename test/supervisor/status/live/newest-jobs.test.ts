@@ -1,0 +1,70 @@
+/** The newest jobs, as the page shows them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ServeError } from '../../../../protocol/errors.js';
+import { keptError, type JobPage, type JobRecord } from '../../../../supervisor/jobs/job-record.js';
+import { begun, settled } from '../../../../supervisor/jobs/job-rules.js';
+import { MAX_MESSAGE_CHARS, describeJobs } from '../../../../supervisor/status/live/live-jobs.js';
+import { NewestJobs } from '../../../../supervisor/status/live/newest-jobs.js';
+import { newStoredJob } from '../../jobs/stored-jobs.js';
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function newRecord(id: string): JobRecord {
+  return newStoredJob({ id, createdAt: 1000 }).record;
+}
+
+function failed(record: JobRecord, message = 'no weights in /srv'): JobRecord {
+  const error = keptError(new ServeError('SERVE_INFERENCE_FAILED', message));
+  return settled(begun(record, '1', 1100), { error, runMs: 1.234, queueMs: 1 }, 1200, false);
+}
+
+test("jobs are counted by state; without the app's words they have neither ids, texts nor messages", () => {
+  const running = { ...begun(newRecord('b'), '1', 1100), progress: { fraction: 0.5, text: 'half of /srv' } };
+  const records = [failed(newRecord('a')), running, newRecord('c')];
+  const { states, newest } = describeJobs(records, true);
+  assert.deepEqual(states, { failed: 1, running: 1, queued: 1 });
+  const [first] = newest;
+  assert.deepEqual(
+    [first?.createdAt, first?.endedAt, first?.runMs, first?.error?.message],
+    [1000, 1200, 1.23, 'no weights in /srv'],
+  );
+  assert.deepEqual(
+    newest.map(({ id, progress }) => [id, progress?.text]),
+    [
+      ['a', undefined],
+      ['b', 'half of /srv'],
+      ['c', undefined],
+    ],
+  );
+  const hidden = describeJobs(records, false);
+  assert.deepEqual(hidden.states, states);
+  assert.deepEqual(hidden.newest[1]?.progress, { fraction: 0.5, text: '' });
+  assert.doesNotMatch(JSON.stringify(hidden), /srv|"[abc]"/);
+});
+
+test(`a long message of an app is sent with at most ${MAX_MESSAGE_CHARS} characters`, () => {
+  const { newest } = describeJobs([failed(newRecord('a'), 'x'.repeat(64 * 1024))], true);
+  assert.equal(newest[0]?.error?.message.length, MAX_MESSAGE_CHARS);
+});
+
+test('the jobs are those of the last reading; a reading that fails is tried again, and none is waited for', async () => {
+  const pages: { resolve(page: JobPage): void; reject(error: Error): void }[] = [];
+  const list = (): Promise<JobPage> => new Promise((resolve, reject) => void pages.push({ resolve, reject }));
+  const jobs = new NewestJobs(() => ({ list }));
+  jobs.look();
+  jobs.look();
+  assert.deepEqual([pages.length, jobs.records], [1, []]);
+  const records = [newRecord('a')];
+  pages[0]?.resolve({ records, next: null });
+  await turn();
+  assert.equal(jobs.records, records);
+  jobs.look();
+  pages[1]?.reject(new Error('away'));
+  await turn();
+  assert.equal(jobs.records, records);
+  jobs.look();
+  assert.equal(pages.length, 3);
+  jobs.forget();
+  assert.deepEqual(jobs.records, []);
+});

@@ -1,0 +1,65 @@
+/**
+ * Reports how far a job is. The newest report counts: the first leaves at once, the next ones at most four a second. An app
+ * that blocks the thread sends the newest one with its next report, or when it yields.
+ */
+import type { Channel } from '../../protocol/wire/channel.js';
+import { MAX_PROGRESS_CHARS } from '../../protocol/wire/messages.js';
+
+const INTERVAL_MS = 250;
+
+interface Report {
+  readonly fraction: number;
+  readonly text: string;
+}
+
+/** @throws RangeError, TypeError if the values are not those of a report */
+export function reportOf(fraction: unknown, text: unknown = ''): Report {
+  if (typeof fraction !== 'number') throw new TypeError(`progress() takes a number, not ${typeof fraction}`);
+  if (!(fraction >= 0 && fraction <= 1))
+    throw new RangeError(`progress() takes a fraction from 0 to 1, not ${fraction}`);
+  if (typeof text !== 'string')
+    throw new TypeError(`progress() takes a text beside the fraction, not ${typeof text}`);
+  return { fraction, text: cut(text) };
+}
+
+export class Progress {
+  readonly #channel: Channel;
+  readonly #id: number;
+  #sentAtMs = -Infinity;
+  #newest: Report | null = null;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(channel: Channel, id: number) {
+    this.#channel = channel;
+    this.#id = id;
+  }
+
+  report(newest: Report): void {
+    this.#newest = newest;
+    const waitMs = this.#sentAtMs + INTERVAL_MS - performance.now();
+    if (waitMs <= 0) this.#send();
+    else this.#timer ??= setTimeout(() => this.#send(), waitMs);
+  }
+
+  /** The call ends: its outcome says more than a report. */
+  end(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#newest = null;
+  }
+
+  #send(): void {
+    const newest = this.#newest;
+    this.end();
+    if (newest === null) return;
+    this.#sentAtMs = performance.now();
+    this.#channel.send({ type: 'progress', id: this.#id, ...newest });
+    this.#channel.flush();
+  }
+}
+
+/** Cuts at the limit, but not inside a character. */
+function cut(text: string): string {
+  if (text.length <= MAX_PROGRESS_CHARS) return text;
+  return text.slice(0, MAX_PROGRESS_CHARS).replace(/[\uD800-\uDBFF]$/, '');
+}
