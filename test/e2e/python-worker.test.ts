@@ -61,7 +61,7 @@ test('the Python worker starts and answers a call', OPTIONS, async (t) => {
   assert.match(hello.message.runtime, /^python 3/);
   worker.sendStart('model.bin');
   assert.deepEqual((await worker.next('loaded')).message.info.routes, [
-    { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 16 },
+    { path: '/', kind: 'handler', input: 'any', webhook: '', maxBatch: 16, attempts: 1 },
   ]);
   assert.equal((await worker.next('log')).message.fields, '{"app": "model.bin"}');
   await worker.next('ready');

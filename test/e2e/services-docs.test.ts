@@ -61,8 +61,8 @@ for (const each of LANGUAGES) {
 }
 
 test('the page names every member of the context, and no other', () => {
-  const documented = tableRows('services.md', 'The context', 'member').map(({ member = '' }) =>
-    member.replace(/\(.*/, ''),
+  const documented = tableRows('services.md', 'The context', 'member').flatMap(({ member = '' }) =>
+    member.replace(/\(.*/, '').split(', '),
   );
   const facts = { modelName: '', manifest: null, systemProperties: {}, worker: {}, log: {} };
   const context = new Context(facts as unknown as ConstructorParameters<typeof Context>[0]);

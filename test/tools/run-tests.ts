@@ -15,7 +15,7 @@ const COMPILED = `${ROOT}dist/test/`;
 const SLOWEST = 10;
 
 /** Most tests wait for processes and timers most of the time. */
-const FILES_AT_ONCE = Math.max(4, 3 * availableParallelism());
+const FILES_AT_ONCE = Math.max(4, 2 * availableParallelism());
 
 async function main(): Promise<number> {
   const files = process.argv.slice(2).flatMap(compiledFiles);
