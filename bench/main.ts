@@ -31,9 +31,11 @@ import { mixedSoak } from './cases/mixed-soak.js';
 import { soak } from './cases/soak.js';
 import { service } from './cases/service.js';
 import { serviceBatches } from './cases/service-batches.js';
+import { sharedWeights } from './cases/shared-weights.js';
 import { smallJson } from './cases/small-json.js';
 import { sleep } from './cases/sleep.js';
 import { startup } from './cases/startup.js';
+import { tensors } from './cases/tensors.js';
 import { viewers } from './cases/viewers.js';
 import { LoadGenerator } from './load/client.js';
 import { machineFacts, watchStolenTime } from './machine.js';
@@ -49,6 +51,8 @@ const CASES: readonly BenchCase[] = [
   digits,
   digitsBatches,
   onnxFiles,
+  sharedWeights,
+  tensors,
   batching,
   overload,
   longPolls,
