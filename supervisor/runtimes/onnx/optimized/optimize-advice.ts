@@ -1,5 +1,7 @@
 /** Advice about optimized graphs, logged when a model is served. */
 import { statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { externalLocations } from './external-files.js';
 import type { FoundGraph } from './find-optimized.js';
 
 /** Weights above which it is worth telling that workers can share them. */
@@ -22,8 +24,8 @@ export function optimizeAdvice(
   ];
 }
 
-/** The bytes of a model and of the files in which exporters put its weights. */
+/** The bytes of a model and of the files that hold its weights; those that are missing are told by the worker. */
 function modelBytes(model: string): number {
-  const files = [model, `${model}.data`, `${model}_data`, model.replace(/\.onnx$/, '.data')];
+  const files = [model, ...externalLocations(model).map((location) => join(dirname(model), location))];
   return files.reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0);
 }
