@@ -103,18 +103,3 @@ test('a folder beside a model of an archive does not count, because its author i
   const { graph, why } = await find(VERSION, true);
   assert.deepEqual([graph, why], [null, null]);
 });
-
-test('several workers with large weights are worth a line; one, small ones or a GPU are not', (t) => {
-  const model = join(appFolder(t, {}), 'm.onnx');
-  writeFileSync(model, '');
-  writeFileSync(`${model}.data`, Buffer.alloc(65 * 1024 * 1024));
-  const none = { graph: null, madeOf: [], why: null };
-  assert.match(
-    optimizeAdvice(model, none, null, 2)[0] ?? '',
-    /^each of 2 workers keeps .* 68 MB\. .*: banana-serve optimize /,
-  );
-  assert.deepEqual(optimizeAdvice(model, none, null, 1), []);
-  assert.deepEqual(optimizeAdvice(model, none, 'cuda', 2), []);
-  writeFileSync(`${model}.data`, '');
-  assert.deepEqual(optimizeAdvice(model, none, null, 2), []);
-});
