@@ -19,19 +19,18 @@ import {
   type Acceptance,
   type BegunJob,
   type EndedRecord,
-  type IdempotencyKey,
   type JobPage,
   type JobRecord,
   type JobTarget,
   type ListQuery,
   type NewJob,
   type Outcome,
-  type StoredBody,
   type StoredCall,
 } from './job-record.js';
 import type { JobStore } from './job-store.js';
 import { JobWatchers, watchUntil } from './job-watchers.js';
 import { ModelFeed, type FedModel } from './model-feed.js';
+import { newJob, type AcceptedCall } from './new-job.js';
 import { ProgressNotes } from './progress-notes.js';
 import { RunningJob } from './running-job.js';
 import { StrandedJobs } from './stranded-jobs.js';
@@ -78,25 +77,6 @@ export interface KeptJobsListener {
   onNotKept(call: JobCall, error: ServeError): void;
   /** Jobs wait for a model, a version or a route that this server does not have. */
   onStranded(text: string): void;
-}
-
-/** The wishes of a job's client, and the promises of its route. */
-export interface JobWishes {
-  readonly delayMs: number;
-  readonly ttlMs: number;
-  readonly priority: number;
-  readonly key: IdempotencyKey | null;
-}
-
-/** A call to be kept, and facts that are not in the call. */
-export interface AcceptedCall
-  extends
-    JobWishes,
-    Pick<StoredCall, 'dialect' | 'hasKey' | 'isBackground' | 'webhook'>,
-    Pick<JobRecord, 'isPinned' | 'maxAttempts'> {
-  readonly call: JobCall;
-  /** Belongs to the store once the call is accepted as a new job. */
-  readonly body: StoredBody;
 }
 
 /** Limit for the store, because clients wait for it; a slower store is broken. */
@@ -337,26 +317,6 @@ interface Attempt {
   readonly call: StoredCall;
   readonly job: Job;
 }
-
-function newJob(id: string, accepted: AcceptedCall): NewJob {
-  const { call, body, delayMs, ttlMs, priority, key, isPinned, maxAttempts, ...facts } = accepted;
-  const { requestId, model, version, route } = call;
-  const createdAt = Date.now();
-  const wishes = { dueAt: createdAt + delayMs, ttlMs, priority, maxAttempts };
-  const record = { id, requestId, model, version, isPinned, route, createdAt, ...wishes, ...NEW };
-  const { id: _id, statusOf: _statusOf, ...data } = call;
-  return { record, call: { ...data, ...facts }, body, key };
-}
-
-const NEW = {
-  state: 'queued',
-  attempts: 0,
-  losses: 0,
-  begunAt: null,
-  isCancelled: false,
-  progress: null,
-  end: null,
-} as const;
 
 /** The time of its acceptance on the monotonic clock, which began with this process. */
 function timesOf({ createdAt }: JobRecord): { acceptedAtMs: number; deadlineAtMs: null } {

@@ -38,7 +38,7 @@ function gaveUp(model: LiveModel, { models, deaths }: Watched): Alert[] {
         ? `${name} has given up: no worker can start`
         : `${name} has given up on ${plural(latched.length, 'worker')} of ${model.workers.length}`,
       text: message === '' ? code : `${code}: ${message}`,
-      todo: TODO[code] ?? TODO_ANY,
+      todo: CURES[code] ?? USUAL_CURE,
       death: deathOf(first, deaths),
       opensDeath: message === '',
     },
@@ -46,8 +46,8 @@ function gaveUp(model: LiveModel, { models, deaths }: Watched): Alert[] {
 }
 
 const AGAIN = 'then start the server again; with --watch, saving the file is enough.';
-const TODO_ANY = `Read the last lines of its output, correct the app, ${AGAIN}`;
-const TODO: Readonly<Record<string, string>> = {
+const USUAL_CURE = `Read the last lines of its output, correct the app, ${AGAIN}`;
+const CURES: Readonly<Record<string, string>> = {
   SERVE_APP_INVALID: `The app cannot be loaded: correct it, ${AGAIN}`,
   SERVE_INIT_FAILED: `init or the example failed twice in the same way: correct it, ${AGAIN}`,
   SERVE_INIT_TIMEOUT: 'Load less in init, or raise --init-timeout, and start the server again.',

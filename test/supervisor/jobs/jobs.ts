@@ -2,12 +2,8 @@
 import type { ServeError } from '../../../protocol/errors.js';
 import type { BatchWorker } from '../../../supervisor/dispatch/batcher.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
-import {
-  KeptJobs,
-  type AcceptedCall,
-  type EndedJob,
-  type JobRecord,
-} from '../../../supervisor/jobs/kept-jobs.js';
+import { KeptJobs, type EndedJob, type JobRecord } from '../../../supervisor/jobs/kept-jobs.js';
+import type { AcceptedCall } from '../../../supervisor/jobs/new-job.js';
 import type { JobStore } from '../../../supervisor/jobs/job-store.js';
 import { newJob } from '../dispatch/jobs.js';
 

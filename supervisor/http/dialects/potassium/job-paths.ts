@@ -97,9 +97,8 @@ async function writeList(...[ctx, context]: Parameters<Write>): Promise<void> {
 async function cancel(...[ctx, context, id]: Parameters<Write>): Promise<void> {
   const before = found(await context.backend.jobs.cancel(id));
   if (hasEnded(before)) throw new ServeError('SERVE_JOB_ENDED');
-  ctx.status = before.state === 'queued' ? 204 : 202;
-  ctx.body = null;
-  if (before.state !== 'queued') ctx.status = 202; // an empty body makes it 204
+  ctx.body = null; // makes the status 204
+  if (before.state !== 'queued') ctx.status = 202;
 }
 
 /** Whether the client may read the app's words. */
