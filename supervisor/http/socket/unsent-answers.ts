@@ -37,10 +37,15 @@ export class UnsentAnswers {
   #makesRoom = false;
   /** Bytes freed by cuts since the last collection. */
   #freedBytes = 0;
+  readonly #onClose: (this: Socket) => void;
 
   constructor(limits: UnsentLimits) {
     this.#limits = limits;
     this.#checkMs = Math.min(MAX_CHECK_MS, Math.ceil(limits.stallTimeoutMs / CHECKS_PER_TIMEOUT));
+    const forget = (socket: Socket): void => this.#forget(socket);
+    this.#onClose = function () {
+      forget(this);
+    };
   }
 
   /** Describes what is held now, for /status. */
@@ -56,6 +61,8 @@ export class UnsentAnswers {
     if (connection === undefined) {
       connection = new UnsentConnection(socket, this.#limits.stallTimeoutMs);
       this.#connections.set(socket, connection);
+      // Otherwise a closed connection and its calls would stay in memory until the next check.
+      socket.once('close', this.#onClose);
     }
     this.#bytes -= connection.unsentBytes;
     connection.add(answer);
@@ -100,14 +107,19 @@ export class UnsentAnswers {
     this.#bytes = 0;
     for (const [socket, connection] of this.#connections) {
       connection.look(nowMs, 2 * this.#checkMs, queues);
-      if (connection.unsentBytes === 0) this.#connections.delete(socket);
       this.#bytes += connection.unsentBytes;
+      if (connection.unsentBytes === 0) this.#forget(socket);
     }
   }
 
+  #forget(socket: Socket): void {
+    socket.off('close', this.#onClose);
+    this.#bytes -= this.#connections.get(socket)?.unsentBytes ?? 0;
+    this.#connections.delete(socket);
+  }
+
   #cut(connection: UnsentConnection): void {
-    this.#connections.delete(connection.socket);
-    this.#bytes -= connection.unsentBytes;
+    this.#forget(connection.socket);
     connection.cut();
     this.#freedBytes += connection.unsentBytes;
     if (this.#freedBytes < COLLECT_BYTES) return;
