@@ -72,6 +72,10 @@ export const ERRORS = {
     message: 'The call could not be recorded and was not run; try again later.',
     source: 'server',
   },
+  SERVE_JOBS_UNAVAILABLE: {
+    message: 'The jobs of this server cannot be reached now; try again later.',
+    source: 'server',
+  },
   SERVE_KEY_CONFLICT: {
     message: 'This Idempotency-Key belongs to a call with another content type or body.',
     source: 'server',

@@ -1,4 +1,8 @@
-/** The interface of the stores of jobs. A store alone decides which transition comes first; each is whole or does not happen. */
+/**
+ * The interface of the stores of jobs. A store alone decides which transition comes first; each is whole or does not happen.
+ * Every promise may reject, with an error whose message says what is wrong with the store, and settles within some seconds.
+ * A `settle` or `giveBack` that rejected is called again until it resolves.
+ */
 import type {
   Acceptance,
   BegunJob,
@@ -19,6 +23,8 @@ export interface JobStoreListener {
   onDue(model: string): void;
   /** The record of a job is another one now; for a job that has ended, the last time. */
   onChanged(record: JobRecord): void;
+  /** A client has cancelled this job, which runs; here or in another process. */
+  onCancelled(id: string): void;
   /** A job has ended that no worker was running; called before `onChanged`. */
   onEndedUnrun(record: EndedRecord, call: StoredCall): void;
 }
@@ -43,7 +49,8 @@ export interface JobStore {
   withdraw(id: string): Promise<void>;
   /**
    * Marks the next jobs as begun: those of one route that may begin together, the most urgent first, then in order of
-   * acceptance; none if none is due. Resolves once the mark is stored. `token`: names these begins, unique.
+   * acceptance; none if none is due. Resolves once the mark is stored; if it rejects, the store itself takes back a mark that
+   * it may have set. `token`: names these begins, unique.
    */
   begin(target: JobTarget, token: string): Promise<readonly BegunJob[]>;
   /**

@@ -27,6 +27,7 @@ import {
   type Outcome,
   type StoredCall,
 } from './job-record.js';
+import { GuardedStore } from './guarded-store.js';
 import type { JobStore } from './job-store.js';
 import { JobWatchers, watchUntil } from './job-watchers.js';
 import { ModelFeed, type FedModel } from './model-feed.js';
@@ -77,6 +78,9 @@ export interface KeptJobsListener {
   onNotKept(call: JobCall, error: ServeError): void;
   /** Jobs wait for a model, a version or a route that this server does not have. */
   onStranded(text: string): void;
+  /** The store fails since now: no job begins, and no call is accepted as one. */
+  onStoreAway(why: string): void;
+  onStoreWell(): void;
 }
 
 /** Limit for the store, because clients wait for it; a slower store is broken. */
@@ -88,12 +92,17 @@ const RETRY_S = 5;
 export class KeptJobs {
   readonly #options: KeptJobsOptions;
   readonly #store: JobStore;
+  readonly #guarded: GuardedStore;
   readonly #feeds = new Set<ModelFeed>();
   readonly #watchers = new JobWatchers();
   readonly #progress: ProgressNotes;
   readonly #stranded: StrandedJobs;
   /** The jobs that this process runs, by id, in the order of their begins. */
   readonly #running = new Map<string, Job>();
+  /** Begins that the store has not answered. */
+  #begins = 0;
+  /** Jobs that were cancelled while a begin, which may be theirs, was on its way. */
+  readonly #cancelledEarly = new Set<string>();
   #isDraining = false;
 
   constructor(options: KeptJobsOptions) {
@@ -102,8 +111,16 @@ export class KeptJobs {
     this.#store.listener = {
       onDue: (model) => this.#wake(model),
       onChanged: (record) => this.#watchers.tell(record),
+      onCancelled: (id) => this.#onCancelled(id),
       onEndedUnrun: (record, call) => this.#onEndedUnrun(record, call),
     };
+    this.#guarded = new GuardedStore(this.#store, {
+      onAway: (why) => options.listener?.onStoreAway?.(why),
+      onWell: () => options.listener?.onStoreWell?.(),
+      onRetry: () => {
+        for (const feed of this.#feeds) feed.wake();
+      },
+    });
     this.#progress = new ProgressNotes((...note) => this.#store.progress(...note));
     this.#stranded = new StrandedJobs(this.#store, this.#feeds, (text) =>
       options.listener?.onStranded?.(text),
@@ -115,19 +132,24 @@ export class KeptJobs {
     return this.#watchers.count;
   }
 
-  /** Null if the job is unknown or was dropped. */
+  /** Why the store of jobs cannot be used now; null while it answers. */
+  get problem(): string | null {
+    return this.#guarded.problem;
+  }
+
+  /** Null if the job is unknown or was dropped. @throws SERVE_JOBS_UNAVAILABLE */
   get(id: string): Promise<JobRecord | null> {
-    return this.#store.get(id);
+    return this.#guarded.get(id);
   }
 
-  /** The body of the job's answer; null if there is none or it was dropped. */
+  /** The body of the job's answer; null if there is none or it was dropped. @throws SERVE_JOBS_UNAVAILABLE */
   readResult(id: string): Promise<Buffer | null> {
-    return this.#store.readResult(id);
+    return this.#guarded.readResult(id);
   }
 
-  /** Everybody's jobs, the newest first. */
+  /** Everybody's jobs, the newest first. @throws SERVE_JOBS_UNAVAILABLE */
   list(query: ListQuery): Promise<JobPage> {
-    return this.#store.list(query);
+    return this.#guarded.list(query);
   }
 
   /**
@@ -141,6 +163,7 @@ export class KeptJobs {
   /**
    * Resolves with the record once the job has ended, or as it is after `limitMs`, when the server ends, or once `giveUp`,
    * which is called with a function that ends the wait, has called that; with null if it is unknown.
+   * @throws SERVE_JOBS_UNAVAILABLE
    */
   async whenEnded(
     id: string,
@@ -148,7 +171,7 @@ export class KeptJobs {
     giveUp: (stop: () => void) => void,
   ): Promise<JobRecord | null> {
     const watch = watchUntil(this.#watchers, id, hasEnded); // before the look, or an end in between would be missed
-    const record = await this.#store.get(id).catch((error: unknown) => {
+    const record = await this.get(id).catch((error: unknown) => {
       watch.stop();
       throw error;
     });
@@ -159,7 +182,7 @@ export class KeptJobs {
     giveUp(watch.stop);
     if (this.#isDraining && !this.#running.has(id)) watch.stop();
     await watch.until(limitMs);
-    return this.#store.get(id);
+    return this.get(id);
   }
 
   /**
@@ -176,15 +199,10 @@ export class KeptJobs {
 
   /**
    * Cancels a job: a queued one ends at once; the app of a running one is told. Resolves with the record before that, null
-   * if it is unknown.
+   * if it is unknown. @throws SERVE_JOBS_UNAVAILABLE
    */
-  async cancel(id: string): Promise<JobRecord | null> {
-    const before = await this.#store.cancel(id);
-    if (before?.state === 'running') {
-      const job = this.#running.get(id);
-      job?.holder?.signal(job, 'the job was cancelled');
-    }
-    return before;
+  cancel(id: string): Promise<JobRecord | null> {
+    return this.#guarded.cancel(id);
   }
 
   /** Opens the way of a model's jobs to its workers. */
@@ -218,7 +236,7 @@ export class KeptJobs {
     this.#isDraining = true;
     this.#progress.close();
     this.#stranded.close();
-    await this.#store.close();
+    await this.#guarded.close();
     this.#watchers.release(() => true);
   }
 
@@ -239,19 +257,20 @@ export class KeptJobs {
         isLate = true;
         fail(new Error(`the store of jobs took longer than ${formatMs(ACCEPT_LIMIT_MS)}`));
       });
-      const stored = async (): Promise<Acceptance> => this.#store.accept(job);
-      stored().then(
-        (acceptance) => {
-          limit.stop();
-          if (isLate && acceptance.is === 'accepted' && job.key === null)
-            void this.#store.withdraw(job.record.id);
-          resolve(acceptance);
-        },
-        (cause: unknown) => {
-          limit.stop();
-          fail(cause);
-        },
-      );
+      this.#guarded
+        .watch(() => this.#store.accept(job))
+        .then(
+          (acceptance) => {
+            limit.stop();
+            if (isLate && acceptance.is === 'accepted' && job.key === null)
+              this.#store.withdraw(job.record.id).catch(() => {}); // it runs: its client was told that it may
+            resolve(acceptance);
+          },
+          (cause: unknown) => {
+            limit.stop();
+            fail(cause);
+          },
+        );
     });
   }
 
@@ -264,8 +283,23 @@ export class KeptJobs {
 
   async #begin(target: JobTarget): Promise<readonly Job[]> {
     const token = this.#options.newId();
-    const begun = await this.#store.begin(target, token);
-    return begun.map((one) => this.#jobOf(one, token));
+    this.#begins += 1;
+    const begun = await this.#guarded.begin(target, token);
+    this.#begins -= 1;
+    const wanted: Job[] = [];
+    for (const one of begun) {
+      // Given back it ends: it was cancelled, and no worker has it.
+      if (this.#cancelledEarly.has(one.record.id)) void this.#guarded.giveBack(one.record.id, token, false);
+      else wanted.push(this.#jobOf(one, token));
+    }
+    if (this.#begins === 0) this.#cancelledEarly.clear();
+    return wanted;
+  }
+
+  #onCancelled(id: string): void {
+    const job = this.#running.get(id);
+    if (job !== undefined) job.holder?.signal(job, 'the job was cancelled');
+    else if (this.#begins > 0) this.#cancelledEarly.add(id);
   }
 
   #jobOf({ record, call, pieces }: BegunJob, token: string): Job {
@@ -277,7 +311,7 @@ export class KeptJobs {
     const job = new Job({ ...this.#callOf(call), job: { id, attempt } }, pieces, timesOf(record), sink);
     job.onGivenBack = (isLoss) => {
       this.#running.delete(id);
-      void this.#store.giveBack(id, token, isLoss);
+      void this.#guarded.giveBack(id, token, isLoss);
     };
     this.#running.set(id, job);
     return job;
@@ -285,7 +319,7 @@ export class KeptJobs {
 
   async #settle({ id, token, call, job }: Attempt, outcome: Outcome): Promise<void> {
     this.#progress.end(id);
-    const record = await this.#store.settle(id, token, outcome);
+    const record = await this.#guarded.settle(id, token, outcome);
     if (this.#running.get(id) === job) this.#running.delete(id);
     if (record === null) return;
     if (hasEnded(record)) {

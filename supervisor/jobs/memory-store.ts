@@ -57,7 +57,7 @@ const MAX_SLEEP_MS = 60_000;
 
 export class MemoryStore implements JobStore {
   readonly isDurable = false;
-  listener: JobStoreListener = { onDue() {}, onChanged() {}, onEndedUnrun() {} };
+  listener: JobStoreListener = { onDue() {}, onChanged() {}, onCancelled() {}, onEndedUnrun() {} };
   readonly #limits: KeepLimits;
   /** In order of acceptance. */
   readonly #entries = new Map<string, Entry>();
@@ -164,6 +164,7 @@ export class MemoryStore implements JobStore {
     const { record } = entry;
     if (record.state === 'queued') this.#endUnrun(entry, cancelled(record, Date.now()));
     else entry.record = cancelled(record, Date.now());
+    if (record.state === 'running') this.listener.onCancelled(id);
     return Promise.resolve(record);
   }
 

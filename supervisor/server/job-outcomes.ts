@@ -14,7 +14,10 @@ import type { Webhooks } from '../webhooks/webhooks.js';
 import type { OperatorLog } from './operator-log.js';
 
 export interface JobOutcomesOptions {
-  readonly log: Pick<OperatorLog, 'logFailedJob' | 'logRetriedJob' | 'logStranded' | 'logUnrecordedCall'>;
+  readonly log: Pick<
+    OperatorLog,
+    'logFailedJob' | 'logRetriedJob' | 'logStranded' | 'logStoreAway' | 'logStoreWell' | 'logUnrecordedCall'
+  >;
   readonly observer: Pick<RequestObserver, 'settled'>;
   readonly webhooks: Pick<Webhooks, 'send'>;
   /** Null if the model is gone. */
@@ -43,6 +46,14 @@ export class JobOutcomes implements KeptJobsListener {
 
   onStranded(text: string): void {
     this.#options.log.logStranded(text);
+  }
+
+  onStoreAway(why: string): void {
+    this.#options.log.logStoreAway(why);
+  }
+
+  onStoreWell(): void {
+    this.#options.log.logStoreWell();
   }
 
   onNotKept(call: JobCall, error: ServeError): void {

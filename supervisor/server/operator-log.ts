@@ -62,6 +62,16 @@ export class OperatorLog {
     this.#log.warn(text);
   }
 
+  logStoreAway(why: string): void {
+    this.#log.error(
+      `the store of jobs fails: ${why}. Jobs are neither accepted nor begun until it works again`,
+    );
+  }
+
+  logStoreWell(): void {
+    this.#log.info('the store of jobs works again');
+  }
+
   logUnrecordedCall(call: JobCall, error: ServeError): void {
     const facts = { ...callFacts(call), status: call.statusOf(error), code: error.code };
     this.#log.error(facts, `a call of ${call.route} could not be recorded: ${error.detail}`);

@@ -18,6 +18,7 @@ export class StoreBench {
   readonly due: string[] = [];
   readonly changed: JobRecord[] = [];
   readonly endedUnrun: JobRecord[] = [];
+  readonly cancelled: string[] = [];
   #count = 0;
 
   constructor(store: JobStore) {
@@ -25,6 +26,7 @@ export class StoreBench {
     store.listener = {
       onDue: (model) => this.due.push(model),
       onChanged: (record) => this.changed.push(record),
+      onCancelled: (id) => this.cancelled.push(id),
       onEndedUnrun: (record) => this.endedUnrun.push(record),
     };
   }
@@ -327,6 +329,7 @@ export function conformance(name: string, open: (limits: KeepLimits) => Promise<
         const id = await bench.accept({ maxAttempts: 3 });
         await bench.begin();
         assert.equal((await bench.store.cancel(id))?.state, 'running');
+        assert.equal(bench.cancelled.pop(), id, 'its app is told');
         assert.equal(await bench.state(id), 'running');
         if (end === 'answers') await bench.answer(id);
         else if (end === 'throws') await bench.fail(id);

@@ -24,6 +24,7 @@ export class JobsBench {
   readonly ended: EndedJob[] = [];
   readonly retried: JobRecord[] = [];
   readonly stranded: string[] = [];
+  readonly health: string[] = [];
   readonly notKept: ServeError[] = [];
   /** Bodies whose memory was returned, by their text. */
   readonly released: string[] = [];
@@ -45,6 +46,8 @@ export class JobsBench {
         onEnded: (ended) => this.ended.push(ended),
         onRetry: (record) => this.retried.push(record),
         onStranded: (text) => this.stranded.push(text),
+        onStoreAway: (why) => this.health.push(`away: ${why}`),
+        onStoreWell: () => this.health.push('well'),
         onNotKept: (_call, error) => this.notKept.push(error),
       },
     });

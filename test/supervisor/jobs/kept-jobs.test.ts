@@ -4,6 +4,7 @@ import { afterEach, beforeEach, mock, test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
 import type { Acceptance, NewJob } from '../../../supervisor/jobs/job-record.js';
+import { ASK_LIMIT_MS } from '../../../supervisor/jobs/guarded-store.js';
 import { ACCEPT_LIMIT_MS } from '../../../supervisor/jobs/kept-jobs.js';
 import { MemoryStore } from '../../../supervisor/jobs/memory-store.js';
 import { FakeWorker } from '../dispatch/jobs.js';
@@ -296,7 +297,7 @@ test('a client is not left waiting by a store that fails', async () => {
   store.get = () => Promise.reject(new Error('away'));
   await assert.rejects(
     bench.jobs.whenEnded(id, 1000, () => {}),
-    /away/,
+    { code: 'SERVE_JOBS_UNAVAILABLE', detail: /away/ },
   );
   assert.equal(bench.jobs.watchers, 0);
 });
@@ -310,4 +311,94 @@ test('another call of the same key gets the first job, one of another content is
     code: 'SERVE_KEY_CONFLICT',
   });
   assert.equal(bench.feed.waiting, 1);
+});
+
+/** A store whose methods fail while it is away. */
+class Away extends MemoryStore {
+  isAway = false;
+  calls = 0;
+
+  override begin(...args: Parameters<MemoryStore['begin']>): ReturnType<MemoryStore['begin']> {
+    return this.#unlessAway(() => super.begin(...args));
+  }
+
+  override settle(...args: Parameters<MemoryStore['settle']>): ReturnType<MemoryStore['settle']> {
+    return this.#unlessAway(() => super.settle(...args));
+  }
+
+  override giveBack(...args: Parameters<MemoryStore['giveBack']>): ReturnType<MemoryStore['giveBack']> {
+    return this.#unlessAway(() => super.giveBack(...args));
+  }
+
+  override get(id: string): ReturnType<MemoryStore['get']> {
+    return this.#unlessAway(() => super.get(id));
+  }
+
+  #unlessAway<T>(call: () => Promise<T>): Promise<T> {
+    this.calls += 1;
+    return this.isAway ? Promise.reject(new Error('the disk is full')) : call();
+  }
+}
+
+test('the outcome of a job that ran, and one that waits again, are stored once the store works again', async () => {
+  const store = new Away(LIMITS);
+  const bench = new JobsBench(store);
+  const [ran, back] = [await bench.accept(), await bench.accept()];
+  const [first, second] = [await bench.begin(), await bench.begin()];
+  store.isAway = true;
+  first.reply(HEAD, [Buffer.from('1')], 1, 1);
+  second.giveBack(false);
+  await settled();
+  await assert.rejects(bench.jobs.get(ran.id), { code: 'SERVE_JOBS_UNAVAILABLE', retryAfterS: 5 });
+  assert.deepEqual([bench.jobs.problem, bench.health], ['the disk is full', ['away: the disk is full']]);
+  mock.timers.tick(1000);
+  await settled();
+  assert.equal(bench.ended.length, 0);
+  store.isAway = false;
+  mock.timers.tick(1000);
+  await settled();
+  assert.deepEqual([await bench.state(ran.id), await bench.state(back.id)], ['succeeded', 'queued']);
+  assert.deepEqual(
+    [bench.jobs.problem, bench.health, bench.ended.length],
+    [null, ['away: the disk is full', 'well'], 1],
+  );
+  const { calls } = store;
+  mock.timers.tick(5000);
+  assert.equal(store.calls, calls, 'nothing is tried again');
+});
+
+test('a begin that fails begins nothing, and the model is asked to try again each second', async () => {
+  const store = new Away(LIMITS);
+  const bench = new JobsBench(store);
+  const { id } = await bench.accept();
+  store.isAway = true;
+  assert.deepEqual([await bench.pull(), bench.feed.mayHaveDue], [[], false]);
+  const { pumps } = bench;
+  mock.timers.tick(1000);
+  assert.deepEqual([bench.pumps, bench.feed.mayHaveDue], [pumps + 1, true]);
+  store.isAway = false;
+  assert.deepEqual((await bench.begin()).call.job, { id, attempt: 1 });
+});
+
+test('a store that takes too long to answer a client is unavailable', async () => {
+  const store = new MemoryStore(LIMITS);
+  const bench = new JobsBench(store);
+  store.list = () => new Promise(() => {});
+  const listed = bench.jobs.list({ state: null, limit: 1, from: null });
+  mock.timers.tick(ASK_LIMIT_MS);
+  await assert.rejects(listed, { code: 'SERVE_JOBS_UNAVAILABLE', detail: /took longer than 10 s/ });
+});
+
+test('a job that is cancelled before its worker gets it does not begin', async () => {
+  const store = new MemoryStore(LIMITS);
+  const bench = new JobsBench(store);
+  const { id } = await bench.accept();
+  const begin = store.begin.bind(store);
+  store.begin = async (...args) => {
+    const begun = await begin(...args);
+    await bench.jobs.cancel(id); // its mark is set, and this process does not know it yet
+    return begun;
+  };
+  assert.deepEqual([await bench.pull(), await bench.state(id)], [[], 'cancelled']);
+  assert.equal(bench.ended.length, 1);
 });
