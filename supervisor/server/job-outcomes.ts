@@ -16,7 +16,13 @@ import type { OperatorLog } from './operator-log.js';
 export interface JobOutcomesOptions {
   readonly log: Pick<
     OperatorLog,
-    'logFailedJob' | 'logRetriedJob' | 'logStranded' | 'logStoreAway' | 'logStoreWell' | 'logUnrecordedCall'
+    | 'logFailedJob'
+    | 'logLosable'
+    | 'logRetriedJob'
+    | 'logStranded'
+    | 'logStoreAway'
+    | 'logStoreWell'
+    | 'logUnrecordedCall'
   >;
   readonly observer: Pick<RequestObserver, 'settled'>;
   readonly webhooks: Pick<Webhooks, 'send'>;
@@ -29,6 +35,10 @@ export class JobOutcomes implements KeptJobsListener {
 
   constructor(options: JobOutcomesOptions) {
     this.#options = options;
+  }
+
+  onLosable(): void {
+    this.#options.log.logLosable();
   }
 
   onEnded(ended: EndedJob): void {

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import { hasEnded, keptError, type JobRecord } from '../../../supervisor/jobs/job-record.js';
-import type { JobStore } from '../../../supervisor/jobs/job-store.js';
-import type { KeepLimits } from '../../../supervisor/jobs/memory-store.js';
+import type { JobStore, KeepLimits } from '../../../supervisor/jobs/job-store.js';
 import { newStoredJob, HEAD, type StoredOptions } from './stored-jobs.js';
 
 export interface OpenStore {
