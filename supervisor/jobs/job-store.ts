@@ -27,6 +27,10 @@ export interface JobStoreListener {
   onCancelled(id: string): void;
   /** A job has ended that no worker was running; called before `onChanged`. */
   onEndedUnrun(record: EndedRecord, call: StoredCall): void;
+  /** The store has found out by itself that it cannot work now. */
+  onFailed(why: string): void;
+  /** The operator should know this. */
+  onWarning(text: string): void;
 }
 
 export interface KeepLimits {

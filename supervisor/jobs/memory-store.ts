@@ -51,7 +51,14 @@ const MAX_SLEEP_MS = 60_000;
 export class MemoryStore implements JobStore {
   readonly name = 'memory';
   readonly isDurable = false;
-  listener: JobStoreListener = { onDue() {}, onChanged() {}, onCancelled() {}, onEndedUnrun() {} };
+  listener: JobStoreListener = {
+    onDue() {},
+    onChanged() {},
+    onCancelled() {},
+    onEndedUnrun() {},
+    onFailed() {},
+    onWarning() {},
+  };
   readonly #limits: KeepLimits;
   /** In order of acceptance. */
   readonly #entries = new Map<string, Entry>();

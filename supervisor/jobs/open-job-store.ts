@@ -41,6 +41,10 @@ export async function openJobStore({
       const { MemoryStore } = await import('./memory-store.js');
       return new MemoryStore(limitsOf(MEMORY_LIMITS));
     }
+    case 'redis': {
+      const { openRedisStore } = await import('./redis/open-redis-store.js');
+      return inTime(openRedisStore(place.url, limitsOf(DURABLE_LIMITS)));
+    }
     case 'local': {
       const folder = resolve(cwd, place.folder);
       const { maxBytes: most } = limitsOf(DURABLE_LIMITS);

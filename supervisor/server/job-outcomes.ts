@@ -21,6 +21,7 @@ export interface JobOutcomesOptions {
     | 'logRetriedJob'
     | 'logStranded'
     | 'logStoreAway'
+    | 'logStoreWarning'
     | 'logStoreWell'
     | 'logUnrecordedCall'
   >;
@@ -60,6 +61,10 @@ export class JobOutcomes implements KeptJobsListener {
 
   onStoreAway(why: string): void {
     this.#options.log.logStoreAway(why);
+  }
+
+  onStoreWarning(text: string): void {
+    this.#options.log.logStoreWarning(text);
   }
 
   onStoreWell(): void {

@@ -1,0 +1,19 @@
+/** The store in Redis: the promises of every store. Its clock is this process's, because the suite mocks that. */
+import { after, before } from 'node:test';
+import { needs } from '../../../../helpers/needs.js';
+import { conformance } from '../../../../supervisor/jobs/conformance.js';
+import { RedisServer } from '../../../worker/api/store/redis-server.js';
+import { flush, openFront, OWN_CLOCK } from './fronts.js';
+
+const isMissing = needs('redis-server');
+let redis: RedisServer;
+
+if (isMissing === false) {
+  before(async () => (redis = await RedisServer.start()));
+  after(() => redis.down());
+  conformance('redis', async (limits) => {
+    await flush(redis.port);
+    const { store } = await openFront(redis.port, { limits, clock: OWN_CLOCK });
+    return { store, idle: () => store.idle(), close: () => store.close() };
+  });
+}
