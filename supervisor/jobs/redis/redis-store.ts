@@ -340,10 +340,10 @@ export class RedisStore implements JobStore {
 
   /** Renews the locks, then again and again. */
   async #renew(): Promise<void> {
+    if (this.#isClosed) return;
     if (this.#renewal !== null) clearTimeout(this.#renewal);
-    const again = setTimeout(() => void this.#renew(), this.#lockMs / RENEWALS_PER_LOCK).unref();
-    this.#renewal = again;
-    if (this.#isClosed || !this.#link.isReady) return;
+    this.#renewal = setTimeout(() => void this.#renew(), this.#lockMs / RENEWALS_PER_LOCK).unref();
+    if (!this.#link.isReady) return;
     await this.#held.renew().catch(() => {}); // the locks are renewed the next time, or set again
     for (const [entry, token] of [...this.#takeBacks]) await this.#tryTakeBack(entry, token);
   }
