@@ -15,7 +15,7 @@ export interface ChaosOptions {
   readonly jobs: number;
   readonly fronts: number;
   readonly seed: number;
-  /** How Redis syncs: `always`, or `everysec`, which loses some. */
+  /** The setting of Redis: `always`, or `everysec`, which loses some. */
   readonly appendfsync: string;
   /** So many of each, one after the other, at random times. */
   readonly harm: Readonly<Record<Harm, number>>;
@@ -160,7 +160,7 @@ class Chaos {
       for (const id of [...waiting.keys()]) {
         const page = await pageOf(this.#fronts[0] as Server, id);
         if (page === 'unknown') lost.push(`${id} was accepted, and is unknown`);
-        else if (page?.endedAt == null) continue;
+        else if (page === null || page.endedAt === null) continue;
         else pages.set(id, page);
         waiting.delete(id);
       }
