@@ -149,14 +149,15 @@ export class TableLink {
     );
   }
 
+  /** Limits the time of the oldest call; the others were sent later. */
   #watch(): void {
-    const [oldest] = this.#pending.values();
+    const [oldest] = this.#pending;
     if (this.#limit !== null || oldest === undefined) return;
-    const leftMs = oldest.sentAtMs + ANSWER_LIMIT_MS - performance.now();
+    const [number, { sentAtMs }] = oldest;
+    const leftMs = sentAtMs + ANSWER_LIMIT_MS - performance.now();
     this.#limit = startLimit(Math.max(0, leftMs), () => {
       this.#limit = null;
-      const [slowest] = this.#pending.values();
-      if (slowest !== undefined && performance.now() - slowest.sentAtMs >= ANSWER_LIMIT_MS) this.#onHung();
+      if (this.#pending.has(number)) this.#onHung();
       this.#watch();
     });
   }
