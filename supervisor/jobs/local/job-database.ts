@@ -89,9 +89,18 @@ export function openDatabase(Database: DatabaseClass, folder: string): Database 
 /** The folder, and its name in the one above, are on the disk when this returns. */
 function makeFile(folder: string, file: string): void {
   const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
-  closeSync(openSync(file, 'a', 0o600));
+  makeEmpty(file);
   syncFolder(folder);
   if (first !== undefined) syncFolder(dirname(first));
+}
+
+/** Opens no file that is there: closing it again would free the locks that this process has on it. */
+function makeEmpty(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
 }
 
 function syncFolder(folder: string): void {

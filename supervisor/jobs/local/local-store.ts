@@ -117,7 +117,7 @@ export class LocalStore implements JobStore {
         const jobs = await Promise.all(rows.map((row) => this.#withBody(row, token)));
         return jobs.filter((job) => job !== null);
       } catch (error) {
-        await this.#link.send('takeBack', [token]);
+        this.#link.takeBack(token);
         throw error;
       }
     });

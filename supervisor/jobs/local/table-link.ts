@@ -56,8 +56,8 @@ export class TableLink {
   readonly #open: OpenPort;
   readonly #owner: LinkOwner;
   readonly #pending = new Map<number, Pending>();
-  /** Marks of begins whose answers never came. */
-  readonly #uncertainMarks = new Set<string>();
+  /** Marks to be taken back, as those of begins whose answers never came. */
+  readonly #marks = new Set<string>();
   #port: TablePort | null = null;
   /** Why calls are refused; null while they are not. */
   #problem: string | null = null;
@@ -96,6 +96,12 @@ export class TableLink {
       this.#port.post({ number: this.#number, call }, transfer);
       this.#watch();
     });
+  }
+
+  /** Gives back the jobs of a begin that no worker gets. Repeated until it is done. */
+  takeBack(mark: string): void {
+    this.#marks.add(mark);
+    this.#takeBack();
   }
 
   async close(): Promise<void> {
@@ -172,17 +178,16 @@ export class TableLink {
 
   #failAll(why: string): void {
     for (const { call, reject } of this.#pending.values()) {
-      if (call.name === 'begin') this.#uncertainMarks.add(call.args[1]);
+      if (call.name === 'begin') this.#marks.add(call.args[1]);
       reject(new Uncertain(why));
     }
     this.#pending.clear();
   }
 
-  /** Gives back the jobs of begins whose answers never came: no worker gets them. Repeated until it is done. */
   #takeBack(): void {
-    for (const mark of this.#uncertainMarks) {
+    for (const mark of this.#marks) {
       this.send('takeBack', [mark]).then(
-        () => this.#uncertainMarks.delete(mark),
+        () => this.#marks.delete(mark),
         () => this.#later(() => this.#takeBack()),
       );
     }

@@ -1,12 +1,13 @@
 /** The local store: the promises of every store, and its own. */
 import assert from 'node:assert/strict';
-import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mock, test } from 'node:test';
 import { DatabaseSync } from '@photostructure/sqlite';
 import type { KeepLimits } from '../../../../supervisor/jobs/job-store.js';
 import { JobTable } from '../../../../supervisor/jobs/local/job-table.js';
 import { openTable } from '../../../../supervisor/jobs/local/open-table.js';
+import { collectNow } from '../../../../supervisor/memory/gc.js';
 import { conformance, LIMITS, pass, StoreBench } from '../conformance.js';
 import { followsModel, type TestedStore } from '../store-property.js';
 import { HEAD, newStoredJob } from '../stored-jobs.js';
@@ -203,5 +204,46 @@ test('local: everything is for its owner only', async () => {
     return [stats.isDirectory(), (stats.mode & 0o777).toString(8)];
   });
   for (const [isFolder, mode] of modes) assert.equal(mode, isFolder === true ? '700' : '600');
+  await bench.store.close();
+});
+
+test('local: a body that cannot be read now is given back with the others of its begin', async () => {
+  const folder = scratch();
+  const bench = new StoreBench(await openHere(folder, LIMITS_OF_LARGE));
+  const large = await bench.accept({ body: 'x'.repeat(2_000_000) });
+  const [file] = readdirSync(join(folder, 'bodies'));
+  const path = join(folder, 'bodies', file as string);
+  renameSync(path, `${path}-kept`);
+  mkdirSync(path); // EISDIR
+  const small = await bench.accept();
+  const routes = new Map([['/', 2]]);
+  await assert.rejects(bench.begin('first', { routes }), /local \(.*\) cannot be used: EISDIR/);
+  rmdirSync(path);
+  renameSync(`${path}-kept`, path);
+  assert.deepEqual(await bench.begin('second', { routes }), [large, small]);
+  assert.equal((await bench.record(large)).attempts, 1);
+  await bench.store.close();
+});
+
+test('local: this process keeps nothing of a job that has ended', async () => {
+  const bench = new StoreBench(await openHere(scratch(), { ...LIMITS, maxBytes: 1e9 }));
+  const usedBytes = async (): Promise<number> => {
+    await turn();
+    collectNow();
+    return process.memoryUsage().heapUsed;
+  };
+  const run = async (): Promise<void> => {
+    for (let i = 0; i < 500; i += 1) {
+      const id = await bench.accept({ headers: Buffer.alloc(2000, 'x').toString() });
+      await bench.begin();
+      await bench.answer(id);
+    }
+    for (const notes of [bench.changed, bench.due]) notes.length = 0;
+  };
+  await run();
+  const before = await usedBytes();
+  for (let i = 0; i < 2; i += 1) await run();
+  const keptBytes = (await usedBytes()) - before;
+  assert.ok(keptBytes < 1000 * 200, `${keptBytes} bytes of 1000 jobs`);
   await bench.store.close();
 });
