@@ -122,6 +122,7 @@ withOneRuntime(({ app }) => {
     cues.give('go on');
     assert.deepEqual(await server.ended, { code: 0, signal: null });
     assert.doesNotMatch(server.stderr(), /cut off|failed/);
+    assert.match(server.stderr(), /draining \(at most 25 s\); waits for 1 call running, 1 worker to stop/);
     assert.deepEqual(
       cues.notes().filter((line) => line.startsWith('begun')),
       ['begun runs 1'],
