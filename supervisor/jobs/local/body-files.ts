@@ -3,7 +3,7 @@
  * before its row is written, and goes after its row; what a crash leaves without a row is removed at the next start.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KeptBytes } from './table-calls.js';
@@ -14,10 +14,9 @@ export function bodiesFolder(folder: string): string {
   return join(folder, 'bodies');
 }
 
-/** Makes the folder of the files, and removes those that no row has. Only while nothing is written there. */
+/** Removes the files that no row has. Only while nothing is written there. */
 export function removeOrphans(folder: string, known: ReadonlySet<string>): void {
   const bodies = bodiesFolder(folder);
-  mkdirSync(bodies, { recursive: true, mode: 0o700 });
   for (const file of readdirSync(bodies)) if (!known.has(file)) rmSync(join(bodies, file), { force: true });
 }
 

@@ -73,10 +73,10 @@ export class JobTable implements TableCalls {
       this.#database.exec('COMMIT');
       return result;
     } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK'); // a full disk has ended it already
       this.#sums = before.sums;
       this.#reports = before.reports;
       this.#effects = noEffects();
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK'); // a full disk has ended it already
       throw error;
     }
   }

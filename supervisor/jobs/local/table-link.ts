@@ -144,8 +144,9 @@ export class TableLink {
 
   #reopen(): void {
     this.#connect(false).then(
-      ({ opened }) => {
-        this.#owner.onReopened(opened);
+      (port) => {
+        if (this.#isClosed) return void port.close();
+        this.#owner.onReopened(port.opened);
         this.#takeBack();
       },
       (error: unknown) => {
