@@ -16,6 +16,8 @@ import { digitsBatches } from './cases/digits-batches.js';
 import { echo } from './cases/echo.js';
 import { fairness } from './cases/fairness.js';
 import { jobChaosCase } from './cases/job-chaos.js';
+import { jobKills } from './cases/job-kills.js';
+import { jobs } from './cases/jobs.js';
 import { killers } from './cases/killers.js';
 import { largeBodies } from './cases/large-bodies.js';
 import { latency } from './cases/latency.js';
@@ -57,6 +59,7 @@ const CASES: readonly BenchCase[] = [
   batching,
   overload,
   longPolls,
+  jobs,
   largeBodies,
   crash,
   describeCase,
@@ -75,7 +78,7 @@ const CASES: readonly BenchCase[] = [
 ];
 
 /** They need packages of Debian's, or an hour, and run only if they are named. */
-const NAMED_CASES: readonly BenchCase[] = [python, pythonSmall, mixedSoak, jobChaosCase];
+const NAMED_CASES: readonly BenchCase[] = [python, pythonSmall, mixedSoak, jobKills, jobChaosCase];
 
 interface Outcome {
   readonly rows: Row[];

@@ -33,6 +33,16 @@ export interface JobStoreListener {
   onWarning(text: string): void;
 }
 
+/** The listener of a store before it has one, and after its end. */
+export const NO_LISTENER: JobStoreListener = {
+  onDue() {},
+  onChanged() {},
+  onCancelled() {},
+  onEndedUnrun() {},
+  onFailed() {},
+  onWarning() {},
+};
+
 export interface KeepLimits {
   /** Time that a job is kept after its end. */
   readonly retentionMs: number;

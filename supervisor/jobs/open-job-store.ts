@@ -16,8 +16,11 @@ export interface JobStoreOptions {
   readonly cwd: string;
 }
 
-/** Longest time to open a store: a start that hangs tells no one why. */
-const OPEN_LIMIT_MS = 12_000;
+/** Longest time to open a store on a disk: it reads all of its file first, to find damage. */
+const LOCAL_LIMIT_MS = 5 * 60_000;
+
+/** Longest time to open a Redis that answers: a start that hangs tells no one why. */
+const REDIS_LIMIT_MS = 12_000;
 
 const MINUTE = 60_000;
 const MIB = 1024 ** 2;
@@ -43,26 +46,24 @@ export async function openJobStore({
     }
     case 'redis': {
       const { openRedisStore } = await import('./redis/open-redis-store.js');
-      return inTime(openRedisStore(place.url, limitsOf(DURABLE_LIMITS)));
+      return inTime(openRedisStore(place.url, limitsOf(DURABLE_LIMITS)), REDIS_LIMIT_MS);
     }
     case 'local': {
       const folder = resolve(cwd, place.folder);
-      const { maxBytes: most } = limitsOf(DURABLE_LIMITS);
-      return inTime(
-        Promise.reject(new Error(`this version has no local store yet (${folder}, ${most} bytes)`)),
-      );
+      const { LocalStore } = await import('./local/local-store.js');
+      return inTime(LocalStore.open(folder, limitsOf(DURABLE_LIMITS)), LOCAL_LIMIT_MS);
     }
   }
 }
 
 /** A store that is opened too late is closed. @throws SERVE_CONFIG */
-async function inTime(opening: Promise<JobStore>): Promise<JobStore> {
+async function inTime(opening: Promise<JobStore>, limitMs: number): Promise<JobStore> {
   try {
-    const store = await within(OPEN_LIMIT_MS, opening);
+    const store = await within(limitMs, opening);
     if (store !== null) return store;
   } catch (cause) {
     throw configError(`--jobs: ${asSentence(describeThrown(cause).message)}`);
   }
   void opening.then((store) => store.close()).catch(() => {});
-  throw configError(`--jobs: the store of jobs was not open after ${formatMs(OPEN_LIMIT_MS)}.`);
+  throw configError(`--jobs: the store of jobs was not open after ${formatMs(limitMs)}.`);
 }

@@ -32,7 +32,7 @@ export class OperatorLog {
   ): void {
     const { models, devices, management, metrics } = this.#plan;
     for (const text of startTexts(models, devices.threads, url)) this.#log.info(text);
-    if (jobs.isDurable) this.#log.info(`jobs are kept in ${jobs.storeName}`);
+    if (jobs.isDurable) this.#log.info(`store of jobs: ${jobs.storeName}`);
     this.#logWithheld();
     if (managementUrl !== null) {
       this.#log.info(`the management API is on ${managementUrl}`);

@@ -22,7 +22,7 @@ import {
   type WaitingPlace,
 } from '../job-record.js';
 import { cancelled, givenBack, settled } from '../job-rules.js';
-import type { JobStore, JobStoreListener, KeepLimits } from '../job-store.js';
+import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } from '../job-store.js';
 import { BullLines, type Entry } from './bull-lines.js';
 import { FrontLook } from './front-look.js';
 import { HeldJobs } from './held-jobs.js';
@@ -134,7 +134,7 @@ export class RedisStore implements JobStore {
   }
 
   get listener(): JobStoreListener {
-    return this.#listener ?? SILENT;
+    return this.#listener ?? NO_LISTENER;
   }
 
   set listener(listener: JobStoreListener) {
@@ -367,12 +367,3 @@ export class RedisStore implements JobStore {
     }
   }
 }
-
-const SILENT: JobStoreListener = {
-  onDue() {},
-  onChanged() {},
-  onCancelled() {},
-  onEndedUnrun() {},
-  onFailed() {},
-  onWarning() {},
-};
