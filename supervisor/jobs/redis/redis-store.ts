@@ -301,7 +301,7 @@ export class RedisStore implements JobStore {
       await this.#link.run('leave', [this.#front]).catch(() => {}); // the lease expires
       await this.#lines.close();
     };
-    if (this.#link.isReady) await within(CLOSE_LIMIT_MS, leave());
+    await within(CLOSE_LIMIT_MS, leave()); // BullMQ's timers end with it, also while Redis is away
     this.#link.close();
   }
 
