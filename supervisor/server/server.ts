@@ -58,7 +58,7 @@ export class Server implements ServerHandle {
 
   /** Rejects with the system's error if the port cannot be opened; then nothing was started. */
   async open(): Promise<void> {
-    const { plan, operatorLog, listeners, guard, ending, metrics, page, served, log, logs, readyFile } =
+    const { plan, operatorLog, listeners, guard, ending, metrics, page, served, jobs, log, logs, readyFile } =
       this.#parts;
     operatorLog.logWarnings();
     try {
@@ -67,6 +67,7 @@ export class Server implements ServerHandle {
     } catch (error) {
       guard.close();
       plan.store.close();
+      await jobs.close();
       throw error;
     }
     process.on('exit', ending.killNow);
@@ -78,6 +79,7 @@ export class Server implements ServerHandle {
     metrics.start();
     await served.start(plan.models);
     await listeners.answerBy(buildBackend(this.#parts), metrics.page, plan.dialects);
+    void jobs.webhooks?.start();
     page?.live.start();
     if (plan.isMmsMode) logs.writers.stdout.writeLines(MMS_READY);
   }
