@@ -6,7 +6,7 @@ export const JOBS = {
   jobRetention: serverOption<number>({
     flag: '--job-retention',
     value: DURATION,
-    help: 'Time that an ended job is kept with its result, if there is room. Common clients poll for ten minutes.',
+    help: 'Time that an ended job is kept with its result, if there is room.',
     defaultText: '15m',
     default: 15 * MINUTE,
     parse: parsePositiveMs,
