@@ -68,6 +68,8 @@ export interface ServerOptionTypes<Duration> {
   maxBody: Size;
   maxOutput: Size;
   queueBytes: Size;
+  /** `memory`, `local`, or `local:` and a folder. */
+  jobs: string;
   jobRetention: Duration;
   jobBytes: Size;
   compress: Switch;

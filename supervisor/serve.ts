@@ -1,9 +1,10 @@
-/** `serve()`: plans the server from the given options (`plan/`), then opens it (`server/`). */
+/** `serve()`: plans the server from the given options (`plan/`), opens its store of jobs, then the server (`server/`). */
+import { openJobStore, type JobStoreOptions } from './jobs/open-job-store.js';
 import { MAIN_FLAGS, type ListenFlags } from './options/address.js';
 import type { ResolvedOptions } from './options/resolve.js';
 import { OPTIONS, OPTION_NAMES } from './options/table.js';
 import type { ServeInternals, ServeOptions } from './plan/given-options.js';
-import { planServer } from './plan/plan-server.js';
+import { planServer, type ServerPlan } from './plan/plan-server.js';
 import type { ServerHandle } from './server/server-handle.js';
 import { Server } from './server/server.js';
 import { releasedOnFailure } from './store/stored-model.js';
@@ -12,13 +13,24 @@ import { releasedOnFailure } from './store/stored-model.js';
 export async function serve(given: ServeOptions = {}, internals: ServeInternals = {}): Promise<ServerHandle> {
   const plan = await planServer(given, internals);
   const open = async (): Promise<ServerHandle> => {
-    const server = new Server(plan);
-    await server.open();
-    return server;
+    const jobStore = await openJobStore(jobStoreOptions(plan));
+    return releasedOnFailure(
+      () => void jobStore.close(),
+      async () => {
+        const server = new Server(plan, jobStore);
+        await server.open();
+        return server;
+      },
+    );
   };
   return releasedOnFailure(() => plan.store.close(), open).catch((error: unknown) => {
     throw withPlace(error, plan.resolved);
   });
+}
+
+function jobStoreOptions({ resolved: { options }, cwd }: ServerPlan): JobStoreOptions {
+  const { jobs: place, jobRetention: retentionMs, jobBytes: maxBytes } = options;
+  return { place, retentionMs, maxBytes, cwd };
 }
 
 /** Adds the name of the setting to the error of an address that cannot be opened, unless that is a flag. */

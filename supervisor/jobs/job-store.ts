@@ -31,10 +31,19 @@ export interface JobStoreListener {
   onEndedUnrun(record: EndedRecord, call: StoredCall): void;
 }
 
+export interface KeepLimits {
+  /** Time that a job is kept after its end. */
+  readonly retentionMs: number;
+  /** Bytes of all bodies and results together. */
+  readonly maxBytes: number;
+}
+
 export interface JobStore {
+  /** Names the store for people, without secrets: `memory`, `local (/srv/.banana-jobs)`. */
+  readonly name: string;
   /** Whether jobs outlive this process. */
   readonly isDurable: boolean;
-  /** Set before anything else is called. */
+  /** Set once, before anything else is called; the store calls it from the next turn of the event loop on. */
   listener: JobStoreListener;
   /** Whether due jobs wait for a version of this model. Asked for every call, so it must cost nothing. */
   hasDue(model: string): boolean;

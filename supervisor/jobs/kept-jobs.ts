@@ -77,6 +77,8 @@ export interface KeptJobsOptions {
 }
 
 export interface KeptJobsListener {
+  /** The first job was accepted by a store that ends with this process. */
+  onLosable(): void;
   /** Called once for every job, when it has ended. */
   onEnded(ended: EndedJob): void;
   /** An attempt has failed, and another one will follow. */
@@ -115,6 +117,7 @@ export class KeptJobs {
   /** Jobs that were cancelled while a begin, which may be theirs, was on its way. */
   readonly #cancelledEarly = new Set<string>();
   #isDraining = false;
+  #hasToldOfLoss = false;
 
   constructor(options: KeptJobsOptions) {
     this.#options = options;
@@ -144,6 +147,16 @@ export class KeptJobs {
   /** Number of clients that watch a job or wait for its end. */
   get watchers(): number {
     return this.#watchers.count;
+  }
+
+  /** Names the store for people. */
+  get storeName(): string {
+    return this.#store.name;
+  }
+
+  /** Whether jobs outlive this process. */
+  get isDurable(): boolean {
+    return this.#store.isDurable;
   }
 
   /** Why the store of jobs cannot be used now; null while it answers. */
@@ -208,6 +221,10 @@ export class KeptJobs {
     const acceptance = await this.#stored(job, accepted.call);
     if (acceptance.is === 'conflict') throw new ServeError('SERVE_KEY_CONFLICT');
     if (acceptance.is === 'full') throw this.#notKept(accepted.call, new Error(NO_ROOM));
+    if (!this.#store.isDurable && !this.#hasToldOfLoss) {
+      this.#hasToldOfLoss = true;
+      this.#options.listener?.onLosable?.();
+    }
     return acceptance.record;
   }
 

@@ -24,16 +24,9 @@ import {
   type WaitingPlace,
 } from './job-record.js';
 import { begun, cancelled, expired, expiresAt, failedUnrun, givenBack, settled } from './job-rules.js';
-import type { JobStore, JobStoreListener } from './job-store.js';
+import type { JobStore, JobStoreListener, KeepLimits } from './job-store.js';
 import { TimeHeap, type Timed } from './time-heap.js';
 import { WaitingJobs, type WaitingJob } from './waiting-jobs.js';
-
-export interface KeepLimits {
-  /** Time that a job is kept after its end. */
-  readonly retentionMs: number;
-  /** Bytes of all bodies and results together. */
-  readonly maxBytes: number;
-}
 
 /** Everything that an attempt needs. */
 interface Input {
@@ -57,6 +50,7 @@ interface Entry extends WaitingJob, Timed {
 const MAX_SLEEP_MS = 60_000;
 
 export class MemoryStore implements JobStore {
+  readonly name = 'memory';
   readonly isDurable = false;
   listener: JobStoreListener = { onDue() {}, onChanged() {}, onCancelled() {}, onEndedUnrun() {} };
   readonly #limits: KeepLimits;

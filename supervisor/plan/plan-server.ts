@@ -14,6 +14,7 @@ import { configError } from '../../protocol/errors.js';
 import { gatherOptions, type GatheredOptions, type GivenSources } from '../options/gather-options.js';
 import { readEnvironment, resolveOptions, type ResolvedOptions } from '../options/resolve.js';
 import { readServeOptions } from '../options/serve-options.js';
+import { IN_MEMORY } from '../options/jobs-place.js';
 import { servedAs } from '../options/mms-mode.js';
 import type { Devices } from '../machine/devices.js';
 import { APP_SOURCES } from '../runtimes/index.js';
@@ -107,10 +108,10 @@ async function gather(given: ServeOptions, internals: ServeInternals): Promise<G
   };
 }
 
-/** Resolves the options without those that add models besides the app. @throws SERVE_CONFIG */
+/** Resolves the options without those that add models besides the app, or that share a folder with another server. @throws SERVE_CONFIG */
 function alone({ given, environment, file }: GivenSources): GatheredOptions {
   const { options, explicit } = resolveOptions([given, environment, file]);
-  const own = { ...options, modelStore: null, models: null, managementPort: null };
+  const own = { ...options, modelStore: null, models: null, managementPort: null, jobs: IN_MEMORY };
   return { resolved: { options: own, explicit }, hasMmsConfig: false, warnings: [] };
 }
 

@@ -42,13 +42,13 @@ export function buildBackend(parts: ServerParts): Backend {
     inviteBody,
     status: (showsWords) => statusOf(parts, showsWords),
     readiness: (ref) =>
-      ref === undefined ? readinessOf(served, ending.isDraining) : readinessOfModel(parts, ref),
+      ref === undefined ? readinessOf(served, ending.isDraining, jobs) : readinessOfModel(parts, ref),
   };
 }
 
 export function statusOf(parts: ServerParts, showsWords: boolean): ServerStatus {
-  const { facts, served, unsent, ending } = parts;
-  return serverStatus(facts, served, unsent, readinessOf(served, ending.isDraining), showsWords);
+  const { facts, served, jobs, ending } = parts;
+  return serverStatus(facts, served, parts, readinessOf(served, ending.isDraining, jobs), showsWords);
 }
 
 /** @throws as `Models.find` */

@@ -14,7 +14,13 @@ import type { OperatorLog } from './operator-log.js';
 export interface JobOutcomesOptions {
   readonly log: Pick<
     OperatorLog,
-    'logFailedJob' | 'logRetriedJob' | 'logStranded' | 'logStoreAway' | 'logStoreWell' | 'logUnrecordedCall'
+    | 'logFailedJob'
+    | 'logLosable'
+    | 'logRetriedJob'
+    | 'logStranded'
+    | 'logStoreAway'
+    | 'logStoreWell'
+    | 'logUnrecordedCall'
   >;
   readonly observer: Pick<RequestObserver, 'settled'>;
   readonly webhooks: JobWebhooks;
@@ -27,6 +33,10 @@ export class JobOutcomes implements KeptJobsListener {
 
   constructor(options: JobOutcomesOptions) {
     this.#options = options;
+  }
+
+  onLosable(): void {
+    this.#options.log.logLosable();
   }
 
   onEnded(ended: EndedJob): void {

@@ -4,7 +4,7 @@ import { asClause } from '../../protocol/text/sentences.js';
 import { callFacts, type CallFacts, type JobCall } from '../dispatch/job.js';
 import { statusOf } from '../http/answer/house-error.js';
 import { METRICS_PATH } from '../http/dialects/metrics.js';
-import type { JobRecord, StoredCall } from '../jobs/kept-jobs.js';
+import type { JobRecord, KeptJobs, StoredCall } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';
 import { formatMs } from '../options/units.js';
@@ -26,9 +26,13 @@ export class OperatorLog {
     for (const warning of this.#plan.warnings) this.#log.warn(warning);
   }
 
-  logOpen({ url, managementUrl, metricsUrl }: Listeners): void {
+  logOpen(
+    { url, managementUrl, metricsUrl }: Listeners,
+    jobs: Pick<KeptJobs, 'isDurable' | 'storeName'>,
+  ): void {
     const { models, devices, management, metrics } = this.#plan;
     for (const text of startTexts(models, devices.threads, url)) this.#log.info(text);
+    if (jobs.isDurable) this.#log.info(`store of jobs: ${jobs.storeName}`);
     this.#logWithheld();
     if (managementUrl !== null) {
       this.#log.info(`the management API is on ${managementUrl}`);
@@ -56,6 +60,12 @@ export class OperatorLog {
     const wait = formatMs(Math.max(0, dueAt - Date.now()));
     const text = `attempt ${attempts} of ${maxAttempts} at the job ${id} of ${route} failed, the next is in ${wait}: ${message}`;
     this.#log.warn({ job: id, ...callFacts(call), code }, text);
+  }
+
+  logLosable(): void {
+    this.#log.info(
+      'jobs are kept in memory, and a restart of this server loses them: --jobs local keeps them in a folder',
+    );
   }
 
   logStranded(text: string): void {

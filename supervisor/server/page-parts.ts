@@ -1,5 +1,6 @@
 /** The page at `/` of one server: its files, and the feed of its data, which gets the events of all calls and workers. */
 import type { ServedPage } from '../http/request/backend.js';
+import type { KeptJobs } from '../jobs/kept-jobs.js';
 import { readGpuUsage, type GpuUsage } from '../machine/gpu-usage.js';
 import { residentBytes } from '../machine/process-memory.js';
 import type { ServerOptions } from '../options/resolve.js';
@@ -11,7 +12,8 @@ import { readinessOf } from '../status/snapshot.js';
 import type { WorkerObserver } from './models/served-models.js';
 
 /** The parts of a server that the page shows. */
-interface ShownServer extends Pick<LiveSources, 'facts' | 'jobs' | 'unsent'> {
+interface ShownServer extends Pick<LiveSources, 'facts' | 'unsent'> {
+  readonly jobs: Pick<KeptJobs, 'list' | 'problem'>;
   readonly options: Pick<ServerOptions, 'queueBytes'>;
   readonly metrics: { readonly calls: LiveSources['counts'] };
   readonly served: ReturnType<LiveSources['served']>;
@@ -55,7 +57,7 @@ function sourcesIn(server: ShownServer): LiveSources {
       return server.unsent;
     },
     served: () => server.served,
-    readiness: () => readinessOf(server.served, server.ending.isDraining),
+    readiness: () => readinessOf(server.served, server.ending.isDraining, server.jobs),
     readMemory: residentBytes,
     readGpus,
   };

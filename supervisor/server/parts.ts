@@ -10,7 +10,7 @@ import { InputTurns } from '../http/socket/input-turns.js';
 import { warnOfOpenFiles } from '../http/socket/open-files.js';
 import { statusOf } from '../http/answer/house-error.js';
 import { KeptJobs } from '../jobs/kept-jobs.js';
-import { MemoryStore } from '../jobs/memory-store.js';
+import type { JobStore } from '../jobs/job-store.js';
 import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';
 import type { FullModelRef } from '../options/model-name.js';
@@ -57,7 +57,7 @@ export class ServerParts {
   readonly readyFile: ReadyFile;
   readonly ending: Ending;
 
-  constructor(plan: ServerPlan) {
+  constructor(plan: ServerPlan, jobStore: JobStore) {
     this.plan = plan;
     this.options = plan.resolved.options;
     this.logs = new ServerLogs(this.options, plan.cwd);
@@ -76,7 +76,7 @@ export class ServerParts {
       eventLoopDelay: monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS }),
       replies: this.answerCounts.replies,
     };
-    this.jobs = this.#newJobs();
+    this.jobs = this.#newJobs(jobStore);
     this.served = this.#newServed();
     this.listeners = this.#newListeners();
     this.readyFile = new ReadyFile(this.options.readyFile, plan.cwd);
@@ -116,13 +116,12 @@ export class ServerParts {
     });
   }
 
-  #newJobs(): KeptJobs {
+  #newJobs(store: JobStore): KeptJobs {
     const { operatorLog: log, answerCounts: observer, webhooks } = this;
     const modelOf = (ref: FullModelRef): Model | null => this.served.find(ref);
     const jobWebhooks = new JobWebhooks(webhooks);
     const listener = new JobOutcomes({ log, observer, webhooks: jobWebhooks, modelOf });
-    const { jobRetention: retentionMs, jobBytes: maxBytes, maxOutput: maxResultBytes } = this.options;
-    const store = new MemoryStore({ retentionMs, maxBytes });
+    const { maxOutput: maxResultBytes } = this.options;
     const jobs = new KeptJobs({ newId: newRequestId, statusOf, store, maxResultBytes, listener });
     jobWebhooks.kept = jobs.webhooks;
     webhooks.keeper = jobs.webhooks;

@@ -9,6 +9,7 @@
  * `parts.ts` creates and connects the parts; `build-backend.ts` builds the `Backend` of request handlers.
  */
 import { buildBackend, statusOf } from './build-backend.js';
+import type { JobStore } from '../jobs/job-store.js';
 import type { CloseOptions, ServerHandle } from './server-handle.js';
 import { ProgramManagement } from './models/program-management.js';
 import { ServerParts } from './parts.js';
@@ -22,8 +23,9 @@ export class Server implements ServerHandle {
   readonly #parts: ServerParts;
   readonly models: ProgramManagement;
 
-  constructor(plan: ServerPlan) {
-    this.#parts = new ServerParts(plan);
+  /** `jobStore`: open, and closed with the server. */
+  constructor(plan: ServerPlan, jobStore: JobStore) {
+    this.#parts = new ServerParts(plan, jobStore);
     const { resolved, devices, cwd } = plan;
     this.models = new ProgramManagement(this.#parts.served, { resolved, devices, cwd });
   }
@@ -75,7 +77,7 @@ export class Server implements ServerHandle {
       () => readyFile.write(this, log),
       () => {}, // the end of the server says why
     );
-    operatorLog.logOpen(listeners);
+    operatorLog.logOpen(listeners, jobs);
     metrics.start();
     await served.start(plan.models);
     await listeners.answerBy(buildBackend(this.#parts), metrics.page, plan.dialects);

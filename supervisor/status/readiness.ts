@@ -25,13 +25,21 @@ export interface Readiness {
 /** `unloaded`: no workers are wanted. */
 export type ServedState = Health | 'unloaded';
 
-/** Readiness of the server. With several models, the body lists the ones that are not ready. */
-export function serverReadiness(models: readonly ModelPresence[], isDraining: boolean): Readiness {
+/**
+ * Readiness of the server. With several models, the body lists the ones that are not ready. A store of jobs that fails is
+ * named too, but other calls go on.
+ */
+export function serverReadiness(
+  models: readonly ModelPresence[],
+  isDraining: boolean,
+  areJobsAway: boolean,
+): Readiness {
   const state = isDraining ? 'draining' : stateOfAll(models);
   const others = models.filter((model) => stateOf(model) !== 'ready');
   const named = Object.fromEntries(others.map((model) => [model.label, stateOf(model)]));
   const notReady = models.length > 1 && others.length > 0 ? { notReady: named } : {};
-  return { ready: state === 'ready', state, body: { state, ...notReady } };
+  const away = areJobsAway ? { jobs: 'unavailable' } : {};
+  return { ready: state === 'ready', state, body: { state, ...notReady, ...away } };
 }
 
 /** Readiness of one model: true only while it has a ready worker. */

@@ -28,6 +28,8 @@ export interface ServerStatus {
   readonly replies: Readonly<Record<string, number>>;
   /** Clients that have not read all of their answers, and the bytes that are kept for them. */
   readonly unsent: { readonly clients: number; readonly bytes: number; readonly maxBytes: number };
+  /** The store of jobs, and why it cannot be used now; null while it answers. */
+  readonly jobs: { readonly store: string; readonly problem: string | null };
   readonly front: {
     readonly rssBytes: number;
     readonly eventLoopDelayMs: { readonly p50: number; readonly p99: number; readonly max: number };

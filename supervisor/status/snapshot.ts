@@ -1,6 +1,7 @@
 /** Builds the answer to `GET /status`: a snapshot of the server and its models. Times in ms, sizes in bytes. */
 import type { IntervalHistogram } from 'node:perf_hooks';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
+import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
 import { NO_MODEL, modelStatus, type ModelStatus } from '../models/model-status.js';
 import type { Models, Registered } from '../models/models.js';
@@ -17,10 +18,16 @@ export interface ServerFacts {
   readonly replies: ReadonlyMap<string, number>;
 }
 
+/** Parts that have figures of their own. */
+export interface MeasuredParts {
+  readonly unsent: UnsentAnswers;
+  readonly jobs: KeptJobs;
+}
+
 export function serverStatus(
   facts: ServerFacts,
   served: DescribedModels,
-  unsent: UnsentAnswers,
+  { unsent, jobs }: MeasuredParts,
   readiness: Readiness,
   showsWords: boolean,
 ): ServerStatus {
@@ -36,6 +43,7 @@ export function serverStatus(
     models,
     replies: Object.fromEntries(facts.replies),
     unsent: unsent.describe(),
+    jobs: { store: jobs.storeName, problem: jobs.problem },
     front: {
       rssBytes: process.memoryUsage.rss(),
       eventLoopDelayMs: delayStatus(facts.eventLoopDelay),
@@ -44,9 +52,13 @@ export function serverStatus(
 }
 
 /** Readiness of the server, over the models that callers can find. */
-export function readinessOf(served: DescribedModels, isDraining: boolean): Readiness {
+export function readinessOf(
+  served: DescribedModels,
+  isDraining: boolean,
+  { problem }: Pick<KeptJobs, 'problem'>,
+): Readiness {
   const models = [...served.registry.all()].map((model) => served.presenceOf(model));
-  return serverReadiness(models, isDraining);
+  return serverReadiness(models, isDraining, problem !== null);
 }
 
 /** The state of the server for people. */

@@ -22,6 +22,7 @@ const READINESS: JsonSchema = {
       additionalProperties: true,
       description: 'The state of each model that is not ready.',
     },
+    jobs: { ...TEXT, const: 'unavailable', description: 'There while the store of jobs fails.' },
   },
 };
 

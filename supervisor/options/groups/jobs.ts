@@ -1,22 +1,32 @@
 /** Options of jobs: calls that outlive their clients. */
+import { IN_MEMORY, parseJobsPlace, type JobsPlace } from '../jobs-place.js';
 import { parseBytes, parsePositiveMs } from '../units.js';
-import { DURATION, MIB, MINUTE, serverOption, type SomeOptions } from '../option-spec.js';
+import { DURATION, serverOption, type SomeOptions } from '../option-spec.js';
 
 export const JOBS = {
-  jobRetention: serverOption<number>({
+  jobs: serverOption<JobsPlace>({
+    flag: '--jobs',
+    value: '<store>',
+    help: 'Where jobs are kept: memory loses them with the process; local keeps them in the folder .banana-jobs, local:<folder> in another, which one server at a time may use. See docs/jobs.md.',
+    defaultText: 'memory',
+    default: IN_MEMORY,
+    secret: true, // may have a password
+    parse: parseJobsPlace,
+  }),
+  jobRetention: serverOption<number | null>({
     flag: '--job-retention',
     value: DURATION,
     help: 'Time that an ended job is kept with its result, if there is room.',
-    defaultText: '15m',
-    default: 15 * MINUTE,
+    defaultText: '24h; in memory 15m',
+    default: null,
     parse: parsePositiveMs,
   }),
-  jobBytes: serverOption<number>({
+  jobBytes: serverOption<number | null>({
     flag: '--job-bytes',
     value: '<size>',
     help: 'Bytes of the bodies and results of jobs, 1 KiB a job at least. When they run short, ended jobs are dropped, the oldest first; then new jobs are refused with 503, and results are dropped.',
-    defaultText: '256mb',
-    default: 256 * MIB,
+    defaultText: '1gb; in memory 256mb',
+    default: null,
     parse: parseBytes,
   }),
 } as const satisfies SomeOptions;

@@ -8,8 +8,7 @@ import {
   type JobRecord,
   type KeptWebhook,
 } from '../../../supervisor/jobs/job-record.js';
-import type { JobStore } from '../../../supervisor/jobs/job-store.js';
-import type { KeepLimits } from '../../../supervisor/jobs/memory-store.js';
+import type { JobStore, KeepLimits } from '../../../supervisor/jobs/job-store.js';
 import { newStoredJob, HEAD, type StoredOptions } from './stored-jobs.js';
 
 export interface OpenStore {
@@ -512,7 +511,7 @@ export function durableConformance(name: string, open: (limits: KeepLimits) => P
       const [taken, ...others] = await untilTaken(store);
       assert.deepEqual([taken?.of, others], ['app', []]);
       assert.deepEqual(
-        taken?.of === 'app' && { ...taken.webhook, body: String(taken.webhook.body) },
+        taken?.of === 'app' && { ...taken.webhook, body: Buffer.from(taken.webhook.body).toString() },
         WEBHOOK_TEXT,
       );
       assert.deepEqual(await store.takeWebhooks(10), [], 'each is taken once');

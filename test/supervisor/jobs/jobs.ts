@@ -25,6 +25,8 @@ export class JobsBench {
   readonly retried: JobRecord[] = [];
   readonly stranded: string[] = [];
   readonly health: string[] = [];
+  /** Times that the operator was told that a restart loses jobs. */
+  warnings = 0;
   readonly notKept: ServeError[] = [];
   /** Bodies whose memory was returned, by their text. */
   readonly released: string[] = [];
@@ -43,6 +45,7 @@ export class JobsBench {
       store,
       maxResultBytes: 1000,
       listener: {
+        onLosable: () => (this.warnings += 1),
         onEnded: (ended) => this.ended.push(ended),
         onRetry: (record) => this.retried.push(record),
         onStranded: (text) => this.stranded.push(text),

@@ -32,6 +32,13 @@ test('a call is stored with its facts, and begins with them', async () => {
   assert.ok(job.queueMs(performance.now()) >= 500);
 });
 
+test('the operator is told once that a restart loses the jobs of a store in memory', async () => {
+  const bench = open();
+  assert.equal(bench.warnings, 0);
+  for (let i = 0; i < 2; i += 1) await bench.accept();
+  assert.equal(bench.warnings, 1);
+});
+
 test('an answer ends the job, and is a copy that holds no more memory than its bytes', async () => {
   const bench = open();
   const { id } = await bench.accept({ body: 'input' });

@@ -6,11 +6,21 @@ import { collectNow } from '../../../supervisor/memory/gc.js';
 import { MemoryStore } from '../../../supervisor/jobs/memory-store.js';
 import { TimeHeap, type Timed } from '../../../supervisor/jobs/time-heap.js';
 import { conformance, LIMITS, StoreBench } from './conformance.js';
+import { followsModel } from './store-property.js';
 
 conformance('memory', (limits) => {
   const store = new MemoryStore(limits);
   return Promise.resolve({ store, close: () => store.close() });
 });
+
+followsModel(
+  'memory',
+  (limits) => {
+    const store = new MemoryStore(limits);
+    return Promise.resolve({ store, close: () => store.close() });
+  },
+  300,
+);
 
 test('memory: what waits fails when the server ends', async () => {
   const bench = new StoreBench(new MemoryStore(LIMITS));

@@ -48,6 +48,8 @@ test('every flag is its key in kebab case, behind no- if it switches off', () =>
 
 /** Defaults that the parser cannot read: the behaviour without the option, in words. */
 const IN_WORDS: readonly OptionName[] = [
+  'jobRetention',
+  'jobBytes',
   'name',
   'modelStore',
   'mmsConfig',
@@ -159,6 +161,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
   providers: ['cuda;cpu', 'names of execution providers, separated by commas, such as cuda,cpu'],
   queueSize: ['-1', 'a whole number from 0 to 1000000'],
   queueBytes: ['1tb', SIZE],
+  jobs: ['disk', 'memory, local, or local: and the path of a folder'],
   jobRetention: ['1d', DURATION],
   jobBytes: ['1 tb', SIZE],
   queueTimeout: ['0s', POSITIVE],
@@ -250,6 +253,7 @@ const GIVEN: {
   restartLimit: [0],
   queueSize: [0],
   queueBytes: ['1mb', 5],
+  jobs: ['memory', 'local', 'local:/srv/jobs'],
   jobRetention: ['1h', 5],
   jobBytes: ['1mb', 5],
   queueTimeout: ['30s', 30],

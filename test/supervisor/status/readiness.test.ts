@@ -79,14 +79,19 @@ const ROWS: readonly (readonly [what: string, models: ModelPresence[], ready: bo
 describe('/readyz', () => {
   for (const [what, models, ready, body] of ROWS) {
     test(`with ${what} is ${ready ? 200 : 503} ${JSON.stringify(body)}`, () => {
-      const readiness = serverReadiness(models, false);
+      const readiness = serverReadiness(models, false, false);
       assert.deepEqual([readiness.ready, readiness.body], [ready, body]);
     });
   }
 
+  test('stays 200 while the store of jobs fails, and names it', () => {
+    const { ready, body } = serverReadiness([READY], false, true);
+    assert.deepEqual([ready, body], [true, { state: 'ready', jobs: 'unavailable' }]);
+  });
+
   test('is 503 from the beginning of a drain, whatever the models are', () => {
     for (const models of [[], [READY], [DRAINING], [READY, LATCHED]]) {
-      const { ready, state } = serverReadiness(models, true);
+      const { ready, state } = serverReadiness(models, true, false);
       assert.deepEqual([ready, state], [false, 'draining']);
     }
   });

@@ -1,0 +1,85 @@
+/**
+ * Bodies and results that are too large for a row, which would hold up all others: each is a file. A file is on the disk
+ * before its row is written, and goes after its row; what a crash leaves without a row is removed at the next start.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { open, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { KeptBytes } from './table-calls.js';
+
+const MAX_ROW_BYTES = 1024 ** 2;
+
+export function bodiesFolder(folder: string): string {
+  return join(folder, 'bodies');
+}
+
+/** Makes the folder of the files, and removes those that no row has. Only while nothing is written there. */
+export function removeOrphans(folder: string, known: ReadonlySet<string>): void {
+  const bodies = bodiesFolder(folder);
+  mkdirSync(bodies, { recursive: true, mode: 0o700 });
+  for (const file of readdirSync(bodies)) if (!known.has(file)) rmSync(join(bodies, file), { force: true });
+}
+
+export class BodyFiles {
+  readonly #folder: string;
+
+  /** `folder`: that of the store. */
+  constructor(folder: string) {
+    this.#folder = bodiesFolder(folder);
+  }
+
+  /** Returns a copy of the bytes for a row, or the name of a file that has them. */
+  async keep(pieces: readonly Buffer[], bytes: number): Promise<KeptBytes> {
+    if (bytes > MAX_ROW_BYTES) return { bytes: null, file: await this.#write(pieces) };
+    const copy = Buffer.allocUnsafeSlow(bytes);
+    let filled = 0;
+    for (const piece of pieces) filled += piece.copy(copy, filled);
+    return { bytes: copy, file: null };
+  }
+
+  /** Null if the file is gone. */
+  async read({ bytes, file }: KeptBytes): Promise<Buffer | null> {
+    if (bytes !== null) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    if (file === null) return null;
+    return readFile(join(this.#folder, file)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null;
+      throw error;
+    });
+  }
+
+  /** Never rejects: a file that stays is removed at the next start. */
+  async remove({ file }: Pick<KeptBytes, 'file'>): Promise<void> {
+    if (file !== null) await rm(join(this.#folder, file), { force: true }).catch(() => {});
+  }
+
+  async #write(pieces: readonly Buffer[]): Promise<string> {
+    const file = randomBytes(16).toString('hex');
+    const path = join(this.#folder, file);
+    const part = `${path}.part`;
+    try {
+      const handle = await open(part, 'wx', 0o600);
+      try {
+        for (const piece of pieces) await handle.writeFile(piece);
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rename(part, path);
+      await this.#syncFolder();
+      return file;
+    } catch (error) {
+      await Promise.all([part, path].map((one) => rm(one, { force: true }).catch(() => {})));
+      throw error;
+    }
+  }
+
+  async #syncFolder(): Promise<void> {
+    const handle = await open(this.#folder, 'r');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  }
+}

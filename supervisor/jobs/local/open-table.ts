@@ -1,0 +1,35 @@
+/** Opens the table of jobs in a folder. */
+import type { KeepLimits } from '../job-store.js';
+import { removeOrphans } from './body-files.js';
+import { CannotOpen, explain, openDatabase, type Database, type DatabaseClass } from './job-database.js';
+import { JobTable } from './job-table.js';
+import type { OpenedTable } from './table-link.js';
+
+export interface TableOptions {
+  readonly folder: string;
+  readonly limits: KeepLimits;
+  /** This server has not opened the table before, so that all attempts in it are those of another. */
+  readonly isFirst: boolean;
+}
+
+export interface OpenTable {
+  readonly database: Database;
+  readonly table: JobTable;
+  readonly opened: OpenedTable;
+}
+
+/** @throws CannotOpen */
+export function openTable(Database: DatabaseClass, { folder, limits, isFirst }: TableOptions): OpenTable {
+  const database = openDatabase(Database, folder);
+  try {
+    const table = new JobTable(database, limits);
+    if (isFirst) {
+      table.transaction(() => table.recover());
+      removeOrphans(folder, table.files());
+    }
+    return { database, table, opened: { counts: table.countWaiting(), effects: table.takeEffects() } };
+  } catch (error) {
+    database.close();
+    throw new CannotOpen(explain(error, folder), { cause: error });
+  }
+}

@@ -1,0 +1,203 @@
+/**
+ * The way from the server to its table of jobs, which may be slow, hang with its disk, or die with its thread. Each call is
+ * settled within seconds: then its answer is uncertain. A table that died is opened again.
+ */
+import { describeThrown } from '../../../protocol/errors.js';
+import { startLimit, type LimitTimer } from '../../machine/limit-timer.js';
+import { formatMs } from '../../options/units.js';
+import type { CountChange, Effects, NumberedCall, TableCall, TableCalls, TableNews } from './table-calls.js';
+
+/** An open table. */
+export interface TablePort {
+  readonly opened: OpenedTable;
+  post(call: NumberedCall, transfer: readonly ArrayBuffer[]): void;
+  /** Resolves once all calls are done and the table is closed. */
+  close(): Promise<void>;
+}
+
+export interface OpenedTable {
+  readonly counts: readonly CountChange[];
+  /** The ends of attempts that a server which died had begun. */
+  readonly effects: Effects;
+}
+
+export interface PortListener {
+  onNews(news: TableNews): void;
+  onDied(why: string): void;
+}
+
+/** `isFirst`: this server has not opened the table before, so that all attempts in it are those of another. */
+export type OpenPort = (isFirst: boolean, listener: PortListener) => Promise<TablePort>;
+
+export interface LinkOwner {
+  onEffects(effects: Effects): void;
+  /** The table was opened again. */
+  onReopened(table: OpenedTable): void;
+}
+
+/** The call may have been done, or may be done later. */
+export class Uncertain extends Error {
+  override readonly name = 'Uncertain';
+}
+
+/** Longest time for an answer; its client waits for 10 s at most. */
+export const ANSWER_LIMIT_MS = 8000;
+
+const REOPEN_MS = 1000;
+
+interface Pending {
+  readonly call: TableCall;
+  readonly sentAtMs: number;
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class TableLink {
+  readonly #open: OpenPort;
+  readonly #owner: LinkOwner;
+  readonly #pending = new Map<number, Pending>();
+  /** Marks to be taken back, as those of begins whose answers never came. */
+  readonly #marks = new Set<string>();
+  #port: TablePort | null = null;
+  /** Why calls are refused; null while they are not. */
+  #problem: string | null = null;
+  #number = 0;
+  #limit: LimitTimer | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #isClosed = false;
+
+  private constructor(open: OpenPort, owner: LinkOwner) {
+    this.#open = open;
+    this.#owner = owner;
+  }
+
+  /** @throws CannotOpen */
+  static async open(open: OpenPort, owner: LinkOwner): Promise<{ link: TableLink; opened: OpenedTable }> {
+    const link = new TableLink(open, owner);
+    const { opened } = await link.#connect(true);
+    return { link, opened };
+  }
+
+  /** Rejects with `Uncertain` if no answer came; with another error the call was not done. */
+  send<Name extends keyof TableCalls>(
+    name: Name,
+    args: Parameters<TableCalls[Name]>,
+    transfer: readonly ArrayBuffer[] = [],
+  ): Promise<ReturnType<TableCalls[Name]>> {
+    return new Promise((resolve, reject) => {
+      if (this.#port === null || this.#problem !== null) {
+        reject(new Error(this.#problem ?? 'the store of jobs is closed'));
+        return;
+      }
+      this.#number += 1;
+      const call = { name, args } as TableCall;
+      const sentAtMs = performance.now();
+      this.#pending.set(this.#number, { call, sentAtMs, resolve: resolve, reject });
+      this.#port.post({ number: this.#number, call }, transfer);
+      this.#watch();
+    });
+  }
+
+  /** Gives back the jobs of a begin that no worker gets. Repeated until it is done. */
+  takeBack(mark: string): void {
+    this.#marks.add(mark);
+    this.#takeBack();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#port?.close();
+    this.#port = null;
+    this.#limit?.stop();
+    this.#failAll('the store of jobs is closed');
+  }
+
+  async #connect(isFirst: boolean): Promise<TablePort> {
+    const port = await this.#open(isFirst, {
+      onNews: (news) => this.#onNews(news),
+      onDied: (why) => this.#onDied(why),
+    });
+    this.#port = port;
+    this.#problem = null;
+    return port;
+  }
+
+  #onNews({ answers, effects }: TableNews): void {
+    if (this.#port === null) return; // of a thread that is gone
+    this.#problem = null;
+    this.#owner.onEffects(effects);
+    for (const answer of answers) {
+      const pending = this.#pending.get(answer.number);
+      this.#pending.delete(answer.number);
+      if ('failure' in answer) pending?.reject(new Error(answer.failure));
+      else pending?.resolve(answer.value as never);
+    }
+  }
+
+  #onDied(why: string): void {
+    this.#port = null;
+    this.#problem = `the thread of the store of jobs has ended: ${why}`;
+    this.#failAll(this.#problem);
+    if (!this.#isClosed) this.#reopen();
+  }
+
+  #reopen(): void {
+    this.#connect(false).then(
+      ({ opened }) => {
+        this.#owner.onReopened(opened);
+        this.#takeBack();
+      },
+      (error: unknown) => {
+        this.#problem = describeThrown(error).message;
+        this.#later(() => this.#reopen());
+      },
+    );
+  }
+
+  /** Limits the time of the oldest call; the others were sent later. */
+  #watch(): void {
+    const [oldest] = this.#pending;
+    if (this.#limit !== null || oldest === undefined) return;
+    const [number, { sentAtMs }] = oldest;
+    const leftMs = sentAtMs + ANSWER_LIMIT_MS - performance.now();
+    this.#limit = startLimit(Math.max(0, leftMs), () => {
+      this.#limit = null;
+      if (this.#pending.has(number)) this.#onHung();
+      this.#watch();
+    });
+  }
+
+  /** Calls are refused until it answers one, or they would pile up in front of it. */
+  #onHung(): void {
+    const problem = `the store of jobs has not answered for ${formatMs(ANSWER_LIMIT_MS)}: its disk may hang`;
+    this.#failAll(problem);
+    this.#takeBack(); // stands behind the calls that hang
+    this.#problem = problem;
+  }
+
+  #failAll(why: string): void {
+    for (const { call, reject } of this.#pending.values()) {
+      if (call.name === 'begin') this.#marks.add(call.args[1]);
+      reject(new Uncertain(why));
+    }
+    this.#pending.clear();
+  }
+
+  #takeBack(): void {
+    for (const mark of this.#marks) {
+      this.send('takeBack', [mark]).then(
+        () => this.#marks.delete(mark),
+        () => this.#later(() => this.#takeBack()),
+      );
+    }
+  }
+
+  #later(action: () => void): void {
+    if (this.#isClosed || this.#timer !== null) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      action();
+    }, REOPEN_MS).unref();
+  }
+}

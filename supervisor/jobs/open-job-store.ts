@@ -1,0 +1,62 @@
+/** Opens the store of jobs that an operator has chosen. Each kind is loaded only if it is used. */
+import { resolve } from 'node:path';
+import { configError, describeThrown } from '../../protocol/errors.js';
+import { asSentence } from '../../protocol/text/sentences.js';
+import { within } from '../machine/within.js';
+import type { JobsPlace } from '../options/jobs-place.js';
+import { formatMs } from '../options/units.js';
+import type { JobStore, KeepLimits } from './job-store.js';
+
+export interface JobStoreOptions {
+  readonly place: JobsPlace;
+  /** Null: the default of this kind of store. */
+  readonly retentionMs: number | null;
+  readonly maxBytes: number | null;
+  /** Folder of relative paths. */
+  readonly cwd: string;
+}
+
+/** Longest time to open a store on a disk: it reads all of its file first, to find damage. */
+const LOCAL_LIMIT_MS = 5 * 60_000;
+
+const MINUTE = 60_000;
+const MIB = 1024 ** 2;
+
+const MEMORY_LIMITS: KeepLimits = { retentionMs: 15 * MINUTE, maxBytes: 256 * MIB };
+const DURABLE_LIMITS: KeepLimits = { retentionMs: 24 * 60 * MINUTE, maxBytes: 1024 * MIB };
+
+/** @throws SERVE_CONFIG if the store cannot be used, with the reason and the cure */
+export async function openJobStore({
+  place,
+  retentionMs,
+  maxBytes,
+  cwd,
+}: JobStoreOptions): Promise<JobStore> {
+  const limitsOf = (usual: KeepLimits): KeepLimits => ({
+    retentionMs: retentionMs ?? usual.retentionMs,
+    maxBytes: maxBytes ?? usual.maxBytes,
+  });
+  switch (place.in) {
+    case 'memory': {
+      const { MemoryStore } = await import('./memory-store.js');
+      return new MemoryStore(limitsOf(MEMORY_LIMITS));
+    }
+    case 'local': {
+      const folder = resolve(cwd, place.folder);
+      const { LocalStore } = await import('./local/local-store.js');
+      return inTime(LocalStore.open(folder, limitsOf(DURABLE_LIMITS)), LOCAL_LIMIT_MS);
+    }
+  }
+}
+
+/** A store that is opened too late is closed. @throws SERVE_CONFIG */
+async function inTime(opening: Promise<JobStore>, limitMs: number): Promise<JobStore> {
+  try {
+    const store = await within(limitMs, opening);
+    if (store !== null) return store;
+  } catch (cause) {
+    throw configError(`--jobs: ${asSentence(describeThrown(cause).message)}`);
+  }
+  void opening.then((store) => store.close()).catch(() => {});
+  throw configError(`--jobs: the store of jobs was not open after ${formatMs(limitMs)}.`);
+}

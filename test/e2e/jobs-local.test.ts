@@ -1,0 +1,347 @@
+/** `--jobs local`: jobs outlive kills and restarts of their server, and their store says when it cannot keep them. */
+import assert from 'node:assert/strict';
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { makeCues, type Cues } from '../helpers/cues.js';
+import { killedAgainAndAgain } from '../helpers/job-kills.js';
+import { callAsync, jobEnd, jobPage, startAsync } from '../helpers/jobs.js';
+import { needs } from '../helpers/needs.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
+import { CLI, ROOT, call, eventually, runCommand, startServer, type Server } from '../helpers/server.js';
+
+const LIMIT = { timeout: 120_000 };
+
+/** A folder for the jobs of a test, and the servers that use it one after another. */
+class JobServers {
+  readonly cues: Cues;
+  readonly folder: string;
+  readonly #t: TestContext;
+  readonly #app: string;
+
+  constructor(t: TestContext, app: string) {
+    this.#t = t;
+    this.#app = app;
+    this.cues = makeCues(t);
+    this.folder = join(scratch(t), 'jobs');
+  }
+
+  start(args: readonly string[] = []): Promise<Server> {
+    const all = ['--jobs', `local:${this.folder}`, '--drain-lag', '0s', ...args];
+    return startServer(this.#app, { t: this.#t, env: this.cues.env, args: all });
+  }
+}
+
+function scratch(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'banana-jobs-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function killed(server: Server): Promise<void> {
+  server.process.kill('SIGKILL');
+  await server.ended;
+}
+
+withEachRuntime(({ app }) => {
+  test(
+    'a kill -9 of the server: queued jobs run after it, those that ran are lost or tried again',
+    LIMIT,
+    async (t) => {
+      const servers = new JobServers(t, app('jobs'));
+      const { cues } = servers;
+      let server = await servers.start(['--workers', '2']);
+      const ended = await startAsync(server, '/', { result: { large: 'x'.repeat(10) } });
+      await jobEnd(server, ended);
+      const key = { 'idempotency-key': 'mine' };
+      const [lost, again] = [
+        await startAsync(server, '/', { until: 'never' }, { 'x-request-id': 'lost' }),
+        await startAsync(server, '/again', { until: 'go on' }, { 'x-request-id': 'again' }),
+      ];
+      await cues.untilNoted('begun lost 1');
+      await cues.untilNoted('begun again 1');
+      const waits = await startAsync(server, '/', { result: 1 }, { 'x-request-id': 'waits', ...key });
+      const later = await startAsync(
+        server,
+        '/',
+        {},
+        { 'x-request-id': 'later', 'x-banana-job-delay-seconds': '3' },
+      );
+      await killed(server);
+      cues.give('go on');
+      server = await servers.start(['--workers', '2']);
+      const pages = await Promise.all([ended, lost, again, waits, later].map((id) => jobEnd(server, id)));
+      assert.deepEqual(
+        pages.map(({ state, attempts }) => [state, attempts]),
+        [
+          ['succeeded', 1],
+          ['lost', 1],
+          ['succeeded', 2],
+          ['succeeded', 1],
+          ['succeeded', 1],
+        ],
+      );
+      assert.deepEqual(pages[0]?.result, { large: 'x'.repeat(10) });
+      assert.equal((await fetch(`${server.url}/_k/jobs/${lost}/result`)).status, 500);
+      await server.untilPrinted(
+        new RegExp(`the background job ${lost} of / failed: The server ended while this job ran`),
+      );
+      const repeated = await callAsync(server, '/', '{"result":1}', key);
+      assert.equal(repeated.headers.get('x-banana-job-id'), waits, 'the key outlives the server');
+      assert.equal((await callAsync(server, '/', '{"result":2}', key)).status, 422);
+      const begins = (name: string): number =>
+        cues.notes().filter((line) => line.startsWith(`begun ${name} `)).length;
+      assert.deepEqual(['lost', 'again', 'waits', 'later'].map(begins), [1, 2, 1, 1]);
+      await server.stop();
+    },
+  );
+});
+
+withOneRuntime(({ app }) => {
+  test('SIGTERM: what runs ends, what waits is kept and runs after the restart', LIMIT, async (t) => {
+    const servers = new JobServers(t, app('jobs'));
+    const { cues } = servers;
+    let server = await servers.start();
+    const runs = await startAsync(server, '/', { until: 'go on', deaf: true }, { 'x-request-id': 'runs' });
+    await cues.untilNoted('begun runs 1');
+    const waits = await startAsync(server, '/', {}, { 'x-request-id': 'waits' });
+    const asked = jobPage(server, waits, '?wait=30s');
+    server.process.kill('SIGTERM');
+    assert.equal((await asked).state, 'queued', 'who waits is told what is known');
+    cues.give('go on');
+    assert.deepEqual(await server.ended, { code: 0, signal: null });
+    assert.doesNotMatch(server.stderr(), /cut off|failed/);
+    assert.deepEqual(
+      cues.notes().filter((line) => line.startsWith('begun')),
+      ['begun runs 1'],
+    );
+    server = await servers.start();
+    assert.deepEqual(
+      [(await jobPage(server, runs)).state, (await jobEnd(server, waits)).state],
+      ['succeeded', 'succeeded'],
+    );
+    await server.stop();
+  });
+
+  test(
+    'SIGTERM: what runs past the end of the drain is lost, or tried again after the restart',
+    LIMIT,
+    async (t) => {
+      const servers = new JobServers(t, app('jobs'));
+      const { cues } = servers;
+      let server = await servers.start(['--workers', '2', '--drain-timeout', '3s']);
+      const lost = await startAsync(server, '/', { until: 'never', deaf: true }, { 'x-request-id': 'lost' });
+      const again = await startAsync(
+        server,
+        '/again',
+        { until: 'go on', deaf: true },
+        { 'x-request-id': 'again' },
+      );
+      await cues.untilNoted('begun lost 1');
+      await cues.untilNoted('begun again 1');
+      server.process.kill('SIGTERM');
+      assert.equal((await server.ended).code, 5);
+      const [cut] = /background jobs cut off: .*/.exec(server.stderr()) ?? [];
+      assert.ok(cut?.includes(lost) === true && cut.includes(again), server.stderr());
+      cues.give('go on');
+      server = await servers.start();
+      const ends = [await jobEnd(server, lost), await jobEnd(server, again)];
+      assert.deepEqual(
+        ends.map(({ state, attempts }) => [state, attempts]),
+        [
+          ['lost', 1],
+          ['succeeded', 2],
+        ],
+      );
+      await server.stop();
+    },
+  );
+
+  test('a start that cannot have its jobs ends with 2, and says what to do', LIMIT, async (t) => {
+    const servers = new JobServers(t, app('jobs'));
+    const first = await servers.start();
+    const { folder } = servers;
+    const refused = async (args: readonly string[], command?: string): Promise<string> => {
+      const { ended, stderr } = runCommand([app('jobs'), '--port', '0', ...args], {
+        t,
+        ...(command && { command }),
+      });
+      assert.equal((await ended).code, 2, stderr());
+      return stderr().trim();
+    };
+    const local = ['--jobs', `local:${folder}`];
+    assert.equal(
+      await refused(local),
+      `banana-serve: --jobs: another server uses the store of jobs in ${folder}. End it, or give this one another folder with --jobs local:<folder>.`,
+    );
+    assert.equal(
+      await refused(['--jobs', 'disk:secret']),
+      'banana-serve: --jobs: this value is not allowed; give memory, local, or local: and the path of a folder.',
+    );
+    await jobEnd(first, await startAsync(first, '/', {}));
+    await first.stop(); // all is in the one file then
+    const file = join(folder, 'jobs.sqlite3');
+    const damaged = new RegExp(
+      `${file} is damaged \\(.*\\), and was left as it is\\. Restore its folder from a copy, or move it away`,
+    );
+    truncateSync(file, 5000);
+    assert.match(await refused(local), damaged);
+    writeFileSync(
+      file,
+      'something else, of another program, and longer than the header of a database of SQLite is',
+    );
+    assert.match(await refused(local), damaged);
+    const onFile = await refused(['--jobs', `local:${file}`]);
+    assert.match(
+      onFile,
+      /the store of jobs .* cannot be opened: .*(EEXIST|ENOTDIR).*another folder with --jobs local:<folder>/,
+    );
+    assert.match(
+      await refused(local, withoutPackage(t)),
+      /--jobs local needs the package @photostructure\/sqlite, which cannot be loaded \(ERR_MODULE_NOT_FOUND\)\. Run: npm install @photostructure\/sqlite\.$/,
+    );
+  });
+
+  test(
+    'jobs in memory: the first one tells that a restart loses them; workers do not get the value',
+    LIMIT,
+    async (t) => {
+      const folder = scratch(t);
+      writeFileSync(
+        join(folder, 'app.mjs'),
+        'export const init = () => {}; export const inference = () => ({ jobs: process.env.BANANA_JOBS ?? null });',
+      );
+      const server = await startServer(join(folder, 'app.mjs'), {
+        t,
+        cwd: folder,
+        env: { BANANA_JOBS: 'memory' },
+      });
+      for (let i = 0; i < 2; i += 1) await jobEnd(server, await startAsync(server, '/', {}));
+      assert.equal(
+        server.stderr().match(/a restart of this server loses them: --jobs local keeps them/g)?.length,
+        1,
+      );
+      const answer = await call(`${server.url}/`, '{}');
+      assert.deepEqual(answer.json(), { jobs: null });
+      const { jobs } = (await server.status()) as unknown as { jobs: unknown };
+      assert.deepEqual(jobs, { store: 'memory', problem: null });
+      assert.deepEqual(readdirSync(folder), ['app.mjs']);
+      await server.stop();
+    },
+  );
+
+  test(
+    'a full disk: 503 until there is room, no outcome is lost, other calls go on',
+    { ...LIMIT, skip: needs('unshare') },
+    async (t) => {
+      const cues = makeCues(t);
+      const disk = scratch(t);
+      const command = join(scratch(t), 'on-small-disk');
+      const mount = `mount -t tmpfs -o size=8m tmpfs "$0" && exec "$@"`;
+      writeFileSync(
+        command,
+        `#!/bin/sh\nexec unshare --map-root-user --mount sh -c '${mount}' ${disk} ${process.execPath} ${CLI} "$@"\n`,
+      );
+      chmodSync(command, 0o755);
+      const server = await startServer(app('jobs'), {
+        t,
+        env: cues.env,
+        command,
+        args: ['--jobs', `local:${disk}/jobs`],
+      });
+      const there = `/proc/${server.pid}/root${disk}`;
+      const runs = await startAsync(
+        server,
+        '/',
+        { until: 'go on', large: 100_000 },
+        { 'x-request-id': 'runs' },
+      );
+      await cues.untilNoted('begun runs 1');
+      const waits = await startAsync(server, '/', { result: 'waited' });
+      fill(join(there, 'filling'));
+      let refused = await callAsync(server, '/', '{}');
+      await eventually(
+        async () =>
+          (refused = await callAsync(server, '/', JSON.stringify({ x: 'x'.repeat(20_000) }))).status === 503,
+        30_000,
+        () => refused.text,
+      );
+      assert.match(refused.text, /SERVE_NOT_KEPT/);
+      assert.notEqual(refused.headers.get('retry-after'), null);
+      const large = await callAsync(server, '/', JSON.stringify({ x: 'x'.repeat(3_000_000) }));
+      assert.deepEqual([large.status, readdirSync(join(there, 'jobs/bodies'))], [503, []]);
+      cues.give('go on');
+      await cues.untilNoted('done runs');
+      await server.untilPrinted(/the store of jobs fails: .*the disk is full/);
+      await eventually(
+        async () =>
+          (await (await fetch(`${server.url}/readyz`)).text()) === '{"state":"ready","jobs":"unavailable"}',
+        15_000,
+        () => server.stderr(),
+      );
+      assert.equal((await call(`${server.url}/`, '{"result":1}')).status, 200);
+      rmSync(join(there, 'filling'));
+      assert.deepEqual(
+        [(await jobEnd(server, runs)).state, (await jobEnd(server, waits)).result],
+        ['succeeded', 'waited'],
+      );
+      await server.untilPrinted('the store of jobs works again');
+      assert.equal(await (await fetch(`${server.url}/readyz`)).text(), '{"state":"ready"}');
+      assert.equal((await jobEnd(server, await startAsync(server, '/', {}))).state, 'succeeded');
+      await server.stop();
+    },
+  );
+
+  test(
+    '20 kills of the server under load: every accepted job ends once, none begins twice',
+    { timeout: 300_000 },
+    async (t) => {
+      const servers = new JobServers(t, app('jobs'));
+      await killedAgainAndAgain({
+        rounds: 20,
+        cues: servers.cues,
+        start: () => servers.start(['--workers', '2']),
+      });
+    },
+  );
+});
+
+/** Writes until the disk is full. */
+function fill(path: string): void {
+  for (let size = 1 << 20; size >= 1; size >>= 4) {
+    try {
+      for (;;) writeFileSync(path, Buffer.alloc(size), { flag: 'a' });
+    } catch {
+      // smaller pieces fill the rest
+    }
+  }
+}
+
+/** A command of this checkout that cannot find SQLite. */
+function withoutPackage(t: TestContext): string {
+  const folder = scratch(t);
+  cpSync(join(ROOT, 'dist'), join(folder, 'dist'), {
+    recursive: true,
+    filter: (path) => !/dist\/(test|bench)/.test(path),
+  });
+  writeFileSync(join(folder, 'package.json'), '{"type":"module","version":"0"}');
+  mkdirSync(join(folder, 'node_modules'));
+  for (const name of readdirSync(join(ROOT, 'node_modules')))
+    if (name !== '@photostructure' && !name.startsWith('.'))
+      symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name));
+  const command = join(folder, 'command');
+  writeFileSync(command, `#!/bin/sh\nexec ${process.execPath} ${folder}/dist/supervisor/cli.js "$@"\n`);
+  chmodSync(command, 0o755);
+  return command;
+}

@@ -1,0 +1,52 @@
+/** Local stores of jobs whose table is in this thread, so that a mocked clock counts for it too. */
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import type { KeepLimits } from '../../../../supervisor/jobs/job-store.js';
+import { LocalStore } from '../../../../supervisor/jobs/local/local-store.js';
+import { openTable } from '../../../../supervisor/jobs/local/open-table.js';
+import { TableLoop } from '../../../../supervisor/jobs/local/table-loop.js';
+import type { OpenPort } from '../../../../supervisor/jobs/local/table-link.js';
+
+const folders: string[] = [];
+process.on('exit', () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+/** A new folder, which is removed when this process ends. */
+export function scratch(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'banana-jobs-'));
+  folders.push(folder);
+  return folder;
+}
+
+/** The files as a kill of the process would leave them now. */
+export function copyOf(folder: string): string {
+  const copy = scratch();
+  cpSync(folder, copy, { recursive: true });
+  return copy;
+}
+
+export function inThisThread(folder: string, limits: KeepLimits): OpenPort {
+  return (isFirst, listener) => {
+    const { database, table, opened } = openTable(DatabaseSync, { folder, limits, isFirst });
+    const loop = new TableLoop(table, folder, (news) => listener.onNews(structuredClone(news)));
+    return Promise.resolve({
+      opened: structuredClone(opened),
+      post: (call) => {
+        const copy = structuredClone(call);
+        queueMicrotask(() => loop.run([copy]));
+      },
+      close: () => {
+        loop.stop();
+        database.close();
+        return Promise.resolve();
+      },
+    });
+  };
+}
+
+export function openHere(folder: string, limits: KeepLimits): Promise<LocalStore> {
+  return LocalStore.open(folder, limits, inThisThread(folder, limits));
+}
