@@ -149,7 +149,8 @@ export class Webhooks {
   /** Stores it; a store that fails does not keep it from being sent. */
   async #keep(owed: Owed, keeper: WebhookKeeper): Promise<boolean> {
     try {
-      await keeper.owe({ ...owed, url: owed.url.href });
+      const { id, url, body, contentType, requestId, timeoutMs, retries } = owed;
+      await keeper.owe({ id, url: url.href, body, contentType, requestId, timeoutMs, retries });
       return true;
     } catch (thrown) {
       this.#log.notKept(owed, describeThrown(thrown).message);

@@ -179,7 +179,7 @@ export class LocalStore implements JobStore {
     );
   }
 
-  /** What is queued stays. */
+  /** Changes nothing: queued jobs stay for the next server. */
   stop(): Promise<void> {
     return Promise.resolve();
   }
