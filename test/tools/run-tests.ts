@@ -20,7 +20,7 @@ const FILES_AT_ONCE = Math.max(4, 2 * availableParallelism());
 async function main(): Promise<number> {
   const files = process.argv.slice(2).flatMap(compiledFiles);
   if (files.length === 0) throw new Error(`name a group or a file; groups: ${GROUPS.join(', ')}`);
-  compilePython();
+  if (files.some((file) => file.startsWith(COMPILED))) prepareServers();
   const folder = mkdtempSync(join(tmpdir(), 'banana-test-run-'));
   try {
     const [timesFile, outcomesFile] = [join(folder, 'times'), join(folder, 'outcomes')];
@@ -30,6 +30,18 @@ async function main(): Promise<number> {
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** Prepares what tests of this project start. */
+function prepareServers(): void {
+  bundleFront();
+  compilePython();
+}
+
+/** Bundles the compiled supervisor: a bundle of an earlier compile would be tested unnoticed. */
+function bundleFront(): void {
+  const { status } = spawnSync(process.execPath, [`${ROOT}supervisor/build.mjs`], { stdio: 'inherit' });
+  if (status !== 0) throw new Error('the supervisor cannot be bundled');
 }
 
 /**
