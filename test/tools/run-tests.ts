@@ -10,6 +10,7 @@ import { ROOT } from '../helpers/server.js';
 import type { FileTime } from './cpu-time.js';
 import { filesOf, GROUPS } from './groups.js';
 import type { Outcome } from './outcome-reporter.js';
+import { pathPastShim } from './python-shim.js';
 
 const COMPILED = `${ROOT}dist/test/`;
 const SLOWEST = 10;
@@ -34,6 +35,7 @@ async function main(): Promise<number> {
 
 /** Prepares what tests of this project start. */
 function prepareServers(): void {
+  process.env['PATH'] = pathPastShim(process.env['PATH'] ?? '');
   bundleFront();
   compilePython();
 }
