@@ -44,6 +44,23 @@ function placeOf(path) {
   return relative(TARGET, path);
 }
 
+/** Packages that load faster by `require` than by `import`, for which Node parses them once more: 0.05 s of CPU at each start. */
+const REQUIRED = /^(?:@koa\/router|commander|koa|msgpackr|pino|pino-pretty|ws)$/;
+const requires = {
+  name: 'requires',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: REQUIRED }, ({ path, kind }) =>
+      kind === 'import-statement' ? { path, namespace: 'required' } : { path, external: true },
+    );
+    onLoad({ filter: REQUIRED, namespace: 'required' }, ({ path }) => ({
+      contents: `module.exports = require('${path}')`,
+    }));
+  },
+};
+/** There is no `require` in ES modules. */
+const REQUIRE = `import { createRequire as requireFrom } from 'node:module';
+const require = requireFrom(import.meta.url);`;
+
 const { outputFiles } = await build({
   entryPoints: ENTRIES,
   entryNames: '[name]',
@@ -55,7 +72,8 @@ const { outputFiles } = await build({
   format: 'esm',
   platform: 'node',
   target: 'node20.19',
-  plugins: [places],
+  plugins: [places, requires],
+  banner: { js: REQUIRE },
   logLevel: 'warning',
 });
 
