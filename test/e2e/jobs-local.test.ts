@@ -17,6 +17,8 @@ import { test, type TestContext } from 'node:test';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { killedAgainAndAgain } from '../helpers/job-kills.js';
 import { callAsync, jobEnd, jobPage, startAsync } from '../helpers/jobs.js';
+import { startJob } from '../helpers/potassium.js';
+import { startReceiver } from '../helpers/receiver.js';
 import { needs } from '../helpers/needs.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { CLI, ROOT, call, eventually, runCommand, startServer, type Server } from '../helpers/server.js';
@@ -29,17 +31,19 @@ class JobServers {
   readonly folder: string;
   readonly #t: TestContext;
   readonly #app: string;
+  readonly #env: Readonly<Record<string, string>>;
 
-  constructor(t: TestContext, app: string) {
+  constructor(t: TestContext, app: string, env: Readonly<Record<string, string>> = {}) {
     this.#t = t;
     this.#app = app;
+    this.#env = env;
     this.cues = makeCues(t);
     this.folder = join(scratch(t), 'jobs');
   }
 
   start(args: readonly string[] = []): Promise<Server> {
     const all = ['--jobs', `local:${this.folder}`, '--drain-lag', '0s', ...args];
-    return startServer(this.#app, { t: this.#t, env: this.cues.env, args: all });
+    return startServer(this.#app, { t: this.#t, env: { ...this.cues.env, ...this.#env }, args: all });
   }
 }
 
@@ -168,6 +172,26 @@ withOneRuntime(({ app }) => {
       await server.stop();
     },
   );
+
+  test('the webhook of a job that its server lost is sent after the restart', LIMIT, async (t) => {
+    const receiver = await startReceiver(t);
+    const servers = new JobServers(t, app('result-webhook'), { HOOK: receiver.url });
+    const first = await servers.start();
+    const { model } = await first.until(({ state }) => state === 'ready');
+    process.kill(model.workers[0]?.pid as number, 'SIGSTOP'); // it gets the job, and does not end it
+    const id = await startJob(first, '/slow', {});
+    await eventually(
+      async () => (await jobPage(first, id)).state === 'running',
+      15_000,
+      () => first.stderr(),
+    );
+    await killed(first);
+    const server = await servers.start();
+    await receiver.until(1);
+    assert.match(String(receiver.arrivals[0]?.body), /SERVE_WORKER_LOST/);
+    assert.equal((await jobPage(server, id)).state, 'lost');
+    await server.stop();
+  });
 
   test('a start that cannot have its jobs ends with 2, and says what to do', LIMIT, async (t) => {
     const servers = new JobServers(t, app('jobs'));
