@@ -5,6 +5,7 @@ import {
   cpSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   readdirSync,
   rmSync,
   symlinkSync,
@@ -172,6 +173,31 @@ withOneRuntime(({ app }) => {
       await server.stop();
     },
   );
+
+  test('the folder has no key and no cookie of a client', LIMIT, async (t) => {
+    const servers = new JobServers(t, app('jobs'), { BANANA_API_KEY: 'SECRET-KEY' });
+    const server = await servers.start();
+    const later = { 'x-banana-job-delay-seconds': '1000' };
+    const keys = [
+      { authorization: 'Bearer SECRET-KEY', cookie: 'SECRET-cookie', 'proxy-authorization': 'SECRET-proxy' },
+      { 'x-banana-api-key': 'SECRET-KEY' },
+    ];
+    for (const headers of keys) await startAsync(server, '/', { body: 'is kept' }, { ...later, ...headers });
+    const start = {
+      id: '1',
+      created: 1,
+      apiKey: 'SECRET-KEY',
+      modelInputs: { body: 'is kept' },
+      startOnly: true,
+    };
+    const started = await call(`${server.url}/start/v4/`, JSON.stringify(start), later);
+    assert.match(started.text, /"message":"success"/);
+    await killed(server);
+    const files = readdirSync(servers.folder, { withFileTypes: true }).filter((file) => file.isFile());
+    const bytes = files.map(({ name }) => readFileSync(join(servers.folder, name), 'latin1')).join('');
+    assert.match(bytes, /is kept/);
+    assert.doesNotMatch(bytes, /SECRET/);
+  });
 
   test('the webhook of a job that its server lost is sent after the restart', LIMIT, async (t) => {
     const receiver = await startReceiver(t);
