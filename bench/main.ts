@@ -15,6 +15,8 @@ import { digits } from './cases/digits.js';
 import { digitsBatches } from './cases/digits-batches.js';
 import { echo } from './cases/echo.js';
 import { fairness } from './cases/fairness.js';
+import { jobKills } from './cases/job-kills.js';
+import { jobs } from './cases/jobs.js';
 import { killers } from './cases/killers.js';
 import { largeBodies } from './cases/large-bodies.js';
 import { latency } from './cases/latency.js';
@@ -56,6 +58,7 @@ const CASES: readonly BenchCase[] = [
   batching,
   overload,
   longPolls,
+  jobs,
   largeBodies,
   crash,
   describeCase,
@@ -74,7 +77,7 @@ const CASES: readonly BenchCase[] = [
 ];
 
 /** They need packages of Debian's, or an hour, and run only if they are named. */
-const NAMED_CASES: readonly BenchCase[] = [python, pythonSmall, mixedSoak];
+const NAMED_CASES: readonly BenchCase[] = [python, pythonSmall, mixedSoak, jobKills];
 
 interface Outcome {
   readonly rows: Row[];

@@ -93,10 +93,11 @@ export class Ending {
   };
 
   async #drain(lagMs: number, hint: string): Promise<void> {
-    const { drainTimeoutMs, log, served, webhooks } = this.#server;
+    const { drainTimeoutMs, log, served, jobs, webhooks } = this.#server;
     const endAtMs = performance.now() + drainTimeoutMs;
     served.unwatch();
     served.registry.close();
+    jobs.drain(); // first, so that the drain waits for no job that is kept
     const reason = await drain({
       models: served.all,
       log,
@@ -105,16 +106,16 @@ export class Ending {
       hint,
       webhooksOwed: webhooks.owed,
       workersClosed: served.untilClosed(),
-      onRefusing: () => {
-        this.#lastReplies = true;
-        this.#server.jobs.drain();
-      },
+      onRefusing: () => (this.#lastReplies = true),
       onCut: () => this.#reportUnfinished(),
     });
     await this.#finish({ reason, error: null }, endAtMs);
   }
 
-  /** Logs the background jobs that are cut off: their callers were answered at their start and learn nothing more. */
+  /**
+   * Logs the background jobs that are cut off: their callers were answered at their start. Jobs that wait in a store which
+   * outlives the server are not among them.
+   */
   #reportUnfinished(): void {
     const { jobs, log } = this.#server;
     const ids = jobs.unfinished();

@@ -1,6 +1,6 @@
 /** `server.models`: models that come and go while the server runs. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -346,18 +346,23 @@ test('a scale that another overtakes settles with it, and has its numbers', LIMI
   assert.equal((await gone).result, 'done');
 });
 
-test('an app is tested by itself, whatever other models the config file names', LIMIT, async (t) => {
-  const cwd = mkdtempSync(join(tmpdir(), 'banana-models-'));
-  t.after(() => rmSync(cwd, { recursive: true }));
-  writeFileSync(join(cwd, 'banana.json'), JSON.stringify({ models: { other: ECHO } }));
-  const server = await startTestServer({ app: ECHO, cwd, gpus: 'none' }, '');
-  t.after(() => server.kill());
-  assert.deepEqual(
-    server.models.describe().map(({ name }) => name),
-    ['echoes'],
-  );
-  await server.close();
-});
+test(
+  'an app is tested by itself, whatever other models and store of jobs the config file names',
+  LIMIT,
+  async (t) => {
+    const cwd = mkdtempSync(join(tmpdir(), 'banana-models-'));
+    t.after(() => rmSync(cwd, { recursive: true }));
+    writeFileSync(join(cwd, 'banana.json'), JSON.stringify({ models: { other: ECHO }, jobs: 'local' }));
+    const server = await startTestServer({ app: ECHO, cwd, gpus: 'none' }, '');
+    t.after(() => server.kill());
+    assert.deepEqual(
+      server.models.describe().map(({ name }) => name),
+      ['echoes'],
+    );
+    assert.deepEqual(readdirSync(cwd), ['banana.json'], 'its jobs are in memory');
+    await server.close();
+  },
+);
 
 test(
   'twenty clients that register, scale, call and unregister one model leave nothing behind',

@@ -24,7 +24,14 @@ interface Started {
   readonly id: string | null;
 }
 
-export async function killedAgainAndAgain({ rounds, cues, start }: JobKills): Promise<void> {
+export interface KillsOutcome {
+  readonly accepted: number;
+  /** Number of accepted jobs by the state in which they ended. */
+  readonly states: ReadonlyMap<string, number>;
+}
+
+/** @throws AssertionError if a job did not keep its promise */
+export async function killedAgainAndAgain({ rounds, cues, start }: JobKills): Promise<KillsOutcome> {
   const jobs: Started[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const server = await start();
@@ -55,6 +62,7 @@ export async function killedAgainAndAgain({ rounds, cues, start }: JobKills): Pr
   }
   assert.ok((states.get('succeeded') ?? 0) > rounds, [...states].join(' '));
   await server.stop();
+  return { accepted: jobs.filter(({ id }) => id !== null).length, states };
 }
 
 async function callUntilKilled(server: Server, client: string, jobs: Started[]): Promise<void> {

@@ -52,6 +52,7 @@ export const NODE_DEPENDENT: Readonly<Record<string, readonly string[]>> = {
     'processes/worker/api/store/local',
     'processes/worker/api/store/local-opens',
     'processes/worker/api/store/process-end',
+    'e2e/jobs-local',
   ],
   'survival: children, signals, exit codes, timers after a suspension': [
     'e2e/survival-deaths',

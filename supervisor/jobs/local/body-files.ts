@@ -3,10 +3,12 @@
  * before its row is written, and goes after its row; what a crash leaves without a row is removed at the next start.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { KeptBytes } from './table-calls.js';
+import { startLimit } from '../../machine/limit-timer.js';
+import { formatMs } from '../../options/units.js';
+import { ANSWER_LIMIT_MS, type KeptBytes } from './table-calls.js';
 
 const MAX_ROW_BYTES = 1024 ** 2;
 
@@ -14,10 +16,9 @@ export function bodiesFolder(folder: string): string {
   return join(folder, 'bodies');
 }
 
-/** Makes the folder of the files, and removes those that no row has. Only while nothing is written there. */
+/** Removes the files that no row has. Only while nothing is written there. */
 export function removeOrphans(folder: string, known: ReadonlySet<string>): void {
   const bodies = bodiesFolder(folder);
-  mkdirSync(bodies, { recursive: true, mode: 0o700 });
   for (const file of readdirSync(bodies)) if (!known.has(file)) rmSync(join(bodies, file), { force: true });
 }
 
@@ -31,7 +32,14 @@ export class BodyFiles {
 
   /** Returns a copy of the bytes for a row, or the name of a file that has them. */
   async keep(pieces: readonly Buffer[], bytes: number): Promise<KeptBytes> {
-    if (bytes > MAX_ROW_BYTES) return { bytes: null, file: await this.#write(pieces) };
+    if (bytes > MAX_ROW_BYTES) {
+      const writing = this.#write(pieces);
+      const file = await inTime(writing).catch((error: unknown) => {
+        writing.then((late) => this.remove({ file: late })).catch(() => {}); // it has removed its file itself
+        throw error;
+      });
+      return { bytes: null, file };
+    }
     const copy = Buffer.allocUnsafeSlow(bytes);
     let filled = 0;
     for (const piece of pieces) filled += piece.copy(copy, filled);
@@ -42,7 +50,7 @@ export class BodyFiles {
   async read({ bytes, file }: KeptBytes): Promise<Buffer | null> {
     if (bytes !== null) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     if (file === null) return null;
-    return readFile(join(this.#folder, file)).catch((error: NodeJS.ErrnoException) => {
+    return inTime(readFile(join(this.#folder, file))).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
       throw error;
     });
@@ -82,4 +90,13 @@ export class BodyFiles {
       await handle.close();
     }
   }
+}
+
+/** Rejects if the disk takes too long, as it does when it hangs. */
+function inTime<T>(work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const why = `its disk has not answered for ${formatMs(ANSWER_LIMIT_MS)}`;
+    const limit = startLimit(ANSWER_LIMIT_MS, () => reject(new Error(why)));
+    work.finally(() => limit.stop()).then(resolve, reject);
+  });
 }

@@ -2,6 +2,7 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { DatabaseSync, DatabaseSyncInstance } from '@photostructure/sqlite';
+import { bodiesFolder } from './body-files.js';
 import { isDamage, isTaken, reasonOf } from './sqlite-errors.js';
 
 export type Database = DatabaseSyncInstance;
@@ -17,6 +18,9 @@ export const PACKAGE = '@photostructure/sqlite';
 export function databaseFile(folder: string): string {
   return join(folder, 'jobs.sqlite3');
 }
+
+/** A server that was just killed has the lock until it is gone. */
+const LOCK_WAIT_MS = 2000;
 
 /** The version of the tables below; a store of another one is refused. */
 const VERSION = 1;
@@ -81,7 +85,7 @@ export function openDatabase(Database: DatabaseClass, folder: string): Database 
   let database: Database | null = null;
   try {
     makeFile(folder, file);
-    database = new Database(file, { timeout: 0 });
+    database = new Database(file, { timeout: LOCK_WAIT_MS });
     database.exec(SETUP);
     check(database, file);
     return database;
@@ -91,12 +95,14 @@ export function openDatabase(Database: DatabaseClass, folder: string): Database 
   }
 }
 
-/** The folder, and its name in the one above, are on the disk when this returns. */
+/** Makes the folders and the file where they are not there; their names are on the disk when this returns. */
 function makeFile(folder: string, file: string): void {
-  const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const first = mkdirSync(bodiesFolder(folder), { recursive: true, mode: 0o700 }) ?? file;
   makeEmpty(file);
-  syncFolder(folder);
-  if (first !== undefined) syncFolder(dirname(first));
+  for (let one = folder; ; one = dirname(one)) {
+    syncFolder(one);
+    if (one === dirname(first) || one === dirname(one)) return;
+  }
 }
 
 /** Opens no file that is there: closing it again would free the locks that this process has on it. */

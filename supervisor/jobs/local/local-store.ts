@@ -3,6 +3,7 @@
  * SQLite has them, in a thread of its own; large bodies and results are files.
  */
 import { ServeError } from '../../../protocol/errors.js';
+import { within } from '../../machine/within.js';
 import {
   keptError,
   type Acceptance,
@@ -24,6 +25,7 @@ import { threadIn } from './open-thread.js';
 import { reasonOf } from './sqlite-errors.js';
 import { TableLink, Uncertain, type OpenedTable, type OpenPort } from './table-link.js';
 import {
+  ANSWER_LIMIT_MS,
   NOT_KEPT,
   type BegunRow,
   type Effects,
@@ -189,10 +191,14 @@ export class LocalStore implements JobStore {
   }
 
   async close(): Promise<void> {
-    await Promise.allSettled(this.#working);
+    await this.#quiet();
     await this.#link.close();
-    await Promise.allSettled(this.#working); // files that went meanwhile
+    await this.#quiet(); // files that went meanwhile
     this.#listener = NO_LISTENER;
+  }
+
+  async #quiet(): Promise<void> {
+    await within(ANSWER_LIMIT_MS, Promise.allSettled(this.#working));
   }
 
   async #settle(id: string, token: string, outcome: TableOutcome): Promise<JobRecord | null> {

@@ -16,6 +16,9 @@ import type {
 } from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhook.js';
 
+/** Longest time for an answer of the table or of its disk; clients wait for 10 s at most. */
+export const ANSWER_LIMIT_MS = 8000;
+
 /** The bytes of a body or a result: in the table, or in a file of its own if they are many. Both null: not kept. */
 export interface KeptBytes {
   readonly bytes: Uint8Array | null;

@@ -5,7 +5,15 @@
 import { describeThrown } from '../../../protocol/errors.js';
 import { startLimit, type LimitTimer } from '../../machine/limit-timer.js';
 import { formatMs } from '../../options/units.js';
-import type { CountChange, Effects, NumberedCall, TableCall, TableCalls, TableNews } from './table-calls.js';
+import {
+  ANSWER_LIMIT_MS,
+  type CountChange,
+  type Effects,
+  type NumberedCall,
+  type TableCall,
+  type TableCalls,
+  type TableNews,
+} from './table-calls.js';
 
 /** An open table. */
 export interface TablePort {
@@ -39,9 +47,6 @@ export interface LinkOwner {
 export class Uncertain extends Error {
   override readonly name = 'Uncertain';
 }
-
-/** Longest time for an answer; its client waits for 10 s at most. */
-export const ANSWER_LIMIT_MS = 8000;
 
 const REOPEN_MS = 1000;
 
@@ -144,8 +149,9 @@ export class TableLink {
 
   #reopen(): void {
     this.#connect(false).then(
-      ({ opened }) => {
-        this.#owner.onReopened(opened);
+      (port) => {
+        if (this.#isClosed) return void port.close();
+        this.#owner.onReopened(port.opened);
         this.#takeBack();
       },
       (error: unknown) => {

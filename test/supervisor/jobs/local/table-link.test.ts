@@ -4,12 +4,8 @@ import { test, type TestContext } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import { LocalStore } from '../../../../supervisor/jobs/local/local-store.js';
 import { threadIn } from '../../../../supervisor/jobs/local/open-thread.js';
-import {
-  ANSWER_LIMIT_MS,
-  Uncertain,
-  type OpenPort,
-  type TablePort,
-} from '../../../../supervisor/jobs/local/table-link.js';
+import { ANSWER_LIMIT_MS } from '../../../../supervisor/jobs/local/table-calls.js';
+import { Uncertain, type OpenPort, type TablePort } from '../../../../supervisor/jobs/local/table-link.js';
 import { LIMITS as FEW, StoreBench } from '../conformance.js';
 import { newStoredJob } from '../stored-jobs.js';
 import { inThisThread, scratch } from './tables.js';
