@@ -15,6 +15,7 @@ import { digits } from './cases/digits.js';
 import { digitsBatches } from './cases/digits-batches.js';
 import { echo } from './cases/echo.js';
 import { fairness } from './cases/fairness.js';
+import { jobChaosCase } from './cases/job-chaos.js';
 import { jobKills } from './cases/job-kills.js';
 import { jobs } from './cases/jobs.js';
 import { killers } from './cases/killers.js';
@@ -77,7 +78,7 @@ const CASES: readonly BenchCase[] = [
 ];
 
 /** They need packages of Debian's, or an hour, and run only if they are named. */
-const NAMED_CASES: readonly BenchCase[] = [python, pythonSmall, mixedSoak, jobKills];
+const NAMED_CASES: readonly BenchCase[] = [python, pythonSmall, mixedSoak, jobKills, jobChaosCase];
 
 interface Outcome {
   readonly rows: Row[];

@@ -36,6 +36,9 @@ export const RETRY_MS = 1000;
 /** Limit for questions, because clients wait for the answers. */
 export const ASK_LIMIT_MS = 10_000;
 
+/** No job has this id: asking for it shows whether the store answers. */
+const NO_ID = '';
+
 /** Limit of all held answers together. */
 const MAX_HELD_BYTES = 64 * 1024 ** 2;
 
@@ -134,7 +137,7 @@ export class GuardedStore {
       this.#noteWell();
       return answer;
     } catch (thrown) {
-      this.#noteAway(describeThrown(thrown).message);
+      this.noteAway(describeThrown(thrown).message);
       throw thrown;
     }
   }
@@ -142,6 +145,20 @@ export class GuardedStore {
   /** Never rejects. */
   async stop(): Promise<void> {
     await this.watch(() => this.#store.stop()).catch(() => {}); // `watch` has reported it
+  }
+
+  /** The store fails; it is asked again and again until it answers. */
+  noteAway(why: string): void {
+    const isNews = this.#problem === null;
+    this.#problem = why;
+    if (isNews) this.#health.onAway(why);
+    if (this.#isClosed) return;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      this.#retry();
+      this.#health.onRetry();
+      this.watch(() => this.#store.get(NO_ID)).catch(() => {}); // `watch` has reported it
+    }, RETRY_MS).unref();
   }
 
   /** Nothing is tried again. */
@@ -185,18 +202,6 @@ export class GuardedStore {
     this.#problem = null;
     this.#health.onWell();
     this.#retry();
-  }
-
-  #noteAway(why: string): void {
-    const isNews = this.#problem === null;
-    this.#problem = why;
-    if (isNews) this.#health.onAway(why);
-    if (this.#isClosed) return;
-    this.#timer ??= setTimeout(() => {
-      this.#timer = null;
-      this.#retry();
-      this.#health.onRetry();
-    }, RETRY_MS).unref();
   }
 
   #retry(): void {

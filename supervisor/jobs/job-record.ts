@@ -120,12 +120,13 @@ export interface NewJob {
 
 /**
  * `accepted`: the job is stored. `known`: its key belongs to this earlier job, of the same content. `conflict`: its key
- * belongs to a job of another content. `full`: there is no room.
+ * belongs to a job of another content. `full`: there is no room. `too large`: this store takes no such body.
  */
 export type Acceptance =
   | { readonly is: 'accepted' | 'known'; readonly record: JobRecord }
   | { readonly is: 'conflict' }
-  | { readonly is: 'full' };
+  | { readonly is: 'full' }
+  | { readonly is: 'too large'; readonly maxBytes: number };
 
 /** A job that has begun in its store. */
 export interface BegunJob extends Pick<NewJob, 'record' | 'call'> {

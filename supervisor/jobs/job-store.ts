@@ -29,7 +29,21 @@ export interface JobStoreListener {
   onCancelled(id: string): void;
   /** A job has ended that no worker was running; called before `onChanged`. */
   onEndedUnrun(record: EndedRecord, call: StoredCall): void;
+  /** The store has found out by itself that it cannot work now. */
+  onFailed(why: string): void;
+  /** The operator should know this. */
+  onWarning(text: string): void;
 }
+
+/** The listener of a store before it has one, and after its end. */
+export const NO_LISTENER: JobStoreListener = {
+  onDue() {},
+  onChanged() {},
+  onCancelled() {},
+  onEndedUnrun() {},
+  onFailed() {},
+  onWarning() {},
+};
 
 export interface KeepLimits {
   /** Time that a job is kept after its end. */

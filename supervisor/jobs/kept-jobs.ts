@@ -13,7 +13,7 @@ import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { Job, NOWHERE, type JobCall } from '../dispatch/job.js';
 import type { JobFeed } from '../dispatch/job-feed.js';
 import { startLimit } from '../machine/limit-timer.js';
-import { formatMs } from '../options/units.js';
+import { formatBytes, formatMs } from '../options/units.js';
 import {
   hasEnded,
   type Acceptance,
@@ -92,6 +92,7 @@ export interface KeptJobsListener {
   /** The store fails since now: no job begins, and no call is accepted as one. */
   onStoreAway(why: string): void;
   onStoreWell(): void;
+  onStoreWarning(text: string): void;
 }
 
 /** Limit for the store, because clients wait for it; a slower store is broken. */
@@ -127,6 +128,8 @@ export class KeptJobs {
       onChanged: (record) => this.#watchers.tell(record),
       onCancelled: (id) => this.#onCancelled(id),
       onEndedUnrun: (record, call) => this.#onEndedUnrun(record, call),
+      onFailed: (why) => this.#guarded.noteAway(why),
+      onWarning: (text) => options.listener?.onStoreWarning?.(text),
     };
     this.#guarded = new GuardedStore(this.#store, {
       onAway: (why) => options.listener?.onStoreAway?.(why),
@@ -214,12 +217,13 @@ export class KeptJobs {
 
   /**
    * Stores a call as a job. Resolves once it is stored, or with the job that has its idempotency key already; only then its
-   * client may be answered. @throws SERVE_NOT_KEPT, SERVE_KEY_CONFLICT; then it is not run, and the caller keeps the body
+   * client may be answered. @throws SERVE_NOT_KEPT, SERVE_KEY_CONFLICT, SERVE_BODY_TOO_LARGE; then it is not run, and the caller keeps the body
    */
   async accept(accepted: AcceptedCall): Promise<JobRecord> {
     const job = newJob(this.#options.newId(), accepted);
     const acceptance = await this.#stored(job, accepted.call);
     if (acceptance.is === 'conflict') throw new ServeError('SERVE_KEY_CONFLICT');
+    if (acceptance.is === 'too large') throw tooLarge(acceptance.maxBytes);
     if (acceptance.is === 'full') throw this.#notKept(accepted.call, new Error(NO_ROOM));
     if (!this.#store.isDurable && !this.#hasToldOfLoss) {
       this.#hasToldOfLoss = true;
@@ -376,6 +380,11 @@ export class KeptJobs {
   #callOf(call: StoredCall): JobCall {
     return { ...call, id: 0, statusOf: this.#options.statusOf };
   }
+}
+
+function tooLarge(maxBytes: number): ServeError {
+  const message = `The store of jobs takes bodies of at most ${formatBytes(maxBytes)}.`;
+  return new ServeError('SERVE_BODY_TOO_LARGE', message);
 }
 
 const NO_ROOM =

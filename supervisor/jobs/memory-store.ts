@@ -24,7 +24,7 @@ import {
   type WaitingPlace,
 } from './job-record.js';
 import { begun, cancelled, expired, expiresAt, failedUnrun, givenBack, settled } from './job-rules.js';
-import type { JobStore, JobStoreListener, KeepLimits } from './job-store.js';
+import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } from './job-store.js';
 import { TimeHeap, type Timed } from './time-heap.js';
 import { WaitingJobs, type WaitingJob } from './waiting-jobs.js';
 
@@ -52,7 +52,7 @@ const MAX_SLEEP_MS = 60_000;
 export class MemoryStore implements JobStore {
   readonly name = 'memory';
   readonly isDurable = false;
-  listener: JobStoreListener = { onDue() {}, onChanged() {}, onCancelled() {}, onEndedUnrun() {} };
+  listener: JobStoreListener = NO_LISTENER;
   readonly #limits: KeepLimits;
   /** In order of acceptance. */
   readonly #entries = new Map<string, Entry>();

@@ -19,6 +19,9 @@ export interface JobStoreOptions {
 /** Longest time to open a store on a disk: it reads all of its file first, to find damage. */
 const LOCAL_LIMIT_MS = 5 * 60_000;
 
+/** Longest time to open a Redis that answers: a start that hangs tells no one why. */
+const REDIS_LIMIT_MS = 12_000;
+
 const MINUTE = 60_000;
 const MIB = 1024 ** 2;
 
@@ -40,6 +43,10 @@ export async function openJobStore({
     case 'memory': {
       const { MemoryStore } = await import('./memory-store.js');
       return new MemoryStore(limitsOf(MEMORY_LIMITS));
+    }
+    case 'redis': {
+      const { openRedisStore } = await import('./redis/open-redis-store.js');
+      return inTime(openRedisStore(place.url, limitsOf(DURABLE_LIMITS)), REDIS_LIMIT_MS);
     }
     case 'local': {
       const folder = resolve(cwd, place.folder);

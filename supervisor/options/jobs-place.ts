@@ -2,7 +2,10 @@
 import { NotAllowed } from './units.js';
 
 /** `folder`: as given; relative paths begin in the folder of the server. */
-export type JobsPlace = { readonly in: 'memory' } | { readonly in: 'local'; readonly folder: string };
+export type JobsPlace =
+  | { readonly in: 'memory' }
+  | { readonly in: 'local'; readonly folder: string }
+  | { readonly in: 'redis'; readonly url: string };
 
 export const IN_MEMORY: JobsPlace = { in: 'memory' };
 
@@ -15,5 +18,13 @@ export function parseJobsPlace(raw: unknown): JobsPlace {
   if (text === 'local') return { in: 'local', folder: DEFAULT_FOLDER };
   const folder = text.startsWith('local:') ? text.slice('local:'.length).trim() : '';
   if (folder !== '') return { in: 'local', folder };
-  throw new NotAllowed('memory, local, or local: and the path of a folder');
+  if (isRedisUrl(text)) return { in: 'redis', url: text };
+  throw new NotAllowed('memory, local, local: and the path of a folder, or redis://host:port of one Redis');
+}
+
+/** A password may have any character in its %-form. */
+function isRedisUrl(text: string): boolean {
+  if (!/^rediss?:\/\//.test(text) || !URL.canParse(text)) return false;
+  const { hostname, pathname, search, hash } = new URL(text);
+  return hostname !== '' && /^\/?\d{0,4}$/.test(pathname) && search === '' && hash === '';
 }

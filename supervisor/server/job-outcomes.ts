@@ -19,6 +19,7 @@ export interface JobOutcomesOptions {
     | 'logRetriedJob'
     | 'logStranded'
     | 'logStoreAway'
+    | 'logStoreWarning'
     | 'logStoreWell'
     | 'logUnrecordedCall'
   >;
@@ -62,6 +63,10 @@ export class JobOutcomes implements KeptJobsListener {
 
   onStoreAway(why: string): void {
     this.#options.log.logStoreAway(why);
+  }
+
+  onStoreWarning(text: string): void {
+    this.#options.log.logStoreWarning(text);
   }
 
   onStoreWell(): void {

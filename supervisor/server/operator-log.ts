@@ -78,6 +78,10 @@ export class OperatorLog {
     );
   }
 
+  logStoreWarning(text: string): void {
+    this.#log.warn(`jobs: ${text}`);
+  }
+
   logStoreWell(): void {
     this.#log.info('the store of jobs works again');
   }

@@ -19,7 +19,7 @@ import {
   type WaitingPlace,
 } from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhook.js';
-import type { JobStore, JobStoreListener, KeepLimits } from '../job-store.js';
+import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } from '../job-store.js';
 import { BodyFiles } from './body-files.js';
 import { threadIn } from './open-thread.js';
 import { reasonOf } from './sqlite-errors.js';
@@ -34,8 +34,6 @@ import {
   type TableOutcome,
 } from './table-calls.js';
 import { WaitingCounts } from './waiting-counts.js';
-
-const NO_LISTENER: JobStoreListener = { onDue() {}, onChanged() {}, onCancelled() {}, onEndedUnrun() {} };
 
 export class LocalStore implements JobStore {
   readonly isDurable = true;

@@ -7,7 +7,7 @@ export const JOBS = {
   jobs: serverOption<JobsPlace>({
     flag: '--jobs',
     value: '<store>',
-    help: 'Where jobs are kept: memory loses them with the process; local keeps them in the folder .banana-jobs, local:<folder> in another, which one server at a time may use. See docs/jobs.md.',
+    help: 'Where jobs are kept: memory loses them with the process; local keeps them in the folder .banana-jobs, local:<folder> in another, which one server at a time may use; redis://… (or rediss://…) keeps them in a Redis that many servers share. See docs/jobs.md.',
     defaultText: 'memory',
     default: IN_MEMORY,
     secret: true, // may have a password

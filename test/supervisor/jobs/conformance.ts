@@ -13,6 +13,8 @@ import { newStoredJob, HEAD, type StoredOptions } from './stored-jobs.js';
 
 export interface OpenStore {
   readonly store: JobStore;
+  /** Resolves when the store does nothing by itself. */
+  readonly idle?: () => Promise<void>;
   close(): Promise<void>;
 }
 
@@ -32,6 +34,8 @@ export class StoreBench {
       onChanged: (record) => this.changed.push(record),
       onCancelled: (id) => this.cancelled.push(id),
       onEndedUnrun: (record) => this.endedUnrun.push(record),
+      onFailed: (why) => assert.fail(why),
+      onWarning: (text) => assert.fail(text),
     };
   }
 
@@ -92,10 +96,15 @@ export class StoreBench {
 
 export const LIMITS: KeepLimits = { retentionMs: 60_000, maxBytes: 100_000 };
 
+/** The open store's. */
+let idle = (): Promise<void> => Promise.resolve();
+
 /** Lets time pass; what the store does then is done when this resolves. */
 export async function pass(ms: number): Promise<void> {
+  await idle();
   mock.timers.tick(ms);
   for (let i = 0; i < 3; i += 1) await new Promise((resolve) => setImmediate(resolve));
+  await idle();
 }
 
 /** Defines the tests for one kind of store. */
@@ -108,6 +117,7 @@ export function conformance(name: string, open: (limits: KeepLimits) => Promise<
     test(`${name}: ${title}`, { timeout: 60_000 }, async () => {
       mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_000_000 });
       const opened = await open({ ...LIMITS, ...limits });
+      idle = opened.idle ?? (() => Promise.resolve());
       try {
         await run(new StoreBench(opened.store));
       } finally {

@@ -161,7 +161,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
   providers: ['cuda;cpu', 'names of execution providers, separated by commas, such as cuda,cpu'],
   queueSize: ['-1', 'a whole number from 0 to 1000000'],
   queueBytes: ['1tb', SIZE],
-  jobs: ['disk', 'memory, local, or local: and the path of a folder'],
+  jobs: ['disk', 'memory, local, local: and the path of a folder, or redis://host:port of one Redis'],
   jobRetention: ['1d', DURATION],
   jobBytes: ['1 tb', SIZE],
   queueTimeout: ['0s', POSITIVE],

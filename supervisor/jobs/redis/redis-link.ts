@@ -1,0 +1,219 @@
+/**
+ * The connections of one front to Redis: one for commands, one that hears news. Commands are refused at once while there is no
+ * connection, and those under way fail with it; both connections are opened again by themselves. A Redis that is stuck is
+ * found by a look that takes too long: then `reset` drops the connections, so that no command waits longer than that.
+ */
+import type { createClient } from 'redis';
+import { describeThrown } from '../../../protocol/errors.js';
+import { deferred } from '../../machine/deferred.js';
+import { formatMs } from '../../options/units.js';
+import { Unusable } from './check-redis.js';
+import type { Packages } from './load-packages.js';
+import { NEWS_CHANNEL, SCRIPTS, type Script } from './scripts.js';
+
+export type RedisClient = ReturnType<typeof createClient>;
+
+export interface LinkListener {
+  /** Both connections are open; the first time, and each time after they were not. */
+  onOpen(): void;
+  onNews(message: string): void;
+}
+
+export interface LinkOptions {
+  readonly packages: Packages;
+  readonly url: string;
+  /** The address without its password. */
+  readonly place: string;
+  /** Looks at a Redis before it is used, at each new connection. Rejects if it cannot be used. */
+  readonly check: (client: RedisClient) => Promise<void>;
+}
+
+const RECONNECT_MS = 300;
+const CONNECT_LIMIT_MS = 3000;
+
+/** A connection that is not open after this time is tried anew: a Redis that is stuck takes connections. */
+const OPEN_LIMIT_MS = 5000;
+
+export class RedisLink {
+  readonly commands: RedisClient;
+  readonly #ears: RedisClient;
+  readonly #place: string;
+  readonly #library: Packages['redis'];
+  readonly #check: LinkOptions['check'];
+  readonly #opened = deferred<void>();
+  #listener: LinkListener = { onOpen() {}, onNews() {} };
+  #lastError: string | null = null;
+  #isHearing = false;
+  #isOpen = false;
+  #isOpening = false;
+  #isClosed = false;
+  #patience: NodeJS.Timeout | null = null;
+
+  constructor({ packages: { redis }, url, place, check }: LinkOptions) {
+    this.#library = redis;
+    this.#place = place;
+    this.#check = check;
+    const options = {
+      url,
+      RESP: 2,
+      disableOfflineQueue: true,
+      disableClientInfo: true,
+      socket: { connectTimeout: CONNECT_LIMIT_MS, reconnectStrategy: () => RECONNECT_MS },
+    } as const;
+    this.commands = redis.createClient(options) as unknown as RedisClient;
+    this.#ears = redis.createClient(options) as unknown as RedisClient;
+    for (const client of this.#clients) client.on('error', (error: unknown) => this.#onError(error));
+    this.commands.on('ready', () => void this.#onReady());
+    this.#ears.on('ready', () => void this.#subscribe());
+  }
+
+  /** Both connections are open, and Redis can be used. */
+  get isReady(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Why they are not open. */
+  get problem(): string {
+    return this.explain(new Error('no answer')).message;
+  }
+
+  /** Resolves once both are open. Rejects if Redis answers, but cannot be used; waits while it is away. */
+  open(listener: LinkListener): Promise<void> {
+    this.#listener = listener;
+    this.#connect();
+    return this.#opened.promise;
+  }
+
+  /** Uses the open connection. @throws with a message that names the address */
+  async use<T>(command: () => Promise<T>): Promise<T> {
+    if (!this.#isOpen) throw this.explain(new Error('no connection'));
+    try {
+      return await command();
+    } catch (cause) {
+      throw this.explain(cause);
+    }
+  }
+
+  /** Runs a script. */
+  run(script: keyof typeof SCRIPTS, args: readonly (string | Buffer)[]): Promise<unknown> {
+    return this.use(() => this.#evaluate(SCRIPTS[script], args));
+  }
+
+  /** Reads a field of a hash as bytes. */
+  bytes(key: string, field: string): Promise<Buffer | null> {
+    const typeMapping = { [this.#library.RESP_TYPES.BLOB_STRING]: Buffer };
+    const read = (): Promise<unknown> => this.commands.sendCommand(['HGET', key, field], { typeMapping });
+    return this.use(read) as Promise<Buffer | null>;
+  }
+
+  /** An error of a command, or of a connection, as people read it. */
+  explain(cause: unknown): Error {
+    const { message } = describeThrown(cause);
+    const why = this.isReady ? message : (this.#lastError ?? message);
+    return new Error(`Redis at ${this.#place}: ${why}`, { cause });
+  }
+
+  /** Drops both connections and opens new ones; all that is under way fails. */
+  reset(why: string): void {
+    if (this.#isClosed) return;
+    this.#shut(why);
+    this.#drop();
+    this.#connect();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#shut('it is closed');
+    this.#stopPatience();
+    this.#drop();
+  }
+
+  get #clients(): readonly RedisClient[] {
+    return [this.commands, this.#ears];
+  }
+
+  async #evaluate(script: Script, args: readonly (string | Buffer)[]): Promise<unknown> {
+    const rest = ['0', ...args];
+    try {
+      return await this.commands.sendCommand(['EVALSHA', script.sha, ...rest]);
+    } catch (error) {
+      if (!describeThrown(error).message.startsWith('NOSCRIPT')) throw error;
+      return this.commands.sendCommand(['EVAL', script.text, ...rest]); // Redis has started anew
+    }
+  }
+
+  /** Clients connect again by themselves until they are destroyed. */
+  #connect(): void {
+    for (const client of this.#clients) client.connect().catch((error: unknown) => this.#onError(error));
+    this.#wait();
+  }
+
+  #drop(): void {
+    for (const client of this.#clients) if (client.isOpen) client.destroy();
+  }
+
+  /** A new connection hears nothing before this; a second subscription of the same function changes nothing. */
+  async #subscribe(): Promise<void> {
+    try {
+      await this.#ears.subscribe(NEWS_CHANNEL, this.#onNews);
+      this.#isHearing = true;
+      await this.#onReady();
+    } catch (error) {
+      this.#onError(error);
+    }
+  }
+
+  readonly #onNews = (message: string): void => this.#listener.onNews(message);
+
+  async #onReady(): Promise<void> {
+    const areReady = this.commands.isReady && this.#ears.isReady && this.#isHearing;
+    if (!areReady || this.#isOpen || this.#isOpening || this.#isClosed) return;
+    this.#isOpening = true;
+    try {
+      await this.#check(this.commands);
+      // A new Redis has no scripts, and one that must be sent a second time would come after later ones.
+      await Promise.all(Object.values(SCRIPTS).map(({ text }) => this.commands.scriptLoad(text)));
+      this.#onOpen();
+    } catch (error) {
+      this.#onError(error);
+    } finally {
+      this.#isOpening = false;
+    }
+  }
+
+  #onOpen(): void {
+    this.#isOpen = true;
+    this.#stopPatience();
+    this.#opened.resolve();
+    this.#listener.onOpen();
+  }
+
+  #onError(error: unknown): void {
+    const { message } = describeThrown(error);
+    const { code } = error as { code?: unknown };
+    this.#shut(message === '' && typeof code === 'string' ? code : message);
+    const isAnswer = error instanceof this.#library.ErrorReply || error instanceof Unusable;
+    if (isAnswer) this.#opened.reject(this.explain(error));
+  }
+
+  #shut(why: string): void {
+    this.#isOpen = false;
+    if (!this.#ears.isReady) this.#isHearing = false;
+    this.#lastError = why;
+    this.#wait();
+  }
+
+  /** Connects anew if that takes too long. */
+  #wait(): void {
+    if (this.#isClosed) return;
+    this.#patience ??= setTimeout(() => {
+      this.#patience = null;
+      this.reset(this.#lastError ?? `it did not answer within ${formatMs(OPEN_LIMIT_MS)}`);
+    }, OPEN_LIMIT_MS).unref();
+  }
+
+  #stopPatience(): void {
+    if (this.#patience !== null) clearTimeout(this.#patience);
+    this.#patience = null;
+  }
+}

@@ -1,0 +1,386 @@
+/**
+ * The Lua scripts of the store in Redis. Each is one step: it happens as a whole or not at all. The transitions themselves are
+ * those of `job-rules.ts`: a front reads a record with its revision, computes the next one, and `change` writes that only if
+ * the revision is still the same, with the places of the job in all indexes.
+ *
+ * Keys, all under `banana:jobs:`
+ * - `job:<id>`, a hash: `rec` (the record), `rev` (its revision), `tok` (the mark of its attempt, or empty), `lt` (the mark of
+ *   the last settled attempt), `st`, `att`, `can` (state, attempts and cancellation out of the record, for scripts), `q` (`due`:
+ *   it is due and queued, so BullMQ has an entry or gets one), `place`, `line` (where it waits), `ord`, `bytes`, `end`, `key`,
+ *   `con`, `call`, `body`, `res`, `prog`.
+ * - `all`, `st:<state>`: ids by order of acceptance. `ended`: ids by order of their ends. `times`: queued ids by the time at
+ *   which they are due, then expire. `toadd`: ids whose entry BullMQ does not have for certain, with the time since when.
+ * - `owes`: webhooks that are owed, `j<id>` of a job and `w<id>` of an app, in order. The job, or the hash `hook:<id>` (`hook`,
+ *   `body`), has the front that sends it in `own`. `front:<name>` is there while that front lives.
+ * - `places`: number of due jobs by place, and `version`, which grows with each change of it.
+ * - `key:<scope>`: the job of an idempotency key. `bytes`, `bytes:ended`, `order`, `ends`, `lease`.
+ */
+import { createHash } from 'node:crypto';
+
+export const KEYS = 'banana:jobs:';
+
+/** The prefix of BullMQ's own keys. */
+export const QUEUE_PREFIX = 'banana:queue';
+
+/** The channel on which fronts tell each other of changes. */
+export const NEWS_CHANNEL = `${KEYS}news`;
+
+export interface Script {
+  readonly text: string;
+  readonly sha: string;
+}
+
+/** A front that has not looked for so long is taken as dead: others send the webhooks that it owes. */
+const FRONT_LIFE_MS = 10_000;
+
+const SHARED = `
+local P = '${KEYS}'
+local B = '${QUEUE_PREFIX}:'
+local news = {}   -- lines of the message to the other fronts
+local counts = {} -- place, count and version of each place that has changed, for the caller
+
+local function job(id) return P .. 'job:' .. id end
+
+local function count(place, by)
+  local n = redis.call('HINCRBY', P .. 'places', place, by)
+  if n <= 0 then
+    redis.call('HDEL', P .. 'places', place)
+    n = 0
+  end
+  local version = redis.call('INCR', P .. 'version')
+  counts[#counts + 1] = place
+  counts[#counts + 1] = tostring(n)
+  counts[#counts + 1] = tostring(version)
+  news[#news + 1] = 'p' .. n .. ' ' .. version .. ' ' .. place
+end
+
+local function weigh(all, ended)
+  if all ~= 0 then redis.call('INCRBY', P .. 'bytes', all) end
+  if ended ~= 0 then redis.call('INCRBY', P .. 'bytes:ended', ended) end
+end
+
+-- All that is kept of a job goes together.
+local function forget(id)
+  local known = redis.call('HMGET', job(id), 'st', 'bytes', 'key', 'q', 'place')
+  redis.call('ZREM', P .. 'ended', id)
+  if not known[1] then return end
+  redis.call('DEL', job(id))
+  for _, name in ipairs({ 'all', 'times', 'toadd', 'st:' .. known[1] }) do redis.call('ZREM', P .. name, id) end
+  local key = P .. 'key:' .. known[3]
+  if known[3] ~= '' and redis.call('GET', key) == id then redis.call('DEL', key) end
+  if known[4] == 'due' then count(known[5], -1) end
+  local bytes = tonumber(known[2])
+  local isEnded = known[1] ~= 'queued' and known[1] ~= 'running'
+  weigh(-bytes, isEnded and -bytes or 0)
+end
+
+-- Drops ended jobs, the oldest first, until so many more bytes fit; none if they cannot.
+local function makeRoom(more, max)
+  local function bytes(name) return tonumber(redis.call('GET', P .. name) or '0') end
+  if bytes('bytes') - bytes('bytes:ended') + more > max then return false end
+  local owing = 0 -- those that still owe their webhook stay
+  while bytes('bytes') + more > max do
+    local oldest = redis.call('ZRANGE', P .. 'ended', owing, owing)[1]
+    if not oldest then return false end
+    if redis.call('HEXISTS', job(oldest), 'own') == 1 then owing = owing + 1 else forget(oldest) end
+  end
+  return true
+end
+
+-- A webhook is owed, and this front sends it.
+local function owe(name, key, front)
+  redis.call('HSET', key, 'own', front)
+  redis.call('ZADD', P .. 'owes', redis.call('INCR', P .. 'order'), name)
+end
+
+local function tell(from)
+  if #news > 0 then redis.call('PUBLISH', P .. 'news', from .. '\\n' .. table.concat(news, '\\n')) end
+  return counts
+end
+`;
+
+/** from, id, record, call, body, key's scope, content, bytes, max bytes, place, line, `due` or empty, next time or empty, now */
+const ACCEPT = `
+local from, id, rec, call, body, scope, content, bytes, max, place, line, q, at, now = unpack(ARGV)
+if scope ~= '' then
+  local owner = redis.call('GET', P .. 'key:' .. scope)
+  local known = owner and redis.call('HMGET', job(owner), 'con', 'rec', 'prog')
+  if known and known[2] then
+    if known[1] ~= content then return { 'conflict' } end
+    return { 'known', known[2], known[3] or '' }
+  end
+end
+if not makeRoom(tonumber(bytes), tonumber(max)) then return { 'full' } end
+local ord = redis.call('INCR', P .. 'order')
+redis.call('HSET', job(id), 'rec', rec, 'rev', '0', 'tok', '', 'lt', '', 'st', 'queued', 'att', '0', 'can', '0', 'q', q,
+  'place', place, 'line', line, 'ord', ord, 'bytes', bytes, 'key', scope, 'con', content, 'call', call, 'body', body)
+redis.call('ZADD', P .. 'all', ord, id)
+redis.call('ZADD', P .. 'st:queued', ord, id)
+if at ~= '' then redis.call('ZADD', P .. 'times', at, id) end
+if scope ~= '' then redis.call('SET', P .. 'key:' .. scope, id) end
+if q == 'due' then
+  count(place, 1)
+  redis.call('ZADD', P .. 'toadd', now, id)
+end
+weigh(tonumber(bytes), 0)
+return { 'accepted', rec, '', tell(from) }
+`;
+
+/**
+ * from, id, revision, facts (JSON), record, record if the result has no room, result.
+ * A begin has \`lock\`, the key of BullMQ's lock, and \`lockToken\`: that must be ours in the same step.
+ */
+const CHANGE = `
+local from, id = ARGV[1], ARGV[2]
+local f = cjson.decode(ARGV[4])
+local rec = ARGV[5]
+local was = redis.call('HMGET', job(id), 'rev', 'st', 'q', 'place', 'bytes', 'ord')
+if not was[1] then return { 'gone' } end
+if was[1] ~= ARGV[3] then return { 'moved' } end
+if f.lock and redis.call('GET', f.lock) ~= f.lockToken then return { 'unlocked' } end
+if f.webhookEnded then
+  redis.call('HDEL', job(id), 'call', 'own')
+  redis.call('ZREM', P .. 'owes', 'j' .. id)
+  weigh(0, tonumber(was[5]))
+elseif f.endMs then
+  local bytes, size = tonumber(was[5]), f.leastBytes
+  if f.hasResult then
+    size = math.max(size, #ARGV[7])
+    if size <= bytes or makeRoom(size - bytes, f.maxBytes) then
+      redis.call('HSET', job(id), 'res', ARGV[7])
+    else
+      size, rec = f.leastBytes, ARGV[6]
+    end
+  end
+  redis.call('HDEL', job(id), 'body')
+  if f.owesWebhook then owe('j' .. id, job(id), from) else redis.call('HDEL', job(id), 'call') end
+  redis.call('HSET', job(id), 'end', f.endMs, 'bytes', size)
+  weigh(size - bytes, f.owesWebhook and 0 or size)
+  redis.call('ZADD', P .. 'ended', redis.call('INCR', P .. 'ends'), id)
+end
+redis.call('HSET', job(id), 'rec', rec, 'rev', tonumber(was[1]) + 1, 'st', f.st, 'att', f.att, 'can', f.can, 'tok', f.tok,
+  'q', f.q)
+if f.lt then redis.call('HSET', job(id), 'lt', f.lt) end
+redis.call('HDEL', job(id), 'prog')
+if was[2] ~= f.st then
+  redis.call('ZREM', P .. 'st:' .. was[2], id)
+  redis.call('ZADD', P .. 'st:' .. f.st, was[6], id)
+end
+if was[3] ~= f.q then
+  count(was[4], f.q == 'due' and 1 or -1)
+  if f.q == 'due' then redis.call('ZADD', P .. 'toadd', f.now, id) else redis.call('ZREM', P .. 'toadd', id) end
+end
+if f.at then redis.call('ZADD', P .. 'times', f.at, id) else redis.call('ZREM', P .. 'times', id) end
+news[#news + 1] = 'r' .. rec
+if f.isCancel then news[#news + 1] = 'c' .. id end
+return { 'done', rec, '', tell(from) }
+`;
+
+/** from, id, model: BullMQ has the entry; the other fronts look. */
+const ADDED = `
+redis.call('ZREM', P .. 'toadd', ARGV[2])
+news[1] = 'd' .. ARGV[3]
+return tell(ARGV[1])
+`;
+
+/** from, id, mark, progress */
+const PROGRESS = `
+local known = redis.call('HMGET', job(ARGV[2]), 'tok', 'rec')
+if known[1] ~= ARGV[3] then return {} end
+redis.call('HSET', job(ARGV[2]), 'prog', ARGV[4])
+news = { 'r' .. known[2], 'g' .. ARGV[4] }
+tell(ARGV[1])
+return { known[2] }
+`;
+
+/** from, id */
+const WITHDRAW = `
+local known = redis.call('HMGET', job(ARGV[2]), 'st', 'att')
+if known[1] ~= 'queued' or known[2] ~= '0' then return {} end
+forget(ARGV[2])
+return tell(ARGV[1])
+`;
+
+/** state or empty, limit, from or empty */
+const LIST = `
+local name = ARGV[1] == '' and 'all' or 'st:' .. ARGV[1]
+local top = ARGV[3] == '' and '+inf' or ARGV[3]
+local ids = redis.call('ZREVRANGEBYSCORE', P .. name, top, '-inf', 'WITHSCORES', 'LIMIT', 0, tonumber(ARGV[2]))
+local found = {}
+for i = 1, #ids, 2 do
+  local known = redis.call('HMGET', job(ids[i]), 'rec', 'prog')
+  if known[1] then
+    found[#found + 1] = known[1]
+    found[#found + 1] = known[2] or ''
+    found[#found + 1] = ids[i + 1]
+  end
+end
+return found
+`;
+
+/** from, id, webhook, body */
+const OWE = `
+local key = P .. 'hook:' .. ARGV[2]
+redis.call('HSET', key, 'hook', ARGV[3], 'body', ARGV[4])
+owe('w' .. ARGV[2], key, ARGV[1])
+return 0
+`;
+
+/** id */
+const FORGET_WEBHOOK = `
+redis.call('DEL', P .. 'hook:' .. ARGV[1])
+return redis.call('ZREM', P .. 'owes', 'w' .. ARGV[1])
+`;
+
+/** from, limit: names of owed webhooks whose front does not live; this one sends them now. */
+const TAKE_WEBHOOKS = `
+local alive, taken = { [ARGV[1]] = 1 }, {}
+for _, name in ipairs(redis.call('ZRANGE', P .. 'owes', 0, 999)) do
+  if #taken >= tonumber(ARGV[2]) then break end
+  local id = string.sub(name, 2)
+  local key = string.sub(name, 1, 1) == 'j' and job(id) or P .. 'hook:' .. id
+  local own = redis.call('HGET', key, 'own')
+  if not own then
+    redis.call('ZREM', P .. 'owes', name)
+  else
+    if not alive[own] then alive[own] = redis.call('EXISTS', P .. 'front:' .. own) end
+    if alive[own] == 0 then
+      redis.call('HSET', key, 'own', ARGV[1])
+      taken[#taken + 1] = name
+    end
+  end
+end
+return taken
+`;
+
+/** from, ms of a lease, known version of the places: what a front looks at each second. */
+const LOOK = `
+local time = redis.call('TIME')
+local holder = redis.call('GET', P .. 'lease')
+local leads = not holder or holder == ARGV[1]
+redis.call('SET', P .. 'front:' .. ARGV[1], '1', 'PX', ${FRONT_LIFE_MS})
+if leads then redis.call('SET', P .. 'lease', ARGV[1], 'PX', ARGV[2]) end
+local version = redis.call('GET', P .. 'version') or '0'
+local places = version == ARGV[3] and {} or redis.call('HGETALL', P .. 'places')
+return { time[1], time[2], leads and 1 or 0, version, redis.call('GET', P .. 'ends') or '0', places }
+`;
+
+/** from: gives the lease up. */
+const LEAVE = `
+if redis.call('GET', P .. 'lease') == ARGV[1] then redis.call('DEL', P .. 'lease') end
+redis.call('DEL', P .. 'front:' .. ARGV[1])
+return 0
+`;
+
+/**
+ * from, now, ended before this are dropped, entries missing since before this are added, where the slow look goes on.
+ * Returns ids whose time has come, the next such time, ids without an entry, running ids and marks without BullMQ's lock,
+ * where the slow look goes on, and whether there is more to do at once.
+ */
+const SWEEP = `
+local most, isMore = 200, 0
+local old = redis.call('ZRANGE', P .. 'ended', 0, most - 1)
+for i, id in ipairs(old) do
+  local ended = redis.call('HGET', job(id), 'end')
+  if ended and tonumber(ended) > tonumber(ARGV[3]) then break end
+  if redis.call('HEXISTS', job(id), 'own') == 0 then
+    forget(id)
+    if i == most then isMore = 1 end
+  end
+end
+local due = redis.call('ZRANGEBYSCORE', P .. 'times', '-inf', ARGV[2], 'LIMIT', 0, most)
+if #due == most then isMore = 1 end
+local later = redis.call('ZRANGEBYSCORE', P .. 'times', '(' .. ARGV[2], '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+local missing = redis.call('ZRANGEBYSCORE', P .. 'toadd', '-inf', ARGV[4], 'LIMIT', 0, most)
+local stray = {}
+for _, id in ipairs(redis.call('ZRANGE', P .. 'st:running', 0, -1)) do
+  local known = redis.call('HMGET', job(id), 'line', 'tok')
+  if known[1] and redis.call('EXISTS', B .. known[1] .. ':' .. id .. ':lock') == 0 then
+    stray[#stray + 1] = id
+    stray[#stray + 1] = known[2]
+  end
+end
+local queued = redis.call('ZRANGEBYSCORE', P .. 'st:queued', ARGV[5], '+inf', 'WITHSCORES', 'LIMIT', 0, most)
+for i = 1, #queued, 2 do
+  local id = queued[i]
+  local known = redis.call('HMGET', job(id), 'line', 'q')
+  local isNew = redis.call('ZSCORE', P .. 'toadd', id)
+  if known[2] == 'due' and not isNew and redis.call('EXISTS', B .. known[1] .. ':' .. id) == 0 then
+    missing[#missing + 1] = id
+  end
+end
+local cursor = #queued == 2 * most and '(' .. queued[#queued] or '-inf'
+tell(ARGV[1])
+return { due, later[2] or '', missing, stray, cursor, isMore }
+`;
+
+/** The keys of queues up to their last colon: which of them has the first job, from 1 on; 0 if all are empty. */
+const HEADS = `
+local best, bestUrgency, bestOrder = 0, 0, 0
+for i, base in ipairs(ARGV) do
+  local id, urgency = redis.call('LINDEX', base .. 'wait', -1), 0
+  if not id then
+    local head = redis.call('ZRANGE', base .. 'prioritized', 0, 0, 'WITHSCORES')
+    id, urgency = head[1], math.floor((tonumber(head[2]) or 0) / 4294967296)
+  end
+  if id then
+    local order = tonumber(redis.call('HGET', job(id), 'ord') or '0')
+    if best == 0 or urgency < bestUrgency or (urgency == bestUrgency and order < bestOrder) then
+      best, bestUrgency, bestOrder = i, urgency, order
+    end
+  end
+end
+return best
+`;
+
+/**
+ * ms of a lock; id, mark, key of the lock and its token of each job that a front runs. A lock that has expired, because Redis
+ * was away, is set again while the mark is still there: BullMQ would only renew it. Answers for each: \`gone\` if another mark
+ * or an end is in the record, \`cancelled\`, or empty.
+ */
+const HELD = `
+local said = {}
+for i = 2, #ARGV, 4 do
+  local known = redis.call('HMGET', job(ARGV[i]), 'tok', 'can')
+  if known[1] ~= ARGV[i + 1] then
+    said[#said + 1] = 'gone'
+  else
+    redis.call('SET', ARGV[i + 2], ARGV[i + 3], 'PX', ARGV[1], 'NX')
+    said[#said + 1] = known[2] == '1' and 'cancelled' or ''
+  end
+end
+return said
+`;
+
+/** The number of the last end that is known: the records of those that ended since. */
+const SINCE = `
+local found = {}
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', P .. 'ended', '(' .. ARGV[1], '+inf', 'LIMIT', 0, 1000)) do
+  local rec = redis.call('HGET', job(id), 'rec')
+  if rec then found[#found + 1] = rec end
+end
+return found
+`;
+
+function script(body: string): Script {
+  const text = SHARED + body;
+  return { text, sha: createHash('sha1').update(text).digest('hex') };
+}
+
+export const SCRIPTS = {
+  accept: script(ACCEPT),
+  change: script(CHANGE),
+  added: script(ADDED),
+  progress: script(PROGRESS),
+  withdraw: script(WITHDRAW),
+  list: script(LIST),
+  look: script(LOOK),
+  leave: script(LEAVE),
+  sweep: script(SWEEP),
+  heads: script(HEADS),
+  held: script(HELD),
+  since: script(SINCE),
+  owe: script(OWE),
+  forgetWebhook: script(FORGET_WEBHOOK),
+  takeWebhooks: script(TAKE_WEBHOOKS),
+} as const;

@@ -1,0 +1,243 @@
+/**
+ * Servers that share a Redis, as many machines do, under load, while workers, servers and Redis are killed with -9 and servers
+ * are frozen past their lock. Reports what breaks the promises of jobs.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { RedisServer } from '../processes/worker/api/store/redis-server.js';
+import { LOCK_MS } from '../../supervisor/jobs/redis/redis-store.js';
+import type { JobPage } from './jobs.js';
+import { eventually, fixture, startServer, type Server } from './server.js';
+
+export interface ChaosOptions {
+  readonly jobs: number;
+  readonly fronts: number;
+  readonly seed: number;
+  /** The setting of Redis: `always`, or `everysec`, which loses some. */
+  readonly appendfsync: string;
+  /** So many of each, one after the other, at random times. */
+  readonly harm: Readonly<Record<Harm, number>>;
+  readonly log?: (text: string) => void;
+}
+
+export type Harm = 'worker' | 'front' | 'redis' | 'freeze';
+
+export interface ChaosResult {
+  readonly states: Readonly<Record<string, number>>;
+  /** Jobs that were tried again after they had begun. */
+  readonly repeated: number;
+  /** Breaches of promises, each in a line. */
+  readonly breaches: readonly string[];
+}
+
+/** Longer than the lock and the time until a job without one is lost. */
+const FREEZE_MS = LOCK_MS + 4000;
+const RUN_MS = 120;
+const CLIENTS = 12;
+const END_LIMIT_MS = 120_000;
+
+interface Accepted {
+  readonly id: string;
+  readonly isRepeatable: boolean;
+}
+
+export async function jobChaos(options: ChaosOptions): Promise<ChaosResult> {
+  const folder = mkdtempSync(join(tmpdir(), 'banana-chaos-'));
+  const chaos = new Chaos(options, folder);
+  try {
+    return await chaos.run();
+  } finally {
+    await chaos.close();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+class Chaos {
+  readonly #options: ChaosOptions;
+  readonly #folder: string;
+  readonly #random: () => number;
+  readonly #fronts: Server[] = [];
+  readonly #accepted: Accepted[] = [];
+  #redis: RedisServer | null = null;
+  #isLoaded = false;
+
+  constructor(options: ChaosOptions, folder: string) {
+    this.#options = options;
+    this.#folder = folder;
+    this.#random = randomFrom(options.seed);
+  }
+
+  async run(): Promise<ChaosResult> {
+    const { appendfsync, fronts } = this.#options;
+    const args = ['--dir', this.#folder, '--appendonly', 'yes', '--appendfsync', appendfsync];
+    this.#redis = await RedisServer.start(...args);
+    await Promise.all(Array.from({ length: fronts }, (_, i) => this.#startFront(i)));
+    await Promise.all([this.#load(), this.#harm()]);
+    return this.#judge();
+  }
+
+  async close(): Promise<void> {
+    for (const front of this.#fronts) front.process.kill('SIGKILL');
+    await Promise.all(this.#fronts.map(({ ended }) => ended));
+    await this.#redis?.down();
+  }
+
+  get #attemptsFile(): string {
+    return join(this.#folder, 'attempts');
+  }
+
+  async #startFront(index: number): Promise<void> {
+    this.#fronts[index] = await startServer(fixture('attempts.mjs'), {
+      args: ['--workers', '2', '--jobs', `redis://127.0.0.1:${this.#redis?.port}`],
+      env: { ATTEMPTS: this.#attemptsFile },
+    });
+  }
+
+  /** Clients that repeat a call until a front has accepted it. */
+  async #load(): Promise<void> {
+    let next = 0;
+    const client = async (): Promise<void> => {
+      while (next < this.#options.jobs) await this.#accept(next++);
+    };
+    await Promise.all(Array.from({ length: CLIENTS }, client));
+    this.#isLoaded = true;
+    this.#options.log?.(`${this.#accepted.length} jobs are accepted`);
+  }
+
+  async #accept(number: number): Promise<void> {
+    const isRepeatable = number % 2 === 0;
+    const body = JSON.stringify({ ms: Math.round(this.#random() * RUN_MS) });
+    for (;;) {
+      const front = this.#pick(this.#fronts);
+      const id = await post(front.url + (isRepeatable ? '/again' : '/'), body, `job ${number}`);
+      if (id !== null) {
+        this.#accepted.push({ id, isRepeatable });
+        return;
+      }
+      await delay(100);
+    }
+  }
+
+  async #harm(): Promise<void> {
+    const all = Object.entries(this.#options.harm).flatMap(([kind, times]) =>
+      Array.from({ length: times }, () => ({ kind: kind as Harm, at: this.#random() })),
+    );
+    for (const { kind } of all.sort((a, b) => a.at - b.at)) {
+      await delay(300 + this.#random() * 700);
+      this.#options.log?.(`${kind}${this.#isLoaded ? ', after the load' : ''}`);
+      await this.#do(kind);
+    }
+  }
+
+  async #do(kind: Harm): Promise<void> {
+    const index = Math.floor(this.#random() * this.#fronts.length);
+    const front = this.#fronts[index] as Server;
+    if (kind === 'worker') {
+      const { pid } = this.#pick((await front.status()).model.workers);
+      if (pid !== null) process.kill(pid, 'SIGKILL');
+    } else if (kind === 'front') {
+      front.process.kill('SIGKILL');
+      await front.ended;
+      await this.#startFront(index);
+    } else if (kind === 'freeze') {
+      front.process.kill('SIGSTOP');
+      await delay(FREEZE_MS);
+      front.process.kill('SIGCONT');
+    } else {
+      await this.#redis?.down();
+      await delay(this.#random() * 1000);
+      await this.#redis?.up();
+    }
+  }
+
+  async #judge(): Promise<ChaosResult> {
+    const pages = new Map<string, JobPage>();
+    const waiting = new Map(this.#accepted.map((job) => [job.id, job]));
+    const lost: string[] = [];
+    const look = async (): Promise<boolean> => {
+      for (const id of [...waiting.keys()]) {
+        const page = await pageOf(this.#fronts[0] as Server, id);
+        if (page === 'unknown') lost.push(`${id} was accepted, and is unknown`);
+        else if (page === null || page.endedAt === null) continue;
+        else pages.set(id, page);
+        waiting.delete(id);
+      }
+      return waiting.size === 0;
+    };
+    const ended = await eventually(look, END_LIMIT_MS, () => '').then(
+      () => true,
+      () => false,
+    );
+    const unended = ended ? [] : [...waiting.keys()].map((id) => `${id} does not end`);
+    const attempts = this.#attempts();
+    const breaches = this.#accepted.flatMap((job) =>
+      breachesOf(job, pages.get(job.id), attempts.get(job.id) ?? []),
+    );
+    const states: Record<string, number> = {};
+    for (const { state } of pages.values()) states[state] = (states[state] ?? 0) + 1;
+    const repeated = [...attempts.values()].filter(({ length }) => length > 1).length;
+    return { states, repeated, breaches: [...lost, ...unended, ...breaches] };
+  }
+
+  /** The attempts that began, by id. */
+  #attempts(): Map<string, string[]> {
+    const byId = new Map<string, string[]>();
+    for (const line of readFileSync(this.#attemptsFile, 'utf8').split('\n')) {
+      const [id, attempt] = line.split(' ');
+      if (id !== undefined && attempt !== undefined) byId.set(id, [...(byId.get(id) ?? []), attempt]);
+    }
+    return byId;
+  }
+
+  #pick<T>(all: readonly T[]): T {
+    return all[Math.floor(this.#random() * all.length)] as T;
+  }
+}
+
+function breachesOf(
+  { id, isRepeatable }: Accepted,
+  page: JobPage | undefined,
+  attempts: readonly string[],
+): string[] {
+  const found: string[] = [];
+  if (new Set(attempts).size < attempts.length)
+    found.push(`${id}: an attempt began twice: ${attempts.join(' ')}`);
+  if (!isRepeatable && attempts.length > 1) found.push(`${id} began ${attempts.length} times`);
+  if (page === undefined) return found;
+  if (isRepeatable && page.state !== 'succeeded') found.push(`${id} is repeatable, and ${page.state}`);
+  if (page.state === 'succeeded' && attempts.length === 0) found.push(`${id} succeeded, and never began`);
+  return found;
+}
+
+/** The id of the job; null if it was not accepted for certain. */
+async function post(url: string, body: string, key: string): Promise<string | null> {
+  const headers = { 'content-type': 'application/json', prefer: 'respond-async', 'idempotency-key': key };
+  try {
+    const response = await fetch(url, { method: 'POST', body, headers, signal: AbortSignal.timeout(15_000) });
+    await response.arrayBuffer();
+    return response.status === 202 ? response.headers.get('x-banana-job-id') : null;
+  } catch {
+    return null; // the front is dead or frozen
+  }
+}
+
+/** Null while the front cannot say. */
+async function pageOf({ url }: Server, id: string): Promise<JobPage | 'unknown' | null> {
+  const response = await fetch(`${url}/_k/jobs/${id}`);
+  const page = (await response.json()) as JobPage;
+  if (response.status === 404) return 'unknown';
+  return response.status === 200 ? page : null;
+}
+
+/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,263 @@
+/** Two fronts on one Redis: a job begins once, wherever one of them is cut off or frozen, and a stale one ends nothing. */
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test, type TestContext } from 'node:test';
+import { lockOf, nameOf } from '../../../../../supervisor/jobs/redis/line.js';
+import { needs } from '../../../../helpers/needs.js';
+import { eventually } from '../../../../helpers/server.js';
+import { StoreBench } from '../../../../supervisor/jobs/conformance.js';
+import { RedisServer } from '../../../worker/api/store/redis-server.js';
+import { flush, openFront, type Front } from './fronts.js';
+import { RedisRoad } from './redis-road.js';
+
+const isMissing = needs('redis-server');
+const OPTIONS = { skip: isMissing, timeout: 60_000 };
+const LOCK_MS = 1000;
+const LINE = nameOf({ model: 'm', version: null, route: '/' });
+
+let redis: RedisServer;
+if (isMissing === false) {
+  before(async () => (redis = await RedisServer.start()));
+  after(() => redis.down());
+  beforeEach(() => flush(redis.port));
+}
+
+interface BenchFront extends Front {
+  readonly bench: StoreBench;
+}
+
+async function front(t: TestContext, port = redis.port): Promise<BenchFront> {
+  const opened = await openFront(port, { lockMs: LOCK_MS });
+  t.after(() => opened.store.close());
+  const bench = new StoreBench(opened.store);
+  opened.store.listener = { ...opened.store.listener, onFailed: () => {} };
+  return { ...opened, bench };
+}
+
+async function pair(t: TestContext): Promise<{ road: RedisRoad; a: BenchFront; b: BenchFront }> {
+  const road = await RedisRoad.open(t, redis.port);
+  const [a, b] = [await front(t, road.port), await front(t)];
+  return { road, a, b };
+}
+
+/** Begins once the news have come. */
+async function beginSoon({ bench }: BenchFront, token: string): Promise<string[]> {
+  let ids: string[] = [];
+  const look = async (): Promise<boolean> => (ids = await bench.begin(token)).length > 0;
+  await eventually(look, 20_000, () => 'no job is due');
+  return ids;
+}
+
+function stateSoon({ bench }: BenchFront, id: string, state: string): Promise<void> {
+  const look = async (): Promise<boolean> => (await bench.state(id)) === state;
+  return eventually(look, 20_000, () => `${id} is not ${state}`);
+}
+
+test('fronts that pull at the same time begin each job once', OPTIONS, async (t) => {
+  const fronts = [await front(t), await front(t), await front(t)];
+  const [first] = fronts as [BenchFront];
+  const ids: string[] = [];
+  for (let i = 0; i < 100; i += 1) ids.push(await first.bench.accept({ priority: i % 3 }));
+  const began: string[] = [];
+  await Promise.all(
+    fronts.map(async (one, f) => {
+      for (let i = 0; began.length < ids.length && i < 2000; i += 1) {
+        const token = `${f} ${i}`;
+        for (const id of await one.bench.begin(token)) {
+          began.push(id);
+          assert.equal((await one.bench.answer(id, token))?.state, 'succeeded');
+        }
+      }
+    }),
+  );
+  assert.deepEqual([...began].sort(), [...ids].sort());
+});
+
+test('a job that another front has accepted wakes this one, and its end is told here', OPTIONS, async (t) => {
+  const [a, b] = [await front(t), await front(t)];
+  const id = await a.bench.accept();
+  await eventually(
+    () => b.bench.due.includes('m') && b.bench.waiting() === 1,
+    5000,
+    () => 'b hears nothing',
+  );
+  assert.deepEqual(await beginSoon(b, 'b'), [id]);
+  b.store.progress(id, 'b', { fraction: 0.5, text: 'half' });
+  await b.bench.answer(id, 'b');
+  await eventually(
+    () => a.bench.changed.at(-1)?.state === 'succeeded',
+    5000,
+    () => 'a hears of no end',
+  );
+  assert.deepEqual(
+    a.bench.changed.map(({ state, progress }) => [state, progress?.text ?? null]),
+    [
+      ['running', null],
+      ['running', 'half'],
+      ['succeeded', 'half'],
+    ],
+  );
+});
+
+test(
+  'a cancel by another front reaches the one that runs the job, even if the news are lost',
+  OPTIONS,
+  async (t) => {
+    const { road, a, b } = await pair(t);
+    const id = await a.bench.accept();
+    assert.deepEqual(await a.bench.begin('a'), [id]);
+    road.cut();
+    assert.equal((await b.store.cancel(id))?.state, 'running');
+    road.mend();
+    await eventually(
+      () => a.bench.cancelled.includes(id),
+      10_000,
+      () => 'a hears of no cancel',
+    );
+    assert.equal((await a.bench.fail(id, 'a'))?.state, 'cancelled');
+  },
+);
+
+test("BullMQ's lock is where the fence looks for it, and another one stops the begin", OPTIONS, async (t) => {
+  const { road, a } = await pair(t);
+  const client = (await front(t)).link.commands;
+  const key = lockOf(LINE, await a.bench.accept());
+  const [id] = await a.bench.begin('mark');
+  assert.equal(await client.get(key), 'mark.1', 'the layout of this version of BullMQ');
+  await a.bench.answer(id as string);
+  const next = await a.bench.accept();
+  await a.store.idle();
+  road.hold('back'); // fetched, but not marked
+  const begin = a.bench.begin('late');
+  await eventually(
+    async () => (await client.get(lockOf(LINE, next))) === 'late.1',
+    5000,
+    () => 'not fetched',
+  );
+  await client.set(lockOf(LINE, next), 'of another front');
+  road.free();
+  assert.deepEqual([await begin, await a.bench.state(next)], [[], 'queued']);
+});
+
+test('a front that dies after the fetch, before the mark: another one begins the job', OPTIONS, async (t) => {
+  const { road, a, b } = await pair(t);
+  const id = await a.bench.accept();
+  await a.store.idle();
+  const dead = a.bench.begin('a').catch(() => []);
+  await road.cutAfter(async () => (await b.link.commands.exists(lockOf(LINE, id))) === 1);
+  assert.deepEqual(await dead, []);
+  assert.deepEqual(await beginSoon(b, 'b'), [id]);
+  const { attempts } = await b.bench.record(id);
+  assert.equal(attempts, 1, 'the first one did not count');
+});
+
+test('a front that dies after the mark: the job is lost, or tried again', OPTIONS, async (t) => {
+  const { road, a, b } = await pair(t);
+  const [once, again] = [await a.bench.accept({ priority: 1 }), await a.bench.accept({ maxAttempts: 2 })];
+  assert.deepEqual([await a.bench.begin('1'), await a.bench.begin('2')], [[once], [again]]);
+  road.cut();
+  await stateSoon(b, once, 'lost');
+  assert.deepEqual(await beginSoon(b, 'b'), [again]);
+  assert.equal((await b.bench.record(again)).attempts, 2);
+  assert.deepEqual(
+    b.bench.endedUnrun.concat(a.bench.endedUnrun).map(({ id }) => id),
+    [once],
+    'its end is told once',
+  );
+});
+
+test('a front that comes back after its lock ends nothing, and gives nothing back', OPTIONS, async (t) => {
+  const { road, a, b } = await pair(t);
+  const id = await a.bench.accept({ maxAttempts: 2 });
+  await a.bench.begin('a');
+  road.cut();
+  assert.deepEqual(await beginSoon(b, 'b'), [id]);
+  road.mend();
+  await eventually(
+    () => a.link.isReady,
+    10_000,
+    () => a.link.problem,
+  );
+  assert.equal(await a.bench.answer(id, 'a'), null);
+  await a.store.giveBack(id, 'a', true);
+  assert.equal(await b.bench.state(id), 'running');
+  assert.equal((await b.bench.answer(id, 'b'))?.state, 'succeeded');
+});
+
+test('a begin that took longer than half a lock hands nothing over', OPTIONS, async (t) => {
+  const { road, a, b } = await pair(t);
+  const id = await a.bench.accept();
+  await a.store.idle();
+  road.hold('back');
+  const begin = a.bench.begin('a');
+  await new Promise((resolve) => setTimeout(resolve, LOCK_MS / 2 + 100)); // as long as it is frozen
+  road.free();
+  assert.deepEqual(await begin, []);
+  assert.deepEqual(await beginSoon(b, 'b'), [id]);
+  assert.equal((await b.bench.record(id)).attempts, 1);
+});
+
+test('a begin whose answer was lost is taken back by itself', OPTIONS, async (t) => {
+  const { road, a, b } = await pair(t);
+  const id = await a.bench.accept({ maxAttempts: 1 });
+  await a.store.idle();
+  const begin = a.bench.begin('a');
+  begin.catch(() => {});
+  await road.cutAfter(async () => (await b.bench.state(id)) === 'running');
+  await assert.rejects(begin, /^Error: Redis at /);
+  road.mend();
+  assert.deepEqual(await beginSoon(b, 'b'), [id]);
+});
+
+test(
+  'an outcome whose answer was lost is stored once, and the repeat gets the same answer',
+  OPTIONS,
+  async (t) => {
+    const { road, a, b } = await pair(t);
+    const id = await a.bench.accept();
+    await a.bench.begin('a');
+    await a.store.idle();
+    const answer = a.bench.answer(id, 'a');
+    answer.catch(() => {});
+    await road.cutAfter(async () => (await b.bench.state(id)) === 'succeeded');
+    await assert.rejects(answer);
+    road.mend();
+    await eventually(
+      () => a.link.isReady,
+      10_000,
+      () => a.link.problem,
+    );
+    assert.deepEqual(await a.bench.answer(id, 'a'), await b.bench.record(id));
+  },
+);
+
+test('a restart of Redis loses no running job: its front sets the lock again', OPTIONS, async (t) => {
+  const { road, a, b } = await pair(t);
+  const id = await a.bench.accept();
+  await a.bench.begin('a');
+  road.cut();
+  await b.link.commands.del(lockOf(LINE, id)); // as after a restart that took longer than the lock
+  road.mend();
+  await eventually(
+    async () => (await b.link.commands.exists(lockOf(LINE, id))) === 1,
+    10_000,
+    () => 'no lock',
+  );
+  assert.equal((await a.bench.answer(id, 'a'))?.state, 'succeeded');
+});
+
+test('a front without the route of the first jobs begins those of its own', OPTIONS, async (t) => {
+  const [a, b] = [await front(t), await front(t)];
+  for (let i = 0; i < 20; i += 1) await a.bench.accept({ route: '/large', priority: 9 });
+  const id = await a.bench.accept({ route: '/' });
+  assert.deepEqual(await beginSoon(b, 'b'), [id]);
+});
+
+test('an entry that was never added is added by the sweep', OPTIONS, async (t) => {
+  const [a, b] = [await front(t), await front(t)];
+  const id = await a.bench.accept({ delayMs: 300_000 });
+  await a.store.cancel(id);
+  const lost = await a.bench.accept();
+  await a.store.idle();
+  await a.link.commands.del([`banana:queue:${LINE}:${lost}`, `banana:queue:${LINE}:prioritized`]);
+  assert.deepEqual(await beginSoon(b, 'b'), [lost]);
+});

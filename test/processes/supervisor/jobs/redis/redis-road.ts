@@ -1,0 +1,95 @@
+/** The road between one front and Redis, for tests: it can hold up what is on it, and be cut. */
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+type Way = 'there' | 'back';
+
+export class RedisRoad {
+  readonly #to: number;
+  readonly #server = createServer((socket) => this.#join(socket));
+  readonly #sockets = new Set<Socket>();
+  readonly #held = new Set<Way>();
+  readonly #waiting: { go(): void }[] = [];
+  #isCut = false;
+
+  private constructor(to: number) {
+    this.#to = to;
+  }
+
+  static async open(t: { after(undo: () => void): void }, to: number): Promise<RedisRoad> {
+    const road = new RedisRoad(to);
+    await once(road.#server.listen(0, '127.0.0.1'), 'listening');
+    t.after(() => {
+      road.cut();
+      road.#server.close();
+    });
+    return road;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** `there`: commands do not arrive; `back`: they do, but their answers do not. */
+  hold(...ways: Way[]): void {
+    for (const way of ways) this.#held.add(way);
+  }
+
+  /** All that was held arrives, and nothing is held any more. */
+  free(): void {
+    this.#held.clear();
+    this.#pass();
+  }
+
+  /** Lets answers pass one after the other, until one waits whose command has had an effect; that one is lost, by a cut. */
+  async cutAfter(hasEffect: () => Promise<boolean>): Promise<void> {
+    this.hold('back');
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      if (this.#waiting.length === 0) continue;
+      if (await hasEffect()) break;
+      this.#pass();
+    }
+    this.cut();
+  }
+
+  /** Loses what is held, and all connections; new ones end at once. */
+  cut(): void {
+    this.#isCut = true;
+    this.#waiting.length = 0;
+    this.#held.clear();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  mend(): void {
+    this.#isCut = false;
+  }
+
+  #pass(): void {
+    for (const { go } of this.#waiting.splice(0)) go();
+  }
+
+  #join(front: Socket): void {
+    if (this.#isCut) {
+      front.destroy();
+      return;
+    }
+    const redis = connect(this.#to, '127.0.0.1');
+    for (const [from, to, way] of [
+      [front, redis, 'there'],
+      [redis, front, 'back'],
+    ] as const) {
+      this.#sockets.add(from);
+      from.on('error', () => {}); // the other end hears of its close
+      from.on('close', () => {
+        this.#sockets.delete(from);
+        to.destroy();
+      });
+      from.on('data', (bytes) => {
+        const go = (): void => void to.write(bytes);
+        if (this.#held.has(way)) this.#waiting.push({ go });
+        else go();
+      });
+    }
+  }
+}
