@@ -7,7 +7,8 @@ import type { Bench, BenchCase } from '../case.js';
 import type { ClosedResult } from '../load/plan.js';
 import { rssMbOf } from '../proc.js';
 import type { Row } from '../report.js';
-import { source } from '../servers/child-server.js';
+import { startBenchRedis, textOf } from '../servers/redis.js';
+import { source, type ChildServer } from '../servers/child-server.js';
 import { Samples, type Percentiles } from '../statistics.js';
 import { jsonRequest } from './requests.js';
 
@@ -17,7 +18,7 @@ const LOOKS = 500;
 /** These are accepted and do not begin. */
 const LATER = { 'X-Banana-Job-Delay-Seconds': '86400' };
 
-const STORES = ['memory', 'local'] as const;
+const STORES = ['memory', 'local', 'redis', 'redis, 3 servers'] as const;
 
 export const jobs: BenchCase = {
   name: 'jobs',
@@ -31,18 +32,24 @@ export const jobs: BenchCase = {
 async function measure(bench: Bench, store: (typeof STORES)[number]): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), 'banana-bench-'));
   bench.keep({ stop: () => Promise.resolve(rmSync(folder, { recursive: true, force: true })) });
-  const place = store === 'local' ? `local:${folder}/jobs` : store;
+  const redis = store.startsWith('redis') ? await startBenchRedis(bench, folder) : null;
+  const place = redis?.url ?? (store === 'local' ? `local:${folder}/jobs` : store);
   const flags = ['--jobs', place, '--job-bytes', '4gb'];
-  const server = await bench.startBanana(source('bench/apps/begun.mjs'), { flags });
+  const start = (): Promise<ChildServer> => bench.startBanana(source('bench/apps/begun.mjs'), { flags });
+  const server = await start();
+  const others = store.endsWith('3 servers') ? [await start(), await start()] : [];
   const { url } = server;
   const plain = await load(bench, url, '/', CALLERS);
   const beganPlain = await lookAtBegins(() => begunByCall(url));
   const began = await lookAtBegins(() => begunByJob(url));
+  const before = await redis?.use();
   const { jobsPerSecond, count } = await throughput(bench, url);
+  if (redis !== null && before !== undefined)
+    bench.note(`jobs in ${store}: ${textOf(before, await redis.use(), count)}`);
   const rssMb = rssMbOf(server.pid);
   const alone = await load(bench, url, '/background', 1, LATER);
   const together = await load(bench, url, '/background', CALLERS, LATER);
-  await server.stop();
+  for (const one of [...others, server]) await one.stop();
   bench.note(`jobs in ${store}: after ${count} jobs the front has ${rssMb.toFixed(0)} MB.`);
   const name = `jobs in ${store}`;
   const accepts = [alone, together].map((result, i) => ({

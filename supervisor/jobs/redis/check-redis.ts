@@ -1,6 +1,6 @@
 /** Looks at a Redis before jobs are kept in it: whether it can be used, and how safe it keeps them. */
 import { describeThrown } from '../../../protocol/errors.js';
-import type { RedisClient } from './redis-link.js';
+import type { RedisClient } from './load-packages.js';
 
 /** This Redis cannot be used, now and later. */
 export class Unusable extends Error {}

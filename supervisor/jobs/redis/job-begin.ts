@@ -75,7 +75,7 @@ class Pull {
   }
 
   async run(): Promise<void> {
-    await this.#parts.entries.settled(); // an entry of this front may be on its way
+    await this.#parts.entries.come(); // an entry of this front may be on its way
     for (let route: string | null = null; ;) {
       const { line, isOnly } = await this.#nextLine(route);
       if (line === null) return;

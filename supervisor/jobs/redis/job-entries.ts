@@ -14,7 +14,9 @@ export class JobEntries {
   readonly #lines: BullLines;
   readonly #records: JobRecords;
   readonly #front: string;
-  readonly #underWay = new Set<Promise<void>>();
+  /** Entries that come, and those that go. */
+  readonly #coming = new Set<Promise<void>>();
+  readonly #going = new Set<Promise<void>>();
 
   constructor(link: RedisLink, lines: BullLines, records: JobRecords, front: string) {
     this.#link = link;
@@ -25,53 +27,68 @@ export class JobEntries {
 
   /** Adds the entry of a due job, and wakes the other fronts. */
   add(record: JobRecord): void {
-    this.#start(async () => {
+    this.#come(async () => {
       await this.#lines.add(nameOf(placeOf(record)), record.id, record.priority);
-      await this.#tell(record);
+      return record;
     });
   }
 
   /** Adds the entry of a job if it is due and has none. */
   addMissing(id: string, nowMs: number): void {
-    this.#start(async () => {
+    this.#come(async () => {
       const found = await this.#records.read(id);
-      if (found === null || found.record.state !== 'queued' || found.record.dueAt > nowMs) return;
+      if (found === null || found.record.state !== 'queued' || found.record.dueAt > nowMs) return null;
       await this.#lines.add(found.line, id, found.record.priority);
-      await this.#tell(found.record);
+      return found.record;
     });
   }
 
   /** Puts back the entry of a job that waits again. */
   putBack(record: JobRecord, entry: Entry): void {
-    this.#start(async () => {
+    this.#come(async () => {
       if (!(await this.#lines.putBack(entry))) await this.#lines.add(entry.line, entry.id, record.priority);
-      await this.#tell(record);
+      return record;
     });
   }
 
   /** Drops an entry that this front has fetched. */
   release(entry: Entry): void {
-    this.#start(() => this.#lines.release(entry));
+    track(this.#going, this.#lines.release(entry));
   }
 
   /** Removes the entry of a job that was not running here. */
   remove(line: string, id: string): void {
-    this.#start(() => this.#lines.remove(line, id));
+    track(this.#going, this.#lines.remove(line, id));
   }
 
-  /** Resolves once all that was begun is done, or has failed. */
+  /** Resolves once the entries are there that come now. */
+  async come(): Promise<void> {
+    await Promise.all(this.#coming);
+  }
+
+  /** Resolves once nothing is under way. */
   async settled(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+    while (this.#coming.size + this.#going.size > 0) await Promise.all([...this.#coming, ...this.#going]);
   }
 
-  async #tell({ id, model }: JobRecord): Promise<void> {
-    await this.#link.run('added', [this.#front, id, model]);
+  /** `add` resolves with the record whose entry is there, or null if none must be. */
+  #come(add: () => Promise<JobRecord | null>): void {
+    const adding = add();
+    track(this.#coming, adding);
+    const tell = async (): Promise<void> => {
+      const record = await adding;
+      if (record !== null) await this.#link.run('added', [this.#front, record.id, record.model]);
+    };
+    track(this.#going, tell());
   }
+}
 
-  #start(work: () => Promise<void>): void {
-    const done = work()
-      .catch(() => {}) // the sweep finds it; the next call tells that Redis is away
-      .finally(() => this.#underWay.delete(done));
-    this.#underWay.add(done);
-  }
+function track(all: Set<Promise<void>>, work: Promise<unknown>): void {
+  const done = work
+    .then(
+      () => {},
+      () => {}, // the sweep finds it; the next call tells that Redis is away
+    )
+    .finally(() => all.delete(done));
+  all.add(done);
 }

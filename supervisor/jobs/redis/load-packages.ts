@@ -1,6 +1,8 @@
 /** Loads the packages that only the store in Redis needs: both are optional peers. */
 import { configError } from '../../../protocol/errors.js';
 
+export type RedisClient = ReturnType<(typeof import('redis'))['createClient']>;
+
 export interface Packages {
   readonly redis: typeof import('redis');
   readonly bullmq: typeof import('bullmq');

@@ -3,15 +3,12 @@
  * connection, and those under way fail with it; both connections are opened again by themselves. A Redis that is stuck is
  * found by a look that takes too long: then `reset` drops the connections, so that no command waits longer than that.
  */
-import type { createClient } from 'redis';
 import { describeThrown } from '../../../protocol/errors.js';
 import { deferred } from '../../machine/deferred.js';
 import { formatMs } from '../../options/units.js';
 import { Unusable } from './check-redis.js';
-import type { Packages } from './load-packages.js';
+import type { Packages, RedisClient } from './load-packages.js';
 import { NEWS_CHANNEL, SCRIPTS, type Script } from './scripts.js';
-
-export type RedisClient = ReturnType<typeof createClient>;
 
 export interface LinkListener {
   /** Both connections are open; the first time, and each time after they were not. */

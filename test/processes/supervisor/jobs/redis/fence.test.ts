@@ -261,3 +261,23 @@ test('an entry that was never added is added by the sweep', OPTIONS, async (t) =
   await a.link.commands.del([`banana:queue:${LINE}:${lost}`, `banana:queue:${LINE}:prioritized`]);
   assert.deepEqual(await beginSoon(b, 'b'), [lost]);
 });
+
+test('a Redis that is stuck fails each call within seconds, then all goes on', OPTIONS, async (t) => {
+  const a = await front(t);
+  const id = await a.bench.accept();
+  redis.signal('SIGSTOP');
+  const calls = [a.store.get(id), a.bench.begin('a'), a.store.list({ state: null, limit: 1, from: null })];
+  const ends = await Promise.allSettled(calls);
+  redis.signal('SIGCONT');
+  assert.deepEqual(
+    ends.map(({ status }) => status),
+    ['rejected', 'rejected', 'rejected'],
+  );
+  await eventually(
+    () => a.link.isReady,
+    15_000,
+    () => a.link.problem,
+  );
+  assert.deepEqual(await beginSoon(a, 'b'), [id]);
+  assert.equal((await a.bench.answer(id, 'b'))?.state, 'succeeded');
+});
