@@ -1,10 +1,12 @@
-/** Webhooks that are owed outlive a kill of their server: `--jobs local` keeps them with the jobs. */
+/** Webhooks that are owed outlive a kill of their server: a store keeps them with the jobs. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { RedisServer } from '../processes/worker/api/store/redis-server.js';
 import { ask } from '../helpers/ask.js';
+import { needs } from '../helpers/needs.js';
 import { startReceiver, type Arrival } from '../helpers/receiver.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { startServer, type Server } from '../helpers/server.js';
@@ -76,6 +78,31 @@ withOneRuntime(({ app }) => {
       const second = await startServer(app('result-webhook'), start);
       await receiver.until(2);
       assert.equal(new Set(receiver.arrivals.map(idOf)).size, 1);
+      await second.stop();
+    },
+  );
+
+  test(
+    'with Redis, a server that lives sends what one that was killed owed',
+    { ...LIMIT, skip: needs('redis-server') },
+    async (t) => {
+      const redis = await RedisServer.start();
+      t.after(() => redis.down());
+      let isUp = false;
+      const receiver = await startReceiver(t, (response) => response.writeHead(isUp ? 200 : 503).end());
+      const args = ['--jobs', `redis://127.0.0.1:${redis.port}`];
+      const start = { t, env: { HOOK: receiver.url }, args };
+      const first = await startServer(app('result-webhook'), start);
+      await ask({ url: `${first.url}/slow` }, { ask: 1 }, { id: 'job' });
+      await ask(first, { ask: 2 }, { id: 'call' });
+      await receiver.until(2);
+      const second = await startServer(app('result-webhook'), start);
+      await killed(first);
+      isUp = true;
+      const before = receiver.arrivals.length;
+      await receiver.until(before + 2, 30_000);
+      const tried = new Set(receiver.arrivals.slice(0, before).map(idOf));
+      assert.deepEqual(new Set(receiver.arrivals.slice(before).map(idOf)), tried);
       await second.stop();
     },
   );
