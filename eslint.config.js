@@ -8,6 +8,7 @@ import tseslint from 'typescript-eslint';
 export const ROOMS = [
   'cli.ts',
   'model-archiver.ts',
+  'program.ts',
   'test-server.ts',
   'new',
   'archive',

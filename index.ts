@@ -105,20 +105,19 @@ function isServedFunctions(given: ServeOptions | ServedFunctions): given is Serv
 }
 
 async function serveFile(options: ServeOptions, appPlace = ''): Promise<ServerHandle> {
-  const supervisor = await import('./supervisor/serve.js');
-  return supervisor.serve(options, { appPlace });
+  const { serve } = await import('#front');
+  return serve(options, { appPlace });
 }
 
 // Starts the server of an app that calls `serve()`; the files that authors import must not import the supervisor.
 setStarter({
   async serve({ file, place }, options) {
-    const { EXIT_CODES } = await import('./supervisor/command/exit-codes.js');
-    const { runServerProcess } = await import('./supervisor/command/server-process.js');
+    const { EXIT_CODES, runServerProcess } = await import('#front');
     const reason = await runServerProcess(() => serveFile({ ...options, app: file }, place));
     process.exitCode = EXIT_CODES[reason].code;
   },
   async startForTest({ file, place }, options) {
-    const { startTestServer } = await import('./supervisor/test-server.js');
+    const { startTestServer } = await import('#front');
     const server = await startTestServer({ ...options, app: file }, place);
     return { url: server.url, close: async () => void (await server.close()) };
   },

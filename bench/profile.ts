@@ -12,7 +12,7 @@ import { readProfile, type SelfTimes } from './cpu-profile.js';
 import { LoadGenerator } from './load/client.js';
 import type { RequestSpec } from './load/plan.js';
 import { pidsOf, startBanana } from './servers/banana.js';
-import { source } from './servers/child-server.js';
+import { compiled, source } from './servers/child-server.js';
 
 const SECONDS = 4;
 const TOP = 25;
@@ -50,6 +50,7 @@ async function profile(connections: number, { app, path = '/', request, env = {}
   const folder = mkdtempSync(join(tmpdir(), 'profile-'));
   const server = await startBanana(source(app), {
     preload: 'servers/preload-profile.js',
+    cli: compiled('../supervisor/cli.js'), // its modules, by whose folders the areas are told apart
     env: { ...env, BENCH_PROFILE_DIR: folder },
   });
   const generator = new LoadGenerator();

@@ -2,6 +2,7 @@
  * Measures the cost of a change per call: another build of this server and the present one run in turn under the same load. The
  * other build runs twice, so that the difference of two equal servers stands beside that of the two builds.
  */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BenchCase } from '../case.js';
 import type { Row } from '../report.js';
@@ -16,7 +17,8 @@ export function before(folder: string): BenchCase {
     name: 'before',
     async run(bench) {
       const app = source('bench/apps/small.mjs');
-      const old = { cli: join(folder, 'dist', 'supervisor', 'cli.js') };
+      const commands = ['front', 'supervisor'].map((room) => join(folder, 'dist', room, 'cli.js'));
+      const old = { cli: commands.find((path) => existsSync(path)) ?? '' };
       const sides: Side[] = [
         await sideOf('the other build', await bench.startBanana(app, old)),
         await sideOf('this build', await bench.startBanana(app)),

@@ -46,7 +46,7 @@ export async function msToFirstAnswer(app: string, flags: readonly string[] = []
   const port = await freePort();
   const startedAtMs = performance.now();
   const args = [
-    compiled('../supervisor/cli.js'),
+    compiled('../front/cli.js'),
     app,
     '--port',
     String(port),

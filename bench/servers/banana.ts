@@ -30,7 +30,7 @@ export async function startBanana(app: string, options: BananaOptions = {}): Pro
     env = {},
     preload,
     key,
-    cli = compiled('../supervisor/cli.js'),
+    cli = compiled('../front/cli.js'),
   } = options;
   const named = Object.entries(models).flatMap(([name, path]) => ['--model', `${name}=${path}`]);
   const args = ['--port', '0', '--gpus', 'none', '--workers', String(workers), ...named, ...flags];

@@ -14,7 +14,7 @@ export interface ChildServer {
   stop(): Promise<void>;
 }
 
-/** Path of a compiled file beside the bench, such as `../supervisor/cli.js`. */
+/** Path of a compiled file beside the bench, such as `../front/cli.js`. */
 export function compiled(relative: string): string {
   return fileURLToPath(new URL(`../${relative}`, import.meta.url));
 }

@@ -10,7 +10,16 @@
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { startLimit } from '../machine/limit-timer.js';
 import { formatMs } from '../options/units.js';
-import type { BegunJob, JobPage, JobRecord, JobTarget, ListQuery, Outcome } from './job-record.js';
+import type { Webhook } from '../webhooks/webhook.js';
+import type {
+  BegunJob,
+  JobPage,
+  JobRecord,
+  JobTarget,
+  KeptWebhook,
+  ListQuery,
+  Outcome,
+} from './job-record.js';
 import type { JobStore } from './job-store.js';
 
 export interface StoreHealth {
@@ -98,6 +107,29 @@ export class GuardedStore {
     return record;
   }
 
+  /** As `giveBack`. */
+  forgetWebhook(id: string): Promise<void> {
+    return this.#untilStored(() => this.#store.forgetWebhook(id));
+  }
+
+  /** As `giveBack`. */
+  endWebhook(jobId: string): Promise<void> {
+    return this.#untilStored(() => this.#store.endWebhook(jobId));
+  }
+
+  /** Never rejects. */
+  async takeWebhooks(limit: number): Promise<readonly KeptWebhook[]> {
+    try {
+      return await this.watch(() => this.#store.takeWebhooks(limit));
+    } catch {
+      return []; // `watch` has reported it
+    }
+  }
+
+  owe(webhook: Webhook): Promise<void> {
+    return this.#ask(() => this.#store.owe(webhook));
+  }
+
   /** Calls the store, and notes whether it fails. @throws what the store throws */
   async watch<T>(call: () => Promise<T>): Promise<T> {
     try {
@@ -108,6 +140,11 @@ export class GuardedStore {
       this.noteAway(describeThrown(thrown).message);
       throw thrown;
     }
+  }
+
+  /** Never rejects. */
+  async stop(): Promise<void> {
+    await this.watch(() => this.#store.stop()).catch(() => {}); // `watch` has reported it
   }
 
   /** The store fails; it is asked again and again until it answers. */

@@ -2,6 +2,7 @@
 import type { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import type { JobCall } from '../dispatch/job.js';
+import type { Webhook } from '../webhooks/webhook.js';
 
 /** Every job ends in exactly one of these. */
 export const END_STATES = ['succeeded', 'failed', 'lost', 'expired', 'cancelled'] as const;
@@ -27,6 +28,8 @@ export interface JobRecord {
   readonly ttlMs: number;
   /** From 0 to 9, the most urgent. */
   readonly priority: number;
+  /** Whether its end is posted to an address. */
+  readonly hasWebhook: boolean;
   /** Most times that it may begin. */
   readonly maxAttempts: number;
   /** Number of times that it has begun. */
@@ -58,6 +61,8 @@ export interface JobEnd {
   readonly result: KeptResult | null;
   /** Null if it succeeded. */
   readonly error: KeptError | null;
+  /** Whether its end has still to be posted. */
+  readonly owesWebhook: boolean;
 }
 
 /** An answer, without headers that matter only to its own client. The store has its body. */
@@ -162,6 +167,16 @@ export interface WaitingPlace extends Pick<JobRecord, 'model' | 'route' | 'prior
   /** Null: the default one, whichever that is when the job begins. */
   readonly version: string | null;
 }
+
+/** A webhook that a store keeps: that of a job which has ended, or one of an app. */
+export type KeptWebhook =
+  | {
+      readonly of: 'job';
+      readonly record: EndedRecord;
+      readonly call: StoredCall;
+      readonly body: Buffer | null;
+    }
+  | { readonly of: 'app'; readonly webhook: Webhook };
 
 export interface ListQuery {
   /** Null: all. */

@@ -69,6 +69,11 @@ export function cancelled(record: JobRecord, nowMs: number): JobRecord {
   return { ...record, isCancelled: true };
 }
 
+/** Its webhook was delivered or given up. */
+export function webhookEnded(record: EndedRecord): EndedRecord {
+  return { ...record, end: { ...record.end, owesWebhook: false } };
+}
+
 export function expired(record: JobRecord, nowMs: number): EndedRecord {
   return endedUnrun(record, 'expired', EXPIRED, nowMs);
 }
@@ -95,8 +100,8 @@ function endedUnrun(record: JobRecord, state: EndState, error: KeptError, nowMs:
   return ended(record, state, { endedAt: nowMs, runMs: 0, queueMs, result: null, error });
 }
 
-function ended(record: JobRecord, state: EndState, end: JobEnd): EndedRecord {
-  return { ...record, state, end };
+function ended(record: JobRecord, state: EndState, end: Omit<JobEnd, 'owesWebhook'>): EndedRecord {
+  return { ...record, state, end: { ...end, owesWebhook: record.hasWebhook } };
 }
 
 const CANCELLED = keptError(new ServeError('SERVE_JOB_CANCELLED'));

@@ -11,12 +11,14 @@ import type {
   JobProgress,
   JobRecord,
   JobTarget,
+  KeptWebhook,
   ListQuery,
   NewJob,
   Outcome,
   StoredCall,
   WaitingPlace,
 } from './job-record.js';
+import type { Webhook } from '../webhooks/webhook.js';
 
 export interface JobStoreListener {
   /** A job of this model may be due: it was accepted, given back, or its time has come. */
@@ -95,8 +97,24 @@ export interface JobStore {
   /** The body of the answer; null if it is not kept. */
   readResult(id: string): Promise<Buffer | null>;
   list(query: ListQuery): Promise<JobPage>;
+  /**
+   * Stores a webhook of an app, to be sent by this process as long as that lives. Those of jobs need no call: they are owed
+   * (`owesWebhook`) from the step on in which the job ends, and a job that owes one is not dropped.
+   */
+  owe(webhook: Webhook): Promise<void>;
+  /** Forgets a webhook of an app. */
+  forgetWebhook(id: string): Promise<void>;
+  /** Notes that the webhook of this job was delivered or given up. */
+  endWebhook(jobId: string): Promise<void>;
+  /**
+   * Takes webhooks that no living process sends, at most `limit`: they are this process's now, which sends them and calls
+   * `forgetWebhook` or `endWebhook`. Those of jobs that ended here are this process's without it.
+   */
+  takeWebhooks(limit: number): Promise<readonly KeptWebhook[]>;
   /** Ids of the queued jobs that end with this process, in order of acceptance. */
   queuedHere(): readonly string[];
-  /** Fails these; resolves once everything else is stored. Nothing is called afterwards. */
+  /** The server ends: fails these. Webhooks may still be owed and forgotten. */
+  stop(): Promise<void>;
+  /** Resolves once everything is stored. Nothing is called afterwards. */
   close(): Promise<void>;
 }

@@ -22,6 +22,7 @@ import {
   type JobPage,
   type JobRecord,
   type JobTarget,
+  type KeptWebhook,
   type ListQuery,
   type NewJob,
   type Outcome,
@@ -30,6 +31,7 @@ import {
 import { GuardedStore } from './guarded-store.js';
 import type { JobStore } from './job-store.js';
 import { JobWatchers, watchUntil } from './job-watchers.js';
+import { KeptWebhooks } from './kept-webhooks.js';
 import { ModelFeed, type FedModel } from './model-feed.js';
 import { newJob, type AcceptedCall } from './new-job.js';
 import { ProgressNotes } from './progress-notes.js';
@@ -45,17 +47,22 @@ export type {
   JobState,
   KeptError,
   KeptResult,
+  KeptWebhook,
   StoredBody,
   StoredCall,
 } from './job-record.js';
 
-/** A job that has ended, with the facts of its last run. */
-export interface EndedJob {
+/** A job that has ended, and its answer. */
+export interface AnsweredJob {
   readonly record: EndedRecord;
   readonly call: StoredCall;
-  readonly job: Job;
   /** The whole answer, even if the store keeps none; null if there was none, or if it was too large. */
   readonly body: Buffer | null;
+}
+
+/** A job that has ended, with the facts of its last run. */
+export interface EndedJob extends AnsweredJob {
+  readonly job: Job;
 }
 
 export interface KeptJobsOptions {
@@ -76,6 +83,8 @@ export interface KeptJobsListener {
   onEnded(ended: EndedJob): void;
   /** An attempt has failed, and another one will follow. */
   onRetry(record: JobRecord, error: ServeError, call: StoredCall): void;
+  /** A webhook of a process that died is to be sent. */
+  onWebhookTaken(webhook: KeptWebhook): void;
   /** A call could not be recorded; the error's detail has the reason. */
   onNotKept(call: JobCall, error: ServeError): void;
   /** Jobs wait for a model, a version or a route that this server does not have. */
@@ -100,6 +109,8 @@ export class KeptJobs {
   readonly #watchers = new JobWatchers();
   readonly #progress: ProgressNotes;
   readonly #stranded: StrandedJobs;
+  /** Null if the store keeps no webhooks. */
+  readonly webhooks: KeptWebhooks | null;
   /** The jobs that this process runs, by id, in the order of their begins. */
   readonly #running = new Map<string, Job>();
   /** Begins that the store has not answered. */
@@ -127,6 +138,9 @@ export class KeptJobs {
         for (const feed of this.#feeds) feed.wake();
       },
     });
+    this.webhooks = this.#store.isDurable
+      ? new KeptWebhooks(this.#guarded, (taken) => options.listener?.onWebhookTaken?.(taken))
+      : null;
     this.#progress = new ProgressNotes((...note) => this.#store.progress(...note));
     this.#stranded = new StrandedJobs(this.#store, this.#feeds, (text) =>
       options.listener?.onStranded?.(text),
@@ -252,13 +266,19 @@ export class KeptJobs {
     this.#watchers.release((id) => !this.#running.has(id));
   }
 
-  /** The server ends: no worker runs any more. Resolves once the store is closed. */
-  async close(): Promise<void> {
+  /** The server ends: no worker runs any more. Those who wait for a job are told what is known. */
+  async stop(): Promise<void> {
     this.#isDraining = true;
     this.#progress.close();
     this.#stranded.close();
-    await this.#guarded.close();
+    this.webhooks?.close();
+    await this.#guarded.stop();
     this.#watchers.release(() => true);
+  }
+
+  /** Resolves once the store is closed; no webhook is sent any more. */
+  close(): Promise<void> {
+    return this.#guarded.close();
   }
 
   #wake(model: string): void {

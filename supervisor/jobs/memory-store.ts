@@ -15,6 +15,7 @@ import {
   type JobProgress,
   type JobRecord,
   type JobTarget,
+  type KeptWebhook,
   type ListQuery,
   type NewJob,
   type Outcome,
@@ -184,12 +185,33 @@ export class MemoryStore implements JobStore {
     return Promise.resolve({ records, next });
   }
 
+  /** Webhooks are lost with this process anyway. */
+  owe(): Promise<void> {
+    return DONE;
+  }
+
+  forgetWebhook(): Promise<void> {
+    return DONE;
+  }
+
+  endWebhook(): Promise<void> {
+    return DONE;
+  }
+
+  takeWebhooks(): Promise<readonly KeptWebhook[]> {
+    return NO_WEBHOOKS;
+  }
+
   queuedHere(): string[] {
     return this.#queued().map(({ record }) => record.id);
   }
 
-  close(): Promise<void> {
+  stop(): Promise<void> {
     for (const entry of this.#queued()) this.#endUnrun(entry, failedUnrun(entry.record, STOPPED, Date.now()));
+    return DONE;
+  }
+
+  close(): Promise<void> {
     this.#stopTimer();
     return DONE;
   }
@@ -319,4 +341,5 @@ export class MemoryStore implements JobStore {
 }
 
 const DONE = Promise.resolve();
+const NO_WEBHOOKS = Promise.resolve([]);
 const STOPPED = keptError(shuttingDown());

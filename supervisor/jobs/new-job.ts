@@ -25,7 +25,8 @@ export function newJob(id: string, accepted: AcceptedCall): NewJob {
   const { call, body, delayMs, ttlMs, priority, key, isPinned, maxAttempts, ...facts } = accepted;
   const { requestId, model, version, route } = call;
   const createdAt = Date.now();
-  const wishes = { dueAt: createdAt + delayMs, ttlMs, priority, maxAttempts };
+  const hasWebhook = facts.webhook !== '';
+  const wishes = { dueAt: createdAt + delayMs, ttlMs, priority, maxAttempts, hasWebhook };
   const record = { id, requestId, model, version, isPinned, route, createdAt, ...wishes, ...NEW };
   const { id: _id, statusOf: _statusOf, ...data } = call;
   return { record, call: { ...data, ...facts }, body, key };

@@ -68,8 +68,8 @@ export class SlotFactory {
       },
       onAppLog: (level, message, fields, requestId) => log.appLine(index, level, message, fields, requestId),
       onMetrics: (metrics) => listener.onMetrics(index, metrics),
-      onWebhook: (order, body, onEnd) =>
-        resources.webhooks.send({ ...order, id: newWebhookId(), body }, onEnd),
+      onWebhook: (order, body, events) =>
+        resources.webhooks.send({ ...order, id: newWebhookId(), body }, events),
       onCallError: (job, error) => log.callError(index, job.call, error),
       onTransition: (from, to, event) => {
         log.transition(index, from, to, event);

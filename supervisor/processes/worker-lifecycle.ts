@@ -1,7 +1,7 @@
 /**
  * The life of one worker process, as data. `nextState` is pure and total: it returns the next state, or throws
  * for a pair that makes no sense (a bug here, or a worker that breaks the protocol: that worker is killed).
- * docs/lifecycle.md is printed from these tables.
+ * The states are printed into docs/lifecycle.md.
  */
 import { protocolError } from '../../protocol/errors.js';
 

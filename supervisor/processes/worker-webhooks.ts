@@ -9,13 +9,10 @@ import {
   type WebhookOrder,
   type WebhookOutcome,
 } from '../../protocol/wire/messages.js';
+import type { WebhookEvents } from '../webhooks/webhook.js';
 
-/** Returns whether the webhook is taken; if so, `onEnd` is called once, later. `body` must not be kept. */
-export type WebhookTaker = (
-  order: WebhookOrder,
-  body: Buffer,
-  onEnd: (end: 'delivered' | 'failed' | 'unsent') => void,
-) => boolean;
+/** Returns whether the webhook is taken; if not, no event follows. `body` must not be kept. */
+export type WebhookTaker = (order: WebhookOrder, body: Buffer, events: WebhookEvents) => boolean;
 
 export class WorkerWebhooks {
   readonly #channel: Channel;
@@ -63,11 +60,15 @@ export class WorkerWebhooks {
   }
 
   #handOver(order: WebhookOrder, pieces: Buffer[]): void {
-    const taken = this.#taker(order, joinPieces(pieces), (end) => {
-      if (order.wait) this.#report(order.ref, end);
+    const taken = this.#taker(order, joinPieces(pieces), {
+      onKept: () => {
+        if (!order.wait) this.#report(order.ref, 'taken');
+      },
+      onEnd: (end) => {
+        if (order.wait) this.#report(order.ref, end);
+      },
     });
     if (!taken) this.#report(order.ref, 'dropped');
-    else if (!order.wait) this.#report(order.ref, 'taken');
   }
 
   #report(ref: number, outcome: WebhookOutcome): void {

@@ -125,7 +125,7 @@ export class Ending {
   async #finish(end: ServerEnd, endAtMs: number): Promise<void> {
     this.#lastReplies = true;
     if (end.reason !== 'killed') this.#server.live?.end(end.reason); // its viewers would never leave by themselves
-    await this.#server.jobs.close(); // answers those who wait for a job
+    await this.#server.jobs.stop(); // answers those who wait for a job
     await Promise.all([this.#server.listeners.close(), this.#drainWebhooks(endAtMs - performance.now())]);
     await this.#tearDown(end);
   }
@@ -162,9 +162,10 @@ export class Ending {
     readyFile.remove();
     served.close();
     served.killAll();
+    webhooks.close();
+    await jobs.stop();
     await jobs.close();
     store.close();
-    webhooks.close();
     unsent.close();
     guard.close();
     eventLoopDelay.disable();

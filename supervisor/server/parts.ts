@@ -21,6 +21,7 @@ import { VERSION } from '../version.js';
 import { Webhooks } from '../webhooks/webhooks.js';
 import { Ending } from './ending.js';
 import { JobOutcomes } from './job-outcomes.js';
+import { JobWebhooks } from './job-webhooks.js';
 import { Listeners } from './listeners.js';
 import { MetricsParts } from './metrics-parts.js';
 import { PageParts } from './page-parts.js';
@@ -118,9 +119,13 @@ export class ServerParts {
   #newJobs(store: JobStore): KeptJobs {
     const { operatorLog: log, answerCounts: observer, webhooks } = this;
     const modelOf = (ref: FullModelRef): Model | null => this.served.find(ref);
-    const listener = new JobOutcomes({ log, observer, webhooks, modelOf });
+    const jobWebhooks = new JobWebhooks(webhooks);
+    const listener = new JobOutcomes({ log, observer, webhooks: jobWebhooks, modelOf });
     const { maxOutput: maxResultBytes } = this.options;
-    return new KeptJobs({ newId: newRequestId, statusOf, store, maxResultBytes, listener });
+    const jobs = new KeptJobs({ newId: newRequestId, statusOf, store, maxResultBytes, listener });
+    jobWebhooks.kept = jobs.webhooks;
+    webhooks.keeper = jobs.webhooks;
+    return jobs;
   }
 
   #newServed(): ServedModels {

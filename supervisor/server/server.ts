@@ -69,6 +69,7 @@ export class Server implements ServerHandle {
     } catch (error) {
       guard.close();
       plan.store.close();
+      await jobs.close();
       throw error;
     }
     process.on('exit', ending.killNow);
@@ -80,6 +81,7 @@ export class Server implements ServerHandle {
     metrics.start();
     await served.start(plan.models);
     await listeners.answerBy(buildBackend(this.#parts), metrics.page, plan.dialects);
+    void jobs.webhooks?.start();
     page?.live.start();
     if (plan.isMmsMode) logs.writers.stdout.writeLines(MMS_READY);
   }

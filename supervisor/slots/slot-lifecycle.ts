@@ -1,6 +1,6 @@
 /**
  * The life of one slot, as data: its states, what can happen to it, and the table that `slot.ts` obeys. `nextSlotState` is
- * pure; it throws for a pair that cannot happen. docs/lifecycle.md is printed from these tables.
+ * pure; it throws for a pair that cannot happen. The states are printed into docs/lifecycle.md.
  */
 import type { ServeError } from '../../protocol/errors.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';

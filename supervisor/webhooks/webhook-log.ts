@@ -38,11 +38,20 @@ export class WebhookLog {
     this.#warn(webhook, `failed with ${webhook.why} (${attemptsText(webhook.attempts)})`);
   }
 
-  unsent(webhook: LoggedWebhook): void {
+  notKept(webhook: LoggedWebhook, why: string): void {
+    this.#warn(
+      webhook,
+      `is sent, but not stored: ${why}; it is lost if the server dies before it is delivered`,
+    );
+  }
+
+  /** `isKept`: another process, or the next one, sends it. */
+  unsent(webhook: LoggedWebhook, isKept: boolean): void {
     const { attempts, why } = webhook;
     const tried =
       attempts === 0 ? '' : ` after ${attemptsText(attempts)}${why === '' ? '' : `, the last with ${why}`}`;
-    this.#warn(webhook, `was not sent: the server stopped${tried}`);
+    const what = isKept ? 'waits in the store' : 'was not sent';
+    this.#warn(webhook, `${what}: the server stopped${tried}`);
   }
 
   #warn(webhook: LoggedWebhook, what: string): void {

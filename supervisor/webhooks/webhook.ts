@@ -16,6 +16,23 @@ export interface Webhook {
   readonly timeoutMs?: number;
   /** Number of attempts after the first, at most 10; default 3. */
   readonly retries?: number;
+  /** Whether a store keeps it already, from which its sender removes it; default false. */
+  readonly isKept?: boolean;
+}
+
+/** Keeps owed webhooks outside this process: another one sends them if this one dies. */
+export interface WebhookKeeper {
+  /** Resolves once it is stored. May reject. */
+  owe(webhook: Webhook): Promise<void>;
+  /** Removes a webhook that was delivered or given up. */
+  forget(id: string): void;
+}
+
+export interface WebhookEvents {
+  /** Called once, when it is stored as safely as this server can; before `send` returns if nothing is stored. */
+  onKept(): void;
+  /** Called once, later. */
+  onEnd(end: WebhookEnd): void;
 }
 
 /** The outcome of a webhook. `unsent` means that the server stopped first. */

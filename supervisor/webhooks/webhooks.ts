@@ -2,11 +2,12 @@
  * Delivers webhooks. They are accepted at once and sent in the background, so that no caller and no worker waits for a
  * receiver, and the death of a worker loses none. An accepted webhook is owed until it is delivered or given up.
  *
- * 1. `send` accepts a webhook, or drops it if too many are owed already.
+ * 1. `send` accepts a webhook, or drops it if too many are owed already. With a keeper it is also stored until its end.
  * 2. It waits in the queue of its receiver (`receivers.ts`), which gets a few attempts at a time.
  * 3. After a failure that may be retried it waits for a delay (`retry-delay.ts`) and then queues again.
  * 4. `drain` waits a limited time for owed webhooks and returns the rest. Each undelivered one has a line in the log.
  */
+import { describeThrown } from '../../protocol/errors.js';
 import { MAX_WEBHOOK_RETRIES, MAX_WEBHOOK_TIMEOUT_MS } from '../../protocol/wire/messages.js';
 import { DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, parseWebhookUrl } from '../../protocol/webhooks.js';
 import type { Log } from '../observe/log.js';
@@ -16,7 +17,7 @@ import { webhookHeaders } from './headers.js';
 import { Receivers, type ReceiverLimits } from './receivers.js';
 import { nextStep } from './retry-delay.js';
 import type { WebhookSigner } from '../options/webhook-signer.js';
-import type { UnsentWebhook, Webhook, WebhookEnd } from './webhook.js';
+import type { UnsentWebhook, Webhook, WebhookEnd, WebhookEvents, WebhookKeeper } from './webhook.js';
 import { WebhookLog, shownUrl } from './webhook-log.js';
 
 export interface WebhooksOptions {
@@ -40,6 +41,8 @@ const LIMITS: ReceiverLimits = {
 interface Owed extends Required<Omit<Webhook, 'url'>> {
   readonly url: URL;
   readonly onEnd: (end: WebhookEnd) => void;
+  /** Resolves with whether the keeper has it, once that is known. */
+  kept: Promise<boolean>;
   attempts: number;
   why: string;
   /** Set while it waits for its next attempt. */
@@ -55,6 +58,8 @@ export class Webhooks {
   readonly #owed = new Set<Owed>();
   readonly #receivers: Receivers<Owed>;
   readonly #unsent: UnsentWebhook[] = [];
+  /** Null: webhooks are held in memory only. */
+  keeper: WebhookKeeper | null = null;
   #drain: { readonly endsAtMs: number; readonly done: () => void } | null = null;
   #closed = false;
 
@@ -73,10 +78,10 @@ export class Webhooks {
   }
 
   /**
-   * Accepts a webhook and returns true at once; `onEnd` is called once, later. Returns false if it was dropped (too many are
-   * owed, the server has stopped, the URL is not valid), which is logged; then `onEnd` is never called.
+   * Accepts a webhook and returns true at once. Returns false if it was dropped (too many are owed, the server has stopped,
+   * the URL is not valid), which is logged; then no event follows.
    */
-  send(webhook: Webhook, onEnd: (end: WebhookEnd) => void = () => {}): boolean {
+  send(webhook: Webhook, { onKept = () => {}, onEnd = () => {} }: Partial<WebhookEvents> = {}): boolean {
     const problem = this.#problemWith(webhook);
     if (problem !== null) {
       this.#log.refused(webhook, problem);
@@ -88,12 +93,16 @@ export class Webhooks {
       retries: Math.min(MAX_WEBHOOK_RETRIES, webhook.retries ?? DEFAULT_RETRIES),
       url: new URL(webhook.url),
       body: Buffer.from(webhook.body),
+      isKept: webhook.isKept ?? false,
+      kept: NOT_KEPT,
       onEnd,
       attempts: 0,
       why: '',
       retry: null,
     };
     this.#owed.add(owed);
+    if (this.keeper === null || owed.isKept) onKept();
+    else owed.kept = this.#keep(owed, this.keeper).finally(onKept);
     this.#receivers.add(owed);
     return true;
   }
@@ -137,6 +146,18 @@ export class Webhooks {
     return this.#receivers.excess(new URL(url), body.length);
   }
 
+  /** Stores it; a store that fails does not keep it from being sent. */
+  async #keep(owed: Owed, keeper: WebhookKeeper): Promise<boolean> {
+    try {
+      const { id, url, body, contentType, requestId, timeoutMs, retries } = owed;
+      await keeper.owe({ id, url: url.href, body, contentType, requestId, timeoutMs, retries });
+      return true;
+    } catch (thrown) {
+      this.#log.notKept(owed, describeThrown(thrown).message);
+      return false;
+    }
+  }
+
   async #attempt(owed: Owed): Promise<void> {
     owed.attempts += 1;
     const headers = webhookHeaders(owed, this.#signer, this.#clock.now());
@@ -174,7 +195,7 @@ export class Webhooks {
 
   #giveUpUnsent(owed: Owed): void {
     const { id, url, requestId, attempts } = owed;
-    this.#log.unsent(owed);
+    this.#log.unsent(owed, this.keeper !== null);
     this.#unsent.push({ id, url: shownUrl(url), requestId, attempts });
     this.#end(owed, 'unsent');
   }
@@ -183,7 +204,10 @@ export class Webhooks {
     owed.retry?.cancel();
     this.#owed.delete(owed);
     this.#receivers.remove(owed);
+    if (end !== 'unsent') void owed.kept.then((isKept) => isKept && this.keeper?.forget(owed.id));
     owed.onEnd(end);
     if (this.#owed.size === 0) this.#drain?.done();
   }
 }
+
+const NOT_KEPT = Promise.resolve(false);

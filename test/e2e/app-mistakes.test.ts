@@ -464,7 +464,7 @@ const MISTAKES: readonly Mistake[] = [
 const RUNS = { concurrency: 2, timeout: 300_000 };
 
 /** Frames of the worker, of the server and of the loader, in either language. */
-const OUR_FRAMES = /^\s+at .*(?:node:|dist\/(?:worker|supervisor)|tsx)|File ".*banana_worker/m;
+const OUR_FRAMES = /^\s+at .*(?:node:|dist\/(?:front|worker|supervisor)|tsx)|File ".*banana_worker/m;
 
 /** Starts with the time that each record of the log begins with. */
 const RECORD = /^(?=\[\d\d:\d\d:\d\d\.\d{3}\] )/m;

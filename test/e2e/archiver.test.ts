@@ -82,7 +82,7 @@ const TORCH_ARGS = [
 
 const COMMANDS = {
   'banana-serve archive': [CLI, 'archive'],
-  'model-archiver': [`${ROOT}dist/supervisor/model-archiver.js`],
+  'model-archiver': [`${ROOT}dist/front/model-archiver.js`],
 };
 
 interface Ended {

@@ -71,7 +71,7 @@ const REFUSED: readonly (readonly [what: string, text: string, args: readonly st
   [
     'a Potassium that is not exported, under banana-serve',
     `${imports('Potassium, Response')}${MAKES}if (${IS_MAIN}) await app.serve(${LISTEN});\n`,
-    [`${ROOT}dist/supervisor/cli.js`, '--host', '127.0.0.1', '--port', '0'],
+    [`${ROOT}dist/front/cli.js`, '--host', '127.0.0.1', '--port', '0'],
     /app\.mjs:2: this file makes a Potassium app and does not export it as its default\. Add `export default app`/,
   ],
   [

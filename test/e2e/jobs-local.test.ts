@@ -5,6 +5,7 @@ import {
   cpSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   readdirSync,
   rmSync,
   symlinkSync,
@@ -17,6 +18,8 @@ import { test, type TestContext } from 'node:test';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { killedAgainAndAgain } from '../helpers/job-kills.js';
 import { callAsync, jobEnd, jobPage, startAsync } from '../helpers/jobs.js';
+import { startJob } from '../helpers/potassium.js';
+import { startReceiver } from '../helpers/receiver.js';
 import { needs } from '../helpers/needs.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { CLI, ROOT, call, eventually, runCommand, startServer, type Server } from '../helpers/server.js';
@@ -29,17 +32,19 @@ class JobServers {
   readonly folder: string;
   readonly #t: TestContext;
   readonly #app: string;
+  readonly #env: Readonly<Record<string, string>>;
 
-  constructor(t: TestContext, app: string) {
+  constructor(t: TestContext, app: string, env: Readonly<Record<string, string>> = {}) {
     this.#t = t;
     this.#app = app;
+    this.#env = env;
     this.cues = makeCues(t);
     this.folder = join(scratch(t), 'jobs');
   }
 
   start(args: readonly string[] = []): Promise<Server> {
     const all = ['--jobs', `local:${this.folder}`, '--drain-lag', '0s', ...args];
-    return startServer(this.#app, { t: this.#t, env: this.cues.env, args: all });
+    return startServer(this.#app, { t: this.#t, env: { ...this.cues.env, ...this.#env }, args: all });
   }
 }
 
@@ -168,6 +173,51 @@ withOneRuntime(({ app }) => {
       await server.stop();
     },
   );
+
+  test('the folder has no key and no cookie of a client', LIMIT, async (t) => {
+    const servers = new JobServers(t, app('jobs'), { BANANA_API_KEY: 'SECRET-KEY' });
+    const server = await servers.start();
+    const later = { 'x-banana-job-delay-seconds': '1000' };
+    const keys = [
+      { authorization: 'Bearer SECRET-KEY', cookie: 'SECRET-cookie', 'proxy-authorization': 'SECRET-proxy' },
+      { 'x-banana-api-key': 'SECRET-KEY' },
+    ];
+    for (const headers of keys) await startAsync(server, '/', { body: 'is kept' }, { ...later, ...headers });
+    const start = {
+      id: '1',
+      created: 1,
+      apiKey: 'SECRET-KEY',
+      modelInputs: { body: 'is kept' },
+      startOnly: true,
+    };
+    const started = await call(`${server.url}/start/v4/`, JSON.stringify(start), later);
+    assert.match(started.text, /"message":"success"/);
+    await killed(server);
+    const files = readdirSync(servers.folder, { withFileTypes: true }).filter((file) => file.isFile());
+    const bytes = files.map(({ name }) => readFileSync(join(servers.folder, name), 'latin1')).join('');
+    assert.match(bytes, /is kept/);
+    assert.doesNotMatch(bytes, /SECRET/);
+  });
+
+  test('the webhook of a job that its server lost is sent after the restart', LIMIT, async (t) => {
+    const receiver = await startReceiver(t);
+    const servers = new JobServers(t, app('result-webhook'), { HOOK: receiver.url });
+    const first = await servers.start();
+    const { model } = await first.until(({ state }) => state === 'ready');
+    process.kill(model.workers[0]?.pid as number, 'SIGSTOP'); // it gets the job, and does not end it
+    const id = await startJob(first, '/slow', {});
+    await eventually(
+      async () => (await jobPage(first, id)).state === 'running',
+      15_000,
+      () => first.stderr(),
+    );
+    await killed(first);
+    const server = await servers.start();
+    await receiver.until(1);
+    assert.match(String(receiver.arrivals[0]?.body), /SERVE_WORKER_LOST/);
+    assert.equal((await jobPage(server, id)).state, 'lost');
+    await server.stop();
+  });
 
   test('a start that cannot have its jobs ends with 2, and says what to do', LIMIT, async (t) => {
     const servers = new JobServers(t, app('jobs'));

@@ -104,6 +104,8 @@ def inference(model_inputs): return model_inputs\n`,
     });
     const routes = operationsOf(document).filter((one) => one.includes(' /models/kinds/'));
     assert.ok(routes.includes('get /models/kinds/echo') && routes.includes('post /models/kinds/later'));
+    const accepted = document.paths['/']?.['post']?.responses['202'];
+    assert.match(JSON.stringify(accepted), /Prefer: respond-async.*"jobId"/, 'any call may be a job');
     await server.stop();
   });
 });

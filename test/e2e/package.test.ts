@@ -193,7 +193,7 @@ test('a program can serve an app and end by itself', async () => {
 test('the package holds the built code, docs and examples, the Python worker, the page with its licences, no sources of TypeScript and no tests, within 1.6 MB', async () => {
   const { files, size } = packed;
   for (const path of [
-    'dist/supervisor/cli.js',
+    'dist/front/cli.js',
     'dist/index.d.ts',
     'dist/index.d.cts',
     'examples/digits/digits.onnx',
@@ -206,7 +206,7 @@ test('the package holds the built code, docs and examples, the Python worker, th
   ])
     assert.ok(files.includes(path), path);
   const unwanted =
-    /^dist\/(test|bench|examples|supervisor\/page\/.*\/)|\.tsbuildinfo$|^(test|bench)\/|bert-tiny\/onnx|__pycache__|\.pyc$/;
+    /^dist\/(test|bench|examples|supervisor\/page\/.*\/)|^dist\/supervisor\/(?!page\/).*\.js$|\.tsbuildinfo$|^(test|bench)\/|bert-tiny\/onnx|__pycache__|\.pyc$/;
   assert.deepEqual(
     files.filter((path) => unwanted.test(path)),
     [],

@@ -42,7 +42,7 @@ export async function placePacked({ tarball }: Packed, folder: string): Promise<
     if (!name.startsWith('.')) await symlink(join(ROOT, 'node_modules', name), join(modules, name));
   await extract({ file: tarball, cwd: placed, strip: 1 });
   const command = join(folder, 'banana-serve');
-  await symlink(join(placed, 'dist/supervisor/cli.js'), command);
+  await symlink(join(placed, 'dist/front/cli.js'), command);
   await chmod(command, 0o755);
   return command;
 }

@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-export const CLI = `${ROOT}dist/supervisor/cli.js`;
+export const CLI = `${ROOT}dist/front/cli.js`;
 
 export interface StartOptions {
   readonly args?: readonly string[];

@@ -5,9 +5,13 @@ import { test } from 'node:test';
 import { ROOT } from '../helpers/server.js';
 
 const PAGE = readFileSync(`${ROOT}docs/security.md`, 'utf8');
-const PROOF = /`(test\/[\w/.-]+\.test\.ts): ([^`]+)`/g;
+/** `e2e/http-keys: title` is a test of test/e2e/http-keys.test.ts. */
+const PROOF = /`((?:e2e|processes|supervisor|worker)\/[\w/.-]+): ([^`]+)`/g;
 
-const proofs = [...PAGE.matchAll(PROOF)].map(([, file = '', title = '']) => ({ file, title }));
+const proofs = [...PAGE.matchAll(PROOF)].map(([, file = '', title = '']) => ({
+  file: `test/${file}.test.ts`,
+  title,
+}));
 
 test('the page of security names existing tests as proofs', () => {
   assert.ok(proofs.length > 20, `${proofs.length} proofs are found`);
@@ -21,3 +25,11 @@ for (const { file, title } of proofs) {
     assert.ok(isTitle, title);
   });
 }
+
+test('the files of tests that the page names exist', () => {
+  const named = [...PAGE.matchAll(/`(test\/[\w/.-]+\.test\.ts)`/g)].map(([, file = '']) => file);
+  assert.deepEqual(
+    named.filter((file) => !existsSync(ROOT + file) && file !== 'test/folder/file.test.ts'),
+    [],
+  );
+});

@@ -10,6 +10,7 @@ import { ROOT } from '../helpers/server.js';
 import type { FileTime } from './cpu-time.js';
 import { filesOf, GROUPS } from './groups.js';
 import type { Outcome } from './outcome-reporter.js';
+import { pathPastShim } from './python-shim.js';
 
 const COMPILED = `${ROOT}dist/test/`;
 const SLOWEST = 10;
@@ -20,7 +21,7 @@ const FILES_AT_ONCE = Math.max(4, 2 * availableParallelism());
 async function main(): Promise<number> {
   const files = process.argv.slice(2).flatMap(compiledFiles);
   if (files.length === 0) throw new Error(`name a group or a file; groups: ${GROUPS.join(', ')}`);
-  compilePython();
+  if (files.some((file) => file.startsWith(COMPILED))) prepareServers();
   const folder = mkdtempSync(join(tmpdir(), 'banana-test-run-'));
   try {
     const [timesFile, outcomesFile] = [join(folder, 'times'), join(folder, 'outcomes')];
@@ -30,6 +31,19 @@ async function main(): Promise<number> {
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** Prepares what tests of this project start. */
+function prepareServers(): void {
+  process.env['PATH'] = pathPastShim(process.env['PATH'] ?? '');
+  bundleFront();
+  compilePython();
+}
+
+/** Bundles the compiled supervisor: a bundle of an earlier compile would be tested unnoticed. */
+function bundleFront(): void {
+  const { status } = spawnSync(process.execPath, [`${ROOT}supervisor/build.mjs`], { stdio: 'inherit' });
+  if (status !== 0) throw new Error('the supervisor cannot be bundled');
 }
 
 /**

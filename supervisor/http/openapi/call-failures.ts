@@ -28,6 +28,7 @@ export const CALL_FAILURES: readonly ServeError[] = [
   failure('SERVE_SHUTTING_DOWN'),
   failure('SERVE_NOT_BEGUN'),
   failure('SERVE_NOT_KEPT'),
+  failure('SERVE_KEY_CONFLICT'),
   failure('SERVE_QUEUE_TIMEOUT'),
   failure('SERVE_DEADLINE'),
   failure('SERVE_INFERENCE_TIMEOUT'),

@@ -119,13 +119,22 @@ export function replyOf({ kind, output }: DescribedRoute): ApiReply {
   return { description: "The app's answer.", content };
 }
 
-const STARTED: ApiReply = {
-  ...jsonReply(
-    'The job has started; its page has its result.',
-    objectOf({ started: { type: 'boolean', const: true }, jobId: TEXT, result: TEXT }, ['started']),
-  ),
-  headers: {
-    [JOB_ID_HEADER]: { description: 'The id of the job.', schema: TEXT },
-    [JOB_PAGE_HEADER]: { description: 'The path of its page.', schema: TEXT },
-  },
-};
+function acceptedJob(description: string): ApiReply {
+  const body = objectOf({ started: { type: 'boolean', const: true }, jobId: TEXT, result: TEXT }, [
+    'started',
+  ]);
+  return {
+    ...jsonReply(description, body),
+    headers: {
+      [JOB_ID_HEADER]: { description: 'The id of the job.', schema: TEXT },
+      [JOB_PAGE_HEADER]: { description: 'The path of its page.', schema: TEXT },
+    },
+  };
+}
+
+const STARTED = acceptedJob('The job is accepted; its page has its result.');
+
+/** Describes the answer of a call with `Prefer: respond-async`. */
+export const ACCEPTED = acceptedJob(
+  'For a call with Prefer: respond-async: it is a job; its page has its result.',
+);

@@ -1,7 +1,7 @@
 /** Describes calls: of routes at their own paths, and of models by their names. */
 import type { RouteKind } from '../../../protocol/wire/messages.js';
 import { CALL_FAILURES, HANDSHAKE_FAILURES } from './call-failures.js';
-import { bodyOf, describedRoutes, replyOf, type DescribedRoute } from './model-routes.js';
+import { ACCEPTED, bodyOf, describedRoutes, replyOf, type DescribedRoute } from './model-routes.js';
 import { writtenPath, type ApiReplies, type DescribedOperation, type DescribedServer } from './operation.js';
 
 /** The app's routes have other statuses too; their bodies are the app's, so no schema is given. */
@@ -44,7 +44,7 @@ export function callParts(
 ): Pick<DescribedOperation, 'requestBody' | 'responses' | 'failures'> {
   return {
     requestBody: bodyOf(route),
-    responses: { 200: replyOf(route), ...(route.kind === 'handler' ? OF_THE_APP : {}) },
+    responses: { 200: replyOf(route), 202: ACCEPTED, ...(route.kind === 'handler' ? OF_THE_APP : {}) },
     failures: CALL_FAILURES,
   };
 }

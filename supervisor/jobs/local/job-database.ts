@@ -44,7 +44,7 @@ const SETUP = `
 /**
  * `jobs` has a row for each job, in order of acceptance. Its record is JSON; the other columns are those that are searched.
  * `place`: that at which a due job waits; `at`: when a queued job is due or expires; `token`: the mark of the last attempt;
- * `end_order`: numbers the ends. Bodies have tables of their own, since a change of a row writes all of it.
+ * `end_order`: numbers the ends; `owes`: its webhook is owed, 1 if this process sends it, 0 if none does. Bodies have tables of their own, since a change of a row writes all of it.
  */
 const TABLES = `
   BEGIN IMMEDIATE;
@@ -59,6 +59,7 @@ const TABLES = `
     place TEXT,
     at REAL,
     end_order INTEGER,
+    owes INTEGER,
     key_scope TEXT,
     key_content TEXT
   );
@@ -67,9 +68,13 @@ const TABLES = `
   CREATE INDEX by_state ON jobs (state, seq);
   CREATE INDEX by_place ON jobs (place, priority DESC, seq, at) WHERE place IS NOT NULL;
   CREATE INDEX by_time ON jobs (at) WHERE at IS NOT NULL;
-  CREATE UNIQUE INDEX by_end ON jobs (end_order) WHERE end_order IS NOT NULL;
+  CREATE UNIQUE INDEX by_end ON jobs (end_order) WHERE end_order IS NOT NULL AND owes IS NULL;
+  CREATE INDEX by_owes ON jobs (owes, seq) WHERE owes IS NOT NULL;
   CREATE TABLE calls (seq INTEGER PRIMARY KEY, call TEXT NOT NULL, body BLOB, file TEXT);
   CREATE TABLE results (seq INTEGER PRIMARY KEY, body BLOB, file TEXT);
+  CREATE TABLE webhooks (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, webhook TEXT NOT NULL, body BLOB NOT NULL, owes INTEGER NOT NULL);
+  CREATE UNIQUE INDEX webhooks_by_id ON webhooks (id);
+  CREATE INDEX webhooks_by_owes ON webhooks (owes, seq);
   PRAGMA user_version = ${VERSION};
   COMMIT;
 `;

@@ -1,6 +1,7 @@
 /** The SQL of the table of jobs: reads and writes rows, and knows no rule of jobs. */
 import type { StatementSyncInstance } from '@photostructure/sqlite';
 import type { IdempotencyKey, JobRecord, JobState, StoredCall } from '../job-record.js';
+import type { Webhook } from '../../webhooks/webhook.js';
 import type { Database } from './job-database.js';
 import type { KeptBytes } from './table-calls.js';
 
@@ -25,6 +26,8 @@ export interface Standing {
   /** When it is due or expires; null if neither. */
   readonly at: number | null;
   readonly endOrder: number | null;
+  /** Whether its webhook is owed; this process sends it. */
+  readonly owesWebhook: boolean;
   readonly bytes: number;
 }
 
@@ -59,9 +62,9 @@ export class JobRows {
     return this.#rows(`${ROW} WHERE state = 'running' ORDER BY seq`);
   }
 
-  /** The ended job that ended first. */
+  /** The ended job that ended first, of those that may be dropped. */
   oldestEnded(): (JobRow & { readonly endedAt: number }) | null {
-    const row = this.#row(`${ROW} WHERE end_order IS NOT NULL ORDER BY end_order LIMIT 1`);
+    const row = this.#row(`${ROW} WHERE end_order IS NOT NULL AND owes IS NULL ORDER BY end_order LIMIT 1`);
     return row === null ? null : { ...row, endedAt: row.record.end?.endedAt ?? 0 };
   }
 
@@ -98,10 +101,10 @@ export class JobRows {
     return this.#rows(sql, ...given, from ?? Number.MAX_SAFE_INTEGER, limit);
   }
 
-  /** Bytes of all jobs, and of those that have ended. */
+  /** Bytes of all jobs, and of those that may be dropped. */
   countBytes(): { all: number; ended: number } {
     const sql = `SELECT coalesce(sum(bytes), 0) AS "all",
-      coalesce(sum(bytes) FILTER (WHERE end_order IS NOT NULL), 0) AS ended FROM jobs`;
+      coalesce(sum(bytes) FILTER (WHERE end_order IS NOT NULL AND owes IS NULL), 0) AS ended FROM jobs`;
     return this.#get(sql) as never;
   }
 
@@ -120,10 +123,12 @@ export class JobRows {
     this.#run(sql, id, state, JSON.stringify(record), priority, bytes, place, at, scope, content);
   }
 
-  update(seq: number, record: JobRecord, { token, place, at, endOrder, bytes }: Standing): void {
-    const sql = `UPDATE jobs SET state = ?, record = ?, bytes = ?, token = ?, place = ?, at = ?, end_order = ?
+  update(seq: number, record: JobRecord, standing: Standing): void {
+    const { token, place, at, endOrder, owesWebhook, bytes } = standing;
+    const sql = `UPDATE jobs SET state = ?, record = ?, bytes = ?, token = ?, place = ?, at = ?, end_order = ?, owes = ?
       WHERE seq = ?`;
-    this.#run(sql, record.state, JSON.stringify(record), bytes, token, place, at, endOrder, seq);
+    const owes = owesWebhook ? 1 : null;
+    this.#run(sql, record.state, JSON.stringify(record), bytes, token, place, at, endOrder, owes, seq);
   }
 
   updateRecord(seq: number, record: JobRecord): void {
@@ -163,6 +168,48 @@ export class JobRows {
 
   removeResult(seq: number): string | null {
     return this.#removeFrom('results', seq);
+  }
+
+  /** Keeps the call itself. Returns the name of the body's file, if it had one. */
+  removeBody(seq: number): string | null {
+    const { file } = this.body(seq);
+    this.#run('UPDATE calls SET body = NULL, file = NULL WHERE seq = ?', seq);
+    return file;
+  }
+
+  /** The webhook of this job is not owed any more. */
+  endWebhook(seq: number, record: JobRecord): void {
+    this.#run('UPDATE jobs SET record = ?, owes = NULL WHERE seq = ?', JSON.stringify(record), seq);
+  }
+
+  /** No process sends any webhook: the one that did has died. */
+  leaveWebhooks(): void {
+    this.#run('UPDATE jobs SET owes = 0 WHERE owes = 1');
+    this.#run('UPDATE webhooks SET owes = 0 WHERE owes = 1');
+  }
+
+  /** Jobs whose webhooks no process sends: this one does now. */
+  takeOwing(limit: number): JobRow[] {
+    const rows = this.#rows(`${ROW} WHERE owes = 0 ORDER BY seq LIMIT ?`, limit);
+    for (const { seq } of rows) this.#run('UPDATE jobs SET owes = 1 WHERE seq = ?', seq);
+    return rows;
+  }
+
+  insertWebhook({ body, ...webhook }: Webhook): void {
+    const sql = 'INSERT INTO webhooks (id, webhook, body, owes) VALUES (?, ?, ?, 1)';
+    this.#run(sql, webhook.id, JSON.stringify(webhook), body);
+  }
+
+  removeWebhook(id: string): void {
+    this.#run('DELETE FROM webhooks WHERE id = ?', id);
+  }
+
+  /** Webhooks of apps that no process sends: this one does now. */
+  takeWebhooks(limit: number): Webhook[] {
+    const sql = 'SELECT seq, webhook, body FROM webhooks WHERE owes = 0 ORDER BY seq LIMIT ?';
+    const rows = this.#all(sql, limit) as { seq: number; webhook: string; body: Uint8Array }[];
+    for (const { seq } of rows) this.#run('UPDATE webhooks SET owes = 1 WHERE seq = ?', seq);
+    return rows.map(({ webhook, body }) => ({ ...(JSON.parse(webhook) as Omit<Webhook, 'body'>), body }));
   }
 
   /** Files of all bodies and results. */

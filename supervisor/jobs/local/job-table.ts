@@ -15,12 +15,13 @@ import {
   type JobRecord,
   type JobTarget,
   type ListQuery,
-  type WaitingPlace,
 } from '../job-record.js';
-import { begun, cancelled, expired, expiresAt, givenBack, settled } from '../job-rules.js';
+import { begun, cancelled, expired, expiresAt, givenBack, settled, webhookEnded } from '../job-rules.js';
+import type { Webhook } from '../../webhooks/webhook.js';
 import type { KeepLimits } from '../job-store.js';
 import type { Database } from './job-database.js';
 import { JobRows, type DueRow, type JobRow, type Standing } from './job-rows.js';
+import { keyOf, placeIn, TableEffects } from './table-effects.js';
 import {
   type BegunRow,
   type CountChange,
@@ -29,6 +30,7 @@ import {
   type TableCalls,
   type TableJob,
   type TableOutcome,
+  type TakenWebhook,
 } from './table-calls.js';
 
 /** Most jobs that become due, expire or are dropped in one transaction: others wait for it. */
@@ -51,7 +53,7 @@ export class JobTable implements TableCalls {
   readonly #rows: JobRows;
   readonly #limits: KeepLimits;
   #sums: Sums;
-  #effects = noEffects();
+  readonly #effects = new TableEffects();
   /** The progress of running jobs, not written yet: they are written with the next transaction, without one of their own. */
   #reports = new Map<string, Report>();
 
@@ -75,7 +77,7 @@ export class JobTable implements TableCalls {
     } catch (error) {
       this.#sums = before.sums;
       this.#reports = before.reports;
-      this.#effects = noEffects();
+      this.#effects.take();
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK'); // a full disk has ended it already
       throw error;
     }
@@ -83,9 +85,7 @@ export class JobTable implements TableCalls {
 
   /** Effects of all calls since this was called last. */
   takeEffects(): Effects {
-    const effects = this.#effects;
-    this.#effects = noEffects();
-    return effects;
+    return this.#effects.take();
   }
 
   /** Due jobs by place. */
@@ -102,6 +102,7 @@ export class JobTable implements TableCalls {
 
   /** Ends the attempts of a server that died: they may have run to any point. */
   recover(): void {
+    this.#rows.leaveWebhooks();
     for (const row of this.#rows.running()) {
       const { createdAt, begunAt } = row.record;
       const queueMs = (begunAt ?? createdAt) - createdAt;
@@ -115,20 +116,20 @@ export class JobTable implements TableCalls {
   accept({ record, call, key, body }: TableJob): Acceptance {
     const known = key === null ? null : this.#rows.byKey(key);
     if (known !== null) {
-      this.#drop(body.file);
+      this.#effects.gone(body.file);
       const isSame = known.keyContent === key?.content;
       return isSame ? { is: 'known', record: this.#reported(known) } : { is: 'conflict' };
     }
     const bytes = bytesOfNew(call);
     if (!this.#makeRoom(bytes)) {
-      this.#drop(body.file);
+      this.#effects.gone(body.file);
       return { is: 'full' };
     }
-    const standing = { token: null, endOrder: null, bytes, ...standingOfQueued(record) };
+    const standing = { token: null, endOrder: null, owesWebhook: false, bytes, ...standingOfQueued(record) };
     this.#rows.insert(record, standing, key);
     this.#rows.insertCall(record.id, call, body);
     this.#sums.bytes += bytes;
-    this.#moved(record, null, standing.place);
+    this.#effects.moved(record, null, standing.place);
     return { is: 'accepted', record };
   }
 
@@ -144,7 +145,7 @@ export class JobTable implements TableCalls {
       const row = this.#rows.bySeq(seq);
       const record = begun(row.record, target.version, nowMs);
       this.#write(row, record, token);
-      this.#effects.events.push({ is: 'changed', record });
+      this.#effects.changed(record);
       return { record, call: this.#rows.call(seq), body: this.#rows.body(seq) };
     });
   }
@@ -161,7 +162,7 @@ export class JobTable implements TableCalls {
   settle(id: string, token: string, outcome: TableOutcome, isAgain: boolean): JobRecord | null {
     const row = this.#marked(id, token);
     if (row === null) {
-      if (!('error' in outcome)) this.#drop(outcome.body.file);
+      if (!('error' in outcome)) this.#effects.gone(outcome.body.file);
       const last = isAgain ? this.#rows.byId(id) : null;
       return last?.token === token ? last.record : null;
     }
@@ -177,7 +178,7 @@ export class JobTable implements TableCalls {
     const row = this.#marked(id, token);
     if (row === null) return;
     this.#reports.set(id, { token, progress });
-    this.#effects.events.push({ is: 'changed', record: { ...row.record, progress } });
+    this.#effects.changed({ ...row.record, progress });
   }
 
   cancel(id: string): JobRecord | null {
@@ -188,7 +189,7 @@ export class JobTable implements TableCalls {
     if (record.state === 'queued') this.#endUnrun(row, next as EndedRecord);
     else if (record.state === 'running') {
       this.#rows.updateRecord(row.seq, next);
-      this.#effects.events.push({ is: 'cancelled', id });
+      this.#effects.cancelled(id);
     }
     return this.#reported(row);
   }
@@ -207,6 +208,33 @@ export class JobTable implements TableCalls {
     const rows = this.#rows.list(state, from, limit + 1);
     const next = rows[limit]?.seq ?? null;
     return { records: rows.slice(0, limit).map((row) => this.#reported(row)), next };
+  }
+
+  owe(webhook: Webhook): void {
+    this.#rows.insertWebhook(webhook);
+  }
+
+  forgetWebhook(id: string): void {
+    this.#rows.removeWebhook(id);
+  }
+
+  endWebhook(jobId: string): void {
+    const row = this.#rows.byId(jobId);
+    if (row === null || !hasEnded(row.record) || !row.record.end.owesWebhook) return;
+    this.#rows.removeCall(row.seq);
+    this.#rows.endWebhook(row.seq, webhookEnded(row.record));
+    this.#sums.endedBytes += row.bytes;
+  }
+
+  takeWebhooks(limit: number): TakenWebhook[] {
+    const jobs = this.#rows.takeOwing(limit).map(({ seq, record }): TakenWebhook => ({
+      of: 'job',
+      record: record as EndedRecord,
+      call: this.#rows.call(seq),
+      body: this.#rows.result(seq),
+    }));
+    const webhooks = this.#rows.takeWebhooks(limit - jobs.length);
+    return [...jobs, ...webhooks.map((webhook): TakenWebhook => ({ of: 'app', webhook }))];
   }
 
   /** Time of the next `tick`; Infinity if none is needed. */
@@ -259,43 +287,39 @@ export class JobTable implements TableCalls {
   /** The attempt at a job is over: it has ended, or waits again. */
   #change(row: JobRow, record: JobRecord, token: string | null, resultBytes = 0): void {
     this.#write(row, record, token, resultBytes);
-    this.#effects.events.push({ is: 'changed', record });
+    this.#effects.changed(record);
   }
 
   #endUnrun(row: JobRow, record: EndedRecord): void {
-    this.#effects.events.push({ is: 'ended unrun', record, call: this.#rows.call(row.seq) });
+    this.#effects.endedUnrun(record, this.#rows.call(row.seq));
     this.#change(row, record, null);
   }
 
   #write(row: JobRow, record: JobRecord, token: string | null, resultBytes = 0): void {
     const standing = hasEnded(record)
-      ? this.#standingOfEnded(row, bytesOfEnded(resultBytes))
+      ? this.#standingOfEnded(row, record, bytesOfEnded(resultBytes))
       : {
           bytes: row.bytes,
           endOrder: null,
+          owesWebhook: false,
           ...(record.state === 'queued' ? standingOfQueued(record) : IN_NO_LINE),
         };
     this.#rows.update(row.seq, record, { token, ...standing });
-    this.#moved(record, row.place, standing.place);
+    this.#effects.moved(record, row.place, standing.place);
   }
 
-  /** Its call and body are dropped. */
-  #standingOfEnded(row: JobRow, bytes: number): Omit<Standing, 'token'> {
-    this.#drop(this.#rows.removeCall(row.seq));
-    this.#sums.bytes += bytes - row.bytes;
-    this.#sums.endedBytes += bytes;
+  /** Its body is dropped, and its call unless the webhook needs that; then the job itself may not be dropped yet. */
+  #standingOfEnded(
+    { seq, bytes: before }: JobRow,
+    { end }: EndedRecord,
+    bytes: number,
+  ): Omit<Standing, 'token'> {
+    const { owesWebhook } = end;
+    this.#effects.gone(owesWebhook ? this.#rows.removeBody(seq) : this.#rows.removeCall(seq));
+    this.#sums.bytes += bytes - before;
+    if (!owesWebhook) this.#sums.endedBytes += bytes;
     this.#sums.lastEndOrder += 1;
-    return { bytes, endOrder: this.#sums.lastEndOrder, ...IN_NO_LINE };
-  }
-
-  /** Notes that a job waits at another place now, or at none. */
-  #moved({ model, priority }: JobRecord, from: string | null, to: string | null): void {
-    if (from === to) return;
-    const { counts, events } = this.#effects;
-    if (from !== null) counts.push({ place: placeIn(from, priority), by: -1 });
-    if (to === null) return;
-    counts.push({ place: placeIn(to, priority), by: 1 });
-    events.push({ is: 'due', model });
+    return { bytes, endOrder: this.#sums.lastEndOrder, owesWebhook, ...IN_NO_LINE };
   }
 
   /** Whether the result fits in place of what its job counts for now; ended jobs are dropped for it. */
@@ -303,7 +327,7 @@ export class JobTable implements TableCalls {
     const moreBytes = bytesOfEnded(bytes) - row.bytes;
     const isThere = body.bytes !== null || body.file !== null;
     if (isThere && (moreBytes <= 0 || this.#makeRoom(moreBytes))) return true;
-    this.#drop(body.file);
+    this.#effects.gone(body.file);
     return false;
   }
 
@@ -320,16 +344,12 @@ export class JobTable implements TableCalls {
   }
 
   #forget(row: JobRow): void {
-    this.#drop(this.#rows.removeCall(row.seq));
-    this.#drop(this.#rows.removeResult(row.seq));
+    this.#effects.gone(this.#rows.removeCall(row.seq));
+    this.#effects.gone(this.#rows.removeResult(row.seq));
     this.#rows.remove(row.seq);
     this.#sums.bytes -= row.bytes;
-    if (hasEnded(row.record)) this.#sums.endedBytes -= row.bytes;
-    this.#moved(row.record, row.place, null);
-  }
-
-  #drop(file: string | null): void {
-    if (file !== null) this.#effects.gone.push(file);
+    if (hasEnded(row.record)) this.#sums.endedBytes -= row.bytes; // one that owes its webhook is not dropped
+    this.#effects.moved(row.record, row.place, null);
   }
 
   #reported({ record, token }: JobRow): JobRecord {
@@ -361,20 +381,6 @@ function standingOfQueued(record: JobRecord): Pick<Standing, 'place' | 'at'> {
   return { place: keyOf(placeOf(record)), at: expiryMs === Infinity ? null : expiryMs };
 }
 
-/** A place without its priority, as one text. */
-function keyOf({ model, version, route }: Omit<WaitingPlace, 'priority'>): string {
-  return JSON.stringify([model, version, route]);
-}
-
-function placeIn(key: string, priority: number): WaitingPlace {
-  const [model, version, route] = JSON.parse(key) as [string, string | null, string];
-  return { model, version, route, priority };
-}
-
 function byUrgency(a: DueRow, b: DueRow): number {
   return b.priority - a.priority || a.seq - b.seq;
-}
-
-function noEffects(): Effects {
-  return { counts: [], events: [], gone: [] };
 }

@@ -12,11 +12,13 @@ import {
   type JobProgress,
   type JobRecord,
   type JobTarget,
+  type KeptWebhook,
   type ListQuery,
   type NewJob,
   type Outcome,
   type WaitingPlace,
 } from '../job-record.js';
+import type { Webhook } from '../../webhooks/webhook.js';
 import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } from '../job-store.js';
 import { BodyFiles } from './body-files.js';
 import { threadIn } from './open-thread.js';
@@ -153,6 +155,33 @@ export class LocalStore implements JobStore {
 
   list(query: ListQuery): Promise<JobPage> {
     return this.#link.send('list', [query]);
+  }
+
+  owe(webhook: Webhook): Promise<void> {
+    return this.#link.send('owe', [{ ...webhook, body: Uint8Array.from(webhook.body) }]);
+  }
+
+  forgetWebhook(id: string): Promise<void> {
+    return this.#link.send('forgetWebhook', [id]);
+  }
+
+  endWebhook(jobId: string): Promise<void> {
+    return this.#link.send('endWebhook', [jobId]);
+  }
+
+  async takeWebhooks(limit: number): Promise<readonly KeptWebhook[]> {
+    const taken = await this.#link.send('takeWebhooks', [limit]);
+    return Promise.all(
+      taken.map(async (one) => {
+        if (one.of === 'app') return one;
+        return { ...one, body: one.body === null ? null : await this.#files.read(one.body) };
+      }),
+    );
+  }
+
+  /** Changes nothing: queued jobs stay for the next server. */
+  stop(): Promise<void> {
+    return Promise.resolve();
   }
 
   queuedHere(): readonly string[] {

@@ -8,11 +8,13 @@ import type {
   JobProgress,
   JobRecord,
   JobTarget,
+  KeptWebhook,
   ListQuery,
   NewJob,
   StoredCall,
   WaitingPlace,
 } from '../job-record.js';
+import type { Webhook } from '../../webhooks/webhook.js';
 
 /** Longest time for an answer of the table or of its disk; clients wait for 10 s at most. */
 export const ANSWER_LIMIT_MS = 8000;
@@ -53,7 +55,16 @@ export interface TableCalls {
   get(id: string): JobRecord | null;
   readResult(id: string): KeptBytes | null;
   list(query: ListQuery): JobPage;
+  owe(webhook: Webhook): void;
+  forgetWebhook(id: string): void;
+  endWebhook(jobId: string): void;
+  takeWebhooks(limit: number): readonly TakenWebhook[];
 }
+
+/** As `KeptWebhook`, with the result of a job as it is kept. */
+export type TakenWebhook =
+  | Extract<KeptWebhook, { of: 'app' }>
+  | (Omit<Extract<KeptWebhook, { of: 'job' }>, 'body'> & { readonly body: KeptBytes | null });
 
 /** One call by its name. */
 export type TableCall = {

@@ -37,6 +37,8 @@ export interface Change {
   readonly lock?: { readonly key: string; readonly value: string };
   /** The answer's body, if there is room for it; else `ifDropped` is the record. */
   readonly result?: { readonly body: Buffer; readonly ifDropped: JobRecord };
+  /** Its webhook is not owed any more. */
+  readonly isWebhookEnd?: boolean;
   /** Other fronts are told that the job was cancelled while it runs. */
   readonly isCancel?: boolean;
 }
@@ -120,7 +122,7 @@ export class JobRecords {
   }
 
   async change(was: Stored, record: JobRecord, nowMs: number, change: Change): Promise<Changed> {
-    const { token, settledToken, lock, result, isCancel } = change;
+    const { token, settledToken, lock, result, isWebhookEnd, isCancel } = change;
     const isDue = record.state === 'queued' && record.dueAt <= nowMs;
     const atMs = record.state !== 'queued' ? Infinity : isDue ? expiresAt(record) : record.dueAt;
     const facts = {
@@ -134,7 +136,8 @@ export class JobRecords {
       maxBytes: this.#maxBytes,
       ...(settledToken === undefined ? {} : { lt: settledToken }),
       ...(atMs === Infinity ? {} : { at: String(atMs) }),
-      ...(hasEnded(record) ? { endMs: String(record.end.endedAt) } : {}),
+      ...(hasEnded(record) ? { endMs: String(record.end.endedAt), owesWebhook: record.end.owesWebhook } : {}),
+      ...(isWebhookEnd === true ? { webhookEnded: true } : {}),
       ...(lock === undefined ? {} : { lock: lock.key, lockToken: lock.value }),
       ...(result === undefined ? {} : { hasResult: true }),
       ...(isCancel === true ? { isCancel } : {}),

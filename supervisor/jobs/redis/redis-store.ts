@@ -16,12 +16,13 @@ import {
   type JobProgress,
   type JobRecord,
   type JobTarget,
+  type KeptWebhook,
   type ListQuery,
   type NewJob,
   type Outcome,
   type WaitingPlace,
 } from '../job-record.js';
-import { cancelled, givenBack, settled } from '../job-rules.js';
+import { cancelled, givenBack, settled, webhookEnded } from '../job-rules.js';
 import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } from '../job-store.js';
 import { BullLines, type Entry } from './bull-lines.js';
 import { FrontLook } from './front-look.js';
@@ -32,6 +33,8 @@ import { JobMoves } from './job-moves.js';
 import { JobRecords, recordOf } from './job-records.js';
 import { JobSweep } from './job-sweep.js';
 import { KnownPlaces } from './known-places.js';
+import { OwedWebhooks } from './owed-webhooks.js';
+import type { Webhook } from '../../webhooks/webhook.js';
 import type { Packages } from './load-packages.js';
 import { RedisClock, type JobClock } from './redis-clock.js';
 import type { RedisLink } from './redis-link.js';
@@ -75,6 +78,7 @@ export class RedisStore implements JobStore {
   readonly #known = new KnownPlaces();
   readonly #lines: BullLines;
   readonly #records: JobRecords;
+  readonly #webhooks: OwedWebhooks;
   readonly #moves: JobMoves;
   readonly #entries: JobEntries;
   readonly #held: HeldJobs;
@@ -101,6 +105,7 @@ export class RedisStore implements JobStore {
     this.#records = new JobRecords(link, this.#front, limits.maxBytes, {
       onCount: (...count) => void this.#known.set(...count),
     });
+    this.#webhooks = new OwedWebhooks(link, this.#records, this.#front);
     this.#moves = new JobMoves(this.#records, this.#clock, () => this.listener);
     this.#entries = new JobEntries(link, this.#lines, this.#records, this.#front);
     this.#held = new HeldJobs(link, this.#lines, lockMs, (id) => this.listener.onCancelled(id));
@@ -281,6 +286,31 @@ export class RedisStore implements JobStore {
     return this.#records.list(query);
   }
 
+  owe(webhook: Webhook): Promise<void> {
+    return this.#webhooks.owe(webhook);
+  }
+
+  forgetWebhook(id: string): Promise<void> {
+    return this.#webhooks.forget(id);
+  }
+
+  async endWebhook(jobId: string): Promise<void> {
+    await this.#moves.move(jobId, ({ record }) =>
+      hasEnded(record) && record.end.owesWebhook
+        ? { record: webhookEnded(record), token: '', isWebhookEnd: true }
+        : null,
+    );
+  }
+
+  takeWebhooks(limit: number): Promise<readonly KeptWebhook[]> {
+    return this.#webhooks.take(limit);
+  }
+
+  /** Changes nothing: others run what is queued. */
+  stop(): Promise<void> {
+    return Promise.resolve();
+  }
+
   /** Others run what is queued. */
   queuedHere(): readonly string[] {
     return [];
@@ -301,7 +331,7 @@ export class RedisStore implements JobStore {
       await this.#link.run('leave', [this.#front]).catch(() => {}); // the lease expires
       await this.#lines.close();
     };
-    await within(CLOSE_LIMIT_MS, leave()); // BullMQ's timers end with it, also while Redis is away
+    await within(CLOSE_LIMIT_MS, this.#link.isReady ? leave() : this.#lines.close());
     this.#link.close();
   }
 

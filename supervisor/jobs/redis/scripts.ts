@@ -10,6 +10,8 @@
  *   `con`, `call`, `body`, `res`, `prog`.
  * - `all`, `st:<state>`: ids by order of acceptance. `ended`: ids by order of their ends. `times`: queued ids by the time at
  *   which they are due, then expire. `toadd`: ids whose entry BullMQ does not have for certain, with the time since when.
+ * - `owes`: webhooks that are owed, `j<id>` of a job and `w<id>` of an app, in order. The job, or the hash `hook:<id>` (`hook`,
+ *   `body`), has the front that sends it in `own`. `front:<name>` is there while that front lives.
  * - `places`: number of due jobs by place, and `version`, which grows with each change of it.
  * - `key:<scope>`: the job of an idempotency key. `bytes`, `bytes:ended`, `order`, `ends`, `lease`.
  */
@@ -27,6 +29,9 @@ export interface Script {
   readonly text: string;
   readonly sha: string;
 }
+
+/** A front that has not looked for so long is taken as dead: others send the webhooks that it owes. */
+const FRONT_LIFE_MS = 10_000;
 
 const SHARED = `
 local P = '${KEYS}'
@@ -73,12 +78,19 @@ end
 local function makeRoom(more, max)
   local function bytes(name) return tonumber(redis.call('GET', P .. name) or '0') end
   if bytes('bytes') - bytes('bytes:ended') + more > max then return false end
+  local owing = 0 -- those that still owe their webhook stay
   while bytes('bytes') + more > max do
-    local oldest = redis.call('ZRANGE', P .. 'ended', 0, 0)[1]
+    local oldest = redis.call('ZRANGE', P .. 'ended', owing, owing)[1]
     if not oldest then return false end
-    forget(oldest)
+    if redis.call('HEXISTS', job(oldest), 'own') == 1 then owing = owing + 1 else forget(oldest) end
   end
   return true
+end
+
+-- A webhook is owed, and this front sends it.
+local function owe(name, key, front)
+  redis.call('HSET', key, 'own', front)
+  redis.call('ZADD', P .. 'owes', redis.call('INCR', P .. 'order'), name)
 end
 
 local function tell(from)
@@ -126,7 +138,11 @@ local was = redis.call('HMGET', job(id), 'rev', 'st', 'q', 'place', 'bytes', 'or
 if not was[1] then return { 'gone' } end
 if was[1] ~= ARGV[3] then return { 'moved' } end
 if f.lock and redis.call('GET', f.lock) ~= f.lockToken then return { 'unlocked' } end
-if f.endMs then
+if f.webhookEnded then
+  redis.call('HDEL', job(id), 'call', 'own')
+  redis.call('ZREM', P .. 'owes', 'j' .. id)
+  weigh(0, tonumber(was[5]))
+elseif f.endMs then
   local bytes, size = tonumber(was[5]), f.leastBytes
   if f.hasResult then
     size = math.max(size, #ARGV[7])
@@ -136,9 +152,10 @@ if f.endMs then
       size, rec = f.leastBytes, ARGV[6]
     end
   end
-  redis.call('HDEL', job(id), 'call', 'body')
+  redis.call('HDEL', job(id), 'body')
+  if f.owesWebhook then owe('j' .. id, job(id), from) else redis.call('HDEL', job(id), 'call') end
   redis.call('HSET', job(id), 'end', f.endMs, 'bytes', size)
-  weigh(size - bytes, size)
+  weigh(size - bytes, f.owesWebhook and 0 or size)
   redis.call('ZADD', P .. 'ended', redis.call('INCR', P .. 'ends'), id)
 end
 redis.call('HSET', job(id), 'rec', rec, 'rev', tonumber(was[1]) + 1, 'st', f.st, 'att', f.att, 'can', f.can, 'tok', f.tok,
@@ -201,11 +218,47 @@ end
 return found
 `;
 
+/** from, id, webhook, body */
+const OWE = `
+local key = P .. 'hook:' .. ARGV[2]
+redis.call('HSET', key, 'hook', ARGV[3], 'body', ARGV[4])
+owe('w' .. ARGV[2], key, ARGV[1])
+return 0
+`;
+
+/** id */
+const FORGET_WEBHOOK = `
+redis.call('DEL', P .. 'hook:' .. ARGV[1])
+return redis.call('ZREM', P .. 'owes', 'w' .. ARGV[1])
+`;
+
+/** from, limit: names of owed webhooks whose front does not live; this one sends them now. */
+const TAKE_WEBHOOKS = `
+local alive, taken = { [ARGV[1]] = 1 }, {}
+for _, name in ipairs(redis.call('ZRANGE', P .. 'owes', 0, 999)) do
+  if #taken >= tonumber(ARGV[2]) then break end
+  local id = string.sub(name, 2)
+  local key = string.sub(name, 1, 1) == 'j' and job(id) or P .. 'hook:' .. id
+  local own = redis.call('HGET', key, 'own')
+  if not own then
+    redis.call('ZREM', P .. 'owes', name)
+  else
+    if not alive[own] then alive[own] = redis.call('EXISTS', P .. 'front:' .. own) end
+    if alive[own] == 0 then
+      redis.call('HSET', key, 'own', ARGV[1])
+      taken[#taken + 1] = name
+    end
+  end
+end
+return taken
+`;
+
 /** from, ms of a lease, known version of the places: what a front looks at each second. */
 const LOOK = `
 local time = redis.call('TIME')
 local holder = redis.call('GET', P .. 'lease')
 local leads = not holder or holder == ARGV[1]
+redis.call('SET', P .. 'front:' .. ARGV[1], '1', 'PX', ${FRONT_LIFE_MS})
 if leads then redis.call('SET', P .. 'lease', ARGV[1], 'PX', ARGV[2]) end
 local version = redis.call('GET', P .. 'version') or '0'
 local places = version == ARGV[3] and {} or redis.call('HGETALL', P .. 'places')
@@ -215,6 +268,7 @@ return { time[1], time[2], leads and 1 or 0, version, redis.call('GET', P .. 'en
 /** from: gives the lease up. */
 const LEAVE = `
 if redis.call('GET', P .. 'lease') == ARGV[1] then redis.call('DEL', P .. 'lease') end
+redis.call('DEL', P .. 'front:' .. ARGV[1])
 return 0
 `;
 
@@ -229,8 +283,10 @@ local old = redis.call('ZRANGE', P .. 'ended', 0, most - 1)
 for i, id in ipairs(old) do
   local ended = redis.call('HGET', job(id), 'end')
   if ended and tonumber(ended) > tonumber(ARGV[3]) then break end
-  forget(id)
-  if i == most then isMore = 1 end
+  if redis.call('HEXISTS', job(id), 'own') == 0 then
+    forget(id)
+    if i == most then isMore = 1 end
+  end
 end
 local due = redis.call('ZRANGEBYSCORE', P .. 'times', '-inf', ARGV[2], 'LIMIT', 0, most)
 if #due == most then isMore = 1 end
@@ -324,4 +380,7 @@ export const SCRIPTS = {
   heads: script(HEADS),
   held: script(HELD),
   since: script(SINCE),
+  owe: script(OWE),
+  forgetWebhook: script(FORGET_WEBHOOK),
+  takeWebhooks: script(TAKE_WEBHOOKS),
 } as const;

@@ -14,7 +14,7 @@ export const CALLS = {
   queueBytes: serverOption<number>({
     flag: '--queue-bytes',
     value: '<size>',
-    help: 'Bytes of request bodies that wait or arrive, for all models together, counted as they arrive; beyond that, requests are refused with 503, the slowest first, so memory stays bounded.',
+    help: 'Bytes of request bodies that wait or arrive, for all models together, counted as they arrive; beyond that, requests are refused with 503, the slowest first.',
     defaultText: '512mb',
     default: 512 * MIB,
     parse: parseBytes,
@@ -22,7 +22,7 @@ export const CALLS = {
   queueTimeout: modelOption<number>({
     flag: '--queue-timeout',
     value: DURATION,
-    help: 'Longest wait for a worker before 504. As long as common clients wait.',
+    help: 'Longest wait for a worker before 504.',
     defaultText: '5m',
     default: 5 * MINUTE,
     parse: parsePositiveMs,

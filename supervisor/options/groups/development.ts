@@ -6,7 +6,7 @@ export const DEVELOPMENT = {
   exposeErrors: serverOption<boolean>({
     flag: '--expose-errors',
     value: null,
-    help: "Answer with the stack, as text, when the app throws: for development. Off: a stack shows strangers your code, and may contain a caller's data.",
+    help: "Answer with the stack, as text, when the app throws: for development. Off: a stack shows your code, and may contain a caller's data.",
     defaultText: 'off',
     default: false,
     parse: parseSwitch,
@@ -14,7 +14,7 @@ export const DEVELOPMENT = {
   watch: serverOption<boolean>({
     flag: '--watch',
     value: null,
-    help: "Start the workers again, init included, whenever a code or JSON file in the app's folder changes: for development. Off: a file written to a server's disk should not restart its workers.",
+    help: "Start the workers again, init included, whenever a code or JSON file in the app's folder changes: for development.",
     defaultText: 'off',
     default: false,
     parse: parseSwitch,

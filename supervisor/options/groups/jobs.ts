@@ -16,7 +16,7 @@ export const JOBS = {
   jobRetention: serverOption<number | null>({
     flag: '--job-retention',
     value: DURATION,
-    help: 'Time that an ended job is kept with its result, if there is room. Common clients poll for ten minutes.',
+    help: 'Time that an ended job is kept with its result, if there is room.',
     defaultText: '24h; in memory 15m',
     default: null,
     parse: parsePositiveMs,

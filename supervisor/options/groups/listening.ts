@@ -40,7 +40,7 @@ export const LISTENING = {
   tlsFor: serverOption<readonly TlsListener[]>({
     flag: '--tls-for',
     value: '<listeners>',
-    help: 'Listeners that use TLS, with the same certificate: main, management, metrics, separated by commas. By default the management API does not, because only this machine reaches it.',
+    help: 'Listeners that use TLS, with the same certificate: main, management, metrics, separated by commas. By default the management API does not.',
     defaultText: 'main',
     default: ['main'],
     parse: parseTlsListeners,
@@ -48,7 +48,7 @@ export const LISTENING = {
   readyFile: serverOption<string | null>({
     flag: '--ready-file',
     value: '<path>',
-    help: 'File that is written once a worker is ready, with the addresses as JSON ({"url":"http://..."}), and removed at the end: for programs that start the server, on --port 0 for example.',
+    help: 'File that is written once a worker is ready, with the addresses as JSON ({"url":"http://..."}), and removed at the end: for programs that start the server.',
     defaultText: 'no file',
     default: null,
     parse: parseFilePath,
@@ -56,7 +56,7 @@ export const LISTENING = {
   page: serverOption<boolean>({
     flag: '--no-page',
     value: null,
-    help: 'Leave out the page at /, on which people see what this server does and try it, its data (GET /_k/live) and its samples. page: false in files and programs.',
+    help: 'Leave out the page at /, its data (GET /_k/live) and its samples. page: false in files and programs.',
     defaultText: 'the page is there',
     default: true,
     parse: parseSwitch,

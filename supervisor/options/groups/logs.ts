@@ -10,7 +10,7 @@ export const LOGS = {
   accessLog: serverOption<boolean>({
     flag: '--access-log',
     value: null,
-    help: 'Log one line per call. Off: failures are logged in any case, and a line per call costs throughput.',
+    help: 'Log one line per call. Off: only failures are logged.',
     defaultText: 'off',
     default: false,
     parse: parseSwitch,

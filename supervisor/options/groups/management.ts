@@ -33,7 +33,7 @@ export const MANAGEMENT = {
   managementInsecure: serverOption<boolean>({
     flag: '--management-insecure',
     value: null,
-    help: 'Allows a management API without a key on an address that other machines reach. Off, because anyone who reaches it can run code here.',
+    help: 'Allows a management API without a key on an address that other machines reach. Anyone who reaches it can run code here.',
     defaultText: 'off',
     default: false,
     parse: parseSwitch,
@@ -41,7 +41,7 @@ export const MANAGEMENT = {
   unregisterTimeout: serverOption<number>({
     flag: '--unregister-timeout',
     value: DURATION,
-    help: "Longest time that an unregistration waits for the model's running calls and workers to end; then it answers 408 while they continue. 0: it does not wait.",
+    help: "Longest time that an unregistration waits for the model's running calls and workers; then it answers 408 while they continue. 0: it does not wait.",
     defaultText: '2m',
     default: 2 * MINUTE,
     parse: parseDurationMs,

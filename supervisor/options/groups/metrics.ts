@@ -27,7 +27,7 @@ export const METRICS = {
   metricsHost: serverOption<string>({
     flag: '--metrics-host',
     value: '<address>',
-    help: 'Address of that listener. By default only this machine, because anyone who reaches it learns the names of models and how busy they are.',
+    help: 'Address of that listener. Anyone who reaches it learns the names of models and how busy they are.',
     defaultText: '127.0.0.1',
     default: '127.0.0.1',
     parse: parseHost,

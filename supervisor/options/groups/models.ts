@@ -42,7 +42,7 @@ export const MODELS = {
   defaultWorkers: serverOption<number | null>({
     flag: '--default-workers',
     value: '<n>',
-    help: 'Workers of each model of the store, for models loaded at the start and for models registered without a number; they share the GPUs, if any. At the start, --workers and --workers-per-gpu take precedence.',
+    help: 'Workers of each model of the store that is loaded at the start or registered without a number; they share the GPUs, if any. At the start, --workers and --workers-per-gpu take precedence.',
     defaultText: 'at the start one, or one for each GPU; none for models that are registered',
     default: null,
     parse: (raw) => parseWhole(raw, 1, 1024),
@@ -58,7 +58,7 @@ export const MODELS = {
   allowedUrls: serverOption<AllowedUrls>({
     flag: '--allowed-urls',
     value: '<urls>',
-    help: 'Beginnings of the web addresses from which models may be downloaded, such as https://models.example.com/zoo/; separated by commas. Default none, because anyone who can make the server download a model can make it run code. See docs/security.md.',
+    help: 'Beginnings of the web addresses from which models may be downloaded, such as https://models.example.com/zoo/; separated by commas. Anyone who can make the server download a model can make it run code: see docs/security.md.',
     defaultText: 'none',
     default: NO_URLS,
     parse: parseAllowedUrls,

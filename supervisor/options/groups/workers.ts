@@ -16,7 +16,7 @@ export const WORKERS = {
   workers: operatorOption<number | null>({
     flag: '--workers',
     value: '<n>',
-    help: 'Worker processes on a machine without GPUs. Default 1: a model is loaded once unless you ask for more.',
+    help: 'Worker processes on a machine without GPUs; each loads the model.',
     defaultText: '1',
     default: null,
     parse: (raw) => parseWhole(raw, 1, 1024),
@@ -32,7 +32,7 @@ export const WORKERS = {
   workersPerGpu: operatorOption<number | null>({
     flag: '--workers-per-gpu',
     value: '<n>',
-    help: 'Worker processes on each GPU. Default 1: every worker has its own copy of the model in GPU memory.',
+    help: 'Worker processes on each GPU; each has its own copy of the model in GPU memory.',
     defaultText: '1',
     default: null,
     parse: (raw) => parseWhole(raw, 1, 64),
@@ -40,7 +40,7 @@ export const WORKERS = {
   python: operatorOption<string | null>({
     flag: '--python',
     value: '<path>',
-    help: 'Interpreter of apps in Python: a path, or a name in PATH. If not given: the interpreter of the active environment, of a .venv or venv beside the app or above it, else python3. See docs/python.md.',
+    help: 'Interpreter of apps in Python: a path, or a name in PATH. If not given: that of the active environment, of a .venv or venv beside the app or above it, else python3. See docs/python.md.',
     defaultText: 'found',
     default: null,
     parse: parseProgram,
@@ -56,7 +56,7 @@ export const WORKERS = {
   initTimeout: modelOption<number>({
     flag: '--init-timeout',
     value: DURATION,
-    help: 'Longest start of a worker, from spawn to ready. Large models take minutes to load.',
+    help: 'Longest start of a worker, from spawn to ready.',
     defaultText: '10m',
     default: 10 * MINUTE,
     parse: parsePositiveMs,
@@ -64,7 +64,7 @@ export const WORKERS = {
   withholdEnv: serverOption<RegExp | null>({
     flag: '--withhold-env',
     value: '<pattern>',
-    help: "Regular expression; workers do not get environment variables whose whole name it matches; '' withholds none. The server's own keys and secrets never reach workers. Without an app, models come from other people: variables whose names look like secrets (docs/security.md) are withheld, and the start logs which.",
+    help: "Regular expression; workers do not get environment variables whose whole name it matches; '' withholds none. The server's own keys and secrets never reach workers. Without an app, variables whose names look like secrets (docs/security.md) are withheld, and the start logs which.",
     defaultText: 'none; without an app, names that look like secrets',
     default: null,
     parse: parseNamePattern,
@@ -72,7 +72,7 @@ export const WORKERS = {
   restartLimit: modelOption<number>({
     flag: '--restart-limit',
     value: '<n>',
-    help: 'Failed starts in a row (a worker that dies before it is ready, or idle before its first call) after which it is still started again; one more, and it is given up. With --watch the default is 0: the next change of a file starts it again.',
+    help: 'Failed starts in a row (a worker that dies before it is ready, or idle before its first call) after which it is still started again; one more, and it is given up. With --watch the default is 0.',
     defaultText: '5',
     default: 5,
     parse: (raw) => parseWhole(raw, 0, 1_000_000),
@@ -88,7 +88,7 @@ export const WORKERS = {
   spawnConcurrency: serverOption<number>({
     flag: '--spawn-concurrency',
     value: '<n>',
-    help: 'Workers that may start at once over all devices; one at a time per GPU, because loading needs more memory than running.',
+    help: 'Workers that may start at once over all devices; one at a time per GPU.',
     defaultText: 'cores, at least 2, at most 8',
     default: Math.min(8, Math.max(2, availableCores())),
     parse: (raw) => parseWhole(raw, 1, 1024),

@@ -18,7 +18,7 @@ const NAME = 'onnxruntime-node';
 /** The first version that describes the inputs and outputs of a model. */
 const LEAST = [1, 22] as const;
 
-const OWN_FOLDER = dirname(fileURLToPath(import.meta.url));
+const OWN_FOLDER = fileURLToPath(new URL('.', import.meta.url));
 
 /**
  * Looks from the model's folder, then from the folder of the start, then beside

@@ -1,4 +1,4 @@
-/** Simulates the effect of `--max-batch-delay` on seven loads: the picture in docs/batching.md. */
+/** Simulates the effect of `--max-batch-delay` on five loads: the picture in docs/batching.md. */
 import { poisson, seeded, simulate, type Simulated } from './simulator.js';
 
 const CALLS = 10_000;
@@ -9,8 +9,8 @@ const ITEM_MS = 0.2;
 const CAPACITY = BATCH_SIZE / (RUN_MS + ITEM_MS * BATCH_SIZE);
 const DELAYS_MS = [0, 5, 10];
 /** Parts of the capacity that strangers ask for. */
-const SHARES = [0.05, 0.2, 0.5, 0.9];
-const CALLERS = [4, 32, 128];
+const SHARES = [0.05, 0.2, 0.9];
+const CALLERS = [4, 128];
 /** Mean time from an answer to the same caller's next call. */
 const PAUSE_MS = 1;
 const BAR = 16;

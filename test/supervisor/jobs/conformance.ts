@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
-import { hasEnded, keptError, type JobRecord } from '../../../supervisor/jobs/job-record.js';
+import {
+  hasEnded,
+  keptError,
+  type JobRecord,
+  type KeptWebhook,
+} from '../../../supervisor/jobs/job-record.js';
 import type { JobStore, KeepLimits } from '../../../supervisor/jobs/job-store.js';
 import { newStoredJob, HEAD, type StoredOptions } from './stored-jobs.js';
 
@@ -148,6 +153,7 @@ export function conformance(name: string, open: (limits: KeepLimits) => Promise<
       queueMs: 2,
       result: { head: HEAD, bytes: 5, isDropped: false },
       error: null,
+      owesWebhook: false,
     });
     assert.deepEqual(progress, { fraction: 1, text: '' });
     assert.equal((await bench.store.readResult(id))?.toString(), '"out"');
@@ -475,4 +481,113 @@ export function conformance(name: string, open: (limits: KeepLimits) => Promise<
     },
     { maxBytes: 4096 },
   );
+}
+
+/** A store that outlives its process. */
+export interface DurableStore extends OpenStore {
+  /** As after a kill: a new process opens what the first has stored. */
+  reopen(): Promise<DurableStore>;
+}
+
+/** Defines the tests of what a store keeps when its process dies. */
+export function durableConformance(name: string, open: (limits: KeepLimits) => Promise<DurableStore>): void {
+  const survives = (
+    title: string,
+    before: (bench: StoreBench) => Promise<void>,
+    after: (bench: StoreBench) => Promise<void>,
+    limits: Partial<KeepLimits> = {},
+  ): void => {
+    test(`${name}: ${title}`, { timeout: 60_000 }, async () => {
+      let opened = await open({ ...LIMITS, ...limits });
+      try {
+        await before(new StoreBench(opened.store));
+        opened = await opened.reopen();
+        await after(new StoreBench(opened.store));
+      } finally {
+        await opened.close();
+      }
+    });
+  };
+
+  survives(
+    'a webhook of an app is sent by the next process, until it is forgotten',
+    async ({ store }) => {
+      await store.owe({ ...WEBHOOK, id: 'msg_sent' });
+      await store.owe(WEBHOOK);
+      await store.forgetWebhook('msg_sent');
+      assert.deepEqual(await store.takeWebhooks(10), [], 'this process sends them');
+    },
+    async ({ store }) => {
+      const [taken, ...others] = await untilTaken(store);
+      assert.deepEqual([taken?.of, others], ['app', []]);
+      assert.deepEqual(
+        taken?.of === 'app' && { ...taken.webhook, body: Buffer.from(taken.webhook.body).toString() },
+        WEBHOOK_TEXT,
+      );
+      assert.deepEqual(await store.takeWebhooks(10), [], 'each is taken once');
+    },
+  );
+
+  survives(
+    'the webhook of a job is owed from the step on in which it ends',
+    async (bench) => {
+      const [answered, posted] = [
+        await bench.accept({ webhook: WEBHOOK.url }),
+        await bench.accept({ webhook: WEBHOOK.url }),
+      ];
+      await bench.begin();
+      await bench.begin();
+      await bench.answer(answered, 'mark', '"answer"');
+      await bench.answer(posted);
+      await bench.store.endWebhook(posted);
+      assert.equal((await bench.record(posted)).end?.owesWebhook, false);
+      assert.deepEqual(await bench.store.takeWebhooks(10), [], 'this process posts them');
+    },
+    async ({ store }) => {
+      const [taken, ...others] = await untilTaken(store);
+      assert.ok(taken?.of === 'job' && others.length === 0);
+      assert.deepEqual(
+        [taken.record.state, taken.record.end.owesWebhook, taken.call.webhook, String(taken.body)],
+        ['succeeded', true, WEBHOOK.url, '"answer"'],
+      );
+    },
+  );
+
+  survives(
+    'a job that owes its webhook is not dropped for others',
+    async (bench) => {
+      const id = await bench.accept({ webhook: WEBHOOK.url });
+      await bench.begin();
+      await bench.answer(id);
+      for (let i = 0; i < 20; i += 1) await bench.accept();
+      assert.equal(await bench.state(id), 'succeeded');
+      await bench.store.endWebhook(id);
+      for (let i = 0; i < 20; i += 1)
+        await bench.store.accept(newStoredJob({ id: `more ${i}`, createdAt: Date.now() }));
+      assert.equal(await bench.store.get(id), null);
+    },
+    () => Promise.resolve(),
+    { maxBytes: 22 * 1024 },
+  );
+}
+
+const WEBHOOK_TEXT = {
+  id: 'msg_owed',
+  url: 'https://user:secret@example.com/hook',
+  body: '{"a":1}',
+  contentType: 'application/json',
+  requestId: 'r',
+  timeoutMs: 1000,
+  retries: 2,
+};
+const WEBHOOK = { ...WEBHOOK_TEXT, body: Buffer.from(WEBHOOK_TEXT.body) };
+
+/** Another process may have to be known as dead first. */
+async function untilTaken(store: JobStore): Promise<readonly KeptWebhook[]> {
+  for (let i = 0; i < 300; i += 1) {
+    const taken = await store.takeWebhooks(10);
+    if (taken.length > 0) return taken;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return [];
 }

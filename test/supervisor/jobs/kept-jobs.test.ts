@@ -221,7 +221,7 @@ test('when the server ends, what waits in memory fails, and those who wait for a
   await settled();
   bench.jobs.drain();
   assert.equal(bench.feed.waiting, 1, 'a drain runs what is in memory');
-  await bench.jobs.close();
+  await bench.jobs.stop();
   assert.deepEqual(
     (await Promise.all(told)).map((record) => record?.state),
     ['running', 'failed'],

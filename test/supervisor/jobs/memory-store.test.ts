@@ -27,7 +27,7 @@ test('memory: what waits fails when the server ends', async () => {
   const [running, waiting] = [await bench.accept({ priority: 1 }), await bench.accept({ delayMs: 1000 })];
   await bench.begin();
   assert.deepEqual(bench.store.queuedHere(), [waiting]);
-  await bench.store.close();
+  await bench.store.stop();
   const record = await bench.record(waiting);
   assert.deepEqual([record.state, record.end?.error?.code], ['failed', 'SERVE_SHUTTING_DOWN']);
   assert.equal(await bench.state(running), 'running');

@@ -18,6 +18,7 @@ export interface StoredOptions {
   readonly priority?: number;
   readonly maxAttempts?: number;
   readonly key?: IdempotencyKey | null;
+  readonly webhook?: string;
 }
 
 export function newStoredJob(options: StoredOptions): NewJob {
@@ -30,11 +31,19 @@ export function newStoredJob(options: StoredOptions): NewJob {
     priority = 0,
     maxAttempts = 1,
     key = null,
+    webhook = '',
   } = options;
   const bytes = Buffer.from(body);
   const { id: _id, statusOf: _statusOf, ...call } = newJob('r', { route, headers }).call;
   const names = { id, requestId: 'r', model, version, isPinned, route };
-  const wishes = { createdAt, dueAt: createdAt + delayMs, ttlMs, priority, maxAttempts };
+  const wishes = {
+    createdAt,
+    dueAt: createdAt + delayMs,
+    ttlMs,
+    priority,
+    maxAttempts,
+    hasWebhook: webhook !== '',
+  };
   const fresh = { state: 'queued', attempts: 0, losses: 0, begunAt: null, isCancelled: false } as const;
   return {
     record: { ...names, ...wishes, ...fresh, progress: null, end: null },
@@ -46,7 +55,7 @@ export function newStoredJob(options: StoredOptions): NewJob {
       dialect: 'banana',
       hasKey: false,
       isBackground: true,
-      webhook: '',
+      webhook,
     },
     body: { pieces: [bytes], bytes: bytes.length, release: () => {} },
     key,

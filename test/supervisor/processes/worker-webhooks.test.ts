@@ -27,6 +27,7 @@ function setUp(takes = true): {
   taken: string[];
   told: unknown[];
   end: () => void;
+  keep: () => void;
 } {
   const taken: string[] = [];
   const told: unknown[] = [];
@@ -36,19 +37,24 @@ function setUp(takes = true): {
       void (message.type === 'webhookDone' && told.push([message.ref, message.outcome])),
     flush: () => {},
   } as unknown as Channel;
-  const webhooks = new WorkerWebhooks(channel, (_order, body, onEnd) => {
+  const keeps: (() => void)[] = [];
+  const webhooks = new WorkerWebhooks(channel, (_order, body, { onKept, onEnd }) => {
     taken.push(body.toString());
+    keeps.push(onKept);
     ends.push(() => onEnd('failed'));
     return takes;
   });
-  return { webhooks, taken, told, end: () => ends.forEach((one) => one()) };
+  const call = (all: (() => void)[]) => () => all.forEach((one) => one());
+  return { webhooks, taken, told, keep: call(keeps), end: call(ends) };
 }
 
 const pieces = (text: string): Buffer[] => [Buffer.from(text)];
 
-test('a webhook in one frame is taken, and that is reported to the worker at once', () => {
-  const { webhooks, taken, told, end } = setUp();
+test('a webhook in one frame is taken, and that is reported to the worker once it is stored', () => {
+  const { webhooks, taken, told, keep, end } = setUp();
   assert.equal(webhooks.take(order(), pieces('body')), true);
+  assert.deepEqual(told, []);
+  keep();
   end();
   assert.deepEqual(taken, ['body']);
   assert.deepEqual(told, [[REF, 'taken']]);

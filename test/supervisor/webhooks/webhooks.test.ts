@@ -82,7 +82,7 @@ function webhookTo(url: string, fields: Partial<Webhook> = {}): Webhook {
 
 /** Sends a webhook and resolves with its end. */
 function sent(webhooks: Webhooks, webhook: Webhook): Promise<WebhookEnd> {
-  return new Promise((resolve) => assert.ok(webhooks.send(webhook, resolve), 'taken'));
+  return new Promise((resolve) => assert.ok(webhooks.send(webhook, { onEnd: resolve }), 'taken'));
 }
 
 test('a webhook is a POST of its body with its ids, and owed until it is delivered', LIMIT, async (t) => {
@@ -393,4 +393,69 @@ test('drain does not wait for a retry that would come after its end', LIMIT, asy
     warnings()[0]?.text as string,
     /the server stopped after 1 attempt, the last with status 503$/,
   );
+});
+
+/** A keeper whose storing the test decides. */
+function setUpKeeper(webhooks: Webhooks): { events: string[]; store: () => void; refuse: () => void } {
+  const events: string[] = [];
+  const kept = { events, store: (): void => {}, refuse: (): void => {} };
+  webhooks.keeper = {
+    owe: ({ id, url }) =>
+      new Promise((resolve, reject) => {
+        events.push(`owe ${id} ${new URL(url).username}`);
+        kept.store = resolve;
+        kept.refuse = () => reject(new Error('the disk is full'));
+      }),
+    forget: (id) => events.push(`forget ${id}`),
+  };
+  return kept;
+}
+
+test(
+  'a webhook is stored, and forgotten once it is delivered, but not before it is stored',
+  LIMIT,
+  async (t) => {
+    const receiver = await startReceiver(t);
+    const { webhooks } = setUp(t);
+    const kept = setUpKeeper(webhooks);
+    const url = receiver.url.replace('//', '//user:secret@');
+    const onKept = (): unknown => kept.events.push('kept');
+    await new Promise((onEnd) => webhooks.send(webhookTo(url, { id: 'msg_1' }), { onKept, onEnd }));
+    assert.deepEqual(kept.events, ['owe msg_1 user']);
+    kept.store();
+    await eventually(
+      () => kept.events.length === 3,
+      5000,
+      () => kept.events.join(),
+    );
+    assert.deepEqual(kept.events.slice(1), ['kept', 'forget msg_1']);
+  },
+);
+
+test('a webhook that the store refuses is sent nevertheless, with a line in the log', LIMIT, async (t) => {
+  const receiver = await startReceiver(t);
+  const { webhooks, warnings } = setUp(t);
+  const kept = setUpKeeper(webhooks);
+  const end = sent(webhooks, webhookTo(receiver.url));
+  kept.refuse();
+  assert.equal(await end, 'delivered');
+  assert.match(warnings()[0]?.text ?? '', /is sent, but not stored: the disk is full; it is lost if/);
+  assert.deepEqual(
+    kept.events.map((event) => event.split(' ')[0]),
+    ['owe'],
+  );
+});
+
+test('a webhook that a server leaves unsent stays in the store', LIMIT, async (t) => {
+  const hanging = await startReceiver(t, () => {});
+  const { webhooks, warnings } = setUp(t);
+  const kept = setUpKeeper(webhooks);
+  const ends = [webhookTo(hanging.url, { id: 'msg_own' }), webhookTo(hanging.url, { isKept: true })].map(
+    (one) => sent(webhooks, one),
+  );
+  kept.store();
+  webhooks.close();
+  assert.deepEqual(await Promise.all(ends), ['unsent', 'unsent']);
+  assert.match(warnings()[0]?.text ?? '', /waits in the store: the server stopped/);
+  assert.deepEqual(kept.events, ['owe msg_own ']);
 });

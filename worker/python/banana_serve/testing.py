@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from potassium.test_client.response import TestResponse
 
-_CLI = Path(__file__).resolve().parents[3] / "dist" / "supervisor" / "cli.js"
+_CLI = Path(__file__).resolve().parents[3] / "dist" / "front" / "cli.js"
 # A stop need not wait for a load balancer, and an app that fails to start fails the test at once.
 _OPTIONS = ("--host", "127.0.0.1", "--port", "0", "--drain-lag", "0s", "--restart-limit", "0")
 _POLL_S = 0.02

@@ -8,7 +8,14 @@ import type { KeepLimits } from '../../../../supervisor/jobs/job-store.js';
 import { JobTable } from '../../../../supervisor/jobs/local/job-table.js';
 import { openTable } from '../../../../supervisor/jobs/local/open-table.js';
 import { collectNow } from '../../../../supervisor/memory/gc.js';
-import { conformance, LIMITS, pass, StoreBench } from '../conformance.js';
+import {
+  conformance,
+  durableConformance,
+  LIMITS,
+  pass,
+  StoreBench,
+  type DurableStore,
+} from '../conformance.js';
 import { followsModel, type TestedStore } from '../store-property.js';
 import { HEAD, newStoredJob } from '../stored-jobs.js';
 import { copyOf, openHere, scratch } from './tables.js';
@@ -19,6 +26,21 @@ conformance('local', async (limits) => {
   const store = await openHere(scratch(), limits);
   return { store, close: () => store.close() };
 });
+
+async function durable(folder: string, limits: KeepLimits): Promise<DurableStore> {
+  const store = await openHere(folder, limits);
+  return {
+    store,
+    reopen: async () => {
+      const copy = copyOf(folder);
+      await store.close();
+      return durable(copy, limits);
+    },
+    close: () => store.close(),
+  };
+}
+
+durableConformance('local', (limits) => durable(scratch(), limits));
 
 async function open(folder: string, limits: KeepLimits): Promise<TestedStore> {
   const store = await openHere(folder, limits);

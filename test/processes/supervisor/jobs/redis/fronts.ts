@@ -41,3 +41,12 @@ export async function flush(port: number): Promise<void> {
   await client.flushAll();
   client.destroy();
 }
+
+/** The time of fronts that do not live any more is over: others take what these have owed. */
+export async function forgetFronts(port: number): Promise<void> {
+  const { redis } = await loadPackages();
+  const client = redis.createClient({ socket: { host: '127.0.0.1', port } });
+  await client.connect();
+  await client.del(await client.keys('banana:jobs:front:*'));
+  client.destroy();
+}

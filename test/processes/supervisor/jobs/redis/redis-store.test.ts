@@ -1,9 +1,14 @@
 /** The store in Redis: the promises of every store. Its clock is this process's, because the suite mocks that. */
 import { after, before } from 'node:test';
+import type { KeepLimits } from '../../../../../supervisor/jobs/job-store.js';
 import { needs } from '../../../../helpers/needs.js';
-import { conformance } from '../../../../supervisor/jobs/conformance.js';
+import {
+  conformance,
+  durableConformance,
+  type DurableStore,
+} from '../../../../supervisor/jobs/conformance.js';
 import { RedisServer } from '../../../worker/api/store/redis-server.js';
-import { flush, openFront, OWN_CLOCK } from './fronts.js';
+import { flush, forgetFronts, openFront, OWN_CLOCK } from './fronts.js';
 
 const isMissing = needs('redis-server');
 let redis: RedisServer;
@@ -15,5 +20,23 @@ if (isMissing === false) {
     await flush(redis.port);
     const { store } = await openFront(redis.port, { limits, clock: OWN_CLOCK });
     return { store, idle: () => store.idle(), close: () => store.close() };
+  });
+
+  const durable = async (limits: KeepLimits): Promise<DurableStore> => {
+    const { store, link } = await openFront(redis.port, { limits });
+    return {
+      store,
+      reopen: async () => {
+        link.close(); // it cannot say that it leaves
+        await forgetFronts(redis.port);
+        await store.close();
+        return durable(limits);
+      },
+      close: () => store.close(),
+    };
+  };
+  durableConformance('redis', async (limits) => {
+    await flush(redis.port);
+    return durable(limits);
   });
 }

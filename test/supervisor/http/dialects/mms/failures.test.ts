@@ -195,23 +195,29 @@ const CLIENT_CODES = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => HTTP_
 
 /** The kinds of error whose form differs from that of their code. */
 const SPECIAL: readonly (readonly [string, ServeError])[] = [
-  ['`SERVE_INFERENCE_FAILED`, a prediction', failed('SERVE_INFERENCE_FAILED', 'prediction')],
-  ['`SERVE_INFERENCE_FAILED`, no memory', failed('SERVE_INFERENCE_FAILED', 'out-of-memory')],
-  ['`SERVE_WORKER_LOST`, no memory', failed('SERVE_WORKER_LOST', 'out-of-memory')],
+  ['`SERVE_INFERENCE_FAILED` of a prediction', failed('SERVE_INFERENCE_FAILED', 'prediction')],
+  ['`SERVE_INFERENCE_FAILED` for lack of memory', failed('SERVE_INFERENCE_FAILED', 'out-of-memory')],
+  ['`SERVE_WORKER_LOST` for lack of memory', failed('SERVE_WORKER_LOST', 'out-of-memory')],
 ];
 
 function failed(code: ErrorCode, kind: ErrorKind): ServeError {
   return new ServeError(code, undefined, { kind });
 }
 
+/** The codes of each type and message; a status is named where it is not the code's own. */
 holdsSection('errors.md', 'multi-model-server', () => {
-  const rows = [...CLIENT_CODES.map((code) => [`\`${code}\``, new ServeError(code)] as const), ...SPECIAL];
+  const rows = new Map<string, { type: string; message: string; codes: string[] }>();
+  const named = CLIENT_CODES.map((code) => [`\`${code}\``, new ServeError(code)] as const);
+  for (const [name, error] of [...named, ...SPECIAL]) {
+    const { code, type, message } = mmsError(error, { model: '…', exceptionStatus: 503, exposed: '' });
+    const isOwn = error.message === message && error.kind !== 'out-of-memory';
+    const row = { type: `\`${type}\``, message: isOwn ? '' : message, codes: [] as string[] };
+    const { codes } = rows.get(row.type + row.message) ?? row;
+    codes.push(code === HTTP_STATUS[error.code] ? name : `${name} (${code})`);
+    rows.set(row.type + row.message, { ...row, codes });
+  }
   return printTable(
-    ['code', 'status', 'type', 'message'],
-    rows.map(([name, error]) => {
-      const { code, type, message } = mmsError(error, { model: '…', exceptionStatus: 503, exposed: '' });
-      const isOwn = error.message === message && error.kind !== 'out-of-memory';
-      return [name, String(code), `\`${type}\``, isOwn ? '' : message];
-    }),
+    ['type', 'message', 'codes'],
+    [...rows.values()].map(({ type, message, codes }) => [type, message, codes.join(', ')]),
   );
 });

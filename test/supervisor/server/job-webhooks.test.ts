@@ -1,0 +1,90 @@
+/** The ends of jobs that are posted, and when the store may forget that it owes them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ServeError } from '../../../protocol/errors.js';
+import { keptError, type EndedRecord, type Outcome } from '../../../supervisor/jobs/job-record.js';
+import { begun, settled } from '../../../supervisor/jobs/job-rules.js';
+import type { AnsweredJob } from '../../../supervisor/jobs/kept-jobs.js';
+import { JobWebhooks } from '../../../supervisor/server/job-webhooks.js';
+import type { Webhook, WebhookEvents } from '../../../supervisor/webhooks/webhook.js';
+import { HEAD, newStoredJob } from '../jobs/stored-jobs.js';
+
+const URL = 'https://example.com/hook';
+const TIMES = { runMs: 1, queueMs: 1 };
+
+function jobThat(outcome: Outcome): AnsweredJob {
+  const { record, call } = newStoredJob({ id: 'id', webhook: URL });
+  const ended = settled(begun(record, '1', 0), outcome, 0, false) as EndedRecord;
+  return { record: ended, call, body: 'error' in outcome ? null : outcome.body };
+}
+
+const ANSWERED = jobThat({ ...TIMES, head: HEAD, bytes: 1, body: Buffer.from('1') });
+
+interface Bench {
+  readonly webhooks: JobWebhooks;
+  readonly sent: Webhook[];
+  readonly events: Partial<WebhookEvents>[];
+  readonly ended: string[];
+}
+
+function setUp({ takes = true, isDurable = true } = {}): Bench {
+  const [sent, events, ended]: [Webhook[], Partial<WebhookEvents>[], string[]] = [[], [], []];
+  const webhooks = new JobWebhooks({
+    send: (webhook, more = {}) => {
+      sent.push(webhook);
+      events.push(more);
+      return takes;
+    },
+  });
+  if (isDurable) {
+    webhooks.kept = { forget: (id) => ended.push(`webhook ${id}`), endOf: (id) => ended.push(`job ${id}`) };
+  }
+  return { webhooks, sent, events, ended };
+}
+
+test('the end of a job is owed until it is delivered, under the same id whichever process sends it', () => {
+  const { webhooks, sent, events, ended } = setUp();
+  webhooks.post(ANSWERED);
+  webhooks.sendTaken({ of: 'job', ...ANSWERED });
+  assert.deepEqual(
+    sent.map(({ id, url, body, isKept }) => [id, url, String(body), isKept]),
+    Array(2).fill(['msg_id', URL, '1', true]),
+  );
+  assert.deepEqual(ended, []);
+  events[0]?.onEnd?.('unsent');
+  assert.deepEqual(ended, [], 'the next process sends it');
+  events[1]?.onEnd?.('failed');
+  assert.deepEqual(ended, ['job id']);
+});
+
+test('without a store that keeps it, a webhook is held in memory', () => {
+  const { webhooks, sent } = setUp({ isDurable: false });
+  webhooks.post(ANSWERED);
+  assert.deepEqual([sent[0]?.id, sent[0]?.isKept], ['msg_id', false]);
+});
+
+test('an end that is not posted, or that finds no room, is not owed any more', () => {
+  const dropped = setUp({ takes: false });
+  dropped.webhooks.post(ANSWERED);
+  const text = setUp();
+  text.webhooks.post(
+    jobThat({ ...TIMES, head: { ...HEAD, contentType: 'text/plain' }, bytes: 0, body: Buffer.alloc(0) }),
+  );
+  assert.deepEqual([dropped.ended, text.sent, text.ended], [['job id'], [], ['job id']]);
+});
+
+test('a background job that failed posts its error', () => {
+  const { webhooks, sent } = setUp();
+  webhooks.post(jobThat({ ...TIMES, error: keptError(new ServeError('SERVE_WORKER_LOST')) }));
+  const { error } = JSON.parse(String(sent[0]?.body)) as { error: { code: string; requestId: string } };
+  assert.deepEqual([error.code, error.requestId], ['SERVE_WORKER_LOST', 'r']);
+});
+
+test('a webhook of an app that another process has left is forgotten once it has ended', () => {
+  const { webhooks, sent, events, ended } = setUp();
+  const webhook = { id: 'msg_1', url: URL, body: Buffer.from('1'), contentType: '', requestId: '' };
+  webhooks.sendTaken({ of: 'app', webhook });
+  assert.deepEqual([sent[0]?.id, sent[0]?.isKept, ended], ['msg_1', true, []]);
+  events[0]?.onEnd?.('delivered');
+  assert.deepEqual(ended, ['webhook msg_1']);
+});
