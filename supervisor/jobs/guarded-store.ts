@@ -187,11 +187,12 @@ export class GuardedStore {
     this.#retry();
   }
 
+  /** Once it is closed, every call fails, and that is no news. */
   #noteAway(why: string): void {
+    if (this.#isClosed) return;
     const isNews = this.#problem === null;
     this.#problem = why;
     if (isNews) this.#health.onAway(why);
-    if (this.#isClosed) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
       this.#retry();

@@ -409,3 +409,16 @@ test('a job that is cancelled before its worker gets it does not begin', async (
   assert.deepEqual([await bench.pull(), await bench.state(id)], [[], 'cancelled']);
   assert.equal(bench.ended.length, 1);
 });
+
+test('a store that is closed is not reported as one that fails', async () => {
+  const store = new Away(LIMITS);
+  const bench = new JobsBench(store);
+  await bench.accept();
+  const job = await bench.begin();
+  await bench.jobs.stop();
+  await bench.jobs.close();
+  store.isAway = true;
+  job.reply(HEAD, [], 0, 1);
+  await settled();
+  assert.deepEqual([store.calls > 0, bench.health], [true, []]);
+});
