@@ -47,6 +47,7 @@ export class GuardedStore {
   #heldBytes = 0;
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
+  #isResting = false;
 
   constructor(store: JobStore, health: StoreHealth) {
     this.#store = store;
@@ -56,6 +57,11 @@ export class GuardedStore {
   /** The last failure of the store; null while it answers. */
   get problem(): string | null {
     return this.#problem;
+  }
+
+  /** Whether a begin has failed, and none is to be tried before `onRetry`: what it gives back is due at once. */
+  get isResting(): boolean {
+    return this.#isResting;
   }
 
   get(id: string): Promise<JobRecord | null> {
@@ -79,6 +85,7 @@ export class GuardedStore {
     try {
       return await this.watch(() => this.#store.begin(target, token));
     } catch {
+      this.#isResting = !this.#isClosed;
       return []; // `watch` has reported it
     }
   }
@@ -195,6 +202,7 @@ export class GuardedStore {
     if (isNews) this.#health.onAway(why);
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
+      this.#isResting = false;
       this.#retry();
       this.#health.onRetry();
     }, RETRY_MS).unref();

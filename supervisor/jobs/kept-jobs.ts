@@ -239,7 +239,7 @@ export class KeptJobs {
   /** Opens the way of a model's jobs to its workers. */
   openFeed(model: FedModel): JobFeed {
     const feed: ModelFeed = new ModelFeed(model, this.#store, {
-      mayBegin: () => !this.#isDraining,
+      mayBegin: () => !this.#isDraining && !this.#guarded.isResting,
       begin: (target) => this.#begin(target),
       onClosed: () => void this.#feeds.delete(feed),
     });

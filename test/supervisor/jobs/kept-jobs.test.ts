@@ -422,3 +422,17 @@ test('a store that is closed is not reported as one that fails', async () => {
   await settled();
   assert.deepEqual([store.calls > 0, bench.health], [true, []]);
 });
+
+test('a begin that fails is tried again after a second, though its job is due at once', async () => {
+  const store = new Away(LIMITS);
+  const bench = new JobsBench(store);
+  await bench.accept();
+  store.isAway = true;
+  assert.deepEqual(await bench.pull(), []);
+  store.isAway = false;
+  store.listener.onDue('model'); // as of a job that is taken back
+  assert.deepEqual([await bench.jobs.get('unknown'), bench.feed.mayHaveDue], [null, false]);
+  const { pumps } = bench;
+  mock.timers.tick(1000);
+  assert.deepEqual([bench.feed.mayHaveDue, bench.pumps], [true, pumps + 1]);
+});
