@@ -50,6 +50,7 @@ export class GuardedStore {
   #heldBytes = 0;
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
+  #isResting = false;
 
   constructor(store: JobStore, health: StoreHealth) {
     this.#store = store;
@@ -59,6 +60,11 @@ export class GuardedStore {
   /** The last failure of the store; null while it answers. */
   get problem(): string | null {
     return this.#problem;
+  }
+
+  /** Whether a begin has failed, and none is to be tried before `onRetry`: what it gives back is due at once. */
+  get isResting(): boolean {
+    return this.#isResting;
   }
 
   get(id: string): Promise<JobRecord | null> {
@@ -82,6 +88,7 @@ export class GuardedStore {
     try {
       return await this.watch(() => this.#store.begin(target, token));
     } catch {
+      this.#isResting = !this.#isClosed;
       return []; // `watch` has reported it
     }
   }
@@ -147,14 +154,15 @@ export class GuardedStore {
     await this.watch(() => this.#store.stop()).catch(() => {}); // `watch` has reported it
   }
 
-  /** The store fails; it is asked again and again until it answers. */
+  /** The store fails; it is asked again and again until it answers. Once it is closed every call fails, which is no news. */
   noteAway(why: string): void {
+    if (this.#isClosed) return;
     const isNews = this.#problem === null;
     this.#problem = why;
     if (isNews) this.#health.onAway(why);
-    if (this.#isClosed) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
+      this.#isResting = false;
       this.#retry();
       this.#health.onRetry();
       this.watch(() => this.#store.get(NO_ID)).catch(() => {}); // `watch` has reported it

@@ -13,6 +13,7 @@ import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { Job, NOWHERE, type JobCall } from '../dispatch/job.js';
 import type { JobFeed } from '../dispatch/job-feed.js';
 import { startLimit } from '../machine/limit-timer.js';
+import { within } from '../machine/within.js';
 import { formatBytes, formatMs } from '../options/units.js';
 import {
   hasEnded,
@@ -28,7 +29,7 @@ import {
   type Outcome,
   type StoredCall,
 } from './job-record.js';
-import { GuardedStore } from './guarded-store.js';
+import { ASK_LIMIT_MS, GuardedStore } from './guarded-store.js';
 import type { JobStore } from './job-store.js';
 import { JobWatchers, watchUntil } from './job-watchers.js';
 import { KeptWebhooks } from './kept-webhooks.js';
@@ -114,10 +115,11 @@ export class KeptJobs {
   /** The jobs that this process runs, by id, in the order of their begins. */
   readonly #running = new Map<string, Job>();
   /** Begins that the store has not answered. */
-  #begins = 0;
+  readonly #begins = new Set<Promise<unknown>>();
   /** Jobs that were cancelled while a begin, which may be theirs, was on its way. */
   readonly #cancelledEarly = new Set<string>();
   #isDraining = false;
+  #isStopped = false;
   #hasToldOfLoss = false;
 
   constructor(options: KeptJobsOptions) {
@@ -243,7 +245,7 @@ export class KeptJobs {
   /** Opens the way of a model's jobs to its workers. */
   openFeed(model: FedModel): JobFeed {
     const feed: ModelFeed = new ModelFeed(model, this.#store, {
-      mayBegin: () => !this.#isDraining,
+      mayBegin: () => !this.#isDraining && !this.#guarded.isResting,
       begin: (target) => this.#begin(target),
       onClosed: () => void this.#feeds.delete(feed),
     });
@@ -269,6 +271,7 @@ export class KeptJobs {
   /** The server ends: no worker runs any more. Those who wait for a job are told what is known. */
   async stop(): Promise<void> {
     this.#isDraining = true;
+    this.#isStopped = true;
     this.#progress.close();
     this.#stranded.close();
     this.webhooks?.close();
@@ -276,9 +279,10 @@ export class KeptJobs {
     this.#watchers.release(() => true);
   }
 
-  /** Resolves once the store is closed; no webhook is sent any more. */
-  close(): Promise<void> {
-    return this.#guarded.close();
+  /** Resolves once the store is closed; no webhook is sent any more. Jobs that a late begin has marked are given back first. */
+  async close(): Promise<void> {
+    await within(ASK_LIMIT_MS, Promise.allSettled(this.#begins));
+    await this.#guarded.close();
   }
 
   #wake(model: string): void {
@@ -323,24 +327,31 @@ export class KeptJobs {
   }
 
   async #begin(target: JobTarget): Promise<readonly Job[]> {
+    const begin = this.#beginNow(target);
+    this.#begins.add(begin);
+    const wanted = await begin;
+    this.#begins.delete(begin);
+    if (this.#begins.size === 0) this.#cancelledEarly.clear();
+    return wanted;
+  }
+
+  async #beginNow(target: JobTarget): Promise<readonly Job[]> {
     const token = this.#options.newId();
-    this.#begins += 1;
     const begun = await this.#guarded.begin(target, token);
-    this.#begins -= 1;
     const wanted: Job[] = [];
     for (const one of begun) {
-      // Given back it ends: it was cancelled, and no worker has it.
-      if (this.#cancelledEarly.has(one.record.id)) void this.#guarded.giveBack(one.record.id, token, false);
+      const { id } = one.record;
+      // No worker gets it: the server has stopped, and it waits again; or it was cancelled, and given back it ends.
+      if (this.#isStopped || this.#cancelledEarly.has(id)) void this.#guarded.giveBack(id, token, false);
       else wanted.push(this.#jobOf(one, token));
     }
-    if (this.#begins === 0) this.#cancelledEarly.clear();
     return wanted;
   }
 
   #onCancelled(id: string): void {
     const job = this.#running.get(id);
     if (job !== undefined) job.holder?.signal(job, 'the job was cancelled');
-    else if (this.#begins > 0) this.#cancelledEarly.add(id);
+    else if (this.#begins.size > 0) this.#cancelledEarly.add(id);
   }
 
   #jobOf({ record, call, pieces }: BegunJob, token: string): Job {

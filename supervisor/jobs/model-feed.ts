@@ -21,7 +21,7 @@ export interface FedModel {
 }
 
 export interface FeedOwner {
-  /** Whether jobs may be pulled. */
+  /** Whether jobs may be pulled now. */
   mayBegin(): boolean;
   /** Begins the next jobs of a target in the store. Never rejects. */
   begin(target: JobTarget): Promise<readonly Job[]>;

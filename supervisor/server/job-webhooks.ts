@@ -8,11 +8,11 @@ import type { Webhook } from '../webhooks/webhook.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 
 export class JobWebhooks {
-  readonly #webhooks: Pick<Webhooks, 'send'>;
+  readonly #webhooks: Pick<Webhooks, 'send' | 'isClosed'>;
   /** Null: no store keeps webhooks. */
   kept: Pick<KeptWebhooks, 'forget' | 'endOf'> | null = null;
 
-  constructor(webhooks: Pick<Webhooks, 'send'>) {
+  constructor(webhooks: Pick<Webhooks, 'send' | 'isClosed'>) {
     this.#webhooks = webhooks;
   }
 
@@ -29,13 +29,13 @@ export class JobWebhooks {
     else this.#send(taken.webhook, () => this.kept?.forget(taken.webhook.id));
   }
 
-  /** `end` removes it from the store; one that the end of the server left unsent stays there. */
+  /** `end` removes it from the store; one that the end of the server left unsent, or came too late for, stays there. */
   #send(webhook: Webhook, end: () => void): void {
     const isTaken = this.#webhooks.send(
       { ...webhook, isKept: this.kept !== null },
       { onEnd: (how) => how !== 'unsent' && end() },
     );
-    if (!isTaken) end();
+    if (!isTaken && !this.#webhooks.isClosed) end();
   }
 }
 

@@ -72,6 +72,11 @@ export class Webhooks {
     this.#random = options.random ?? Math.random;
   }
 
+  /** Whether the server has stopped, so that none is accepted any more. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
   /** Number of webhooks that are neither delivered nor given up. */
   get owed(): number {
     return this.#owed.size;
@@ -82,6 +87,10 @@ export class Webhooks {
    * the URL is not valid), which is logged; then no event follows.
    */
   send(webhook: Webhook, { onKept = () => {}, onEnd = () => {} }: Partial<WebhookEvents> = {}): boolean {
+    if (this.#closed) {
+      this.#log.unsent({ ...webhook, attempts: 0, why: '' }, webhook.isKept === true);
+      return false;
+    }
     const problem = this.#problemWith(webhook);
     if (problem !== null) {
       this.#log.refused(webhook, problem);
@@ -137,7 +146,6 @@ export class Webhooks {
   }
 
   #problemWith({ url, body }: Webhook): string | null {
-    if (this.#closed) return 'the server has stopped';
     try {
       parseWebhookUrl(url);
     } catch (thrown) {

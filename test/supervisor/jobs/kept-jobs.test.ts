@@ -6,6 +6,7 @@ import type { Job } from '../../../supervisor/dispatch/job.js';
 import type { Acceptance, NewJob } from '../../../supervisor/jobs/job-record.js';
 import { ASK_LIMIT_MS } from '../../../supervisor/jobs/guarded-store.js';
 import { ACCEPT_LIMIT_MS } from '../../../supervisor/jobs/kept-jobs.js';
+import { deferred } from '../../../supervisor/machine/deferred.js';
 import { MemoryStore } from '../../../supervisor/jobs/memory-store.js';
 import { FakeWorker } from '../dispatch/jobs.js';
 import { HEAD, JobsBench } from './jobs.js';
@@ -408,4 +409,65 @@ test('a job that is cancelled before its worker gets it does not begin', async (
   };
   assert.deepEqual([await bench.pull(), await bench.state(id)], [[], 'cancelled']);
   assert.equal(bench.ended.length, 1);
+});
+
+test('a store that is closed is not reported as one that fails', async () => {
+  const store = new Away(LIMITS);
+  const bench = new JobsBench(store);
+  await bench.accept();
+  const job = await bench.begin();
+  await bench.jobs.stop();
+  await bench.jobs.close();
+  store.isAway = true;
+  job.reply(HEAD, [], 0, 1);
+  await settled();
+  assert.deepEqual([store.calls > 0, bench.health], [true, []]);
+});
+
+test('a begin that fails is tried again after a second, though its job is due at once', async () => {
+  const store = new Away(LIMITS);
+  const bench = new JobsBench(store);
+  await bench.accept();
+  store.isAway = true;
+  assert.deepEqual(await bench.pull(), []);
+  store.isAway = false;
+  store.listener.onDue('model'); // as of a job that is taken back
+  assert.deepEqual([await bench.jobs.get('unknown'), bench.feed.mayHaveDue], [null, false]);
+  const { pumps } = bench;
+  mock.timers.tick(1000);
+  assert.deepEqual([bench.feed.mayHaveDue, bench.pumps], [true, pumps + 1]);
+});
+
+test('a job whose begin is stored while the server ends is given back before the store is closed', async () => {
+  const answered = deferred<undefined>();
+  const steps: string[] = [];
+  class Slow extends MemoryStore {
+    override async begin(...args: Parameters<MemoryStore['begin']>): ReturnType<MemoryStore['begin']> {
+      await answered.promise;
+      return super.begin(...args);
+    }
+
+    override giveBack(...args: Parameters<MemoryStore['giveBack']>): ReturnType<MemoryStore['giveBack']> {
+      steps.push('given back');
+      return super.giveBack(...args);
+    }
+
+    override close(): Promise<void> {
+      steps.push('closed');
+      return super.close();
+    }
+
+    override stop(): Promise<void> {
+      return Promise.resolve(); // as of a store that outlives the server
+    }
+  }
+  const bench = new JobsBench(new Slow(LIMITS));
+  await bench.accept();
+  const pulled = bench.pull();
+  await bench.jobs.stop();
+  const closed = bench.jobs.close();
+  answered.resolve(undefined);
+  assert.deepEqual(await pulled, [], 'no worker gets it');
+  await closed;
+  assert.deepEqual(steps, ['given back', 'closed']);
 });

@@ -27,7 +27,7 @@ interface Bench {
   readonly ended: string[];
 }
 
-function setUp({ takes = true, isDurable = true } = {}): Bench {
+function setUp({ takes = true, isDurable = true, isClosed = false } = {}): Bench {
   const [sent, events, ended]: [Webhook[], Partial<WebhookEvents>[], string[]] = [[], [], []];
   const webhooks = new JobWebhooks({
     send: (webhook, more = {}) => {
@@ -35,6 +35,7 @@ function setUp({ takes = true, isDurable = true } = {}): Bench {
       events.push(more);
       return takes;
     },
+    isClosed,
   });
   if (isDurable) {
     webhooks.kept = { forget: (id) => ended.push(`webhook ${id}`), endOf: (id) => ended.push(`job ${id}`) };
@@ -71,6 +72,12 @@ test('an end that is not posted, or that finds no room, is not owed any more', (
     jobThat({ ...TIMES, head: { ...HEAD, contentType: 'text/plain' }, bytes: 0, body: Buffer.alloc(0) }),
   );
   assert.deepEqual([dropped.ended, text.sent, text.ended], [['job id'], [], ['job id']]);
+});
+
+test('an end that comes when the server has stopped stays owed: the next one posts it', () => {
+  const { webhooks, ended } = setUp({ takes: false, isClosed: true });
+  webhooks.post(ANSWERED);
+  assert.deepEqual(ended, []);
 });
 
 test('a background job that failed posts its error', () => {
