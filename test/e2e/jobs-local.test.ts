@@ -238,7 +238,7 @@ withOneRuntime(({ app }) => {
     );
     assert.equal(
       await refused(['--jobs', 'disk:secret']),
-      'banana-serve: --jobs: this value is not allowed; give memory, local, or local: and the path of a folder.',
+      'banana-serve: --jobs: this value is not allowed; give memory, local, local: and the path of a folder, or redis://host:port of one Redis.',
     );
     await jobEnd(first, await startAsync(first, '/', {}));
     await first.stop(); // all is in the one file then
@@ -253,6 +253,10 @@ withOneRuntime(({ app }) => {
       'something else, of another program, and longer than the header of a database of SQLite is',
     );
     assert.match(await refused(local), damaged);
+    assert.match(
+      await refused(['--jobs', 'local:/proc/jobs']),
+      /the store of jobs .* cannot be opened: .*ENOENT/,
+    );
     const onFile = await refused(['--jobs', `local:${file}`]);
     assert.match(
       onFile,

@@ -1,5 +1,5 @@
 /** The file of a local store of jobs: its folder, its lock, its tables. */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { DatabaseSync, DatabaseSyncInstance } from '@photostructure/sqlite';
 import { bodiesFolder } from './body-files.js';
@@ -97,11 +97,29 @@ export function openDatabase(Database: DatabaseClass, folder: string): Database 
 
 /** Makes the folders and the file where they are not there; their names are on the disk when this returns. */
 function makeFile(folder: string, file: string): void {
-  const first = mkdirSync(bodiesFolder(folder), { recursive: true, mode: 0o700 }) ?? file;
+  const first = makeFolder(bodiesFolder(folder)) ?? file;
   makeEmpty(file);
   for (let one = folder; ; one = dirname(one)) {
     syncFolder(one);
     if (one === dirname(first) || one === dirname(one)) return;
+  }
+}
+
+/**
+ * Makes a folder and those above it. Returns the first that it has made; null if it was there. Node's own recursive mkdir never
+ * returns where the system has no such place although the folder above is there, as below /proc.
+ */
+function makeFolder(folder: string): string | null {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+    return folder;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && statSync(folder).isDirectory()) return null;
+    if (code !== 'ENOENT') throw error;
+    const first = makeFolder(dirname(folder));
+    mkdirSync(folder, { mode: 0o700 });
+    return first ?? folder;
   }
 }
 
