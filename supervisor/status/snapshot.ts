@@ -43,12 +43,21 @@ export function serverStatus(
     models,
     replies: Object.fromEntries(facts.replies),
     unsent: unsent.describe(),
-    jobs: { store: jobs.storeName, problem: jobs.problem },
+    jobs: jobsStatus(jobs, showsWords),
     front: {
       rssBytes: process.memoryUsage.rss(),
       eventLoopDelayMs: delayStatus(facts.eventLoopDelay),
     },
   };
+}
+
+/** Names of folders and machines, and the failure's own words, are for clients that may read the words of the app too. */
+export function jobsStatus(
+  { storeName, problem }: Pick<KeptJobs, 'storeName' | 'problem'>,
+  showsWords: boolean,
+): ServerStatus['jobs'] {
+  if (showsWords) return { store: storeName, problem };
+  return { store: storeName.split(' ', 1)[0] as string, problem: problem === null ? null : 'unavailable' };
 }
 
 /** Readiness of the server, over the models that callers can find. */
