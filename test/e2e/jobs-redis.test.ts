@@ -37,7 +37,7 @@ async function readiness({ url }: Server): Promise<[number, unknown]> {
   return [response.status, ((await response.json()) as { jobs?: string }).jobs];
 }
 
-test('a job of one server runs on another, and any of them tells of it and cancels it', LIMIT, async (t) => {
+test('a job of one server runs on another, and any of them shows and cancels it', LIMIT, async (t) => {
   const redis = await startRedis(t);
   const cues = makeCues(t);
   const url = `redis://127.0.0.1:${redis.port}`;

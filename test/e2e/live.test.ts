@@ -129,7 +129,7 @@ describe('a viewer', LIMIT, () => {
     await viewer.snapshot(({ models, number }) => number > starting.number && models[0]?.state === 'ready');
   });
 
-  test('that does not read holds up nobody, and nothing is queued for it', async (t) => {
+  test('that does not read holds up no other, and nothing is queued for it', async (t) => {
     const { server } = shared;
     const idle = await RawConnection.open(server);
     t.after(() => idle.destroy());
@@ -244,7 +244,7 @@ test('there are at most 100 viewers, and the next gets 503 with Retry-After', LI
 });
 
 describe('a drain', LIMIT, () => {
-  test('is seen by viewers, is not held up by them, and its end is told', async (t) => {
+  test('is seen by viewers, is not held up by them, and its end is shown', async (t) => {
     const cues = makeCues(t);
     const server = await startServer(fixture('works.mjs'), { t, env: cues.env });
     await server.until(({ state }) => state === 'ready');

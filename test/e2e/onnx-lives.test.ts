@@ -130,7 +130,7 @@ const SLOW: OnnxModel = {
   ],
 };
 
-test('kill -9 during a run is told, and the next call is answered', LIMIT, async (t) => {
+test('kill -9 during a run is an error, and the next call is answered', LIMIT, async (t) => {
   const server = await startServer(writeOnnx(join(appFolder(t, {}), 'm.onnx'), SLOW), {
     t,
     expectedRestarts: 1,

@@ -305,7 +305,7 @@ withEachRuntime(({ app }) => {
       assert.deepEqual([status, /"NONE"/.test(String(error))], [400, true], String(error));
     });
 
-    test('a worker that is killed during a call: told at once, in the shape of the protocol', async () => {
+    test('a worker that is killed during a call: an error at once, in the shape of the protocol', async () => {
       const answer = asWay('never');
       await shared.cues.untilNoted('it runs');
       const [worker] = (await shared.server.status()).models[0]?.workers ?? [];

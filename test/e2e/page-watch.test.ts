@@ -69,7 +69,7 @@ describe('watching a server', { skip: needs('chromium') }, () => {
     await server.stop();
   });
 
-  test('the end of the server is told, and the next one is found', LIMIT, async (t) => {
+  test('the end of the server is shown, and the next one is found', LIMIT, async (t) => {
     const server = await startServer(fixture('works.mjs'), { t });
     await browser.visit(`${server.url}/#watch`, { expected: GONE }, async (page) => {
       await page.getByRole('region', { name: 'Models and workers' }).waitFor();

@@ -80,7 +80,7 @@ describe('GET / of an app', LIMIT, () => {
     });
   }
 
-  test('may run its own scripts and nothing else, and tells no other site about itself', async () => {
+  test('may run its own scripts and nothing else, and sends no other site its address', async () => {
     for (const path of ['/', '/_k/page/page-abc.js']) {
       const { headers } = await send(server.url, `GET ${path}`, { accept: BROWSER });
       assert.equal(headers['content-security-policy'], POLICY);

@@ -1,11 +1,11 @@
 /**
- * The runner preloads this module in each test file. When the file ends, it appends a line of JSON, a `FileTime`, to the
- * file that `BANANA_TEST_TIMES` names.
+ * The runner preloads this module in each process of tests. It appends a line of JSON, a `FileTime`, to the file that
+ * `BANANA_TEST_TIMES` names: when the process ends, and for each file of a shared process.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
 
 export interface FileTime {
-  /** Absolute path of the compiled test file. */
+  /** Absolute path of the compiled test file; that of a shared process has the rest: its start, and its imports. */
   readonly file: string;
   /** User and system time of the test file's process and, on Linux, of the children that it has waited for. */
   readonly cpuSeconds: number;
@@ -24,14 +24,23 @@ const { BANANA_TEST_TIMES: timesFile, NODE_TEST_CONTEXT: context } = process.env
 if (timesFile !== undefined && context !== undefined) {
   // Processes that the test starts do not inherit it.
   delete process.env['BANANA_TEST_TIMES'];
-  process.on('exit', () => appendFileSync(timesFile, `${JSON.stringify(timeOfThisFile())}\n`));
+  process.on('exit', () => noteFile(timeOfThisProcess()));
 }
 
-function timeOfThisFile(): FileTime {
+/** CPU that files of this process have been noted with. */
+let notedCpuSeconds = 0;
+
+export function noteFile(time: FileTime): void {
+  if (timesFile === undefined) return;
+  notedCpuSeconds += time.cpuSeconds;
+  appendFileSync(timesFile, `${JSON.stringify(time)}\n`);
+}
+
+function timeOfThisProcess(): FileTime {
   const { userCPUTime, systemCPUTime } = process.resourceUsage();
   return {
     file: process.argv[1] ?? '',
-    cpuSeconds: (userCPUTime + systemCPUTime) / 1e6 + childrenCpuSeconds(),
+    cpuSeconds: (userCPUTime + systemCPUTime) / 1e6 + childrenCpuSeconds() - notedCpuSeconds,
     wallSeconds: process.uptime(),
   };
 }

@@ -11,6 +11,7 @@ import type { FileTime } from './cpu-time.js';
 import { filesOf, GROUPS } from './groups.js';
 import type { Outcome } from './outcome-reporter.js';
 import { pathPastShim } from './python-shim.js';
+import { shareProcesses } from './shared-process.js';
 
 const COMPILED = `${ROOT}dist/test/`;
 const SLOWEST = 10;
@@ -19,11 +20,14 @@ const SLOWEST = 10;
 const FILES_AT_ONCE = Math.max(4, 2 * availableParallelism());
 
 async function main(): Promise<number> {
-  const files = process.argv.slice(2).flatMap(compiledFiles);
-  if (files.length === 0) throw new Error(`name a group or a file; groups: ${GROUPS.join(', ')}`);
-  if (files.some((file) => file.startsWith(COMPILED))) prepareServers();
+  const names = process.argv.slice(2);
+  if (names.length === 0) throw new Error(`name a group or a file; groups: ${GROUPS.join(', ')}`);
+  if (names.flatMap(compiledFiles).some((file) => file.startsWith(COMPILED))) prepareServers();
   const folder = mkdtempSync(join(tmpdir(), 'banana-test-run-'));
   try {
+    const files = names.flatMap((name) =>
+      name === 'units' ? shareProcesses(compiledFiles(name), folder) : compiledFiles(name),
+    );
     const [timesFile, outcomesFile] = [join(folder, 'times'), join(folder, 'outcomes')];
     const status = await runNode(files, timesFile, outcomesFile);
     printSlowest(linesOf<FileTime>(timesFile));

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { ROOT } from '../../helpers/server.js';
+import { shareProcesses } from '../../tools/shared-process.js';
 import { appFolder } from '../../worker/app-folder.js';
 
 const RUNNER = `${ROOT}dist/test/tools/run-tests.js`;
@@ -86,6 +87,29 @@ test('a run without a test fails', async (t) => {
   const { status, output } = await run(t, { 'empty.test.js': '' });
   assert.equal(status, 1, output);
   assert.match(output, /empty\.test\.js has no test\n\nNo test has passed\.\n$/);
+});
+
+test('files that share a process are suites of their own: hooks, failures and empty files are theirs', async (t) => {
+  const hook = "import { beforeEach } from 'node:test'; beforeEach(() => { throw new Error('not mine'); });";
+  const folder = appFolder(t, {
+    'broken.test.js': "throw new Error('no')",
+    'empty.test.js': '',
+    'fails.test.js': `${hook} ${PASSES}`,
+    'passes.test.js': PASSES,
+    'starts.test.js': starting(STARTS.spawn),
+  });
+  const files = ['broken', 'empty', 'fails', 'passes', 'starts'].map((name) =>
+    join(folder, `${name}.test.js`),
+  );
+  const { status, output } = await runner(...shareProcesses(files, folder));
+  assert.equal(status, 1, output);
+  assert.match(output, /^# pass 2$/m);
+  assert.match(output, /\nFailed, 3:\n/);
+  assert.match(output, /: \S*broken\.test\.js\n/);
+  assert.match(output, /empty\.test\.js has no test\n/);
+  assert.match(output, /fails\.test\.js: passes\n/);
+  assert.match(output, /is a unit test and starts a process/);
+  assert.match(output, /\d +\S*passes\.test\.js$/m);
 });
 
 for (const [args, message] of [

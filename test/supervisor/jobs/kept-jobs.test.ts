@@ -33,7 +33,7 @@ test('a call is stored with its facts, and begins with them', async () => {
   assert.ok(job.queueMs(performance.now()) >= 500);
 });
 
-test('the operator is told once that a restart loses the jobs of a store in memory', async () => {
+test('the log warns once that a restart loses the jobs of a store in memory', async () => {
   const bench = open();
   assert.equal(bench.warnings, 0);
   for (let i = 0; i < 2; i += 1) await bench.accept();
@@ -124,7 +124,7 @@ test('a model of no such route pulls nothing, and the log says once that jobs wa
   ]);
 });
 
-test('a job that names no version waits for the default one, of which its model hears soon', async () => {
+test('a job that names no version waits for the default one, which its model learns soon', async () => {
   const bench = open();
   bench.isDefault = false;
   await bench.accept();
@@ -195,7 +195,7 @@ test('progress is stored once a second, the newest, and not behind the end', asy
   assert.deepEqual(seen, ['running', 0.1, 0.3, 1]);
 });
 
-test('a client that waits is told at the end, after its time, or when it leaves', async () => {
+test('a client's wait ends with the job, after its time, or when it leaves', async () => {
   const bench = open();
   const { id } = await bench.accept();
   let leave = (): void => {};
@@ -213,7 +213,7 @@ test('a client that waits is told at the end, after its time, or when it leaves'
   assert.equal(bench.jobs.watchers, 0);
 });
 
-test('when the server ends, what waits in memory fails, and those who wait for a job are told', async () => {
+test('when the server ends, what waits in memory fails, and waits for a job are answered', async () => {
   const bench = open();
   const [running, waiting] = [await bench.accept(), await bench.accept()];
   await bench.begin();

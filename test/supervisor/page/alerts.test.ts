@@ -111,7 +111,7 @@ for (const [title, model, word] of [
     assert.equal(modelState(model), word);
   });
 
-test('a death is told for five minutes', () => {
+test('a death is shown for five minutes', () => {
   const death = liveDeath({ at: NOW - 301_000 });
   assert.deepEqual(alertsOf(watched([liveModel()], { deaths: [death] })), []);
 });

@@ -113,7 +113,7 @@ test('traceparent is null without the header', () => {
 const JOB = { id: 'j', attempt: 2 };
 const ofProgress = (fraction: number, text: string): object => ({ type: 'progress', id: 1, fraction, text });
 
-test('a job is told of; a call whose client waits is none, and its progress goes nowhere', () => {
+test('the app sees a job; a call whose client waits has none, and its progress goes nowhere', () => {
   assert.deepEqual(contextOf({ job: JOB }).ctx.job, JOB);
   const { ctx, sent } = contextOf();
   ctx.progress(0.5);

@@ -173,7 +173,7 @@ test('there are at most 100 viewers: the oldest from elsewhere without a key lea
   assert.equal((viewers[1] as FakeViewer).last('snapshot')?.server.viewers, 100);
 });
 
-test('what happened since the last second is told before the end', () => {
+test('what happened since the last second is sent before the end', () => {
   const { feed, server } = feedOf();
   const viewer = joined(feed);
   feed.tick();
@@ -187,7 +187,7 @@ test('what happened since the last second is told before the end', () => {
   assert.equal(viewer.last('snapshot')?.deaths.length, 1);
 });
 
-test('when the server ends every viewer is told, and none is let in any more', () => {
+test('when the server ends every viewer gets the end, and new ones are refused', () => {
   const { feed } = feedOf();
   const viewer = joined(feed);
   feed.end('drained');

@@ -72,7 +72,7 @@ test('fronts that pull at the same time begin each job once', OPTIONS, async (t)
   assert.deepEqual([...began].sort(), [...ids].sort());
 });
 
-test('a job that another front has accepted wakes this one, and its end is told here', OPTIONS, async (t) => {
+test('a job that another front has accepted wakes this one, and its end is seen here', OPTIONS, async (t) => {
   const [a, b] = [await front(t), await front(t)];
   const id = await a.bench.accept();
   await eventually(

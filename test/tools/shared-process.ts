@@ -1,0 +1,44 @@
+/**
+ * Runs unit tests of many files in one process: a process for each file took a third of the CPU of `npm test`. Each file is
+ * a suite, so its hooks stay its own; the suites run one after the other.
+ */
+import { writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { after, before, describe } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { ROOT } from '../helpers/server.js';
+import { noteFile } from './cpu-time.js';
+
+/** A process takes this many files: enough to share its start, few enough to keep all cores busy to the end. */
+const FILES_EACH = 20;
+
+/** Writes a test file for each process into `folder`, and returns their paths. */
+export function shareProcesses(files: readonly string[], folder: string): string[] {
+  const count = Math.ceil(files.length / FILES_EACH);
+  return Array.from({ length: count }, (_, index) => {
+    const shared = join(folder, `unit-files-${index + 1}.test.mjs`);
+    const own = files.filter((_file, position) => position % count === index);
+    const source = [
+      `import { defineFiles } from ${JSON.stringify(import.meta.url)};`,
+      `defineFiles(${JSON.stringify(own)});`,
+    ];
+    writeFileSync(shared, `${source.join('\n')}\n`);
+    return shared;
+  });
+}
+
+/** Defines the tests of these compiled files, each in a suite of the file's path. */
+export function defineFiles(files: readonly string[]): void {
+  for (const file of files) {
+    describe(relative(`${ROOT}dist`, file), async () => {
+      let start = { cpu: process.cpuUsage(), atMs: performance.now() };
+      before(() => (start = { cpu: process.cpuUsage(), atMs: performance.now() }));
+      after(() => {
+        const { user, system } = process.cpuUsage(start.cpu);
+        const wallSeconds = (performance.now() - start.atMs) / 1000;
+        noteFile({ file, cpuSeconds: (user + system) / 1e6, wallSeconds });
+      });
+      await import(pathToFileURL(file).href);
+    });
+  }
+}
