@@ -195,7 +195,7 @@ test('progress is stored once a second, the newest, and not behind the end', asy
   assert.deepEqual(seen, ['running', 0.1, 0.3, 1]);
 });
 
-test('a client's wait ends with the job, after its time, or when it leaves', async () => {
+test("a client's wait ends with the job, after its time, or when it leaves", async () => {
   const bench = open();
   const { id } = await bench.accept();
   let leave = (): void => {};
