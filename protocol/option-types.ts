@@ -64,6 +64,7 @@ export interface ServerOptionTypes<Duration> {
   unregisterTimeout: Duration;
   onCrashLoop: 'stay' | 'exit';
   spawnConcurrency: number;
+  spares: number;
   withholdEnv: string;
   maxBody: Size;
   maxOutput: Size;

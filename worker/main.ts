@@ -26,6 +26,7 @@ import type { LoadedApp } from './adapters/loaded-app.js';
 import { NO_ATTRIBUTION, attributePrints } from './report/print-attribution.js';
 import { outlookOf, type Outlook } from './failures/outlook.js';
 import { RunLoop } from './run/run-loop.js';
+import { preloadTypeScript } from './load/register-typescript.js';
 import { StartFailure, importApp, initApp, loadedInfo } from './load/start-app.js';
 import { stackOfApp } from './process/stack-frame.js';
 import { SLEEP_AT_ONCE, StayAwake } from './process/stay-awake.js';
@@ -57,6 +58,8 @@ writeHintsTo((line) => appLog(channel, loop?.runningRequestId ?? '').warn(line))
 watchDescriptors();
 channel.send({ type: 'hello', protocol: PROTOCOL_VERSION, runtime: `node ${process.version}` });
 channel.flush();
+
+if (process.argv.includes('--typescript')) void preloadTypeScript();
 
 process.on('unhandledRejection', (reason) => {
   if (isClosedSocket(reason)) return; // a client has left, and a timer of the app went on sending
@@ -118,6 +121,7 @@ function room(message: Message, bytes: number): Buffer | null {
 }
 
 async function start(spec: StartSpec): Promise<void> {
+  Object.assign(process.env, spec.env);
   blockOnOutput();
   process.title = `banana-serve worker ${spec.worker}`;
   const prints = spec.printMark === '' ? NO_ATTRIBUTION : attributePrints(spec.printMark);

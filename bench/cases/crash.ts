@@ -15,6 +15,7 @@ import { source } from '../servers/child-server.js';
 import { median } from '../statistics.js';
 
 const FILL_MB = [0, 1024];
+const NO_SPARES = ['--spares', '0'];
 /** Long enough that only the kill can end the call. */
 const BUSY_MS = 60_000;
 
@@ -31,8 +32,9 @@ export const crash: BenchCase = {
   name: 'crash',
   async run(bench) {
     const rows: Row[] = [];
-    for (const fillMb of FILL_MB)
-      rows.push(...(await killRows(bench, { app: 'bench/apps/heavy.mjs', fillMb })));
+    const app = 'bench/apps/heavy.mjs';
+    for (const fillMb of FILL_MB) rows.push(...(await killRows(bench, { app, fillMb })));
+    rows.push(...(await killRows(bench, { app, fillMb: 0, flags: NO_SPARES, label: ', no spare' })));
     return rows;
   },
 };
@@ -42,13 +44,15 @@ export interface Doomed {
   readonly app: string;
   readonly fillMb: number;
   readonly flags?: readonly string[];
+  /** Appended to what the rows name. */
+  readonly label?: string;
 }
 
 /** Kills as many workers as there are rounds. */
 export async function killRows(bench: Bench, doomed: Doomed): Promise<Row[]> {
   const kills: Kill[] = [];
   for (let i = 0; i < bench.duration.rounds; i += 1) kills.push(await killInNewServer(bench, doomed));
-  return rowsOf(bench, kills);
+  return rowsOf(bench, kills, doomed.label ?? '');
 }
 
 /** A server per kill: the second death in a row is answered with a pause, on purpose. */
@@ -70,7 +74,7 @@ async function killInNewServer(bench: Bench, { app, fillMb, flags = [] }: Doomed
 async function killOnce(url: string, tethers: Tethers): Promise<Kill> {
   const before = JSON.parse((await postOnce(url, { busyMs: 0 })).text) as { pid: number };
   const doomed = postOnce(url, { busyMs: BUSY_MS });
-  await delay(200); // the call runs: a worker that computes reports nothing else
+  await delay(500); // the call runs: a worker that computes reports nothing else; a spare process is loaded
   const rssMb = rssMbOf(before.pid);
   const ended = tethers.end(before.pid);
   const killedAtMs = performance.now();
@@ -89,11 +93,11 @@ async function killOnce(url: string, tethers: Tethers): Promise<Kill> {
   };
 }
 
-function rowsOf(bench: Bench, kills: readonly Kill[]): Row[] {
+function rowsOf(bench: Bench, kills: readonly Kill[], label: string): Row[] {
   const of = (metric: (kill: Kill) => number): number[] => kills.map(metric).sort((a, b) => a - b);
   const range = (values: readonly number[]): string =>
     `${values[0]?.toFixed(1)} to ${values.at(-1)?.toFixed(1)} ms`;
-  const rss = `${median(of(({ rssMb }) => rssMb)).toFixed(0)} MB`;
+  const rss = `${median(of(({ rssMb }) => rssMb)).toFixed(0)} MB${label}`;
   const told = of(({ toldMs }) => toldMs);
   const serving = of(({ servingMs }) => servingMs);
   const visible = median(of(({ visibleMs }) => visibleMs)).toFixed(1);

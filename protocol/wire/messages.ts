@@ -153,6 +153,8 @@ export interface StartSpec {
    * hangs in.
    */
   readonly readyWithinMs?: number;
+  /** Environment variables to set before the app is loaded; left out unless the process was started before its slot was known. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Set for a custom service; if left out, the kind of app follows from its exports. */
   readonly service?: StartedService;
 }

@@ -1,11 +1,14 @@
 /** Starts a worker for a slot: its spec and environment, the relay of its output, and the guard that ends it with the server. */
 import { randomBytes } from 'node:crypto';
+import { env } from 'node:process';
 import { STREAM_WINDOW_BYTES, type StartSpec } from '../../protocol/wire/messages.js';
 import type { OutputRelay } from '../observe/output-relay.js';
 import { limitOf } from '../options/limit-names.js';
 import type { FullModelRef } from '../options/model-name.js';
 import type { ModelOptions } from '../options/resolve.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
+import type { SpareProcesses } from '../processes/spare-processes.js';
+import { spawnWorker, type SpawnOptions, type WorkerProcess } from '../processes/spawn-worker.js';
 import type { Devices } from '../machine/devices.js';
 import type { Placement } from '../machine/placement.js';
 import type { WorkerProgram } from '../runtimes/runtime.js';
@@ -18,6 +21,7 @@ import { VERSION } from '../version.js';
 /** The parts that all workers of a server share. */
 export interface WorkerResources {
   readonly guard: OrphanGuard;
+  readonly spares: SpareProcesses;
   readonly devices: Pick<Devices, 'threads'>;
   readonly relay: OutputRelay;
   /** Whether prints are marked with their call, for the JSON log. */
@@ -35,14 +39,16 @@ export interface SlotPlacement {
   readonly placement: Placement;
 }
 
+/** @throws Error if the program cannot be started */
 export function startWorker(
   model: ModelSpec,
   options: ModelOptions,
-  { guard, devices, relay, attributePrints, labelOf, maxOutputBytes, withheldEnv }: WorkerResources,
+  resources: WorkerResources,
   { index, placement }: SlotPlacement,
   listener: WorkerListener,
 ): WorkerHandle {
-  const { program } = model;
+  const { guard, devices, relay, attributePrints, labelOf, maxOutputBytes } = resources;
+  const { process, lateEnv } = startProcess(model, placement, resources);
   const mark = attributePrints ? randomBytes(8).toString('hex') : '';
   const spec: StartSpec = {
     app: model.app,
@@ -57,26 +63,15 @@ export function startWorker(
     ...(model.resolved.explicit.has('rawItems') ? { rawItems: options.rawItems } : {}),
     serverVersion: VERSION,
     ...(model.service === null ? {} : { service: model.service }),
+    ...(lateEnv === null ? {} : { env: lateEnv }),
   };
-  const worker = new WorkerHandle(
-    {
-      command: program.command,
-      cwd: program.cwd,
-      env: { ...unlessSet(program, devices.threads), ...program.env, ...placement.env },
-      withheld: withheldEnv,
-      ...(program.stuckAt === undefined ? {} : { stuckAt: program.stuckAt }),
+  const worker = new WorkerHandle(process, spec, workerLimits(model, options, maxOutputBytes), {
+    ...listener,
+    onGone: (death) => {
+      guard.remove(death.pid);
+      listener.onGone(death);
     },
-    spec,
-    workerLimits(model, options, maxOutputBytes),
-    {
-      ...listener,
-      onGone: (death) => {
-        guard.remove(death.pid);
-        listener.onGone(death);
-      },
-    },
-  );
-  guard.add(worker.pid);
+  });
   const source = {
     label: () => labelOf(model),
     worker: index,
@@ -88,11 +83,48 @@ export function startWorker(
   return worker;
 }
 
-/** Switches off telemetry, and limits threads to the worker's share; leaves out variables that the operator has set. */
-function unlessSet({ threadVariables }: WorkerProgram, threads: number): Record<string, string> {
-  const shares = threadVariables.map((name) => [name, String(threads)] as const);
-  const all = [...Object.entries(NO_TELEMETRY), ...shares];
-  return Object.fromEntries(all.filter(([name]) => process.env[name] === undefined));
+interface StartedProcess {
+  readonly process: WorkerProcess;
+  /** Variables of the slot that a spare was started without, for the message `start`; null if it has them. */
+  readonly lateEnv: Readonly<Record<string, string>> | null;
+}
+
+/** Takes a spare process, or starts one. @throws Error if the program cannot be started */
+function startProcess(
+  { program }: ModelSpec,
+  placement: Placement,
+  { spares, guard, devices, withheldEnv }: WorkerResources,
+): StartedProcess {
+  const bare = bareProgram(program, withheldEnv);
+  const env = { ...threadShares(program, devices.threads), ...placement.env };
+  const spare = program.mayWait === true ? spares.take(bare) : null;
+  if (spare !== null) return { process: spare, lateEnv: env };
+  const process = spawnWorker({ ...bare, env: { ...bare.env, ...env } });
+  guard.add(process.pid);
+  return { process, lateEnv: null };
+}
+
+/** The program without what a slot adds to its environment; its telemetry is off unless the operator has set that. */
+export function bareProgram(program: WorkerProgram, withheld: RegExp | null): SpawnOptions {
+  const { command, cwd, env, stuckAt } = program;
+  return {
+    command,
+    cwd,
+    env: { ...unlessSet(NO_TELEMETRY), ...env },
+    withheld,
+    ...(stuckAt === undefined ? {} : { stuckAt }),
+  };
+}
+
+/** Limits the threads of libraries to the worker's share, where neither operator nor runtime has set them. */
+function threadShares({ threadVariables, env }: WorkerProgram, threads: number): Record<string, string> {
+  const names = threadVariables.filter((name) => env[name] === undefined);
+  return unlessSet(Object.fromEntries(names.map((name) => [name, String(threads)])));
+}
+
+/** Leaves out variables that the operator has set. */
+function unlessSet(variables: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => env[name] === undefined));
 }
 
 /** `options`: those in force, which are the app's own where the operator has given none. */

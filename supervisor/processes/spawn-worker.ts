@@ -22,6 +22,7 @@ const OOM_SCORE_ADJ = '500';
 
 export interface WorkerProcess {
   readonly pid: number;
+  /** Paused: what comes before its reader calls `resume` waits in the kernel. */
   readonly framesIn: Readable;
   readonly framesOut: Writable;
   /** The note of which call has begun; the caller closes it. */
@@ -58,7 +59,7 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
   const begun = new BegunFile();
   const child = spawnWith(begun, file as string, args, {
     cwd: options.cwd ?? undefined,
-    env: { ...inheritedEnv(options.withheld), ...options.env },
+    env: environmentOf(options),
   });
   child.on('error', () => {}); // a missing pid says the same, at once
   const { pid } = child;
@@ -69,7 +70,7 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
   raiseOomScore(pid);
   return {
     pid,
-    framesIn: lighten(child.stdio[3] as Socket),
+    framesIn: lighten(child.stdio[3] as Socket).pause(),
     framesOut: child.stdio[4] as Writable,
     begun,
     stuckAt: () => (options.stuckAt ?? quoted)(begun.readLeft()),
@@ -80,6 +81,11 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
     onExit: (callback) => child.once('exit', (code, signal) => callback({ code, signal })),
     kill: (signal) => killGroup(pid, signal),
   };
+}
+
+/** The whole environment of the process. */
+export function environmentOf({ withheld, env }: SpawnOptions): NodeJS.ProcessEnv {
+  return { ...inheritedEnv(withheld), ...env };
 }
 
 function quoted(left: string): string {

@@ -1,7 +1,7 @@
 /**
  * The front's handle of one worker process.
  *
- * 1. A slot spawns it; `worker-start.ts` takes it from `hello` to `ready`.
+ * 1. A slot gets its process; `worker-start.ts` takes it from `hello` to `ready`.
  * 2. `held-calls.ts` handles its calls.
  * 3. It ends because it is asked to or killed (`worker-stop.ts`), or dies. `worker-end.ts` reports when it is dead: then its
  *    calls are handed back; and when it is gone: then its death is reported.
@@ -16,7 +16,7 @@ import { callFacts, type Job } from '../dispatch/job.js';
 import { DeathNotes } from './death-notes.js';
 import type { Exit, KillCause } from './exit-report.js';
 import { FrozenWatch } from './frozen-watch.js';
-import { spawnWorker, type SpawnOptions, type WorkerProcess } from './spawn-worker.js';
+import type { WorkerProcess } from './spawn-worker.js';
 import { Timers } from './timers.js';
 import { CurrentState, type WorkerCore } from './worker-core.js';
 import type { WorkerDeath } from './worker-death.js';
@@ -44,13 +44,13 @@ export class WorkerHandle implements ReadyWorker {
   /** Its activity when its stream ended. */
   #lastMoment: Moment = { during: 'start', call: null };
 
-  /** @throws Error if the program cannot be started */
-  constructor(spawn: SpawnOptions, spec: StartSpec, limits: WorkerLimits, listener: WorkerListener) {
+  /** `process` has sent at most `hello`; from now on it is this worker's. */
+  constructor(process: WorkerProcess, spec: StartSpec, limits: WorkerLimits, listener: WorkerListener) {
     this.index = spec.worker;
     this.#listener = listener;
-    const core = this.#startProcess(spawn);
+    const core = this.#follow(process);
     this.#core = core;
-    const { begun } = core.process;
+    const { begun } = process;
     this.#calls = new HeldCalls(core.channel, () => begun.read(), limits, {
       onFinished: (job, runMs) => this.#onFinished(job, runMs),
       onCallError: listener.onCallError,
@@ -82,8 +82,7 @@ export class WorkerHandle implements ReadyWorker {
     });
   }
 
-  #startProcess(spawn: SpawnOptions): WorkerCore {
-    const process = spawnWorker(spawn);
+  #follow(process: WorkerProcess): WorkerCore {
     const notes = new DeathNotes();
     process.stderr.on('data', (chunk: Buffer) => notes.noteStderr(chunk));
     const channel = new Channel(process.framesIn, process.framesOut, {
@@ -92,6 +91,7 @@ export class WorkerHandle implements ReadyWorker {
       onEnd: (error) => this.#onStreamEnd(error),
       onWriteError: () => {}, // it is dying; its stream still delivers its last messages
     });
+    process.framesIn.resume();
     const state = new CurrentState((...transition) => this.#listener.onTransition(...transition));
     return { process, channel, state, timers: new Timers(), notes };
   }

@@ -48,6 +48,8 @@ export interface WorkerProgram {
   readonly cwd: string | null;
   /** Name in logs. */
   readonly label: string;
+  /** Its process may be started before its slot is known: it takes the slot's variables from the message `start`. */
+  readonly mayWait?: boolean;
   /** The interpreter that was found; null if there was nothing to choose. */
   readonly interpreter: { readonly path: string; readonly version: string } | null;
   /** Variables for the thread counts of libraries, set to the worker's share of the cores unless the operator sets them. */

@@ -9,6 +9,7 @@ import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Log } from '../observe/log.js';
 import { formatMs } from '../options/units.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
+import type { SpareProcesses } from '../processes/spare-processes.js';
 import type { ModelStore } from '../store/model-store.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { endText } from '../status/banner.js';
@@ -32,6 +33,7 @@ export interface EndingServer {
   readonly webhooks: Webhooks;
   readonly unsent: UnsentAnswers;
   readonly guard: OrphanGuard;
+  readonly spares: Pick<SpareProcesses, 'close'>;
   readonly eventLoopDelay: IntervalHistogram;
   readonly metrics: { stop(): void };
   /** Null: there is no page at `/`. */
@@ -88,13 +90,15 @@ export class Ending {
 
   /** Kills workers and cuts connections, synchronously; also runs when the process exits. */
   readonly killNow = (): void => {
+    this.#server.spares.close();
     this.#server.served.killAll();
     this.#server.listeners.destroy();
   };
 
   async #drain(lagMs: number, hint: string): Promise<void> {
-    const { drainTimeoutMs, log, served, jobs, webhooks } = this.#server;
+    const { drainTimeoutMs, log, served, spares, jobs, webhooks } = this.#server;
     const endAtMs = performance.now() + drainTimeoutMs;
+    spares.close();
     served.unwatch();
     served.registry.close();
     jobs.drain(); // first, so that the drain waits for no job that is kept
@@ -149,6 +153,7 @@ export class Ending {
       webhooks,
       unsent,
       guard,
+      spares,
       eventLoopDelay,
       metrics,
       live,
@@ -161,6 +166,7 @@ export class Ending {
     process.off('exit', this.killNow);
     readyFile.remove();
     served.close();
+    spares.close();
     served.killAll();
     webhooks.close();
     await jobs.stop();

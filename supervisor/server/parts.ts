@@ -17,6 +17,7 @@ import type { FullModelRef } from '../options/model-name.js';
 import { metricsModeOf } from '../options/metrics.js';
 import type { ServerOptions } from '../options/resolve.js';
 import { OrphanGuard } from '../processes/orphan-guard.js';
+import { SpareProcesses } from '../processes/spare-processes.js';
 import { VERSION } from '../version.js';
 import { Webhooks } from '../webhooks/webhooks.js';
 import { Ending } from './ending.js';
@@ -44,6 +45,7 @@ export class ServerParts {
   readonly log: Log;
   readonly operatorLog: OperatorLog;
   readonly guard: OrphanGuard;
+  readonly spares: SpareProcesses;
   readonly webhooks: Webhooks;
   readonly metrics: MetricsParts;
   /** Null: there is no page at `/`. */
@@ -65,6 +67,7 @@ export class ServerParts {
     plan.store.reportTo((problem) => this.log.warn(problem));
     this.operatorLog = new OperatorLog(this.log, plan);
     this.guard = new OrphanGuard((why) => this.operatorLog.logUnguarded(why));
+    this.spares = new SpareProcesses({ mostEach: this.options.spares, guard: this.guard, log: this.log });
     this.webhooks = new Webhooks({ log: this.log, signer: this.options.webhookSecret });
     this.metrics = this.#newMetrics();
     this.page = this.options.page ? new PageParts(this, plan) : null;
@@ -131,11 +134,12 @@ export class ServerParts {
   #newServed(): ServedModels {
     const { isMmsMode, devices, sendAhead } = this.plan;
     const { writers, printFiles } = this.logs;
-    const { guard, log, webhooks, jobs } = this;
+    const { guard, spares, log, webhooks, jobs } = this;
+    const shared = { devices, guard, spares, log, webhooks, jobs, writers, printFiles, sendAhead };
     return new ServedModels(
       this.options,
       isMmsMode,
-      sharedResources(this.options, { devices, guard, log, webhooks, jobs, writers, printFiles, sendAhead }),
+      sharedResources(this.options, shared),
       {
         onFirstReady: (model) => this.#onFirstReady(model),
         onEnd: (error) => this.ending.fail(error),
@@ -158,7 +162,8 @@ export class ServerParts {
   }
 
   #newEnding(): Ending {
-    const { log, logs, served, jobs, webhooks, unsent, guard, metrics, page, listeners, readyFile } = this;
+    const { log, logs, served, jobs, webhooks, unsent, guard, spares, metrics, page, listeners, readyFile } =
+      this;
     return new Ending({
       drainTimeoutMs: this.options.drainTimeout,
       log,
@@ -168,6 +173,7 @@ export class ServerParts {
       webhooks,
       unsent,
       guard,
+      spares,
       eventLoopDelay: this.facts.eventLoopDelay,
       metrics,
       live: page?.live ?? null,

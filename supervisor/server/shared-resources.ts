@@ -11,6 +11,7 @@ import type { OutputWriter } from '../observe/output-writer.js';
 import { PrintCopies } from '../observe/print-copies.js';
 import type { ServerOptions } from '../options/resolve.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
+import type { SpareProcesses } from '../processes/spare-processes.js';
 import { SpawnGate } from '../slots/spawn-gate.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { chooseStartReporter } from './start-progress.js';
@@ -18,6 +19,7 @@ import { chooseStartReporter } from './start-progress.js';
 export interface SharedParts {
   readonly devices: Devices;
   readonly guard: OrphanGuard;
+  readonly spares: SpareProcesses;
   readonly log: Log;
   readonly webhooks: Webhooks;
   readonly jobs: KeptJobs;
@@ -29,7 +31,7 @@ export interface SharedParts {
 
 export function sharedResources(
   { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput, withholdEnv }: ServerOptions,
-  { devices, guard, log, webhooks, jobs, writers, printFiles, sendAhead }: SharedParts,
+  { devices, guard, spares, log, webhooks, jobs, writers, printFiles, sendAhead }: SharedParts,
 ): Omit<ServerResources, 'labelOf' | 'isDefault'> {
   const copies = printFiles.length === 0 ? null : new PrintCopies(logFormat, printFiles);
   const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
@@ -38,6 +40,7 @@ export function sharedResources(
     gate: new SpawnGate(spawnConcurrency),
     budget: new ByteBudget(queueBytes),
     guard,
+    spares,
     relay: new OutputRelay(printFormat, () => devices.slots, writers, copies),
     log,
     webhooks,

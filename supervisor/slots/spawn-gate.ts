@@ -23,9 +23,15 @@ export class SpawnGate {
   readonly #running = new Set<Entry>();
   /** In the order of arrival. */
   #waiting: Entry[] = [];
+  #onIdle: () => void = () => {};
 
   constructor(cap: number) {
     this.#cap = cap;
+  }
+
+  /** Calls `listener` each time when the last start is over and none waits. */
+  onIdle(listener: () => void): void {
+    this.#onIdle = listener;
   }
 
   /** Calls `go` when this start is allowed, possibly at once. Returns a function that withdraws or ends it: call it once. */
@@ -39,6 +45,7 @@ export class SpawnGate {
   #leave(entry: Entry): void {
     this.#waiting = this.#waiting.filter((other) => other !== entry);
     if (this.#running.delete(entry)) this.#advance();
+    if (this.#running.size === 0 && this.#waiting.length === 0) this.#onIdle();
   }
 
   #advance(): void {

@@ -1,6 +1,7 @@
 /** Types of the answer to `GET /status`, also returned by `server.status()`. Times in ms, sizes in bytes. */
 import type { ServeError } from '../../protocol/errors.js';
 import type { ModelStatus } from '../models/model-status.js';
+import type { SpareStatus } from '../processes/spare-processes.js';
 
 /** Why a server ended. */
 export interface ServerEnd {
@@ -24,6 +25,8 @@ export interface ServerStatus {
   readonly model: ModelStatus;
   /** Every version of every model; the ones that are being unregistered come last. */
   readonly models: readonly ModelStatus[];
+  /** Processes without an app that wait to become workers. */
+  readonly spares: readonly SpareStatus[];
   /** Replies to calls so far, by `ok` or error code. */
   readonly replies: Readonly<Record<string, number>>;
   /** Clients that have not read all of their answers, and the bytes that are kept for them. */

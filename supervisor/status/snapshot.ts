@@ -3,6 +3,7 @@ import type { IntervalHistogram } from 'node:perf_hooks';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
+import type { SpareProcesses } from '../processes/spare-processes.js';
 import { NO_MODEL, modelStatus, type ModelStatus } from '../models/model-status.js';
 import type { Models, Registered } from '../models/models.js';
 import { serverReadiness, stateOf, type ModelPresence, type Readiness } from './readiness.js';
@@ -22,12 +23,13 @@ export interface ServerFacts {
 export interface MeasuredParts {
   readonly unsent: UnsentAnswers;
   readonly jobs: KeptJobs;
+  readonly spares: Pick<SpareProcesses, 'status'>;
 }
 
 export function serverStatus(
   facts: ServerFacts,
   served: DescribedModels,
-  { unsent, jobs }: MeasuredParts,
+  { unsent, jobs, spares }: MeasuredParts,
   readiness: Readiness,
   showsWords: boolean,
 ): ServerStatus {
@@ -41,6 +43,7 @@ export function serverStatus(
     uptimeMs: Date.now() - facts.startedAt.getTime(),
     model: models.find(({ name, version }) => isOf(first, name, version)) ?? models[0] ?? NO_MODEL,
     models,
+    spares: spares.status,
     replies: Object.fromEntries(facts.replies),
     unsent: unsent.describe(),
     jobs: jobsStatus(jobs, showsWords),

@@ -51,6 +51,7 @@ export interface WorkerStatus {
 export interface Status {
   readonly state: string;
   readonly replies: Readonly<Record<string, number>>;
+  readonly spares: readonly { readonly pid: number; readonly program: string }[];
   readonly unsent: { readonly clients: number; readonly bytes: number; readonly maxBytes: number };
   readonly model: ModelStatus;
   readonly models: readonly ModelStatus[];

@@ -23,6 +23,11 @@ export async function registerTypeScript(folder: string): Promise<void> {
   }
 }
 
+/** Loads what `registerTypeScript` needs; a failure is left to that. */
+export async function preloadTypeScript(): Promise<void> {
+  await Promise.allSettled([import('tsx/cjs/api'), import('tsx/esm/api')]);
+}
+
 function nearestTsconfig(folder: string): string | null {
   for (let at = folder; ; at = dirname(at)) {
     const candidate = join(at, 'tsconfig.json');

@@ -93,6 +93,14 @@ export const WORKERS = {
     default: Math.min(8, Math.max(2, availableCores())),
     parse: (raw) => parseWhole(raw, 1, 1024),
   }),
+  spares: serverOption<number>({
+    flag: '--spares',
+    value: '<n>',
+    help: 'Processes, for each program that workers run, that wait without an app: a worker that dies is replaced without waiting for Node or Python to start. Each takes some 13 MB.',
+    defaultText: '1',
+    default: 1,
+    parse: (raw) => parseWhole(raw, 0, 64),
+  }),
 } as const satisfies SomeOptions;
 
 /** The path or the name of a program. @throws NotAllowed */

@@ -6,6 +6,8 @@ import { nodeSources } from './node-sources.js';
 
 /** The program of workers in Node. */
 export const WORKER_ENTRY = fileURLToPath(new URL('../../../worker/main.js', import.meta.url));
+/** Tells the worker that its app will be in TypeScript, so that it loads what that takes before it knows the app. */
+const LOADS_TYPESCRIPT = '--typescript';
 const EXTENSIONS = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'];
 
 export const node: Runtime = {
@@ -16,10 +18,11 @@ export const node: Runtime = {
   claims: ({ app }) => EXTENSIONS.includes(extname(app)),
   prepare: ({ app }) =>
     Promise.resolve({
-      command: [process.execPath, WORKER_ENTRY], // the frame `start` names the app
+      command: [process.execPath, WORKER_ENTRY, ...(isTypeScript(app) ? [LOADS_TYPESCRIPT] : [])], // the frame `start` names the app
       env: {},
       cwd: null,
       label: 'node',
+      mayWait: true,
       interpreter: null, // the server's Node
       threadVariables: [],
       watches: [app],
@@ -27,3 +30,7 @@ export const node: Runtime = {
       warnings: [],
     }),
 };
+
+function isTypeScript(app: string): boolean {
+  return ['.ts', '.mts', '.cts'].includes(extname(app));
+}

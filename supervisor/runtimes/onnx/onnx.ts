@@ -40,6 +40,7 @@ async function programOf(
     },
     cwd: null,
     label: 'onnx',
+    mayWait: true,
     interpreter: null,
     threadVariables: [], // onnxruntime reads none; the worker sets its threads
     watches: [app],

@@ -29,6 +29,7 @@ export const python: Runtime = {
       env: { PYTHONUNBUFFERED: '1' },
       cwd: null,
       label: 'python',
+      mayWait: true,
       interpreter: { path, version },
       threadVariables: ['OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'OPENBLAS_NUM_THREADS'],
       watches: [app],

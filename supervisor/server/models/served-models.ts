@@ -13,6 +13,7 @@ import {
   type Outcome,
   type WorkerBounds,
 } from '../../models/models.js';
+import { bareProgram } from '../../models/start-worker.js';
 import type { Log } from '../../observe/log.js';
 import { labelOf, type FullModelRef } from '../../options/model-name.js';
 import type { ServerOptions } from '../../options/resolve.js';
@@ -82,6 +83,7 @@ export class ServedModels {
     this.#observers = observers;
     const isDefault = (ref: FullModelRef): boolean => this.registry.isDefault(ref);
     this.#resources = { ...resources, labelOf: (ref) => this.labelOf(ref), isDefault };
+    resources.gate.onIdle(() => this.#keepSpares());
     this.startUp = new StartUp({ ...options, isMmsMode }, resources.log, {
       onEnd: (error) => listener.onEnd(error),
     });
@@ -216,6 +218,17 @@ export class ServedModels {
     for (const observer of this.#observers) send(observer);
   }
 
+  /** Keeps spare processes for the programs of all models that want workers. */
+  #keepSpares(): void {
+    const { spares, withheldEnv } = this.#resources;
+    const programs = this.all
+      .filter(({ wantedWorkers }) => wantedWorkers > 0)
+      .map(({ spec }) => spec.program);
+    spares.keep(
+      programs.filter(({ mayWait }) => mayWait === true).map((program) => bareProgram(program, withheldEnv)),
+    );
+  }
+
   /** Logs exactly the line of Multi Model Server, which scripts look for. Not for the first models of a server with an app. */
   #logLoaded(model: Model): void {
     const isFirst = this.registry
@@ -240,6 +253,7 @@ export class ServedModels {
     this.#kept.delete(model);
     model.dispatcher.close();
     this.startUp.forget(model);
+    this.#keepSpares();
     this.#log.info(`Model ${model.spec.name} unregistered.`); // exactly Multi Model Server's line: scripts look for it
   }
 

@@ -15,6 +15,7 @@ import { OrphanGuard } from '../../../supervisor/processes/orphan-guard.js';
 import { prepareProgram } from '../../../supervisor/runtimes/index.js';
 import { NO_FEED } from '../../../supervisor/dispatch/job-feed.js';
 import { ByteBudget } from '../../../supervisor/dispatch/byte-budget.js';
+import { SpareProcesses } from '../../../supervisor/processes/spare-processes.js';
 import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
 import type { RetireLimits } from '../../../supervisor/processes/worker-listener.js';
 import { PassThrough } from 'node:stream';
@@ -77,6 +78,7 @@ export class RealModel {
         devices: this.devices,
         gate: given.gate ?? new SpawnGate(8),
         guard,
+        spares: new SpareProcesses({ mostEach: 0, guard, log: createLog('text', 'debug', writer) }),
         relay: new OutputRelay('text', () => this.devices.slots, { stdout: writer, stderr: writer }),
         log: createLog('text', 'debug', writer),
         webhooks: { send: () => false },

@@ -199,6 +199,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
     'whsec_ and the base64 of 24 to 64 bytes; separate several with spaces or commas',
   ],
   spawnConcurrency: ['0', 'a whole number from 1 to 1024'],
+  spares: ['65', 'a whole number from 0 to 64'],
 };
 
 for (const name of OPTION_NAMES) {
@@ -250,6 +251,7 @@ const GIVEN: {
   providers: ['cpu', 'cuda,cpu'],
   onCrashLoop: ['stay', 'exit'],
   spawnConcurrency: [2],
+  spares: [2],
   restartLimit: [0],
   queueSize: [0],
   queueBytes: ['1mb', 5],

@@ -11,6 +11,7 @@ The main thread runs the app, and reads messages while it waits; see `process/li
 from __future__ import annotations
 
 import faulthandler
+import os
 import sys
 from typing import Any, List, Optional
 
@@ -124,6 +125,7 @@ class Worker:
 
     def _start(self, spec: StartSpec) -> RunLoop:
         """@raises StartFailure, AppExit, SystemExit"""
+        os.environ.update(spec.env)
         prints = attribute_prints(spec.print_mark)
         worker = WorkerInfo(spec.worker, spec.device.gpu, spec.device.threads)
         surroundings = CallSurroundings(worker, self._log, self._metrics, self._channel)

@@ -267,6 +267,7 @@ def read_start(spec: Any) -> StartSpec:
             raw_items=spec.get("rawItems"),
             service=None if service is None else ServiceSource(service["handler"], service["modelDir"]),
             ready_within_ms=spec.get("readyWithinMs"),
+            env=spec.get("env") or {},
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ProtocolError("malformed message: start: %r" % error) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Union
+from typing import List, Mapping, NamedTuple, Optional, Union
 
 PROTOCOL_VERSION = 2
 FRAME_PREFIX_BYTES = 8
@@ -98,6 +98,8 @@ class StartSpec(NamedTuple):
     service: Optional[ServiceSource]
     # From now on until `ready`; None: no limit.
     ready_within_ms: Optional[float] = None
+    # Environment variables to set before the app is loaded: the process was started before its slot was known.
+    env: Mapping[str, str] = {}
 
 
 class Route(NamedTuple):
