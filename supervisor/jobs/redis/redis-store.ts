@@ -103,7 +103,7 @@ export class RedisStore implements JobStore {
     this.#clock = clock ?? new RedisClock((text) => this.warn(text));
     this.#lines = new BullLines(packages, link, lockMs);
     this.#records = new JobRecords(link, this.#front, limits.maxBytes, {
-      onCount: (...count) => void this.#known.set(...count),
+      onCount: (...count) => this.#known.set(...count),
     });
     this.#webhooks = new OwedWebhooks(link, this.#records, this.#front);
     this.#moves = new JobMoves(this.#records, this.#clock, () => this.listener);
@@ -162,6 +162,7 @@ export class RedisStore implements JobStore {
   /** The connections are open, again. */
   onOpen(): void {
     this.#isNewlyOpen = true;
+    this.#known.forgetLook();
     this.#sweep.forget();
     void this.#renew();
     this.#look.start();
