@@ -8,7 +8,7 @@ import { deferred } from '../../machine/deferred.js';
 import { formatMs } from '../../options/units.js';
 import { Unusable } from './check-redis.js';
 import type { Packages, RedisClient } from './load-packages.js';
-import { NEWS_CHANNEL, SCRIPTS, type Script } from './scripts.js';
+import { newsChannel, SCRIPTS, type Script } from './scripts.js';
 
 export interface LinkListener {
   /** Both connections are open; the first time, and each time after they were not. */
@@ -33,6 +33,7 @@ const OPEN_LIMIT_MS = 5000;
 
 export class RedisLink {
   readonly commands: RedisClient;
+  readonly database: number;
   readonly #ears: RedisClient;
   readonly #place: string;
   readonly #library: Packages['redis'];
@@ -49,6 +50,7 @@ export class RedisLink {
   constructor({ packages: { redis }, url, place, check }: LinkOptions) {
     this.#library = redis;
     this.#place = place;
+    this.database = Number(new URL(url).pathname.slice(1));
     this.#check = check;
     const options = {
       url,
@@ -152,7 +154,7 @@ export class RedisLink {
   /** A new connection hears nothing before this; a second subscription of the same function changes nothing. */
   async #subscribe(): Promise<void> {
     try {
-      await this.#ears.subscribe(NEWS_CHANNEL, this.#onNews);
+      await this.#ears.subscribe(newsChannel(this.database), this.#onNews);
       this.#isHearing = true;
       await this.#onReady();
     } catch (error) {

@@ -38,6 +38,7 @@ import type { Webhook } from '../../webhooks/webhook.js';
 import type { Packages } from './load-packages.js';
 import { RedisClock, type JobClock } from './redis-clock.js';
 import type { RedisLink } from './redis-link.js';
+import { frontName } from './scripts.js';
 
 /**
  * Time after which a job of a front that does not renew it is another's. Waiting jobs need no lock, so only the jobs that a
@@ -72,7 +73,7 @@ export class RedisStore implements JobStore {
   /** For a listener that is not there yet. */
   readonly #news: ((listener: JobStoreListener) => void)[] = [];
   readonly #link: RedisLink;
-  readonly #front = randomUUID();
+  readonly #front: string;
   readonly #clock: JobClock;
   readonly #lockMs: number;
   readonly #known = new KnownPlaces();
@@ -99,6 +100,7 @@ export class RedisStore implements JobStore {
   constructor({ packages, link, name, limits, lockMs = LOCK_MS, clock }: RedisStoreOptions) {
     this.name = name;
     this.#link = link;
+    this.#front = frontName(link.database, randomUUID());
     this.#lockMs = lockMs;
     this.#clock = clock ?? new RedisClock((text) => this.warn(text));
     this.#lines = new BullLines(packages, link, lockMs);

@@ -22,8 +22,15 @@ export const KEYS = 'banana:jobs:';
 /** The prefix of BullMQ's own keys. */
 export const QUEUE_PREFIX = 'banana:queue';
 
-/** The channel on which fronts tell each other of changes. */
-export const NEWS_CHANNEL = `${KEYS}news`;
+/** The channel on which fronts tell each other of changes: one for each database, since Redis has them for all together. */
+export function newsChannel(database: number): string {
+  return `${KEYS}news:${database}`;
+}
+
+/** The name of a front begins with the number of its database, so that a script finds the channel. */
+export function frontName(database: number, id: string): string {
+  return `${database}-${id}`;
+}
 
 export interface Script {
   readonly text: string;
@@ -94,7 +101,8 @@ local function owe(name, key, front)
 end
 
 local function tell(from)
-  if #news > 0 then redis.call('PUBLISH', P .. 'news', from .. '\\n' .. table.concat(news, '\\n')) end
+  local channel = P .. 'news:' .. string.match(from, '^%d+')
+  if #news > 0 then redis.call('PUBLISH', channel, from .. '\\n' .. table.concat(news, '\\n')) end
   return counts
 end
 `;
