@@ -31,6 +31,9 @@ const CONNECT_LIMIT_MS = 3000;
 /** A connection that is not open after this time is tried anew: a Redis that is stuck takes connections. */
 const OPEN_LIMIT_MS = 5000;
 
+/** Answers of a Redis that will be usable: it reads its file after a restart, a script runs long, a replica has no master. */
+const PASSING = /^(LOADING|BUSY|MASTERDOWN) /;
+
 export class RedisLink {
   readonly commands: RedisClient;
   readonly database: number;
@@ -191,8 +194,8 @@ export class RedisLink {
     const { message } = describeThrown(error);
     const { code } = error as { code?: unknown };
     this.#shut(message === '' && typeof code === 'string' ? code : message);
-    const isAnswer = error instanceof this.#library.ErrorReply || error instanceof Unusable;
-    if (isAnswer) this.#opened.reject(this.explain(error));
+    const isAnswer = error instanceof this.#library.ErrorReply && !PASSING.test(message);
+    if (isAnswer || error instanceof Unusable) this.#opened.reject(this.explain(error));
   }
 
   #shut(why: string): void {
