@@ -11,6 +11,7 @@ import { holdPort } from '../helpers/held-port.js';
 import { jobChaos } from '../helpers/job-chaos.js';
 import { callAsync, cancelJob, jobEnd, jobPage, startAsync } from '../helpers/jobs.js';
 import { needs } from '../helpers/needs.js';
+import { withoutPackage } from '../helpers/without-package.js';
 import { call, eventually, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { skip: needs('redis-server'), timeout: 120_000 };
@@ -113,6 +114,16 @@ test('what cannot work ends the start with 2 and the reason, without the passwor
     assert.deepEqual(await command.ended, { code: 2, signal: null }, command.stderr());
     assert.match(command.stderr(), reason);
     assert.doesNotMatch(command.stderr(), /secret-word/);
+  }
+});
+
+test('without one of its packages the start ends with 2, and says what to install', LIMIT, async (t) => {
+  for (const missing of ['redis', 'bullmq']) {
+    const command = withoutPackage(t, missing);
+    const args = [fixture('jobs.mjs'), '--port', '0', '--jobs', 'redis://127.0.0.1:1'];
+    const { ended, stderr } = runCommand(args, { t, command });
+    assert.deepEqual(await ended, { code: 2, signal: null }, stderr());
+    assert.match(stderr(), /needs the packages redis and bullmq: npm install redis bullmq@6\.7/);
   }
 });
 
