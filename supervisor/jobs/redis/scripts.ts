@@ -66,6 +66,10 @@ local function weigh(all, ended)
   if ended ~= 0 then redis.call('INCRBY', P .. 'bytes:ended', ended) end
 end
 
+-- A Redis whose memory is full refuses scripts at their first command that may take more. One that frees some, or keeps the
+-- jobs of a front, begins with a command that takes none.
+local function goOnIfFull() redis.call('DEL', P .. 'none') end
+
 -- All that is kept of a job goes together.
 local function forget(id)
   local known = redis.call('HMGET', job(id), 'st', 'bytes', 'key', 'q', 'place')
@@ -146,6 +150,7 @@ local was = redis.call('HMGET', job(id), 'rev', 'st', 'q', 'place', 'bytes', 'or
 if not was[1] then return { 'gone' } end
 if was[1] ~= ARGV[3] then return { 'moved' } end
 if f.lock and redis.call('GET', f.lock) ~= f.lockToken then return { 'unlocked' } end
+if not f.lock then goOnIfFull() end
 if f.webhookEnded then
   redis.call('HDEL', job(id), 'call', 'own')
   redis.call('ZREM', P .. 'owes', 'j' .. id)
@@ -242,6 +247,7 @@ return redis.call('ZREM', P .. 'owes', 'w' .. ARGV[1])
 
 /** from, limit: names of owed webhooks whose front does not live; this one sends them now. */
 const TAKE_WEBHOOKS = `
+goOnIfFull()
 local alive, taken = { [ARGV[1]] = 1 }, {}
 for _, name in ipairs(redis.call('ZRANGE', P .. 'owes', 0, 999)) do
   if #taken >= tonumber(ARGV[2]) then break end
@@ -266,6 +272,7 @@ const LOOK = `
 local time = redis.call('TIME')
 local holder = redis.call('GET', P .. 'lease')
 local leads = not holder or holder == ARGV[1]
+goOnIfFull()
 redis.call('SET', P .. 'front:' .. ARGV[1], '1', 'PX', ${FRONT_LIFE_MS})
 if leads then redis.call('SET', P .. 'lease', ARGV[1], 'PX', ARGV[2]) end
 local version = redis.call('GET', P .. 'version') or '0'
@@ -347,6 +354,7 @@ return best
  * or an end is in the record, \`cancelled\`, or empty.
  */
 const HELD = `
+goOnIfFull()
 local said = {}
 for i = 2, #ARGV, 4 do
   local known = redis.call('HMGET', job(ARGV[i]), 'tok', 'can')
