@@ -90,8 +90,8 @@ export class RedisStore implements JobStore {
   readonly #takeBacks = new Map<Entry, string>();
   /** Outcomes whose storing has failed, or is under way. */
   readonly #unanswered = new Set<string>();
-  /** Number of the last end of a job that this front has told of. */
-  #lastEnd = 0;
+  /** Number of the last end of a job that this front has told of; null before the first look. */
+  #lastEnd: number | null = null;
   /** Whether news may have been missed since the last look. */
   #isNewlyOpen = false;
   #renewal: NodeJS.Timeout | null = null;
@@ -107,8 +107,15 @@ export class RedisStore implements JobStore {
     this.#records = new JobRecords(link, this.#front, limits.maxBytes, {
       onCount: (...count) => this.#known.set(...count),
     });
-    this.#webhooks = new OwedWebhooks(link, this.#records, this.#front);
-    this.#moves = new JobMoves(this.#records, this.#clock, () => this.listener);
+    this.#webhooks = new OwedWebhooks(link, this.#records, this.#front, (id) =>
+      [...this.#unanswered].some((attempt) => attempt.endsWith(` ${id}`)),
+    );
+    this.#moves = new JobMoves(
+      this.#records,
+      this.#clock,
+      () => this.listener,
+      (record) => this.#webhooks.note(record),
+    );
     this.#entries = new JobEntries(link, this.#lines, this.#records, this.#front);
     this.#held = new HeldJobs(link, this.#lines, lockMs, (id) => this.listener.onCancelled(id));
     this.#begin = new JobBegin({
@@ -165,6 +172,7 @@ export class RedisStore implements JobStore {
   onOpen(): void {
     this.#isNewlyOpen = true;
     this.#known.forgetLook();
+    this.#webhooks.onOpen();
     this.#sweep.forget();
     void this.#renew();
     this.#look.start();
@@ -244,6 +252,7 @@ export class RedisStore implements JobStore {
     let repeated: JobRecord | null = null;
     const moved = await this.#moves.move(id, (was, nowMs) => {
       repeated = isRepeated && was.settledToken === token ? was.record : null;
+      if (repeated !== null) this.#webhooks.note(repeated);
       if (was.token !== token) return null;
       const ifDropped = settled(was.record, outcome, nowMs, true);
       if (body === null) return { record: ifDropped, token: '', settledToken: token };
@@ -303,6 +312,7 @@ export class RedisStore implements JobStore {
         ? { record: webhookEnded(record), token: '', isWebhookEnd: true }
         : null,
     );
+    this.#webhooks.forgetOf(jobId);
   }
 
   takeWebhooks(limit: number): Promise<readonly KeptWebhook[]> {
@@ -362,8 +372,8 @@ export class RedisStore implements JobStore {
     const [last, mayHaveMissed] = [this.#lastEnd, this.#isNewlyOpen];
     this.#lastEnd = end;
     this.#isNewlyOpen = false;
-    if (last === 0 || last === end || !mayHaveMissed) return;
-    this.#records.endedSince(last).then(
+    if (last === null || last === end || !mayHaveMissed) return;
+    this.#records.endedBetween(last, end).then(
       (records) => {
         for (const record of records) this.listener.onChanged(record);
       },
