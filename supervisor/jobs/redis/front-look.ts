@@ -88,8 +88,8 @@ export class FrontLook {
   /** Resolves with whether this front has the lease. */
   async #ask(): Promise<boolean> {
     const sentAtMs = performance.now();
-    const sentAt = this.#known.moment();
-    const args = [this.#front, String(LEASE_MS), String(this.#known.lookedAt)];
+    const [sentAt, lookedAt] = [this.#known.moment(), this.#known.lookedAt];
+    const args = [this.#front, String(LEASE_MS), String(lookedAt)];
     const reply = await this.#link.run('look', args);
     const [seconds, micros, leads, version, ends, places] = reply as [
       string,
@@ -100,8 +100,7 @@ export class FrontLook {
       string[],
     ];
     this.#listener.onTime(Number(seconds) * 1000 + Number(micros) / 1000, sentAtMs, performance.now());
-    if (Number(version) !== this.#known.lookedAt)
-      this.#known.replace(countsIn(places), Number(version), sentAt);
+    if (Number(version) !== lookedAt) this.#known.replace(countsIn(places), Number(version), sentAt);
     this.#listener.onPlaces();
     this.#listener.onEnds(Number(ends));
     return leads === 1;
