@@ -402,8 +402,12 @@ export class RedisStore implements JobStore {
     try {
       await this.giveBack(entry.id, token, false);
       const found = await this.#records.read(entry.id);
+      if (found?.token === token) {
+        this.#held.add(entry, token); // the mark has come in between
+        return;
+      }
       if (found?.record.state === 'queued') await this.#lines.putBack(entry);
-      else if (found?.token !== token) await this.#lines.release(entry);
+      else await this.#lines.release(entry);
       this.#takeBacks.delete(entry);
     } catch {
       // the next renewal tries again
