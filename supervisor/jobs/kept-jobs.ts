@@ -213,8 +213,7 @@ export class KeptJobs {
     }
     giveUp(watch.stop);
     if (this.#isDraining && !this.#running.has(id)) watch.stop();
-    await watch.until(limitMs);
-    return this.get(id);
+    return (await watch.until(limitMs)) ?? this.get(id); // many wait for one job: its end tells them all
   }
 
   /**
