@@ -7,7 +7,7 @@ import type { Goal, Row } from '../report.js';
 import { jobChaos, type ChaosResult } from '../../test/helpers/job-chaos.js';
 
 const JOBS = 10_000;
-const HARM = { worker: 40, front: 15, redis: 15, freeze: 8 };
+const HARM = { worker: 40, front: 15, redis: 15, freeze: 8, receiver: 15 };
 
 const NONE: Goal = { must: 0, better: 'lower', unit: '' };
 
@@ -32,8 +32,8 @@ export const jobChaosCase: BenchCase = {
   },
 };
 
-function textOf({ states, repeated, breaches }: ChaosResult): string {
+function textOf({ states, repeated, webhooks, breaches }: ChaosResult): string {
   const counts = Object.entries(states).map(([state, count]) => `${count} ${state}`);
   const first = breaches.slice(0, 5).map((text) => `; ${text}`);
-  return `${counts.join(', ')}; ${repeated} began again${first.join('')}`;
+  return `${counts.join(', ')}; ${repeated} began again; ${webhooks.came} webhooks came, ${webhooks.again} of them again${first.join('')}`;
 }

@@ -38,28 +38,28 @@ export class JobWatchers {
 }
 
 /**
- * Resolves with true at a change for which `isEnough` returns true, and with false when the server ends, after `limitMs`, or
- * when `stop` is called.
+ * Resolves with the record at a change for which `isEnough` returns true, and with null when the server ends, after `limitMs`,
+ * or when `stop` is called.
  */
 export function watchUntil(
   watchers: JobWatchers,
   id: string,
   isEnough: (record: JobRecord) => boolean,
-): { until(limitMs: number): Promise<boolean>; readonly stop: () => void } {
-  const { promise, resolve } = deferred<boolean>();
+): { until(limitMs: number): Promise<JobRecord | null>; readonly stop: () => void } {
+  const { promise, resolve } = deferred<JobRecord | null>();
   let timer: NodeJS.Timeout | undefined;
-  const end = (isOver: boolean): void => {
+  const end = (told: JobRecord | null): void => {
     clearTimeout(timer);
     leave();
-    resolve(isOver);
+    resolve(told);
   };
   const leave = watchers.add(id, (record) => {
-    if (record === null || isEnough(record)) end(record !== null);
+    if (record === null || isEnough(record)) end(record);
   });
   return {
-    stop: () => end(false),
+    stop: () => end(null),
     until: (limitMs) => {
-      timer = setTimeout(() => end(false), limitMs);
+      timer = setTimeout(() => end(null), limitMs);
       void promise.then(() => clearTimeout(timer)); // it may have been over before
       return promise;
     },

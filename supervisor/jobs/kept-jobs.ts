@@ -84,8 +84,8 @@ export interface KeptJobsListener {
   onEnded(ended: EndedJob): void;
   /** An attempt has failed, and another one will follow. */
   onRetry(record: JobRecord, error: ServeError, call: StoredCall): void;
-  /** A webhook of a process that died is to be sent. */
-  onWebhookTaken(webhook: KeptWebhook): void;
+  /** A webhook of a process that died is to be sent. Returns false if there is no room for it now: then it comes again. */
+  onWebhookTaken(webhook: KeptWebhook): boolean;
   /** A call could not be recorded; the error's detail has the reason. */
   onNotKept(call: JobCall, error: ServeError): void;
   /** Jobs wait for a model, a version or a route that this server does not have. */
@@ -141,7 +141,7 @@ export class KeptJobs {
       },
     });
     this.webhooks = this.#store.isDurable
-      ? new KeptWebhooks(this.#guarded, (taken) => options.listener?.onWebhookTaken?.(taken))
+      ? new KeptWebhooks(this.#guarded, (taken) => options.listener?.onWebhookTaken?.(taken) ?? true)
       : null;
     this.#progress = new ProgressNotes((...note) => this.#store.progress(...note));
     this.#stranded = new StrandedJobs(this.#store, this.#feeds, (text) =>
@@ -213,8 +213,7 @@ export class KeptJobs {
     }
     giveUp(watch.stop);
     if (this.#isDraining && !this.#running.has(id)) watch.stop();
-    await watch.until(limitMs);
-    return this.get(id);
+    return (await watch.until(limitMs)) ?? this.get(id); // many wait for one job: its end tells them all
   }
 
   /**

@@ -12,22 +12,27 @@ const LOOK_MS = 5000;
 /** Most webhooks of one look: they share the bounds of those that are sent. */
 const MAX_TAKEN = 100;
 
+type Store = Pick<GuardedStore, 'takeWebhooks' | 'owe' | 'forgetWebhook' | 'endWebhook'>;
+
 export class KeptWebhooks implements WebhookKeeper {
-  readonly #store: GuardedStore;
-  readonly #onTaken: (webhook: KeptWebhook) => void;
+  readonly #store: Store;
+  readonly #onTaken: (webhook: KeptWebhook) => boolean;
+  /** Taken, but there was no room for them: too many others are owed. */
+  #waiting: readonly KeptWebhook[] = [];
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
-  constructor(store: GuardedStore, onTaken: (webhook: KeptWebhook) => void) {
+  /** `onTaken` returns false if there is no room for it now. */
+  constructor(store: Store, onTaken: (webhook: KeptWebhook) => boolean) {
     this.#store = store;
     this.#onTaken = onTaken;
   }
 
   /** Takes what other processes left behind, now and from time to time. */
   async start(): Promise<void> {
-    const taken = await this.#store.takeWebhooks(MAX_TAKEN);
+    const taken = this.#waiting.length > 0 ? this.#waiting : await this.#store.takeWebhooks(MAX_TAKEN);
     if (this.#isClosed) return; // they stay in the store
-    for (const webhook of taken) this.#onTaken(webhook);
+    this.#waiting = taken.filter((webhook) => !this.#onTaken(webhook));
     this.#timer = setTimeout(() => void this.start(), LOOK_MS).unref();
   }
 

@@ -49,8 +49,8 @@ export class JobOutcomes implements KeptJobsListener {
     if (record.hasWebhook) this.#options.webhooks.post(ended);
   }
 
-  onWebhookTaken(taken: KeptWebhook): void {
-    this.#options.webhooks.sendTaken(taken);
+  onWebhookTaken(taken: KeptWebhook): boolean {
+    return this.#options.webhooks.sendTaken(taken);
   }
 
   onRetry(record: JobRecord, error: ServeError, call: StoredCall): void {

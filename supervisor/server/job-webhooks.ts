@@ -8,11 +8,11 @@ import type { Webhook } from '../webhooks/webhook.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 
 export class JobWebhooks {
-  readonly #webhooks: Pick<Webhooks, 'send' | 'isClosed'>;
+  readonly #webhooks: Pick<Webhooks, 'send' | 'hasRoom' | 'isClosed'>;
   /** Null: no store keeps webhooks. */
   kept: Pick<KeptWebhooks, 'forget' | 'endOf'> | null = null;
 
-  constructor(webhooks: Pick<Webhooks, 'send' | 'isClosed'>) {
+  constructor(webhooks: Pick<Webhooks, 'send' | 'hasRoom' | 'isClosed'>) {
     this.#webhooks = webhooks;
   }
 
@@ -24,9 +24,13 @@ export class JobWebhooks {
     else this.#send(webhook, end);
   }
 
-  sendTaken(taken: KeptWebhook): void {
+  /** Returns false if there is no room for it now. */
+  sendTaken(taken: KeptWebhook): boolean {
+    const webhook = taken.of === 'job' ? webhookOf(taken) : taken.webhook;
+    if (webhook !== null && !this.#webhooks.hasRoom(webhook)) return false;
     if (taken.of === 'job') this.post(taken);
     else this.#send(taken.webhook, () => this.kept?.forget(taken.webhook.id));
+    return true;
   }
 
   /** `end` removes it from the store; one that the end of the server left unsent, or came too late for, stays there. */

@@ -41,7 +41,7 @@ const LIMITS: ReceiverLimits = {
 interface Owed extends Required<Omit<Webhook, 'url'>> {
   readonly url: URL;
   readonly onEnd: (end: WebhookEnd) => void;
-  /** Resolves with whether the keeper has it, once that is known. */
+  /** Resolves with whether the keeper may have it, once it has answered. */
   kept: Promise<boolean>;
   attempts: number;
   why: string;
@@ -116,6 +116,11 @@ export class Webhooks {
     return true;
   }
 
+  /** Whether `send` would take it, as far as others that are owed are concerned. */
+  hasRoom({ url, body }: Pick<Webhook, 'url' | 'body'>): boolean {
+    return !URL.canParse(url) || this.#receivers.excess(new URL(url), body.length) === null;
+  }
+
   /** Resolves once nothing is owed, or after `limitMs`, with the unsent webhooks. Then it calls `close`. */
   async drain(limitMs: number): Promise<readonly UnsentWebhook[]> {
     if (this.#closed) return this.#unsent;
@@ -159,11 +164,10 @@ export class Webhooks {
     try {
       const { id, url, body, contentType, requestId, timeoutMs, retries } = owed;
       await keeper.owe({ id, url: url.href, body, contentType, requestId, timeoutMs, retries });
-      return true;
     } catch (thrown) {
       this.#log.notKept(owed, describeThrown(thrown).message);
-      return false;
     }
+    return true; // a keeper whose answer was lost has it
   }
 
   async #attempt(owed: Owed): Promise<void> {

@@ -2,13 +2,10 @@
 import assert from 'node:assert/strict';
 import {
   chmodSync,
-  cpSync,
-  mkdirSync,
   mkdtempSync,
   readFileSync,
   readdirSync,
   rmSync,
-  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -21,8 +18,9 @@ import { callAsync, jobEnd, jobPage, startAsync } from '../helpers/jobs.js';
 import { startJob } from '../helpers/potassium.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { needs } from '../helpers/needs.js';
+import { withoutPackage } from '../helpers/without-package.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
-import { CLI, ROOT, call, eventually, runCommand, startServer, type Server } from '../helpers/server.js';
+import { CLI, call, eventually, runCommand, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 120_000 };
 
@@ -263,7 +261,7 @@ withOneRuntime(({ app }) => {
       /the store of jobs .* cannot be opened: .*(EEXIST|ENOTDIR).*another folder with --jobs local:<folder>/,
     );
     assert.match(
-      await refused(local, withoutPackage(t)),
+      await refused(local, withoutPackage(t, '@photostructure')),
       /--jobs local needs the package @photostructure\/sqlite, which cannot be loaded \(ERR_MODULE_NOT_FOUND\)\. Run: npm install @photostructure\/sqlite\.$/,
     );
   });
@@ -381,22 +379,4 @@ function fill(path: string): void {
       // smaller pieces fill the rest
     }
   }
-}
-
-/** A command of this checkout that cannot find SQLite. */
-function withoutPackage(t: TestContext): string {
-  const folder = scratch(t);
-  cpSync(join(ROOT, 'dist'), join(folder, 'dist'), {
-    recursive: true,
-    filter: (path) => !/dist\/(test|bench)/.test(path),
-  });
-  writeFileSync(join(folder, 'package.json'), '{"type":"module","version":"0"}');
-  mkdirSync(join(folder, 'node_modules'));
-  for (const name of readdirSync(join(ROOT, 'node_modules')))
-    if (name !== '@photostructure' && !name.startsWith('.'))
-      symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name));
-  const command = join(folder, 'command');
-  writeFileSync(command, `#!/bin/sh\nexec ${process.execPath} ${folder}/dist/supervisor/cli.js "$@"\n`);
-  chmodSync(command, 0o755);
-  return command;
 }

@@ -11,6 +11,7 @@ import { holdPort } from '../helpers/held-port.js';
 import { jobChaos } from '../helpers/job-chaos.js';
 import { callAsync, cancelJob, jobEnd, jobPage, startAsync } from '../helpers/jobs.js';
 import { needs } from '../helpers/needs.js';
+import { withoutPackage } from '../helpers/without-package.js';
 import { call, eventually, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { skip: needs('redis-server'), timeout: 120_000 };
@@ -116,6 +117,16 @@ test('what cannot work ends the start with 2 and the reason, without the passwor
   }
 });
 
+test('without one of its packages the start ends with 2, and says what to install', LIMIT, async (t) => {
+  for (const missing of ['redis', 'bullmq']) {
+    const command = withoutPackage(t, missing);
+    const args = [fixture('jobs.mjs'), '--port', '0', '--jobs', 'redis://127.0.0.1:1'];
+    const { ended, stderr } = runCommand(args, { t, command });
+    assert.deepEqual(await ended, { code: 2, signal: null }, stderr());
+    assert.match(stderr(), /needs the packages redis and bullmq: npm install redis bullmq@6\.7/);
+  }
+});
+
 test('settings under which jobs may be lost are warned of; safe ones are not', LIMIT, async (t) => {
   const folder = tempFolder(t);
   const safe = ['--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always'];
@@ -165,10 +176,10 @@ test(
   async (t) => {
     const seed = Math.floor(Math.random() * 2 ** 31);
     t.diagnostic(`seed ${seed}`);
-    const harm = { worker: 6, front: 2, redis: 2, freeze: 2 };
+    const harm = { worker: 6, front: 2, redis: 2, freeze: 2, receiver: 3 };
     const options = { jobs: 1200, fronts: 3, seed, appendfsync: 'always', harm };
-    const { breaches, states } = await jobChaos({ ...options, log: (text) => t.diagnostic(text) });
-    t.diagnostic(JSON.stringify(states));
+    const { breaches, states, webhooks } = await jobChaos({ ...options, log: (text) => t.diagnostic(text) });
+    t.diagnostic(JSON.stringify({ states, webhooks }));
     assert.deepEqual(breaches, [], `seed ${seed}`);
   },
 );

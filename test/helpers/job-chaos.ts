@@ -1,15 +1,18 @@
 /**
- * Servers that share a Redis, as many machines do, under load, while workers, servers and Redis are killed with -9 and servers
- * are frozen past their lock. Reports what breaks the promises of jobs.
+ * Servers that share a Redis, as many machines do, under load, while workers, servers, Redis and the receiver of webhooks are
+ * killed with -9 and servers are frozen past their lock. Reports what breaks the promises of jobs, and of their webhooks.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RedisServer } from '../processes/worker/api/store/redis-server.js';
 import { LOCK_MS } from '../../supervisor/jobs/redis/redis-store.js';
 import type { JobPage } from './jobs.js';
-import { eventually, fixture, startServer, type Server } from './server.js';
+import { holdPort } from './held-port.js';
+import { ROOT, eventually, fixture, startServer, type Server } from './server.js';
 
 export interface ChaosOptions {
   readonly jobs: number;
@@ -22,12 +25,14 @@ export interface ChaosOptions {
   readonly log?: (text: string) => void;
 }
 
-export type Harm = 'worker' | 'front' | 'redis' | 'freeze';
+export type Harm = 'worker' | 'front' | 'redis' | 'freeze' | 'receiver';
 
 export interface ChaosResult {
   readonly states: Readonly<Record<string, number>>;
   /** Jobs that were tried again after they had begun. */
   readonly repeated: number;
+  /** Webhooks that came, and those of them that came again. */
+  readonly webhooks: { readonly came: number; readonly again: number };
   /** Breaches of promises, each in a line. */
   readonly breaches: readonly string[];
 }
@@ -37,6 +42,12 @@ const FREEZE_MS = LOCK_MS + 4000;
 const RUN_MS = 120;
 const CLIENTS = 12;
 const END_LIMIT_MS = 120_000;
+
+/** The receiver is back so soon that no webhook is given up: its attempts spread over 21 s. */
+const AWAY_MS = 3000;
+
+/** A front that is dead, then 21 s of attempts. */
+const WEBHOOKS_LIMIT_MS = 60_000;
 
 interface Accepted {
   readonly id: string;
@@ -61,6 +72,8 @@ class Chaos {
   readonly #fronts: Server[] = [];
   readonly #accepted: Accepted[] = [];
   #redis: RedisServer | null = null;
+  #receiver: ChildProcess | null = null;
+  #receiverPort = 0;
   #isLoaded = false;
 
   constructor(options: ChaosOptions, folder: string) {
@@ -73,6 +86,8 @@ class Chaos {
     const { appendfsync, fronts } = this.#options;
     const args = ['--dir', this.#folder, '--appendonly', 'yes', '--appendfsync', appendfsync];
     this.#redis = await RedisServer.start(...args);
+    this.#receiverPort = await holdPort();
+    await this.#startReceiver();
     await Promise.all(Array.from({ length: fronts }, (_, i) => this.#startFront(i)));
     await Promise.all([this.#load(), this.#harm()]);
     return this.#judge();
@@ -81,7 +96,12 @@ class Chaos {
   async close(): Promise<void> {
     for (const front of this.#fronts) front.process.kill('SIGKILL');
     await Promise.all(this.#fronts.map(({ ended }) => ended));
+    this.#receiver?.kill('SIGKILL');
     await this.#redis?.down();
+  }
+
+  get #webhooksFile(): string {
+    return join(this.#folder, 'webhooks');
   }
 
   get #attemptsFile(): string {
@@ -91,8 +111,19 @@ class Chaos {
   async #startFront(index: number): Promise<void> {
     this.#fronts[index] = await startServer(fixture('attempts.mjs'), {
       args: ['--workers', '2', '--jobs', `redis://127.0.0.1:${this.#redis?.port}`],
-      env: { ATTEMPTS: this.#attemptsFile },
+      env: { ATTEMPTS: this.#attemptsFile, HOOK: `http://127.0.0.1:${this.#receiverPort}/` },
     });
+  }
+
+  async #startReceiver(): Promise<void> {
+    const args = [
+      `${ROOT}test/fixtures/webhook-receiver.mjs`,
+      String(this.#receiverPort),
+      this.#webhooksFile,
+    ];
+    const receiver = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(receiver.stdout, 'data');
+    this.#receiver = receiver;
   }
 
   /** Clients that repeat a call until a front has accepted it. */
@@ -141,6 +172,10 @@ class Chaos {
       front.process.kill('SIGKILL');
       await front.ended;
       await this.#startFront(index);
+    } else if (kind === 'receiver') {
+      this.#receiver?.kill('SIGKILL');
+      await delay(this.#random() * AWAY_MS);
+      await this.#startReceiver();
     } else if (kind === 'freeze') {
       front.process.kill('SIGSTOP');
       await delay(FREEZE_MS);
@@ -178,7 +213,35 @@ class Chaos {
     const states: Record<string, number> = {};
     for (const { state } of pages.values()) states[state] = (states[state] ?? 0) + 1;
     const repeated = [...attempts.values()].filter(({ length }) => length > 1).length;
-    return { states, repeated, breaches: [...lost, ...unended, ...breaches] };
+    const missing = await this.#missingWebhooks(pages);
+    const came = this.#webhooks();
+    const ids = new Set(this.#accepted.map(({ id }) => `msg_${id}`));
+    const strange = [...new Set(came)].filter((id) => !ids.has(id)).map((id) => `${id} is of no job`);
+    const webhooks = { came: came.length, again: came.length - new Set(came).size };
+    return {
+      states,
+      repeated,
+      webhooks,
+      breaches: [...lost, ...unended, ...breaches, ...missing, ...strange],
+    };
+  }
+
+  /** Each job that succeeded owes the receiver its answer. */
+  async #missingWebhooks(pages: ReadonlyMap<string, JobPage>): Promise<string[]> {
+    const succeeded = [...pages.values()].filter(({ state }) => state === 'succeeded');
+    let missing: string[] = [];
+    const look = (): boolean => {
+      const came = new Set(this.#webhooks());
+      missing = succeeded.filter(({ id }) => !came.has(`msg_${id}`)).map(({ id }) => id);
+      return missing.length === 0;
+    };
+    await eventually(look, WEBHOOKS_LIMIT_MS, () => '').catch(() => {}); // `missing` says it
+    return missing.map((id) => `the webhook of ${id} does not come`);
+  }
+
+  #webhooks(): string[] {
+    if (!existsSync(this.#webhooksFile)) return [];
+    return readFileSync(this.#webhooksFile, 'utf8').split('\n').slice(0, -1);
   }
 
   /** The attempts that began, by id. */

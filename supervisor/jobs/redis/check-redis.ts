@@ -21,8 +21,10 @@ export async function checkRedis(client: RedisClient): Promise<string[]> {
   if (mode === 'cluster' || mode === 'sentinel')
     throw new Unusable(`it runs as a ${mode}; jobs need a standalone Redis`);
   const version = valueOf('redis_version');
-  const isTested = version.startsWith(`${TESTED}.`) && valueOf('valkey_version') === '';
-  const untested = `Redis ${version} is not tested with this server, ${TESTED} is`;
+  const valkey = valueOf('valkey_version');
+  const isTested = version.startsWith(`${TESTED}.`) && valkey === '';
+  const found = valkey === '' ? `Redis ${version}` : `Valkey ${valkey}`;
+  const untested = `${found} is not tested with this server, Redis ${TESTED} is`;
   return [...(isTested ? [] : [untested]), ...(await unsafeSettings(client))];
 }
 

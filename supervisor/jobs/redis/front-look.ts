@@ -1,5 +1,6 @@
 /**
- * Looks, once a second, at the time, at the places where jobs wait, and at which front sweeps, in one command. The same look finds out that Redis does not answer: then the connections are dropped, which ends all commands under way.
+ * Looks, once a second, at the time, at the places where jobs wait, and at which front sweeps, in one command. The same look
+ * finds out that Redis does not answer: then the connections are dropped, which ends all commands under way.
  */
 import { describeThrown } from '../../../protocol/errors.js';
 import { startLimit } from '../../machine/limit-timer.js';
@@ -87,7 +88,8 @@ export class FrontLook {
   /** Resolves with whether this front has the lease. */
   async #ask(): Promise<boolean> {
     const sentAtMs = performance.now();
-    const args = [this.#front, String(LEASE_MS), String(this.#known.version)];
+    const [sentAt, lookedAt] = [this.#known.moment(), this.#known.lookedAt];
+    const args = [this.#front, String(LEASE_MS), String(lookedAt)];
     const reply = await this.#link.run('look', args);
     const [seconds, micros, leads, version, ends, places] = reply as [
       string,
@@ -98,7 +100,7 @@ export class FrontLook {
       string[],
     ];
     this.#listener.onTime(Number(seconds) * 1000 + Number(micros) / 1000, sentAtMs, performance.now());
-    if (Number(version) !== this.#known.version) this.#known.replace(countsIn(places), Number(version));
+    if (Number(version) !== lookedAt) this.#known.replace(countsIn(places), Number(version), sentAt);
     this.#listener.onPlaces();
     this.#listener.onEnds(Number(ends));
     return leads === 1;

@@ -39,7 +39,8 @@ export class HeldJobs {
   async renew(): Promise<void> {
     const all = [...this.#byToken.values()];
     if (all.length === 0) return;
-    await this.#lines.renew(all.map(({ entry }) => entry));
+    const renewed = this.#lines.renew(all.map(({ entry }) => entry));
+    renewed.catch(() => {}); // a full Redis refuses it, but sets a lock again that has expired
     const args = all.flatMap(({ entry: { id, line, lockToken }, token }) => [
       id,
       token,
@@ -48,6 +49,7 @@ export class HeldJobs {
     ]);
     const said = (await this.#link.run('held', [String(this.#lockMs), ...args])) as string[];
     for (const [i, held] of all.entries()) this.#onSaid(held, said[i]);
+    await renewed;
   }
 
   #onSaid(held: Held, said: string | undefined): void {

@@ -19,11 +19,19 @@ export class JobMoves {
   readonly #records: JobRecords;
   readonly #clock: JobClock;
   readonly #listener: () => JobStoreListener;
+  readonly #onEnded: (record: JobRecord) => void;
 
-  constructor(records: JobRecords, clock: JobClock, listener: () => JobStoreListener) {
+  /** `onEnded`: this front has stored the end of a job. */
+  constructor(
+    records: JobRecords,
+    clock: JobClock,
+    listener: () => JobStoreListener,
+    onEnded: (record: JobRecord) => void,
+  ) {
     this.#records = records;
     this.#clock = clock;
     this.#listener = listener;
+    this.#onEnded = onEnded;
   }
 
   /** `next` returns null if the job is not in a state for it. Null if nothing was written. */
@@ -40,6 +48,7 @@ export class JobMoves {
       if (changed.is === 'moved') continue;
       if (changed.is !== 'done') return null;
       const { record } = changed;
+      if (hasEnded(record)) this.#onEnded(record);
       if (call !== null && hasEnded(record)) this.#listener().onEndedUnrun(record, call);
       this.#listener().onChanged(record);
       return { was, record };

@@ -179,9 +179,9 @@ export class JobRecords {
     return { records: rows.slice(0, limit).map(({ record }) => record), next: rows[limit]?.order ?? null };
   }
 
-  /** The last known end: the records of jobs that ended since. */
-  async endedSince(end: number): Promise<JobRecord[]> {
-    const texts = (await this.#link.run('since', [String(end)])) as string[];
+  /** The records of jobs that ended after one end, up to another. */
+  async endedBetween(after: number, upTo: number): Promise<JobRecord[]> {
+    const texts = (await this.#link.run('since', [String(after), String(upTo)])) as string[];
     return texts.map((text) => recordOf(text, ''));
   }
 

@@ -9,15 +9,18 @@ interface Known {
   readonly place: WaitingPlace;
   readonly count: number;
   readonly version: number;
+  /** When this front learned it. */
+  readonly moment: number;
 }
 
 export class KnownPlaces {
   readonly #byText = new Map<string, Known>();
-  /** The newest version of any place. */
-  #version = 0;
+  #lookedAt = NEVER;
+  #moment = 0;
 
-  get version(): number {
-    return this.#version;
+  /** The version of the last look: everything up to it is known. */
+  get lookedAt(): number {
+    return this.#lookedAt;
   }
 
   places(): WaitingPlace[] {
@@ -35,24 +38,38 @@ export class KnownPlaces {
     return sum;
   }
 
-  /** Returns the model of the place if more jobs wait there now. */
-  set(text: string, count: number, version: number): string | null {
-    this.#version = Math.max(this.#version, version);
+  set(text: string, count: number, version: number): void {
     const known = this.#byText.get(text);
-    if (known !== undefined && known.version >= version) return null;
-    const place = known?.place ?? placeFrom(text);
-    if (count > 0 || known !== undefined) this.#byText.set(text, { place, count, version });
-    return count > (known?.count ?? 0) ? place.model : null;
+    if (version <= (known?.version ?? this.#lookedAt)) return;
+    this.#byText.set(text, { place: known?.place ?? placeFrom(text), count, version, moment: this.moment() });
   }
 
-  /** All places of a version. */
-  replace(counts: ReadonlyMap<string, number>, version: number): void {
-    this.#byText.clear();
-    for (const [text, count] of counts) this.#byText.set(text, { place: placeFrom(text), count, version });
-    this.#version = version;
+  /** A new moment, later than all before. */
+  moment(): number {
+    return (this.#moment += 1);
+  }
+
+  /**
+   * All places of a version, from a look that was sent at this moment. What was learned since may be newer. What is older
+   * goes, even if its version is higher: then this is another Redis, or an emptied one.
+   */
+  replace(counts: ReadonlyMap<string, number>, version: number, sentAt: number): void {
+    for (const [text, known] of [...this.#byText])
+      if (known.moment < sentAt || known.version <= version) this.#byText.delete(text);
+    for (const [text, count] of counts)
+      if (!this.#byText.has(text))
+        this.#byText.set(text, { place: placeFrom(text), count, version, moment: sentAt });
+    this.#lookedAt = version;
+  }
+
+  /** The next look is to tell of all places. */
+  forgetLook(): void {
+    this.#lookedAt = NEVER;
   }
 
   #waiting(): Known[] {
     return [...this.#byText.values()].filter(({ count }) => count > 0);
   }
 }
+
+const NEVER = -1;

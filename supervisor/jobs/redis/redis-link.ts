@@ -8,7 +8,7 @@ import { deferred } from '../../machine/deferred.js';
 import { formatMs } from '../../options/units.js';
 import { Unusable } from './check-redis.js';
 import type { Packages, RedisClient } from './load-packages.js';
-import { NEWS_CHANNEL, SCRIPTS, type Script } from './scripts.js';
+import { newsChannel, SCRIPTS, type Script } from './scripts.js';
 
 export interface LinkListener {
   /** Both connections are open; the first time, and each time after they were not. */
@@ -31,8 +31,12 @@ const CONNECT_LIMIT_MS = 3000;
 /** A connection that is not open after this time is tried anew: a Redis that is stuck takes connections. */
 const OPEN_LIMIT_MS = 5000;
 
+/** Answers of a Redis that will be usable: it reads its file after a restart, a script runs long, a replica has no master. */
+const PASSING = /^(LOADING|BUSY|MASTERDOWN) /;
+
 export class RedisLink {
   readonly commands: RedisClient;
+  readonly database: number;
   readonly #ears: RedisClient;
   readonly #place: string;
   readonly #library: Packages['redis'];
@@ -49,6 +53,7 @@ export class RedisLink {
   constructor({ packages: { redis }, url, place, check }: LinkOptions) {
     this.#library = redis;
     this.#place = place;
+    this.database = Number(new URL(url).pathname.slice(1));
     this.#check = check;
     const options = {
       url,
@@ -152,7 +157,7 @@ export class RedisLink {
   /** A new connection hears nothing before this; a second subscription of the same function changes nothing. */
   async #subscribe(): Promise<void> {
     try {
-      await this.#ears.subscribe(NEWS_CHANNEL, this.#onNews);
+      await this.#ears.subscribe(newsChannel(this.database), this.#onNews);
       this.#isHearing = true;
       await this.#onReady();
     } catch (error) {
@@ -189,8 +194,8 @@ export class RedisLink {
     const { message } = describeThrown(error);
     const { code } = error as { code?: unknown };
     this.#shut(message === '' && typeof code === 'string' ? code : message);
-    const isAnswer = error instanceof this.#library.ErrorReply || error instanceof Unusable;
-    if (isAnswer) this.#opened.reject(this.explain(error));
+    const isAnswer = error instanceof this.#library.ErrorReply && !PASSING.test(message);
+    if (isAnswer || error instanceof Unusable) this.#opened.reject(this.explain(error));
   }
 
   #shut(why: string): void {

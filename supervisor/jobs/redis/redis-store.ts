@@ -38,6 +38,7 @@ import type { Webhook } from '../../webhooks/webhook.js';
 import type { Packages } from './load-packages.js';
 import { RedisClock, type JobClock } from './redis-clock.js';
 import type { RedisLink } from './redis-link.js';
+import { frontName } from './scripts.js';
 
 /**
  * Time after which a job of a front that does not renew it is another's. Waiting jobs need no lock, so only the jobs that a
@@ -72,7 +73,7 @@ export class RedisStore implements JobStore {
   /** For a listener that is not there yet. */
   readonly #news: ((listener: JobStoreListener) => void)[] = [];
   readonly #link: RedisLink;
-  readonly #front = randomUUID();
+  readonly #front: string;
   readonly #clock: JobClock;
   readonly #lockMs: number;
   readonly #known = new KnownPlaces();
@@ -89,8 +90,8 @@ export class RedisStore implements JobStore {
   readonly #takeBacks = new Map<Entry, string>();
   /** Outcomes whose storing has failed, or is under way. */
   readonly #unanswered = new Set<string>();
-  /** Number of the last end of a job that this front has told of. */
-  #lastEnd = 0;
+  /** Number of the last end of a job that this front has told of; null before the first look. */
+  #lastEnd: number | null = null;
   /** Whether news may have been missed since the last look. */
   #isNewlyOpen = false;
   #renewal: NodeJS.Timeout | null = null;
@@ -99,14 +100,22 @@ export class RedisStore implements JobStore {
   constructor({ packages, link, name, limits, lockMs = LOCK_MS, clock }: RedisStoreOptions) {
     this.name = name;
     this.#link = link;
+    this.#front = frontName(link.database, randomUUID());
     this.#lockMs = lockMs;
     this.#clock = clock ?? new RedisClock((text) => this.warn(text));
     this.#lines = new BullLines(packages, link, lockMs);
     this.#records = new JobRecords(link, this.#front, limits.maxBytes, {
-      onCount: (...count) => void this.#known.set(...count),
+      onCount: (...count) => this.#known.set(...count),
     });
-    this.#webhooks = new OwedWebhooks(link, this.#records, this.#front);
-    this.#moves = new JobMoves(this.#records, this.#clock, () => this.listener);
+    this.#webhooks = new OwedWebhooks(link, this.#records, this.#front, (id) =>
+      [...this.#unanswered].some((attempt) => attempt.endsWith(` ${id}`)),
+    );
+    this.#moves = new JobMoves(
+      this.#records,
+      this.#clock,
+      () => this.listener,
+      (record) => this.#webhooks.note(record),
+    );
     this.#entries = new JobEntries(link, this.#lines, this.#records, this.#front);
     this.#held = new HeldJobs(link, this.#lines, lockMs, (id) => this.listener.onCancelled(id));
     this.#begin = new JobBegin({
@@ -162,6 +171,8 @@ export class RedisStore implements JobStore {
   /** The connections are open, again. */
   onOpen(): void {
     this.#isNewlyOpen = true;
+    this.#known.forgetLook();
+    this.#webhooks.onOpen();
     this.#sweep.forget();
     void this.#renew();
     this.#look.start();
@@ -241,6 +252,7 @@ export class RedisStore implements JobStore {
     let repeated: JobRecord | null = null;
     const moved = await this.#moves.move(id, (was, nowMs) => {
       repeated = isRepeated && was.settledToken === token ? was.record : null;
+      if (repeated !== null) this.#webhooks.note(repeated);
       if (was.token !== token) return null;
       const ifDropped = settled(was.record, outcome, nowMs, true);
       if (body === null) return { record: ifDropped, token: '', settledToken: token };
@@ -300,6 +312,7 @@ export class RedisStore implements JobStore {
         ? { record: webhookEnded(record), token: '', isWebhookEnd: true }
         : null,
     );
+    this.#webhooks.forgetOf(jobId);
   }
 
   takeWebhooks(limit: number): Promise<readonly KeptWebhook[]> {
@@ -359,8 +372,8 @@ export class RedisStore implements JobStore {
     const [last, mayHaveMissed] = [this.#lastEnd, this.#isNewlyOpen];
     this.#lastEnd = end;
     this.#isNewlyOpen = false;
-    if (last === 0 || last === end || !mayHaveMissed) return;
-    this.#records.endedSince(last).then(
+    if (last === null || last === end || !mayHaveMissed) return;
+    this.#records.endedBetween(last, end).then(
       (records) => {
         for (const record of records) this.listener.onChanged(record);
       },
@@ -389,8 +402,12 @@ export class RedisStore implements JobStore {
     try {
       await this.giveBack(entry.id, token, false);
       const found = await this.#records.read(entry.id);
+      if (found?.token === token) {
+        this.#held.add(entry, token); // the mark has come in between
+        return;
+      }
       if (found?.record.state === 'queued') await this.#lines.putBack(entry);
-      else if (found?.token !== token) await this.#lines.release(entry);
+      else await this.#lines.release(entry);
       this.#takeBacks.delete(entry);
     } catch {
       // the next renewal tries again

@@ -8,10 +8,12 @@
  *   the last settled attempt), `st`, `att`, `can` (state, attempts and cancellation out of the record, for scripts), `q` (`due`:
  *   it is due and queued, so BullMQ has an entry or gets one), `place`, `line` (where it waits), `ord`, `bytes`, `end`, `key`,
  *   `con`, `call`, `body`, `res`, `prog`.
- * - `all`, `st:<state>`: ids by order of acceptance. `ended`: ids by order of their ends. `times`: queued ids by the time at
- *   which they are due, then expire. `toadd`: ids whose entry BullMQ does not have for certain, with the time since when.
- * - `owes`: webhooks that are owed, `j<id>` of a job and `w<id>` of an app, in order. The job, or the hash `hook:<id>` (`hook`,
- *   `body`), has the front that sends it in `own`. `front:<name>` is there while that front lives.
+ * - `all`, `st:<state>`: ids by order of acceptance. `ended`: those that may be dropped, by order of their ends. `times`: queued
+ *   ids by the time at which they are due, then expire. `toadd`: ids whose entry BullMQ does not have for certain, with the
+ *   time since when.
+ * - `owes:<front>`: webhooks that this front sends, `j<id>` of a job and `w<id>` of an app, by order of ends. The job, or the
+ *   hash `hook:<id>` (`hook`, `body`), has the front in `own`. `owers`: the fronts that may have such. `front:<name>` is there
+ *   while that front lives.
  * - `places`: number of due jobs by place, and `version`, which grows with each change of it.
  * - `key:<scope>`: the job of an idempotency key. `bytes`, `bytes:ended`, `order`, `ends`, `lease`.
  */
@@ -22,8 +24,15 @@ export const KEYS = 'banana:jobs:';
 /** The prefix of BullMQ's own keys. */
 export const QUEUE_PREFIX = 'banana:queue';
 
-/** The channel on which fronts tell each other of changes. */
-export const NEWS_CHANNEL = `${KEYS}news`;
+/** The channel on which fronts tell each other of changes: one for each database, since Redis has them for all together. */
+export function newsChannel(database: number): string {
+  return `${KEYS}news:${database}`;
+}
+
+/** The name of a front begins with the number of its database, so that a script finds the channel. */
+export function frontName(database: number, id: string): string {
+  return `${database}-${id}`;
+}
 
 export interface Script {
   readonly text: string;
@@ -59,6 +68,10 @@ local function weigh(all, ended)
   if ended ~= 0 then redis.call('INCRBY', P .. 'bytes:ended', ended) end
 end
 
+-- A Redis whose memory is full refuses scripts at their first command that may take more. One that frees some, or keeps the
+-- jobs of a front, begins with a command that takes none.
+local function goOnIfFull() redis.call('DEL', P .. 'none') end
+
 -- All that is kept of a job goes together.
 local function forget(id)
   local known = redis.call('HMGET', job(id), 'st', 'bytes', 'key', 'q', 'place')
@@ -78,23 +91,39 @@ end
 local function makeRoom(more, max)
   local function bytes(name) return tonumber(redis.call('GET', P .. name) or '0') end
   if bytes('bytes') - bytes('bytes:ended') + more > max then return false end
-  local owing = 0 -- those that still owe their webhook stay
   while bytes('bytes') + more > max do
-    local oldest = redis.call('ZRANGE', P .. 'ended', owing, owing)[1]
+    local oldest = redis.call('ZRANGE', P .. 'ended', 0, 0)[1]
     if not oldest then return false end
-    if redis.call('HEXISTS', job(oldest), 'own') == 1 then owing = owing + 1 else forget(oldest) end
+    forget(oldest)
   end
   return true
 end
 
--- A webhook is owed, and this front sends it.
-local function owe(name, key, front)
-  redis.call('HSET', key, 'own', front)
-  redis.call('ZADD', P .. 'owes', redis.call('INCR', P .. 'order'), name)
+local function hookKey(name)
+  local id = string.sub(name, 2)
+  return string.sub(name, 1, 1) == 'j' and job(id) or P .. 'hook:' .. id
 end
 
+-- A webhook is owed, and this front sends it.
+local function owe(name, front, at)
+  redis.call('HSET', hookKey(name), 'own', front)
+  redis.call('ZADD', P .. 'owes:' .. front, at, name)
+  redis.call('SADD', P .. 'owers', front)
+end
+
+-- It is owed no more. Returns its place in the order of ends.
+local function unowe(name)
+  local owes = P .. 'owes:' .. (redis.call('HGET', hookKey(name), 'own') or '')
+  local at = redis.call('ZSCORE', owes, name)
+  redis.call('ZREM', owes, name)
+  return at
+end
+
+local function nextEnd() return redis.call('INCR', P .. 'ends') end
+
 local function tell(from)
-  if #news > 0 then redis.call('PUBLISH', P .. 'news', from .. '\\n' .. table.concat(news, '\\n')) end
+  local channel = P .. 'news:' .. string.match(from, '^%d+')
+  if #news > 0 then redis.call('PUBLISH', channel, from .. '\\n' .. table.concat(news, '\\n')) end
   return counts
 end
 `;
@@ -138,9 +167,10 @@ local was = redis.call('HMGET', job(id), 'rev', 'st', 'q', 'place', 'bytes', 'or
 if not was[1] then return { 'gone' } end
 if was[1] ~= ARGV[3] then return { 'moved' } end
 if f.lock and redis.call('GET', f.lock) ~= f.lockToken then return { 'unlocked' } end
+if not f.lock then goOnIfFull() end
 if f.webhookEnded then
+  redis.call('ZADD', P .. 'ended', unowe('j' .. id) or nextEnd(), id) -- from now on it may be dropped
   redis.call('HDEL', job(id), 'call', 'own')
-  redis.call('ZREM', P .. 'owes', 'j' .. id)
   weigh(0, tonumber(was[5]))
 elseif f.endMs then
   local bytes, size = tonumber(was[5]), f.leastBytes
@@ -153,10 +183,14 @@ elseif f.endMs then
     end
   end
   redis.call('HDEL', job(id), 'body')
-  if f.owesWebhook then owe('j' .. id, job(id), from) else redis.call('HDEL', job(id), 'call') end
+  if f.owesWebhook then
+    owe('j' .. id, from, nextEnd())
+  else
+    redis.call('HDEL', job(id), 'call')
+    redis.call('ZADD', P .. 'ended', nextEnd(), id)
+  end
   redis.call('HSET', job(id), 'end', f.endMs, 'bytes', size)
   weigh(size - bytes, f.owesWebhook and 0 or size)
-  redis.call('ZADD', P .. 'ended', redis.call('INCR', P .. 'ends'), id)
 end
 redis.call('HSET', job(id), 'rec', rec, 'rev', tonumber(was[1]) + 1, 'st', f.st, 'att', f.att, 'can', f.can, 'tok', f.tok,
   'q', f.q)
@@ -220,37 +254,39 @@ return found
 
 /** from, id, webhook, body */
 const OWE = `
-local key = P .. 'hook:' .. ARGV[2]
-redis.call('HSET', key, 'hook', ARGV[3], 'body', ARGV[4])
-owe('w' .. ARGV[2], key, ARGV[1])
+redis.call('HSET', P .. 'hook:' .. ARGV[2], 'hook', ARGV[3], 'body', ARGV[4])
+owe('w' .. ARGV[2], ARGV[1], nextEnd())
 return 0
 `;
 
 /** id */
 const FORGET_WEBHOOK = `
-redis.call('DEL', P .. 'hook:' .. ARGV[1])
-return redis.call('ZREM', P .. 'owes', 'w' .. ARGV[1])
+unowe('w' .. ARGV[1])
+return redis.call('DEL', P .. 'hook:' .. ARGV[1])
 `;
 
 /** from, limit: names of owed webhooks whose front does not live; this one sends them now. */
 const TAKE_WEBHOOKS = `
-local alive, taken = { [ARGV[1]] = 1 }, {}
-for _, name in ipairs(redis.call('ZRANGE', P .. 'owes', 0, 999)) do
-  if #taken >= tonumber(ARGV[2]) then break end
-  local id = string.sub(name, 2)
-  local key = string.sub(name, 1, 1) == 'j' and job(id) or P .. 'hook:' .. id
-  local own = redis.call('HGET', key, 'own')
-  if not own then
-    redis.call('ZREM', P .. 'owes', name)
-  else
-    if not alive[own] then alive[own] = redis.call('EXISTS', P .. 'front:' .. own) end
-    if alive[own] == 0 then
-      redis.call('HSET', key, 'own', ARGV[1])
-      taken[#taken + 1] = name
+goOnIfFull()
+local me, most, taken = ARGV[1], tonumber(ARGV[2]), {}
+for _, front in ipairs(redis.call('SMEMBERS', P .. 'owers')) do
+  local owes = P .. 'owes:' .. front
+  if #taken < most and front ~= me and redis.call('EXISTS', P .. 'front:' .. front) == 0 then
+    local names = redis.call('ZRANGE', owes, 0, most - #taken - 1, 'WITHSCORES')
+    for i = 1, #names, 2 do
+      redis.call('ZREM', owes, names[i])
+      owe(names[i], me, names[i + 1])
+      taken[#taken + 1] = names[i]
     end
+    if redis.call('EXISTS', owes) == 0 then redis.call('SREM', P .. 'owers', front) end
   end
 end
 return taken
+`;
+
+/** from: names of the webhooks that this front sends. */
+const MY_WEBHOOKS = `
+return redis.call('ZRANGE', P .. 'owes:' .. ARGV[1], 0, -1)
 `;
 
 /** from, ms of a lease, known version of the places: what a front looks at each second. */
@@ -258,6 +294,7 @@ const LOOK = `
 local time = redis.call('TIME')
 local holder = redis.call('GET', P .. 'lease')
 local leads = not holder or holder == ARGV[1]
+goOnIfFull()
 redis.call('SET', P .. 'front:' .. ARGV[1], '1', 'PX', ${FRONT_LIFE_MS})
 if leads then redis.call('SET', P .. 'lease', ARGV[1], 'PX', ARGV[2]) end
 local version = redis.call('GET', P .. 'version') or '0'
@@ -283,10 +320,8 @@ local old = redis.call('ZRANGE', P .. 'ended', 0, most - 1)
 for i, id in ipairs(old) do
   local ended = redis.call('HGET', job(id), 'end')
   if ended and tonumber(ended) > tonumber(ARGV[3]) then break end
-  if redis.call('HEXISTS', job(id), 'own') == 0 then
-    forget(id)
-    if i == most then isMore = 1 end
-  end
+  forget(id)
+  if i == most then isMore = 1 end
 end
 local due = redis.call('ZRANGEBYSCORE', P .. 'times', '-inf', ARGV[2], 'LIMIT', 0, most)
 if #due == most then isMore = 1 end
@@ -339,6 +374,7 @@ return best
  * or an end is in the record, \`cancelled\`, or empty.
  */
 const HELD = `
+goOnIfFull()
 local said = {}
 for i = 2, #ARGV, 4 do
   local known = redis.call('HMGET', job(ARGV[i]), 'tok', 'can')
@@ -352,13 +388,17 @@ end
 return said
 `;
 
-/** The number of the last end that is known: the records of those that ended since. */
+/** The numbers of the last end that is known and of the newest: the records of those that ended in between. */
 const SINCE = `
 local found = {}
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', P .. 'ended', '(' .. ARGV[1], '+inf', 'LIMIT', 0, 1000)) do
-  local rec = redis.call('HGET', job(id), 'rec')
-  if rec then found[#found + 1] = rec end
+local function find(name, prefix)
+  for _, one in ipairs(redis.call('ZRANGEBYSCORE', P .. name, '(' .. ARGV[1], ARGV[2])) do
+    local rec = string.sub(one, 1, #prefix) == prefix and redis.call('HGET', job(string.sub(one, #prefix + 1)), 'rec')
+    if rec then found[#found + 1] = rec end
+  end
 end
+find('ended', '')
+for _, front in ipairs(redis.call('SMEMBERS', P .. 'owers')) do find('owes:' .. front, 'j') end
 return found
 `;
 
@@ -383,4 +423,5 @@ export const SCRIPTS = {
   owe: script(OWE),
   forgetWebhook: script(FORGET_WEBHOOK),
   takeWebhooks: script(TAKE_WEBHOOKS),
+  myWebhooks: script(MY_WEBHOOKS),
 } as const;

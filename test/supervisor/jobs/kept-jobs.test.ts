@@ -195,6 +195,22 @@ test('progress is stored once a second, the newest, and not behind the end', asy
   assert.deepEqual(seen, ['running', 0.1, 0.3, 1]);
 });
 
+test('the end of a job ends all waits for it: the store is asked once for each, when it comes', async () => {
+  const store = new MemoryStore(LIMITS);
+  const bench = new JobsBench(store);
+  const { id } = await bench.accept();
+  let asked = 0;
+  const get = store.get.bind(store);
+  store.get = (...args) => {
+    asked += 1;
+    return get(...args);
+  };
+  const waiters = Array.from({ length: 10 }, () => bench.jobs.whenEnded(id, 60_000, () => {}));
+  (await bench.begin()).reply(HEAD, [], 0, 1);
+  const ends = await Promise.all(waiters);
+  assert.deepEqual([new Set(ends.map((end) => end?.state)), asked], [new Set(['succeeded']), 10]);
+});
+
 test("a client's wait ends with the job, after its time, or when it leaves", async () => {
   const bench = open();
   const { id } = await bench.accept();

@@ -27,7 +27,7 @@ interface Bench {
   readonly ended: string[];
 }
 
-function setUp({ takes = true, isDurable = true, isClosed = false } = {}): Bench {
+function setUp({ takes = true, hasRoom = true, isDurable = true, isClosed = false } = {}): Bench {
   const [sent, events, ended]: [Webhook[], Partial<WebhookEvents>[], string[]] = [[], [], []];
   const webhooks = new JobWebhooks({
     send: (webhook, more = {}) => {
@@ -35,6 +35,7 @@ function setUp({ takes = true, isDurable = true, isClosed = false } = {}): Bench
       events.push(more);
       return takes;
     },
+    hasRoom: () => hasRoom,
     isClosed,
   });
   if (isDurable) {
@@ -46,7 +47,7 @@ function setUp({ takes = true, isDurable = true, isClosed = false } = {}): Bench
 test('the end of a job is owed until it is delivered, under the same id whichever process sends it', () => {
   const { webhooks, sent, events, ended } = setUp();
   webhooks.post(ANSWERED);
-  webhooks.sendTaken({ of: 'job', ...ANSWERED });
+  assert.equal(webhooks.sendTaken({ of: 'job', ...ANSWERED }), true);
   assert.deepEqual(
     sent.map(({ id, url, body, isKept }) => [id, url, String(body), isKept]),
     Array(2).fill(['msg_id', URL, '1', true]),
@@ -78,6 +79,12 @@ test('an end that comes when the server has stopped stays owed: the next one pos
   const { webhooks, ended } = setUp({ takes: false, isClosed: true });
   webhooks.post(ANSWERED);
   assert.deepEqual(ended, []);
+});
+
+test('one of another process without room stays owed, and is not tried now', () => {
+  const { webhooks, sent, ended } = setUp({ hasRoom: false });
+  assert.equal(webhooks.sendTaken({ of: 'job', ...ANSWERED }), false);
+  assert.deepEqual([sent, ended], [[], []]);
 });
 
 test('a background job that failed posts its error', () => {

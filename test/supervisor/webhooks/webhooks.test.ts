@@ -442,7 +442,8 @@ test('a webhook that the store refuses is sent nevertheless, with a line in the 
   assert.match(warnings()[0]?.text ?? '', /is sent, but not stored: the disk is full; it is lost if/);
   assert.deepEqual(
     kept.events.map((event) => event.split(' ')[0]),
-    ['owe'],
+    ['owe', 'forget'],
+    'a store whose answer was lost has it',
   );
 });
 

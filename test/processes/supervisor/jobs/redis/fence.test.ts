@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test, type TestContext } from 'node:test';
 import { lockOf, nameOf } from '../../../../../supervisor/jobs/redis/line.js';
+import { NO_LISTENER } from '../../../../../supervisor/jobs/job-store.js';
 import { needs } from '../../../../helpers/needs.js';
 import { eventually } from '../../../../helpers/server.js';
 import { StoreBench } from '../../../../supervisor/jobs/conformance.js';
@@ -250,6 +251,21 @@ test('a front without the route of the first jobs begins those of its own', OPTI
   for (let i = 0; i < 20; i += 1) await a.bench.accept({ route: '/large', priority: 9 });
   const id = await a.bench.accept({ route: '/' });
   assert.deepEqual(await beginSoon(b, 'b'), [id]);
+});
+
+test('fronts of another database hear nothing of these', OPTIONS, async (t) => {
+  const [a, b] = [await front(t), await front(t)];
+  const other = await openFront(redis.port, { database: 1 });
+  t.after(() => other.store.close());
+  const heard: string[] = [];
+  other.store.listener = { ...NO_LISTENER, onDue: (model) => heard.push(model) };
+  await a.bench.accept();
+  await eventually(
+    () => b.bench.waiting() === 1,
+    5000,
+    () => 'b hears nothing',
+  );
+  assert.deepEqual([heard, other.store.hasDue('m')], [[], false]);
 });
 
 test('an entry that was never added is added by the sweep', OPTIONS, async (t) => {

@@ -17,16 +17,17 @@ export interface FrontOptions {
   readonly limits?: KeepLimits;
   readonly clock?: JobClock;
   readonly lockMs?: number;
+  readonly database?: number;
 }
 
 const LIMITS: KeepLimits = { retentionMs: 60_000, maxBytes: 1e8 };
 
 export async function openFront(port: number, options: FrontOptions = {}): Promise<Front> {
-  const { limits = LIMITS, ...rest } = options;
+  const { limits = LIMITS, database = 0, ...rest } = options;
   const packages = await loadPackages();
   const place = `127.0.0.1:${port}`;
   const check = (): Promise<void> => Promise.resolve();
-  const link = new RedisLink({ packages, url: `redis://${place}`, place, check });
+  const link = new RedisLink({ packages, url: `redis://${place}/${database}`, place, check });
   const store = new RedisStore({ packages, link, name: 'redis', limits, ...rest });
   await link.open(store);
   await store.idle();

@@ -4,6 +4,13 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 type Way = 'there' | 'back';
 
+/** Something to do at the first command that has all of these words in it. */
+interface Ambush {
+  readonly words: readonly string[];
+  readonly when: 'before' | 'after';
+  readonly act: () => void;
+}
+
 export class RedisRoad {
   readonly #to: number;
   readonly #server = createServer((socket) => this.#join(socket));
@@ -11,6 +18,7 @@ export class RedisRoad {
   readonly #held = new Set<Way>();
   readonly #waiting: { go(): void }[] = [];
   #isCut = false;
+  #ambush: Ambush | null = null;
 
   private constructor(to: number) {
     this.#to = to;
@@ -41,6 +49,20 @@ export class RedisRoad {
     this.#pass();
   }
 
+  /**
+   * Resolves at the first command from now on that has all of these words, when `act` was called: before the command goes on,
+   * or after it has, but before its answer can come.
+   */
+  ambush(words: readonly string[], when: Ambush['when'], act: () => void): Promise<void> {
+    return new Promise((resolve) => {
+      const acts = (): void => {
+        act();
+        resolve();
+      };
+      this.#ambush = { words, when, act: acts };
+    });
+  }
+
   /** Lets answers pass one after the other, until one waits whose command has had an effect; that one is lost, by a cut. */
   async cutAfter(hasEffect: () => Promise<boolean>): Promise<void> {
     this.hold('back');
@@ -65,6 +87,13 @@ export class RedisRoad {
     this.#isCut = false;
   }
 
+  #ambushOf(bytes: Buffer): Ambush | null {
+    const ambush = this.#ambush;
+    if (ambush === null || !ambush.words.every((word) => bytes.includes(word))) return null;
+    this.#ambush = null;
+    return ambush;
+  }
+
   #pass(): void {
     for (const { go } of this.#waiting.splice(0)) go();
   }
@@ -86,9 +115,12 @@ export class RedisRoad {
         to.destroy();
       });
       from.on('data', (bytes) => {
+        const ambush = way === 'there' ? this.#ambushOf(bytes) : null;
+        if (ambush?.when === 'before') ambush.act();
         const go = (): void => void to.write(bytes);
         if (this.#held.has(way)) this.#waiting.push({ go });
         else go();
+        if (ambush?.when === 'after') ambush.act();
       });
     }
   }

@@ -7,6 +7,7 @@ import {
   durableConformance,
   type DurableStore,
 } from '../../../../supervisor/jobs/conformance.js';
+import { followsModel } from '../../../../supervisor/jobs/store-property.js';
 import { RedisServer } from '../../../worker/api/store/redis-server.js';
 import { flush, forgetFronts, openFront, OWN_CLOCK } from './fronts.js';
 
@@ -21,6 +22,21 @@ if (isMissing === false) {
     const { store } = await openFront(redis.port, { limits, clock: OWN_CLOCK });
     return { store, idle: () => store.idle(), close: () => store.close() };
   });
+
+  followsModel(
+    'redis',
+    async (limits) => {
+      await flush(redis.port);
+      const { store } = await openFront(redis.port, { limits, clock: OWN_CLOCK, lockMs: 60_000 });
+      const look = (): Promise<void> => {
+        store.onOpen();
+        return store.idle();
+      };
+      return { store, look, idle: () => store.idle(), close: () => store.close() };
+    },
+    10,
+    'due',
+  );
 
   const durable = async (limits: KeepLimits): Promise<DurableStore> => {
     const { store, link } = await openFront(redis.port, { limits });
