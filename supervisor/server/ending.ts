@@ -14,6 +14,7 @@ import type { Webhooks } from '../webhooks/webhooks.js';
 import { endText } from '../status/banner.js';
 import { deferred } from '../machine/deferred.js';
 import { drain } from './drain.js';
+import type { JobWebhooks } from './job-webhooks.js';
 import type { Listeners } from './listeners.js';
 import type { ServedModels } from './models/served-models.js';
 import type { ReadyFile } from './ready-file.js';
@@ -30,6 +31,7 @@ export interface EndingServer {
   readonly served: ServedModels;
   readonly jobs: KeptJobs;
   readonly webhooks: Webhooks;
+  readonly jobWebhooks: Pick<JobWebhooks, 'close'>;
   readonly unsent: UnsentAnswers;
   readonly guard: OrphanGuard;
   readonly eventLoopDelay: IntervalHistogram;
@@ -125,6 +127,7 @@ export class Ending {
   async #finish(end: ServerEnd, endAtMs: number): Promise<void> {
     this.#lastReplies = true;
     if (end.reason !== 'killed') this.#server.live?.end(end.reason); // its viewers would never leave by themselves
+    this.#server.jobWebhooks.close();
     await this.#server.jobs.stop(); // answers those who wait for a job
     await Promise.all([this.#server.listeners.close(), this.#drainWebhooks(endAtMs - performance.now())]);
     await this.#tearDown(end);
@@ -147,6 +150,7 @@ export class Ending {
       store,
       jobs,
       webhooks,
+      jobWebhooks,
       unsent,
       guard,
       eventLoopDelay,
@@ -162,6 +166,7 @@ export class Ending {
     readyFile.remove();
     served.close();
     served.killAll();
+    jobWebhooks.close();
     webhooks.close();
     await jobs.stop();
     await jobs.close();

@@ -24,6 +24,8 @@ export interface WebhooksOptions {
   readonly log: Pick<Log, 'debug' | 'warn'>;
   /** Signs each attempt; null if webhooks are not signed. */
   readonly signer: WebhookSigner | null;
+  /** Absent or null: webhooks are held in memory only. */
+  readonly keeper?: WebhookKeeper | null;
   readonly limits?: Partial<ReceiverLimits>;
   /** For tests: delivery, clock and random numbers. */
   readonly delivery?: Delivery;
@@ -58,14 +60,14 @@ export class Webhooks {
   readonly #owed = new Set<Owed>();
   readonly #receivers: Receivers<Owed>;
   readonly #unsent: UnsentWebhook[] = [];
-  /** Null: webhooks are held in memory only. */
-  keeper: WebhookKeeper | null = null;
+  readonly #keeper: WebhookKeeper | null;
   #drain: { readonly endsAtMs: number; readonly done: () => void } | null = null;
   #closed = false;
 
   constructor(options: WebhooksOptions) {
     this.#log = new WebhookLog(options.log);
     this.#signer = options.signer;
+    this.#keeper = options.keeper ?? null;
     this.#receivers = new Receivers({ ...LIMITS, ...options.limits }, (owed) => void this.#attempt(owed));
     this.#delivery = options.delivery ?? new HttpDelivery();
     this.#clock = options.clock ?? SYSTEM_CLOCK;
@@ -110,8 +112,8 @@ export class Webhooks {
       retry: null,
     };
     this.#owed.add(owed);
-    if (this.keeper === null || owed.isKept) onKept();
-    else owed.kept = this.#keep(owed, this.keeper).finally(onKept);
+    if (this.#keeper === null || owed.isKept) onKept();
+    else owed.kept = this.#keep(owed, this.#keeper).finally(onKept);
     this.#receivers.add(owed);
     return true;
   }
@@ -203,7 +205,7 @@ export class Webhooks {
 
   #giveUpUnsent(owed: Owed): void {
     const { id, url, requestId, attempts } = owed;
-    this.#log.unsent(owed, this.keeper !== null);
+    this.#log.unsent(owed, this.#keeper !== null);
     this.#unsent.push({ id, url: shownUrl(url), requestId, attempts });
     this.#end(owed, 'unsent');
   }
@@ -212,7 +214,8 @@ export class Webhooks {
     owed.retry?.cancel();
     this.#owed.delete(owed);
     this.#receivers.remove(owed);
-    if (end !== 'unsent') void owed.kept.then((isKept) => isKept && this.keeper?.forget(owed.id));
+    if (end !== 'unsent')
+      void owed.kept.then((isKept) => (isKept ? this.#keeper?.forgetWebhook(owed.id) : undefined));
     owed.onEnd(end);
     if (this.#owed.size === 0) this.#drain?.done();
   }

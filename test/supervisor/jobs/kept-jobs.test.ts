@@ -5,7 +5,6 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
 import type { Acceptance, NewJob } from '../../../supervisor/jobs/job-record.js';
 import { ASK_LIMIT_MS } from '../../../supervisor/jobs/guarded-store.js';
-import { ACCEPT_LIMIT_MS } from '../../../supervisor/jobs/kept-jobs.js';
 import { deferred } from '../../../supervisor/machine/deferred.js';
 import { MemoryStore } from '../../../supervisor/jobs/memory-store.js';
 import { FakeWorker } from '../dispatch/jobs.js';
@@ -255,7 +254,7 @@ test('a job is not known, and not run, before it is stored', async () => {
   store.put();
   await accepting;
   assert.equal(bench.feed.waiting, 1);
-  mock.timers.tick(ACCEPT_LIMIT_MS);
+  mock.timers.tick(ASK_LIMIT_MS);
   assert.equal(bench.feed.waiting, 1, 'the limit ends with the wait');
 });
 
@@ -276,7 +275,7 @@ test('a store that takes too long fails the call, and forgets a job that it stor
   const store = new Slow(LIMITS);
   const bench = new JobsBench(store);
   const accepting = bench.accept();
-  mock.timers.tick(ACCEPT_LIMIT_MS);
+  mock.timers.tick(ASK_LIMIT_MS);
   await assert.rejects(accepting, { code: 'SERVE_NOT_KEPT' });
   store.put();
   await settled();
@@ -288,7 +287,7 @@ test('a job with a key stays when it is stored too late: another call of the key
   const bench = new JobsBench(store);
   const wishes = { key: { scope: 's', content: 'c' } };
   const late = bench.accept({ wishes });
-  mock.timers.tick(ACCEPT_LIMIT_MS);
+  mock.timers.tick(ASK_LIMIT_MS);
   await assert.rejects(late, { code: 'SERVE_NOT_KEPT' });
   const { put } = store;
   const again = bench.accept({ wishes });

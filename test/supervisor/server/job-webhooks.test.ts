@@ -2,10 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
-import { keptError, type EndedRecord, type Outcome } from '../../../supervisor/jobs/job-record.js';
+import {
+  keptError,
+  type EndedRecord,
+  type KeptWebhook,
+  type Outcome,
+} from '../../../supervisor/jobs/job-record.js';
 import { begun, settled } from '../../../supervisor/jobs/job-rules.js';
 import type { AnsweredJob } from '../../../supervisor/jobs/kept-jobs.js';
-import { JobWebhooks } from '../../../supervisor/server/job-webhooks.js';
+import { JobWebhooks, type WebhookStore } from '../../../supervisor/server/job-webhooks.js';
 import type { Webhook, WebhookEvents } from '../../../supervisor/webhooks/webhook.js';
 import { HEAD, newStoredJob } from '../jobs/stored-jobs.js';
 
@@ -20,6 +25,8 @@ function jobThat(outcome: Outcome): AnsweredJob {
 
 const ANSWERED = jobThat({ ...TIMES, head: HEAD, bytes: 1, body: Buffer.from('1') });
 
+const NONE: readonly KeptWebhook[] = [];
+
 interface Bench {
   readonly webhooks: JobWebhooks;
   readonly sent: Webhook[];
@@ -27,26 +34,33 @@ interface Bench {
   readonly ended: string[];
 }
 
-function setUp({ takes = true, isDurable = true, isClosed = false } = {}): Bench {
+function setUp({ takes = true, isDurable = true, isClosed = false, left = NONE } = {}): Bench {
   const [sent, events, ended]: [Webhook[], Partial<WebhookEvents>[], string[]] = [[], [], []];
-  const webhooks = new JobWebhooks({
-    send: (webhook, more = {}) => {
-      sent.push(webhook);
-      events.push(more);
-      return takes;
+  const note = (text: string): Promise<void> => Promise.resolve(void ended.push(text));
+  const store: WebhookStore = {
+    takeWebhooks: () => Promise.resolve(left),
+    forgetWebhook: (id) => note(`webhook ${id}`),
+    endWebhook: (id) => note(`job ${id}`),
+  };
+  const webhooks = new JobWebhooks(
+    {
+      send: (webhook, more = {}) => {
+        sent.push(webhook);
+        events.push(more);
+        return takes;
+      },
+      isClosed,
     },
-    isClosed,
-  });
-  if (isDurable) {
-    webhooks.kept = { forget: (id) => ended.push(`webhook ${id}`), endOf: (id) => ended.push(`job ${id}`) };
-  }
+    isDurable ? store : null,
+  );
   return { webhooks, sent, events, ended };
 }
 
-test('the end of a job is owed until it is delivered, under the same id whichever process sends it', () => {
-  const { webhooks, sent, events, ended } = setUp();
+test('the end of a job is owed until it is delivered, under the same id whichever process sends it', async () => {
+  const { webhooks, sent, events, ended } = setUp({ left: [{ of: 'job', ...ANSWERED }] });
   webhooks.post(ANSWERED);
-  webhooks.sendTaken({ of: 'job', ...ANSWERED });
+  await webhooks.start();
+  webhooks.close();
   assert.deepEqual(
     sent.map(({ id, url, body, isKept }) => [id, url, String(body), isKept]),
     Array(2).fill(['msg_id', URL, '1', true]),
@@ -87,10 +101,11 @@ test('a background job that failed posts its error', () => {
   assert.deepEqual([error.code, error.requestId], ['SERVE_WORKER_LOST', 'r']);
 });
 
-test('a webhook of an app that another process has left is forgotten once it has ended', () => {
-  const { webhooks, sent, events, ended } = setUp();
+test('a webhook of an app that another process has left is forgotten once it has ended', async () => {
   const webhook = { id: 'msg_1', url: URL, body: Buffer.from('1'), contentType: '', requestId: '' };
-  webhooks.sendTaken({ of: 'app', webhook });
+  const { webhooks, sent, events, ended } = setUp({ left: [{ of: 'app', webhook }] });
+  await webhooks.start();
+  webhooks.close();
   assert.deepEqual([sent[0]?.id, sent[0]?.isKept, ended], ['msg_1', true, []]);
   events[0]?.onEnd?.('delivered');
   assert.deepEqual(ended, ['webhook msg_1']);
