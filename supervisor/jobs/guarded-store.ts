@@ -110,7 +110,7 @@ export class GuardedStore implements WebhookKeeper {
   accept(job: NewJob): Promise<Acceptance> {
     const { id } = job.record;
     return this.#inTime(
-      () => this.#store.accept(job),
+      this.#health.watchOne(() => this.#store.accept(job)),
       (acceptance) => {
         if (acceptance.is === 'accepted' && job.key === null) this.#store.withdraw(id).catch(() => {}); // it runs: its client was told that it may
       },
@@ -206,7 +206,7 @@ export class GuardedStore implements WebhookKeeper {
   /** @throws SERVE_JOBS_UNAVAILABLE */
   async #ask<T>(question: () => Promise<T>): Promise<T> {
     try {
-      return await this.#inTime(question);
+      return await this.#inTime(this.#health.watch(question));
     } catch (cause) {
       const detail = describeThrown(cause).stack;
       throw new ServeError('SERVE_JOBS_UNAVAILABLE', undefined, { detail, retryAfterS: 5, cause });
@@ -214,20 +214,20 @@ export class GuardedStore implements WebhookKeeper {
   }
 
   /** Rejects after a time; then `onLate` gets the answer. */
-  #inTime<T>(call: () => Promise<T>, onLate: (answer: T) => void = () => {}): Promise<T> {
+  #inTime<T>(asked: Promise<T>, onLate: (answer: T) => void = () => {}): Promise<T> {
     return new Promise((resolve, reject) => {
       let isLate = false;
       const limit = startLimit(ASK_LIMIT_MS, () => {
         isLate = true;
         reject(new Error(`the store of jobs took longer than ${formatMs(ASK_LIMIT_MS)}`));
       });
-      this.#health.watch(call).then(
+      asked.then(
         (answer) => {
           limit.stop();
           if (isLate) onLate(answer);
           resolve(answer);
         },
-        (cause: unknown) => {
+        (cause: Error) => {
           limit.stop();
           reject(cause);
         },

@@ -355,6 +355,8 @@ withOneRuntime(({ app }) => {
       assert.equal(await (await fetch(`${server.url}/readyz`)).text(), '{"state":"ready"}');
       assert.equal((await jobEnd(server, await startAsync(server, '/', {}))).state, 'succeeded');
       await server.stop();
+      const told = server.stderr().match(/the store of jobs (?:fails|works again)/g);
+      assert.deepEqual(told, ['the store of jobs fails', 'the store of jobs works again'], 'each once');
     },
   );
 

@@ -4,13 +4,16 @@
  */
 import { randomBytes } from 'node:crypto';
 import { readdirSync, rmSync } from 'node:fs';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { open, readFile, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startLimit } from '../../machine/limit-timer.js';
 import { formatMs } from '../../options/units.js';
 import { ANSWER_LIMIT_MS, type KeptBytes } from './table-calls.js';
 
 const MAX_ROW_BYTES = 1024 ** 2;
+
+/** Room of a disk that is not full. */
+const SPARE_BYTES = 1024 ** 2;
 
 export function bodiesFolder(folder: string): string {
   return join(folder, 'bodies');
@@ -59,6 +62,12 @@ export class BodyFiles {
   /** Never rejects: a file that stays is removed at the next start. */
   async remove({ file }: Pick<KeptBytes, 'file'>): Promise<void> {
     if (file !== null) await rm(join(this.#folder, file), { force: true }).catch(() => {});
+  }
+
+  /** Rejects with ENOSPC if the disk has no room for a few more jobs: a small one may find some where others find none. */
+  async checkRoom(): Promise<void> {
+    const { bavail, bsize } = await inTime(statfs(this.#folder));
+    if (bavail * bsize < SPARE_BYTES) throw Object.assign(new Error('no room'), { code: 'ENOSPC' });
   }
 
   async #write(pieces: readonly Buffer[]): Promise<string> {

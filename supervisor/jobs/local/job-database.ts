@@ -23,7 +23,7 @@ export function databaseFile(folder: string): string {
 const LOCK_WAIT_MS = 2000;
 
 /** The version of the tables below; a store of another one is refused. */
-const VERSION = 1;
+export const VERSION = 1;
 
 const NEW_VERSION = 0;
 

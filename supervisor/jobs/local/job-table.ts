@@ -237,6 +237,10 @@ export class JobTable implements TableCalls {
     return [...jobs, ...webhooks.map((webhook): TakenWebhook => ({ of: 'app', webhook }))];
   }
 
+  probe(): void {
+    this.#rows.writeAgain();
+  }
+
   /** Time of the next `tick`; Infinity if none is needed. */
   nextMs(): number {
     const oldest = this.#rows.oldestEnded();

@@ -179,6 +179,13 @@ export class LocalStore implements JobStore {
     );
   }
 
+  async probe(): Promise<void> {
+    await this.#files.checkRoom().catch((error: unknown) => {
+      throw this.#failure(error);
+    });
+    await this.#link.send('probe', []);
+  }
+
   /** Changes nothing: queued jobs stay for the next server. */
   stop(): Promise<void> {
     return Promise.resolve();

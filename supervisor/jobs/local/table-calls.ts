@@ -59,6 +59,8 @@ export interface TableCalls {
   forgetWebhook(id: string): void;
   endWebhook(jobId: string): void;
   takeWebhooks(limit: number): readonly TakenWebhook[];
+  /** Writes something, which changes nothing. */
+  probe(): void;
 }
 
 /** As `KeptWebhook`, with the result of a job as it is kept. */

@@ -374,6 +374,61 @@ test('the outcome of a job that ran, and one that waits again, are stored once t
   assert.equal(store.calls, calls, 'nothing is tried again');
 });
 
+/** A store that reads and does not write, as one on a full disk, and can say so. */
+class Full extends Away {
+  /** What a look at the disk says. */
+  hasRoom = true;
+
+  override get(id: string): ReturnType<MemoryStore['get']> {
+    return MemoryStore.prototype.get.call(this, id);
+  }
+
+  override accept(job: NewJob): Promise<Acceptance> {
+    return this.isAway ? Promise.reject(new Error('no room for this one')) : super.accept(job);
+  }
+
+  probe(): Promise<void> {
+    return this.hasRoom ? Promise.resolve() : Promise.reject(new Error('the disk is full'));
+  }
+}
+
+test('a store that reads but does not write is reported once, and once when it writes again', async () => {
+  const store = new Full(LIMITS);
+  const bench = new JobsBench(store);
+  const { id } = await bench.accept();
+  const job = await bench.begin();
+  [store.isAway, store.hasRoom] = [true, false];
+  for (let second = 0; second < 3; second += 1) {
+    await assert.rejects(bench.accept(), { code: 'SERVE_NOT_KEPT' });
+    if (second === 0) job.reply(HEAD, [Buffer.from('1')], 1, 1);
+    assert.equal(await bench.state(id), 'running');
+    mock.timers.tick(1000);
+    await settled();
+  }
+  assert.deepEqual(bench.health, ['away: the disk is full']);
+  store.hasRoom = true;
+  mock.timers.tick(1000);
+  await settled();
+  assert.deepEqual(bench.health, ['away: the disk is full'], 'an outcome still waits');
+  store.isAway = false;
+  for (let second = 0; second < 2; second += 1) {
+    mock.timers.tick(1000);
+    await settled();
+  }
+  assert.deepEqual([bench.health, await bench.state(id)], [['away: the disk is full', 'well'], 'succeeded']);
+});
+
+test('a store that has no room for one job, but for others, does not fail', async () => {
+  const store = new Full(LIMITS);
+  const bench = new JobsBench(store);
+  store.isAway = true;
+  await assert.rejects(bench.accept(), { code: 'SERVE_NOT_KEPT' });
+  await settled();
+  store.isAway = false;
+  await bench.accept();
+  assert.deepEqual([bench.health, bench.notKept.length], [[], 1]);
+});
+
 test('a begin that fails begins nothing, and the model is asked to try again each second', async () => {
   const store = new Away(LIMITS);
   const bench = new JobsBench(store);
