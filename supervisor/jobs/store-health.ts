@@ -33,7 +33,7 @@ export class StoreHealth {
   #undone = 0;
   #problem: string | null = null;
   #timer: NodeJS.Timeout | null = null;
-  #probing: Promise<void> | null = null;
+  #isLooking = false;
   #isClosed = false;
 
   constructor(store: Watched) {
@@ -106,15 +106,16 @@ export class StoreHealth {
 
   /** Finds out whether the store works. What it must get decides too: a look may find room that is too small for that. */
   #look(): void {
-    const probe = (): Promise<unknown> => this.#store.probe?.() ?? this.#store.get(NO_ID);
-    this.#probing ??= this.watch(probe).then(
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    this.watch<unknown>(() => this.#store.probe?.() ?? this.#store.get(NO_ID)).then(
       () => {
-        this.#probing = null;
+        this.#isLooking = false;
         if (this.#undone === 0) this.#noteWell();
         else if (this.#problem !== null) this.noteAway(this.#problem);
       },
       () => {
-        this.#probing = null; // `watch` has reported it
+        this.#isLooking = false; // `watch` has reported it
       },
     );
   }

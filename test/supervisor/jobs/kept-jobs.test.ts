@@ -376,7 +376,7 @@ test('the outcome of a job that ran, and one that waits again, are stored once t
 
 /** A store that reads and does not write, as one on a full disk, and can say so. */
 class Full extends Away {
-  /** What a look at the disk says. */
+  /** Whether a look at the disk finds some. */
   hasRoom = true;
 
   override get(id: string): ReturnType<MemoryStore['get']> {
