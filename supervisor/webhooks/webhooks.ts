@@ -84,6 +84,16 @@ export class Webhooks {
     return this.#owed.size;
   }
 
+  /** Number of small webhooks that `send` would accept now, if they are for several receivers. */
+  get room(): number {
+    return this.#closed ? 0 : this.#receivers.room;
+  }
+
+  /** Whether `send` would not refuse it because of others that are owed. */
+  hasRoomFor(url: string, bytes: number): boolean {
+    return this.#owed.size === 0 || !URL.canParse(url) || this.#receivers.excess(new URL(url), bytes) === null;
+  }
+
   /**
    * Accepts a webhook and returns true at once. Returns false if it was dropped (too many are owed, the server has stopped,
    * the URL is not valid), which is logged; then no event follows.

@@ -10,7 +10,11 @@ import {
 } from '../../../supervisor/jobs/job-record.js';
 import { begun, settled } from '../../../supervisor/jobs/job-rules.js';
 import type { AnsweredJob } from '../../../supervisor/jobs/kept-jobs.js';
-import { JobWebhooks, type WebhookStore } from '../../../supervisor/server/job-webhooks.js';
+import {
+  JobWebhooks,
+  type WebhookSender,
+  type WebhookStore,
+} from '../../../supervisor/server/job-webhooks.js';
 import type { Webhook, WebhookEvents } from '../../../supervisor/webhooks/webhook.js';
 import { HEAD, newStoredJob } from '../jobs/stored-jobs.js';
 
@@ -32,29 +36,91 @@ interface Bench {
   readonly sent: Webhook[];
   readonly events: Partial<WebhookEvents>[];
   readonly ended: string[];
+  /** Ids of jobs whose results were read from the store. */
+  readonly read: string[];
+  /** Room among the webhooks that are owed. */
+  readonly owed: { room: number };
 }
 
-function setUp({ takes = true, isDurable = true, isClosed = false, left = NONE } = {}): Bench {
-  const [sent, events, ended]: [Webhook[], Partial<WebhookEvents>[], string[]] = [[], [], []];
-  const note = (text: string): Promise<void> => Promise.resolve(void ended.push(text));
+function setUp({ takes = true, isDurable = true, isClosed = false, left = NONE, room = 100 } = {}): Bench {
+  const [sent, events, ended, read]: [Webhook[], Partial<WebhookEvents>[], string[], string[]] = [
+    [],
+    [],
+    [],
+    [],
+  ];
+  const owed = { room };
+  const inStore = [...left];
+  const note = (notes: string[], text: string): Promise<void> => Promise.resolve(void notes.push(text));
   const store: WebhookStore = {
-    takeWebhooks: () => Promise.resolve(left),
-    forgetWebhook: (id) => note(`webhook ${id}`),
-    endWebhook: (id) => note(`job ${id}`),
-  };
-  const webhooks = new JobWebhooks(
-    {
-      send: (webhook, more = {}) => {
-        sent.push(webhook);
-        events.push(more);
-        return takes;
-      },
-      isClosed,
+    takeWebhooks: (limit) => Promise.resolve(inStore.splice(0, limit)),
+    forgetWebhook: (id) => note(ended, `webhook ${id}`),
+    endWebhook: (id) => note(ended, `job ${id}`),
+    readResult: async (id) => {
+      await note(read, id);
+      return Buffer.from('1');
     },
-    isDurable ? store : null,
-  );
-  return { webhooks, sent, events, ended };
+  };
+  const sender: WebhookSender = {
+    isClosed,
+    get room() {
+      return owed.room;
+    },
+    hasRoomFor: () => owed.room > 0,
+    send: (webhook, more = {}) => {
+      sent.push(webhook);
+      events.push(more);
+      owed.room -= 1;
+      return takes;
+    },
+  };
+  const webhooks = new JobWebhooks(sender, isDurable ? store : null);
+  return { webhooks, sent, events, ended, read, owed };
 }
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('a webhook that the store keeps waits while too many are owed, and none is dropped', async () => {
+  const { webhooks, sent, events, ended, read, owed } = setUp({ room: 1 });
+  const failed = jobThat({ ...TIMES, error: keptError(new ServeError('SERVE_WORKER_LOST')) });
+  for (const job of [ANSWERED, ANSWERED, failed]) webhooks.post(job);
+  assert.deepEqual([sent.length, ended], [1, []]);
+  for (const end of [1, 2]) {
+    owed.room = 1;
+    events[end - 1]?.onEnd?.('delivered');
+    await turn();
+    assert.equal(sent.length, end + 1);
+  }
+  assert.deepEqual([String(sent[1]?.body), read], ['1', ['id']], 'only a result is read again');
+  assert.match(String(sent[2]?.body), /SERVE_WORKER_LOST/);
+});
+
+test('no more webhooks are taken from the store than there is room for', async () => {
+  const left = Array.from({ length: 30 }, () => ({ of: 'job', ...ANSWERED }) as const);
+  const { webhooks, sent, owed } = setUp({ left, room: 12 });
+  await webhooks.start();
+  assert.equal(sent.length, 12);
+  owed.room = 100;
+  await webhooks.start();
+  webhooks.close();
+  assert.equal(sent.length, 30);
+});
+
+test('one whose result cannot be read now waits for the next look', async () => {
+  const { webhooks, sent, owed, read } = setUp({ room: 0 });
+  webhooks.post(ANSWERED);
+  const { push } = read;
+  read.push = () => {
+    throw new Error('the store is away');
+  };
+  owed.room = 1;
+  await webhooks.start();
+  assert.equal(sent.length, 0);
+  read.push = push;
+  await webhooks.start();
+  webhooks.close();
+  assert.equal(sent.length, 1);
+});
 
 test('the end of a job is owed until it is delivered, under the same id whichever process sends it', async () => {
   const { webhooks, sent, events, ended } = setUp({ left: [{ of: 'job', ...ANSWERED }] });
@@ -78,7 +144,7 @@ test('without a store that keeps it, a webhook is held in memory', () => {
   assert.deepEqual([sent[0]?.id, sent[0]?.isKept], ['msg_id', false]);
 });
 
-test('an end that is not posted, or that finds no room, is not owed any more', () => {
+test('an end that is not posted, or whose address is none, is not owed any more', () => {
   const dropped = setUp({ takes: false });
   dropped.webhooks.post(ANSWERED);
   const text = setUp();
