@@ -9,6 +9,7 @@
  */
 import { ServeError } from '../../protocol/errors.js';
 import { Job, NOWHERE, type JobCall } from '../dispatch/job.js';
+import { deferred } from '../machine/deferred.js';
 import type { GuardedStore } from './guarded-store.js';
 import {
   hasEnded,
@@ -66,6 +67,8 @@ export class Begins {
   readonly #progress: ProgressNotes;
   /** The jobs that this process runs, by id, in the order of their begins. */
   readonly #running = new Map<string, Job>();
+  /** Attempts of which the store does not know yet how they went. */
+  readonly #attempts = new Set<Promise<void>>();
   /** Begins that the store has not answered. */
   readonly #marking = new Set<Promise<unknown>>();
   /** Jobs that were cancelled while a begin, which may be theirs, was on its way. */
@@ -120,6 +123,11 @@ export class Begins {
     await Promise.allSettled(this.#marking);
   }
 
+  /** Resolves once the store knows how all attempts went, whose workers have ended. Never rejects. */
+  async untilStored(): Promise<void> {
+    await Promise.allSettled(this.#attempts);
+  }
+
   async #mark(target: JobTarget): Promise<readonly Job[]> {
     const { store, newToken } = this.#options;
     const token = newToken();
@@ -136,15 +144,19 @@ export class Begins {
 
   #run({ record, call, pieces }: BegunJob, token: string): Job {
     const { id, attempts: attempt } = record;
+    const over = deferred<void>();
     const sink = new RunningJob(this.#options.maxResultBytes, {
-      onOutcome: (outcome, job) => void this.#settle({ id, token, call, job }, outcome),
+      onOutcome: (outcome, job) => void this.#settle({ id, token, call, job }, outcome).then(over.resolve),
       onProgress: (progress) => this.#progress.note(id, token, progress),
     });
     const job = new Job({ ...this.#callOf(call), job: { id, attempt } }, pieces, timesOf(record), sink);
     job.onGivenBack = (isLoss) => {
       this.#running.delete(id);
-      void this.#options.store.giveBack(id, token, isLoss);
+      // When the server has stopped, it is what kills the workers: that says nothing of the job.
+      void this.#options.store.giveBack(id, token, isLoss && !this.#isStopped).then(over.resolve);
     };
+    this.#attempts.add(over.promise);
+    void over.promise.then(() => this.#attempts.delete(over.promise));
     this.#running.set(id, job);
     return job;
   }

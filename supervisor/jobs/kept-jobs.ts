@@ -61,6 +61,9 @@ export interface KeptJobsListener extends BeginsListener {
   onStoreWarning(text: string): void;
 }
 
+/** Longest time for workers that were just killed to end, and for the store to learn of their jobs. */
+const STORED_LIMIT_MS = 2000;
+
 /** Time after which a client may retry a call that could not be recorded. */
 const RETRY_S = 5;
 
@@ -233,9 +236,13 @@ export class KeptJobs {
     this.#watchers.release(() => true);
   }
 
-  /** Resolves once the store is closed; no webhook is sent any more. Jobs that a late begin has marked are given back first. */
+  /**
+   * Resolves once the store is closed; no webhook is sent any more. Jobs that a late begin has marked, or that killed workers had
+   * not begun, are given back first.
+   */
   async close(): Promise<void> {
     await within(ASK_LIMIT_MS, this.#begins.untilMarked());
+    await within(STORED_LIMIT_MS, this.#begins.untilStored());
     await this.#store.close();
   }
 

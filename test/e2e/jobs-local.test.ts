@@ -174,6 +174,32 @@ withOneRuntime(({ app }) => {
     },
   );
 
+  test(
+    'a second SIGTERM: a job that its worker has not begun waits for the next server',
+    LIMIT,
+    async (t) => {
+      const servers = new JobServers(t, app('jobs'));
+      let server = await servers.start();
+      await server.untilPrinted(/worker 0 is ready/);
+      const { pid } = (await server.status()).model.workers[0] as { pid: number };
+      process.kill(pid, 'SIGSTOP');
+      const id = await startAsync(server, '/', {});
+      await eventually(
+        async () => (await jobPage(server, id)).state === 'running',
+        10_000,
+        () => server.stderr(),
+      );
+      server.process.kill('SIGTERM');
+      await server.untilPrinted(/draining/);
+      server.process.kill('SIGTERM');
+      assert.equal((await server.ended).code, 143);
+      server = await servers.start();
+      const { state, attempts } = await jobEnd(server, id);
+      assert.deepEqual([state, attempts], ['succeeded', 1]);
+      await server.stop();
+    },
+  );
+
   test('the folder has no key and no cookie of a client', LIMIT, async (t) => {
     const servers = new JobServers(t, app('jobs'), { BANANA_API_KEY: 'SECRET-KEY' });
     const server = await servers.start();

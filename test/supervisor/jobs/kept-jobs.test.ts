@@ -465,13 +465,41 @@ test('a job that is cancelled before its worker gets it does not begin', async (
   assert.equal(bench.ended.length, 1);
 });
 
+test('a store is closed once it knows of the jobs of killed workers, which do not count as losses', async () => {
+  const steps: string[] = [];
+  class Noting extends MemoryStore {
+    override giveBack(...args: Parameters<MemoryStore['giveBack']>): Promise<void> {
+      steps.push(`given back${args[2] ? ' as lost' : ''}`);
+      return super.giveBack(...args);
+    }
+
+    override close(): Promise<void> {
+      steps.push('closed');
+      return super.close();
+    }
+  }
+  const bench = new JobsBench(new Noting(LIMITS));
+  await bench.accept();
+  const job = await bench.begin();
+  await bench.jobs.stop();
+  const closed = bench.jobs.close();
+  await settled();
+  assert.deepEqual(steps, []);
+  job.giveBack(true);
+  await closed;
+  assert.deepEqual(steps, ['given back', 'closed']);
+});
+
 test('a store that is closed is not reported as one that fails', async () => {
   const store = new Away(LIMITS);
   const bench = new JobsBench(store);
   await bench.accept();
   const job = await bench.begin();
   await bench.jobs.stop();
-  await bench.jobs.close();
+  const closed = bench.jobs.close();
+  await settled();
+  mock.timers.tick(2000); // its worker never ends
+  await closed;
   store.isAway = true;
   job.reply(HEAD, [], 0, 1);
   await settled();
