@@ -490,6 +490,18 @@ test('a store is closed once it knows of the jobs of killed workers, which do no
   assert.deepEqual(steps, ['given back', 'closed']);
 });
 
+test('a job that is given back after the clock was set back is due at once', async () => {
+  const bench = open();
+  mock.timers.setTime(3_600_000);
+  const { id } = await bench.accept();
+  const job = await bench.begin();
+  mock.timers.reset();
+  mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1000 });
+  job.giveBack(false);
+  await settled();
+  assert.equal((await bench.begin()).call.job?.id, id);
+});
+
 test('a store that is closed is not reported as one that fails', async () => {
   const store = new Away(LIMITS);
   const bench = new JobsBench(store);
