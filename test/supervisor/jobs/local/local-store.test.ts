@@ -1,11 +1,23 @@
 /** The local store: the promises of every store, and its own. */
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  openSync,
+  closeSync,
+  writeSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { mock, test } from 'node:test';
 import { DatabaseSync } from '@photostructure/sqlite';
 import type { KeepLimits } from '../../../../supervisor/jobs/job-store.js';
 import { JobTable } from '../../../../supervisor/jobs/local/job-table.js';
+import { MAX_CHECKED_BYTES } from '../../../../supervisor/jobs/local/job-database.js';
 import { openTable } from '../../../../supervisor/jobs/local/open-table.js';
 import { collectNow } from '../../../../supervisor/memory/gc.js';
 import {
@@ -285,6 +297,25 @@ test('local: a result that cannot be read is none, with a warning, and its webho
   const [taken] = await next.store.takeWebhooks(10);
   assert.deepEqual([taken?.of, taken?.of === 'job' && taken.body], ['job', null]);
   for (const one of [bench, next]) await one.store.close();
+});
+
+test('local: a large file is not read as a whole at the start, which damage of its jobs still stops', async () => {
+  const folder = scratch();
+  const bench = new StoreBench(await openHere(folder, LIMITS_OF_LARGE));
+  const ids: string[] = [];
+  for (let i = 0; i < 300; i += 1) ids.push(await bench.accept({ body: 'x'.repeat(1000) }));
+  await bench.store.close();
+  const [whole, damaged] = [copyOf(folder), copyOf(folder)];
+  // The rest is no part of the database.
+  for (const copy of [whole, damaged]) truncateSync(join(copy, 'jobs.sqlite3'), MAX_CHECKED_BYTES + 4096);
+  const again = new StoreBench(await openHere(whole, LIMITS_OF_LARGE));
+  assert.equal(await again.state(ids[0] as string), 'queued');
+  await again.store.close();
+  const bytes = Buffer.alloc(200 * 4096, 0xff);
+  const handle = openSync(join(damaged, 'jobs.sqlite3'), 'r+');
+  writeSync(handle, bytes, 0, bytes.length, 4096); // the tables, not the schema
+  closeSync(handle);
+  await assert.rejects(openHere(damaged, LIMITS_OF_LARGE), /jobs\.sqlite3 is damaged/);
 });
 
 test('local: this process keeps nothing of a job that has ended', async () => {
