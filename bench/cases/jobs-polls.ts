@@ -36,7 +36,7 @@ export const jobsPolls: BenchCase = {
     const before = await probe(asked.url, 1);
     const polls = await Promise.all(Array.from({ length: POLLS }, () => openPoll(asked.url, callID)));
     const told = Promise.all(polls.map(async (socket) => performance.timeOrigin + (await whenTold(socket))));
-    await delay(1000);
+    await delay(ARRIVAL_S * 1000); // each has asked for the job once
     const many = await commandsPerSecond(redis);
     const during = await probe(asked.url, probeS);
     const lastToldMs = Math.max(...(await told));
