@@ -21,6 +21,8 @@ import { jobs } from './cases/jobs.js';
 import { killers } from './cases/killers.js';
 import { largeBodies } from './cases/large-bodies.js';
 import { latency } from './cases/latency.js';
+import { jobsFlat } from './cases/jobs-flat.js';
+import { jobsPolls } from './cases/jobs-polls.js';
 import { longPolls } from './cases/long-polls.js';
 import { manyModels } from './cases/many-models.js';
 import { metrics } from './cases/metrics.js';
@@ -77,8 +79,16 @@ const CASES: readonly BenchCase[] = [
   serviceBatches,
 ];
 
-/** They need packages of Debian's, or an hour, and run only if they are named. */
-const NAMED_CASES: readonly BenchCase[] = [python, pythonSmall, mixedSoak, jobKills, jobChaosCase];
+/** They need packages of Debian's, or take long, and run only if they are named. */
+const NAMED_CASES: readonly BenchCase[] = [
+  python,
+  pythonSmall,
+  mixedSoak,
+  jobKills,
+  jobChaosCase,
+  jobsPolls,
+  ...jobsFlat,
+];
 
 interface Outcome {
   readonly rows: Row[];

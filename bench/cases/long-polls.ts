@@ -8,7 +8,7 @@ import { cpuSecondsOf, rssMbOf } from '../proc.js';
 import { source } from '../servers/child-server.js';
 import { Samples, type Percentiles } from '../statistics.js';
 
-const POLLS = 2000;
+export const POLLS = 2000;
 /** Time for the polls to arrive; the rest of a round is for the probes. */
 const ARRIVAL_S = 5;
 const MIN_PROBE_S = 4;
@@ -57,7 +57,7 @@ export const longPolls: BenchCase = {
 };
 
 /** Measures how long `/readyz` takes, asked again and again on one connection. */
-async function probe(url: string, seconds: number): Promise<Percentiles> {
+export async function probe(url: string, seconds: number): Promise<Percentiles> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const samples = new Samples(1e6);
   const endMs = performance.now() + seconds * 1000;
@@ -74,7 +74,7 @@ async function probe(url: string, seconds: number): Promise<Percentiles> {
   return samples.percentiles();
 }
 
-async function openPoll(url: string, callID: string): Promise<Socket> {
+export async function openPoll(url: string, callID: string): Promise<Socket> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   await once(socket, 'connect');
@@ -84,7 +84,7 @@ async function openPoll(url: string, callID: string): Promise<Socket> {
 }
 
 /** Resolves with the time at which the result was there. */
-async function whenTold(socket: Socket): Promise<number> {
+export async function whenTold(socket: Socket): Promise<number> {
   const [data] = (await once(socket, 'data')) as [Buffer];
   const atMs = performance.now();
   if (!data.includes('"message":"success"')) throw new Error(`a poll was told: ${data.toString('latin1')}`);

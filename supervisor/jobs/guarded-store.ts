@@ -1,70 +1,120 @@
 /**
- * Stands before a store that may fail: a disk may be full, another machine away.
+ * The door to a store that may fail: a disk may be full, another machine away. Everything goes through it but the listener's
+ * calls.
  *
- * - Questions of clients fail with SERVE_JOBS_UNAVAILABLE, at the latest after a time.
+ * - Questions of clients fail with SERVE_JOBS_UNAVAILABLE, at the latest after a time; so does `accept`, with the reason.
  * - A begin that fails begins nothing, and `onRetry` asks for another one in a while.
  * - What happened to a job that had begun (its outcome, or that it waits again) is held here, and tried again until it is
  *   stored. Only jobs that run are held, and nothing begins meanwhile, so these are few; the bodies of their answers are
  *   bounded, and dropped above that.
+ * - What the store knows without looking is passed on as it is: it cannot fail.
  */
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { startLimit } from '../machine/limit-timer.js';
 import { formatMs } from '../options/units.js';
-import type { Webhook } from '../webhooks/webhook.js';
+import type { Webhook, WebhookKeeper } from '../webhooks/webhook.js';
 import type {
+  Acceptance,
   BegunJob,
   JobPage,
+  JobProgress,
   JobRecord,
   JobTarget,
   KeptWebhook,
   ListQuery,
+  NewJob,
   Outcome,
+  WaitingPlace,
 } from './job-record.js';
-import type { JobStore } from './job-store.js';
+import type { JobStore, JobStoreListener } from './job-store.js';
+import { StoreHealth, type HealthListener } from './store-health.js';
 
-export interface StoreHealth {
-  /** The store fails since now; called once until it answers again. */
-  onAway(why: string): void;
-  /** The store answers again. */
-  onWell(): void;
-  /** Called once a second while it fails: jobs may begin. */
-  onRetry(): void;
-}
+export interface GuardedStoreListener extends Omit<JobStoreListener, 'onFailed'>, HealthListener {}
 
-export const RETRY_MS = 1000;
-
-/** Limit for questions, because clients wait for the answers. */
+/** Limit for questions, because clients wait for the answers; a slower store is broken. */
 export const ASK_LIMIT_MS = 10_000;
-
-/** No job has this id: asking for it shows whether the store answers. */
-const NO_ID = '';
 
 /** Limit of all held answers together. */
 const MAX_HELD_BYTES = 64 * 1024 ** 2;
 
-export class GuardedStore {
+export class GuardedStore implements WebhookKeeper {
   readonly #store: JobStore;
   readonly #health: StoreHealth;
-  readonly #retries = new Set<() => void>();
-  #problem: string | null = null;
   #heldBytes = 0;
-  #timer: NodeJS.Timeout | null = null;
-  #isClosed = false;
   #isResting = false;
+  #isClosed = false;
 
-  constructor(store: JobStore, health: StoreHealth) {
+  constructor(store: JobStore) {
     this.#store = store;
-    this.#health = health;
+    this.#health = new StoreHealth(store);
   }
 
-  /** The last failure of the store; null while it answers. */
+  /** Set once, before anything else is called. */
+  set listener(listener: GuardedStoreListener) {
+    this.#health.listener = {
+      onAway: (why) => listener.onAway(why),
+      onWell: () => listener.onWell(),
+      onRetry: () => {
+        this.#isResting = false;
+        listener.onRetry();
+      },
+    };
+    this.#store.listener = {
+      onDue: (model) => listener.onDue(model),
+      onChanged: (record) => listener.onChanged(record),
+      onCancelled: (id) => listener.onCancelled(id),
+      onEndedUnrun: (...ended) => listener.onEndedUnrun(...ended),
+      onFailed: (why) => this.#health.noteAway(why),
+      onWarning: (text) => listener.onWarning(text),
+    };
+  }
+
+  get name(): string {
+    return this.#store.name;
+  }
+
+  get isDurable(): boolean {
+    return this.#store.isDurable;
+  }
+
+  /** The last failure of the store; null while it works. */
   get problem(): string | null {
-    return this.#problem;
+    return this.#health.problem;
   }
 
   /** Whether a begin has failed, and none is to be tried before `onRetry`: what it gives back is due at once. */
   get isResting(): boolean {
     return this.#isResting;
+  }
+
+  hasDue(model: string): boolean {
+    return this.#store.hasDue(model);
+  }
+
+  waiting(target: JobTarget): number {
+    return this.#store.waiting(target);
+  }
+
+  places(): readonly WaitingPlace[] {
+    return this.#store.places();
+  }
+
+  queuedHere(): readonly string[] {
+    return this.#store.queuedHere();
+  }
+
+  /**
+   * A job that is stored too late is forgotten, unless it has a key: then another call of this key may have been accepted as
+   * this job. Rejects if the store fails or takes too long.
+   */
+  accept(job: NewJob): Promise<Acceptance> {
+    const { id } = job.record;
+    return this.#inTime(
+      this.#health.watchOne(() => this.#store.accept(job)),
+      (acceptance) => {
+        if (acceptance.is === 'accepted' && job.key === null) this.#store.withdraw(id).catch(() => {}); // it runs: its client was told that it may
+      },
+    );
   }
 
   get(id: string): Promise<JobRecord | null> {
@@ -86,7 +136,7 @@ export class GuardedStore {
   /** Never rejects. */
   async begin(target: JobTarget, token: string): Promise<readonly BegunJob[]> {
     try {
-      return await this.watch(() => this.#store.begin(target, token));
+      return await this.#health.watch(() => this.#store.begin(target, token));
     } catch {
       this.#isResting = !this.#isClosed;
       return []; // `watch` has reported it
@@ -114,6 +164,14 @@ export class GuardedStore {
     return record;
   }
 
+  progress(id: string, token: string, progress: JobProgress): void {
+    this.#store.progress(id, token, progress);
+  }
+
+  owe(webhook: Webhook): Promise<void> {
+    return this.#ask(() => this.#store.owe(webhook));
+  }
+
   /** As `giveBack`. */
   forgetWebhook(id: string): Promise<void> {
     return this.#untilStored(() => this.#store.forgetWebhook(id));
@@ -127,94 +185,57 @@ export class GuardedStore {
   /** Never rejects. */
   async takeWebhooks(limit: number): Promise<readonly KeptWebhook[]> {
     try {
-      return await this.watch(() => this.#store.takeWebhooks(limit));
+      return await this.#health.watch(() => this.#store.takeWebhooks(limit));
     } catch {
       return []; // `watch` has reported it
     }
   }
 
-  owe(webhook: Webhook): Promise<void> {
-    return this.#ask(() => this.#store.owe(webhook));
-  }
-
-  /** Calls the store, and notes whether it fails. @throws what the store throws */
-  async watch<T>(call: () => Promise<T>): Promise<T> {
-    try {
-      const answer = await call();
-      this.#noteWell();
-      return answer;
-    } catch (thrown) {
-      this.noteAway(describeThrown(thrown).message);
-      throw thrown;
-    }
-  }
-
   /** Never rejects. */
   async stop(): Promise<void> {
-    await this.watch(() => this.#store.stop()).catch(() => {}); // `watch` has reported it
-  }
-
-  /** The store fails; it is asked again and again until it answers. Once it is closed every call fails, which is no news. */
-  noteAway(why: string): void {
-    if (this.#isClosed) return;
-    const isNews = this.#problem === null;
-    this.#problem = why;
-    if (isNews) this.#health.onAway(why);
-    this.#timer ??= setTimeout(() => {
-      this.#timer = null;
-      this.#isResting = false;
-      this.#retry();
-      this.#health.onRetry();
-      this.watch(() => this.#store.get(NO_ID)).catch(() => {}); // `watch` has reported it
-    }, RETRY_MS).unref();
+    await this.#health.watch(() => this.#store.stop()).catch(() => {}); // `watch` has reported it
   }
 
   /** Nothing is tried again. */
   close(): Promise<void> {
     this.#isClosed = true;
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#health.close();
     return this.#store.close();
   }
 
   /** @throws SERVE_JOBS_UNAVAILABLE */
-  #ask<T>(question: () => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const fail = (cause: unknown): void => {
-        limit.stop();
-        const detail = describeThrown(cause).stack;
-        reject(new ServeError('SERVE_JOBS_UNAVAILABLE', undefined, { detail, retryAfterS: 5, cause }));
-      };
-      const limit = startLimit(ASK_LIMIT_MS, () =>
-        fail(new Error(`the store of jobs took longer than ${formatMs(ASK_LIMIT_MS)}`)),
-      );
-      this.watch(question).then((answer) => {
-        limit.stop();
-        resolve(answer);
-      }, fail);
-    });
-  }
-
-  async #untilStored<T>(write: () => Promise<T>, onFailed = (): void => {}): Promise<T> {
-    for (;;) {
-      try {
-        return await this.watch(write);
-      } catch {
-        onFailed(); // `watch` has reported it
-        await new Promise<void>((resolve) => this.#retries.add(resolve));
-      }
+  async #ask<T>(question: () => Promise<T>): Promise<T> {
+    try {
+      return await this.#inTime(this.#health.watch(question));
+    } catch (cause) {
+      const detail = describeThrown(cause).stack;
+      throw new ServeError('SERVE_JOBS_UNAVAILABLE', undefined, { detail, retryAfterS: 5, cause });
     }
   }
 
-  #noteWell(): void {
-    if (this.#problem === null) return;
-    this.#problem = null;
-    this.#health.onWell();
-    this.#retry();
+  /** Rejects after a time; then `onLate` gets the answer. */
+  #inTime<T>(asked: Promise<T>, onLate: (answer: T) => void = () => {}): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let isLate = false;
+      const limit = startLimit(ASK_LIMIT_MS, () => {
+        isLate = true;
+        reject(new Error(`the store of jobs took longer than ${formatMs(ASK_LIMIT_MS)}`));
+      });
+      asked.then(
+        (answer) => {
+          limit.stop();
+          if (isLate) onLate(answer);
+          resolve(answer);
+        },
+        (cause: Error) => {
+          limit.stop();
+          reject(cause);
+        },
+      );
+    });
   }
 
-  #retry(): void {
-    const waiting = [...this.#retries];
-    this.#retries.clear();
-    for (const retry of waiting) retry();
+  #untilStored<T>(write: () => Promise<T>, onFailed = (): void => {}): Promise<T> {
+    return this.#health.untilDone(write, onFailed);
   }
 }

@@ -41,7 +41,8 @@ export function givenBack(record: JobRecord, isLoss: boolean, nowMs: number): Jo
   const attempts = record.attempts - 1;
   const losses = record.losses + (isLoss ? 1 : 0);
   const begunAt = attempts === 0 ? null : record.begunAt;
-  const waiting: JobRecord = { ...record, state: 'queued', attempts, losses, begunAt };
+  const dueAt = Math.min(record.dueAt, nowMs); // the clock may have been set back: it was due already
+  const waiting: JobRecord = { ...record, state: 'queued', dueAt, attempts, losses, begunAt };
   if (record.isCancelled) return cancelled(waiting, nowMs);
   return losses > 1 ? failedUnrun(waiting, NOT_BEGUN, nowMs) : waiting;
 }

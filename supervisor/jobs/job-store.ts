@@ -111,6 +111,11 @@ export interface JobStore {
    * `forgetWebhook` or `endWebhook`. Those of jobs that ended here are this process's without it.
    */
   takeWebhooks(limit: number): Promise<readonly KeptWebhook[]>;
+  /**
+   * Looks whether the store can write more than a little. A store without it counts as one that can if it answers: one that
+   * reads while it cannot write should have it.
+   */
+  probe?(): Promise<void>;
   /** Ids of the queued jobs that end with this process, in order of acceptance. */
   queuedHere(): readonly string[];
   /** The server ends: fails these. Webhooks may still be owed and forgotten. */

@@ -30,14 +30,14 @@ export interface FeedOwner {
 
 export class ModelFeed implements JobFeed {
   readonly #model: FedModel;
-  readonly #store: JobStore;
+  readonly #store: Pick<JobStore, 'hasDue' | 'waiting'>;
   readonly #owner: FeedOwner;
   #pulls = 0;
   /** A pull has found nothing, and the model was not woken since: another one would find nothing either. */
   #isDry = false;
   #wakes = 0;
 
-  constructor(model: FedModel, store: JobStore, owner: FeedOwner) {
+  constructor(model: FedModel, store: Pick<JobStore, 'hasDue' | 'waiting'>, owner: FeedOwner) {
     this.#model = model;
     this.#store = store;
     this.#owner = owner;

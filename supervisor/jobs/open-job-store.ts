@@ -16,7 +16,7 @@ export interface JobStoreOptions {
   readonly cwd: string;
 }
 
-/** Longest time to open a store on a disk: it reads all of its file first, to find damage. */
+/** Longest time to open a store on a disk: it reads all jobs first. */
 const LOCAL_LIMIT_MS = 5 * 60_000;
 
 /** Longest time to open a Redis that answers: a start that hangs tells no one why. */
@@ -29,31 +29,30 @@ const MEMORY_LIMITS: KeepLimits = { retentionMs: 15 * MINUTE, maxBytes: 256 * MI
 const DURABLE_LIMITS: KeepLimits = { retentionMs: 24 * 60 * MINUTE, maxBytes: 1024 * MIB };
 
 /** @throws SERVE_CONFIG if the store cannot be used, with the reason and the cure */
-export async function openJobStore({
-  place,
-  retentionMs,
-  maxBytes,
-  cwd,
-}: JobStoreOptions): Promise<JobStore> {
-  const limitsOf = (usual: KeepLimits): KeepLimits => ({
-    retentionMs: retentionMs ?? usual.retentionMs,
-    maxBytes: maxBytes ?? usual.maxBytes,
-  });
+export async function openJobStore(options: JobStoreOptions): Promise<JobStore> {
+  const { place, cwd } = options;
+  const limits = keepLimits(options);
   switch (place.in) {
     case 'memory': {
       const { MemoryStore } = await import('./memory-store.js');
-      return new MemoryStore(limitsOf(MEMORY_LIMITS));
+      return new MemoryStore(limits);
     }
     case 'redis': {
       const { openRedisStore } = await import('./redis/open-redis-store.js');
-      return inTime(openRedisStore(place.url, limitsOf(DURABLE_LIMITS)), REDIS_LIMIT_MS);
+      return inTime(openRedisStore(place.url, limits), REDIS_LIMIT_MS);
     }
     case 'local': {
       const folder = resolve(cwd, place.folder);
       const { LocalStore } = await import('./local/local-store.js');
-      return inTime(LocalStore.open(folder, limitsOf(DURABLE_LIMITS)), LOCAL_LIMIT_MS);
+      return inTime(LocalStore.open(folder, limits), LOCAL_LIMIT_MS);
     }
   }
+}
+
+/** The limits that the operator has given, else the defaults of this kind of store. */
+export function keepLimits({ place, retentionMs, maxBytes }: Omit<JobStoreOptions, 'cwd'>): KeepLimits {
+  const usual = place.in === 'memory' ? MEMORY_LIMITS : DURABLE_LIMITS;
+  return { retentionMs: retentionMs ?? usual.retentionMs, maxBytes: maxBytes ?? usual.maxBytes };
 }
 
 /** A store that is opened too late is closed. @throws SERVE_CONFIG */

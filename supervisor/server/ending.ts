@@ -15,6 +15,7 @@ import type { Webhooks } from '../webhooks/webhooks.js';
 import { endText } from '../status/banner.js';
 import { deferred } from '../machine/deferred.js';
 import { drain } from './drain.js';
+import type { JobWebhooks } from './job-webhooks.js';
 import type { Listeners } from './listeners.js';
 import type { ServedModels } from './models/served-models.js';
 import type { ReadyFile } from './ready-file.js';
@@ -31,6 +32,7 @@ export interface EndingServer {
   readonly served: ServedModels;
   readonly jobs: KeptJobs;
   readonly webhooks: Webhooks;
+  readonly jobWebhooks: Pick<JobWebhooks, 'close'>;
   readonly unsent: UnsentAnswers;
   readonly guard: OrphanGuard;
   readonly spares: Pick<SpareProcesses, 'close'>;
@@ -129,6 +131,7 @@ export class Ending {
   async #finish(end: ServerEnd, endAtMs: number): Promise<void> {
     this.#lastReplies = true;
     if (end.reason !== 'killed') this.#server.live?.end(end.reason); // its viewers would never leave by themselves
+    this.#server.jobWebhooks.close();
     await this.#server.jobs.stop(); // answers those who wait for a job
     await Promise.all([this.#server.listeners.close(), this.#drainWebhooks(endAtMs - performance.now())]);
     await this.#tearDown(end);
@@ -151,6 +154,7 @@ export class Ending {
       store,
       jobs,
       webhooks,
+      jobWebhooks,
       unsent,
       guard,
       spares,
@@ -168,6 +172,7 @@ export class Ending {
     served.close();
     spares.close();
     served.killAll();
+    jobWebhooks.close();
     webhooks.close();
     await jobs.stop();
     await jobs.close();

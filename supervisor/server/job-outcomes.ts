@@ -6,7 +6,7 @@ import { BANANA_CLIENTS } from '../http/access/banana-clients.js';
 import { clientHeaderNames } from '../http/access/client-headers.js';
 import { statusOf } from '../http/answer/house-error.js';
 import type { CountedRequest, RequestObserver } from '../http/request/backend.js';
-import type { EndedJob, JobRecord, KeptJobsListener, KeptWebhook, StoredCall } from '../jobs/kept-jobs.js';
+import type { EndedJob, JobRecord, KeptJobsListener, StoredCall } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
 import { errorOf, type JobWebhooks } from './job-webhooks.js';
 import type { OperatorLog } from './operator-log.js';
@@ -24,7 +24,7 @@ export interface JobOutcomesOptions {
     | 'logUnrecordedCall'
   >;
   readonly observer: Pick<RequestObserver, 'settled'>;
-  readonly webhooks: JobWebhooks;
+  readonly webhooks: Pick<JobWebhooks, 'post'>;
   /** Null if the model is gone. */
   modelOf(ref: { readonly name: string; readonly version: string }): Model | null;
 }
@@ -47,10 +47,6 @@ export class JobOutcomes implements KeptJobsListener {
     const status = error === null ? (record.end.result?.head.status ?? 200) : statusOf(error);
     this.#options.observer.settled(this.#requestOf(ended), job, status, error);
     if (record.hasWebhook) this.#options.webhooks.post(ended);
-  }
-
-  onWebhookTaken(taken: KeptWebhook): boolean {
-    return this.#options.webhooks.sendTaken(taken);
   }
 
   onRetry(record: JobRecord, error: ServeError, call: StoredCall): void {

@@ -51,7 +51,8 @@ export class OperatorLog {
   logFailedJob({ id, route }: JobRecord, error: ServeError, call: CallFacts): void {
     const facts = { job: id, ...call, status: statusOf(error), code: error.code };
     const job = `the background job ${id} of ${route}`;
-    if (isAppsRefusal(error)) this.#log.info(facts, `${job} was refused by the app: ${error.message}`);
+    if (error.code === 'SERVE_JOB_CANCELLED') this.#log.info(facts, `${job} was cancelled`);
+    else if (isAppsRefusal(error)) this.#log.info(facts, `${job} was refused by the app: ${error.message}`);
     else this.#log.warn(facts, `${job} failed: ${error.message}`);
   }
 

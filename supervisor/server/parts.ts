@@ -9,6 +9,7 @@ import { createHttpServer } from '../http/socket/http-server.js';
 import { InputTurns } from '../http/socket/input-turns.js';
 import { warnOfOpenFiles } from '../http/socket/open-files.js';
 import { statusOf } from '../http/answer/house-error.js';
+import { GuardedStore } from '../jobs/guarded-store.js';
 import { KeptJobs } from '../jobs/kept-jobs.js';
 import type { JobStore } from '../jobs/job-store.js';
 import type { Model } from '../models/model.js';
@@ -47,6 +48,7 @@ export class ServerParts {
   readonly guard: OrphanGuard;
   readonly spares: SpareProcesses;
   readonly webhooks: Webhooks;
+  readonly jobWebhooks: JobWebhooks;
   readonly metrics: MetricsParts;
   /** Null: there is no page at `/`. */
   readonly page: PageParts | null;
@@ -68,7 +70,14 @@ export class ServerParts {
     this.operatorLog = new OperatorLog(this.log, plan);
     this.guard = new OrphanGuard((why) => this.operatorLog.logUnguarded(why));
     this.spares = new SpareProcesses({ mostEach: this.options.spares, guard: this.guard, log: this.log });
-    this.webhooks = new Webhooks({ log: this.log, signer: this.options.webhookSecret });
+    const guardedStore = new GuardedStore(jobStore);
+    const webhookStore = jobStore.isDurable ? guardedStore : null;
+    this.webhooks = new Webhooks({
+      log: this.log,
+      signer: this.options.webhookSecret,
+      keeper: webhookStore,
+    });
+    this.jobWebhooks = new JobWebhooks(this.webhooks, webhookStore);
     this.metrics = this.#newMetrics();
     this.page = this.options.page ? new PageParts(this, plan) : null;
     this.answerCounts = this.#newAnswerCounts();
@@ -79,7 +88,7 @@ export class ServerParts {
       eventLoopDelay: monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS }),
       replies: this.answerCounts.replies,
     };
-    this.jobs = this.#newJobs(jobStore);
+    this.jobs = this.#newJobs(guardedStore);
     this.served = this.#newServed();
     this.listeners = this.#newListeners();
     this.readyFile = new ReadyFile(this.options.readyFile, plan.cwd);
@@ -119,16 +128,12 @@ export class ServerParts {
     });
   }
 
-  #newJobs(store: JobStore): KeptJobs {
-    const { operatorLog: log, answerCounts: observer, webhooks } = this;
+  #newJobs(store: GuardedStore): KeptJobs {
+    const { operatorLog: log, answerCounts: observer, jobWebhooks: webhooks } = this;
     const modelOf = (ref: FullModelRef): Model | null => this.served.find(ref);
-    const jobWebhooks = new JobWebhooks(webhooks);
-    const listener = new JobOutcomes({ log, observer, webhooks: jobWebhooks, modelOf });
+    const listener = new JobOutcomes({ log, observer, webhooks, modelOf });
     const { maxOutput: maxResultBytes } = this.options;
-    const jobs = new KeptJobs({ newId: newRequestId, statusOf, store, maxResultBytes, listener });
-    jobWebhooks.kept = jobs.webhooks;
-    webhooks.keeper = jobs.webhooks;
-    return jobs;
+    return new KeptJobs({ newId: newRequestId, statusOf, store, maxResultBytes, listener });
   }
 
   #newServed(): ServedModels {
@@ -162,8 +167,21 @@ export class ServerParts {
   }
 
   #newEnding(): Ending {
-    const { log, logs, served, jobs, webhooks, unsent, guard, spares, metrics, page, listeners, readyFile } =
-      this;
+    const {
+      log,
+      logs,
+      served,
+      jobs,
+      webhooks,
+      jobWebhooks,
+      unsent,
+      guard,
+      spares,
+      metrics,
+      page,
+      listeners,
+      readyFile,
+    } = this;
     return new Ending({
       drainTimeoutMs: this.options.drainTimeout,
       log,
@@ -171,6 +189,7 @@ export class ServerParts {
       served,
       jobs,
       webhooks,
+      jobWebhooks,
       unsent,
       guard,
       spares,

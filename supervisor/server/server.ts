@@ -60,8 +60,21 @@ export class Server implements ServerHandle {
 
   /** Rejects with the system's error if the port cannot be opened; then nothing was started. */
   async open(): Promise<void> {
-    const { plan, operatorLog, listeners, guard, ending, metrics, page, served, jobs, log, logs, readyFile } =
-      this.#parts;
+    const {
+      plan,
+      operatorLog,
+      listeners,
+      guard,
+      ending,
+      metrics,
+      page,
+      served,
+      jobs,
+      jobWebhooks,
+      log,
+      logs,
+      readyFile,
+    } = this.#parts;
     operatorLog.logWarnings();
     try {
       readyFile.prepare();
@@ -81,7 +94,7 @@ export class Server implements ServerHandle {
     metrics.start();
     await served.start(plan.models);
     await listeners.answerBy(buildBackend(this.#parts), metrics.page, plan.dialects);
-    void jobs.webhooks?.start();
+    void jobWebhooks.start();
     page?.live.start();
     if (plan.isMmsMode) logs.writers.stdout.writeLines(MMS_READY);
   }

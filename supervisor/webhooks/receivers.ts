@@ -65,6 +65,12 @@ export class Receivers<Item extends Addressed> {
     );
   }
 
+  /** Number of webhooks for which there is room, if they are small; 0 if many bytes are owed. */
+  get room(): number {
+    const { maxOwed, maxOwedBytes } = this.#limits;
+    return this.#all.owedBytes < maxOwedBytes / 2 ? maxOwed - this.#all.owed : 0;
+  }
+
   add(item: Item): void {
     const { origin } = item.url;
     if (!this.#receivers.has(origin)) {

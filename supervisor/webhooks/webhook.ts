@@ -24,8 +24,8 @@ export interface Webhook {
 export interface WebhookKeeper {
   /** Resolves once it is stored. May reject. */
   owe(webhook: Webhook): Promise<void>;
-  /** Removes a webhook that was delivered or given up. */
-  forget(id: string): void;
+  /** Removes a webhook that was delivered or given up. Never rejects. */
+  forgetWebhook(id: string): Promise<void>;
 }
 
 export interface WebhookEvents {

@@ -24,6 +24,8 @@ export interface WebhooksOptions {
   readonly log: Pick<Log, 'debug' | 'warn'>;
   /** Signs each attempt; null if webhooks are not signed. */
   readonly signer: WebhookSigner | null;
+  /** Absent or null: webhooks are held in memory only. */
+  readonly keeper?: WebhookKeeper | null;
   readonly limits?: Partial<ReceiverLimits>;
   /** For tests: delivery, clock and random numbers. */
   readonly delivery?: Delivery;
@@ -58,14 +60,14 @@ export class Webhooks {
   readonly #owed = new Set<Owed>();
   readonly #receivers: Receivers<Owed>;
   readonly #unsent: UnsentWebhook[] = [];
-  /** Null: webhooks are held in memory only. */
-  keeper: WebhookKeeper | null = null;
+  readonly #keeper: WebhookKeeper | null;
   #drain: { readonly endsAtMs: number; readonly done: () => void } | null = null;
   #closed = false;
 
   constructor(options: WebhooksOptions) {
     this.#log = new WebhookLog(options.log);
     this.#signer = options.signer;
+    this.#keeper = options.keeper ?? null;
     this.#receivers = new Receivers({ ...LIMITS, ...options.limits }, (owed) => void this.#attempt(owed));
     this.#delivery = options.delivery ?? new HttpDelivery();
     this.#clock = options.clock ?? SYSTEM_CLOCK;
@@ -80,6 +82,16 @@ export class Webhooks {
   /** Number of webhooks that are neither delivered nor given up. */
   get owed(): number {
     return this.#owed.size;
+  }
+
+  /** Number of small webhooks that `send` would accept now, if they are for several receivers. */
+  get room(): number {
+    return this.#closed ? 0 : this.#receivers.room;
+  }
+
+  /** Whether `send` would not refuse it because of others that are owed. */
+  hasRoomFor(url: string, bytes: number): boolean {
+    return this.#owed.size === 0 || !URL.canParse(url) || this.#receivers.excess(new URL(url), bytes) === null;
   }
 
   /**
@@ -110,15 +122,10 @@ export class Webhooks {
       retry: null,
     };
     this.#owed.add(owed);
-    if (this.keeper === null || owed.isKept) onKept();
-    else owed.kept = this.#keep(owed, this.keeper).finally(onKept);
+    if (this.#keeper === null || owed.isKept) onKept();
+    else owed.kept = this.#keep(owed, this.#keeper).finally(onKept);
     this.#receivers.add(owed);
     return true;
-  }
-
-  /** Whether `send` would take it, as far as others that are owed are concerned. */
-  hasRoom({ url, body }: Pick<Webhook, 'url' | 'body'>): boolean {
-    return !URL.canParse(url) || this.#receivers.excess(new URL(url), body.length) === null;
   }
 
   /** Resolves once nothing is owed, or after `limitMs`, with the unsent webhooks. Then it calls `close`. */
@@ -207,7 +214,7 @@ export class Webhooks {
 
   #giveUpUnsent(owed: Owed): void {
     const { id, url, requestId, attempts } = owed;
-    this.#log.unsent(owed, this.keeper !== null);
+    this.#log.unsent(owed, this.#keeper !== null);
     this.#unsent.push({ id, url: shownUrl(url), requestId, attempts });
     this.#end(owed, 'unsent');
   }
@@ -216,7 +223,8 @@ export class Webhooks {
     owed.retry?.cancel();
     this.#owed.delete(owed);
     this.#receivers.remove(owed);
-    if (end !== 'unsent') void owed.kept.then((isKept) => isKept && this.keeper?.forget(owed.id));
+    if (end !== 'unsent')
+      void owed.kept.then((isKept) => (isKept ? this.#keeper?.forgetWebhook(owed.id) : undefined));
     owed.onEnd(end);
     if (this.#owed.size === 0) this.#drain?.done();
   }

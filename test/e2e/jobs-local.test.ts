@@ -172,6 +172,32 @@ withOneRuntime(({ app }) => {
     },
   );
 
+  test(
+    'a second SIGTERM: a job that its worker has not begun waits for the next server',
+    LIMIT,
+    async (t) => {
+      const servers = new JobServers(t, app('jobs'));
+      let server = await servers.start();
+      await server.untilPrinted(/worker 0 is ready/);
+      const { pid } = (await server.status()).model.workers[0] as { pid: number };
+      process.kill(pid, 'SIGSTOP');
+      const id = await startAsync(server, '/', {});
+      await eventually(
+        async () => (await jobPage(server, id)).state === 'running',
+        10_000,
+        () => server.stderr(),
+      );
+      server.process.kill('SIGTERM');
+      await server.untilPrinted(/draining/);
+      server.process.kill('SIGTERM');
+      assert.equal((await server.ended).code, 143);
+      server = await servers.start();
+      const { state, attempts } = await jobEnd(server, id);
+      assert.deepEqual([state, attempts], ['succeeded', 1]);
+      await server.stop();
+    },
+  );
+
   test('the folder has no key and no cookie of a client', LIMIT, async (t) => {
     const servers = new JobServers(t, app('jobs'), { BANANA_API_KEY: 'SECRET-KEY' });
     const server = await servers.start();
@@ -237,6 +263,15 @@ withOneRuntime(({ app }) => {
     assert.equal(
       await refused(['--jobs', 'disk:secret']),
       'banana-serve: --jobs: this value is not allowed; give memory, local, local: and the path of a folder, or redis://host:port of one Redis.',
+    );
+    const without = join(scratch(t), 'without-sqlite');
+    const hook = `${without}.mjs`;
+    writeFileSync(hook, WITHOUT_SQLITE);
+    writeFileSync(without, `#!/bin/sh\nexec ${process.execPath} --import ${hook} ${CLI} "$@"\n`);
+    chmodSync(without, 0o755);
+    assert.equal(
+      await refused(['--jobs', `local:${folder}-other`], without),
+      'banana-serve: --jobs: --jobs local needs the package @photostructure/sqlite, which cannot be loaded (ERR_MODULE_NOT_FOUND). Run: npm install @photostructure/sqlite.',
     );
     await jobEnd(first, await startAsync(first, '/', {}));
     await first.stop(); // all is in the one file then
@@ -353,6 +388,8 @@ withOneRuntime(({ app }) => {
       assert.equal(await (await fetch(`${server.url}/readyz`)).text(), '{"state":"ready"}');
       assert.equal((await jobEnd(server, await startAsync(server, '/', {}))).state, 'succeeded');
       await server.stop();
+      const told = server.stderr().match(/the store of jobs (?:fails|works again)/g);
+      assert.deepEqual(told, ['the store of jobs fails', 'the store of jobs works again'], 'each once');
     },
   );
 
@@ -369,6 +406,16 @@ withOneRuntime(({ app }) => {
     },
   );
 });
+
+/** Loaded first, it makes the optional package one that is not installed. */
+const WITHOUT_SQLITE = `
+  import { register } from 'node:module';
+  const hooks = \`export async function resolve(name, context, next) {
+    if (name === '@photostructure/sqlite') throw Object.assign(new Error('none'), { code: 'ERR_MODULE_NOT_FOUND' });
+    return next(name, context);
+  }\`;
+  register('data:text/javascript,' + encodeURIComponent(hooks));
+`;
 
 /** Writes until the disk is full. */
 function fill(path: string): void {

@@ -142,6 +142,8 @@ withEachRuntime(({ app }) => {
         [page.state, page.attempts, page.error?.code],
         ['cancelled', 1, 'SERVE_JOB_CANCELLED'],
       );
+      for (const id of [queued, hears])
+        await server.untilPrinted(new RegExp(`INFO.* ${id} .* was cancelled`));
       const result = await fetch(`${server.url}/_k/jobs/${hears}/result`);
       assert.equal(result.status, 409);
       assert.deepEqual(

@@ -3,14 +3,18 @@
  * before its row is written, and goes after its row; what a crash leaves without a row is removed at the next start.
  */
 import { randomBytes } from 'node:crypto';
-import { readdirSync, rmSync } from 'node:fs';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { constants, readdirSync, rmSync } from 'node:fs';
+import { access, open, readFile, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startLimit } from '../../machine/limit-timer.js';
 import { formatMs } from '../../options/units.js';
+import { reasonOf } from './sqlite-errors.js';
 import { ANSWER_LIMIT_MS, type KeptBytes } from './table-calls.js';
 
 const MAX_ROW_BYTES = 1024 ** 2;
+
+/** Room of a disk that is not full. */
+const SPARE_BYTES = 1024 ** 2;
 
 export function bodiesFolder(folder: string): string {
   return join(folder, 'bodies');
@@ -20,6 +24,11 @@ export function bodiesFolder(folder: string): string {
 export function removeOrphans(folder: string, known: ReadonlySet<string>): void {
   const bodies = bodiesFolder(folder);
   for (const file of readdirSync(bodies)) if (!known.has(file)) rmSync(join(bodies, file), { force: true });
+}
+
+/** A body that cannot be read, though others can; its message is the reason. */
+export class LostBody extends Error {
+  override readonly name = 'LostBody';
 }
 
 export class BodyFiles {
@@ -46,19 +55,28 @@ export class BodyFiles {
     return { bytes: copy, file: null };
   }
 
-  /** Null if the file is gone. */
-  async read({ bytes, file }: KeptBytes): Promise<Buffer | null> {
+  /** @throws LostBody if it alone cannot be read */
+  async read({ bytes, file }: KeptBytes): Promise<Buffer> {
     if (bytes !== null) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    if (file === null) return null;
-    return inTime(readFile(join(this.#folder, file))).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return null;
-      throw error;
-    });
+    if (file === null) throw new LostBody('it was not kept');
+    try {
+      return await inTime(readFile(join(this.#folder, file)));
+    } catch (error) {
+      await inTime(access(this.#folder, READ_AND_WRITE)); // else no body can be read, and that is no fault of this one
+      if (isPassing(error)) throw error;
+      throw new LostBody(reasonOf(error));
+    }
   }
 
   /** Never rejects: a file that stays is removed at the next start. */
   async remove({ file }: Pick<KeptBytes, 'file'>): Promise<void> {
     if (file !== null) await rm(join(this.#folder, file), { force: true }).catch(() => {});
+  }
+
+  /** Rejects with ENOSPC if the disk has no room for a few more jobs: a small one may find some where others find none. */
+  async checkRoom(): Promise<void> {
+    const { bavail, bsize } = await inTime(statfs(this.#folder));
+    if (bavail * bsize < SPARE_BYTES) throw Object.assign(new Error('no room'), { code: 'ENOSPC' });
   }
 
   async #write(pieces: readonly Buffer[]): Promise<string> {
@@ -91,6 +109,16 @@ export class BodyFiles {
     }
   }
 }
+
+/** Failures of this process, or of a disk that hangs: none of the file. */
+function isPassing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === undefined || PASSING.has(code);
+}
+
+const PASSING: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR']);
+
+const READ_AND_WRITE = constants.R_OK | constants.W_OK | constants.X_OK;
 
 /** Rejects if the disk takes too long, as it does when it hangs. */
 function inTime<T>(work: Promise<T>): Promise<T> {

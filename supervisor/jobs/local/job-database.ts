@@ -23,9 +23,15 @@ export function databaseFile(folder: string): string {
 const LOCK_WAIT_MS = 2000;
 
 /** The version of the tables below; a store of another one is refused. */
-const VERSION = 1;
+export const VERSION = 1;
 
 const NEW_VERSION = 0;
+
+/**
+ * A check of the whole file reads all of it, which takes minutes for many GB. The start reads the schema and every job in any
+ * case, so that damage there stops it; damage in the bodies of a larger file is named when one of them is read.
+ */
+export const MAX_CHECKED_BYTES = 256 * 1024 ** 2;
 
 /**
  * The lock lasts as long as the connection, and the system frees it when the process dies. Every commit is on the disk when
@@ -152,6 +158,7 @@ function check(database: Database, file: string): void {
     throw new CannotOpen(
       `${file} is not a store of jobs of this version of banana-serve. Give another folder with --jobs local:<folder>.`,
     );
+  if (statSync(file).size > MAX_CHECKED_BYTES) return;
   const [first] = database.prepare('PRAGMA quick_check(1)').all() as { quick_check?: string }[];
   if (first?.quick_check !== 'ok') throw new CannotOpen(damaged(file, first?.quick_check ?? 'unreadable'));
 }

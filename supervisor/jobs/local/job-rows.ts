@@ -2,7 +2,7 @@
 import type { StatementSyncInstance } from '@photostructure/sqlite';
 import type { IdempotencyKey, JobRecord, JobState, StoredCall } from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhook.js';
-import type { Database } from './job-database.js';
+import { VERSION, type Database } from './job-database.js';
 import type { KeptBytes } from './table-calls.js';
 
 /** A job in the table. */
@@ -210,6 +210,11 @@ export class JobRows {
     const rows = this.#all(sql, limit) as { seq: number; webhook: string; body: Uint8Array }[];
     for (const { seq } of rows) this.#run('UPDATE webhooks SET owes = 1 WHERE seq = ?', seq);
     return rows.map(({ webhook, body }) => ({ ...(JSON.parse(webhook) as Omit<Webhook, 'body'>), body }));
+  }
+
+  /** Writes the version of the tables again. */
+  writeAgain(): void {
+    this.#database.exec(`PRAGMA user_version = ${VERSION}`);
   }
 
   /** Files of all bodies and results. */

@@ -14,9 +14,19 @@ import {
   type JobProgress,
   type JobRecord,
   type JobTarget,
+  type KeptError,
   type ListQuery,
 } from '../job-record.js';
-import { begun, cancelled, expired, expiresAt, givenBack, settled, webhookEnded } from '../job-rules.js';
+import {
+  begun,
+  cancelled,
+  expired,
+  expiresAt,
+  failedUnrun,
+  givenBack,
+  settled,
+  webhookEnded,
+} from '../job-rules.js';
 import type { Webhook } from '../../webhooks/webhook.js';
 import type { KeepLimits } from '../job-store.js';
 import type { Database } from './job-database.js';
@@ -159,6 +169,15 @@ export class JobTable implements TableCalls {
     for (const row of this.#rows.running()) if (row.token === token) this.#giveBack(row, false);
   }
 
+  failMarked(id: string, token: string, error: KeptError): void {
+    const row = this.#marked(id, token);
+    if (row === null) return;
+    this.#reports.delete(id);
+    const nowMs = Date.now();
+    const waiting = givenBack(row.record, false, nowMs);
+    this.#endUnrun(row, hasEnded(waiting) ? waiting : failedUnrun(waiting, error, nowMs));
+  }
+
   settle(id: string, token: string, outcome: TableOutcome, isAgain: boolean): JobRecord | null {
     const row = this.#marked(id, token);
     if (row === null) {
@@ -235,6 +254,10 @@ export class JobTable implements TableCalls {
     }));
     const webhooks = this.#rows.takeWebhooks(limit - jobs.length);
     return [...jobs, ...webhooks.map((webhook): TakenWebhook => ({ of: 'app', webhook }))];
+  }
+
+  probe(): void {
+    this.#rows.writeAgain();
   }
 
   /** Time of the next `tick`; Infinity if none is needed. */

@@ -12,6 +12,7 @@ import {
   type JobProgress,
   type JobRecord,
   type JobTarget,
+  type KeptError,
   type KeptWebhook,
   type ListQuery,
   type NewJob,
@@ -20,7 +21,7 @@ import {
 } from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhook.js';
 import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } from '../job-store.js';
-import { BodyFiles } from './body-files.js';
+import { BodyFiles, LostBody } from './body-files.js';
 import { threadIn } from './open-thread.js';
 import { reasonOf } from './sqlite-errors.js';
 import { TableLink, Uncertain, type OpenedTable, type OpenPort } from './table-link.js';
@@ -149,8 +150,7 @@ export class LocalStore implements JobStore {
   }
 
   async readResult(id: string): Promise<Buffer | null> {
-    const kept = await this.#link.send('readResult', [id]);
-    return kept === null ? null : this.#files.read(kept);
+    return this.#readResult(id, await this.#link.send('readResult', [id]));
   }
 
   list(query: ListQuery): Promise<JobPage> {
@@ -174,9 +174,16 @@ export class LocalStore implements JobStore {
     return Promise.all(
       taken.map(async (one) => {
         if (one.of === 'app') return one;
-        return { ...one, body: one.body === null ? null : await this.#files.read(one.body) };
+        return { ...one, body: await this.#readResult(one.record.id, one.body) };
       }),
     );
+  }
+
+  async probe(): Promise<void> {
+    await this.#files.checkRoom().catch((error: unknown) => {
+      throw this.#failure(error);
+    });
+    await this.#link.send('probe', []);
   }
 
   /** Changes nothing: queued jobs stay for the next server. */
@@ -228,14 +235,27 @@ export class LocalStore implements JobStore {
     });
   }
 
-  /** Null: the job's body is gone, and the job has failed. */
+  /** Null: the job's body cannot be read, and the job has failed. */
   async #withBody({ record, call, body }: BegunRow, token: string): Promise<BegunJob | null> {
-    const piece = await this.#files.read(body).catch((error: unknown) => {
-      throw this.#failure(error);
-    });
-    if (piece !== null) return { record, call, pieces: [piece] };
-    await this.#link.send('settle', [record.id, token, { error: BODY_GONE, runMs: 0, queueMs: 0 }, false]);
-    return null;
+    try {
+      return { record, call, pieces: [await this.#files.read(body)] };
+    } catch (error) {
+      if (!(error instanceof LostBody)) throw this.#failure(error);
+      await this.#link.send('failMarked', [record.id, token, bodyLost(error)]);
+      return null;
+    }
+  }
+
+  /** Null if the job has none, or if it cannot be read. */
+  async #readResult(id: string, kept: KeptBytes | null): Promise<Buffer | null> {
+    if (kept === null) return null;
+    try {
+      return await this.#files.read(kept);
+    } catch (error) {
+      if (!(error instanceof LostBody)) throw this.#failure(error);
+      this.#listener.onWarning(`the result of the job ${id} cannot be read from the store: ${error.message}`);
+      return null;
+    }
   }
 
   #failure(cause: unknown): Error {
@@ -282,9 +302,10 @@ export class LocalStore implements JobStore {
   }
 }
 
-const BODY_GONE = keptError(
-  new ServeError('SERVE_INTERNAL', 'The body of this job is gone from the store of jobs.'),
-);
+function bodyLost({ message }: LostBody): KeptError {
+  const text = `The body of this job cannot be read from the store of jobs: ${message}.`;
+  return keptError(new ServeError('SERVE_INTERNAL', text));
+}
 
 /** The memory of a copy, which the table may have. */
 function buffersOf({ bytes }: KeptBytes): ArrayBuffer[] {

@@ -8,6 +8,7 @@ import type {
   JobProgress,
   JobRecord,
   JobTarget,
+  KeptError,
   KeptWebhook,
   ListQuery,
   NewJob,
@@ -48,6 +49,8 @@ export interface TableCalls {
   giveBack(id: string, token: string, isLoss: boolean): void;
   /** Gives back all jobs with this mark, if any: their begin was answered with a failure. */
   takeBack(token: string): void;
+  /** Ends a marked job that no worker can begin. */
+  failMarked(id: string, token: string, error: KeptError): void;
   /** `isAgain`: an earlier call may have been done, though its answer never came; then its record is returned again. */
   settle(id: string, token: string, outcome: TableOutcome, isAgain: boolean): JobRecord | null;
   progress(id: string, token: string, progress: JobProgress): void;
@@ -59,6 +62,8 @@ export interface TableCalls {
   forgetWebhook(id: string): void;
   endWebhook(jobId: string): void;
   takeWebhooks(limit: number): readonly TakenWebhook[];
+  /** Writes something, which changes nothing. */
+  probe(): void;
 }
 
 /** As `KeptWebhook`, with the result of a job as it is kept. */

@@ -11,6 +11,7 @@ import type { Backend, RequestObserver } from '../../../supervisor/http/request/
 import { UnroutedBodies } from '../../../supervisor/dispatch/unrouted-bodies.js';
 import type { Dialects } from '../../../supervisor/http/dialects/index.js';
 import { createHandler } from '../../../supervisor/http/handler.js';
+import { GuardedStore } from '../../../supervisor/jobs/guarded-store.js';
 import type { JobStore } from '../../../supervisor/jobs/job-store.js';
 import { KeptJobs } from '../../../supervisor/jobs/kept-jobs.js';
 import { MemoryStore } from '../../../supervisor/jobs/memory-store.js';
@@ -63,7 +64,12 @@ export const MEMORY = { retentionMs: 15 * 60_000, maxBytes: 256 * 1024 ** 2 };
 /** Kept jobs whose ids are 1, 2, 3. */
 export function countedJobs(store: JobStore = new MemoryStore(MEMORY)): KeptJobs {
   let ids = 0;
-  return new KeptJobs({ newId: () => String((ids += 1)), statusOf: () => 500, store, maxResultBytes: 1e6 });
+  return new KeptJobs({
+    newId: () => String((ids += 1)),
+    statusOf: () => 500,
+    store: new GuardedStore(store),
+    maxResultBytes: 1e6,
+  });
 }
 
 /** Pulls the jobs of the model `name` as they come; `onJob` gets each one, which nothing runs. */

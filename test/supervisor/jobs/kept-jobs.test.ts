@@ -5,7 +5,6 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
 import type { Acceptance, NewJob } from '../../../supervisor/jobs/job-record.js';
 import { ASK_LIMIT_MS } from '../../../supervisor/jobs/guarded-store.js';
-import { ACCEPT_LIMIT_MS } from '../../../supervisor/jobs/kept-jobs.js';
 import { deferred } from '../../../supervisor/machine/deferred.js';
 import { MemoryStore } from '../../../supervisor/jobs/memory-store.js';
 import { FakeWorker } from '../dispatch/jobs.js';
@@ -271,7 +270,7 @@ test('a job is not known, and not run, before it is stored', async () => {
   store.put();
   await accepting;
   assert.equal(bench.feed.waiting, 1);
-  mock.timers.tick(ACCEPT_LIMIT_MS);
+  mock.timers.tick(ASK_LIMIT_MS);
   assert.equal(bench.feed.waiting, 1, 'the limit ends with the wait');
 });
 
@@ -292,7 +291,7 @@ test('a store that takes too long fails the call, and forgets a job that it stor
   const store = new Slow(LIMITS);
   const bench = new JobsBench(store);
   const accepting = bench.accept();
-  mock.timers.tick(ACCEPT_LIMIT_MS);
+  mock.timers.tick(ASK_LIMIT_MS);
   await assert.rejects(accepting, { code: 'SERVE_NOT_KEPT' });
   store.put();
   await settled();
@@ -304,7 +303,7 @@ test('a job with a key stays when it is stored too late: another call of the key
   const bench = new JobsBench(store);
   const wishes = { key: { scope: 's', content: 'c' } };
   const late = bench.accept({ wishes });
-  mock.timers.tick(ACCEPT_LIMIT_MS);
+  mock.timers.tick(ASK_LIMIT_MS);
   await assert.rejects(late, { code: 'SERVE_NOT_KEPT' });
   const { put } = store;
   const again = bench.accept({ wishes });
@@ -391,6 +390,61 @@ test('the outcome of a job that ran, and one that waits again, are stored once t
   assert.equal(store.calls, calls, 'nothing is tried again');
 });
 
+/** A store that reads and does not write, as one on a full disk, and can say so. */
+class Full extends Away {
+  /** Whether a look at the disk finds some. */
+  hasRoom = true;
+
+  override get(id: string): ReturnType<MemoryStore['get']> {
+    return MemoryStore.prototype.get.call(this, id);
+  }
+
+  override accept(job: NewJob): Promise<Acceptance> {
+    return this.isAway ? Promise.reject(new Error('no room for this one')) : super.accept(job);
+  }
+
+  probe(): Promise<void> {
+    return this.hasRoom ? Promise.resolve() : Promise.reject(new Error('the disk is full'));
+  }
+}
+
+test('a store that reads but does not write is reported once, and once when it writes again', async () => {
+  const store = new Full(LIMITS);
+  const bench = new JobsBench(store);
+  const { id } = await bench.accept();
+  const job = await bench.begin();
+  [store.isAway, store.hasRoom] = [true, false];
+  for (let second = 0; second < 3; second += 1) {
+    await assert.rejects(bench.accept(), { code: 'SERVE_NOT_KEPT' });
+    if (second === 0) job.reply(HEAD, [Buffer.from('1')], 1, 1);
+    assert.equal(await bench.state(id), 'running');
+    mock.timers.tick(1000);
+    await settled();
+  }
+  assert.deepEqual(bench.health, ['away: the disk is full']);
+  store.hasRoom = true;
+  mock.timers.tick(1000);
+  await settled();
+  assert.deepEqual(bench.health, ['away: the disk is full'], 'an outcome still waits');
+  store.isAway = false;
+  for (let second = 0; second < 2; second += 1) {
+    mock.timers.tick(1000);
+    await settled();
+  }
+  assert.deepEqual([bench.health, await bench.state(id)], [['away: the disk is full', 'well'], 'succeeded']);
+});
+
+test('a store that has no room for one job, but for others, does not fail', async () => {
+  const store = new Full(LIMITS);
+  const bench = new JobsBench(store);
+  store.isAway = true;
+  await assert.rejects(bench.accept(), { code: 'SERVE_NOT_KEPT' });
+  await settled();
+  store.isAway = false;
+  await bench.accept();
+  assert.deepEqual([bench.health, bench.notKept.length], [[], 1]);
+});
+
 test('a begin that fails begins nothing, and the model is asked to try again each second', async () => {
   const store = new Away(LIMITS);
   const bench = new JobsBench(store);
@@ -427,13 +481,53 @@ test('a job that is cancelled before its worker gets it does not begin', async (
   assert.equal(bench.ended.length, 1);
 });
 
+test('a store is closed once it knows of the jobs of killed workers, which do not count as losses', async () => {
+  const steps: string[] = [];
+  class Noting extends MemoryStore {
+    override giveBack(...args: Parameters<MemoryStore['giveBack']>): Promise<void> {
+      steps.push(`given back${args[2] ? ' as lost' : ''}`);
+      return super.giveBack(...args);
+    }
+
+    override close(): Promise<void> {
+      steps.push('closed');
+      return super.close();
+    }
+  }
+  const bench = new JobsBench(new Noting(LIMITS));
+  await bench.accept();
+  const job = await bench.begin();
+  await bench.jobs.stop();
+  const closed = bench.jobs.close();
+  await settled();
+  assert.deepEqual(steps, []);
+  job.giveBack(true);
+  await closed;
+  assert.deepEqual(steps, ['given back', 'closed']);
+});
+
+test('a job that is given back after the clock was set back is due at once', async () => {
+  const bench = open();
+  mock.timers.setTime(3_600_000);
+  const { id } = await bench.accept();
+  const job = await bench.begin();
+  mock.timers.reset();
+  mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1000 });
+  job.giveBack(false);
+  await settled();
+  assert.equal((await bench.begin()).call.job?.id, id);
+});
+
 test('a store that is closed is not reported as one that fails', async () => {
   const store = new Away(LIMITS);
   const bench = new JobsBench(store);
   await bench.accept();
   const job = await bench.begin();
   await bench.jobs.stop();
-  await bench.jobs.close();
+  const closed = bench.jobs.close();
+  await settled();
+  mock.timers.tick(2000); // its worker never ends
+  await closed;
   store.isAway = true;
   job.reply(HEAD, [], 0, 1);
   await settled();

@@ -2,10 +2,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
-import { keptError, type EndedRecord, type Outcome } from '../../../supervisor/jobs/job-record.js';
+import {
+  keptError,
+  type EndedRecord,
+  type KeptWebhook,
+  type Outcome,
+} from '../../../supervisor/jobs/job-record.js';
 import { begun, settled } from '../../../supervisor/jobs/job-rules.js';
 import type { AnsweredJob } from '../../../supervisor/jobs/kept-jobs.js';
-import { JobWebhooks } from '../../../supervisor/server/job-webhooks.js';
+import {
+  JobWebhooks,
+  type WebhookSender,
+  type WebhookStore,
+} from '../../../supervisor/server/job-webhooks.js';
 import type { Webhook, WebhookEvents } from '../../../supervisor/webhooks/webhook.js';
 import { HEAD, newStoredJob } from '../jobs/stored-jobs.js';
 
@@ -20,34 +29,104 @@ function jobThat(outcome: Outcome): AnsweredJob {
 
 const ANSWERED = jobThat({ ...TIMES, head: HEAD, bytes: 1, body: Buffer.from('1') });
 
+const NONE: readonly KeptWebhook[] = [];
+
 interface Bench {
   readonly webhooks: JobWebhooks;
   readonly sent: Webhook[];
   readonly events: Partial<WebhookEvents>[];
   readonly ended: string[];
+  /** Ids of jobs whose results were read from the store. */
+  readonly read: string[];
+  /** Room among the webhooks that are owed. */
+  readonly owed: { room: number };
 }
 
-function setUp({ takes = true, hasRoom = true, isDurable = true, isClosed = false } = {}): Bench {
-  const [sent, events, ended]: [Webhook[], Partial<WebhookEvents>[], string[]] = [[], [], []];
-  const webhooks = new JobWebhooks({
+function setUp({ takes = true, isDurable = true, isClosed = false, left = NONE, room = 100 } = {}): Bench {
+  const [sent, events, ended, read]: [Webhook[], Partial<WebhookEvents>[], string[], string[]] = [
+    [],
+    [],
+    [],
+    [],
+  ];
+  const owed = { room };
+  const inStore = [...left];
+  const note = (notes: string[], text: string): Promise<void> => Promise.resolve(void notes.push(text));
+  const store: WebhookStore = {
+    takeWebhooks: (limit) => Promise.resolve(inStore.splice(0, limit)),
+    forgetWebhook: (id) => note(ended, `webhook ${id}`),
+    endWebhook: (id) => note(ended, `job ${id}`),
+    readResult: async (id) => {
+      await note(read, id);
+      return Buffer.from('1');
+    },
+  };
+  const sender: WebhookSender = {
+    isClosed,
+    get room() {
+      return owed.room;
+    },
+    hasRoomFor: () => owed.room > 0,
     send: (webhook, more = {}) => {
       sent.push(webhook);
       events.push(more);
+      owed.room -= 1;
       return takes;
     },
-    hasRoom: () => hasRoom,
-    isClosed,
-  });
-  if (isDurable) {
-    webhooks.kept = { forget: (id) => ended.push(`webhook ${id}`), endOf: (id) => ended.push(`job ${id}`) };
-  }
-  return { webhooks, sent, events, ended };
+  };
+  const webhooks = new JobWebhooks(sender, isDurable ? store : null);
+  return { webhooks, sent, events, ended, read, owed };
 }
 
-test('the end of a job is owed until it is delivered, under the same id whichever process sends it', () => {
-  const { webhooks, sent, events, ended } = setUp();
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('a webhook that the store keeps waits while too many are owed, and none is dropped', async () => {
+  const { webhooks, sent, events, ended, read, owed } = setUp({ room: 1 });
+  const failed = jobThat({ ...TIMES, error: keptError(new ServeError('SERVE_WORKER_LOST')) });
+  for (const job of [ANSWERED, ANSWERED, failed]) webhooks.post(job);
+  assert.deepEqual([sent.length, ended], [1, []]);
+  for (const end of [1, 2]) {
+    owed.room = 1;
+    events[end - 1]?.onEnd?.('delivered');
+    await turn();
+    assert.equal(sent.length, end + 1);
+  }
+  assert.deepEqual([String(sent[1]?.body), read], ['1', ['id']], 'only a result is read again');
+  assert.match(String(sent[2]?.body), /SERVE_WORKER_LOST/);
+});
+
+test('no more webhooks are taken from the store than there is room for', async () => {
+  const left = Array.from({ length: 30 }, () => ({ of: 'job', ...ANSWERED }) as const);
+  const { webhooks, sent, owed } = setUp({ left, room: 12 });
+  await webhooks.start();
+  assert.equal(sent.length, 12);
+  owed.room = 100;
+  await webhooks.start();
+  webhooks.close();
+  assert.equal(sent.length, 30);
+});
+
+test('one whose result cannot be read now waits for the next look', async () => {
+  const { webhooks, sent, owed, read } = setUp({ room: 0 });
   webhooks.post(ANSWERED);
-  assert.equal(webhooks.sendTaken({ of: 'job', ...ANSWERED }), true);
+  const { push } = read;
+  read.push = () => {
+    throw new Error('the store is away');
+  };
+  owed.room = 1;
+  await webhooks.start();
+  assert.equal(sent.length, 0);
+  read.push = push;
+  await webhooks.start();
+  webhooks.close();
+  assert.equal(sent.length, 1);
+});
+
+test('the end of a job is owed until it is delivered, under the same id whichever process sends it', async () => {
+  const { webhooks, sent, events, ended } = setUp({ left: [{ of: 'job', ...ANSWERED }] });
+  webhooks.post(ANSWERED);
+  await webhooks.start();
+  webhooks.close();
   assert.deepEqual(
     sent.map(({ id, url, body, isKept }) => [id, url, String(body), isKept]),
     Array(2).fill(['msg_id', URL, '1', true]),
@@ -65,7 +144,7 @@ test('without a store that keeps it, a webhook is held in memory', () => {
   assert.deepEqual([sent[0]?.id, sent[0]?.isKept], ['msg_id', false]);
 });
 
-test('an end that is not posted, or that finds no room, is not owed any more', () => {
+test('an end that is not posted, or whose address is none, is not owed any more', () => {
   const dropped = setUp({ takes: false });
   dropped.webhooks.post(ANSWERED);
   const text = setUp();
@@ -81,12 +160,6 @@ test('an end that comes when the server has stopped stays owed: the next one pos
   assert.deepEqual(ended, []);
 });
 
-test('one of another process without room stays owed, and is not tried now', () => {
-  const { webhooks, sent, ended } = setUp({ hasRoom: false });
-  assert.equal(webhooks.sendTaken({ of: 'job', ...ANSWERED }), false);
-  assert.deepEqual([sent, ended], [[], []]);
-});
-
 test('a background job that failed posts its error', () => {
   const { webhooks, sent } = setUp();
   webhooks.post(jobThat({ ...TIMES, error: keptError(new ServeError('SERVE_WORKER_LOST')) }));
@@ -94,10 +167,11 @@ test('a background job that failed posts its error', () => {
   assert.deepEqual([error.code, error.requestId], ['SERVE_WORKER_LOST', 'r']);
 });
 
-test('a webhook of an app that another process has left is forgotten once it has ended', () => {
-  const { webhooks, sent, events, ended } = setUp();
+test('a webhook of an app that another process has left is forgotten once it has ended', async () => {
   const webhook = { id: 'msg_1', url: URL, body: Buffer.from('1'), contentType: '', requestId: '' };
-  webhooks.sendTaken({ of: 'app', webhook });
+  const { webhooks, sent, events, ended } = setUp({ left: [{ of: 'app', webhook }] });
+  await webhooks.start();
+  webhooks.close();
   assert.deepEqual([sent[0]?.id, sent[0]?.isKept, ended], ['msg_1', true, []]);
   events[0]?.onEnd?.('delivered');
   assert.deepEqual(ended, ['webhook msg_1']);

@@ -86,12 +86,21 @@ test('one receiver may have half of the limit, and its first webhook may have an
     receivers.excess(url, 1001) as string,
     /^with its 1001 bytes, more than 1000 bytes would wait/,
   );
+  assert.equal(receivers.room, 4);
   receivers.add(parcel('a1', 300));
+  assert.equal(receivers.room, 3);
   assert.equal(receivers.excess(url, 200), null);
   assert.match(receivers.excess(url, 201) as string, /more than 500 bytes to this receiver would wait/);
   receivers.add(parcel('a2'));
   assert.equal(receivers.excess(url, 0), '2 others to this receiver are not delivered yet');
   receivers.add(parcel('b1'));
   receivers.add(parcel('c1'));
+  assert.equal(receivers.room, 0);
   assert.equal(receivers.excess(parcel('d').url, 0), '4 others are not delivered yet');
+});
+
+test('there is no room for webhooks of unknown size while half of the bytes are owed', () => {
+  const { receivers } = setUp({ maxOwed: 4 });
+  receivers.add(parcel('a1', 500));
+  assert.equal(receivers.room, 0);
 });

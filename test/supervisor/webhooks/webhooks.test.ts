@@ -4,7 +4,12 @@ import { test, type TestContext } from 'node:test';
 import { Webhook as Verifier } from 'standardwebhooks';
 import type { Clock } from '../../../supervisor/webhooks/clock.js';
 import { parseWebhookSecrets } from '../../../supervisor/options/webhook-signer.js';
-import { newWebhookId, type Webhook, type WebhookEnd } from '../../../supervisor/webhooks/webhook.js';
+import {
+  newWebhookId,
+  type Webhook,
+  type WebhookEnd,
+  type WebhookKeeper,
+} from '../../../supervisor/webhooks/webhook.js';
 import { Webhooks, type WebhooksOptions } from '../../../supervisor/webhooks/webhooks.js';
 import { deadUrl } from '../../helpers/held-port.js';
 import { startReceiver } from '../../helpers/receiver.js';
@@ -396,18 +401,18 @@ test('drain does not wait for a retry that would come after its end', LIMIT, asy
 });
 
 /** A keeper whose storing the test decides. */
-function setUpKeeper(webhooks: Webhooks): { events: string[]; store: () => void; refuse: () => void } {
+function newKeeper(): { keeper: WebhookKeeper; events: string[]; store: () => void; refuse: () => void } {
   const events: string[] = [];
-  const kept = { events, store: (): void => {}, refuse: (): void => {} };
-  webhooks.keeper = {
+  const keeper: WebhookKeeper = {
     owe: ({ id, url }) =>
       new Promise((resolve, reject) => {
         events.push(`owe ${id} ${new URL(url).username}`);
         kept.store = resolve;
         kept.refuse = () => reject(new Error('the disk is full'));
       }),
-    forget: (id) => events.push(`forget ${id}`),
+    forgetWebhook: (id) => Promise.resolve(void events.push(`forget ${id}`)),
   };
+  const kept = { keeper, events, store: (): void => {}, refuse: (): void => {} };
   return kept;
 }
 
@@ -416,8 +421,8 @@ test(
   LIMIT,
   async (t) => {
     const receiver = await startReceiver(t);
-    const { webhooks } = setUp(t);
-    const kept = setUpKeeper(webhooks);
+    const kept = newKeeper();
+    const { webhooks } = setUp(t, kept);
     const url = receiver.url.replace('//', '//user:secret@');
     const onKept = (): unknown => kept.events.push('kept');
     await new Promise((onEnd) => webhooks.send(webhookTo(url, { id: 'msg_1' }), { onKept, onEnd }));
@@ -434,8 +439,8 @@ test(
 
 test('a webhook that the store refuses is sent nevertheless, with a line in the log', LIMIT, async (t) => {
   const receiver = await startReceiver(t);
-  const { webhooks, warnings } = setUp(t);
-  const kept = setUpKeeper(webhooks);
+  const kept = newKeeper();
+  const { webhooks, warnings } = setUp(t, kept);
   const end = sent(webhooks, webhookTo(receiver.url));
   kept.refuse();
   assert.equal(await end, 'delivered');
@@ -449,8 +454,8 @@ test('a webhook that the store refuses is sent nevertheless, with a line in the 
 
 test('a webhook that a server leaves unsent stays in the store', LIMIT, async (t) => {
   const hanging = await startReceiver(t, () => {});
-  const { webhooks, warnings } = setUp(t);
-  const kept = setUpKeeper(webhooks);
+  const kept = newKeeper();
+  const { webhooks, warnings } = setUp(t, kept);
   const ends = [webhookTo(hanging.url, { id: 'msg_own' }), webhookTo(hanging.url, { isKept: true })].map(
     (one) => sent(webhooks, one),
   );

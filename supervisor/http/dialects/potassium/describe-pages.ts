@@ -83,7 +83,7 @@ function inQuery(
   return { name, in: 'query', required: false, description, schema };
 }
 
-const WAIT = inQuery('wait', 'Longest wait for the end of the job, such as 30s; at most 50s count.', TEXT);
+const WAIT = inQuery('wait', 'Longest wait for the end of the job, such as 30s; 50s at most.', TEXT);
 const UNKNOWN = new ServeError('SERVE_NOT_FOUND', 'There is no such job, or it is no longer kept.');
 
 const JOB_PAGES: readonly DescribedOperation[] = [

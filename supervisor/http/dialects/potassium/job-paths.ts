@@ -128,16 +128,18 @@ function queryOf({ request: { url = '' } }: RequestContext): URLSearchParams {
   return new URLSearchParams(question < 0 ? '' : url.slice(question + 1));
 }
 
-/** The wait that the client asks for, at most as long as a gateway holds its clients. @throws SERVE_BAD_REQUEST */
+/** The wait that the client asks for, no longer than a gateway holds its clients. @throws SERVE_BAD_REQUEST */
 function waitOf(context: RequestContext): number {
   const wait = queryOf(context).get('wait');
   if (wait === null) return 0;
   try {
-    return Math.min(HOLD_MS, parseDurationMs(wait));
+    const waitMs = parseDurationMs(wait);
+    if (waitMs <= HOLD_MS) return waitMs;
   } catch (thrown) {
     if (!(thrown instanceof NotAllowed)) throw thrown;
-    throw new ServeError('SERVE_BAD_REQUEST', `wait must be ${thrown.message}; at most 50s count.`);
+    throw new ServeError('SERVE_BAD_REQUEST', `wait must be ${thrown.message}, 50s at most.`);
   }
+  throw new ServeError('SERVE_BAD_REQUEST', 'wait must be 50s at most; ask again for a longer one.');
 }
 
 function stateIn(state: string | null): JobState | null {

@@ -1,11 +1,23 @@
 /** The local store: the promises of every store, and its own. */
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  openSync,
+  closeSync,
+  writeSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { mock, test } from 'node:test';
 import { DatabaseSync } from '@photostructure/sqlite';
 import type { KeepLimits } from '../../../../supervisor/jobs/job-store.js';
 import { JobTable } from '../../../../supervisor/jobs/local/job-table.js';
+import { MAX_CHECKED_BYTES } from '../../../../supervisor/jobs/local/job-database.js';
 import { openTable } from '../../../../supervisor/jobs/local/open-table.js';
 import { collectNow } from '../../../../supervisor/memory/gc.js';
 import {
@@ -229,22 +241,81 @@ test('local: everything is for its owner only', async () => {
   await bench.store.close();
 });
 
-test('local: a body that cannot be read now is given back with the others of its begin', async () => {
+/** Puts a folder in the place of a body or result: then the system fails to read it (EISDIR), for root too. */
+function makeUnreadable(folder: string): void {
+  const [file] = readdirSync(join(folder, 'bodies'));
+  const path = join(folder, 'bodies', file as string);
+  rmSync(path);
+  mkdirSync(path);
+}
+
+test('local: a job whose body cannot be read fails with the reason, and the others of its begin run', async () => {
+  const folder = scratch();
+  const bench = new StoreBench(await openHere(folder, LIMITS_OF_LARGE));
+  const large = await bench.accept({ body: 'x'.repeat(2_000_000), maxAttempts: 3 });
+  makeUnreadable(folder);
+  const small = await bench.accept();
+  assert.deepEqual(await bench.begin('mark', { routes: new Map([['/', 2]]) }), [small]);
+  const { state, end, attempts, begunAt } = await bench.record(large);
+  assert.deepEqual([state, end?.error?.code, attempts, begunAt], ['failed', 'SERVE_INTERNAL', 0, null]);
+  assert.match(end?.error?.message ?? '', /^The body of this job cannot be read .*: EISDIR/);
+  assert.deepEqual(
+    bench.endedUnrun.map(({ id }) => id),
+    [large],
+    'for the log and its webhook',
+  );
+  await bench.store.close();
+});
+
+test('local: while no body at all can be read, the store fails, and jobs are given back', async () => {
   const folder = scratch();
   const bench = new StoreBench(await openHere(folder, LIMITS_OF_LARGE));
   const large = await bench.accept({ body: 'x'.repeat(2_000_000) });
-  const [file] = readdirSync(join(folder, 'bodies'));
-  const path = join(folder, 'bodies', file as string);
-  renameSync(path, `${path}-kept`);
-  mkdirSync(path); // EISDIR
+  renameSync(join(folder, 'bodies'), join(folder, 'elsewhere'));
   const small = await bench.accept();
   const routes = new Map([['/', 2]]);
-  await assert.rejects(bench.begin('first', { routes }), /local \(.*\) cannot be used: EISDIR/);
-  rmdirSync(path);
-  renameSync(`${path}-kept`, path);
+  await assert.rejects(bench.begin('first', { routes }), /local \(.*\) cannot be used: ENOENT/);
+  renameSync(join(folder, 'elsewhere'), join(folder, 'bodies'));
   assert.deepEqual(await bench.begin('second', { routes }), [large, small]);
   assert.equal((await bench.record(large)).attempts, 1);
   await bench.store.close();
+});
+
+test('local: a result that cannot be read is none, with a warning, and its webhook is taken without it', async () => {
+  const folder = scratch();
+  const bench = new StoreBench(await openHere(folder, LIMITS_OF_LARGE));
+  const id = await bench.accept({ webhook: 'https://example.com' });
+  await bench.begin();
+  await bench.answer(id, 'mark', 'x'.repeat(2_000_000));
+  makeUnreadable(folder);
+  const warnings: string[] = [];
+  bench.store.listener = { ...bench.store.listener, onWarning: (text) => warnings.push(text) };
+  assert.equal(await bench.store.readResult(id), null);
+  assert.match(warnings[0] ?? '', /^the result of the job .* cannot be read .*: EISDIR/);
+  const { bench: next } = await reopened(folder, LIMITS_OF_LARGE);
+  next.store.listener = bench.store.listener;
+  const [taken] = await next.store.takeWebhooks(10);
+  assert.deepEqual([taken?.of, taken?.of === 'job' && taken.body], ['job', null]);
+  for (const one of [bench, next]) await one.store.close();
+});
+
+test('local: a large file is not read as a whole at the start, which damage of its jobs still stops', async () => {
+  const folder = scratch();
+  const bench = new StoreBench(await openHere(folder, LIMITS_OF_LARGE));
+  const ids: string[] = [];
+  for (let i = 0; i < 300; i += 1) ids.push(await bench.accept({ body: 'x'.repeat(1000) }));
+  await bench.store.close();
+  const [whole, damaged] = [copyOf(folder), copyOf(folder)];
+  // The rest is no part of the database.
+  for (const copy of [whole, damaged]) truncateSync(join(copy, 'jobs.sqlite3'), MAX_CHECKED_BYTES + 4096);
+  const again = new StoreBench(await openHere(whole, LIMITS_OF_LARGE));
+  assert.equal(await again.state(ids[0] as string), 'queued');
+  await again.store.close();
+  const bytes = Buffer.alloc(200 * 4096, 0xff);
+  const handle = openSync(join(damaged, 'jobs.sqlite3'), 'r+');
+  writeSync(handle, bytes, 0, bytes.length, 4096); // the tables, not the schema
+  closeSync(handle);
+  await assert.rejects(openHere(damaged, LIMITS_OF_LARGE), /jobs\.sqlite3 is damaged/);
 });
 
 test('local: this process keeps nothing of a job that has ended', async () => {

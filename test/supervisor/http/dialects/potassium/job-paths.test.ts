@@ -45,6 +45,15 @@ for (const [what, path, headers] of [
     await untilWatchers(jobs, 0);
   });
 
+test('a wait above 50 s is refused, and told so', LIMIT, async (t) => {
+  const { url } = await open(t);
+  for (const wait of ['51s', 'long']) {
+    const reply = await fetch(`${url}/_k/jobs/1?wait=${wait}`);
+    assert.equal(reply.status, 400);
+    assert.match(await reply.text(), /wait must be .*50s at most/);
+  }
+});
+
 test('HEAD of events has their head, and watches nothing', LIMIT, async (t) => {
   const { url, jobs } = await open(t);
   const reply = await fetch(`${url}/_k/jobs/1`, { method: 'HEAD', headers: SSE });

@@ -1,0 +1,187 @@
+/**
+ * The begins of jobs in this process: those that the store is marking, and those that run.
+ *
+ * 1. `begin` marks the next jobs in the store. One that was cancelled meanwhile, or that comes when the server has stopped,
+ *    is given back: no worker gets it.
+ * 2. A worker runs the job, and its answer becomes the outcome of this attempt; or no worker has begun it, and it is given
+ *    back too.
+ * 3. The store takes the outcome if its mark is still this attempt's. Then the job has ended here, or is tried again.
+ */
+import { ServeError } from '../../protocol/errors.js';
+import { Job, NOWHERE, type JobCall } from '../dispatch/job.js';
+import { deferred } from '../machine/deferred.js';
+import type { GuardedStore } from './guarded-store.js';
+import {
+  hasEnded,
+  type BegunJob,
+  type EndedRecord,
+  type JobRecord,
+  type JobTarget,
+  type Outcome,
+  type StoredCall,
+} from './job-record.js';
+import { ProgressNotes } from './progress-notes.js';
+import { RunningJob } from './running-job.js';
+
+/** A job that has ended, and its answer. */
+export interface AnsweredJob {
+  readonly record: EndedRecord;
+  readonly call: StoredCall;
+  /** The whole answer, even if the store keeps none; null if there was none, or if it was too large. */
+  readonly body: Buffer | null;
+}
+
+/** A job that has ended, with the facts of its last run. */
+export interface EndedJob extends AnsweredJob {
+  readonly job: Job;
+}
+
+export interface BeginsOptions {
+  readonly store: Pick<GuardedStore, 'begin' | 'giveBack' | 'settle' | 'progress'>;
+  /** Makes marks, unique. */
+  readonly newToken: () => string;
+  /** Computes the HTTP status of a job's error, for the log. */
+  readonly statusOf: (error: ServeError) => number;
+  /** Larger answers are not kept. */
+  readonly maxResultBytes: number;
+  readonly listener: BeginsListener;
+}
+
+export interface BeginsListener {
+  /** Called once for every job that has ended here. */
+  onEnded(ended: EndedJob): void;
+  /** An attempt has failed, and another one will follow. */
+  onRetry(record: JobRecord, error: ServeError, call: StoredCall): void;
+}
+
+/** One attempt at a job, in this process. */
+interface Attempt {
+  readonly id: string;
+  readonly token: string;
+  readonly call: StoredCall;
+  readonly job: Job;
+}
+
+export class Begins {
+  readonly #options: BeginsOptions;
+  readonly #progress: ProgressNotes;
+  /** The jobs that this process runs, by id, in the order of their begins. */
+  readonly #running = new Map<string, Job>();
+  /** Attempts of which the store does not know yet how they went. */
+  readonly #attempts = new Set<Promise<void>>();
+  /** Begins that the store has not answered. */
+  readonly #marking = new Set<Promise<unknown>>();
+  /** Jobs that were cancelled while a begin, which may be theirs, was on its way. */
+  readonly #cancelledEarly = new Set<string>();
+  #isStopped = false;
+
+  constructor(options: BeginsOptions) {
+    this.#options = options;
+    this.#progress = new ProgressNotes((...note) => options.store.progress(...note));
+  }
+
+  /** Ids of the jobs that this process runs. */
+  get running(): string[] {
+    return [...this.#running.keys()];
+  }
+
+  has(id: string): boolean {
+    return this.#running.has(id);
+  }
+
+  /** Begins the next jobs of a target, which its worker must get. Never rejects. */
+  async begin(target: JobTarget): Promise<readonly Job[]> {
+    const begin = this.#mark(target);
+    this.#marking.add(begin);
+    const wanted = await begin;
+    this.#marking.delete(begin);
+    if (this.#marking.size === 0) this.#cancelledEarly.clear();
+    return wanted;
+  }
+
+  /** A client has cancelled this job, which runs; here or in another process. */
+  cancel(id: string): void {
+    const job = this.#running.get(id);
+    if (job !== undefined) job.holder?.signal(job, 'the job was cancelled');
+    else if (this.#marking.size > 0) this.#cancelledEarly.add(id);
+  }
+
+  /** A job that no worker was running has ended. */
+  endUnrun(record: EndedRecord, call: StoredCall): void {
+    const job = new Job(this.#callOf(call), [], timesOf(record), NOWHERE);
+    this.#options.listener.onEnded({ record, call, job, body: null });
+  }
+
+  /** No worker gets a job any more. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#progress.close();
+  }
+
+  /** Resolves once the store has answered all begins; what they have marked is given back by then. Never rejects. */
+  async untilMarked(): Promise<void> {
+    await Promise.allSettled(this.#marking);
+  }
+
+  /** Resolves once the store knows how all attempts went, whose workers have ended. Never rejects. */
+  async untilStored(): Promise<void> {
+    await Promise.allSettled(this.#attempts);
+  }
+
+  async #mark(target: JobTarget): Promise<readonly Job[]> {
+    const { store, newToken } = this.#options;
+    const token = newToken();
+    const begun = await store.begin(target, token);
+    const wanted: Job[] = [];
+    for (const one of begun) {
+      const { id } = one.record;
+      // No worker gets it: the server has stopped, and it waits again; or it was cancelled, and given back it ends.
+      if (this.#isStopped || this.#cancelledEarly.has(id)) void store.giveBack(id, token, false);
+      else wanted.push(this.#run(one, token));
+    }
+    return wanted;
+  }
+
+  #run({ record, call, pieces }: BegunJob, token: string): Job {
+    const { id, attempts: attempt } = record;
+    const over = deferred<void>();
+    const sink = new RunningJob(this.#options.maxResultBytes, {
+      onOutcome: (outcome, job) => void this.#settle({ id, token, call, job }, outcome).then(over.resolve),
+      onProgress: (progress) => this.#progress.note(id, token, progress),
+    });
+    const job = new Job({ ...this.#callOf(call), job: { id, attempt } }, pieces, timesOf(record), sink);
+    job.onGivenBack = (isLoss) => {
+      this.#running.delete(id);
+      // When the server has stopped, it is what kills the workers: that says nothing of the job.
+      void this.#options.store.giveBack(id, token, isLoss && !this.#isStopped).then(over.resolve);
+    };
+    this.#attempts.add(over.promise);
+    void over.promise.then(() => this.#attempts.delete(over.promise));
+    this.#running.set(id, job);
+    return job;
+  }
+
+  async #settle({ id, token, call, job }: Attempt, outcome: Outcome): Promise<void> {
+    const { store, listener } = this.#options;
+    this.#progress.end(id);
+    const record = await store.settle(id, token, outcome);
+    if (this.#running.get(id) === job) this.#running.delete(id);
+    if (record === null) return;
+    if (hasEnded(record)) {
+      const body = 'error' in outcome ? null : outcome.body;
+      listener.onEnded({ record, call, job, body });
+    } else if ('error' in outcome) {
+      const { code, message } = outcome.error;
+      listener.onRetry(record, new ServeError(code, message, outcome.error), call);
+    }
+  }
+
+  #callOf(call: StoredCall): JobCall {
+    return { ...call, id: 0, statusOf: this.#options.statusOf };
+  }
+}
+
+/** The time of its acceptance on the monotonic clock, which began with this process. */
+function timesOf({ createdAt }: JobRecord): { acceptedAtMs: number; deadlineAtMs: null } {
+  return { acceptedAtMs: performance.now() - (Date.now() - createdAt), deadlineAtMs: null };
+}
