@@ -83,6 +83,7 @@ class StepBench {
   /** Harms the server at the step of a new job, and returns the id of that. */
   async harm(path: string, signal: 'SIGSTOP' | 'SIGKILL'): Promise<string> {
     const { words, when } = this.#step;
+    await this.server.until(({ jobs }) => jobs.problem === null); // a busy machine may have missed a look
     const id = await startAsync(this.server, path, { ms: RUN_MS }, { 'x-banana-job-delay-seconds': '1' });
     const act = (): void => {
       this.server.process.kill(signal);

@@ -52,6 +52,7 @@ export interface Status {
   readonly state: string;
   readonly replies: Readonly<Record<string, number>>;
   readonly spares: readonly { readonly pid: number; readonly program: string }[];
+  readonly jobs: { readonly problem: string | null };
   readonly unsent: { readonly clients: number; readonly bytes: number; readonly maxBytes: number };
   readonly model: ModelStatus;
   readonly models: readonly ModelStatus[];

@@ -290,6 +290,10 @@ export class RedisStore implements JobStore {
     return (await this.#records.read(id))?.record ?? null;
   }
 
+  async probe(): Promise<void> {
+    await this.#link.run('probe', []);
+  }
+
   readResult(id: string): Promise<Buffer | null> {
     return this.#records.readResult(id);
   }

@@ -289,6 +289,11 @@ const MY_WEBHOOKS = `
 return redis.call('ZRANGE', P .. 'owes:' .. ARGV[1], 0, -1)
 `;
 
+/** A write of nothing, which a Redis refuses that has no memory or no disk for more. */
+const PROBE = `
+return redis.call('SETRANGE', P .. 'none', 0, '')
+`;
+
 /** from, ms of a lease, known version of the places: what a front looks at each second. */
 const LOOK = `
 local time = redis.call('TIME')
@@ -424,4 +429,5 @@ export const SCRIPTS = {
   forgetWebhook: script(FORGET_WEBHOOK),
   takeWebhooks: script(TAKE_WEBHOOKS),
   myWebhooks: script(MY_WEBHOOKS),
+  probe: script(PROBE),
 } as const;

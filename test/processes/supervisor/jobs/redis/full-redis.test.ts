@@ -7,7 +7,7 @@ import { StoreBench } from '../../../../supervisor/jobs/conformance.js';
 import { RedisServer } from '../../../worker/api/store/redis-server.js';
 import { openFront } from './fronts.js';
 
-const OPTIONS = { skip: needs('redis-server'), timeout: 60_000 };
+const OPTIONS = { skip: needs('redis-server'), timeout: 120_000 };
 
 test(
   'a full Redis takes no job, stores outcomes, drops what is old, and is well again',
@@ -15,7 +15,7 @@ test(
   async (t) => {
     const redis = await RedisServer.start('--maxmemory-policy', 'noeviction');
     t.after(() => redis.down());
-    const limits = { retentionMs: 3000, maxBytes: 1e9 };
+    const limits = { retentionMs: 8000, maxBytes: 1e9 };
     const { store, link } = await openFront(redis.port, { limits, lockMs: 1000 });
     t.after(() => store.close());
     const bench = new StoreBench(store);
@@ -29,6 +29,8 @@ test(
     }
     await link.commands.configSet('maxmemory', '3mb');
     await assert.rejects(bench.accept(), /OOM/);
+    await assert.rejects(store.probe(), /OOM/);
+    assert.equal(await store.get(''), null, 'an answer proves no room');
     await new Promise((resolve) => setTimeout(resolve, 2500)); // longer than the lock of the one that runs
     const ended = await bench.answer(running, 'running', 'out');
     assert.equal(ended?.state, 'succeeded', 'its front has kept its lock, and its outcome is stored');
@@ -42,6 +44,7 @@ test(
         return false;
       }
     };
-    await eventually(isWell, 20_000, () => `${last}, ${link.problem}`);
+    await eventually(isWell, 60_000, () => `${last}, ${link.problem}`);
+    await store.probe();
   },
 );
