@@ -8,6 +8,7 @@ import type { OptionsApplier } from './options-applier.js';
 import type { Outcome } from './outcome.js';
 import { untilQuiet } from './quiet.js';
 import { rollingReplace } from './rolling-replace.js';
+import { countWithin, type WorkerBounds } from './worker-bounds.js';
 
 export class ModelChanges {
   readonly #model: ModelParts;
@@ -23,12 +24,13 @@ export class ModelChanges {
   }
 
   /** See `Model.scale`. */
-  scale(count: number, limits: RetireLimits): Promise<Outcome> {
+  scale(bounds: WorkerBounds, limits: RetireLimits): Promise<Outcome> {
     const { generations, slots, health, resources } = this.#model;
     if (health.isDraining) throw shuttingDown();
+    const count = countWithin(bounds, this.#model.runningWorkers());
     const missing = count - slots.kept.length;
     const more = resources.devices.take(generations.newest.spec.resolved.options, missing);
-    health.want(count);
+    health.want(count, count > 0);
     this.#latestScale += 1;
     if (missing <= 0) slots.hurry(limits);
     if (count === 0) void this.#retireAll(limits, this.#latestScale);

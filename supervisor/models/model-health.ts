@@ -28,6 +28,7 @@ export class ModelHealth {
   readonly #untilFirstFailed = new Waiters(() => this.#findOneLatched() ?? this.#findOutOfMemory());
   readonly #others = new Set<Waiters<true>>();
   #wanted = 0;
+  #takesCalls = false;
   #drain: 'no' | 'announced' | 'refusing' = 'no';
   #rejection: ServeError | null = null;
   #latched: ServeError | null = null;
@@ -50,9 +51,14 @@ export class ModelHealth {
     });
   }
 
-  /** Number of workers that are wanted; 0: calls are refused. */
+  /** Number of workers that are wanted now. */
   get wanted(): number {
     return this.#wanted;
+  }
+
+  /** Whether the model may have workers at all; if not, calls are refused, and jobs wait for another model. */
+  get takesCalls(): boolean {
+    return this.#takesCalls;
   }
 
   /** Whether every slot has latched. */
@@ -75,25 +81,25 @@ export class ModelHealth {
 
   /** Whether new calls are refused on request; calls taken before go on. */
   get refusesCalls(): boolean {
-    return this.#drain === 'refusing' || this.#wanted === 0;
+    return this.#drain === 'refusing' || !this.#takesCalls;
   }
 
   /** Whether jobs may wait for its workers; during a drain, the store decides. */
   get takesJobs(): boolean {
-    return this.#wanted > 0 && this.#rejection === null && this.#latched === null;
+    return this.#takesCalls && this.#rejection === null && this.#latched === null;
   }
 
   /** The error with which a new call is refused; null if it is taken. */
   get refusal(): ServeError | null {
     if (this.#drain === 'refusing') return shuttingDown();
     if (this.#rejection !== null) return this.#rejection;
-    return this.#wanted === 0 ? noneWantedError() : this.noWorkerError;
+    return this.#takesCalls ? this.noWorkerError : noneWantedError();
   }
 
   /** The error of a call that was taken if no worker will ever come for it; null if one may. */
   get noWorkerError(): ServeError | null {
     if (this.#rejection !== null) return this.#rejection;
-    const isGivenUp = this.#wanted === 0 && this.#slots.kept.length === 0;
+    const isGivenUp = !this.#takesCalls && this.#slots.kept.length === 0;
     if (isGivenUp && this.#drain !== 'refusing') return noneWantedError();
     return noWorkerError(this.#slots.all, this.#latched !== null);
   }
@@ -103,9 +109,10 @@ export class ModelHealth {
     return readyInMs(this.#slots.all, this.#lastInitMs, performance.now());
   }
 
-  /** Sets the number of workers; slots that latched before do not count any more. */
-  want(count: number): void {
+  /** Sets the number of workers, and whether calls are taken; slots that latched before do not count any more. */
+  want(count: number, takesCalls: boolean): void {
     this.#wanted = count;
+    this.#takesCalls = takesCalls;
     this.#latched = null;
     this.wake();
   }
@@ -198,7 +205,7 @@ export class ModelHealth {
   }
 
   #findOneLatched(): ServeError | null {
-    return this.#wanted === 0 ? null : (latchErrors(this.#slots.kept)[0] ?? null);
+    return !this.#takesCalls ? null : (latchErrors(this.#slots.kept)[0] ?? null);
   }
 
   #findOutOfMemory(): ServeError | null {

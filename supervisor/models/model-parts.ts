@@ -16,6 +16,8 @@ export interface ModelParts {
   readonly health: ModelHealth;
   readonly log: ModelLog;
   readonly slowStarts: SlowStarts;
+  /** See `Model.runningWorkers`. */
+  runningWorkers(): number;
   /** Whether the model itself was closed, and not only its slots. */
   isClosed(): boolean;
   /** Whether no call is waiting, arriving or running. */

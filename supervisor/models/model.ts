@@ -25,6 +25,7 @@ import { SlotSet } from './slot-set.js';
 import { SlowStarts, startingWorkers } from './slow-starts.js';
 import type { ModelSpec } from './model-spec.js';
 import { SlotFactory } from './slot-factory.js';
+import type { WorkerBounds } from './worker-bounds.js';
 
 const NO_ROUTES: ReadonlyMap<string, number> = new Map();
 
@@ -87,9 +88,14 @@ export class Model {
     return this.#slots.all;
   }
 
-  /** Number of workers that are wanted; 0: calls are refused. */
+  /** Number of workers that are wanted now. */
   get wantedWorkers(): number {
     return this.#health.wanted;
+  }
+
+  /** Whether it may have workers at all; if not, calls are refused. */
+  get takesCalls(): boolean {
+    return this.#health.takesCalls;
   }
 
   /** Number of wanted workers that run or will be started again: those of latched slots do not count. */
@@ -164,21 +170,22 @@ export class Model {
 
   /** Starts a worker in each of these placements, which `Devices` gave. */
   start(placements: readonly Placement[]): void {
-    this.#health.want(this.#slots.kept.length + placements.length);
+    const count = this.#slots.kept.length + placements.length;
+    this.#health.want(count, count > 0);
     this.#slots.add(placements);
   }
 
   /**
-   * Adds or retires slots until there are `count`; latched slots try again. A worker that is retired first ends the calls
-   * that it holds, as far as `limits` allow; no call is lost or run twice. With 0, new calls are refused from now on, and
-   * accepted calls end before the workers stop.
+   * Adds or retires slots until their number is within the bounds; latched slots do not count, and try again. A worker that
+   * is retired first ends the calls that it holds, as far as `limits` allow; no call is lost or run twice. With none, new
+   * calls are refused from now on, and accepted calls end before the workers stop.
    *
    * Resolves once every slot has a ready worker or is latched, and all other workers are gone. If another `scale` overtakes
    * this one, it resolves with the numbers of that one.
    * @throws SERVE_CONFIG if there are not enough devices, and SERVE_SHUTTING_DOWN
    */
-  async scale(count: number, limits: RetireLimits): Promise<Outcome> {
-    return this.#changes.scale(count, limits);
+  async scale(bounds: WorkerBounds, limits: RetireLimits): Promise<Outcome> {
+    return this.#changes.scale(bounds, limits);
   }
 
   /**
@@ -274,6 +281,7 @@ export class Model {
         () => this.options.initTimeout,
         label,
       ),
+      runningWorkers: () => this.runningWorkers,
       isClosed: () => this.#isClosed,
       isQuiet: () => this.quiet,
       noteIdle: () => this.noteIdle(),

@@ -12,7 +12,7 @@ import { labelOf, type FullModelRef, type ModelRef } from '../options/model-name
 import type { Model } from './model.js';
 import { noModel, noVersion, stillLeaving, unloading } from './model-errors.js';
 import { outcomeOrFailure, type Outcome } from './outcome.js';
-import { checkBounds, type WorkerBounds } from './worker-bounds.js';
+import { checkBounds, exactly, countWithin, type WorkerBounds } from './worker-bounds.js';
 
 export type { FullModelRef, ModelRef } from '../options/model-name.js';
 export type { Outcome } from './outcome.js';
@@ -169,8 +169,8 @@ export class Models<M extends ManagedModel = Model> {
     const entry = this.#entry(ref);
     const { model } = entry;
     entry.bounds = bounds;
-    const count = Math.min(Math.max(model.runningWorkers, bounds.min), bounds.max);
-    return { accepted: refOf(model), settled: outcomeOrFailure(count, () => model.scale(count, limits)) };
+    const count = countWithin(bounds, model.runningWorkers);
+    return { accepted: refOf(model), settled: outcomeOrFailure(count, () => model.scale(bounds, limits)) };
   }
 
   /**
@@ -234,7 +234,7 @@ export class Models<M extends ManagedModel = Model> {
   }
 
   async #leave(entry: Entry<M>, limits: RetireLimits): Promise<Outcome> {
-    const outcome = await outcomeOrFailure(0, () => entry.model.scale(0, limits));
+    const outcome = await outcomeOrFailure(0, () => entry.model.scale(exactly(0), limits));
     if (outcome.result === 'done') {
       this.#leaving.delete(entry);
       entry.model.close(0);

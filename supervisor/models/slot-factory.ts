@@ -127,7 +127,7 @@ export class SlotFactory {
     slots.remove(slot);
     if (slots.all.length > 0) return;
     if (this.#model.isClosed()) listener.onClosed();
-    if (health.wanted === 0) dispatcher.failQueued(noneWantedError());
+    if (!health.takesCalls) dispatcher.failQueued(noneWantedError());
     health.wake();
   }
 

@@ -10,7 +10,8 @@ export interface ModelPresence {
   /** Its name in the log. */
   readonly label: string;
   readonly health: Health;
-  readonly wantedWorkers: number;
+  /** Whether it may have workers at all. */
+  readonly takesCalls: boolean;
   /** It is one of the first models, and was not ready yet and has not given up. */
   readonly isComingUp: boolean;
 }
@@ -48,12 +49,12 @@ export function modelReadiness(model: ModelPresence): Readiness {
   return { ready: state === 'ready', state, body: { state, model: model.label } };
 }
 
-export function stateOf({ health, wantedWorkers }: ModelPresence): ServedState {
-  return wantedWorkers === 0 && health !== 'draining' ? 'unloaded' : health;
+export function stateOf({ health, takesCalls }: ModelPresence): ServedState {
+  return !takesCalls && health !== 'draining' ? 'unloaded' : health;
 }
 
 function stateOfAll(models: readonly ModelPresence[]): ServedState {
-  const wanting = models.filter(({ wantedWorkers }) => wantedWorkers > 0);
+  const wanting = models.filter(({ takesCalls }) => takesCalls);
   const has = (state: Health): boolean => wanting.some(({ health }) => health === state);
   if (has('ready')) return wanting.some(({ isComingUp }) => isComingUp) ? 'starting' : 'ready';
   if (has('unhealthy')) return 'unhealthy';

@@ -164,13 +164,13 @@ export class ServedModels {
   scale(ref: ModelRef, bounds: WorkerBounds, limits: RetireLimits): Accepted {
     const scaled = this.registry.scale(ref, bounds, limits);
     const model = this.registry.find(scaled.accepted);
-    if (model.wantedWorkers === 0) this.startUp.withdraw(model);
+    if (!model.takesCalls) this.startUp.withdraw(model);
     return scaled;
   }
 
   presenceOf(model: Model): ModelPresence {
-    const { health, wantedWorkers, spec } = model;
-    return { label: labelOf(spec), health, wantedWorkers, isComingUp: this.startUp.isComingUp(model) };
+    const { health, takesCalls, spec } = model;
+    return { label: labelOf(spec), health, takesCalls, isComingUp: this.startUp.isComingUp(model) };
   }
 
   /** Stops watching files. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError, shuttingDown } from '../../../protocol/errors.js';
 import { Models, type ManagedModel } from '../../../supervisor/models/models.js';
+import { countWithin, type WorkerBounds } from '../../../supervisor/models/worker-bounds.js';
 import { outcomeOf, type Outcome } from '../../../supervisor/models/outcome.js';
 import { deferred, nextTurn } from '../../protocol/streams.js';
 
@@ -24,7 +25,8 @@ class Fake implements ManagedModel {
     return this.wantedWorkers - this.gaveUp;
   }
 
-  scale(count: number): Promise<Outcome> {
+  scale(bounds: WorkerBounds): Promise<Outcome> {
+    const count = countWithin(bounds, this.runningWorkers);
     this.wantedWorkers = count;
     this.story.push(`scale ${count}`);
     return new Promise((resolve, reject) => ([this.#settle, this.#fail] = [resolve, reject]));

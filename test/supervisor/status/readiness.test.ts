@@ -5,8 +5,8 @@ import type { Health } from '../../../supervisor/models/slot-summary.js';
 import { modelReadiness, serverReadiness, type ModelPresence } from '../../../supervisor/status/readiness.js';
 
 /** A model that wants a worker. `isComingUp`: it was not ready yet and has not given up. */
-function model(label: string, health: Health, isComingUp = false, wantedWorkers = 1): ModelPresence {
-  return { label, health, wantedWorkers, isComingUp };
+function model(label: string, health: Health, isComingUp = false, takesCalls = true): ModelPresence {
+  return { label, health, takesCalls, isComingUp };
 }
 
 const READY = model('ready', 'ready');
@@ -15,7 +15,7 @@ const LOST = model('lost', 'unhealthy');
 const STARTING = model('starting', 'starting', true);
 const TRYING = model('trying', 'unhealthy', true);
 const LATE = model('late', 'starting');
-const UNLOADED = model('unloaded', 'starting', false, 0);
+const UNLOADED = model('unloaded', 'starting', false, false);
 const DRAINING = model('draining', 'draining');
 
 const ROWS: readonly (readonly [what: string, models: ModelPresence[], ready: boolean, body: object])[] = [

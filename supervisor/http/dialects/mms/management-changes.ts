@@ -6,6 +6,7 @@ import type { AnswerContext } from '../../answer/koa-answers.js';
 import { isStartFailure, type ManagedOptions } from '../../request/model-management.js';
 import { abortedOnDisconnect } from '../../socket/request-facts.js';
 import { noteModel } from '../../call/find-model.js';
+import { exactly } from '../../../models/worker-bounds.js';
 import { notFound } from './find-model.js';
 import { writeMmsJson } from './json.js';
 import { bodyOrQueryParams, queryParams, type Params } from './params.js';
@@ -47,10 +48,6 @@ export async function register(ctx: AnswerContext, context: RequestContext): Pro
   }
   withMmsErrors(ref, () => modelManagement.scale(ref, bounds, MOST_MS));
   writeStatus(ctx, 202, STARTED);
-}
-
-function exactly(workers: number): { min: number; max: number } {
-  return { min: workers, max: workers };
 }
 
 /** `PUT /models/{model}` and `/models/{model}/{version}` */

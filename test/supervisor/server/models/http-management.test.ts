@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
-import { Models, type ManagedModel, type Outcome } from '../../../../supervisor/models/models.js';
+import {
+  Models,
+  type ManagedModel,
+  type Outcome,
+  type WorkerBounds,
+} from '../../../../supervisor/models/models.js';
 import {
   HttpManagement,
   type ManagementParts,
@@ -21,7 +26,7 @@ class LatchedModel {
   /** Called before the failure is known: another request may come meanwhile. */
   meanwhile: () => void = () => {};
 
-  scale(count: number): Promise<Outcome> {
+  scale({ min: count }: WorkerBounds): Promise<Outcome> {
     this.wantedWorkers = count;
     return Promise.resolve({ result: count === 0 ? 'done' : 'failed', wanted: count, ready: 0, error: null });
   }
