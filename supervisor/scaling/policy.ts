@@ -1,0 +1,221 @@
+/**
+ * Decides how many workers a model should have. One pure function of facts, without clock, timer or workers of its own, so that
+ * the simulator of the tests runs the very same code.
+ *
+ * 1. Bounds: never fewer than the minimum nor more than the maximum; at zero, the first call starts a worker.
+ * 2. One more for the line: the last call in it would wait over the target, and with one more that much less, start included.
+ * 3. One more for what comes: the recent calls, replayed on the workers that are there, miss the target too often.
+ * 4. One fewer: the calls of the last idle timeout, replayed on one fewer, keep the target, and nothing was started in it.
+ *
+ * Since (4) waits for an idle timeout without a start, any idle timeout sees at most `max` starts, deaths apart.
+ */
+import type { ScalingHistory } from './history.js';
+import { predictLastWait } from './last-wait.js';
+import { missesTooOften, replay, type Replayed } from './replay.js';
+
+/** The operator's options of a model that scales by itself. */
+export interface ScalingRules {
+  readonly min: number;
+  readonly max: number;
+  /** A worker leaves when it was not needed for this long. */
+  readonly idleTimeoutMs: number;
+  /** Longest time that a call should wait for a worker. */
+  readonly targetWaitMs: number;
+  /** Most calls in a batch; 1 without batches. */
+  readonly batchSize: number;
+}
+
+/** A ready worker; the dispatcher's `ReadyWorker` is one. */
+export interface ScaledWorker {
+  /** Number of runs that it holds, running or sent ahead; a WebSocket and a stream count until they end. */
+  readonly heldBatches: number;
+  /** Time since the first of them began; 0 if it is idle. */
+  readonly runningMs: number;
+}
+
+/** The calls that wait for a worker. */
+export interface ScaledLine {
+  /**
+   * Calls in line, due jobs, `/_k/warmup` and load orders. At zero workers a call that is refused because its deadline
+   * comes before a worker could be ready counts for the ask that it causes.
+   */
+  readonly calls: number;
+  /** When the newest of them came. */
+  readonly lastSinceMs: number;
+  /** When it will be given up: its deadline or the queue timeout; Infinity without either. */
+  readonly lastUntilMs: number;
+}
+
+export interface ScalingFacts {
+  readonly nowMs: number;
+  /** Workers that may take calls. Workers that leave, or are replaced by a reload, do not count. */
+  readonly ready: readonly ScaledWorker[];
+  /** Spawn time of each worker that starts; for a slot in backoff, the time of the death. */
+  readonly startingSinceMs: readonly number[];
+  /** Null if no call waits. */
+  readonly line: ScaledLine | null;
+  readonly history: ScalingHistory;
+  /** `replayAtMs` of the last decision; 0 before the first. */
+  readonly replayAtMs: number;
+}
+
+export interface Decision {
+  /** The number of workers that should be there, starting ones included. Only idle workers may leave for it. */
+  readonly wanted: number;
+  readonly why: Why;
+  /** When to ask again if no call has to wait before; null if only an event can change the decision. */
+  readonly againAtMs: number | null;
+  /** To be given back in the next facts: no replay happens before, so that asking costs little. */
+  readonly replayAtMs: number;
+}
+
+/** The rule that decided, with its figures. `from` is the number of workers there, starting ones included. */
+export type Why =
+  /** The number is right, or no change is known to be better. */
+  | { readonly rule: 'enough'; readonly from: number }
+  | { readonly rule: 'minimum'; readonly from: number; readonly min: number }
+  | { readonly rule: 'maximum'; readonly from: number; readonly max: number }
+  /** A call came while there was no worker. */
+  | { readonly rule: 'first-call'; readonly from: 0; readonly calls: number }
+  /** The last call in line would wait `waitMs`, with one worker more `withOneMoreMs`. */
+  | {
+      readonly rule: 'line';
+      readonly from: number;
+      readonly calls: number;
+      readonly waitMs: number;
+      readonly withOneMoreMs: number;
+      readonly targetWaitMs: number;
+    }
+  /** `missed` of the last `calls` calls would have waited over the target on the workers there are. */
+  | ({
+      readonly rule: 'misses';
+      readonly from: number;
+      readonly windowMs: number;
+      readonly targetWaitMs: number;
+    } & Replayed)
+  /** Only `missed` of the `calls` calls of the last idle timeout would have waited over the target on one fewer. */
+  | ({
+      readonly rule: 'spare';
+      readonly from: number;
+      readonly windowMs: number;
+      readonly targetWaitMs: number;
+    } & Replayed)
+  /** No call came or ended in the idle timeout. */
+  | { readonly rule: 'idle'; readonly from: number; readonly idleMs: number };
+
+/** The replay that asks for one more covers this time, or two starts if they take longer. */
+const RECENT_MS = 10_000;
+
+/** Fewer calls than this show no rate. */
+const ENOUGH_CALLS = 20;
+
+/** Time between two replays; each takes well under a millisecond (`replay.ts`). */
+const REPLAY_EVERY_MS = 1000;
+
+/** While calls wait, the line is looked at again so often within the target: a run may take longer than predicted. */
+const LOOKS_PER_TARGET = 2;
+const SHORTEST_LOOK_MS = 10;
+
+/**
+ * Returns the number of workers that the model should have. To be asked
+ *
+ * - when a call has to wait (not for calls that an idle worker takes at once),
+ * - when a worker becomes ready or is lost, and when a rule changes,
+ * - at `againAtMs`.
+ *
+ * It may be asked for every call that waits: the cost is that of a loop over the workers, and at most once a second a replay.
+ * After a decision that changes the number, ask again once it is carried out.
+ */
+export function decide(facts: ScalingFacts, rules: ScalingRules): Decision {
+  const from = facts.ready.length + facts.startingSinceMs.length;
+  const { replayAtMs } = facts;
+  const { min, max } = rules;
+  if (from < min) return changed(facts, min, { rule: 'minimum', from, min });
+  if (from > max) return changed(facts, max, { rule: 'maximum', from, max });
+  if (from === 0) {
+    const calls = facts.line?.calls ?? 0;
+    if (calls === 0 || max === 0)
+      return { wanted: 0, why: { rule: 'enough', from }, againAtMs: null, replayAtMs };
+    return changed(facts, 1, { rule: 'first-call', from, calls });
+  }
+  return moreForTheLine(facts, rules, from) ?? afterReplay(facts, rules, from);
+}
+
+function changed({ nowMs, replayAtMs }: ScalingFacts, wanted: number, why: Why): Decision {
+  return { wanted, why, againAtMs: nowMs + REPLAY_EVERY_MS, replayAtMs };
+}
+
+/** Rule 2; null if the line needs no more workers. */
+function moreForTheLine(facts: ScalingFacts, rules: ScalingRules, from: number): Decision | null {
+  const { line } = facts;
+  if (line === null) return null;
+  const { targetWaitMs } = rules;
+  let why: Why | null = null;
+  let wanted = from;
+  for (; wanted < rules.max; wanted += 1) {
+    const waitMs = predictLastWait(facts, rules, wanted - from);
+    if (waitMs <= targetWaitMs) break;
+    const withOneMoreMs = predictLastWait(facts, rules, wanted - from + 1);
+    if (waitMs - withOneMoreMs < targetWaitMs) break;
+    why ??= { rule: 'line', from, calls: line.calls, waitMs, withOneMoreMs, targetWaitMs };
+  }
+  return why === null ? null : changed(facts, wanted, why);
+}
+
+/** Rules 3 and 4, at most once a second. */
+function afterReplay(facts: ScalingFacts, rules: ScalingRules, from: number): Decision {
+  const { nowMs, replayAtMs } = facts;
+  if (nowMs < replayAtMs) return enough(facts, rules, from, replayAtMs);
+  const next = { againAtMs: nowMs + REPLAY_EVERY_MS, replayAtMs: nowMs + REPLAY_EVERY_MS };
+  const more = missesOf(facts, rules, from);
+  if (more !== null) return { wanted: from + 1, why: more, ...next };
+  const fewer = spareOf(facts, rules, from);
+  // The next one may leave at once too.
+  if (fewer !== null) return { wanted: from - 1, why: fewer, againAtMs: nowMs, replayAtMs: nowMs };
+  return enough(facts, rules, from, next.replayAtMs);
+}
+
+/** No change; asks again while calls wait, and as long as a worker may leave later. */
+function enough(facts: ScalingFacts, rules: ScalingRules, from: number, replayAtMs: number): Decision {
+  const { nowMs, line } = facts;
+  const lookMs = Math.max(SHORTEST_LOOK_MS, rules.targetWaitMs / LOOKS_PER_TARGET);
+  const lineAtMs = line !== null && from < rules.max ? nowMs + lookMs : Infinity;
+  const leaveAtMs = from > rules.min ? Math.max(replayAtMs, mayLeaveAtMs(facts, rules, from)) : Infinity;
+  const atMs = Math.min(lineAtMs, leaveAtMs);
+  return {
+    wanted: from,
+    why: { rule: 'enough', from },
+    againAtMs: atMs === Infinity ? null : atMs,
+    replayAtMs,
+  };
+}
+
+/** Rule 3; null if the calls keep the target, or more workers are not allowed. */
+function missesOf(facts: ScalingFacts, rules: ScalingRules, from: number): Why | null {
+  if (from >= rules.max || facts.line === null) return null;
+  const { history, nowMs } = facts;
+  const windowMs = Math.max(RECENT_MS, 2 * history.startMs);
+  const replayed = replay(facts, rules, from, nowMs - windowMs);
+  if (replayed.calls < ENOUGH_CALLS || !missesTooOften(replayed)) return null;
+  return { rule: 'misses', from, windowMs, targetWaitMs: rules.targetWaitMs, ...replayed };
+}
+
+/** Rule 4; null if no worker should leave now. */
+function spareOf(facts: ScalingFacts, rules: ScalingRules, from: number): Why | null {
+  const { history, nowMs, ready } = facts;
+  if (from <= rules.min || nowMs < mayLeaveAtMs(facts, rules, from)) return null;
+  if (facts.line !== null || ready.every(({ heldBatches }) => heldBatches > 0)) return null;
+  const windowMs = rules.idleTimeoutMs;
+  const idleMs = nowMs - history.activeMs;
+  if (idleMs >= windowMs) return { rule: 'idle', from, idleMs };
+  const replayed = replay(facts, rules, from - 1, nowMs - windowMs);
+  if (missesTooOften(replayed)) return null;
+  return { rule: 'spare', from, windowMs, targetWaitMs: rules.targetWaitMs, ...replayed };
+}
+
+/** The earliest time at which a worker may leave: an idle timeout after the last start, the last one also after the last call. */
+function mayLeaveAtMs({ history, startingSinceMs }: ScalingFacts, rules: ScalingRules, from: number): number {
+  const lastStartMs = Math.max(history.lastStartMs, ...startingSinceMs);
+  const sinceMs = from > 1 ? lastStartMs : Math.max(lastStartMs, history.activeMs);
+  return sinceMs + rules.idleTimeoutMs;
+}
