@@ -29,6 +29,8 @@ export class ModelHealth {
   readonly #others = new Set<Waiters<true>>();
   #wanted = 0;
   #takesCalls = false;
+  #isIdle = false;
+  #isClosed = false;
   #drain: 'no' | 'announced' | 'refusing' = 'no';
   #rejection: ServeError | null = null;
   #latched: ServeError | null = null;
@@ -46,12 +48,13 @@ export class ModelHealth {
       isDraining: this.#drain !== 'no',
       readyWorkers: this.#slots.ready.length,
       isLatched: this.#latched !== null,
+      isIdle: this.#isIdle,
       hasServed: this.#hasServed,
       hasLost: this.#slots.all.some((slot) => slot.lastDeath !== null),
     });
   }
 
-  /** Number of workers that are wanted now. */
+  /** Number of workers that are wanted now; 0 of a model that takes calls: the first one starts a worker. */
   get wanted(): number {
     return this.#wanted;
   }
@@ -101,6 +104,7 @@ export class ModelHealth {
     if (this.#rejection !== null) return this.#rejection;
     const isGivenUp = !this.#takesCalls && this.#slots.kept.length === 0;
     if (isGivenUp && this.#drain !== 'refusing') return noneWantedError();
+    if (this.#takesCalls && this.#wanted === 0) return this.#isClosed ? shuttingDown() : null;
     return noWorkerError(this.#slots.all, this.#latched !== null);
   }
 
@@ -113,6 +117,7 @@ export class ModelHealth {
   want(count: number, takesCalls: boolean): void {
     this.#wanted = count;
     this.#takesCalls = takesCalls;
+    if (count === 0) this.#isIdle = takesCalls;
     this.#latched = null;
     this.wake();
   }
@@ -121,6 +126,17 @@ export class ModelHealth {
   forgetServing(): void {
     this.#hasServed = false;
     this.#latched = null;
+  }
+
+  /** A worker has died before it was ready. */
+  onFailedStart(): void {
+    this.#isIdle = false;
+  }
+
+  /** No worker is started any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.wake();
   }
 
   announceDrain(): void {
@@ -142,6 +158,7 @@ export class ModelHealth {
   onReady(initMs: number): boolean {
     this.#lastInitMs = initMs;
     this.#hasServed = true;
+    this.#isIdle = false;
     if (this.#firstReadyAtMs !== null) return false;
     this.#firstReadyAtMs = performance.now();
     return true;

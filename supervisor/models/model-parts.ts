@@ -18,6 +18,8 @@ export interface ModelParts {
   readonly slowStarts: SlowStarts;
   /** See `Model.runningWorkers`. */
   runningWorkers(): number;
+  /** Whether workers are being replaced. */
+  isReplacing(): boolean;
   /** Whether the model itself was closed, and not only its slots. */
   isClosed(): boolean;
   /** Whether no call is waiting, arriving or running. */

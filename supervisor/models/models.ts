@@ -28,7 +28,7 @@ export interface Accepted {
 /** The members of a model that the registry uses. */
 export interface ManagedModel extends Pick<
   Model,
-  'wantedWorkers' | 'runningWorkers' | 'scale' | 'rejectCalls' | 'close'
+  'wantedWorkers' | 'runningWorkers' | 'bounds' | 'scale' | 'rejectCalls' | 'close'
 > {
   readonly spec: FullModelRef;
 }
@@ -41,7 +41,7 @@ export interface Registered<M> {
   readonly isDefault: boolean;
   /** Whether it was unregistered and ends its last calls. */
   readonly isLeaving: boolean;
-  /** As last asked for; null before. */
+  /** The bounds within which it scales itself, else as last asked for; null before. */
   readonly bounds: WorkerBounds | null;
 }
 
@@ -130,7 +130,7 @@ export class Models<M extends ManagedModel = Model> {
     );
     const leaving = [...this.#leaving].map((entry) => ({ entry, isDefault: false }));
     return [...registered, ...leaving].map(({ entry: { model, isFirst, bounds, leaving }, isDefault }) => {
-      return { model, isFirst, isDefault, isLeaving: leaving !== null, bounds };
+      return { model, isFirst, isDefault, isLeaving: leaving !== null, bounds: model.bounds ?? bounds };
     });
   }
 

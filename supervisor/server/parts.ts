@@ -129,13 +129,24 @@ export class ServerParts {
   }
 
   #newServed(): ServedModels {
-    const { isMmsMode, devices, sendAhead } = this.plan;
+    const { isMmsMode, devices, sendAhead, metrics } = this.plan;
     const { writers, printFiles } = this.logs;
     const { guard, log, webhooks, jobs } = this;
+    const outputs = { writers, printFiles };
+    const measuresLoad = metrics !== null;
     return new ServedModels(
       this.options,
       isMmsMode,
-      sharedResources(this.options, { devices, guard, log, webhooks, jobs, writers, printFiles, sendAhead }),
+      sharedResources(this.options, {
+        devices,
+        guard,
+        log,
+        webhooks,
+        jobs,
+        ...outputs,
+        sendAhead,
+        measuresLoad,
+      }),
       {
         onFirstReady: (model) => this.#onFirstReady(model),
         onEnd: (error) => this.ending.fail(error),

@@ -11,6 +11,7 @@ import type { OutputWriter } from '../observe/output-writer.js';
 import { PrintCopies } from '../observe/print-copies.js';
 import type { ServerOptions } from '../options/resolve.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
+import { retireLimits } from '../processes/worker-stop.js';
 import { SpawnGate } from '../slots/spawn-gate.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { chooseStartReporter } from './start-progress.js';
@@ -25,11 +26,12 @@ export interface SharedParts {
   /** Files that get a copy of the workers' output. */
   readonly printFiles: readonly LogFile[];
   readonly sendAhead: SendAhead | undefined;
+  readonly measuresLoad: boolean;
 }
 
 export function sharedResources(
-  { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput, withholdEnv }: ServerOptions,
-  { devices, guard, log, webhooks, jobs, writers, printFiles, sendAhead }: SharedParts,
+  { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput, withholdEnv, drainTimeout }: ServerOptions,
+  { devices, guard, log, webhooks, jobs, writers, printFiles, sendAhead, measuresLoad }: SharedParts,
 ): Omit<ServerResources, 'labelOf' | 'isDefault'> {
   const copies = printFiles.length === 0 ? null : new PrintCopies(logFormat, printFiles);
   const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
@@ -47,5 +49,7 @@ export function sharedResources(
     maxOutputBytes: maxOutput,
     withheldEnv: withholdEnv,
     sendAhead,
+    measuresLoad,
+    retireLimits: retireLimits(drainTimeout),
   };
 }

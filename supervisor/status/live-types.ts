@@ -106,7 +106,7 @@ export interface LiveSnapshot {
 
 export interface LiveServer {
   /** As in `/status`. */
-  readonly state: 'starting' | 'ready' | 'unhealthy' | 'draining';
+  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'draining';
   readonly version: string;
   readonly pid: number;
   readonly startedAt: number;
@@ -142,7 +142,7 @@ export interface LiveModel {
    * As in `/status`. `unhealthy`: it wants workers, none is ready, and one has died or cannot start. `unloaded`: it wants no
    * workers. `unloading`: it was unregistered, and ends its last calls.
    */
-  readonly state: 'starting' | 'ready' | 'unhealthy' | 'draining' | 'unloaded' | 'unloading';
+  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'draining' | 'unloaded' | 'unloading';
   /** Whether no worker will be started any more: every slot has given up. */
   readonly isLatched: boolean;
   /** Whether it answers at the paths of the app's routes. */

@@ -115,7 +115,7 @@ export class ServedModels {
     for (const [i, model] of models.entries()) {
       const { placements } = plans[i] as FirstModel;
       model.start(placements);
-      if (placements.length === 0) this.startUp.withdraw(model);
+      if (placements.length === 0) this.#leaveOut(model);
     }
   }
 
@@ -164,8 +164,14 @@ export class ServedModels {
   scale(ref: ModelRef, bounds: WorkerBounds, limits: RetireLimits): Accepted {
     const scaled = this.registry.scale(ref, bounds, limits);
     const model = this.registry.find(scaled.accepted);
-    if (!model.takesCalls) this.startUp.withdraw(model);
+    if (model.wantedWorkers === 0) this.#leaveOut(model);
     return scaled;
+  }
+
+  /** A model without workers is not waited for; one that is idle counts as ready. */
+  #leaveOut(model: Model): void {
+    if (model.takesCalls) this.startUp.onIdle(model);
+    else this.startUp.withdraw(model);
   }
 
   presenceOf(model: Model): ModelPresence {

@@ -41,6 +41,7 @@ export class Bench {
       readyWorkers: () => this.workers,
       refusal: () => this.noWorker,
       noWorkerError: () => this.noWorker,
+      startsInMs: () => null,
       readyInMs: () => this.readyInMs,
     };
     const all = { ...LIMITS, ...rest };

@@ -60,6 +60,7 @@ export class JobsBench {
       version: '1',
       isDefault: () => this.isDefault,
       routes: () => routes,
+      isLoaded: () => true,
       pump,
     });
   }

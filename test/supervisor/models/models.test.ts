@@ -14,6 +14,7 @@ class Fake implements ManagedModel {
   readonly story: string[] = [];
   wantedWorkers = 0;
   gaveUp = 0;
+  readonly bounds = null;
   #settle: (outcome: Outcome) => void = () => {};
   #fail: (error: ServeError) => void = () => {};
 

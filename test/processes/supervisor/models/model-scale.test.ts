@@ -37,7 +37,7 @@ test(
       real.call({}),
       (error) => isNotReady(error) && /This model has no workers/.test(String(error)),
     );
-    await assert.rejects(real.model.whenLoaded(new Promise(() => {})), isNotReady);
+    await assert.rejects(real.model.whenLoaded(new Promise(() => {}), Infinity), isNotReady);
     assert.deepEqual([real.model.health, real.latched], ['starting', []]);
   },
 );
@@ -339,7 +339,7 @@ test('rejectCalls fails calls that wait or were sent ahead, and lets running cal
   const reasons = (await waiting).map((result) => (result as PromiseRejectedResult).reason as unknown);
   assert.deepEqual([...new Set([...reasons, ...evicted])], [error]);
   await assert.rejects(real.call({}), error);
-  await assert.rejects(real.model.whenLoaded(new Promise(() => {})), error);
+  await assert.rejects(real.model.whenLoaded(new Promise(() => {}), Infinity), error);
   cues.give('finish');
   await running;
   assert.deepEqual(await real.model.scale(exactly(0), LIMITS), {

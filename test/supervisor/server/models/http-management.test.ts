@@ -21,6 +21,7 @@ class LatchedModel {
   readonly spec = REF;
   readonly options = { initTimeout: 60_000 };
   readonly runningWorkers = 0;
+  readonly bounds = null;
   readonly readyWorkers = 0;
   wantedWorkers = 0;
   /** Called before the failure is known: another request may come meanwhile. */
