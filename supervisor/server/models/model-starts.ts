@@ -30,8 +30,10 @@ export class ModelStarts {
     const model = registry.find(accepted);
     const isUnchanged = this.#changeCheck(model);
     startUp.expectTakeBack(model, isUnchanged);
+    // An order to load is a reason for a worker, though a model that scales itself may do without.
+    const loaded = model.takesCalls && model.wantedWorkers === 0 ? model.load() : settled;
     const end = async (): Promise<Outcome> => {
-      const outcome = await this.withinInitTimeout(model, settled, (ended) => model.whenFirstFailed(ended));
+      const outcome = await this.withinInitTimeout(model, loaded, (ended) => model.whenFirstFailed(ended));
       if (isStartFailure(outcome) && isUnchanged()) await this.takeBack(accepted);
       else startUp.keep(model);
       return outcome;
