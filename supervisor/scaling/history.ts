@@ -13,6 +13,9 @@ const RUNS = 1024;
 /** Start times that the prediction of the next one takes into account. */
 const STARTS = 5;
 
+/** Recent calls are those of this time, or of two starts if they take longer. */
+const RECENT_MS = 10_000;
+
 /** Assumed time from spawn to ready, before one was measured. */
 const UNKNOWN_START_MS = 1000;
 
@@ -22,7 +25,7 @@ export class ScalingHistory {
   readonly lastMs = new Float64Array(ENTRIES);
   readonly calls = new Float64Array(ENTRIES);
   readonly service = new ServiceTime();
-  /** Shortest time that arrivals must be remembered. */
+  /** Arrivals are remembered for this long at least, and for `recentMs`. */
   keepMs: number;
   #length = 0;
   /** Longest time that one entry covers. */
@@ -76,6 +79,11 @@ export class ScalingHistory {
     return this.#startsMs.reduce((sum, ms) => sum + ms, 0) / this.#startsMs.length;
   }
 
+  /** The recent calls show what comes. */
+  get recentMs(): number {
+    return Math.max(RECENT_MS, 2 * this.startMs);
+  }
+
   /** Spawn time of the worker that became ready last. */
   get lastStartMs(): number {
     return this.#lastStartMs;
@@ -108,7 +116,7 @@ export class ScalingHistory {
     return low;
   }
 
-  /** Time that a run of `calls` calls would take, were it the `back`th last of those measured; null without any. */
+  /** Time that a run of `calls` calls would take, were it the one before the last `back` that were measured; null without any. */
   runBackMs(back: number, calls: number): number | null {
     const kept = Math.min(this.#runs, RUNS);
     if (kept === 0) return null;
@@ -123,7 +131,7 @@ export class ScalingHistory {
 
   /** Forgets what is too old; if that is little, each entry covers more time. */
   #makeRoom(nowMs: number): void {
-    const old = this.indexSince(nowMs - this.keepMs);
+    const old = this.indexSince(nowMs - Math.max(this.keepMs, this.recentMs));
     for (const column of [this.firstMs, this.lastMs, this.calls]) column.copyWithin(0, old);
     this.#length -= old;
     if (this.#length < ENTRIES / 4) this.#mergeMs = this.#mergeMs < 1 ? 0 : this.#mergeMs / 2;

@@ -8,14 +8,18 @@ export function predictLastWait(facts: ScalingFacts, rules: ScalingRules, more: 
   const runs = Math.ceil(calls / rules.batchSize);
   const runMs = expectedRunMs(facts, calls / runs);
   const isMeasured = history.service.meanMs !== null;
-  const { startMs } = history;
+  // A start that is late tells that the next one takes as long.
+  const startMs = facts.startingSinceMs.reduce(
+    (ms, sinceMs) => Math.max(ms, nowMs - sinceMs),
+    history.startMs,
+  );
   const freeInMs = facts.ready.map(({ heldBatches, runningMs }) => {
     if (heldBatches === 0) return 0;
     // A run that was never measured is thought of as half done; a measured one that is late as much later again.
     const restMs = isMeasured ? Math.abs(runMs - runningMs) : runMs;
     return restMs + (heldBatches - 1) * runMs;
   });
-  for (const sinceMs of facts.startingSinceMs) freeInMs.push(Math.abs(startMs - (nowMs - sinceMs)));
+  for (const sinceMs of facts.startingSinceMs) freeInMs.push(Math.abs(history.startMs - (nowMs - sinceMs)));
   for (let i = 0; i < more; i += 1) freeInMs.push(startMs);
   return Math.min(nowMs + beginInMs(freeInMs, runs, runMs), lastUntilMs) - lastSinceMs;
 }

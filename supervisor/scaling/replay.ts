@@ -1,60 +1,75 @@
 /** Replays the calls that came on another number of workers, with the run times that were measured. */
+import type { ScalingHistory } from './history.js';
 import type { ScalingFacts, ScalingRules } from './policy.js';
-
-export interface Replayed {
-  readonly calls: number;
-  /** Calls that waited longer than the target. */
-  readonly missed: number;
-}
 
 /** Most steps of a replay; more calls than this are taken several at a time. */
 const MAX_STEPS = 16_384;
 
-/** A target is kept if no more than this part of the calls miss it. */
-const MISSES_ALLOWED = 0.01;
+export class Replay {
+  /** Number of calls in the window. */
+  readonly calls: number;
+  readonly #facts: ScalingFacts;
+  readonly #rules: ScalingRules;
+  /** Calls that one step stands for. */
+  readonly #atOnce: number;
+  readonly #arrivalsMs: readonly number[];
 
-export function missesTooOften({ calls, missed }: Replayed): boolean {
-  return missed > MISSES_ALLOWED * calls;
-}
-
-/** The calls since `fromMs` on so many workers, which are idle at the begin. It ends early once too many calls missed. */
-export function replay(
-  { history, ready }: ScalingFacts,
-  { batchSize, targetWaitMs }: ScalingRules,
-  workers: number,
-  fromMs: number,
-): Replayed {
-  const since = history.indexSince(fromMs);
-  let calls = 0;
-  for (let i = since; i < history.length; i += 1) calls += history.calls[i] as number;
-  if (workers === 0) return { calls, missed: calls };
-  const oldestMs = ready.reduce((ms, { runningMs }) => Math.max(ms, runningMs), 0);
-  const atOnce = Math.ceil(calls / MAX_STEPS);
-  const arrivals = spread(history, since, atOnce);
-  const freeAtMs = new Float64Array(workers).fill(-Infinity);
-  const most = batchSize;
-  let missed = 0;
-  for (let i = 0; i < arrivals.length;) {
-    let first = 0;
-    for (let w = 1; w < workers; w += 1) if ((freeAtMs[w] as number) < (freeAtMs[first] as number)) first = w;
-    const atMs = Math.max(freeAtMs[first] as number, arrivals[i] as number);
-    const back = Math.ceil((arrivals.length - i) / most);
-    let size = 0;
-    for (; size < most && i < arrivals.length && (arrivals[i] as number) <= atMs; i += 1, size += 1) {
-      if (atMs - (arrivals[i] as number) > targetWaitMs) missed += atOnce;
-    }
-    if (missed > MISSES_ALLOWED * calls) break;
-    freeAtMs[first] = atMs + atOnce * (history.runBackMs(back, size) ?? oldestMs);
+  constructor(facts: ScalingFacts, rules: ScalingRules, windowMs: number) {
+    const { history, nowMs } = facts;
+    const since = history.indexSince(nowMs - windowMs);
+    let calls = 0;
+    for (let i = since; i < history.length; i += 1) calls += history.calls[i] as number;
+    this.calls = calls;
+    this.#facts = facts;
+    this.#rules = rules;
+    this.#atOnce = Math.ceil(calls / MAX_STEPS);
+    this.#arrivalsMs = spread(history, since, this.#atOnce);
   }
-  return { calls, missed: Math.min(missed, calls) };
+
+  /**
+   * Counts the calls that would have waited longer than the target on so many workers, idle at the begin of the window. It ends
+   * early when the count is above `most`.
+   */
+  missedOn(workers: number, most = Infinity): number {
+    const { batchSize, targetWaitMs } = this.#rules;
+    const arrivalsMs = this.#arrivalsMs;
+    const { length } = arrivalsMs;
+    const freeAtMs = new Float64Array(workers);
+    let missed = 0;
+    for (let i = 0; i < length && missed <= most;) {
+      const first = findFirst(freeAtMs);
+      const beginMs = Math.max(freeAtMs[first] as number, arrivalsMs[i] as number);
+      const back = Math.ceil((length - i) / batchSize) - 1;
+      let size = 0;
+      for (; size < batchSize && i < length && (arrivalsMs[i] as number) <= beginMs; i += 1, size += 1) {
+        if (beginMs - (arrivalsMs[i] as number) > targetWaitMs) missed += this.#atOnce;
+      }
+      freeAtMs[first] = beginMs + this.#atOnce * this.#runMs(back, size);
+    }
+    return Math.min(missed, this.calls);
+  }
+
+  /** The run that was measured so many runs ago; before any was, the age of the oldest that runs. */
+  #runMs(back: number, calls: number): number {
+    const { history, ready } = this.#facts;
+    return history.runBackMs(back, calls) ?? ready.reduce((ms, { runningMs }) => Math.max(ms, runningMs), 0);
+  }
 }
 
-/** One time for every `atOnce` calls. */
+function findFirst(freeAtMs: Float64Array): number {
+  let first = 0;
+  for (let i = 1; i < freeAtMs.length; i += 1) {
+    if ((freeAtMs[i] as number) < (freeAtMs[first] as number)) first = i;
+  }
+  return first;
+}
+
+/** One time for every `atOnce` calls; the calls of an entry are evenly spread. */
 function spread(
-  { firstMs, lastMs, calls, length }: ScalingFacts['history'],
+  { firstMs, lastMs, calls, length }: ScalingHistory,
   since: number,
   atOnce: number,
-): number[] {
+): readonly number[] {
   const atMs: number[] = [];
   let carried = 0;
   for (let i = since; i < length; i += 1) {

@@ -26,7 +26,7 @@ test('the number of workers is brought within its bounds', () => {
 
 test('the first call at zero starts one worker, and eight start no more if they are short', () => {
   assert.equal(decide(facts({}), RULES).wanted, 0);
-  const first = decide(facts({ line: line(8) }), RULES);
+  const first = decide(facts({ line: line(8) }, 10), RULES);
   assert.deepEqual(first.why, { rule: 'first-call', from: 0, calls: 8 });
   assert.equal(first.wanted, 1);
   assert.equal(decide(facts({ line: line(8), startingSinceMs: [99_900] }, 10), RULES).wanted, 1);
