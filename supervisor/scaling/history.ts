@@ -5,13 +5,16 @@
 import { ServiceTime } from '../dispatch/service-time.js';
 
 /** Entries of arrivals. While there is room each call has its own, later an entry covers the calls of a short time. */
-const ENTRIES = 2048;
+const ENTRIES = 4096;
 
 /** Runs that are kept for replays. */
 const RUNS = 1024;
 
 /** Start times that the prediction of the next one takes into account. */
 const STARTS = 5;
+
+/** Arrivals of so many starts are kept. */
+const KEPT_STARTS = 4;
 
 /** Recent calls are those of this time, or of two starts if they take longer. */
 const RECENT_MS = 10_000;
@@ -25,7 +28,7 @@ export class ScalingHistory {
   readonly lastMs = new Float64Array(ENTRIES);
   readonly calls = new Float64Array(ENTRIES);
   readonly service = new ServiceTime();
-  /** Arrivals are remembered for this long at least, and for `recentMs`. */
+  /** Arrivals are remembered for this long at least, and for some starts. */
   keepMs: number;
   #length = 0;
   /** Longest time that one entry covers. */
@@ -131,7 +134,7 @@ export class ScalingHistory {
 
   /** Forgets what is too old; if that is little, each entry covers more time. */
   #makeRoom(nowMs: number): void {
-    const old = this.indexSince(nowMs - Math.max(this.keepMs, this.recentMs));
+    const old = this.indexSince(nowMs - Math.max(this.keepMs, RECENT_MS, KEPT_STARTS * this.startMs));
     for (const column of [this.firstMs, this.lastMs, this.calls]) column.copyWithin(0, old);
     this.#length -= old;
     if (this.#length < ENTRIES / 4) this.#mergeMs = this.#mergeMs < 1 ? 0 : this.#mergeMs / 2;

@@ -5,6 +5,9 @@ import type { ScalingFacts, ScalingRules } from './policy.js';
 /** Most steps of a replay; more calls than this are taken several at a time. */
 const MAX_STEPS = 16_384;
 
+/** Gaps between independent calls, relative to their mean: the quantiles of the exponential distribution, mixed. */
+const GAPS = Float64Array.from({ length: 251 }, (_, i) => -Math.log((((i * 97) % 251) + 0.5) / 251));
+
 export class Replay {
   /** Number of calls in the window. */
   readonly calls: number;
@@ -64,20 +67,32 @@ function findFirst(freeAtMs: Float64Array): number {
   return first;
 }
 
-/** One time for every `atOnce` calls; the calls of an entry are evenly spread. */
+/**
+ * One time for every `atOnce` calls. The calls of an entry lie between its first and its last with gaps as of independent callers:
+ * evenly spread, a window of 6000 calls in 2048 entries seemed to need a fifth fewer workers than it did.
+ */
 function spread(
   { firstMs, lastMs, calls, length }: ScalingHistory,
   since: number,
   atOnce: number,
 ): readonly number[] {
   const atMs: number[] = [];
+  let gap = 0;
   let carried = 0;
   for (let i = since; i < length; i += 1) {
     const count = calls[i] as number;
-    const stepMs = count === 1 ? 0 : ((lastMs[i] as number) - (firstMs[i] as number)) / (count - 1);
-    for (carried += count; carried >= atOnce; carried -= atOnce) {
-      atMs.push((firstMs[i] as number) + stepMs * (count - Math.min(count, carried)));
+    let gaps = 0;
+    for (let k = 1; k < count; k += 1) gaps += GAPS[(gap + k) % GAPS.length] as number;
+    const unitMs = gaps === 0 ? 0 : ((lastMs[i] as number) - (firstMs[i] as number)) / gaps;
+    let callAtMs = firstMs[i] as number;
+    for (let k = 0; k < count; k += 1) {
+      if (k > 0) callAtMs += unitMs * (GAPS[(gap + k) % GAPS.length] as number);
+      carried += 1;
+      if (carried < atOnce) continue;
+      carried = 0;
+      atMs.push(callAtMs);
     }
+    gap += count;
   }
   return atMs;
 }
