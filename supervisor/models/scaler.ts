@@ -163,10 +163,11 @@ export class Scaler implements CallWatch {
       ({ state, worker }) => state.name === 'live' && worker?.state === 'ready' && dispatcher.isFree(worker),
     );
     const leaving = idle.slice(-count);
+    const staying = slots.kept.filter((slot) => !leaving.includes(slot));
+    // Latched slots alone would make a model that was well refuse its calls: they go first.
+    if (leaving.length > 0 && staying.every(({ state }) => state.name === 'latched'))
+      for (const slot of staying) slot.retire(resources.retireLimits);
     for (const slot of leaving) this.#retire(slot, why);
-    // Latched slots alone would make a model that was well refuse its calls.
-    if (slots.kept.every(({ state }) => state.name === 'latched'))
-      for (const slot of slots.kept) slot.retire(resources.retireLimits);
     health.want(slots.kept.length, true);
     return leaving.length > 0;
   }
