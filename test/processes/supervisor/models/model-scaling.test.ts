@@ -53,9 +53,9 @@ const isIdle = ({ real }: Bench): Promise<void> =>
 test('no worker leaves while a reload is in progress', LIMIT, async (t) => {
   const bench = await scaled(t);
   const control = await scaled(t); // shows that an idle timeout has passed
-  await bench.real.call({});
   const { cues, real, app } = bench;
   process.env['CUES'] = cues.folder;
+  await real.call({});
   cues.give('hold');
   const renewed = real.model.renew(await specOf(app, OPTIONS), LIMITS);
   const isHeld = (): boolean => cues.notes().filter((note) => note === 'init').length === 2;
