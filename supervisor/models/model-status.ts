@@ -50,6 +50,8 @@ export interface ScalingStatus {
   readonly wantedWorkers: number;
   readonly idleTimeoutMs: number;
   readonly targetWaitMs: number;
+  /** Expected time from the start of a process until its worker is ready. */
+  readonly startMs: number;
   /** The last twenty workers that came and went, with the rule and the figures that decided; the latest is the last. */
   readonly changes: readonly ScalingChange[];
 }
@@ -164,9 +166,9 @@ export const NO_MODEL: ModelStatus = {
 
 function scalingStatus({ scaling, wantedWorkers }: Model): ScalingStatus | null {
   if (scaling === null) return null;
-  const { rules, changes } = scaling;
+  const { rules, changes, startMs } = scaling;
   const { idleTimeoutMs, targetWaitMs } = rules;
-  return { wantedWorkers, idleTimeoutMs, targetWaitMs, changes: changes.last };
+  return { wantedWorkers, idleTimeoutMs, targetWaitMs, startMs: Math.round(startMs), changes: changes.last };
 }
 
 function slotStatus(slot: Slot, showsWords: boolean): WorkerStatus {

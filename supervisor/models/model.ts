@@ -36,6 +36,8 @@ const NO_ROUTES: ReadonlyMap<string, number> = new Map();
 export interface ModelScaling {
   readonly rules: ScalingRules;
   readonly changes: ScalingChanges;
+  /** Expected time from the start of a process until its worker is ready. */
+  readonly startMs: number;
 }
 
 export class Model {
@@ -197,8 +199,8 @@ export class Model {
 
   /** The rules by which its number of workers follows its calls; null if it is fixed. */
   get scaling(): ModelScaling | null {
-    const { rules, changes } = this.#scaler;
-    return rules === null ? null : { rules, changes };
+    const { rules, changes, startMs } = this.#scaler;
+    return rules === null ? null : { rules, changes, startMs };
   }
 
   /** The most calls that were queued or running at once in the last minute; measured if metrics are on, or it scales itself. */

@@ -100,6 +100,11 @@ export class Scaler implements CallWatch {
     this.ask();
   }
 
+  /** Expected time from the start of a process until its worker is ready. */
+  get startMs(): number {
+    return this.#history.startMs;
+  }
+
   /** Estimated time until a worker is ready; null unless the model scales by itself and has none. */
   startsInMs(): number | null {
     const { slots } = this.#model;
