@@ -34,7 +34,7 @@ export const scaleToZero: BenchCase = {
       const server = await bench.startBanana(source('bench/apps/noted.mjs'), {
         workers: null,
         env: { BENCH_NOTES: notes },
-        flags: ['--idle-timeout', `${IDLE_MS}ms`, '--log-level', 'warn'],
+        flags: ['--idle-timeout', `${IDLE_MS}ms`],
       });
       let sent = 0;
       const pids = new Set<number>();

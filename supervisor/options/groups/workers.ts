@@ -40,7 +40,7 @@ export const WORKERS = {
   minWorkers: operatorOption<number | null>({
     flag: '--min-workers',
     value: '<n>',
-    help: 'Least workers of a model that scales by itself, as one does for which this, --max-workers or --idle-timeout is given, instead of --workers. See docs/scaling.md.',
+    help: 'Least workers of a model that scales itself: this, --max-workers or --idle-timeout is given instead of --workers. See docs/scaling.md.',
     defaultText: '1; 0 with --idle-timeout alone',
     default: null,
     parse: (raw) => parseWhole(raw, 0, 1024),
