@@ -28,11 +28,12 @@ interface Order {
 export class Scaler implements CallWatch {
   readonly changes = new ScalingChanges();
   readonly #model: ModelParts;
-  readonly #history = new ScalingHistory(0);
   readonly #peak = new LoadPeak();
   readonly #orders = new Set<Order>();
   #lastOrder: Order = { sinceMs: -Infinity, untilMs: Infinity };
   readonly #alarm = new Alarm(() => this.ask());
+  /** Kept from when the model first scales itself. */
+  #history: ScalingHistory | null = null;
   /** Null: the number of workers is what the operator sets. */
   #bounds: WorkerBounds | null = null;
   #replayAtMs = 0;
@@ -70,14 +71,17 @@ export class Scaler implements CallWatch {
   /** Scales within these bounds from now on; null: not at all. */
   follow(bounds: WorkerBounds | null): void {
     this.#bounds = bounds;
-    if (bounds !== null) this.#model.dispatcher.watch = this;
+    if (bounds !== null) {
+      this.#history ??= new ScalingHistory(0);
+      this.#model.dispatcher.watch = this;
+    }
     this.ask();
   }
 
   came(): void {
     const nowMs = performance.now();
     this.#peak.note(this.#calls, nowMs);
-    if (this.#bounds !== null) this.#history.came(nowMs);
+    this.#history?.came(nowMs);
   }
 
   waits(): void {
@@ -85,7 +89,7 @@ export class Scaler implements CallWatch {
   }
 
   ran(runMs: number, calls: number): void {
-    if (this.#bounds !== null) this.#history.ran(runMs, performance.now(), calls);
+    this.#history?.ran(runMs, performance.now(), calls);
   }
 
   refused(): void {
@@ -96,20 +100,20 @@ export class Scaler implements CallWatch {
 
   /** A worker is ready, `startMs` after its process was started. */
   started(startMs: number): void {
-    this.#history.started(startMs, performance.now());
+    this.#history?.started(startMs, performance.now());
     this.ask();
   }
 
   /** Expected time from the start of a process until its worker is ready. */
   get startMs(): number {
-    return this.#history.startMs;
+    return this.#history?.startMs ?? 0;
   }
 
   /** Estimated time until a worker is ready; null unless the model scales by itself and has none. */
   startsInMs(): number | null {
     const { slots } = this.#model;
     if (this.#bounds === null || slots.ready.length > 0) return null;
-    return startLeftMs(slots.kept, this.#history.startMs, performance.now());
+    return startLeftMs(slots.kept, this.startMs, performance.now());
   }
 
   /** Counts `wait` as a call in line that can wait until `untilMs`: at zero, it starts a worker. */
@@ -127,9 +131,11 @@ export class Scaler implements CallWatch {
   ask(): void {
     const { rules } = this;
     const { health, slots } = this.#model;
-    if (rules === null || this.#isClosed || health.isLatched || !health.takesCalls) return;
+    const history = this.#history;
+    if (rules === null || history === null || this.#isClosed || health.isLatched || !health.takesCalls)
+      return;
     if (health.isDraining && slots.kept.length > 0) return; // only calls that are held are worth a start
-    const decision = decide(this.#gather(rules), rules);
+    const decision = decide(this.#gather(rules, history), rules);
     const { wanted, why } = decision;
     // The policy looks back once a second, which is too rarely for shorter idle timeouts.
     const soonMs = performance.now() + rules.idleTimeoutMs;
@@ -195,15 +201,15 @@ export class Scaler implements CallWatch {
     return order;
   }
 
-  #gather({ idleTimeoutMs }: ScalingRules): ScalingFacts {
+  #gather({ idleTimeoutMs }: ScalingRules, history: ScalingHistory): ScalingFacts {
     const { slots, dispatcher } = this.#model;
     const nowMs = performance.now();
-    this.#history.keepMs = Math.max(idleTimeoutMs, 2 * this.#history.startMs);
+    history.keepMs = Math.max(idleTimeoutMs, 2 * history.startMs);
     return {
       nowMs,
       ...countWorkers(slots.kept, (worker) => dispatcher.isFree(worker), nowMs),
       line: this.#line(nowMs),
-      history: this.#history,
+      history,
       replayAtMs: this.#replayAtMs,
     };
   }
