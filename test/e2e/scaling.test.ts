@@ -1,11 +1,13 @@
 /** Models that scale themselves: workers come when calls need them and go when they do not, and no call is lost or run twice. */
 import assert from 'node:assert/strict';
+import { dirname } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ask } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { call, isAlive, runCommand, startServer, type Server } from '../helpers/server.js';
+import { openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 120_000 };
 
@@ -218,4 +220,38 @@ withOneRuntime(({ app }) => {
     assert.deepEqual(await idle.stop(), { code: 0, signal: null });
     assert.doesNotMatch(idle.stderr(), /worker 0 starts/);
   });
+
+  test(
+    'the models of a store are idle at the start, and each gets a worker with its first call',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const names = ['works', 'echoes', 'websockets'];
+      const args = ['--model-store', dirname(app('works')), '--idle-timeout', '60s', '--metrics'];
+      const listed = ['--models', names.map((name) => `${name}.mjs`).join(',')];
+      const server = await startServer(null, {
+        t,
+        env: cues.env,
+        args: [...args, ...listed, '--management-port', '0'],
+      });
+      assert.deepEqual(await readiness(server), [200, { state: 'idle', idle: names }]);
+      assert.deepEqual(await (await fetch(`${server.url}/ping`)).json(), { status: 'Healthy' });
+      assert.equal((await call(`${server.url}/predictions/echoes`, '5')).text, '5');
+      assert.deepEqual(await readiness(server), [200, { state: 'ready', idle: ['works', 'websockets'] }]);
+      const socket = await openSocket(t, server, '/models/websockets/echo');
+      socket.socket.send('hello');
+      assert.deepEqual(await socket.heard(1), ['hello']);
+      const text = await (await fetch(`${server.url}/metrics`)).text();
+      const series = (name: string, labels: string): string | undefined =>
+        text.split('\n').find((line) => line.startsWith(`${name}{`) && line.includes(labels));
+      assert.match(
+        series('banana_scaling_changes_total', 'model="echoes"') ?? '',
+        /change="started",rule="first-call"} 1$/,
+      );
+      assert.match(series('banana_load_peak_calls', 'model="echoes"') ?? '', / 1$/);
+      assert.match(series('banana_load_calls', 'model="websockets"') ?? '', / 1$/);
+      assert.match(series('banana_wanted_workers', 'model="works"') ?? '', / 0$/);
+      await server.stop();
+    },
+  );
 });
