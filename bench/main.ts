@@ -32,6 +32,7 @@ import { python, pythonSmall } from './cases/python.js';
 import { registrations } from './cases/registrations.js';
 import { mixedSoak } from './cases/mixed-soak.js';
 import { soak } from './cases/soak.js';
+import { scaling } from './cases/scaling.js';
 import { service } from './cases/service.js';
 import { serviceBatches } from './cases/service-batches.js';
 import { sharedWeights } from './cases/shared-weights.js';
@@ -77,8 +78,8 @@ const CASES: readonly BenchCase[] = [
   serviceBatches,
 ];
 
-/** They need packages of Debian's, or an hour, and run only if they are named. */
-const NAMED_CASES: readonly BenchCase[] = [python, pythonSmall, mixedSoak, jobKills, jobChaosCase];
+/** They need packages of Debian's, minutes of simulation, or an hour, and run only if they are named. */
+const NAMED_CASES: readonly BenchCase[] = [python, pythonSmall, mixedSoak, jobKills, jobChaosCase, scaling];
 
 interface Outcome {
   readonly rows: Row[];
