@@ -25,17 +25,14 @@ export interface Comparison {
   readonly load: string;
   readonly bounds: Bounds;
   readonly ours: Point;
+  /** Ours, of a server that has not run the model before. */
+  readonly oursFresh: Point;
   readonly knative: readonly Point[];
   readonly ray: readonly Point[];
   readonly fixed: readonly Point[];
 }
 
-/** `isFresh`: the server has not run the model before. */
-export function compare(
-  load: ScaledLoad,
-  bounds: Bounds,
-  { isFresh = false, targets = TARGETS }: { isFresh?: boolean; targets?: readonly number[] } = {},
-): Comparison {
+export function compare(load: ScaledLoad, bounds: Bounds, targets: readonly number[] = TARGETS): Comparison {
   const run = (autoscaler: Autoscaler): Point => ({
     name: autoscaler.name,
     outcome: simulateScaling(load, bounds, autoscaler),
@@ -44,19 +41,16 @@ export function compare(
   return {
     load: load.name,
     bounds,
-    ours: run(ours(bounds, load, isFresh)),
+    ours: run(ours(bounds, load, false)),
+    oursFresh: run(ours(bounds, load, true)),
     knative: scaled.map((target) => run(knative(target))),
     ray: scaled.map((target) => run(ray(target))),
     fixed: [2, 3, 4, 5, 6, 7, MAX_WORKERS].map((workers) => run(fixed(workers))),
   };
 }
 
-/** The points of Knative and Ray Serve that have less than ours of both. */
-export function betterThanOurs({
-  ours: { outcome: own },
-  knative: first,
-  ray: second,
-}: Comparison): string[] {
+/** The points of Knative and Ray Serve that have less than `own` of both. */
+export function betterThan({ outcome: own }: Point, { knative: first, ray: second }: Comparison): string[] {
   const better = [...first, ...second].filter(
     ({ outcome }) => outcome.workerS < own.workerS && outcome.p99WaitMs < own.p99WaitMs,
   );
@@ -64,11 +58,11 @@ export function betterThanOurs({
 }
 
 /** All cases, one after another: 6 loads, starts of 0.3, 5 and 60 s, at least 0 workers and 1. It takes minutes. */
-export function* allComparisons(isFresh: boolean): Generator<Comparison> {
+export function* allComparisons(): Generator<Comparison> {
   for (const name of LOADS) {
     const load = scaledLoad(name, SEED);
     for (const startMs of STARTS_MS) {
-      for (const min of [0, 1]) yield compare(load, { min, max: MAX_WORKERS, startMs }, { isFresh });
+      for (const min of [0, 1]) yield compare(load, { min, max: MAX_WORKERS, startMs });
     }
   }
 }

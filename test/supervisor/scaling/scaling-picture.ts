@@ -7,11 +7,7 @@ const BAR = 24;
 
 /** Spikes of 10 s each minute, with starts of 5 s, from zero. */
 export function spikes(): Comparison {
-  return compare(
-    scaledLoad('spikes', SEED),
-    { min: 0, max: MAX_WORKERS, startMs: 5000 },
-    { targets: TARGETS },
-  );
+  return compare(scaledLoad('spikes', SEED), { min: 0, max: MAX_WORKERS, startMs: 5000 }, TARGETS);
 }
 
 export function scalingPicture({ ours, knative, ray, fixed }: Comparison): string {

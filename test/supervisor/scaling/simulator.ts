@@ -56,6 +56,7 @@ export interface ScaledOutcome {
   readonly p99WaitMs: number;
   readonly spawnedAtMs: readonly number[];
   readonly mostWorkers: number;
+  readonly workersAtEnd: number;
 }
 
 /** Decisions at one time that each ask for another at once; a policy that needs more does not settle. */
@@ -117,6 +118,7 @@ class Simulation {
       p99WaitMs: at(0.99),
       spawnedAtMs: this.#spawnedAtMs,
       mostWorkers: this.#mostWorkers,
+      workersAtEnd: this.#starting.length + this.#ready.length,
     };
   }
 
