@@ -33,6 +33,7 @@ import { registrations } from './cases/registrations.js';
 import { mixedSoak } from './cases/mixed-soak.js';
 import { soak } from './cases/soak.js';
 import { scaleToZero } from './cases/scale-to-zero.js';
+import { scaling } from './cases/scaling.js';
 import { service } from './cases/service.js';
 import { serviceBatches } from './cases/service-batches.js';
 import { sharedWeights } from './cases/shared-weights.js';
@@ -78,14 +79,15 @@ const CASES: readonly BenchCase[] = [
   serviceBatches,
 ];
 
-/** They need packages of Debian's, or many minutes, and run only if they are named. */
+/** They need packages of Debian's, many minutes, or an hour, and run only if they are named. */
 const NAMED_CASES: readonly BenchCase[] = [
-  scaleToZero,
   python,
   pythonSmall,
   mixedSoak,
   jobKills,
   jobChaosCase,
+  scaleToZero,
+  scaling,
 ];
 
 interface Outcome {

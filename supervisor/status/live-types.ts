@@ -156,6 +156,8 @@ export interface LiveModel {
   readonly wantedWorkers: number;
   readonly minWorkers: number;
   readonly maxWorkers: number;
+  /** The last worker that came or went because the model scales itself; null if none did. */
+  readonly lastChange: LiveChange | null;
   readonly maxQueueCalls: number;
   readonly batchSize: number;
   readonly initTimeoutMs: number;
@@ -171,6 +173,14 @@ export interface LiveModel {
   readonly sample: LiveSample;
   /** Calls of the last second that ended with an error code, by code. */
   readonly errors: Readonly<Record<string, number>>;
+}
+
+export interface LiveChange {
+  readonly at: number;
+  readonly worker: number;
+  readonly change: 'started' | 'retired';
+  /** Why, with the figures that decided. */
+  readonly why: string;
 }
 
 export interface LiveWorker {

@@ -52,6 +52,10 @@ withEachRuntime(({ app }) => {
       assert.notEqual(second.pid, first.pid);
       assert.match(server.stderr(), /worker 0 starts: 1 call without a worker/);
       assert.match(server.stderr(), /worker 0 leaves: no call for \d+ m?s/);
+      const changes = (await server.status()).model.scaling?.changes.map(
+        ({ change, rule }) => `${change}: ${rule}`,
+      );
+      assert.deepEqual(changes, ['started: first-call', 'retired: idle', 'started: first-call']);
       await server.stop();
     });
 
