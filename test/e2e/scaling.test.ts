@@ -55,7 +55,7 @@ withEachRuntime(({ app }) => {
       const changes = (await server.status()).model.scaling?.changes.map(
         ({ change, rule }) => `${change}: ${rule}`,
       );
-      assert.deepEqual(changes, ['started: first-call', 'retired: idle', 'started: first-call']);
+      assert.deepEqual(changes?.slice(0, 3), ['started: first-call', 'retired: idle', 'started: first-call']);
       await server.stop();
     });
 
