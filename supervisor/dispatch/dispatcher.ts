@@ -58,7 +58,7 @@ export interface CallWatch {
   waits(): void;
   /** A run of so many calls has ended. */
   ran(runMs: number, calls: number): void;
-  /** A call was refused, since no worker could be ready by its deadline. */
+  /** A call was refused: the queue is full, or no worker could be ready by its deadline. */
   refused(): void;
 }
 
@@ -162,7 +162,10 @@ export class Dispatcher {
     if (refusal !== null) throw refusal;
     const waiting = this.arriving + this.#lines.length;
     const { queueSize } = this.#limits;
-    if (waiting >= queueSize && waiting - this.#idleWorkers() >= queueSize) this.#arrivals.makePlace();
+    if (waiting >= queueSize && waiting - this.#idleWorkers() >= queueSize) {
+      this.#watch?.refused();
+      this.#arrivals.makePlace();
+    }
     this.#checkRoom(announcedBytes);
     return this.#arrivals.add();
   }

@@ -66,7 +66,8 @@ export class ModelStarts {
     const outcome = await ended;
     if (target > 0 && this.#registered(model)?.isLeaving !== false)
       return { result: 'failed', wanted, ready, error: leftMistake(model) };
-    if (outcome !== null && outcome.wanted !== target)
+    const isCounted = model.bounds === null; // else its calls may have changed the number
+    if (outcome !== null && outcome.wanted !== target && isCounted)
       return { result: 'unfinished', wanted, ready, error: null }; // it was scaled again since
     if (outcome !== null) return { ...outcome, result: outcome.result === 'done' ? 'done' : 'failed' };
     if (limitMs > SHORTEST_START_MS) return { result: 'unfinished', wanted, ready, error: null };

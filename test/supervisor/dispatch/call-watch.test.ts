@@ -4,8 +4,12 @@ import { test, type TestContext } from 'node:test';
 import { Bench } from './dispatch-bench.js';
 import type { FakeWorker } from './jobs.js';
 
-function watched(t: TestContext, workers: number): { bench: Bench; events: string[] } {
-  const bench = new Bench(t, workers);
+function watched(
+  t: TestContext,
+  workers: number,
+  limits: ConstructorParameters<typeof Bench>[2] = {},
+): { bench: Bench; events: string[] } {
+  const bench = new Bench(t, workers, limits);
   const events: string[] = [];
   bench.dispatcher.watch = {
     came: () => events.push('came'),
@@ -25,6 +29,12 @@ test('a call that an idle worker takes at once does not wait; the next one does'
   bench.finish(bench.workers[0] as FakeWorker, 12);
   assert.deepEqual(events.slice(3), ['ran 12 ms with 1']);
   assert.equal(bench.dispatcher.service.slowMs, 12, 'forecasts learn of it too');
+});
+
+test('a call for which the queue has no place is refused', (t) => {
+  const { bench, events } = watched(t, 0, { queueSize: 0 });
+  assert.equal(bench.refusal()?.code, 'SERVE_QUEUE_FULL');
+  assert.deepEqual(events, ['refused']);
 });
 
 test('a run that predicts nothing has its time since it began', (t) => {
