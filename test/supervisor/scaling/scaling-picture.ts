@@ -2,8 +2,8 @@
 import { compare, MAX_WORKERS, seconds, SEED, type Comparison, type Point } from './comparison.js';
 import { scaledLoad } from './loads.js';
 
-const TARGETS = [0.3, 0.5, 0.7, 1, 2];
-const BAR = 24;
+const TARGETS = [0.3, 0.7, 2];
+const BAR = 16;
 
 /** Spikes of 10 s each minute, with starts of 5 s, from zero. */
 export function spikes(): Comparison {
