@@ -40,6 +40,7 @@ export const ROOMS = [
   'watch',
   'jobs',
   'webhooks',
+  'scaling',
   'dispatch',
   'observe',
   'options',

@@ -49,6 +49,8 @@ export type {
   RequestProperties,
   RouteOptions,
   ScaleOptions,
+  ScalingChange,
+  ScalingStatus,
   SendWebhookOptions,
   ServedFunctions,
   ServeOptions,

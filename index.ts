@@ -73,10 +73,12 @@ export type { ServerHandle } from './supervisor/server/server-handle.js';
 export type { ServerEnd, ServerStatus } from './supervisor/status/server-status.js';
 export type {
   ModelStatus,
+  ScalingStatus,
   WorkerExit,
   WorkerStateName,
   WorkerStatus,
 } from './supervisor/models/model-status.js';
+export type { ScalingChange } from './supervisor/models/scaling-changes.js';
 export type { ErrorCode } from './protocol/errors.js';
 export type { LocalConfig, MemoryConfig, StoreOptions } from './worker/api/store/config.js';
 export { RedisConfig, S3Config } from './worker/api/store/config.js';

@@ -34,6 +34,8 @@ import { python, pythonSmall } from './cases/python.js';
 import { registrations } from './cases/registrations.js';
 import { mixedSoak } from './cases/mixed-soak.js';
 import { soak } from './cases/soak.js';
+import { scaleToZero } from './cases/scale-to-zero.js';
+import { scaling } from './cases/scaling.js';
 import { service } from './cases/service.js';
 import { serviceBatches } from './cases/service-batches.js';
 import { sharedWeights } from './cases/shared-weights.js';
@@ -88,6 +90,8 @@ const NAMED_CASES: readonly BenchCase[] = [
   jobChaosCase,
   jobsPolls,
   ...jobsFlat,
+  scaleToZero,
+  scaling,
 ];
 
 interface Outcome {

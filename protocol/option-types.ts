@@ -24,10 +24,14 @@ export interface ModelOptionTypes<Duration> {
 }
 
 /** Options of one model that only the operator sets, because they concern the machine. */
-export interface OperatorOptionTypes {
+export interface OperatorOptionTypes<Duration> {
   workers: number;
   gpus: string | number;
   workersPerGpu: number;
+  minWorkers: number;
+  maxWorkers: number;
+  idleTimeout: Duration;
+  targetWait: Duration;
   python: string;
   providers: string;
 }
@@ -101,11 +105,15 @@ export type Given<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
 /** Options of a program. Durations are milliseconds as numbers, or have a unit: `'500ms'`, `'30s'`, `'5m'`. */
 export type ProgramOptions = Given<
-  ModelOptionTypes<string | number> & OperatorOptionTypes & ServerOptionTypes<string | number>
+  ModelOptionTypes<string | number> &
+    OperatorOptionTypes<string | number> &
+    ServerOptionTypes<string | number>
 >;
 
 /** Options that a program may set for one of several models. */
-export type ProgramModelOptions = Given<ModelOptionTypes<string | number> & OperatorOptionTypes>;
+export type ProgramModelOptions = Given<
+  ModelOptionTypes<string | number> & OperatorOptionTypes<string | number>
+>;
 
 /** Options as a person writes them: durations have a unit, `'500ms'`, `'30s'`, `'5m'`. */
 export type ConfigOptions = Given<ModelOptionTypes<string>>;

@@ -4,8 +4,8 @@ import { pathToFileURL } from 'node:url';
 import { compiled, startChildServer, type ChildServer } from './child-server.js';
 
 export interface BananaOptions {
-  /** Workers of each model. */
-  readonly workers?: number;
+  /** Workers of each model; null: the flags say. */
+  readonly workers?: number | null;
   /** Models beside the app, by their names. */
   readonly models?: Readonly<Record<string, string>>;
   /** The key that the server's flags name: `/status` needs it. */
@@ -33,7 +33,8 @@ export async function startBanana(app: string, options: BananaOptions = {}): Pro
     cli = compiled('../front/cli.js'),
   } = options;
   const named = Object.entries(models).flatMap(([name, path]) => ['--model', `${name}=${path}`]);
-  const args = ['--port', '0', '--gpus', 'none', '--workers', String(workers), ...named, ...flags];
+  const counted = workers === null ? [] : ['--workers', String(workers)];
+  const args = ['--port', '0', '--gpus', 'none', ...counted, ...named, ...flags];
   const preloadEnv =
     preload === undefined ? {} : { NODE_OPTIONS: `--import=${pathToFileURL(compiled(preload)).href}` };
   const server = await startChildServer([cli, app, ...args], {
@@ -54,6 +55,7 @@ export interface Status {
 export interface ModelStatus {
   readonly name: string;
   readonly workers: readonly { readonly pid: number; readonly state: string }[];
+  readonly scaling: { readonly startMs: number } | null;
 }
 
 export async function statusOf(url: string, key = ''): Promise<Status> {

@@ -14,7 +14,7 @@ export class BatchRun {
   }
 
   /** One of its calls has ended; the last one adds the run to `service`. `runMs` is null if it does not predict later calls. */
-  end(runMs: number | null, bytes: number, service: ServiceTime): void {
+  end(runMs: number | null, bytes: number, service: Pick<ServiceTime, 'add'>): void {
     this.#running -= 1;
     this.#bytes += bytes;
     // A call's time counts from the beginning of its batch: the longest one is that of the run.

@@ -17,7 +17,7 @@ import { Forecast } from './forecast.js';
 import type { Job, JobHolder } from './job.js';
 import { NO_FEED, type JobFeed } from './job-feed.js';
 import { JobPulls } from './job-pulls.js';
-import { Lines } from './lines.js';
+import { Lines, type Waiting } from './lines.js';
 import { QueueTimeout } from './queue-timeout.js';
 import { sendAhead, type SendAhead } from './send-ahead.js';
 import { ServiceTime } from './service-time.js';
@@ -41,6 +41,8 @@ export interface Supply {
   noWorkerError(): ServeError | null;
   /** Estimated time until a first worker is ready; null if unknown. */
   readyInMs(): number | null;
+  /** The same for calls that need one by their deadline; null unless the model starts workers for its calls, and has none. */
+  startsInMs(): number | null;
 }
 
 export interface DispatchLimits extends BatchRules {
@@ -48,11 +50,26 @@ export interface DispatchLimits extends BatchRules {
   readonly queueTimeoutMs: number;
 }
 
+/** Learns of the calls of a model; a model whose number of workers is fixed, on a server without metrics, has none. */
+export interface CallWatch {
+  /** A call has joined the line, or a job was taken from its store. */
+  came(): void;
+  /** Calls or due jobs wait, and no worker is free for them. */
+  waits(): void;
+  /** A run of so many calls has ended. */
+  ran(runMs: number, calls: number): void;
+  /** A call was refused: the queue is full, or no worker could be ready by its deadline. */
+  refused(): void;
+}
+
 export class Dispatcher {
   readonly #budget: ByteBudget;
   readonly #lines: Lines<Job>;
   readonly #arrivals: Arrivals;
   readonly #service = new ServiceTime();
+  /** Learns of each run; with a watch, that does too. */
+  #runs: Pick<ServiceTime, 'add'> = this.#service;
+  #watch: CallWatch | null = null;
   readonly #timeout: QueueTimeout;
   readonly #supply: Supply;
   readonly #batcher: Batcher<Job, ReadyWorker>;
@@ -97,6 +114,16 @@ export class Dispatcher {
     if (this.queued > 0) this.#alarm.set(performance.now()); // deferred: the caller may still be changing state
   }
 
+  set watch(watch: CallWatch) {
+    this.#watch = watch;
+    this.#runs = {
+      add: (runMs, bytes, calls = 1) => {
+        this.#service.add(runMs, bytes, calls);
+        watch.ran(runMs, calls);
+      },
+    };
+  }
+
   /** Number of calls and due jobs that wait for a worker, without calls that are still arriving. */
   get queued(): number {
     return this.#lines.length + this.#feed.waiting + this.#pulls.count;
@@ -135,7 +162,10 @@ export class Dispatcher {
     if (refusal !== null) throw refusal;
     const waiting = this.arriving + this.#lines.length;
     const { queueSize } = this.#limits;
-    if (waiting >= queueSize && waiting - this.#idleWorkers() >= queueSize) this.#arrivals.makePlace();
+    if (waiting >= queueSize && waiting - this.#idleWorkers() >= queueSize) {
+      this.#watch?.refused();
+      this.#arrivals.makePlace();
+    }
     this.#checkRoom(announcedBytes);
     return this.#arrivals.add();
   }
@@ -143,8 +173,26 @@ export class Dispatcher {
   /** Refuses a call that has a place and would be answered too late. @throws SERVE_OVERLOADED with a Retry-After */
   checkDeadline(deadlineAtMs: number): void {
     const { batchSize } = this.#limits;
-    if (this.#forecast.isTooLate(deadlineAtMs, this.arriving - 1, batchSize))
+    const startsInMs = this.#supply.startsInMs();
+    const comesTooLate = startsInMs !== null && performance.now() + startsInMs > deadlineAtMs;
+    if (comesTooLate) this.#watch?.refused();
+    if (comesTooLate || this.#forecast.isTooLate(deadlineAtMs, this.arriving - 1, batchSize))
       throw this.#refusal('SERVE_OVERLOADED');
+  }
+
+  /** Finds the call that came last of those in line. */
+  findNewest(): Pick<Waiting, 'inLineSinceMs' | 'deadlineAtMs'> | null {
+    return this.#lines.findNewest();
+  }
+
+  /** Whether due jobs wait whose routes are not known, since no worker has loaded the app. */
+  get hasUnroutedJobs(): boolean {
+    return this.#feed.needsApp;
+  }
+
+  /** Whether the worker holds no call, and none is on its way to it. */
+  isFree(worker: ReadyWorker): boolean {
+    return worker.load === 0 && !this.#pulls.isFor(worker);
   }
 
   /** Counts bytes that the client of a WebSocket has sent, until a worker takes them (a negative number). @throws SERVE_QUEUE_FULL */
@@ -168,6 +216,7 @@ export class Dispatcher {
       return;
     }
     this.#lines.push(job, performance.now());
+    this.#watch?.came();
     job.startDeadline(() => this.giveUp(job, 'SERVE_DEADLINE', "the client's deadline passed"));
     this.pump();
     if (job.isQueued) this.#timeout.watch();
@@ -227,8 +276,9 @@ export class Dispatcher {
   /** A worker has room again: a job that it held has ended. `runMs` is null if it does not predict later calls. */
   finished(job: Job, runMs: number | null): void {
     const bytes = job.bodyBytes + job.replyBytes;
-    if (job.batch !== null) job.batch.end(runMs, bytes, this.#service);
-    else if (runMs !== null) this.#service.add(runMs, bytes);
+    if (job.batch !== null) job.batch.end(runMs, bytes, this.#runs);
+    else if (runMs !== null) this.#runs.add(runMs, bytes);
+    else if (this.#watch !== null && job.hasBegun) this.#watch.ran(job.sinceBeginMs(performance.now()), 1);
     this.#forget(job);
     this.pump();
   }
@@ -308,8 +358,10 @@ export class Dispatcher {
   #onPulled(worker: ReadyWorker, jobs: readonly Job[]): void {
     if (jobs.length > 0) {
       const isReady = !this.#isClosed && this.#supply.readyWorkers().includes(worker);
-      if (isReady) this.#give(worker, jobs);
-      else for (const job of jobs) job.giveBack(false);
+      if (isReady) {
+        for (let i = 0; i < jobs.length; i += 1) this.#watch?.came();
+        this.#give(worker, jobs);
+      } else for (const job of jobs) job.giveBack(false);
     }
     this.pump();
   }
@@ -344,6 +396,7 @@ export class Dispatcher {
     if (!areWaiting && !this.#callersWait) return;
     this.#callersWait = areWaiting;
     for (const worker of this.#supply.readyWorkers()) worker.callersWait = areWaiting;
+    if (areWaiting) this.#watch?.waits();
   }
 
   #requeue(job: Job): void {

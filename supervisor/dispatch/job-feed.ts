@@ -10,6 +10,8 @@ export interface JobFeed {
   readonly mayHaveDue: boolean;
   /** Number of due jobs that wait in the store, as far as this process knows. */
   readonly waiting: number;
+  /** Whether due jobs wait that only the app, which no worker has loaded yet, can tell to have a route. */
+  readonly needsApp: boolean;
   /**
    * Begins jobs in the store for this worker, which is idle and stays so until the promise settles. Resolves with jobs that
    * begin together, in order; with none if none is due. Never rejects.
@@ -23,6 +25,7 @@ export interface JobFeed {
 export const NO_FEED: JobFeed = {
   mayHaveDue: false,
   waiting: 0,
+  needsApp: false,
   pull: () => Promise.resolve([]),
   close: () => {},
 };

@@ -184,6 +184,11 @@ export class Job extends InLine implements Waiting {
     return (this.#beganAtMs === 0 ? nowMs : this.#beganAtMs) - this.acceptedAtMs;
   }
 
+  /** Time since the call began; the caller knows that it has. */
+  sinceBeginMs(nowMs: number): number {
+    return nowMs - this.#beganAtMs;
+  }
+
   /** Notes that a worker gets it. */
   sendTo(holder: JobHolder): void {
     this.#state = 'sent';

@@ -56,6 +56,15 @@ export class Lines<T extends Waiting> {
     return oldest;
   }
 
+  /** Finds the job that arrived last of all that wait. */
+  findNewest(): T | null {
+    let newest: T | null = null;
+    for (const { last } of this.#all) {
+      if (last !== null && (newest === null || last.arrivalOrder > newest.arrivalOrder)) newest = last;
+    }
+    return newest;
+  }
+
   push(job: T, nowMs: number): void {
     this.#arrivals += 1;
     job.arrivalOrder = this.#arrivals;

@@ -33,6 +33,11 @@ export class JobQueue<T extends InLine> {
     return this.#head as T | null;
   }
 
+  /** The last in line; null if none waits. */
+  get last(): T | null {
+    return this.#tail as T | null;
+  }
+
   /** Returns the job behind `job`, which is in this queue. */
   after(job: T): T | null {
     return job.nextInLine as T | null;

@@ -16,6 +16,8 @@ export interface FedModel {
    * takes no jobs.
    */
   routes(): ReadonlyMap<string, number>;
+  /** Whether the routes of its app are known. */
+  isLoaded(): boolean;
   /** Looks whether a worker is free for a job. */
   pump(): void;
 }
@@ -30,14 +32,14 @@ export interface FeedOwner {
 
 export class ModelFeed implements JobFeed {
   readonly #model: FedModel;
-  readonly #store: Pick<JobStore, 'hasDue' | 'waiting'>;
+  readonly #store: Pick<JobStore, 'hasDue' | 'places' | 'waiting'>;
   readonly #owner: FeedOwner;
   #pulls = 0;
   /** A pull has found nothing, and the model was not woken since: another one would find nothing either. */
   #isDry = false;
   #wakes = 0;
 
-  constructor(model: FedModel, store: Pick<JobStore, 'hasDue' | 'waiting'>, owner: FeedOwner) {
+  constructor(model: FedModel, store: Pick<JobStore, 'hasDue' | 'places' | 'waiting'>, owner: FeedOwner) {
     this.#model = model;
     this.#store = store;
     this.#owner = owner;
@@ -56,9 +58,19 @@ export class ModelFeed implements JobFeed {
     return this.#store.waiting(this.#target());
   }
 
+  get needsApp(): boolean {
+    const { name, isLoaded } = this.#model;
+    if (isLoaded() || !this.#store.hasDue(name) || !this.#owner.mayBegin()) return false;
+    return this.#store.places().some((place) => this.#isMeant(place));
+  }
+
   /** Whether the model runs the jobs of this place. */
-  takes({ model, version, route }: WaitingPlace): boolean {
-    if (model !== this.#model.name || !this.#model.routes().has(route)) return false;
+  takes(place: WaitingPlace): boolean {
+    return this.#isMeant(place) && this.#model.routes().has(place.route);
+  }
+
+  #isMeant({ model, version }: WaitingPlace): boolean {
+    if (model !== this.#model.name) return false;
     return version === null ? this.#model.isDefault() : version === this.#model.version;
   }
 

@@ -31,6 +31,20 @@ export const QUEUE_METRICS: readonly HouseMetric[] = [
     measure: onePerModel(({ dispatcher }) => dispatcher.inFlight),
   },
   {
+    name: 'banana_load_calls',
+    type: 'gauge',
+    labels: MODEL_LABELS,
+    help: 'Calls that wait or run, for autoscalers.',
+    measure: onePerModel(({ dispatcher }) => dispatcher.queued + dispatcher.inFlight),
+  },
+  {
+    name: 'banana_load_peak_calls',
+    type: 'gauge',
+    labels: MODEL_LABELS,
+    help: 'The most of them at once in the last 60 s.',
+    measure: onePerModel(({ mostCalls }) => mostCalls),
+  },
+  {
     name: 'banana_predicted_wait_seconds',
     type: 'gauge',
     labels: MODEL_LABELS,

@@ -4,7 +4,7 @@ import type { Model } from '../models/model.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
 import type { SlotState } from '../slots/slot-lifecycle.js';
-import { MODEL_LABELS, labelsOf, perModel, type HouseMetric } from './house-metric.js';
+import { MODEL_LABELS, labelsOf, onePerModel, perModel, type HouseMetric } from './house-metric.js';
 import type { Measured } from './measured.js';
 
 /** Every model has a sample for each state, even if it is 0. */
@@ -27,6 +27,25 @@ export const WORKER_METRICS: readonly HouseMetric[] = [
     labels: [...MODEL_LABELS, 'state'],
     help: `Worker slots by state: ${WORKER_STATES.join(', ')}.`,
     measure: perModel(countStates),
+  },
+  {
+    name: 'banana_wanted_workers',
+    type: 'gauge',
+    labels: MODEL_LABELS,
+    help: 'Workers that are wanted now.',
+    measure: onePerModel(({ wantedWorkers }) => wantedWorkers),
+  },
+  {
+    name: 'banana_scaling_changes_total',
+    type: 'counter',
+    labels: [...MODEL_LABELS, 'change', 'rule'],
+    help: 'Workers of models that scale themselves, started or retired by a rule.',
+    measure: perModel((model) =>
+      (model.scaling?.changes.counts() ?? []).map(({ change, rule, count }) => ({
+        labels: labelsOf(model, { change, rule }),
+        value: count,
+      })),
+    ),
   },
   {
     name: 'banana_worker_restarts_total',

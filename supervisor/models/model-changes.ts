@@ -8,30 +8,60 @@ import type { OptionsApplier } from './options-applier.js';
 import type { Outcome } from './outcome.js';
 import { untilQuiet } from './quiet.js';
 import { rollingReplace } from './rolling-replace.js';
+import type { Placement } from '../machine/placement.js';
+import type { Scaler } from './scaler.js';
+import { countWithin, exactly, type WorkerBounds } from './worker-bounds.js';
 
 export class ModelChanges {
   readonly #model: ModelParts;
   readonly #applier: OptionsApplier;
+  readonly #scaler: Scaler;
+  #replacements = 0;
+  /** The bounds that the options in force say; null: the model does not scale by itself. */
+  #own: WorkerBounds | null = null;
   /** Number of the latest `scale`, which overtakes the earlier ones. */
   #latestScale = 0;
   /** When the last workers are retired, on the monotonic clock; Infinity while some are wanted. */
   #emptyAtMs = Infinity;
 
-  constructor(model: ModelParts, applier: OptionsApplier) {
+  constructor(model: ModelParts, applier: OptionsApplier, scaler: Scaler) {
     this.#model = model;
     this.#applier = applier;
+    this.#scaler = scaler;
+  }
+
+  /** Whether workers are being replaced. */
+  get isReplacing(): boolean {
+    const { generations, slots } = this.#model;
+    const isBetween = slots.kept.some(({ state }) => state.name === 'renewing' || state.name === 'replacing');
+    return this.#replacements > 0 || generations.isUntried || isBetween;
+  }
+
+  /** See `Model.start`. */
+  start(placements: readonly Placement[]): void {
+    const { slots, health } = this.#model;
+    const own = this.#scaler.findOwnBounds();
+    const count = slots.kept.length + placements.length;
+    health.want(count, count > 0 || own !== null);
+    slots.add(placements);
+    this.#own = own;
+    this.#scaler.follow(own);
   }
 
   /** See `Model.scale`. */
-  scale(count: number, limits: RetireLimits): Promise<Outcome> {
+  scale(bounds: WorkerBounds, limits: RetireLimits): Promise<Outcome> {
     const { generations, slots, health, resources } = this.#model;
     if (health.isDraining) throw shuttingDown();
+    const count = countWithin(bounds, this.#model.runningWorkers());
     const missing = count - slots.kept.length;
+    const own = this.#scaler.findOwnBounds();
     const more = resources.devices.take(generations.newest.spec.resolved.options, missing);
-    health.want(count);
+    this.#own = own;
+    const takesCalls = count > 0 || (this.#own !== null && bounds.max > 0);
+    health.want(count, takesCalls);
     this.#latestScale += 1;
     if (missing <= 0) slots.hurry(limits);
-    if (count === 0) void this.#retireAll(limits, this.#latestScale);
+    if (!takesCalls) void this.#retireAll(limits, this.#latestScale);
     else {
       this.#emptyAtMs = Infinity;
       slots.retire(slots.kept.length - count, limits);
@@ -39,16 +69,24 @@ export class ModelChanges {
       slots.add(more);
     }
     this.#applier.applyQueueLimits();
+    this.#scaler.follow(this.#own === null ? null : bounds);
     return health.whenSettled();
   }
 
   /** See `Model.replace`. */
   async replace(spec: ModelSpec, limits: RetireLimits): Promise<Outcome> {
+    const outcome = await this.#replace(spec, limits);
+    this.#followOptions(limits);
+    return outcome;
+  }
+
+  async #replace(spec: ModelSpec, limits: RetireLimits): Promise<Outcome> {
     const { generations, slots, health } = this.#model;
     if (health.isDraining) throw shuttingDown();
     if (!generations.isUntried && !needsNewWorkers(generations.newest.spec, spec)) {
       generations.change(spec, slots.workers);
       this.#applier.applyLimits();
+      this.#followOptions(limits);
       return health.whenSettled();
     }
     return this.renew(spec, limits);
@@ -63,7 +101,9 @@ export class ModelChanges {
       return health.whenSettled();
     }
     generations.begin(spec);
+    this.#replacements += 1;
     const error = await rollingReplace(this.#model, limits);
+    this.#replacements -= 1;
     if (error !== null) log.replacingFailed(error);
     const outcome = await health.whenSettled();
     return { ...outcome, error: error ?? outcome.error };
@@ -78,6 +118,21 @@ export class ModelChanges {
     generations.beginAtOnce(spec);
     this.#applier.applyQueueLimits();
     for (const slot of slots.all) slot.replace(limits);
+    if (health.takesCalls && slots.kept.length === 0) this.#scaler.grow(1, { rule: 'change' });
+  }
+
+  /** Scales within the bounds of the newest options, if they have others than those before. */
+  #followOptions(limits: RetireLimits): void {
+    const { health, resources, generations } = this.#model;
+    if (health.isDraining || !health.takesCalls) return;
+    const before = this.#own;
+    const own = this.#scaler.findOwnBounds();
+    if (own?.min === before?.min && own?.max === before?.max) {
+      this.#scaler.ask(); // other rules may have changed
+      return;
+    }
+    const { options } = generations.newest.spec.resolved;
+    void this.scale(own ?? exactly(resources.devices.firstCount(options)), limits);
   }
 
   /**

@@ -28,6 +28,9 @@ export class ModelHealth {
   readonly #untilFirstFailed = new Waiters(() => this.#findOneLatched() ?? this.#findOutOfMemory());
   readonly #others = new Set<Waiters<true>>();
   #wanted = 0;
+  #takesCalls = false;
+  #isIdle = false;
+  #isClosed = false;
   #drain: 'no' | 'announced' | 'refusing' = 'no';
   #rejection: ServeError | null = null;
   #latched: ServeError | null = null;
@@ -45,14 +48,20 @@ export class ModelHealth {
       isDraining: this.#drain !== 'no',
       readyWorkers: this.#slots.ready.length,
       isLatched: this.#latched !== null,
+      isIdle: this.#isIdle,
       hasServed: this.#hasServed,
       hasLost: this.#slots.all.some((slot) => slot.lastDeath !== null),
     });
   }
 
-  /** Number of workers that are wanted; 0: calls are refused. */
+  /** Number of workers that are wanted now; 0 of a model that takes calls: the first one starts a worker. */
   get wanted(): number {
     return this.#wanted;
+  }
+
+  /** Whether the model may have workers at all; if not, calls are refused, and jobs wait for another model. */
+  get takesCalls(): boolean {
+    return this.#takesCalls;
   }
 
   /** Whether every slot has latched. */
@@ -75,26 +84,27 @@ export class ModelHealth {
 
   /** Whether new calls are refused on request; calls taken before go on. */
   get refusesCalls(): boolean {
-    return this.#drain === 'refusing' || this.#wanted === 0;
+    return this.#drain === 'refusing' || !this.#takesCalls;
   }
 
   /** Whether jobs may wait for its workers; during a drain, the store decides. */
   get takesJobs(): boolean {
-    return this.#wanted > 0 && this.#rejection === null && this.#latched === null;
+    return this.#takesCalls && this.#rejection === null && this.#latched === null;
   }
 
   /** The error with which a new call is refused; null if it is taken. */
   get refusal(): ServeError | null {
     if (this.#drain === 'refusing') return shuttingDown();
     if (this.#rejection !== null) return this.#rejection;
-    return this.#wanted === 0 ? noneWantedError() : this.noWorkerError;
+    return this.#takesCalls ? this.noWorkerError : noneWantedError();
   }
 
   /** The error of a call that was taken if no worker will ever come for it; null if one may. */
   get noWorkerError(): ServeError | null {
     if (this.#rejection !== null) return this.#rejection;
-    const isGivenUp = this.#wanted === 0 && this.#slots.kept.length === 0;
+    const isGivenUp = !this.#takesCalls && this.#slots.kept.length === 0;
     if (isGivenUp && this.#drain !== 'refusing') return noneWantedError();
+    if (this.#takesCalls && this.#wanted === 0) return this.#isClosed ? shuttingDown() : null;
     return noWorkerError(this.#slots.all, this.#latched !== null);
   }
 
@@ -103,9 +113,11 @@ export class ModelHealth {
     return readyInMs(this.#slots.all, this.#lastInitMs, performance.now());
   }
 
-  /** Sets the number of workers; slots that latched before do not count any more. */
-  want(count: number): void {
+  /** Sets the number of workers, and whether calls are taken; slots that latched before do not count any more. */
+  want(count: number, takesCalls: boolean): void {
     this.#wanted = count;
+    this.#takesCalls = takesCalls;
+    if (count === 0) this.#isIdle = takesCalls;
     this.#latched = null;
     this.wake();
   }
@@ -114,6 +126,17 @@ export class ModelHealth {
   forgetServing(): void {
     this.#hasServed = false;
     this.#latched = null;
+  }
+
+  /** A worker has died before it was ready. */
+  onFailedStart(): void {
+    this.#isIdle = false;
+  }
+
+  /** No worker is started any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.wake();
   }
 
   announceDrain(): void {
@@ -135,6 +158,7 @@ export class ModelHealth {
   onReady(initMs: number): boolean {
     this.#lastInitMs = initMs;
     this.#hasServed = true;
+    this.#isIdle = false;
     if (this.#firstReadyAtMs !== null) return false;
     this.#firstReadyAtMs = performance.now();
     return true;
@@ -198,7 +222,7 @@ export class ModelHealth {
   }
 
   #findOneLatched(): ServeError | null {
-    return this.#wanted === 0 ? null : (latchErrors(this.#slots.kept)[0] ?? null);
+    return !this.#takesCalls ? null : (latchErrors(this.#slots.kept)[0] ?? null);
   }
 
   #findOutOfMemory(): ServeError | null {

@@ -30,6 +30,11 @@ export class ModelLog {
     this.#log.info(facts, `worker ${this.#named(worker)} is ready (init ${formatMs(initMs)})`);
   }
 
+  scaled(worker: number, change: 'started' | 'retired', why: string): void {
+    const verb = change === 'started' ? 'starts' : 'leaves';
+    this.#log.info(this.#who(worker), `worker ${this.#named(worker)} ${verb}: ${why}`);
+  }
+
   frozen(worker: number, isFrozen: boolean): void {
     const named = `worker ${this.#named(worker)}`;
     if (isFrozen)

@@ -16,6 +16,10 @@ export interface ModelParts {
   readonly health: ModelHealth;
   readonly log: ModelLog;
   readonly slowStarts: SlowStarts;
+  /** See `Model.runningWorkers`. */
+  runningWorkers(): number;
+  /** Whether workers are being replaced. */
+  isReplacing(): boolean;
   /** Whether the model itself was closed, and not only its slots. */
   isClosed(): boolean;
   /** Whether no call is waiting, arriving or running. */

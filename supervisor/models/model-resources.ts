@@ -7,7 +7,7 @@ import type { Devices } from '../machine/devices.js';
 import type { Log } from '../observe/log.js';
 import type { FullModelRef } from '../options/model-name.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
-import type { AppMetric } from '../processes/worker-listener.js';
+import type { AppMetric, RetireLimits } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';
 import type { SpawnGate } from '../slots/spawn-gate.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
@@ -29,6 +29,10 @@ export interface ServerResources extends WorkerResources {
   readonly startReporter: StartReporter;
   /** Default: the rule of `dispatch/send-ahead.ts`; bench/send-ahead.ts compares other rules with it. */
   readonly sendAhead: SendAhead | undefined;
+  /** Time limits for workers that leave because they are not needed. */
+  readonly retireLimits: RetireLimits;
+  /** Whether the load of every model is measured, for metrics. */
+  readonly measuresLoad: boolean;
 }
 
 export interface ModelListener {

@@ -5,19 +5,24 @@ import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
 import type { Model } from './model.js';
 import type { Registered } from './models.js';
+import type { ScalingChange } from './scaling-changes.js';
 
 export interface ModelStatus {
   readonly name: string;
   readonly version: string;
-  /** `unloaded`: it wants no workers. `unloading`: it was unregistered, and ends its last calls. */
-  readonly state: 'starting' | 'ready' | 'unhealthy' | 'draining' | 'unloaded' | 'unloading';
+  /**
+   * `idle`: it has no worker because none was needed; the next call starts one. `unloaded`: it wants no workers. `unloading`: it was unregistered, and ends its last calls.
+   */
+  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'draining' | 'unloaded' | 'unloading';
   /** Whether calls that name no version get this one. */
   readonly isDefaultVersion: boolean;
   /** Whether the server started with it. */
   readonly loadedAtStartup: boolean;
-  /** The number of workers that it was last asked to have, within these bounds. */
+  /** The bounds of its number of workers: those within which it scales itself, else as last asked for. */
   readonly minWorkers: number;
   readonly maxWorkers: number;
+  /** The rules by which the number follows the calls; null if it is fixed. */
+  readonly scaling: ScalingStatus | null;
   /** Absolute path. */
   readonly app: string;
   /** The runtime: `node`, `python`, or the program that was named. */
@@ -39,6 +44,16 @@ export interface ModelStatus {
   /** Time of a run, of a call by itself or of a batch; null until one has ended. */
   readonly runMs: { readonly mean: number | null; readonly slow: number | null };
   readonly workers: readonly WorkerStatus[];
+}
+
+export interface ScalingStatus {
+  readonly wantedWorkers: number;
+  readonly idleTimeoutMs: number;
+  readonly targetWaitMs: number;
+  /** Expected time from the start of a process until its worker is ready. */
+  readonly startMs: number;
+  /** The last twenty workers that came and went, with the rule and the figures that decided; the latest is the last. */
+  readonly changes: readonly ScalingChange[];
 }
 
 /** `busy`, `idle` or `frozen` (by SIGSTOP) once it is ready; else a state of docs/lifecycle.md, of the worker or of its slot. */
@@ -111,6 +126,7 @@ export function modelStatus(
     loadedAtStartup: isFirst,
     minWorkers: bounds?.min ?? wantedWorkers,
     maxWorkers: bounds?.max ?? wantedWorkers,
+    scaling: scalingStatus(model),
     app: model.spec.app,
     runtime: model.spec.program.label,
     interpreter: model.spec.program.interpreter,
@@ -137,6 +153,7 @@ export const NO_MODEL: ModelStatus = {
   loadedAtStartup: false,
   minWorkers: 0,
   maxWorkers: 0,
+  scaling: null,
   app: '',
   runtime: '',
   interpreter: null,
@@ -146,6 +163,13 @@ export const NO_MODEL: ModelStatus = {
   runMs: { mean: null, slow: null },
   workers: [],
 };
+
+function scalingStatus({ scaling, wantedWorkers }: Model): ScalingStatus | null {
+  if (scaling === null) return null;
+  const { rules, changes, startMs } = scaling;
+  const { idleTimeoutMs, targetWaitMs } = rules;
+  return { wantedWorkers, idleTimeoutMs, targetWaitMs, startMs: Math.round(startMs), changes: changes.last };
+}
 
 function slotStatus(slot: Slot, showsWords: boolean): WorkerStatus {
   const { worker, state, lastDeath } = slot;

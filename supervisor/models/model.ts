@@ -25,8 +25,20 @@ import { SlotSet } from './slot-set.js';
 import { SlowStarts, startingWorkers } from './slow-starts.js';
 import type { ModelSpec } from './model-spec.js';
 import { SlotFactory } from './slot-factory.js';
+import { Scaler } from './scaler.js';
+import type { ScalingChanges } from './scaling-changes.js';
+import type { ScalingRules } from '../scaling/policy.js';
+import type { WorkerBounds } from './worker-bounds.js';
 
 const NO_ROUTES: ReadonlyMap<string, number> = new Map();
+
+/** The rules by which a model scales itself, and the changes that this made. */
+export interface ModelScaling {
+  readonly rules: ScalingRules;
+  readonly changes: ScalingChanges;
+  /** Expected time from the start of a process until its worker is ready. */
+  readonly startMs: number;
+}
 
 export class Model {
   readonly dispatcher: Dispatcher;
@@ -36,6 +48,7 @@ export class Model {
   readonly #health: ModelHealth;
   readonly #applier: OptionsApplier;
   readonly #changes: ModelChanges;
+  readonly #scaler: Scaler;
   #isClosed = false;
   #idleSinceMs = performance.now();
 
@@ -58,8 +71,9 @@ export class Model {
     this.#health = new ModelHealth(this.#slots, () => this.routes);
     const parts = this.#parts(resources);
     this.#applier = new OptionsApplier(parts);
-    const factory = new SlotFactory(parts, this.#applier);
-    this.#changes = new ModelChanges(parts, this.#applier);
+    this.#scaler = new Scaler(parts);
+    const factory = new SlotFactory(parts, this.#applier, this.#scaler);
+    this.#changes = new ModelChanges(parts, this.#applier, this.#scaler);
   }
 
   /** The spec that the next worker is started with. */
@@ -87,9 +101,14 @@ export class Model {
     return this.#slots.all;
   }
 
-  /** Number of workers that are wanted; 0: calls are refused. */
+  /** Number of workers that are wanted now. */
   get wantedWorkers(): number {
     return this.#health.wanted;
+  }
+
+  /** Whether it may have workers at all; if not, calls are refused. */
+  get takesCalls(): boolean {
+    return this.#health.takesCalls;
   }
 
   /** Number of wanted workers that run or will be started again: those of latched slots do not count. */
@@ -145,11 +164,12 @@ export class Model {
 
   /**
    * Resolves with the routes once a worker has loaded the app, or with null when `givenUp` settles first; callers continue
-   * in the order in which they came. For calls that were admitted: a drain lets them wait.
+   * in the order in which they came. For calls that were admitted: a drain lets them wait. A model that has no worker since
+   * none was needed starts one; `untilMs`: when the call will be given up.
    * @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN
    */
-  whenLoaded(givenUp: Promise<unknown>): Promise<Routes | null> {
-    return this.#health.whenLoaded(givenUp);
+  whenLoaded(givenUp: Promise<unknown>, untilMs: number): Promise<Routes | null> {
+    return this.#scaler.counting(untilMs, () => this.#health.whenLoaded(givenUp));
   }
 
   /** Resolves with the error of the first slot that latches; with null when `givenUp` settles first. */
@@ -164,21 +184,51 @@ export class Model {
 
   /** Starts a worker in each of these placements, which `Devices` gave. */
   start(placements: readonly Placement[]): void {
-    this.#health.want(this.#slots.kept.length + placements.length);
-    this.#slots.add(placements);
+    this.#changes.start(placements);
+  }
+
+  /** The bounds that its options say; null if its number of workers is fixed. @throws SERVE_CONFIG */
+  findOwnBounds(): WorkerBounds | null {
+    return this.#scaler.findOwnBounds();
+  }
+
+  /** The bounds within which it scales itself; null if its number of workers is fixed. */
+  get bounds(): WorkerBounds | null {
+    return this.#scaler.bounds;
+  }
+
+  /** The rules by which its number of workers follows its calls; null if it is fixed. */
+  get scaling(): ModelScaling | null {
+    const { rules, changes, startMs } = this.#scaler;
+    return rules === null ? null : { rules, changes, startMs };
+  }
+
+  /** The most calls that were queued or running at once in the last minute; measured if metrics are on, or it scales itself. */
+  get mostCalls(): number {
+    return this.#scaler.mostCalls;
+  }
+
+  /** As `whenReady`; a model that has no worker since none was needed starts one. */
+  warmUp(givenUp: Promise<unknown>): Promise<void> {
+    return this.#scaler.counting(Infinity, () => this.#health.whenReady(givenUp));
+  }
+
+  /** As `warmUp`, and resolves as `scale` does. @throws SERVE_SHUTTING_DOWN */
+  load(): Promise<Outcome> {
+    return this.#scaler.counting(Infinity, () => this.#health.whenSettled());
   }
 
   /**
-   * Adds or retires slots until there are `count`; latched slots try again. A worker that is retired first ends the calls
-   * that it holds, as far as `limits` allow; no call is lost or run twice. With 0, new calls are refused from now on, and
-   * accepted calls end before the workers stop.
+   * Adds or retires slots until their number is within the bounds; latched slots do not count, and try again. A worker that
+   * is retired first ends the calls that it holds, as far as `limits` allow; no call is lost or run twice. With none, new
+   * calls are refused from now on, and accepted calls end before the workers stop.
    *
    * Resolves once every slot has a ready worker or is latched, and all other workers are gone. If another `scale` overtakes
    * this one, it resolves with the numbers of that one.
    * @throws SERVE_CONFIG if there are not enough devices, and SERVE_SHUTTING_DOWN
    */
-  async scale(count: number, limits: RetireLimits): Promise<Outcome> {
-    return this.#changes.scale(count, limits);
+  async scale(bounds: WorkerBounds, limits: RetireLimits): Promise<Outcome> {
+    return this.#changes.scale(bounds, limits);
   }
 
   /**
@@ -247,15 +297,21 @@ export class Model {
 
   /** Stops every worker: a message, SIGTERM after `graceMs`, then SIGKILL. */
   close(graceMs: number): void {
-    this.#isClosed = true;
+    this.#end();
     if (this.slots.length === 0) this.#listener.onClosed();
     for (const slot of this.slots) slot.close(graceMs);
   }
 
   /** SIGKILL to every worker's group, synchronously. */
   killAll(): void {
-    this.#isClosed = true;
+    this.#end();
     for (const slot of this.slots) slot.kill();
+  }
+
+  #end(): void {
+    this.#isClosed = true;
+    this.#scaler.close();
+    this.#health.close();
   }
 
   #parts(resources: ServerResources): ModelParts {
@@ -274,6 +330,8 @@ export class Model {
         () => this.options.initTimeout,
         label,
       ),
+      runningWorkers: () => this.runningWorkers,
+      isReplacing: () => this.#changes.isReplacing,
       isClosed: () => this.#isClosed,
       isQuiet: () => this.quiet,
       noteIdle: () => this.noteIdle(),
@@ -288,7 +346,11 @@ export class Model {
       version,
       isDefault: () => resources.isDefault(this.spec),
       routes: () => (this.#health.takesJobs ? this.#generations.inForce.batchSizes : NO_ROUTES),
-      pump: () => this.dispatcher.pump(),
+      isLoaded: () => this.routes !== null,
+      pump: () => {
+        this.dispatcher.pump();
+        if (this.dispatcher.hasUnroutedJobs) this.#scaler.ask();
+      },
     };
   }
 
@@ -297,7 +359,8 @@ export class Model {
       readyWorkers: () => this.#slots.callable,
       refusal: () => this.#health.refusal,
       noWorkerError: () => this.#health.noWorkerError,
-      readyInMs: () => this.#health.predictReadyMs(),
+      readyInMs: () => this.#scaler.startsInMs() ?? this.#health.predictReadyMs(),
+      startsInMs: () => this.#scaler.startsInMs(),
     };
   }
 }

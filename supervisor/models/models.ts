@@ -12,7 +12,7 @@ import { labelOf, type FullModelRef, type ModelRef } from '../options/model-name
 import type { Model } from './model.js';
 import { noModel, noVersion, stillLeaving, unloading } from './model-errors.js';
 import { outcomeOrFailure, type Outcome } from './outcome.js';
-import { checkBounds, type WorkerBounds } from './worker-bounds.js';
+import { checkBounds, exactly, countWithin, type WorkerBounds } from './worker-bounds.js';
 
 export type { FullModelRef, ModelRef } from '../options/model-name.js';
 export type { Outcome } from './outcome.js';
@@ -28,7 +28,7 @@ export interface Accepted {
 /** The members of a model that the registry uses. */
 export interface ManagedModel extends Pick<
   Model,
-  'wantedWorkers' | 'runningWorkers' | 'scale' | 'rejectCalls' | 'close'
+  'wantedWorkers' | 'runningWorkers' | 'bounds' | 'scale' | 'rejectCalls' | 'close'
 > {
   readonly spec: FullModelRef;
 }
@@ -41,7 +41,7 @@ export interface Registered<M> {
   readonly isDefault: boolean;
   /** Whether it was unregistered and ends its last calls. */
   readonly isLeaving: boolean;
-  /** As last asked for; null before. */
+  /** The bounds within which it scales itself, else as last asked for; null before. */
   readonly bounds: WorkerBounds | null;
 }
 
@@ -130,7 +130,7 @@ export class Models<M extends ManagedModel = Model> {
     );
     const leaving = [...this.#leaving].map((entry) => ({ entry, isDefault: false }));
     return [...registered, ...leaving].map(({ entry: { model, isFirst, bounds, leaving }, isDefault }) => {
-      return { model, isFirst, isDefault, isLeaving: leaving !== null, bounds };
+      return { model, isFirst, isDefault, isLeaving: leaving !== null, bounds: model.bounds ?? bounds };
     });
   }
 
@@ -169,8 +169,8 @@ export class Models<M extends ManagedModel = Model> {
     const entry = this.#entry(ref);
     const { model } = entry;
     entry.bounds = bounds;
-    const count = Math.min(Math.max(model.runningWorkers, bounds.min), bounds.max);
-    return { accepted: refOf(model), settled: outcomeOrFailure(count, () => model.scale(count, limits)) };
+    const count = countWithin(bounds, model.runningWorkers);
+    return { accepted: refOf(model), settled: outcomeOrFailure(count, () => model.scale(bounds, limits)) };
   }
 
   /**
@@ -234,7 +234,7 @@ export class Models<M extends ManagedModel = Model> {
   }
 
   async #leave(entry: Entry<M>, limits: RetireLimits): Promise<Outcome> {
-    const outcome = await outcomeOrFailure(0, () => entry.model.scale(0, limits));
+    const outcome = await outcomeOrFailure(0, () => entry.model.scale(exactly(0), limits));
     if (outcome.result === 'done') {
       this.#leaving.delete(entry);
       entry.model.close(0);

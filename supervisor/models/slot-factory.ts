@@ -12,16 +12,19 @@ import { newWebhookId } from '../webhooks/webhook.js';
 import type { AppDescription } from './app-description.js';
 import type { ModelParts } from './model-parts.js';
 import type { OptionsApplier } from './options-applier.js';
+import type { Scaler } from './scaler.js';
 import { allLatchedError, noneWantedError } from './slot-summary.js';
 import { startWorker, workerLimits } from './start-worker.js';
 
 export class SlotFactory {
   readonly #model: ModelParts;
   readonly #applier: OptionsApplier;
+  readonly #scaler: Scaler;
 
-  constructor(model: ModelParts, applier: OptionsApplier) {
+  constructor(model: ModelParts, applier: OptionsApplier, scaler: Scaler) {
     this.#model = model;
     this.#applier = applier;
+    this.#scaler = scaler;
   }
 
   /** Makes a slot; the caller starts it. */
@@ -103,6 +106,7 @@ export class SlotFactory {
     if (isFirst) listener.onFirstReady();
     else this.#model.noteIdle(); // a successor of one that died or was replaced
     dispatcher.pump();
+    this.#scaler.started(worker.uptimeMs);
   }
 
   #refreshReady(): void {
@@ -113,6 +117,7 @@ export class SlotFactory {
   }
 
   #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
+    if (death?.during === 'start' && !death.wanted) this.#model.health.onFailedStart();
     this.#refreshReady();
     if (death !== null) {
       this.#model.log.death(slot, death);
@@ -120,6 +125,7 @@ export class SlotFactory {
     }
     if (slot.state.name === 'closed') this.#onSlotClosed(slot);
     this.#checkLatched();
+    if (death !== null) this.#scaler.ask();
   }
 
   #onSlotClosed(slot: Slot): void {
@@ -127,7 +133,7 @@ export class SlotFactory {
     slots.remove(slot);
     if (slots.all.length > 0) return;
     if (this.#model.isClosed()) listener.onClosed();
-    if (health.wanted === 0) dispatcher.failQueued(noneWantedError());
+    if (!health.takesCalls) dispatcher.failQueued(noneWantedError());
     health.wake();
   }
 

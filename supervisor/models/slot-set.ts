@@ -68,13 +68,14 @@ export class SlotSet {
   }
 
   /** Adds a slot for each placement and starts its worker. Each slot gets the least index that no slot has. */
-  add(placements: readonly Placement[]): void {
+  add(placements: readonly Placement[]): Slot[] {
     const all = placements.map((placement) => {
       const added = { slot: this.#make(this.#freeIndex(), placement), placement };
       this.#set([...this.#placed, added].sort((a, b) => a.slot.index - b.slot.index));
       return added;
     });
     for (const { slot } of all) slot.start();
+    return all.map(({ slot }) => slot);
   }
 
   /** Retires `count` slots, none if it is negative: first slots without a ready worker, then those with the highest index. */

@@ -6,7 +6,8 @@ import { startError } from '../slots/start-error.js';
 
 type SlotWithState = Pick<Slot, 'state'>;
 
-export type Health = 'starting' | 'ready' | 'unhealthy' | 'draining';
+/** `idle`: no worker is ready, since none was needed; the first call starts one. It counts as ready. */
+export type Health = 'starting' | 'ready' | 'idle' | 'unhealthy' | 'draining';
 
 /** Assumed time of import and init before one was measured. */
 const FIRST_INIT_MS = 1000;
@@ -18,6 +19,8 @@ export interface HealthFacts {
   readonly isDraining: boolean;
   readonly readyWorkers: number;
   readonly isLatched: boolean;
+  /** Its scaling has left it without a worker, and no start has failed since. */
+  readonly isIdle: boolean;
   /** A worker of the present code was ready. */
   readonly hasServed: boolean;
   /** A worker of the present code died. */
@@ -27,6 +30,7 @@ export interface HealthFacts {
 export function healthOf(facts: HealthFacts): Health {
   if (facts.isDraining) return 'draining';
   if (facts.readyWorkers > 0) return 'ready';
+  if (facts.isIdle && !facts.isLatched) return 'idle';
   return facts.isLatched || facts.hasServed || facts.hasLost ? 'unhealthy' : 'starting';
 }
 

@@ -7,6 +7,16 @@ export interface WorkerBounds {
   readonly max: number;
 }
 
+/** Bounds that leave exactly this number. */
+export function exactly(count: number): WorkerBounds {
+  return { min: count, max: count };
+}
+
+/** The number of workers within the bounds that is nearest to `count`. */
+export function countWithin({ min, max }: WorkerBounds, count: number): number {
+  return Math.min(Math.max(count, min), max);
+}
+
 /** @throws SERVE_CONFIG */
 export function checkBounds({ min, max }: WorkerBounds): void {
   for (const [name, count] of Object.entries({ min, max })) {

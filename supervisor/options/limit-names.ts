@@ -5,6 +5,10 @@ import { OPTIONS } from './table.js';
 
 /** Parameters of the management API, by the option that they set. */
 export const MANAGEMENT_NAMES = {
+  minWorkers: 'min_worker',
+  maxWorkers: 'max_worker',
+  idleTimeout: 'idle_timeout',
+  targetWait: 'target_wait',
   batchSize: 'batch_size',
   maxBatchDelay: 'max_batch_delay',
   runTimeout: 'response_timeout',

@@ -41,7 +41,7 @@ export type SomeOptions = Partial<EveryOption>;
 type Specs<Name extends string, S extends OptionScope> = Readonly<Record<Name, OptionSpec<unknown, S>>>;
 
 export type ServerOptionName = keyof ServerOptionTypes<unknown>;
-export type OperatorOptionName = keyof OperatorOptionTypes;
+export type OperatorOptionName = keyof OperatorOptionTypes<unknown>;
 export type ModelOptionName = keyof ModelOptionTypes<unknown>;
 
 export const DURATION = '<duration>';

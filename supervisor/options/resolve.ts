@@ -104,12 +104,20 @@ export function resolveModelOptions(
   return { options, explicit: new Map([...server.explicit, ...places]) };
 }
 
-/** Device options of the server that contradict those of a model. */
+/** Options of the server on devices and numbers of workers that contradict those of a model. */
 function excludedBy(given: ReadonlyMap<OptionName, unknown>, server: ModelOptions): OptionName[] {
   const wantsGpus = given.has('workersPerGpu') || (given.has('gpus') && given.get('gpus') !== 'none');
-  if (wantsGpus) return ['workers'];
+  if (wantsGpus || SCALING.some((name) => given.has(name))) return ['workers'];
   if (!given.has('workers')) return [];
-  return server.gpus === 'none' ? ['workersPerGpu'] : ['workersPerGpu', 'gpus'];
+  return [...SCALING, 'workersPerGpu', ...(server.gpus === 'none' ? [] : (['gpus'] as const))];
+}
+
+/** A model for which one of these is given scales by itself. */
+const SCALING = ['minWorkers', 'maxWorkers', 'idleTimeout'] as const satisfies readonly OptionName[];
+
+/** Whether the model's number of workers follows its calls. */
+export function scalesItself(options: Pick<ModelOptions, (typeof SCALING)[number]>): boolean {
+  return SCALING.some((name) => options[name] !== null);
 }
 
 /** Adds the `config` of the app at `path` where the operator set nothing. @throws SERVE_CONFIG */
@@ -214,10 +222,20 @@ function knownName(name: string, source: OptionSource, scopes: readonly OptionSc
   throw configError(`${source.where(name)}: there is no such option. ${hint}`);
 }
 
-/** Refuses device options that contradict each other. `place` is the start of the message. */
+/** Refuses options on devices and numbers of workers that contradict each other. `place` is the start of the message. */
 function checkTogether(options: ModelOptions, place = ''): void {
-  const { workers, workersPerGpu, gpus } = options;
+  const { workers, workersPerGpu, gpus, minWorkers, maxWorkers } = options;
+  if (minWorkers !== null && maxWorkers !== null && maxWorkers < minWorkers)
+    throw configError(
+      `${place}--max-workers (${maxWorkers}) cannot be less than --min-workers (${minWorkers}).`,
+    );
   if (workers === null) return;
+  const [own] = SCALING.filter((name) => options[name] !== null);
+  if (own !== undefined) {
+    throw configError(
+      `${place}--workers and ${OPTIONS[own].flag} exclude each other: --workers is a fixed number, ${OPTIONS[own].flag} lets the number follow the calls. Give --max-workers instead of --workers.`,
+    );
+  }
   if (workersPerGpu !== null) {
     throw configError(
       `${place}--workers and --workers-per-gpu exclude each other: --workers counts processes on a machine without GPUs, --workers-per-gpu counts them on each GPU. Give one.`,

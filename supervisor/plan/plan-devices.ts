@@ -4,6 +4,7 @@ import { availableCores } from '../machine/cores.js';
 import { Devices } from '../machine/devices.js';
 import { discoverGpus, type Discovery } from '../machine/gpu-discovery.js';
 import type { ModelOptions } from '../options/resolve.js';
+import { ownBounds } from '../models/own-scaling.js';
 import type { FirstModel, ModelPlan } from './plan-models.js';
 
 /** Assigns devices to the first workers of each model. @throws SERVE_CONFIG if a model's options do not fit the machine */
@@ -11,6 +12,11 @@ export function placeModels(plans: readonly ModelPlan[], devices: Devices): Firs
   return plans.map((plan) => {
     const { spec, firstWorkers } = plan;
     const { options } = spec.resolved;
+    const own = ownBounds(options, () => firstWorkers ?? devices.firstCount(options));
+    if (own !== null) {
+      devices.firstCount(options); // throws if the options do not fit, though no worker may start now
+      return { ...plan, placements: devices.take(options, own.min) };
+    }
     const placements =
       firstWorkers === null ? devices.takeFirst(options) : devices.take(options, firstWorkers);
     return { ...plan, placements };

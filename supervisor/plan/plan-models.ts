@@ -12,6 +12,8 @@ import { FIRST_VERSION, nameOfApp } from '../options/model-name.js';
 import { boundsOf } from '../options/model-settings.js';
 import {
   resolveModelOptions,
+  scalesItself,
+  type ModelSetting,
   type ModelOptions,
   type OptionSource,
   type ResolvedModelOptions,
@@ -100,14 +102,19 @@ export async function planStored(
   const setting = server.modelSettings?.of({ name, version }) ?? null;
   const base = withStoreDefaults(server);
   const below = setting === null ? base : resolveModelOptions(base, setting.source, url);
-  const resolved = resolveModelOptions(below, own, url);
+  const resolved = withStoreBounds(
+    resolveModelOptions(below, own, url),
+    setting,
+    server.options.defaultWorkers,
+  );
   const wanted = { name, version, app, appPlace: '', service, workerCommand: null };
   const appSetting = { ...placeIn(cwd, server, place === null), stop };
   const { spec, isDefault } = await completed(wanted, url, resolved, appSetting);
   const watched = { watches: place === null ? [] : [place], isSingleFile: !isFolder };
   const { options, explicit } = server;
   const isCounted = explicit.has('workers') || explicit.has('workersPerGpu');
-  const bounds = boundsOf(setting, options.defaultWorkers ?? 1);
+  const scales = scalesItself(resolved.options);
+  const bounds = scales ? null : boundsOf(setting, options.defaultWorkers ?? 1);
   const firstWorkers = bounds?.min ?? (isCounted ? null : options.defaultWorkers);
   const program = { ...spec.program, ...watched };
   return { spec: { ...spec, program }, isDefault, firstWorkers, bounds, release };
@@ -134,6 +141,20 @@ function withoutWarnings(plan: ModelPlan): ModelPlan {
 function withStoreDefaults({ options, explicit }: ResolvedOptions): ResolvedOptions {
   const unset = Object.entries(STORE_DEFAULTS).filter(([name]) => !explicit.has(name as OptionName));
   return { options: { ...options, ...Object.fromEntries(unset) }, explicit };
+}
+
+/** The bounds of a model of the store that scales by itself: its own setting, and the default number as its most. */
+function withStoreBounds(
+  resolved: ResolvedModelOptions,
+  setting: ModelSetting | null,
+  defaultWorkers: number | null,
+): ResolvedModelOptions {
+  const { options, explicit } = resolved;
+  if (!scalesItself(options)) return resolved;
+  const max = setting?.max ?? options.maxWorkers;
+  const minWorkers = setting?.min ?? options.minWorkers ?? (max === null ? 0 : Math.min(1, max));
+  const maxWorkers = max ?? (defaultWorkers === null ? null : Math.max(defaultWorkers, minWorkers));
+  return { options: { ...options, minWorkers, maxWorkers }, explicit };
 }
 
 /** The defaults of Multi Model Server. */

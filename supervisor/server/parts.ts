@@ -137,10 +137,12 @@ export class ServerParts {
   }
 
   #newServed(): ServedModels {
-    const { isMmsMode, devices, sendAhead } = this.plan;
+    const { isMmsMode, devices, sendAhead, metrics } = this.plan;
     const { writers, printFiles } = this.logs;
     const { guard, spares, log, webhooks, jobs } = this;
-    const shared = { devices, guard, spares, log, webhooks, jobs, writers, printFiles, sendAhead };
+    const measuresLoad = metrics !== null;
+    const outputs = { writers, printFiles };
+    const shared = { devices, guard, spares, log, webhooks, jobs, ...outputs, sendAhead, measuresLoad };
     return new ServedModels(
       this.options,
       isMmsMode,

@@ -12,6 +12,7 @@ import { PrintCopies } from '../observe/print-copies.js';
 import type { ServerOptions } from '../options/resolve.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
 import type { SpareProcesses } from '../processes/spare-processes.js';
+import { retireLimits } from '../processes/worker-stop.js';
 import { SpawnGate } from '../slots/spawn-gate.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { chooseStartReporter } from './start-progress.js';
@@ -27,11 +28,12 @@ export interface SharedParts {
   /** Files that get a copy of the workers' output. */
   readonly printFiles: readonly LogFile[];
   readonly sendAhead: SendAhead | undefined;
+  readonly measuresLoad: boolean;
 }
 
 export function sharedResources(
-  { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput, withholdEnv }: ServerOptions,
-  { devices, guard, spares, log, webhooks, jobs, writers, printFiles, sendAhead }: SharedParts,
+  { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput, withholdEnv, drainTimeout }: ServerOptions,
+  { devices, guard, spares, log, webhooks, jobs, writers, printFiles, sendAhead, measuresLoad }: SharedParts,
 ): Omit<ServerResources, 'labelOf' | 'isDefault'> {
   const copies = printFiles.length === 0 ? null : new PrintCopies(logFormat, printFiles);
   const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
@@ -50,5 +52,7 @@ export function sharedResources(
     maxOutputBytes: maxOutput,
     withheldEnv: withholdEnv,
     sendAhead,
+    measuresLoad,
+    retireLimits: retireLimits(drainTimeout),
   };
 }

@@ -106,7 +106,7 @@ export interface LiveSnapshot {
 
 export interface LiveServer {
   /** As in `/status`. */
-  readonly state: 'starting' | 'ready' | 'unhealthy' | 'draining';
+  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'draining';
   readonly version: string;
   readonly pid: number;
   readonly startedAt: number;
@@ -142,7 +142,7 @@ export interface LiveModel {
    * As in `/status`. `unhealthy`: it wants workers, none is ready, and one has died or cannot start. `unloaded`: it wants no
    * workers. `unloading`: it was unregistered, and ends its last calls.
    */
-  readonly state: 'starting' | 'ready' | 'unhealthy' | 'draining' | 'unloaded' | 'unloading';
+  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'draining' | 'unloaded' | 'unloading';
   /** Whether no worker will be started any more: every slot has given up. */
   readonly isLatched: boolean;
   /** Whether it answers at the paths of the app's routes. */
@@ -156,6 +156,8 @@ export interface LiveModel {
   readonly wantedWorkers: number;
   readonly minWorkers: number;
   readonly maxWorkers: number;
+  /** The last worker that came or went because the model scales itself; null if none did. */
+  readonly lastChange: LiveChange | null;
   readonly maxQueueCalls: number;
   readonly batchSize: number;
   readonly initTimeoutMs: number;
@@ -171,6 +173,14 @@ export interface LiveModel {
   readonly sample: LiveSample;
   /** Calls of the last second that ended with an error code, by code. */
   readonly errors: Readonly<Record<string, number>>;
+}
+
+export interface LiveChange {
+  readonly at: number;
+  readonly worker: number;
+  readonly change: 'started' | 'retired';
+  /** Why, with the figures that decided. */
+  readonly why: string;
 }
 
 export interface LiveWorker {

@@ -1,6 +1,6 @@
 /**
  * `/readyz`: whether a load balancer should send calls to this server. A failing model must not take the others out of
- * rotation, so the server is ready while any model that wants workers has one. During the start it is not ready before each
+ * rotation, so the server is ready while any model that wants workers has one, or is idle: its first call starts one. During the start it is not ready before each
  * first model was ready or has given up; else a server with one ready model would get the calls of all.
  */
 import type { Health } from '../models/slot-summary.js';
@@ -10,7 +10,8 @@ export interface ModelPresence {
   /** Its name in the log. */
   readonly label: string;
   readonly health: Health;
-  readonly wantedWorkers: number;
+  /** Whether it may have workers at all. */
+  readonly takesCalls: boolean;
   /** It is one of the first models, and was not ready yet and has not given up. */
   readonly isComingUp: boolean;
 }
@@ -26,7 +27,7 @@ export interface Readiness {
 export type ServedState = Health | 'unloaded';
 
 /**
- * Readiness of the server. With several models, the body lists the ones that are not ready. A store of jobs that fails is
+ * Readiness of the server. With several models, the body lists the ones that are not ready, and the idle ones. A store of jobs that fails is
  * named too, but other calls go on.
  */
 export function serverReadiness(
@@ -35,27 +36,36 @@ export function serverReadiness(
   areJobsAway: boolean,
 ): Readiness {
   const state = isDraining ? 'draining' : stateOfAll(models);
-  const others = models.filter((model) => stateOf(model) !== 'ready');
+  const others = models.length > 1 ? models.filter((model) => !isReady(stateOf(model))) : [];
   const named = Object.fromEntries(others.map((model) => [model.label, stateOf(model)]));
-  const notReady = models.length > 1 && others.length > 0 ? { notReady: named } : {};
+  const notReady = others.length > 0 ? { notReady: named } : {};
+  const idle = models.length > 1 ? models.filter((model) => stateOf(model) === 'idle') : [];
+  const areIdle = idle.length > 0 ? { idle: idle.map(({ label }) => label) } : {};
   const away = areJobsAway ? { jobs: 'unavailable' } : {};
-  return { ready: state === 'ready', state, body: { state, ...notReady, ...away } };
+  return { ready: isReady(state), state, body: { state, ...notReady, ...areIdle, ...away } };
 }
 
-/** Readiness of one model: true only while it has a ready worker. */
+/** Readiness of one model: true only while it has a ready worker, or has none because none was needed. */
 export function modelReadiness(model: ModelPresence): Readiness {
   const state = stateOf(model);
-  return { ready: state === 'ready', state, body: { state, model: model.label } };
+  return { ready: isReady(state), state, body: { state, model: model.label } };
 }
 
-export function stateOf({ health, wantedWorkers }: ModelPresence): ServedState {
-  return wantedWorkers === 0 && health !== 'draining' ? 'unloaded' : health;
+function isReady(state: ServedState): boolean {
+  return state === 'ready' || state === 'idle';
+}
+
+export function stateOf({ health, takesCalls }: ModelPresence): ServedState {
+  return !takesCalls && health !== 'draining' ? 'unloaded' : health;
 }
 
 function stateOfAll(models: readonly ModelPresence[]): ServedState {
-  const wanting = models.filter(({ wantedWorkers }) => wantedWorkers > 0);
+  const wanting = models.filter(({ takesCalls }) => takesCalls);
   const has = (state: Health): boolean => wanting.some(({ health }) => health === state);
-  if (has('ready')) return wanting.some(({ isComingUp }) => isComingUp) ? 'starting' : 'ready';
+  if (has('ready') || has('idle')) {
+    if (wanting.some(({ isComingUp }) => isComingUp)) return 'starting';
+    return has('ready') ? 'ready' : 'idle';
+  }
   if (has('unhealthy')) return 'unhealthy';
   return has('starting') ? 'starting' : 'unloaded';
 }

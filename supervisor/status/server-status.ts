@@ -13,9 +13,9 @@ export interface ServerEnd {
 export interface ServerStatus {
   /**
    * `ready`: a model has a ready worker, and every model that the server started with was ready or has given up.
-   * `unhealthy`: no worker is ready, and one has died or cannot start, or no workers are wanted.
+   * `idle`: no worker is ready, because none was needed. `unhealthy`: no worker is ready, and one has died or cannot start, or no workers are wanted.
    */
-  readonly state: 'starting' | 'ready' | 'unhealthy' | 'draining';
+  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'draining';
   readonly version: string;
   readonly pid: number;
   /** ISO 8601. */

@@ -71,6 +71,7 @@ export function liveModel(changes: Partial<LiveModel> = {}): LiveModel {
     wantedWorkers: 1,
     minWorkers: 1,
     maxWorkers: 1,
+    lastChange: null,
     maxQueueCalls: 1024,
     batchSize: 1,
     initTimeoutMs: 600_000,

@@ -67,6 +67,9 @@ export interface ModelStatus {
   readonly loadedAtStartup: boolean;
   readonly minWorkers: number;
   readonly maxWorkers: number;
+  readonly scaling: {
+    readonly changes: readonly { readonly change: string; readonly rule: string }[];
+  } | null;
   readonly workers: readonly WorkerStatus[];
   readonly queue: {
     readonly waiting: number;

@@ -10,30 +10,29 @@ import type { RequestContext } from '../request/request-context.js';
 /**
  * Resolves with the routes once a worker has loaded the app. Waits at most as long as a call may wait in the queue, or
  * `limitMs` if that is shorter: the client's own limit. The call has its place in the queue already.
- * @throws SERVE_CANCELLED if the client leaves, SERVE_QUEUE_TIMEOUT, SERVE_DEADLINE, SERVE_NOT_READY, SERVE_SHUTTING_DOWN
+ * @throws SERVE_OVERLOADED if no worker can be ready in time, SERVE_CANCELLED if the client leaves, SERVE_QUEUE_TIMEOUT, SERVE_DEADLINE, SERVE_NOT_READY, SERVE_SHUTTING_DOWN
  */
 export async function awaitRoutes(
-  { request, response }: RequestContext,
+  { request, response, acceptedAtMs }: RequestContext,
   model: Model,
   limitMs: number | null,
 ): Promise<Routes> {
+  if (limitMs !== null) model.dispatcher.checkDeadline(acceptedAtMs + limitMs);
   const { queueTimeout } = model.options;
   const late: 'SERVE_DEADLINE' | 'SERVE_QUEUE_TIMEOUT' =
     limitMs !== null && limitMs < queueTimeout ? 'SERVE_DEADLINE' : 'SERVE_QUEUE_TIMEOUT';
+  const waitMs = Math.min(limitMs ?? Infinity, queueTimeout);
   let timer: NodeJS.Timeout | undefined;
   let giveUp: 'SERVE_CANCELLED' | typeof late = 'SERVE_CANCELLED';
   const givenUp = new Promise<void>((resolve) => {
     onceClosed(request, response, resolve);
-    timer = setTimeout(
-      () => {
-        giveUp = late;
-        resolve();
-      },
-      Math.min(limitMs ?? Infinity, queueTimeout),
-    );
+    timer = setTimeout(() => {
+      giveUp = late;
+      resolve();
+    }, waitMs);
   });
   try {
-    const routes = await model.whenLoaded(givenUp);
+    const routes = await model.whenLoaded(givenUp, performance.now() + waitMs);
     if (routes === null) throw new ServeError(giveUp);
     return routes;
   } finally {
@@ -43,12 +42,13 @@ export async function awaitRoutes(
 
 /**
  * Resolves with the app's description of itself, for a page that shows it. Waits for it with the bounds of a call: a place
- * in the model's queue, the queue's timeout, the client's own limit. The page must need a key as a call does, because it
+ * in the model's queue, the queue's timeout, the client's own limit. It starts no worker of an idle model. The page must need a key as a call does, because it
  * takes the place of one.
  * @throws the errors of `awaitRoutes` and those of an admission, as for a call
  */
 export async function awaitInfo(context: RequestContext, model: Model): Promise<LoadedInfo> {
   while (model.info === null) {
+    if (model.takesCalls && model.wantedWorkers === 0) throw neverLoaded();
     const limitMs = timeLimitOf(context.request);
     const place = model.dispatcher.admit(0);
     try {
@@ -59,6 +59,14 @@ export async function awaitInfo(context: RequestContext, model: Model): Promise<
   }
   return model.info;
 }
+
+/** The error of a page about an idle app that no worker has loaded: pages start none. */
+function neverLoaded(): ServeError {
+  const message = 'This model is idle, and was not loaded yet: a call or a warm-up starts a worker.';
+  return new ServeError('SERVE_NOT_READY', message, { retryAfterS: IDLE_RETRY_S });
+}
+
+const IDLE_RETRY_S = 30;
 
 /** The client's own time limit in ms from now; null without one. @throws SERVE_BAD_REQUEST if it is not a duration */
 export function timeLimitOf({ headers }: IncomingMessage): number | null {

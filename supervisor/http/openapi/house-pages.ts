@@ -9,7 +9,10 @@ import {
   type JsonSchema,
 } from './operation.js';
 
-const STATES: JsonSchema = { ...TEXT, enum: ['starting', 'ready', 'unhealthy', 'draining', 'unloaded'] };
+const STATES: JsonSchema = {
+  ...TEXT,
+  enum: ['starting', 'ready', 'idle', 'unhealthy', 'draining', 'unloaded'],
+};
 
 const READINESS: JsonSchema = {
   type: 'object',
@@ -21,6 +24,11 @@ const READINESS: JsonSchema = {
       type: 'object',
       additionalProperties: true,
       description: 'The state of each model that is not ready.',
+    },
+    idle: {
+      type: 'array',
+      items: TEXT,
+      description: 'Models without a worker, because none was needed; they count as ready.',
     },
     jobs: { ...TEXT, const: 'unavailable', description: 'There while the store of jobs fails.' },
   },

@@ -13,10 +13,18 @@ export interface ManagedOptions {
   readonly runTimeoutMs?: number;
   /** 0: no worker can start. */
   readonly initTimeoutMs?: number;
+  readonly idleTimeoutMs?: number;
+  readonly targetWaitMs?: number;
+}
+
+/** Options that only a registration can set: later they are the bounds of `scale`. */
+export interface FirstOptions extends ManagedOptions {
+  readonly minWorkers?: number;
+  readonly maxWorkers?: number;
 }
 
 /** A model of the store and the settings to register it with. */
-export interface NewModel extends ManagedOptions {
+export interface NewModel extends FirstOptions {
   /** Path in the store, or a web address. */
   readonly url: string;
   /** Default: the name in its manifest, else that of its file. */
@@ -48,7 +56,8 @@ export interface ProcessRecord {
 }
 
 /** One version of a model now: its status and the further fields of management pages. */
-export interface ModelRecord extends ModelStatus, Required<ManagedOptions> {
+export interface ModelRecord
+  extends ModelStatus, Required<Omit<ManagedOptions, 'idleTimeoutMs' | 'targetWaitMs'>> {
   /** The `url` of its registration; the path of its app if it is not from the store. */
   readonly url: string;
   readonly wantedWorkers: number;
@@ -66,8 +75,13 @@ export interface ModelManagement {
    * SERVE_MODEL_CONFLICT, SERVE_BAD_REQUEST, SERVE_SHUTTING_DOWN, and with the errors of the store.
    */
   register(model: NewModel): Promise<FullModelRef>;
-  /** Numbers of workers of a newly registered model if its registration names none. */
-  firstBounds(ref: FullModelRef): WorkerBounds;
+  /** Numbers of workers of a newly registered model; `asked`: its registration names this one. */
+  firstBounds(ref: FullModelRef, asked?: number): WorkerBounds;
+  /**
+   * Completes the numbers of workers that a change names: what it leaves out is as a model that scales itself has it, else
+   * a worker. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND, SERVE_CONFIG
+   */
+  boundsOf(ref: ModelRef, asked: Partial<WorkerBounds>): WorkerBounds;
   /**
    * Starts the first workers of a newly registered model. If they cannot start and the model was not changed in the
    * meantime, it is unregistered again. @throws as `scale`

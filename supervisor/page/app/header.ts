@@ -41,11 +41,12 @@ function ServerState({ store: { connection, history } }: { readonly store: Store
   </p>`;
 }
 
-type ServerStateName = 'starting' | 'ready' | 'unhealthy' | 'draining';
+type ServerStateName = 'starting' | 'ready' | 'idle' | 'unhealthy' | 'draining';
 
 const TONES: Readonly<Record<ServerStateName, Tone>> = {
   starting: 'busy',
   ready: 'good',
+  idle: 'good',
   unhealthy: 'bad',
   draining: 'warn',
 };

@@ -1,8 +1,8 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import type { HiddenBecause, LiveModel } from '../../status/live-types.js';
+import type { HiddenBecause, LiveChange, LiveModel } from '../../status/live-types.js';
 import type { History } from '../live/history.js';
-import { bytes, count, duration, plural } from '../parts/format.js';
+import { age, bytes, count, duration, plural } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
 import { State } from '../parts/state.js';
 import { modelName } from './names.js';
@@ -70,6 +70,7 @@ function ModelCard({ model, history, hidden, isChosen, choose }: CardProps): VNo
       </button>
     </div>
     ${h(ModelFigures, { model, history })}
+    ${model.lastChange !== null && html`<p class="muted">${changeText(model.lastChange, history.at)}</p>`}
     ${
       isOpen &&
       (model.workers.length === 0
@@ -77,6 +78,10 @@ function ModelCard({ model, history, hidden, isChosen, choose }: CardProps): VNo
         : h(WorkersTable, { workers: model.workers, at: history.at, deaths: history.deaths, hidden }))
     }
   </article>`;
+}
+
+function changeText({ worker, change, why, at }: LiveChange, nowMs: number): string {
+  return `Worker ${worker} ${change === 'started' ? 'started' : 'left'} ${age(nowMs - at)} ago: ${why}.`;
 }
 
 function whyWithout({ state, minWorkers, maxWorkers }: LiveModel): string {

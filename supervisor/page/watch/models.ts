@@ -7,6 +7,7 @@ import type { Tone } from '../parts/tone.js';
 const MODEL_TONES: Readonly<Record<LiveModel['state'], Tone>> = {
   starting: 'busy',
   ready: 'good',
+  idle: 'good',
   unhealthy: 'bad',
   draining: 'warn',
   unloaded: 'off',

@@ -1,6 +1,7 @@
 /** Implements `ModelManagement`, by which HTTP dialects change models, with the registry and the model store. */
 import { ServeError } from '../../../protocol/errors.js';
 import type {
+  FirstOptions,
   ManagedOptions,
   ModelManagement,
   ModelRecord,
@@ -10,6 +11,8 @@ import { within } from '../../machine/within.js';
 import { needsNewWorkers } from '../../models/generations.js';
 import type { ModelSpec } from '../../models/model-spec.js';
 import type { Model } from '../../models/model.js';
+import { completed } from '../../models/own-scaling.js';
+import { exactly } from '../../models/worker-bounds.js';
 import type { Accepted, FullModelRef, ModelRef, Outcome, WorkerBounds } from '../../models/models.js';
 import { MANAGEMENT_NAMES } from '../../options/limit-names.js';
 import { boundsOf } from '../../options/model-settings.js';
@@ -59,14 +62,28 @@ export class HttpManagement implements ModelManagement {
     const { spec } = await this.#served.register(plan);
     const present = new Set(this.#served.registry.describe().map(({ model }) => labelOf(model.spec)));
     // A version that is registered already stays as it is.
-    for (const other of others) if (!present.has(labelOf(other.spec))) await this.#served.register(other);
+    for (const other of others) {
+      if (present.has(labelOf(other.spec))) continue;
+      const model = await this.#served.register(other);
+      const own = model.findOwnBounds();
+      if (own !== null) this.scale(model.spec, own, this.#parts.resolved.options.drainTimeout);
+    }
     return { name: spec.name, version: spec.version };
   }
 
-  firstBounds(ref: FullModelRef): WorkerBounds {
+  firstBounds(ref: FullModelRef, asked?: number): WorkerBounds {
+    const own = this.#served.registry.registered(ref).findOwnBounds();
+    if (own !== null) return asked === undefined ? own : completed({ min: asked }, own);
+    if (asked !== undefined) return exactly(asked);
     const { options, modelSettings } = this.#parts.resolved;
     const count = options.defaultWorkers ?? 0;
     return boundsOf(modelSettings?.of(ref) ?? null, count) ?? { min: count, max: count };
+  }
+
+  boundsOf(ref: ModelRef, asked: Partial<WorkerBounds>): WorkerBounds {
+    const own = this.#served.registry.registered(ref).findOwnBounds();
+    const { min = 1, max = asked.min ?? 1 } = asked;
+    return own === null ? { min, max } : completed(asked, own);
   }
 
   start(ref: ModelRef, bounds: WorkerBounds): Accepted {
@@ -123,8 +140,18 @@ export class HttpManagement implements ModelManagement {
 }
 
 /** The options as a source for `resolveModelOptions`. Durations are in ms; the dialect has checked them. */
-function sourceOf({ batchSize, maxBatchDelayMs, runTimeoutMs, initTimeoutMs }: ManagedOptions): OptionSource {
+function sourceOf({
+  batchSize,
+  maxBatchDelayMs,
+  runTimeoutMs,
+  initTimeoutMs,
+  ...others
+}: FirstOptions): OptionSource {
   const values = {
+    minWorkers: others.minWorkers,
+    maxWorkers: others.maxWorkers,
+    idleTimeout: others.idleTimeoutMs,
+    targetWait: others.targetWaitMs,
     batchSize,
     maxBatchDelay: maxBatchDelayMs,
     runTimeout: runTimeoutMs,

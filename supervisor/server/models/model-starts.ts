@@ -30,8 +30,10 @@ export class ModelStarts {
     const model = registry.find(accepted);
     const isUnchanged = this.#changeCheck(model);
     startUp.expectTakeBack(model, isUnchanged);
+    // An order to load is a reason for a worker, though a model that scales itself may do without.
+    const loaded = model.takesCalls && model.wantedWorkers === 0 ? model.load() : settled;
     const end = async (): Promise<Outcome> => {
-      const outcome = await this.withinInitTimeout(model, settled, (ended) => model.whenFirstFailed(ended));
+      const outcome = await this.withinInitTimeout(model, loaded, (ended) => model.whenFirstFailed(ended));
       if (isStartFailure(outcome) && isUnchanged()) await this.takeBack(accepted);
       else startUp.keep(model);
       return outcome;
@@ -64,7 +66,8 @@ export class ModelStarts {
     const outcome = await ended;
     if (target > 0 && this.#registered(model)?.isLeaving !== false)
       return { result: 'failed', wanted, ready, error: leftMistake(model) };
-    if (outcome !== null && outcome.wanted !== target)
+    const isCounted = model.bounds === null; // else its calls may have changed the number
+    if (outcome !== null && outcome.wanted !== target && isCounted)
       return { result: 'unfinished', wanted, ready, error: null }; // it was scaled again since
     if (outcome !== null) return { ...outcome, result: outcome.result === 'done' ? 'done' : 'failed' };
     if (limitMs > SHORTEST_START_MS) return { result: 'unfinished', wanted, ready, error: null };

@@ -8,7 +8,7 @@ export interface NamedSource extends ModelSource {
 }
 
 export interface ScaleOptions {
-  /** Starts workers if there are fewer. Default: as many as the model's and the server's options say. */
+  /** Starts workers if there are fewer. What is left out is as the options of a model that scales itself say; else the default is as many as the options say. */
   readonly min?: number;
   /** Stops workers if there are more; default: `min`. */
   readonly max?: number;
@@ -32,7 +32,7 @@ export interface UnregisterOptions {
  */
 export interface ModelsHandle {
   /**
-   * Adds a model, or a version of one; nothing is loaded before it is scaled. If a model of the same name and version is
+   * Adds a model, or a version of one; nothing is loaded before it is scaled, unless it scales itself. If a model of the same name and version is
    * being unregistered, waits for that first. Rejects with SERVE_CONFIG, SERVE_MODEL_CONFLICT, SERVE_SHUTTING_DOWN.
    */
   register(model: NamedSource): Promise<ModelStatus>;

@@ -2,6 +2,7 @@
 import type { Devices } from '../../machine/devices.js';
 import type { Model } from '../../models/model.js';
 import type { Accepted, FullModelRef, ModelRef } from '../../models/models.js';
+import { completed } from '../../models/own-scaling.js';
 import { readModelEntry, type EntryStyle } from '../../options/model-entries.js';
 import { notAllowed, type ResolvedOptions } from '../../options/resolve.js';
 import type { RetireLimits } from '../../processes/worker-listener.js';
@@ -38,6 +39,8 @@ export class ProgramManagement implements ModelsHandle {
 
   async register(given: NamedSource): Promise<ModelStatus> {
     const model = await this.#served.register(await this.#plan(given, 'register'));
+    const own = model.findOwnBounds();
+    if (own !== null) this.#served.scale(model.spec, own, this.#limits({}, 'register'));
     return this.#statusOf(model);
   }
 
@@ -55,6 +58,8 @@ export class ProgramManagement implements ModelsHandle {
     checkRef(ref, 'scale');
     const limits = this.#limits(options, 'scale');
     const { min, max = min } = options;
+    const own = this.#served.registry.registered(ref).findOwnBounds();
+    if (own !== null) return this.#served.scale(ref, completed({ ...options }, own), limits);
     const first = min === undefined || max === undefined ? this.#firstCount(ref) : 0;
     const bounds = { min: min ?? Math.min(first, max ?? first), max: max ?? first };
     return this.#served.scale(ref, bounds, limits);

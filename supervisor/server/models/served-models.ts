@@ -117,7 +117,7 @@ export class ServedModels {
     for (const [i, model] of models.entries()) {
       const { placements } = plans[i] as FirstModel;
       model.start(placements);
-      if (placements.length === 0) this.startUp.withdraw(model);
+      if (placements.length === 0) this.#leaveOut(model);
     }
   }
 
@@ -166,13 +166,19 @@ export class ServedModels {
   scale(ref: ModelRef, bounds: WorkerBounds, limits: RetireLimits): Accepted {
     const scaled = this.registry.scale(ref, bounds, limits);
     const model = this.registry.find(scaled.accepted);
-    if (model.wantedWorkers === 0) this.startUp.withdraw(model);
+    if (model.wantedWorkers === 0) this.#leaveOut(model);
     return scaled;
   }
 
+  /** A model without workers is not waited for; one that is idle counts as ready. */
+  #leaveOut(model: Model): void {
+    if (model.takesCalls) this.startUp.onIdle(model);
+    else this.startUp.withdraw(model);
+  }
+
   presenceOf(model: Model): ModelPresence {
-    const { health, wantedWorkers, spec } = model;
-    return { label: labelOf(spec), health, wantedWorkers, isComingUp: this.startUp.isComingUp(model) };
+    const { health, takesCalls, spec } = model;
+    return { label: labelOf(spec), health, takesCalls, isComingUp: this.startUp.isComingUp(model) };
   }
 
   /** Stops watching files. */
@@ -221,9 +227,7 @@ export class ServedModels {
   /** Keeps spare processes for the programs of all models that want workers. */
   #keepSpares(): void {
     const { spares, withheldEnv } = this.#resources;
-    const programs = this.all
-      .filter(({ wantedWorkers }) => wantedWorkers > 0)
-      .map(({ spec }) => spec.program);
+    const programs = this.all.filter(({ takesCalls }) => takesCalls).map(({ spec }) => spec.program);
     spares.keep(
       programs.filter(({ mayWait }) => mayWait === true).map((program) => bareProgram(program, withheldEnv)),
     );

@@ -67,6 +67,11 @@ export class StartUp<M extends StartingModel> {
     this.#check();
   }
 
+  /** The model is ready without a worker: its first call starts one. */
+  onIdle(model: M): void {
+    this.onFirstReady(model);
+  }
+
   /** `label`: the model's name if there are several, else empty. */
   onLatched(model: M, error: ServeError, label: string): void {
     const everReady = model.firstReadyAtMs !== null;

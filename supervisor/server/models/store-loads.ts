@@ -5,6 +5,7 @@ import { within } from '../../machine/within.js';
 import type { Devices } from '../../machine/devices.js';
 import type { Model } from '../../models/model.js';
 import type { FullModelRef, Outcome, WorkerBounds } from '../../models/models.js';
+import { ownBounds } from '../../models/own-scaling.js';
 import { MODEL_NAME_RULE, isModelName } from '../../options/model-name.js';
 import type { OptionSource, ResolvedOptions } from '../../options/resolve.js';
 import { planVersions, type ModelPlan } from '../../plan/plan-models.js';
@@ -109,7 +110,8 @@ export class StoreLoads {
       throw new ServeError('SERVE_MODEL_NOT_FOUND', 'it was unregistered before its workers were ready.');
     if (model.wantedWorkers > 0) return;
     const scaled = this.#served.scale(plan.spec, this.#boundsOf(plan), limits);
-    check(await this.#starts.withinInitTimeout(model, scaled.settled));
+    const loaded = model.wantedWorkers === 0 ? model.load() : scaled.settled;
+    check(await this.#starts.withinInitTimeout(model, loaded));
   }
 
   /** Replaces the workers of the version. Its files are given back if the change does not begin. @throws as `Models.find` */
@@ -170,8 +172,11 @@ export class StoreLoads {
     throw new ServeError('SERVE_MODEL_NOT_FOUND', `${where}.`);
   }
 
-  /** As many workers as if the server had started with the model, but at least one. */
+  /** The model's own bounds if it scales itself; else as many workers as if the server had started with it, but at least one. */
   #boundsOf({ spec, bounds, firstWorkers }: ModelPlan): WorkerBounds {
+    const { options } = spec.resolved;
+    const own = ownBounds(options, () => firstWorkers ?? this.#parts.devices.firstCount(options));
+    if (own !== null) return own;
     if (bounds !== null && bounds.min > 0) return bounds;
     const count = Math.max(1, firstWorkers ?? this.#parts.devices.firstCount(spec.resolved.options));
     return { min: count, max: Math.max(count, bounds?.max ?? count) };

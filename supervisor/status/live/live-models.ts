@@ -5,7 +5,7 @@ import type { Model } from '../../models/model.js';
 import type { Registered } from '../../models/models.js';
 import type { WorkerHandle } from '../../processes/worker-handle.js';
 import type { Slot } from '../../slots/slot.js';
-import type { LiveModel, LiveWorker } from '../live-types.js';
+import type { LiveChange, LiveModel, LiveWorker } from '../live-types.js';
 import type { LiveRecord } from './live-record.js';
 import type { ProcessMemory } from './process-memory.js';
 
@@ -38,6 +38,7 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
     wantedWorkers,
     minWorkers: bounds?.min ?? wantedWorkers,
     maxWorkers: bounds?.max ?? wantedWorkers,
+    lastChange: lastChangeOf(model),
     maxQueueCalls: options.queueSize,
     batchSize: options.batchSize,
     initTimeoutMs: options.initTimeout,
@@ -48,6 +49,13 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
     sample,
     errors,
   };
+}
+
+function lastChangeOf({ scaling }: Model): LiveChange | null {
+  const last = scaling?.changes.last.at(-1);
+  if (last === undefined) return null;
+  const { worker, change, why } = last;
+  return { at: Date.parse(last.at), worker, change, why };
 }
 
 /** All workers of a model latch for the same reason, and `LiveDeath.why` has more of it. */

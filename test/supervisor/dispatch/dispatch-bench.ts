@@ -23,6 +23,8 @@ export class Bench {
   readonly dispatcher: Dispatcher;
   readonly outcomes = new Map<string, string>();
   noWorker: ServeError | null = null;
+  /** Null: its workers do not come and go with the calls. */
+  startsInMs: number | null = null;
   readyInMs: number | null = null;
   #nowMs = 1000;
   readonly #t: TestContext;
@@ -41,6 +43,7 @@ export class Bench {
       readyWorkers: () => this.workers,
       refusal: () => this.noWorker,
       noWorkerError: () => this.noWorker,
+      startsInMs: () => this.startsInMs,
       readyInMs: () => this.readyInMs,
     };
     const all = { ...LIMITS, ...rest };

@@ -10,6 +10,7 @@ import { newJob, type FakeWorker } from './jobs.js';
 
 /** A store of jobs whose pulls end when the test says so. */
 class FakeFeed implements JobFeed {
+  readonly needsApp = false;
   readonly stored: string[] = [];
   readonly givenBack: string[] = [];
   readonly outcomes = new Map<string, string>();

@@ -79,7 +79,14 @@ export function pullJobs(jobs: KeptJobs, name: string, onJob: (job: Job) => void
     void feed.pull({ maxBatch: () => 1 } as unknown as BatchWorker).then((pulled) => pulled.forEach(onJob));
   };
   const routes = new Map([['/', 1]]);
-  const feed = jobs.openFeed({ name, version: '1', isDefault: () => true, routes: () => routes, pump });
+  const feed = jobs.openFeed({
+    name,
+    version: '1',
+    isDefault: () => true,
+    routes: () => routes,
+    isLoaded: () => true,
+    pump,
+  });
 }
 
 export const NO_PLACE: Admission = {

@@ -61,6 +61,7 @@ export class JobsBench {
       version: '1',
       isDefault: () => this.isDefault,
       routes: () => routes,
+      isLoaded: () => true,
       pump,
     });
   }

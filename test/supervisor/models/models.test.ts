@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError, shuttingDown } from '../../../protocol/errors.js';
 import { Models, type ManagedModel } from '../../../supervisor/models/models.js';
+import { countWithin, type WorkerBounds } from '../../../supervisor/models/worker-bounds.js';
 import { outcomeOf, type Outcome } from '../../../supervisor/models/outcome.js';
 import { deferred, nextTurn } from '../../protocol/streams.js';
 
@@ -13,6 +14,7 @@ class Fake implements ManagedModel {
   readonly story: string[] = [];
   wantedWorkers = 0;
   gaveUp = 0;
+  readonly bounds = null;
   #settle: (outcome: Outcome) => void = () => {};
   #fail: (error: ServeError) => void = () => {};
 
@@ -24,7 +26,8 @@ class Fake implements ManagedModel {
     return this.wantedWorkers - this.gaveUp;
   }
 
-  scale(count: number): Promise<Outcome> {
+  scale(bounds: WorkerBounds): Promise<Outcome> {
+    const count = countWithin(bounds, this.runningWorkers);
     this.wantedWorkers = count;
     this.story.push(`scale ${count}`);
     return new Promise((resolve, reject) => ([this.#settle, this.#fail] = [resolve, reject]));

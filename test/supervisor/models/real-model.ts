@@ -87,6 +87,8 @@ export class RealModel {
         attributePrints: false,
         budget: new ByteBudget(1e8),
         sendAhead: undefined,
+        retireLimits: LIMITS,
+        measuresLoad: false,
         maxOutputBytes: 1e6,
         withheldEnv: null,
         labelOf: () => '',

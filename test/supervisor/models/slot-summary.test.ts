@@ -47,7 +47,14 @@ for (const [names, isLatched, code] of [
   });
 }
 
-const QUIET = { isDraining: false, readyWorkers: 0, isLatched: false, hasServed: false, hasLost: false };
+const QUIET = {
+  isDraining: false,
+  readyWorkers: 0,
+  isLatched: false,
+  isIdle: false,
+  hasServed: false,
+  hasLost: false,
+};
 for (const [facts, health] of [
   [{}, 'starting'],
   [{ hasLost: true }, 'unhealthy'],
@@ -55,6 +62,10 @@ for (const [facts, health] of [
   [{ isLatched: true }, 'unhealthy'],
   [{ readyWorkers: 1, hasServed: true, hasLost: true }, 'ready'],
   [{ readyWorkers: 1, isDraining: true }, 'draining'],
+  [{ isIdle: true }, 'idle'],
+  [{ isIdle: true, hasServed: true, hasLost: true }, 'idle'],
+  [{ isIdle: true, isLatched: true }, 'unhealthy'],
+  [{ isIdle: true, isDraining: true }, 'draining'],
 ] as const) {
   test(`a model with ${JSON.stringify(facts)} is ${health}`, () => {
     assert.equal(healthOf({ ...QUIET, ...facts }), health);

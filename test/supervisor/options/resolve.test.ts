@@ -96,6 +96,10 @@ const REFUSED: readonly (readonly [values: Record<string, unknown>, message: Reg
     { workers: 2, gpus: 'all' },
     /--workers is for machines without GPUs; with --gpus, give --workers-per-gpu/,
   ],
+  [{ workers: 2, minWorkers: 0 }, /--workers and --min-workers exclude each other: .*Give --max-workers/],
+  [{ workers: 2, maxWorkers: 3 }, /--workers and --max-workers exclude each other/],
+  [{ workers: 2, idleTimeout: '1s' }, /--workers and --idle-timeout exclude each other/],
+  [{ minWorkers: 3, maxWorkers: 2 }, /--max-workers \(2\) cannot be less than --min-workers \(3\)/],
 ];
 
 for (const [values, message] of REFUSED) {
@@ -264,6 +268,31 @@ describe('the options of one of several models', () => {
         [options.workers, options.gpus, options.workersPerGpu],
         [workers, gpus, workersPerGpu],
       );
+    });
+  }
+
+  const SCALES: readonly (readonly [server: Values, own: Values, kept: Values])[] = [
+    [{ idleTimeout: '9s' }, {}, { workers: null, minWorkers: null, maxWorkers: null, idleTimeout: 9000 }],
+    [
+      { workers: 4 },
+      { minWorkers: 0 },
+      { workers: null, minWorkers: 0, maxWorkers: null, idleTimeout: null },
+    ],
+    [
+      { minWorkers: 0, maxWorkers: 3 },
+      { maxWorkers: 5 },
+      { workers: null, minWorkers: 0, maxWorkers: 5, idleTimeout: null },
+    ],
+    [
+      { minWorkers: 0, maxWorkers: 3, idleTimeout: '9s' },
+      { workers: 2 },
+      { workers: 2, minWorkers: null, maxWorkers: null, idleTimeout: null },
+    ],
+  ];
+  for (const [server, own, kept] of SCALES) {
+    test(`about scaling: ${JSON.stringify(own)} keeps of the server's ${JSON.stringify(server)} only what fits`, () => {
+      const { workers, minWorkers, maxWorkers, idleTimeout } = of(server, own);
+      assert.deepEqual({ workers, minWorkers, maxWorkers, idleTimeout }, kept);
     });
   }
 

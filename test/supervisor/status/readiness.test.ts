@@ -5,8 +5,8 @@ import type { Health } from '../../../supervisor/models/slot-summary.js';
 import { modelReadiness, serverReadiness, type ModelPresence } from '../../../supervisor/status/readiness.js';
 
 /** A model that wants a worker. `isComingUp`: it was not ready yet and has not given up. */
-function model(label: string, health: Health, isComingUp = false, wantedWorkers = 1): ModelPresence {
-  return { label, health, wantedWorkers, isComingUp };
+function model(label: string, health: Health, isComingUp = false, takesCalls = true): ModelPresence {
+  return { label, health, takesCalls, isComingUp };
 }
 
 const READY = model('ready', 'ready');
@@ -15,8 +15,9 @@ const LOST = model('lost', 'unhealthy');
 const STARTING = model('starting', 'starting', true);
 const TRYING = model('trying', 'unhealthy', true);
 const LATE = model('late', 'starting');
-const UNLOADED = model('unloaded', 'starting', false, 0);
+const UNLOADED = model('unloaded', 'starting', false, false);
 const DRAINING = model('draining', 'draining');
+const IDLE = model('idle', 'idle');
 
 const ROWS: readonly (readonly [what: string, models: ModelPresence[], ready: boolean, body: object])[] = [
   ['one model that is ready', [READY], true, { state: 'ready' }],
@@ -24,6 +25,21 @@ const ROWS: readonly (readonly [what: string, models: ModelPresence[], ready: bo
   ['one model that dies while it starts', [TRYING], false, { state: 'unhealthy' }],
   ['one model that has given up', [LATCHED], false, { state: 'unhealthy' }],
   ['one model that wants no workers', [UNLOADED], false, { state: 'unloaded' }],
+  ['one model that is idle', [IDLE], true, { state: 'idle' }],
+  ['two that are idle', [IDLE, model('b', 'idle')], true, { state: 'idle', idle: ['idle', 'b'] }],
+  ['one ready, one idle', [READY, IDLE], true, { state: 'ready', idle: ['idle'] }],
+  [
+    'one idle, one that has given up',
+    [IDLE, LATCHED],
+    true,
+    { state: 'idle', notReady: { latched: 'unhealthy' }, idle: ['idle'] },
+  ],
+  [
+    'one idle, one that still starts',
+    [IDLE, STARTING],
+    false,
+    { state: 'starting', notReady: { starting: 'starting' }, idle: ['idle'] },
+  ],
   ['no model at all', [], false, { state: 'unloaded' }],
   ['two that are ready', [READY, model('b', 'ready')], true, { state: 'ready' }],
   [
@@ -97,12 +113,13 @@ describe('/readyz', () => {
   });
 });
 
-test('/readyz/{model} is 200 only while that model has a ready worker', () => {
+test('/readyz/{model} is 200 only while that model has a ready worker, or is idle', () => {
   const of = (presence: ModelPresence): unknown[] => {
     const { ready, body } = modelReadiness(presence);
     return [ready, body];
   };
   assert.deepEqual(of(READY), [true, { state: 'ready', model: 'ready' }]);
+  assert.deepEqual(of(IDLE), [true, { state: 'idle', model: 'idle' }]);
   assert.deepEqual(of(LATCHED), [false, { state: 'unhealthy', model: 'latched' }]);
   assert.deepEqual(of(LATE), [false, { state: 'starting', model: 'late' }]);
   assert.deepEqual(of(UNLOADED), [false, { state: 'unloaded', model: 'unloaded' }]);

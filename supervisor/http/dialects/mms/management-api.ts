@@ -35,6 +35,16 @@ const OPTIONS: readonly ApiParameter[] = [
     number(100, 0),
   ),
   queryParameter('response_timeout', 'Maximum run time of a call, in seconds.', number(120, 1)),
+  queryParameter(
+    'idle_timeout',
+    'Lets the model scale itself: time without need of a worker after which it ends, in seconds.',
+    number(undefined, 1),
+  ),
+  queryParameter(
+    'target_wait',
+    'Wait of a call, in ms, beyond which a model that scales itself starts a worker.',
+    number(100, 1),
+  ),
 ];
 
 const REGISTERED: readonly ApiParameter[] = [
@@ -47,6 +57,8 @@ const REGISTERED: readonly ApiParameter[] = [
   }),
   ...OPTIONS,
   queryParameter('startup_timeout', 'Maximum start time of a worker, in seconds.', number(600, 0)),
+  queryParameter('min_worker', 'Lets the model scale itself: its least workers.', number(undefined, 0)),
+  queryParameter('max_worker', 'Lets the model scale itself: its most workers.', number(undefined, 1)),
   queryParameter('initial_workers', 'Number of workers at the start.', number(0)),
   queryParameter('synchronous', 'Whether the reply waits for these workers.', { ...FLAG, default: true }),
 ];

@@ -1,6 +1,6 @@
 /** Registers, scales and unregisters models, with the parameters and messages of Multi Model Server. */
 import { ServeError } from '../../../../protocol/errors.js';
-import type { Accepted, FullModelRef, ModelRef, Outcome } from '../../../models/models.js';
+import type { Accepted, FullModelRef, ModelRef, Outcome, WorkerBounds } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
 import { isStartFailure, type ManagedOptions } from '../../request/model-management.js';
@@ -32,12 +32,15 @@ export async function register(ctx: AnswerContext, context: RequestContext): Pro
     ...optional('handler', params.text('handler')),
     ...optional('runtime', params.text('runtime')),
     ...optionsIn(params),
+    ...optional('minWorkers', params.count('min_worker', 0, MOST_WORKERS)),
+    ...optional('maxWorkers', params.count('max_worker', 1, MOST_WORKERS)),
     ...optional('initTimeoutMs', initTimeoutMs),
     signal: abortedOnDisconnect(context.request, context.response),
   });
   noteModel(context, context.backend.models, ref);
-  const bounds = asked === undefined ? modelManagement.firstBounds(ref) : exactly(Math.max(0, asked));
+  const bounds = modelManagement.firstBounds(ref, asked === undefined ? asked : Math.max(0, asked));
   if (bounds.min === 0) {
+    if (bounds.max > 0) withMmsErrors(ref, () => modelManagement.scale(ref, bounds, MOST_MS));
     writeStatus(ctx, 200, `Model "${ref.name}" registered`);
     return;
   }
@@ -49,20 +52,18 @@ export async function register(ctx: AnswerContext, context: RequestContext): Pro
   writeStatus(ctx, 202, STARTED);
 }
 
-function exactly(workers: number): { min: number; max: number } {
-  return { min: workers, max: workers };
-}
-
 /** `PUT /models/{model}` and `/models/{model}/{version}` */
 export async function scale(ctx: AnswerContext, context: RequestContext, ref: ModelRef): Promise<void> {
   const { modelManagement } = context.backend;
   const params = queryParams(context);
   const options = optionsIn(params);
-  const bounds = boundsIn(params, Object.keys(options).length > 0);
+  const asked = boundsIn(params, Object.keys(options).length > 0);
   const drainMs = drainMsIn(params);
   const ends = withMmsErrors(ref, () => {
     const changed = Object.keys(options).length > 0 ? [modelManagement.change(ref, options)] : [];
-    return [...changed, ...(bounds === null ? [] : [modelManagement.scale(ref, bounds, drainMs)])];
+    if (asked === null) return changed;
+    const bounds = checked(modelManagement.boundsOf(ref, asked));
+    return [...changed, modelManagement.scale(ref, bounds, drainMs)];
   });
   if (!params.flag('synchronous', false)) {
     writeStatus(ctx, 202, STARTED);
@@ -119,14 +120,19 @@ function writeOutcome(ctx: AnswerContext, outcome: Outcome): void {
   }
 }
 
-/** Returns the requested bounds; null if the request changes only options. @throws SERVE_BAD_REQUEST */
-function boundsIn(params: Params, isForOptions: boolean): { min: number; max: number } | null {
+/** Returns the bounds that the request names; null if it changes only options. @throws SERVE_BAD_REQUEST */
+function boundsIn(params: Params, isForOptions: boolean): Partial<WorkerBounds> | null {
   const [min, max] = [
     params.count('min_worker', 0, MOST_WORKERS),
     params.count('max_worker', 0, MOST_WORKERS),
   ];
   if (min === undefined && max === undefined && isForOptions) return null;
-  const bounds = { min: min ?? 1, max: max ?? min ?? 1 };
+  if (min !== undefined && max !== undefined) checked({ min, max });
+  return { ...optional('min', min), ...optional('max', max) };
+}
+
+/** @throws SERVE_BAD_REQUEST */
+function checked(bounds: WorkerBounds): WorkerBounds {
   if (bounds.max >= bounds.min) return bounds;
   throw new ServeError('SERVE_BAD_REQUEST', 'max_worker cannot be less than min_worker.');
 }
@@ -143,6 +149,8 @@ function optionsIn(params: Params): ManagedOptions {
     ...optional('batchSize', params.count('batch_size', 1, 1024)),
     ...optional('maxBatchDelayMs', params.count('max_batch_delay', 0, MOST_MS)),
     ...optional('runTimeoutMs', secondsIn(params, 'response_timeout', 1)),
+    ...optional('idleTimeoutMs', secondsIn(params, 'idle_timeout', 1)),
+    ...optional('targetWaitMs', params.count('target_wait', 1, MOST_MS)),
   };
 }
 

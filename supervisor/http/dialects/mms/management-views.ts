@@ -96,7 +96,8 @@ function modelView(record: ModelRecord): object {
 
 function statusOf(record: ModelRecord): string {
   if (record.state === 'unloading') return 'UNLOADING';
-  if (hasItsWorkers(record)) return 'Healthy';
+  const needsNone = record.state === 'idle' || record.state === 'unloaded';
+  if (hasItsWorkers({ ...record, needsNone })) return 'Healthy';
   return record.readyWorkers > 0 ? 'Partial Healthy' : 'Unhealthy';
 }
 

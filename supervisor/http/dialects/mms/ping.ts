@@ -5,7 +5,7 @@ import type { Model } from '../../../models/model.js';
 export type PingStatus = 'Healthy' | 'Partial Healthy' | 'Unhealthy';
 
 type Pinged = Pick<
-  Registered<Pick<Model, 'readyWorkers' | 'wantedWorkers'>>,
+  Registered<Pick<Model, 'readyWorkers' | 'takesCalls' | 'wantedWorkers' | 'health'>>,
   'model' | 'bounds' | 'isLeaving'
 >;
 
@@ -14,19 +14,29 @@ type Pinged = Pick<
  */
 export function pingStatus(registered: readonly Pinged[]): PingStatus {
   const present = registered.filter(({ isLeaving }) => !isLeaving);
-  const isLoaded = ({ model: { readyWorkers, wantedWorkers }, bounds }: Pinged): boolean =>
-    hasItsWorkers({ readyWorkers, wantedWorkers, minWorkers: bounds?.min ?? wantedWorkers });
+  const isLoaded = ({
+    model: { readyWorkers, wantedWorkers, takesCalls, health },
+    bounds,
+  }: Pinged): boolean =>
+    hasItsWorkers({
+      readyWorkers,
+      minWorkers: bounds?.min ?? wantedWorkers,
+      needsNone: health === 'idle' || !takesCalls,
+    });
   if (present.every(isLoaded)) return 'Healthy';
-  return present.some(({ model }) => model.readyWorkers > 0) ? 'Partial Healthy' : 'Unhealthy';
+  return present.some(({ model: { readyWorkers, health } }) => readyWorkers > 0 || health === 'idle')
+    ? 'Partial Healthy'
+    : 'Unhealthy';
 }
 
 export interface WorkerCounts {
   readonly readyWorkers: number;
   readonly minWorkers: number;
-  readonly wantedWorkers: number;
+  /** Whether it may do without a worker now: it is idle, or takes no calls. */
+  readonly needsNone: boolean;
 }
 
-/** Whether a model has its minimum number of workers, and at least one ready worker if any are wanted. */
-export function hasItsWorkers({ readyWorkers, minWorkers, wantedWorkers }: WorkerCounts): boolean {
-  return readyWorkers >= minWorkers && (readyWorkers > 0 || wantedWorkers === 0);
+/** Whether a model has its minimum number of workers, and at least one ready worker if it needs any. */
+export function hasItsWorkers({ readyWorkers, minWorkers, needsNone }: WorkerCounts): boolean {
+  return readyWorkers >= minWorkers && (readyWorkers > 0 || needsNone);
 }

@@ -30,6 +30,7 @@ interface IndexEntry {
 
 const STATES: Readonly<Record<ModelRecord['state'], IndexEntry['state']>> = {
   ready: 'READY',
+  idle: 'READY',
   starting: 'LOADING',
   unloading: 'UNLOADING',
   draining: 'UNLOADING',
@@ -39,7 +40,7 @@ const STATES: Readonly<Record<ModelRecord['state'], IndexEntry['state']>> = {
 
 function entryOf({ name, version, state, processes }: ModelRecord): IndexEntry {
   const failure = processes.find(({ lastError }) => lastError !== '')?.lastError ?? '';
-  const reason = STATES[state] === 'READY' ? '' : failure === '' ? state : failure;
+  const reason = state === 'ready' ? '' : state === 'idle' || failure === '' ? state : failure;
   return { name, version, state: STATES[state], reason };
 }
 

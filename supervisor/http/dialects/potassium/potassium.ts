@@ -65,7 +65,7 @@ function jobOperation(
 /** Waits until a worker is ready, however long that takes, because the client does not ask again. */
 const warmUp: WriteAnswer = async (ctx, { backend }) => {
   const model = defaultModel(backend.models);
-  await model.whenReady(closed(ctx.res));
+  await model.warmUp(closed(ctx.res));
   model.noteIdle();
   ctx.body = { warm: true };
 };
@@ -79,7 +79,8 @@ function writeStatus(...[ctx, { backend }]: Parameters<WriteAnswer>): void {
   const { dispatcher } = model;
   // Calls that were given up hold their worker until they end there.
   const inProgress = dispatcher.queued + dispatcher.arriving + model.heldCalls;
-  const available = model.readyWorkers === model.slots.length && inProgress < model.slots.length;
+  const isIdle = model.health === 'idle' && inProgress === 0; // the next call starts a worker
+  const available = isIdle || (model.readyWorkers === model.slots.length && inProgress < model.slots.length);
   const nowMs = performance.now();
   const beganAtMs = model.findOldestBegan();
   const answered = [...replies.values()].reduce((sum, count) => sum + count, 0);

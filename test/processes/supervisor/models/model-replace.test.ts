@@ -13,6 +13,7 @@ import {
   type RealModel,
   type RealModelOptions,
 } from '../../../supervisor/models/real-model.js';
+import { exactly } from '../../../../supervisor/models/worker-bounds.js';
 
 const LIMIT = { timeout: 60_000 };
 const CARDS: Gpu[] = [{ index: 0, uuid: 'GPU-0', name: 'A100', card: 'GPU-0' }];
@@ -50,7 +51,7 @@ async function served(t: TestContext, workers: number, given: RealModelOptions =
     'broken.mjs': BROKEN,
   });
   const real = await realModel(t, app.path('1.mjs'), given);
-  await real.model.scale(workers, LIMITS);
+  await real.model.scale(exactly(workers), LIMITS);
   return { app, real, cues };
 }
 
@@ -231,7 +232,7 @@ test(
     cues.give('hold 2');
     const replaced = real.model.replace(await specOf(app.path('2.mjs')), LIMITS);
     await cues.untilNoted('init 2');
-    const scaled = real.model.scale(3, LIMITS);
+    const scaled = real.model.scale(exactly(3), LIMITS);
     cues.give('go on 2');
     await Promise.all([replaced, scaled]);
     assert.equal(real.model.readyWorkers, 3);
@@ -242,7 +243,7 @@ test(
 test('a model without slots takes a new spec, and starts with it', LIMIT, async (t) => {
   const { app, real } = await served(t, 0);
   await real.model.replace(await specOf(app.path('broken.mjs')), LIMITS);
-  assert.equal((await real.model.scale(1, LIMITS)).error?.code, 'SERVE_APP_INVALID');
+  assert.equal((await real.model.scale(exactly(1), LIMITS)).error?.code, 'SERVE_APP_INVALID');
   assert.equal(real.latched.length, 1);
   assert.deepEqual(await real.model.replace(await specOf(app.path('2.mjs')), LIMITS), {
     result: 'done',
@@ -275,7 +276,7 @@ test('with other routes, no call goes to an old worker once the first new one is
   app.save('old.mjs', routesApp('/old'));
   app.save('new.mjs', routesApp('/new'));
   await real.model.replace(await specOf(app.path('old.mjs')), LIMITS);
-  await real.model.scale(2, LIMITS);
+  await real.model.scale(exactly(2), LIMITS);
   cues.give('hold new');
   const replaced = real.model.replace(await specOf(app.path('new.mjs')), LIMITS);
   await cues.untilNoted('init /new');

@@ -11,6 +11,7 @@ import {
   type RealModel,
   type RealModelOptions,
 } from '../../../supervisor/models/real-model.js';
+import { exactly } from '../../../../supervisor/models/worker-bounds.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -36,18 +37,28 @@ test(
       real.call({}),
       (error) => isNotReady(error) && /This model has no workers/.test(String(error)),
     );
-    await assert.rejects(real.model.whenLoaded(new Promise(() => {})), isNotReady);
+    await assert.rejects(real.model.whenLoaded(new Promise(() => {}), Infinity), isNotReady);
     assert.deepEqual([real.model.health, real.latched], ['starting', []]);
   },
 );
 
 test('workers are added while a call runs; each has an index of its own', LIMIT, async (t) => {
   const { real, cues } = await newModel(t);
-  assert.deepEqual(await real.model.scale(1, LIMITS), { result: 'done', wanted: 1, ready: 1, error: null });
+  assert.deepEqual(await real.model.scale(exactly(1), LIMITS), {
+    result: 'done',
+    wanted: 1,
+    ready: 1,
+    error: null,
+  });
   const running = real.call({ until: 'finish' });
   await cues.untilNoted('begun call 1');
   const [first] = real.pids;
-  assert.deepEqual(await real.model.scale(3, LIMITS), { result: 'done', wanted: 3, ready: 3, error: null });
+  assert.deepEqual(await real.model.scale(exactly(3), LIMITS), {
+    result: 'done',
+    wanted: 3,
+    ready: 3,
+    error: null,
+  });
   assert.deepEqual(
     real.model.slots.map(({ index }) => index),
     [0, 1, 2],
@@ -64,11 +75,11 @@ test(
   LIMIT,
   async (t) => {
     const { real, cues } = await newModel(t);
-    await real.model.scale(2, LIMITS);
+    await real.model.scale(exactly(2), LIMITS);
     const running = [real.call({ until: 'finish', n: 1 }), real.call({ until: 'finish', n: 2 })];
     await cues.untilNoted('begun call 2');
     await cues.untilNoted('begun call 1');
-    const scaled = real.model.scale(1, LIMITS);
+    const scaled = real.model.scale(exactly(1), LIMITS);
     assert.deepEqual(
       real.model.slots.map(({ state }) => state.name),
       ['live', 'closing'],
@@ -85,7 +96,7 @@ test(
     const begun = cues.notes().filter((note) => note.startsWith('begun'));
     assert.deepEqual([begun.length, new Set(begun).size], [7, 7], 'each call ran once');
     assert.ok(cues.notes().includes('shut down'), 'it was asked, not killed');
-    await real.model.scale(2, LIMITS);
+    await real.model.scale(exactly(2), LIMITS);
     assert.deepEqual(
       real.model.slots.map(({ index }) => index),
       [0, 1],
@@ -99,12 +110,12 @@ test(
   LIMIT,
   async (t) => {
     const { real, cues } = await newModel(t);
-    await real.model.scale(2, LIMITS);
+    await real.model.scale(exactly(2), LIMITS);
     const running = [real.call({ until: 'finish' }), real.call({ until: 'finish' })];
     await cues.untilNoted('begun call 1');
     await cues.untilNoted('begun call 2');
     const held = real.call({});
-    const scaled = real.model.scale(1, { finishMs: 50, graceMs: 50 });
+    const scaled = real.model.scale(exactly(1), { finishMs: 50, graceMs: 50 });
     const cut = await Promise.any(
       running.map((call) =>
         call.then(
@@ -130,28 +141,28 @@ test(
   LIMIT,
   async (t) => {
     const { real, cues } = await newModel(t);
-    await real.model.scale(1, LIMITS);
+    await real.model.scale(exactly(1), LIMITS);
     const { pids } = real;
     const taken = [real.call({ until: 'finish' }), real.call({ n: 2 }), real.call({ n: 3 })];
     await cues.untilNoted('begun call 1');
-    const scaled = real.model.scale(0, LIMITS);
+    const scaled = real.model.scale(exactly(0), LIMITS);
     await assert.rejects(real.call({}), isNotReady);
     cues.give('finish');
     await Promise.all(taken);
     assert.deepEqual(await scaled, { result: 'done', wanted: 0, ready: 0, error: null });
     assert.deepEqual([real.model.slots.length, real.devices.slots, pids.some(isAlive)], [0, 0, false]);
-    await real.model.scale(1, LIMITS);
+    await real.model.scale(exactly(1), LIMITS);
     await real.call({});
   },
 );
 
 test('scale to 0 without enough time refuses waiting calls and cuts running ones', LIMIT, async (t) => {
   const { real, cues } = await newModel(t);
-  await real.model.scale(1, LIMITS);
+  await real.model.scale(exactly(1), LIMITS);
   const running = real.call({ ms: 60_000 });
   const waiting = real.call({});
   await cues.untilNoted('begun call 1');
-  const scaled = real.model.scale(0, { finishMs: 50, graceMs: 50 });
+  const scaled = real.model.scale(exactly(0), { finishMs: 50, graceMs: 50 });
   await assert.rejects(running, { code: 'SERVE_WORKER_LOST' });
   await assert.rejects(waiting, isNotReady);
   await scaled;
@@ -159,12 +170,12 @@ test('scale to 0 without enough time refuses waiting calls and cuts running ones
 
 test('if workers are wanted again while the last calls end, the workers stay', LIMIT, async (t) => {
   const { real, cues } = await newModel(t);
-  await real.model.scale(1, LIMITS);
+  await real.model.scale(exactly(1), LIMITS);
   const { pids } = real;
   const running = real.call({ until: 'finish' });
   await cues.untilNoted('begun call 1');
-  const none = real.model.scale(0, LIMITS);
-  const two = real.model.scale(2, LIMITS);
+  const none = real.model.scale(exactly(0), LIMITS);
+  const two = real.model.scale(exactly(2), LIMITS);
   cues.give('finish');
   await running;
   assert.deepEqual(await two, { result: 'done', wanted: 2, ready: 2, error: null });
@@ -178,13 +189,13 @@ test('if workers are wanted again while the last calls end, the workers stay', L
 
 test('the last of several scales to 0 sets the time for running calls', LIMIT, async (t) => {
   const { real, cues } = await newModel(t);
-  await real.model.scale(1, LIMITS);
+  await real.model.scale(exactly(1), LIMITS);
   const running = real.call({ until: 'finish' });
   await cues.untilNoted('begun call 1');
   const short = { finishMs: 100, graceMs: 0 };
-  void real.model.scale(0, short);
-  void real.model.scale(1, LIMITS);
-  const none = real.model.scale(0, LIMITS);
+  void real.model.scale(exactly(0), short);
+  void real.model.scale(exactly(1), LIMITS);
+  const none = real.model.scale(exactly(0), LIMITS);
   await new Promise((resolve) => setTimeout(resolve, 3 * short.finishMs)); // the first wish would have cut the call by then
   cues.give('finish');
   await running;
@@ -195,8 +206,8 @@ test('a latched slot does not make scale to 0 fail', LIMIT, async (t) => {
   const cues = makeCues(t);
   process.env['CUES'] = cues.folder;
   const real = await realModel(t, fixture('syntax-error.mjs'));
-  await real.model.scale(1, LIMITS);
-  const none = real.model.scale(0, LIMITS);
+  await real.model.scale(exactly(1), LIMITS);
+  const none = real.model.scale(exactly(0), LIMITS);
   assert.equal(await real.model.whenOneLatched(none), null);
 });
 
@@ -207,18 +218,23 @@ test(
     const cues = makeCues(t);
     process.env['CUES'] = cues.folder;
     const real = await realModel(t, fixture('syntax-error.mjs'));
-    const { ready, error } = await real.model.scale(2, LIMITS);
+    const { ready, error } = await real.model.scale(exactly(2), LIMITS);
     assert.deepEqual([ready, error?.code, real.latched.length], [0, 'SERVE_APP_INVALID', 1]);
     await assert.rejects(real.call({}), isNotReady);
-    assert.equal((await real.model.scale(2, LIMITS)).ready, 0);
+    assert.equal((await real.model.scale(exactly(2), LIMITS)).ready, 0);
     assert.equal(real.latched.length, 2, 'started, and given up, once more');
-    assert.deepEqual(await real.model.scale(0, LIMITS), { result: 'done', wanted: 0, ready: 0, error: null });
+    assert.deepEqual(await real.model.scale(exactly(0), LIMITS), {
+      result: 'done',
+      wanted: 0,
+      ready: 0,
+      error: null,
+    });
   },
 );
 
 test('under repeated scaling each call is answered once, and no worker is left over', LIMIT, async (t) => {
   const { real, cues } = await newModel(t);
-  await real.model.scale(1, LIMITS);
+  await real.model.scale(exactly(1), LIMITS);
   let isOver = false;
   let calls = 0;
   const caller = async (): Promise<void> => {
@@ -228,7 +244,7 @@ test('under repeated scaling each call is answered once, and no worker is left o
   const seen = new Set<number>();
   for (let i = 0; i < 12; i += 1) {
     const count = [2, 3, 1][i % 3] as number;
-    const settled = await real.model.scale(count, LIMITS);
+    const settled = await real.model.scale(exactly(count), LIMITS);
     assert.deepEqual(settled, { result: 'done', wanted: count, ready: count, error: null });
     for (const pid of real.pids) seen.add(pid);
   }
@@ -251,22 +267,22 @@ test(
   LIMIT,
   async (t) => {
     const { real } = await newModel(t, { gpus: CARDS });
-    await real.model.scale(1, LIMITS);
+    await real.model.scale(exactly(1), LIMITS);
     const other = await realModel(t, fixture('works.mjs'), { devices: real.devices });
-    await other.model.scale(3, LIMITS);
+    await other.model.scale(exactly(3), LIMITS);
     const devices = ({ model }: RealModel): string[] => model.slots.map(({ device }) => device);
     assert.deepEqual([devices(real), devices(other)], [['gpu 0'], ['gpu 1', 'gpu 0', 'gpu 1']]);
     assert.equal(real.devices.threads, 1);
-    await other.model.scale(0, LIMITS);
+    await other.model.scale(exactly(0), LIMITS);
     assert.equal(real.devices.threads, 4);
-    await real.model.scale(2, LIMITS);
+    await real.model.scale(exactly(2), LIMITS);
     assert.deepEqual(devices(real), ['gpu 0', 'gpu 1']);
   },
 );
 
 test('a scale without enough devices is refused, and nothing changes', LIMIT, async (t) => {
   const { real } = await newModel(t, { options: { gpus: '0' } });
-  await assert.rejects(real.model.scale(1, LIMITS), { code: 'SERVE_CONFIG' });
+  await assert.rejects(real.model.scale(exactly(1), LIMITS), { code: 'SERVE_CONFIG' });
   assert.deepEqual([real.model.wantedWorkers, real.model.slots.length], [0, 0]);
 });
 
@@ -279,13 +295,13 @@ test(
     const options = { batchSize: 3, maxBatchDelay: 600_000, queueTimeout: 1_200_000 };
     const real = await realModel(t, fixture('batches.mjs'), { options });
     const { model } = real;
-    await model.scale(1, LIMITS);
+    await model.scale(exactly(1), LIMITS);
     const taken = [real.call({ name: 'a' }), real.call({ name: 'b' })];
     assert.equal(model.dispatcher.queued, 2, 'their batch is not full');
-    await model.scale(0, LIMITS);
+    await model.scale(exactly(0), LIMITS);
     await Promise.all(taken);
     assert.deepEqual(cues.notes(), ['run a b']);
-    await model.scale(1, LIMITS);
+    await model.scale(exactly(1), LIMITS);
     const waiting = [real.call({ name: 'c' }), real.call({ name: 'd' })];
     assert.equal(model.dispatcher.queued, 2);
     await Promise.all([...waiting, real.call({ name: 'e' })]);
@@ -298,12 +314,12 @@ test(
   LIMIT,
   async (t) => {
     const real = await realModel(t, fixture('throws-in-one-slot.mjs'), { options: { restartLimit: 0 } });
-    const settled = real.model.scale(2, LIMITS);
+    const settled = real.model.scale(exactly(2), LIMITS);
     const error = await real.model.whenOneLatched(settled);
     assert.match(String(error?.detail), /this slot is broken$/);
     assert.deepEqual([real.model.wantedWorkers, real.model.runningWorkers], [2, 1]);
     assert.equal((await settled).ready, 1);
-    await real.model.scale(1, LIMITS);
+    await real.model.scale(exactly(1), LIMITS);
     assert.deepEqual([real.model.wantedWorkers, real.model.runningWorkers], [1, 1]);
     assert.equal(await real.model.whenOneLatched(Promise.resolve()), null, 'none that is left has');
   },
@@ -311,7 +327,7 @@ test(
 
 test('rejectCalls fails calls that wait or were sent ahead, and lets running calls end', LIMIT, async (t) => {
   const { real, cues } = await newModel(t);
-  await real.model.scale(1, LIMITS);
+  await real.model.scale(exactly(1), LIMITS);
   const running = real.call({ until: 'finish' });
   await cues.untilNoted('begun call 1');
   const waiting = Promise.allSettled(Array.from({ length: 50 }, () => real.call({})));
@@ -323,10 +339,15 @@ test('rejectCalls fails calls that wait or were sent ahead, and lets running cal
   const reasons = (await waiting).map((result) => (result as PromiseRejectedResult).reason as unknown);
   assert.deepEqual([...new Set([...reasons, ...evicted])], [error]);
   await assert.rejects(real.call({}), error);
-  await assert.rejects(real.model.whenLoaded(new Promise(() => {})), error);
+  await assert.rejects(real.model.whenLoaded(new Promise(() => {}), Infinity), error);
   cues.give('finish');
   await running;
-  assert.deepEqual(await real.model.scale(0, LIMITS), { result: 'done', wanted: 0, ready: 0, error: null });
+  assert.deepEqual(await real.model.scale(exactly(0), LIMITS), {
+    result: 'done',
+    wanted: 0,
+    ready: 0,
+    error: null,
+  });
   assert.deepEqual(
     cues.notes().filter((note) => note.startsWith('begun')),
     ['begun call 1'],

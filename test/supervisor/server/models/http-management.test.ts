@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
-import { Models, type ManagedModel, type Outcome } from '../../../../supervisor/models/models.js';
+import {
+  Models,
+  type ManagedModel,
+  type Outcome,
+  type WorkerBounds,
+} from '../../../../supervisor/models/models.js';
 import {
   HttpManagement,
   type ManagementParts,
@@ -16,12 +21,13 @@ class LatchedModel {
   readonly spec = REF;
   readonly options = { initTimeout: 60_000 };
   readonly runningWorkers = 0;
+  readonly bounds = null;
   readonly readyWorkers = 0;
   wantedWorkers = 0;
   /** Called before the failure is known: another request may come meanwhile. */
   meanwhile: () => void = () => {};
 
-  scale(count: number): Promise<Outcome> {
+  scale({ min: count }: WorkerBounds): Promise<Outcome> {
     this.wantedWorkers = count;
     return Promise.resolve({ result: count === 0 ? 'done' : 'failed', wanted: count, ready: 0, error: null });
   }

@@ -54,7 +54,7 @@ export function fakeServer(models: Model[]): FakeServer {
     describe: () =>
       models.map((model) => ({ model, isFirst: true, isDefault: true, isLeaving: false, bounds: null })),
   };
-  const served = { registry, presenceOf: () => ({ health: 'ready', wantedWorkers: 1 }) };
+  const served = { registry, presenceOf: () => ({ health: 'ready', takesCalls: true }) };
   return {
     models,
     reads,

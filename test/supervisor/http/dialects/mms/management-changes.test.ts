@@ -11,7 +11,8 @@ import { register } from '../../../../../supervisor/http/dialects/mms/management
 const REF = { name: 'm', version: '1' };
 /** Returns the error of a registration that waits for one worker; null if there is none. */
 async function registerWith(start: ModelManagement['start']): Promise<unknown> {
-  const modelManagement = { register: () => Promise.resolve(REF), start };
+  const firstBounds = (_ref: unknown, count = 1): object => ({ min: count, max: count });
+  const modelManagement = { register: () => Promise.resolve(REF), firstBounds, start };
   const models = { find: () => ({ spec: REF }), leaving: () => null };
   const request = { method: 'POST', url: '/models?url=m.mjs&initial_workers=1', headers: {} };
   const response = { socket: {}, once: () => {} };

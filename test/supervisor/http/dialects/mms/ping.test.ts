@@ -7,6 +7,7 @@ interface Row {
   readonly ready: number;
   readonly wanted?: number;
   readonly min?: number;
+  readonly isIdle?: boolean;
   readonly isLeaving?: boolean;
 }
 
@@ -19,6 +20,16 @@ const ROWS: readonly (readonly [status: string, why: string, models: readonly Ro
     'Healthy',
     'the only model without a worker is being unregistered',
     [{ ready: 0, min: 1, isLeaving: true }],
+  ],
+  ['Healthy', 'one idle model', [{ ready: 0, wanted: 0, min: 0, isIdle: true }]],
+  ['Healthy', 'a start of an idle model', [{ ready: 0, wanted: 1, min: 0, isIdle: true }]],
+  [
+    'Partial Healthy',
+    'an idle model beside one without its workers',
+    [
+      { ready: 0, min: 0, isIdle: true },
+      { ready: 0, wanted: 1 },
+    ],
   ],
   ['Partial Healthy', 'one of two', [{ ready: 1, wanted: 2 }]],
   [
@@ -43,8 +54,13 @@ const ROWS: readonly (readonly [status: string, why: string, models: readonly Ro
 
 for (const [status, why, models] of ROWS)
   test(`a server is ${status}: ${why}`, () => {
-    const registered = models.map(({ ready, wanted = 0, min, isLeaving = false }) => ({
-      model: { readyWorkers: ready, wantedWorkers: wanted },
+    const registered = models.map(({ ready, wanted = 0, min, isLeaving = false, isIdle = false }) => ({
+      model: {
+        readyWorkers: ready,
+        wantedWorkers: wanted,
+        takesCalls: wanted > 0 || isIdle,
+        health: isIdle ? ('idle' as const) : ('starting' as const),
+      },
       bounds: min === undefined ? null : { min, max: 9 },
       isLeaving,
     }));

@@ -1,0 +1,239 @@
+/**
+ * Lets the number of a model's workers follow its calls: gathers the facts, asks the policy of `scaling/`, adds and retires
+ * slots. A model without bounds of its own is left alone: its number is what its operator sets.
+ *
+ * Before: the dispatcher reports calls that wait, slots report workers that are ready. After: slots start and stop workers.
+ */
+import { Alarm } from '../dispatch/alarm.js';
+import type { CallWatch } from '../dispatch/dispatcher.js';
+import { ScalingHistory } from '../scaling/history.js';
+import { decide, type ScaledLine, type ScalingFacts, type ScalingRules } from '../scaling/policy.js';
+import type { Slot } from '../slots/slot.js';
+import { LoadPeak } from './load-peak.js';
+import type { ModelParts } from './model-parts.js';
+import { ownBounds, rulesOf } from './own-scaling.js';
+import { ScalingChanges, whyText, type ScalingWhy } from './scaling-changes.js';
+import { countWorkers, startLeftMs } from './scaling-facts.js';
+import type { WorkerBounds } from './worker-bounds.js';
+
+/** Pause before the policy is asked again if no worker could leave, because none was free at that moment. */
+const BUSY_PAUSE_MS = 1000;
+
+/** Someone who waits for a worker without a call in line: a call whose app is not loaded, a warm-up, a load order. */
+interface Order {
+  readonly sinceMs: number;
+  readonly untilMs: number;
+}
+
+export class Scaler implements CallWatch {
+  readonly changes = new ScalingChanges();
+  readonly #model: ModelParts;
+  readonly #peak = new LoadPeak();
+  readonly #orders = new Set<Order>();
+  #lastOrder: Order = { sinceMs: -Infinity, untilMs: Infinity };
+  readonly #alarm = new Alarm(() => this.ask());
+  /** Kept from when the model first scales itself. */
+  #history: ScalingHistory | null = null;
+  /** Null: the number of workers is what the operator sets. */
+  #bounds: WorkerBounds | null = null;
+  #replayAtMs = 0;
+  #isClosed = false;
+
+  constructor(model: ModelParts) {
+    this.#model = model;
+    if (model.resources.measuresLoad) model.dispatcher.watch = this;
+  }
+
+  /** The bounds in force; null for a model that does not scale by itself. */
+  get bounds(): WorkerBounds | null {
+    return this.#bounds;
+  }
+
+  /** The most calls that were queued or running in the last minute. */
+  get mostCalls(): number {
+    return Math.max(this.#calls, this.#peak.most(performance.now()));
+  }
+
+  /** The rules in force; null for a model that does not scale by itself. */
+  get rules(): ScalingRules | null {
+    if (this.#bounds === null) return null;
+    const { options, isBatchless } = this.#model.generations.inForce;
+    return rulesOf(isBatchless ? { ...options, batchSize: 1 } : options, this.#bounds);
+  }
+
+  /** The bounds that the newest options say; null if the model does not scale by itself. @throws SERVE_CONFIG */
+  findOwnBounds(): WorkerBounds | null {
+    const { generations, resources } = this.#model;
+    const { options } = generations.newest.spec.resolved;
+    return ownBounds(options, () => resources.devices.firstCount(options));
+  }
+
+  /** Scales within these bounds from now on; null: not at all. */
+  follow(bounds: WorkerBounds | null): void {
+    this.#bounds = bounds;
+    if (bounds !== null) {
+      this.#history ??= new ScalingHistory(0);
+      this.#model.dispatcher.watch = this;
+    }
+    this.ask();
+  }
+
+  came(): void {
+    const nowMs = performance.now();
+    this.#peak.note(this.#calls, nowMs);
+    this.#history?.came(nowMs);
+  }
+
+  waits(): void {
+    this.ask();
+  }
+
+  ran(runMs: number, calls: number): void {
+    this.#history?.ran(runMs, performance.now(), calls);
+  }
+
+  refused(): void {
+    const order = this.#order(Infinity);
+    this.ask();
+    this.#orders.delete(order);
+  }
+
+  /** A worker is ready, `startMs` after its process was started. */
+  started(startMs: number): void {
+    this.#history?.started(startMs, performance.now());
+    this.ask();
+  }
+
+  /** Expected time from the start of a process until its worker is ready. */
+  get startMs(): number {
+    return this.#history?.startMs ?? 0;
+  }
+
+  /** Estimated time until a worker is ready; null unless the model scales by itself and has none. */
+  startsInMs(): number | null {
+    const { slots } = this.#model;
+    if (this.#bounds === null || slots.ready.length > 0) return null;
+    return startLeftMs(slots.kept, this.startMs, performance.now());
+  }
+
+  /** Counts `wait` as a call in line that can wait until `untilMs`: at zero, it starts a worker. */
+  async counting<T>(untilMs: number, wait: () => Promise<T>): Promise<T> {
+    const order = this.#order(untilMs);
+    this.ask();
+    try {
+      return await wait();
+    } finally {
+      this.#orders.delete(order);
+    }
+  }
+
+  /** Asks the policy, and does what it says. */
+  ask(): void {
+    const { rules } = this;
+    const { health, slots } = this.#model;
+    const history = this.#history;
+    if (rules === null || history === null || this.#isClosed || health.isLatched || !health.takesCalls)
+      return;
+    if (health.isDraining && slots.kept.length > 0) return; // only calls that are held are worth a start
+    const decision = decide(this.#gather(rules, history), rules);
+    const { wanted, why } = decision;
+    // The policy looks back once a second, which is too rarely for shorter idle timeouts.
+    const soonMs = performance.now() + rules.idleTimeoutMs;
+    let againAtMs = decision.againAtMs === null ? null : Math.min(decision.againAtMs, soonMs);
+    this.#replayAtMs = Math.min(decision.replayAtMs, soonMs);
+    if (wanted > why.from) this.grow(wanted - why.from, why);
+    else if (wanted < why.from && !this.#shrink(why.from - wanted, why) && againAtMs !== null)
+      againAtMs = Math.max(againAtMs, performance.now() + BUSY_PAUSE_MS);
+    this.#alarm.stop();
+    if (againAtMs !== null) this.#alarm.set(againAtMs);
+  }
+
+  /** Adds slots, as many as the maximum allows. */
+  grow(count: number, why: ScalingWhy): void {
+    const { health, slots, resources, generations } = this.#model;
+    // On a GPU, whose memory may not hold two, a worker that ends must be gone first.
+    const isGpuTaken = slots.all.some(({ isKept, device }) => !isKept && device !== 'cpu');
+    const room = (this.#bounds?.max ?? 0) - slots.kept.length;
+    if (isGpuTaken || room <= 0) return;
+    const { options } = generations.newest.spec.resolved;
+    const placements = resources.devices.take(options, Math.min(count, room));
+    health.want(slots.kept.length + placements.length, true);
+    for (const { index } of slots.add(placements)) this.#note(index, 'started', why);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#alarm.stop();
+  }
+
+  /** Retires idle workers. Returns false if there is none that may leave now. */
+  #shrink(count: number, why: ScalingWhy): boolean {
+    const { health, slots, dispatcher, resources, isReplacing } = this.#model;
+    if (isReplacing()) return false;
+    const idle = slots.kept.filter(
+      ({ state, worker }) => state.name === 'live' && worker?.state === 'ready' && dispatcher.isFree(worker),
+    );
+    const leaving = idle.slice(-count);
+    const staying = slots.kept.filter((slot) => !leaving.includes(slot));
+    // Latched slots alone would make a model that was well refuse its calls: they go first.
+    if (leaving.length > 0 && staying.every(({ state }) => state.name === 'latched'))
+      for (const slot of staying) slot.retire(resources.retireLimits);
+    for (const slot of leaving) this.#retire(slot, why);
+    health.want(slots.kept.length, true);
+    return leaving.length > 0;
+  }
+
+  #retire(slot: Slot, why: ScalingWhy): void {
+    this.#note(slot.index, 'retired', why);
+    slot.retire(this.#model.resources.retireLimits);
+  }
+
+  #note(worker: number, change: 'started' | 'retired', why: ScalingWhy): void {
+    const text = whyText(why);
+    this.changes.note(worker, change, why, text);
+    this.#model.log.scaled(worker, change, text);
+  }
+
+  #order(untilMs: number): Order {
+    const order = { sinceMs: performance.now(), untilMs };
+    this.#orders.add(order);
+    this.#lastOrder = order;
+    return order;
+  }
+
+  #gather({ idleTimeoutMs }: ScalingRules, history: ScalingHistory): ScalingFacts {
+    const { slots, dispatcher } = this.#model;
+    const nowMs = performance.now();
+    history.keepMs = Math.max(idleTimeoutMs, 2 * history.startMs);
+    return {
+      nowMs,
+      ...countWorkers(slots.kept, (worker) => dispatcher.isFree(worker), nowMs),
+      line: this.#line(nowMs),
+      history,
+      replayAtMs: this.#replayAtMs,
+    };
+  }
+
+  #line(nowMs: number): ScaledLine | null {
+    const { dispatcher, generations } = this.#model;
+    const unrouted = dispatcher.hasUnroutedJobs ? 1 : 0;
+    const calls = dispatcher.queued + this.#orders.size + unrouted;
+    if (calls === 0) return null;
+    const { queueTimeout } = generations.inForce.options;
+    const newest = dispatcher.findNewest();
+    let last: Order = { sinceMs: nowMs, untilMs: Infinity }; // of due jobs it is not known
+    if (newest !== null) last = { sinceMs: newest.inLineSinceMs, untilMs: newest.deadlineAtMs ?? Infinity };
+    if (this.#orders.size > 0 && (newest === null || this.#lastOrder.sinceMs > last.sinceMs))
+      last = this.#lastOrder;
+    return {
+      calls,
+      lastSinceMs: last.sinceMs,
+      lastUntilMs: Math.min(last.untilMs, last.sinceMs + queueTimeout),
+    };
+  }
+
+  get #calls(): number {
+    const { dispatcher } = this.#model;
+    return dispatcher.queued + dispatcher.inFlight;
+  }
+}

@@ -1,0 +1,75 @@
+/** The changes that a model's scaling has made, with the rule and the figures that decided, for `/status` and metrics. */
+import type { Why } from '../scaling/policy.js';
+import { formatMs } from '../options/units.js';
+
+/** A rule of the policy; `change`: the app or its options have changed while there was no worker, so one proves them. */
+export type ScalingWhy = Why | { readonly rule: 'change' };
+
+export interface ScalingChange {
+  /** ISO 8601. */
+  readonly at: string;
+  readonly worker: number;
+  readonly change: 'started' | 'retired';
+  readonly rule: ScalingWhy['rule'];
+  /** The rule in words, with the figures that decided. */
+  readonly why: string;
+}
+
+const KEPT = 20;
+
+export class ScalingChanges {
+  readonly #counts = new Map<string, number>();
+  #last: readonly ScalingChange[] = [];
+
+  note(worker: number, change: ScalingChange['change'], { rule }: ScalingWhy, why: string): void {
+    const key = `${change} ${rule}`;
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+    const noted = { at: new Date().toISOString(), worker, change, rule, why };
+    this.#last = [...this.#last, noted].slice(-KEPT);
+  }
+
+  /** The latest ones, in their order. */
+  get last(): readonly ScalingChange[] {
+    return this.#last;
+  }
+
+  /** Number of changes so far, by kind and rule. */
+  counts(): { readonly change: string; readonly rule: string; readonly count: number }[] {
+    return Array.from(this.#counts, ([key, count]) => {
+      const [change = '', rule = ''] = key.split(' ');
+      return { change, rule, count };
+    });
+  }
+}
+
+/** Says why the number of workers changes. */
+export function whyText(why: ScalingWhy): string {
+  switch (why.rule) {
+    case 'change':
+      return 'the app or its options have changed, and a worker proves them';
+    case 'minimum':
+      return `the minimum is ${why.min}`;
+    case 'maximum':
+      return `the maximum is ${why.max}`;
+    case 'first-call':
+      return `${counted(why.calls)} without a worker`;
+    case 'line':
+      return `the last of ${counted(why.calls)} in line would wait ${ms(why.waitMs)}, with one more worker ${ms(why.withOneMoreMs)} (--target-wait ${ms(why.targetWaitMs)})`;
+    case 'misses':
+      return `${why.missed} of the ${counted(why.calls)} of the last ${ms(why.windowMs)} would wait longer than --target-wait ${ms(why.targetWaitMs)} on ${why.from}`;
+    case 'spare':
+      return `only ${why.missed} of the ${counted(why.calls)} of the last ${ms(why.windowMs)} would wait longer than --target-wait ${ms(why.targetWaitMs)} on ${why.from - 1}`;
+    case 'idle':
+      return `no call for ${ms(why.idleMs)}`;
+    case 'enough':
+      return 'the number is right';
+  }
+}
+
+function counted(calls: number): string {
+  return `${calls} ${calls === 1 ? 'call' : 'calls'}`;
+}
+
+function ms(value: number): string {
+  return Number.isFinite(value) ? formatMs(Math.round(value)) : 'without end';
+}

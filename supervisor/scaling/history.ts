@@ -1,0 +1,158 @@
+/**
+ * Keeps the recent past of a model for the scaling policy: when calls came, how long runs and starts took. Everything is bounded,
+ * and each call costs O(1) (now and then a pass over a few thousand numbers).
+ */
+import { ServiceTime } from '../dispatch/service-time.js';
+
+/** Entries of arrivals. While there is room each call has its own, later an entry covers the calls of a short time. */
+const ENTRIES = 4096;
+
+/** Runs that are kept for replays. */
+const RUNS = 1024;
+
+/** Start times that the prediction of the next one takes into account. */
+const STARTS = 5;
+
+/** Arrivals of so many starts are kept. */
+const KEPT_STARTS = 4;
+
+/** Recent calls are those of this time, or of two starts if they take longer. */
+const RECENT_MS = 10_000;
+
+/** Assumed time from spawn to ready, before one was measured. */
+const UNKNOWN_START_MS = 1000;
+
+export class ScalingHistory {
+  /** Arrivals in the order of time: the calls of an entry are thought of as evenly spread from its first to its last. */
+  readonly firstMs = new Float64Array(ENTRIES);
+  readonly lastMs = new Float64Array(ENTRIES);
+  readonly calls = new Float64Array(ENTRIES);
+  readonly service = new ServiceTime();
+  /** Arrivals are remembered for this long at least, and for some starts. */
+  keepMs: number;
+  #length = 0;
+  /** Longest time that one entry covers. */
+  #mergeMs = 0;
+  readonly #runMs = new Float64Array(RUNS);
+  readonly #runCalls = new Float64Array(RUNS);
+  #runs = 0;
+  readonly #startsMs: number[] = [];
+  #lastStartMs = -Infinity;
+  #lastEndMs = -Infinity;
+
+  /** `keepMs`: at least the idle timeout. */
+  constructor(keepMs: number) {
+    this.keepMs = keepMs;
+  }
+
+  /** A call came. */
+  came(atMs: number): void {
+    const last = this.#length - 1;
+    if (last >= 0 && atMs - (this.firstMs[last] as number) < this.#mergeMs) {
+      this.lastMs[last] = atMs;
+      this.calls[last] = (this.calls[last] as number) + 1;
+      return;
+    }
+    if (this.#length === ENTRIES) this.#makeRoom(atMs);
+    this.firstMs[this.#length] = atMs;
+    this.lastMs[this.#length] = atMs;
+    this.calls[this.#length] = 1;
+    this.#length += 1;
+  }
+
+  /** A run of so many calls has ended now; a stream and a WebSocket are runs too. */
+  ran(runMs: number, nowMs: number, calls = 1): void {
+    this.#lastEndMs = nowMs;
+    this.service.add(runMs, 0, calls);
+    this.#runMs[this.#runs % RUNS] = runMs;
+    this.#runCalls[this.#runs % RUNS] = calls;
+    this.#runs += 1;
+  }
+
+  /** A worker that was spawned `startMs` ago is ready. */
+  started(startMs: number, nowMs: number): void {
+    this.#startsMs.push(startMs);
+    if (this.#startsMs.length > STARTS) this.#startsMs.shift();
+    this.#lastStartMs = Math.max(this.#lastStartMs, nowMs - startMs);
+  }
+
+  /** Expected time from spawn to ready. */
+  get startMs(): number {
+    if (this.#startsMs.length === 0) return UNKNOWN_START_MS;
+    return this.#startsMs.reduce((sum, ms) => sum + ms, 0) / this.#startsMs.length;
+  }
+
+  /** The recent calls show what comes. */
+  get recentMs(): number {
+    return Math.max(RECENT_MS, 2 * this.startMs);
+  }
+
+  /** Spawn time of the worker that became ready last. */
+  get lastStartMs(): number {
+    return this.#lastStartMs;
+  }
+
+  /** When the last call came or the last run ended; -Infinity before the first call. */
+  get activeMs(): number {
+    const last = this.#length - 1;
+    return last < 0 ? this.#lastEndMs : Math.max(this.#lastEndMs, this.lastMs[last] as number);
+  }
+
+  /** Number of entries of arrivals. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Number of runs that were measured. */
+  get runs(): number {
+    return this.#runs;
+  }
+
+  /** The first entry that has calls since `fromMs`. */
+  indexSince(fromMs: number): number {
+    let [low, high] = [0, this.#length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.lastMs[middle] as number) < fromMs) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Time that a run of `calls` calls would take, were it the one before the last `back` that were measured; null without any. */
+  runBackMs(back: number, calls: number): number | null {
+    const kept = Math.min(this.#runs, RUNS);
+    if (kept === 0) return null;
+    const index = (this.#runs - 1 - (back % kept)) % RUNS;
+    const ms = this.#runMs[index] as number;
+    const ranCalls = this.#runCalls[index] as number;
+    if (ranCalls === calls) return ms;
+    const predicted = this.service.predictMs(calls, 1);
+    const expected = this.service.predictMs(ranCalls, 1);
+    return predicted === null || expected === null || expected <= 0 ? ms : (ms * predicted) / expected;
+  }
+
+  /** Forgets what is too old; if that is little, each entry covers more time. */
+  #makeRoom(nowMs: number): void {
+    const old = this.indexSince(nowMs - Math.max(this.keepMs, RECENT_MS, KEPT_STARTS * this.startMs));
+    for (const column of [this.firstMs, this.lastMs, this.calls]) column.copyWithin(0, old);
+    this.#length -= old;
+    if (this.#length < ENTRIES / 4) this.#mergeMs = this.#mergeMs < 1 ? 0 : this.#mergeMs / 2;
+    while (this.#length > ENTRIES / 2) this.#merge(Math.max(1, 2 * this.#mergeMs));
+  }
+
+  #merge(mergeMs: number): void {
+    this.#mergeMs = mergeMs;
+    let into = 0;
+    for (let i = 1; i < this.#length; i += 1) {
+      if ((this.lastMs[i] as number) - (this.firstMs[into] as number) < mergeMs) {
+        this.lastMs[into] = this.lastMs[i] as number;
+        this.calls[into] = (this.calls[into] as number) + (this.calls[i] as number);
+        continue;
+      }
+      into += 1;
+      for (const column of [this.firstMs, this.lastMs, this.calls]) column[into] = column[i] as number;
+    }
+    this.#length = into + 1;
+  }
+}
