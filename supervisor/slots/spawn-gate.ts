@@ -34,6 +34,11 @@ export class SpawnGate {
     this.#onIdle = listener;
   }
 
+  /** Whether no start is under way, and none waits. */
+  get isIdle(): boolean {
+    return this.#running.size === 0 && this.#waiting.length === 0;
+  }
+
   /** Calls `go` when this start is allowed, possibly at once. Returns a function that withdraws or ends it: call it once. */
   enter(start: Start, go: () => void): () => void {
     const entry: Entry = { ...start, go };
@@ -45,7 +50,7 @@ export class SpawnGate {
   #leave(entry: Entry): void {
     this.#waiting = this.#waiting.filter((other) => other !== entry);
     if (this.#running.delete(entry)) this.#advance();
-    if (this.#running.size === 0 && this.#waiting.length === 0) this.#onIdle();
+    if (this.isIdle) this.#onIdle();
   }
 
   #advance(): void {

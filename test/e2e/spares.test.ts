@@ -67,6 +67,18 @@ test('two slots share one spare, and the one that it did not help starts as ever
   await server.stop('SIGINT', 2);
 });
 
+test('the first call of a model that starts without workers is served by a spare', LIMIT, async (t) => {
+  const server = await startServer(fixture('killable.mjs'), {
+    t,
+    args: ['--min-workers', '0'],
+    env: DEFAULT,
+  });
+  const spare = await nextSpare(server);
+  assert.equal((await ask(server, {})).status, 200);
+  assert.equal(workerPid(await server.status()), spare);
+  await server.stop();
+});
+
 test('the death of a spare is one line of the log and concerns no worker', LIMIT, async (t) => {
   const server = await startServer(fixture('killable.mjs'), { t, env: DEFAULT });
   const pid = workerPid(await server.status());

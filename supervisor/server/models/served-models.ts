@@ -119,6 +119,7 @@ export class ServedModels {
       model.start(placements);
       if (placements.length === 0) this.#leaveOut(model);
     }
+    this.#keepSpares();
   }
 
   /** @throws SERVE_MODEL_CONFLICT, SERVE_SHUTTING_DOWN */
@@ -167,6 +168,7 @@ export class ServedModels {
     const scaled = this.registry.scale(ref, bounds, limits);
     const model = this.registry.find(scaled.accepted);
     if (model.wantedWorkers === 0) this.#leaveOut(model);
+    this.#keepSpares();
     return scaled;
   }
 
@@ -224,9 +226,10 @@ export class ServedModels {
     for (const observer of this.#observers) send(observer);
   }
 
-  /** Keeps spare processes for the programs of all models that want workers. */
+  /** Keeps spare processes for the programs of all models that take calls, unless a worker is starting: then once it has. */
   #keepSpares(): void {
-    const { spares, withheldEnv } = this.#resources;
+    const { gate, spares, withheldEnv } = this.#resources;
+    if (!gate.isIdle) return;
     const programs = this.all.filter(({ takesCalls }) => takesCalls).map(({ spec }) => spec.program);
     spares.keep(
       programs.filter(({ mayWait }) => mayWait === true).map((program) => bareProgram(program, withheldEnv)),
