@@ -4,7 +4,7 @@
  * 1. A batch that runs: its clients get an error and its handlers an abort signal; if one has not ended after a grace, the
  *    process is killed.
  * 2. A batch whose clients keep it waiting while other calls wait for the worker: it ends as if its clients had left.
- * 3. A batch that is the first one and never began: the process is killed.
+ * 3. A batch whose turn it is and that never began: the process is killed.
  */
 import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError } from '../../protocol/errors.js';
@@ -31,8 +31,8 @@ export interface RunTimeoutListener {
 
 /** The batches of the worker. */
 export interface TimedBatches {
-  /** Looks up the running batch, or the one that should begin now. */
-  lookUpFirst(): HeldBatch | null;
+  /** Looks up the batches that run or should begin now. */
+  lookUpActive(): readonly HeldBatch[];
   holds(batch: HeldBatch): boolean;
   /** The call's client has its error; cancels the call in the worker. */
   abandon(job: Job, reason: string): void;
@@ -44,7 +44,8 @@ export class RunTimeout {
   readonly #listener: RunTimeoutListener;
   #limit: NamedLimit;
   #clock: RunClock<HeldBatch>;
-  #graceTimer: LimitTimer | null = null;
+  /** Batches whose time is over, with the timers of their grace. */
+  readonly #late = new Map<HeldBatch, LimitTimer>();
 
   constructor(limit: NamedLimit, channel: Channel, batches: TimedBatches, listener: RunTimeoutListener) {
     this.#channel = channel;
@@ -61,12 +62,12 @@ export class RunTimeout {
     this.#clock = this.#newClock();
   }
 
-  /** Time added to the limit of the first batch while it has not begun. */
+  /** Time added to the limit of a batch while it has not begun. */
   get beginGraceMs(): number {
     return Math.max(0, MIN_BEGIN_MS - this.#limit.ms);
   }
 
-  /** Called when a batch becomes the first one. */
+  /** Called when a batch should begin. */
   start(): void {
     this.#clock.start();
   }
@@ -78,7 +79,7 @@ export class RunTimeout {
 
   close(): void {
     this.#clock.stop();
-    this.#graceTimer?.stop();
+    for (const grace of this.#late.values()) grace.stop();
   }
 
   #onTimeout(batch: HeldBatch): void {
@@ -92,9 +93,13 @@ export class RunTimeout {
     }
     for (const call of batch.calls) this.#timeOut(call);
     this.#channel.flush();
-    this.#graceTimer = startLimit(ABORT_GRACE_MS, () => {
-      if (this.#batches.holds(batch)) this.#listener.onStuck('run timeout');
-    });
+    const grace = startLimit(ABORT_GRACE_MS, () => this.#onGraceOver(batch));
+    this.#late.set(batch, grace);
+  }
+
+  #onGraceOver(batch: HeldBatch): void {
+    if (this.#batches.holds(batch)) this.#listener.onStuck('run timeout');
+    else this.#late.delete(batch);
   }
 
   #timeOut({ id, job }: HeldCall): void {
@@ -119,7 +124,7 @@ export class RunTimeout {
   #newClock(): RunClock<HeldBatch> {
     return new RunClock(
       this.#limit.ms,
-      () => this.#batches.lookUpFirst(),
+      () => this.#batches.lookUpActive().filter((batch) => !this.#late.has(batch)),
       (batch) => this.#onTimeout(batch),
     );
   }

@@ -9,7 +9,6 @@
 import { Channel } from '../../protocol/wire/channel.js';
 import { ServeError, protocolError } from '../../protocol/errors.js';
 import type { DataPart, Message, Metric, StartSpec } from '../../protocol/wire/messages.js';
-import type { HeldCall } from '../calls/held-batch.js';
 import { HeldCalls } from '../calls/held-calls.js';
 import type { ReadyWorker } from '../dispatch/dispatcher.js';
 import { callFacts, type Job } from '../dispatch/job.js';
@@ -114,6 +113,10 @@ export class WorkerHandle implements ReadyWorker {
     return this.#calls.count;
   }
 
+  get places(): number {
+    return this.#calls.places;
+  }
+
   get heldBatches(): number {
     return this.#calls.batchCount;
   }
@@ -154,12 +157,12 @@ export class WorkerHandle implements ReadyWorker {
 
   /** Looks up the request id of the running call, for output that does not name its call; empty if none runs. */
   lookUpRunningRequestId(): string {
-    return this.#calls.lookUpRunning()?.calls[0]?.job.call.requestId ?? '';
+    return this.#calls.lookUpRunning()[0]?.calls[0]?.job.call.requestId ?? '';
   }
 
   /** Looks up when the running call began, on the monotonic clock; null if none runs. */
   lookUpCallBegan(): number | null {
-    return this.#calls.lookUpRunning()?.beganAtMs ?? null;
+    return this.#calls.lookUpRunning()[0]?.beganAtMs ?? null;
   }
 
   get runningMs(): number {
@@ -305,11 +308,9 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   #describeMoment(): Moment {
-    const running = this.#calls.lookUpRunning();
-    if (running !== null) {
-      const [first, ...others] = running.calls as [HeldCall, ...HeldCall[]];
+    const [first, ...others] = this.#calls.lookUpRunning().flatMap(({ calls }) => calls);
+    if (first !== undefined)
       return { during: 'call', call: { facts: callFacts(first.job.call), others: others.length } };
-    }
     // A call that it was reading may have killed it as well, though no code of the app ran for it.
     if (this.#calls.first !== null) return { during: 'call', call: null };
     return { during: this.#core.state.wasReady ? 'idle' : 'start', call: null };

@@ -22,7 +22,7 @@ function setUp(t: TestContext) {
     limitOf(LIMIT_MS),
     channel.asChannel,
     {
-      lookUpFirst: () => held[0] ?? null,
+      lookUpActive: () => held.slice(0, 1),
       holds: (batch) => held.includes(batch),
       abandon: (job) => story.push(`abandon ${job.call.requestId}`),
     },
