@@ -30,6 +30,7 @@ export interface OperatorOptionTypes {
   workersPerGpu: number;
   python: string;
   providers: string;
+  concurrency: number;
 }
 
 /** Options of the whole server. */

@@ -87,6 +87,11 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     return this.#places;
   }
 
+  /** Call it before the first `assign`. */
+  set places(count: number) {
+    this.#places = count;
+  }
+
   /** Looks up the running batches, in the order in which they began. */
   lookUpRunning(): HeldBatch[] {
     return this.lookUpActive().filter(({ hasBegun }) => hasBegun);
@@ -97,9 +102,13 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     return this.#batches[0] ?? null;
   }
 
+  get active(): readonly HeldBatch[] {
+    return this.#batches.slice(0, this.#places);
+  }
+
   lookUpActive(): readonly HeldBatch[] {
     this.learnBegun();
-    return this.#batches.slice(0, this.#places);
+    return this.active;
   }
 
   holds(batch: HeldBatch): boolean {
@@ -189,9 +198,22 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     batch.remove(call);
     this.#count -= 1;
     if (batch.calls.length === 0) this.#removeBatch(batch);
+    if (this.#places > 1) this.#timeout.onEnded();
     this.#noteOthers();
     if (call.knownBegun) this.#finished += 1;
     this.#listener.onFinished(call.job, runMs);
+  }
+
+  /** The worker begins no more calls: removes and returns the jobs whose calls have not begun, in order. */
+  takeUnbegun(): Job[] {
+    this.learnBegun();
+    const unbegun = this.#batches.flatMap(({ calls }) => calls.filter(({ knownBegun }) => !knownBegun));
+    for (const { id, batch } of unbegun) {
+      this.#channel.dropBody(id);
+      this.#batches.splice(this.#batches.indexOf(batch), 1);
+      this.#count -= 1;
+    }
+    return unbegun.map(({ job }) => job);
   }
 
   /** The worker is dead: returns the jobs that it held, in order. */
@@ -202,6 +224,11 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     return jobs;
   }
 
+  /** The worker's event loop turns. */
+  onPong(ref: number): void {
+    this.#timeout.onPong(ref);
+  }
+
   /** Stops all timers. */
   close(): void {
     this.#timeout.close();
@@ -210,12 +237,12 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
   /** Marks the calls that have begun by the worker's note: the call that it names, which may have ended, and those sent before it. */
   learnBegun(): void {
     if (this.#count === 0) return;
-    const { id, atMs } = this.#readBegun();
+    const { id, atMs, times } = this.#readBegun();
     if (id === 0 || !isBefore(id, this.#nextId)) return;
     for (const batch of this.#batches) {
       const last = batch.calls.findLast((call) => call.id === id || isBefore(call.id, id));
       if (last === undefined) return;
-      batch.begin(last, atMs - MONOTONIC_OFFSET_MS);
+      batch.begin(last, (times?.get(last.id) ?? atMs) - MONOTONIC_OFFSET_MS);
     }
   }
 

@@ -54,6 +54,12 @@ export class RunClock<T extends Clocked> {
     this.#timer = null;
   }
 
+  /** Looks now for batches that exceed the limit. */
+  checkNow(): void {
+    this.stop();
+    this.#check();
+  }
+
   readonly #check = (): void => {
     this.#timer = null;
     const nowMs = performance.now();

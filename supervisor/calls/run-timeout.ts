@@ -2,7 +2,7 @@
  * Ends a batch that exceeds the run timeout, as `run-clock.ts` measures it; most batches are one call.
  *
  * 1. A batch that runs: its clients get an error and its handlers an abort signal; if one has not ended after a grace, the
- *    process is killed.
+ *    process is killed, as soon as no other call runs in it (`stuck-calls.ts`).
  * 2. A batch whose clients keep it waiting while other calls wait for the worker: it ends as if its clients had left.
  * 3. A batch whose turn it is and that never began: the process is killed.
  */
@@ -12,6 +12,7 @@ import type { Job } from '../dispatch/job.js';
 import { startLimit, type LimitTimer, type NamedLimit } from '../machine/limit-timer.js';
 import type { HeldBatch, HeldCall } from './held-batch.js';
 import { RunClock } from './run-clock.js';
+import { StuckCalls } from './stuck-calls.js';
 
 /** Time between the abort signal of a handler and the kill of its process. */
 export const ABORT_GRACE_MS = 1000;
@@ -27,11 +28,15 @@ export interface RunTimeoutListener {
   onCallError(job: Job, error: ServeError): void;
   /** The process must be killed: a handler did not end, or a call never began. */
   onStuck(cause: StuckCause): void;
+  /** A handler did not end, and others run in the same process: it must get no more calls. Its kill follows. */
+  onOutlasted(): void;
 }
 
 /** The batches of the worker. */
 export interface TimedBatches {
-  /** Looks up the batches that run or should begin now. */
+  /** The batches that run or should begin now. */
+  readonly active: readonly HeldBatch[];
+  /** The same; looks up which of them have begun. */
   lookUpActive(): readonly HeldBatch[];
   holds(batch: HeldBatch): boolean;
   /** The call's client has its error; cancels the call in the worker. */
@@ -46,6 +51,7 @@ export class RunTimeout {
   #clock: RunClock<HeldBatch>;
   /** Batches whose time is over, with the timers of their grace. */
   readonly #late = new Map<HeldBatch, LimitTimer>();
+  readonly #stuck: StuckCalls;
 
   constructor(limit: NamedLimit, channel: Channel, batches: TimedBatches, listener: RunTimeoutListener) {
     this.#channel = channel;
@@ -53,6 +59,10 @@ export class RunTimeout {
     this.#listener = listener;
     this.#limit = limit;
     this.#clock = this.#newClock();
+    this.#stuck = new StuckCalls(channel, () => batches.active, {
+      onOutlasted: () => listener.onOutlasted(),
+      onHopeless: () => this.#onHopeless(),
+    });
   }
 
   /** Applies to batches that begin from now on. */
@@ -77,8 +87,18 @@ export class RunTimeout {
     this.#clock.hasten(batch);
   }
 
+  /** A batch has ended. */
+  onEnded(): void {
+    this.#stuck.onEnded();
+  }
+
+  onPong(ref: number): void {
+    this.#stuck.onPong(ref);
+  }
+
   close(): void {
     this.#clock.stop();
+    this.#stuck.close();
     for (const grace of this.#late.values()) grace.stop();
   }
 
@@ -98,8 +118,14 @@ export class RunTimeout {
   }
 
   #onGraceOver(batch: HeldBatch): void {
-    if (this.#batches.holds(batch)) this.#listener.onStuck('run timeout');
+    if (this.#batches.holds(batch)) this.#stuck.add(batch);
     else this.#late.delete(batch);
+  }
+
+  /** Others whose own time is over by now get the error of that, not of the kill. */
+  #onHopeless(): void {
+    this.#clock.checkNow();
+    this.#listener.onStuck('run timeout');
   }
 
   #timeOut({ id, job }: HeldCall): void {

@@ -54,6 +54,7 @@ export class WorkerHandle implements ReadyWorker {
       onFinished: (job, runMs) => this.#onFinished(job, runMs),
       onCallError: listener.onCallError,
       onStuck: (cause) => this.kill(cause),
+      onOutlasted: () => this.#leave('a call goes on after its time'),
     });
     this.#webhooks = new WorkerWebhooks(core.channel, listener.onWebhook);
     this.#stop = new WorkerStop(core);
@@ -61,6 +62,9 @@ export class WorkerHandle implements ReadyWorker {
       onLoaded: (info) => {
         const limits = listener.onLoaded(info);
         this.limits = limits;
+        const { concurrency = 1 } = info;
+        this.#calls.places = concurrency;
+        begun.concurrency = concurrency;
         return limits.startBatchSize;
       },
       onReady: () => {
@@ -155,12 +159,13 @@ export class WorkerHandle implements ReadyWorker {
     return this.#core.process.stderr;
   }
 
-  /** Looks up the request id of the running call, for output that does not name its call; empty if none runs. */
+  /** Looks up the request id of the running call, for output that does not name its call; empty if none or several run. */
   lookUpRunningRequestId(): string {
-    return this.#calls.lookUpRunning()[0]?.calls[0]?.job.call.requestId ?? '';
+    const [running, another] = this.#calls.lookUpRunning();
+    return another === undefined ? (running?.calls[0]?.job.call.requestId ?? '') : '';
   }
 
-  /** Looks up when the running call began, on the monotonic clock; null if none runs. */
+  /** Looks up when the oldest running call began, on the monotonic clock; null if none runs. */
   lookUpCallBegan(): number | null {
     return this.#calls.lookUpRunning()[0]?.beganAtMs ?? null;
   }
@@ -219,6 +224,16 @@ export class WorkerHandle implements ReadyWorker {
     if (this.load === 0) this.#stop.onFinished();
   }
 
+  /** It gets no more calls, and stops once those that it holds have ended. Another worker takes its place. */
+  #leave(why: string): void {
+    if (!this.#stop.leave()) return;
+    this.#calls.callersWait = true; // their clients may not keep it for ever
+    this.endConversations(
+      new ServeError('SERVE_SHUTTING_DOWN', 'The worker of this connection is replaced.'),
+    );
+    this.#listener.onLeaving(why);
+  }
+
   /** Asks it to stop; SIGTERM after `limitMs`, SIGKILL a second later. */
   stop(limitMs: number): void {
     this.#stop.stop(limitMs);
@@ -247,11 +262,22 @@ export class WorkerHandle implements ReadyWorker {
         return this.#start.onLoaded(message.info);
       case 'ready':
         return this.#start.onReady(message.initMs);
+      case 'pong':
+        return this.#calls.onPong(message.ref);
+      case 'retiring':
+        return this.#onRetiring(message.reason);
       case 'fatal':
         return this.#stop.onFatal(message);
       default:
         throw protocolError(`a worker cannot send ${message.type}`);
     }
+  }
+
+  /** It begins no call any more: those that have not begun go to other workers. */
+  #onRetiring(reason: string): void {
+    this.#leave(reason);
+    const jobs = this.#calls.takeUnbegun();
+    if (jobs.length > 0) this.#listener.onLost(jobs, new ServeError('SERVE_WORKER_LOST'));
   }
 
   #withRequests({ callIds, ...metric }: Metric): AppMetric {

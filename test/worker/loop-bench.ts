@@ -60,6 +60,7 @@ export class Bench {
             },
           ],
           modelOptions: {},
+          concurrency: 1,
           example: null,
           ...(signature && { signature }),
         },

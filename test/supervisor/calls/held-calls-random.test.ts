@@ -44,6 +44,7 @@ class Life {
       onFinished: ({ call }) => this.finished.push(call.requestId),
       onCallError: () => {},
       onStuck: () => assert.fail('nothing takes so long'),
+      onOutlasted: () => assert.fail('nothing takes so long'),
     });
   }
 
