@@ -20,6 +20,8 @@ FIRST_WEBHOOK_REF = 2**32
 # A `data` frame uses up this much credit besides its bytes.
 DATA_OVERHEAD_BYTES = 64
 MAX_CLOSE_REASON_BYTES = 123
+# Calls that one worker may run at the same time.
+MAX_CONCURRENCY = 128
 
 
 class Call(NamedTuple):
@@ -98,6 +100,8 @@ class StartSpec(NamedTuple):
     service: Optional[ServiceSource]
     # From now on until `ready`; None: no limit.
     ready_within_ms: Optional[float] = None
+    # The operator's limit on calls that run at the same time.
+    concurrency: int = MAX_CONCURRENCY
 
 
 class Route(NamedTuple):
