@@ -299,9 +299,12 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     this.#timeout.start(); // also for one that has begun: the clock may have run out on the one before
   }
 
-  /** An idle worker gets its message now; a busy one gets the messages of one turn of the event loop in one write. */
+  /**
+   * A worker with a free place gets its message now, before clients get their answers; a busy one gets the messages of one
+   * turn of the event loop in one write.
+   */
   #flushSoon(): void {
-    if (this.#batches.length === 1) this.#channel.flush();
+    if (this.#batches.length === 1 || this.#places > 1) this.#channel.flush();
     else if (!this.#inBurst) {
       this.#inBurst = true;
       setImmediate(this.#endBurst);

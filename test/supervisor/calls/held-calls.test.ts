@@ -5,7 +5,8 @@ import fc from 'fast-check';
 import { MONOTONIC_OFFSET_MS } from '../../../protocol/wire/begun-note.js';
 import { Channel } from '../../../protocol/wire/channel.js';
 import { ServeError } from '../../../protocol/errors.js';
-import { MAX_FRAGMENT_BYTES, type Message } from '../../../protocol/wire/messages.js';
+import { MAX_FRAGMENT_BYTES, STREAM_WINDOW_BYTES, type Message } from '../../../protocol/wire/messages.js';
+import { clientWaitOf, type HeldCall } from '../../../supervisor/calls/held-batch.js';
 import { HeldCalls } from '../../../supervisor/calls/held-calls.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
 import { Tap, nextTurn } from '../../protocol/streams.js';
@@ -256,9 +257,10 @@ function batchesIn(tap: Tap): number[][] {
 }
 
 test('with several places, each call runs for itself: answers come in any order, and a note may name one that has ended', () => {
-  const { assign, noteBegun, answer, calls, story, close } = setUp();
+  const { assign, frames, noteBegun, answer, calls, story, close } = setUp();
   calls.places = 3;
   const jobs = ['a', 'b', 'c'].map((name) => assign(name)[0] as Job);
+  assert.deepEqual(frames(), ['a.', 'b.', 'c.'], 'each leaves at once: its place is free');
   noteBegun(2);
   answer(2);
   assert.deepEqual(
@@ -303,5 +305,21 @@ test('the calls that a worker will not begin are taken from it, in order, with w
   assert.equal(calls.count, 1);
   answer(1);
   assert.deepEqual([calls.count, calls.batchCount], [0, 0]);
+  close();
+});
+
+test('while calls wait for a worker whose places are all taken, each call that waits for its client holds them up', () => {
+  const { assign, noteBegun, calls, close } = setUp();
+  calls.places = 2;
+  assign('a');
+  assign('b');
+  noteBegun(2);
+  for (const { calls: held } of calls.active) clientWaitOf(held[0] as HeldCall).onSent(STREAM_WINDOW_BYTES);
+  const holdUps = (): boolean[] => calls.active.map(({ holdsUp }) => holdsUp);
+  assert.deepEqual(holdUps(), [false, false]);
+  calls.callersWait = true;
+  assert.deepEqual(holdUps(), [true, true]);
+  calls.callersWait = false;
+  assert.deepEqual(holdUps(), [false, false]);
   close();
 });
