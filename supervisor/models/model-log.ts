@@ -42,7 +42,7 @@ export class ModelLog {
     const named = `worker ${this.#named(worker)}`;
     this.#log.error(
       this.#who(worker),
-      `${named} gets no more calls, and ends once the ${calls} in it have ended: ${why}`,
+      `${named} gets no more calls, and ends after those that it holds (${calls}): ${why}`,
     );
   }
 

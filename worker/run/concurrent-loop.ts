@@ -42,7 +42,11 @@ export class ConcurrentLoop implements CallLoop {
   #retired = false;
 
   /** `concurrency`: the most calls that run at the same time; the front sends no more. */
-  constructor(options: CallLoopOptions, concurrency: number, note = new BegunTimes(concurrency)) {
+  constructor(
+    options: CallLoopOptions,
+    concurrency: number,
+    note: Pick<BegunTimes, 'begin' | 'end'> = new BegunTimes(concurrency),
+  ) {
     this.#options = options;
     this.#channel = options.channel;
     this.#concurrency = concurrency;
