@@ -38,7 +38,7 @@ class Tasks:
 
     def run(self, awaitable: Awaitable[Any], is_cancelled: Callable[[], bool]) -> Any:
         """Awaits it; `cancel` cancels it, as does a cancel that came before."""
-        return self._started().run(awaitable, is_cancelled)
+        return (self._loop or self._started()).run(awaitable, is_cancelled)
 
     def serve(self, step: Callable[[], bool]) -> None:
         """Runs tasks until `step` returns True. It is called at first, after messages were read, and by `wake`."""
