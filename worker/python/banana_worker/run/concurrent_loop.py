@@ -1,7 +1,7 @@
 """Runs several calls at the same time, each as a task of the event loop, in a context of its own.
 
 1. `accept` puts calls with whole bodies in the inbox.
-2. `_step`, on the main thread, begins all of them, in the order in which they came.
+2. `_step`, on the main thread, begins them in the order in which they came, as soon as there is a place.
 3. Each task answers its call. By its context, everything that it prints and reports belongs to the call.
 
 Beside: `run_loop.py` runs one call, or one batch, at a time.
@@ -29,7 +29,7 @@ _current: contextvars.ContextVar[str] = contextvars.ContextVar("banana-serve run
 
 class ConcurrentLoop:
     def __init__(self, options: RunnerOptions, note: BegunTimes, concurrency: int) -> None:
-        """`concurrency`: the most calls that run at the same time; the front sends no more."""
+        """`concurrency`: the most calls that run at the same time."""
         self._options = options
         self._note = note
         self._concurrency = concurrency
@@ -52,11 +52,10 @@ class ConcurrentLoop:
         return _current.get()
 
     def accept(self, batch: List[WaitingCall]) -> None:
-        """Takes a call whose body is whole. @raises ProtocolError for a batch, or for more calls than may run"""
-        held = len(self._running) + len(self._inbox) + len(batch)
-        if len(batch) > 1 or held > self._concurrency:
-            text = "%d calls, %d of them at once; %d may run" % (held, len(batch), self._concurrency)
-            raise ProtocolError(text)
+        """Takes a call whose body is whole. The other thread may read it right after the ending of a call whose place it
+        gets, which the main thread still counts. @raises ProtocolError for a batch"""
+        if len(batch) > 1:
+            raise ProtocolError("a batch of %d calls, though calls run at the same time" % len(batch))
         self._inbox.append(batch[0])
 
     def cancel(self, call_id: int, reason: str) -> None:
@@ -125,7 +124,7 @@ class ConcurrentLoop:
     def _take_all(self) -> List[RunningCall]:
         taken: List[RunningCall] = []
         with self._lock:
-            while self._inbox and not self._is_retired:
+            while self._inbox and not self._is_retired and len(self._running) < self._concurrency:
                 running = RunningCall(self._options.host, self._inbox.popleft())
                 self._running[running.call.id] = running
                 taken.append(running)
