@@ -40,7 +40,7 @@ import { service } from './cases/service.js';
 import { serviceBatches } from './cases/service-batches.js';
 import { sharedWeights } from './cases/shared-weights.js';
 import { smallJson } from './cases/small-json.js';
-import { sleep } from './cases/sleep.js';
+import { concurrency, sleep } from './cases/sleep.js';
 import { startup } from './cases/startup.js';
 import { tensors } from './cases/tensors.js';
 import { viewers } from './cases/viewers.js';
@@ -55,6 +55,7 @@ const CASES: readonly BenchCase[] = [
   bigJson,
   echo,
   sleep,
+  concurrency,
   digits,
   digitsBatches,
   onnxFiles,

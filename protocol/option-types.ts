@@ -34,6 +34,7 @@ export interface OperatorOptionTypes<Duration> {
   targetWait: Duration;
   python: string;
   providers: string;
+  concurrency: number;
 }
 
 /** Options of the whole server. */

@@ -25,9 +25,10 @@ import { DOWN_FD, UP_FD, dieIfLost, watchDescriptors } from './process/descripto
 import type { LoadedApp } from './adapters/loaded-app.js';
 import { NO_ATTRIBUTION, attributePrints } from './report/print-attribution.js';
 import { outlookOf, type Outlook } from './failures/outlook.js';
+import type { CallLoop, CallLoopOptions } from './run/call-loop.js';
 import { RunLoop } from './run/run-loop.js';
 import { preloadTypeScript } from './load/register-typescript.js';
-import { StartFailure, importApp, initApp, loadedInfo } from './load/start-app.js';
+import { StartFailure, concurrencyOf, importApp, initApp, loadedInfo } from './load/start-app.js';
 import { stackOfApp } from './process/stack-frame.js';
 import { SLEEP_AT_ONCE, StayAwake } from './process/stay-awake.js';
 import { WebhookHandover } from './run/webhook-handover.js';
@@ -37,7 +38,7 @@ const FRONT_GONE: ReadonlySet<string> = new Set(['EPIPE', 'ECONNRESET']);
 
 const arriving = new ArrivingCalls((batch) => runLoop().accept(batch));
 let app: LoadedApp | null = null;
-let loop: RunLoop | null = null;
+let loop: CallLoop | null = null;
 let isStopping = false;
 
 const channel = new Channel(
@@ -108,6 +109,10 @@ function onMessage(message: Message, pieces: Buffer[]): void {
     case 'webhookDone':
       webhooks.onDone(message.ref, message.outcome);
       return;
+    case 'ping':
+      channel.send({ type: 'pong', ref: message.ref });
+      channel.flush();
+      return;
     case 'stop':
       stop();
       return;
@@ -128,12 +133,13 @@ async function start(spec: StartSpec): Promise<void> {
   const worker: WorkerInfo = { index: spec.worker, gpu: spec.device.gpu, threads: spec.device.threads };
   const metrics = new OwnMetrics(channel);
   const loaded = await importApp(spec);
-  channel.send({ type: 'loaded', info: loadedInfo(loaded) });
+  const concurrency = concurrencyOf(loaded, spec);
+  channel.send({ type: 'loaded', info: loadedInfo(loaded, concurrency) });
   channel.flush();
   const initMs = await initApp(loaded, { channel, spec, worker, metrics, prints });
   dieIfLost();
   app = loaded;
-  loop = new RunLoop({
+  const options: CallLoopOptions = {
     channel,
     app: loaded,
     worker,
@@ -141,13 +147,21 @@ async function start(spec: StartSpec): Promise<void> {
     prints,
     maxOutputBytes: spec.limits.maxOutputBytes,
     streamWindowBytes: spec.limits.streamWindowBytes,
-    noteBegun,
     onIdleAfterRetire: () => onIdle(),
     onDoubt: retireThenExit,
-    activity: worker.threads > 1 ? new StayAwake() : SLEEP_AT_ONCE,
-  });
+  };
+  loop = await newLoop(options, concurrency);
   channel.send({ type: 'ready', initMs });
   channel.flush();
+}
+
+async function newLoop(options: CallLoopOptions, concurrency: number): Promise<CallLoop> {
+  if (concurrency > 1) {
+    const { ConcurrentLoop } = await import('./run/concurrent-loop.js');
+    return new ConcurrentLoop(options, concurrency);
+  }
+  const activity = options.worker.threads > 1 ? new StayAwake() : SLEEP_AT_ONCE;
+  return new RunLoop({ ...options, noteBegun, activity });
 }
 
 function failStart(thrown: unknown): void {
@@ -159,7 +173,7 @@ function failStart(thrown: unknown): void {
   }
 }
 
-function runLoop(): RunLoop {
+function runLoop(): CallLoop {
   if (loop === null) throw protocolError('a call before ready');
   return loop;
 }
@@ -167,12 +181,12 @@ function runLoop(): RunLoop {
 let onIdle: () => void = () => {};
 
 /**
- * Retires a worker whose app is in doubt: it finishes the running call, begins no other, reports the reason, and ends.
+ * Retires a worker whose app is in doubt: it finishes what runs, begins no other call, reports the reason, and ends.
  * Calls that have not begun go back to the queue.
  */
 function retireThenExit(error: ServeError): void {
   onIdle = () => exitFatally(error.code, error.message, '', 'unknown');
-  runLoop().retire(null);
+  runLoop().retire(null, error.message);
 }
 
 function stop(): void {
@@ -184,7 +198,7 @@ function stop(): void {
     });
   };
   if (loop === null) onIdle();
-  else loop.retire('the server is stopping');
+  else loop.retire('the server is stopping', null);
 }
 
 async function shutDown(): Promise<void> {

@@ -57,6 +57,11 @@ function toFields(message: Message): unknown[] {
       return ['cancel', message.id, message.reason];
     case 'credit':
       return ['credit', message.id, message.bytes];
+    case 'ping':
+    case 'pong':
+      return [message.type, message.ref];
+    case 'retiring':
+      return ['retiring', message.reason];
     case 'stop':
       return ['stop', message.graceMs];
     case 'hello':
@@ -166,6 +171,11 @@ function fromFields(type: string, f: Fields): Message {
       return { type, id: f.uint(1), reason: f.string(2) };
     case 'credit':
       return { type, id: f.uint(1), bytes: f.uint(2) };
+    case 'ping':
+    case 'pong':
+      return { type, ref: f.uint(1) };
+    case 'retiring':
+      return { type, reason: f.string(1) };
     case 'stop':
       return { type, graceMs: f.number(1) };
     case 'hello':

@@ -1,6 +1,6 @@
 /** Encodes and decodes the description of an app and its routes in a `loaded` message. */
 import { Fields, malformed } from './fields.js';
-import { ROUTE_INPUTS, ROUTE_KINDS, type LoadedInfo, type Route } from './messages.js';
+import { MAX_CONCURRENCY, ROUTE_INPUTS, ROUTE_KINDS, type LoadedInfo, type Route } from './messages.js';
 import { readSignature } from './signature-fields.js';
 
 export function loadedField(info: LoadedInfo): unknown {
@@ -9,7 +9,7 @@ export function loadedField(info: LoadedInfo): unknown {
 
 /** @throws SERVE_PROTOCOL */
 export function readLoaded(info: Record<string, unknown>): LoadedInfo {
-  const { routes, modelOptions, example, shutdown, signature, platform } = info;
+  const { routes, modelOptions, example, shutdown, signature, platform, concurrency } = info;
   if (!Array.isArray(routes)) throw malformed('loaded.routes is not a list');
   return {
     routes: routes.map(readRoute),
@@ -18,7 +18,14 @@ export function readLoaded(info: Record<string, unknown>): LoadedInfo {
     ...(shutdown === undefined ? {} : { shutdown: new Fields([shutdown]).boolean(0) }),
     ...(signature === undefined ? {} : { signature: readSignature(signature) }),
     ...(platform === undefined ? {} : { platform: new Fields([platform]).string(0) }),
+    ...(concurrency === undefined ? {} : { concurrency: readConcurrency(concurrency) }),
   };
+}
+
+function readConcurrency(given: unknown): number {
+  const concurrency = new Fields([given]).positive(0);
+  if (concurrency <= MAX_CONCURRENCY) return concurrency;
+  throw malformed(`loaded.concurrency is ${concurrency}; at most ${MAX_CONCURRENCY} is allowed`);
 }
 
 function routeField(route: Route): unknown {

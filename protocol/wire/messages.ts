@@ -17,6 +17,9 @@
  *   worker -> front   credit   the client may send that many more bytes } between such a call's beginning and its
  *   worker -> front   waiting  the app has read all and waits for more  } ending, which is `end` or `error`
  *   worker -> front   close    the app closes it, with this code        }
+ *   front  -> worker  ping     does the event loop turn? only while a call outlasts its limit beside others
+ *   worker -> front   pong     it does
+ *   worker -> front   retiring  no call begins here any more: give those that have not begun to another worker
  *   front  -> worker  stop     no more calls: shut down and exit
  *   worker -> front   log      a line for the server's log
  *   worker -> front   metrics  values that the app measured
@@ -67,6 +70,9 @@ export const DATA_OVERHEAD_BYTES = 64;
  * 6455 section 5.5).
  */
 export const MAX_CLOSE_REASON_BYTES = 123;
+
+/** Maximum calls that one worker runs at the same time: the entries of their note fit into a page. */
+export const MAX_CONCURRENCY = 128;
 
 /** A call on the wire; its body travels beside it as raw bytes. */
 export interface Call {
@@ -145,6 +151,8 @@ export interface StartSpec {
   readonly printMark: string;
   /** Maximum calls in one batch, as the operator set it; 0: not set, so the app may set it. */
   readonly batchSize: number;
+  /** Maximum calls at the same time, as the operator set it; the app decides if left out. */
+  readonly concurrency?: number;
   /** True if a custom service gets items of bytes; left out if the operator did not set it, so the app may. */
   readonly rawItems?: boolean;
   readonly serverVersion: string;
@@ -210,6 +218,8 @@ export interface LoadedInfo {
   readonly signature?: Signature;
   /** The kind of model, as pages about it name it, such as `onnx_onnxv1`; left out: the runtime of its worker. */
   readonly platform?: string;
+  /** Calls that the worker runs at the same time, up to {@link MAX_CONCURRENCY}; left out: one, or one batch. */
+  readonly concurrency?: number;
 }
 
 /** A named tensor that an app takes or returns. */
@@ -314,6 +324,7 @@ export type DownMessage =
   | { readonly type: 'credit'; readonly id: number; readonly bytes: number }
   | ({ readonly type: 'data' } & DataPart)
   | { readonly type: 'webhookDone'; readonly ref: number; readonly outcome: WebhookOutcome }
+  | { readonly type: 'ping'; readonly ref: number }
   | { readonly type: 'stop'; readonly graceMs: number };
 
 export type UpMessage =
@@ -361,6 +372,9 @@ export type UpMessage =
     }
   | { readonly type: 'metrics'; readonly metrics: readonly Metric[] }
   | ({ readonly type: 'webhook' } & WebhookOrder)
+  | { readonly type: 'pong'; readonly ref: number }
+  /** For the log. */
+  | { readonly type: 'retiring'; readonly reason: string }
   | {
       readonly type: 'fatal';
       readonly code: string;

@@ -18,7 +18,7 @@ export interface AnsweredCalls {
   /** @throws SERVE_PROTOCOL if the worker does not hold it */
   find(id: number): HeldCall;
   /** Whether the call is one of those that run, or should begin now. */
-  isFirst(call: HeldCall): boolean;
+  isActive(call: HeldCall): boolean;
   /** Looks up which calls have begun, and marks them. */
   learnBegun(): void;
   /** The call has ended in the worker: its place is free. `runMs` is null if it does not predict the time of later calls. */
@@ -166,17 +166,17 @@ export class CallAnswers {
     const call = this.#calls.find(id);
     if (!call.knownBegun) this.#calls.learnBegun();
     if (!call.knownBegun) throw protocolError(`an answer to call ${id}, which never began`);
-    this.#checkIsFirst(call);
+    this.#checkIsActive(call);
     return call;
   }
 
   #markBegun(call: HeldCall, runMs: number): void {
-    this.#checkIsFirst(call);
+    this.#checkIsActive(call);
     if (!call.knownBegun) call.batch.begin(call, performance.now() - runMs);
   }
 
-  #checkIsFirst(call: HeldCall): void {
-    if (this.#calls.isFirst(call)) return;
+  #checkIsActive(call: HeldCall): void {
+    if (this.#calls.isActive(call)) return;
     throw protocolError(`an answer to call ${call.id}, before those sent earlier have ended`);
   }
 }

@@ -57,7 +57,7 @@ export class HeldBatch implements Clocked, PausableClock {
     return this.#hasBegun;
   }
 
-  /** It is the first batch now: its time to begin starts. */
+  /** It should begin now: its time to do so starts. */
   awaitBegin(): void {
     if (!this.#hasBegun) this.beganAtMs = performance.now();
   }

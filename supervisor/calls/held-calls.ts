@@ -1,12 +1,13 @@
 /**
- * The calls that one worker holds, in batches, in the order sent: first the running batch, behind it those sent ahead.
+ * The calls that one worker holds, in batches, in the order sent: first the active ones, which run or should begin now, as
+ * many as the worker has places; behind them those sent ahead.
  *
  * 1. `assign` sends a batch. 2. The ending of a call frees its place in the worker, the last ending that of the batch.
  * Whether a call has begun is looked up in the worker's note when it matters: at a death, when a limit seems to be over, or
  * on request. A call whose client has left keeps its place until the worker has ended it.
  *
- * Beside: `call-answers.ts` handles the worker's messages, `run-timeout.ts` watches the first batch, `call-traffic.ts` handles
- * streaming calls and WebSockets.
+ * Beside: `call-answers.ts` handles the worker's messages, `run-timeout.ts` watches the active batches, `call-traffic.ts`
+ * handles streaming calls and WebSockets.
  */
 import { MONOTONIC_OFFSET_MS, type BegunNote } from '../../protocol/wire/begun-note.js';
 import type { Channel } from '../../protocol/wire/channel.js';
@@ -42,6 +43,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
   #inBurst = false;
   #finished = 0;
   #callersWait = false;
+  #places = 1;
 
   constructor(channel: Channel, readBegun: () => BegunNote, limits: CallLimits, listener: HeldCallsListener) {
     this.#channel = channel;
@@ -80,28 +82,41 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     return this.#finished;
   }
 
-  /** Looks up the running batch; null if none has begun. */
-  lookUpRunning(): HeldBatch | null {
-    const first = this.lookUpFirst();
-    return first?.hasBegun === true ? first : null;
+  /** Number of batches that run at the same time. */
+  get places(): number {
+    return this.#places;
   }
 
-  /** The running batch, or the one that should begin now. */
+  /** Call it before the first `assign`. */
+  set places(count: number) {
+    this.#places = count;
+  }
+
+  /** Looks up the running batches, in the order in which they began. */
+  lookUpRunning(): HeldBatch[] {
+    return this.lookUpActive().filter(({ hasBegun }) => hasBegun);
+  }
+
+  /** The batch that began first, or the first one that should begin now. */
   get first(): HeldBatch | null {
     return this.#batches[0] ?? null;
   }
 
-  lookUpFirst(): HeldBatch | null {
+  get active(): readonly HeldBatch[] {
+    return this.#batches.slice(0, this.#places);
+  }
+
+  lookUpActive(): readonly HeldBatch[] {
     this.learnBegun();
-    return this.first;
+    return this.active;
   }
 
   holds(batch: HeldBatch): boolean {
     return this.#batches.includes(batch);
   }
 
-  isFirst(call: HeldCall): boolean {
-    return call.batch === this.#batches[0];
+  isActive({ batch }: HeldCall): boolean {
+    return batch === this.#batches[0] || this.#batches.indexOf(batch) < this.#places;
   }
 
   find(id: number): HeldCall {
@@ -130,7 +145,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
       batch.calls.push({ id, job, batch, knownBegun: false, clientWait: null });
     }
     this.#count += jobs.length;
-    if (this.#batches.push(batch) === 1) this.#awaitBegin();
+    if (this.#batches.push(batch) <= this.#places) this.#awaitBegin(batch);
     this.#noteOthers();
     sendBatch(this.#channel, (jobs[0] as Job).call.id, jobs);
     this.#flushSoon();
@@ -183,9 +198,22 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     batch.remove(call);
     this.#count -= 1;
     if (batch.calls.length === 0) this.#removeBatch(batch);
+    if (this.#places > 1) this.#timeout.onEnded();
     this.#noteOthers();
     if (call.knownBegun) this.#finished += 1;
     this.#listener.onFinished(call.job, runMs);
+  }
+
+  /** The worker begins no more calls: removes and returns the jobs whose calls have not begun, in order. */
+  takeUnbegun(): Job[] {
+    this.learnBegun();
+    const unbegun = this.#batches.flatMap(({ calls }) => calls.filter(({ knownBegun }) => !knownBegun));
+    for (const { id, batch } of unbegun) {
+      this.#channel.dropBody(id);
+      this.#batches.splice(this.#batches.indexOf(batch), 1);
+      this.#count -= 1;
+    }
+    return unbegun.map(({ job }) => job);
   }
 
   /** The worker is dead: returns the jobs that it held, in order. */
@@ -196,21 +224,25 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     return jobs;
   }
 
+  /** The worker's event loop turns. */
+  onPong(ref: number): void {
+    this.#timeout.onPong(ref);
+  }
+
   /** Stops all timers. */
   close(): void {
     this.#timeout.close();
   }
 
-  /** Marks the calls that have begun by the worker's note: the call that it names, and those sent before it. */
+  /** Marks the calls that have begun by the worker's note: the call that it names, which may have ended, and those sent before it. */
   learnBegun(): void {
     if (this.#count === 0) return;
-    const { id, atMs } = this.#readBegun();
-    const last = this.#findById(id);
-    if (last === null) return;
+    const { id, atMs, times } = this.#readBegun();
+    if (id === 0 || !isBefore(id, this.#nextId)) return;
     for (const batch of this.#batches) {
-      const isLast = batch === last.batch;
-      batch.begin(isLast ? last : (batch.calls.at(-1) as HeldCall), atMs - MONOTONIC_OFFSET_MS);
-      if (isLast) return;
+      const last = batch.calls.findLast((call) => call.id === id || isBefore(call.id, id));
+      if (last === undefined) return;
+      batch.begin(last, (times?.get(last.id) ?? atMs) - MONOTONIC_OFFSET_MS);
     }
   }
 
@@ -234,34 +266,45 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     return null;
   }
 
-  /** Calls that were sent ahead wait for the first batch, too. */
+  /** Calls that were sent ahead wait for the active batches, too. */
   #noteOthers(): void {
-    const { first } = this;
-    if (first !== null) first.othersWait = this.#callersWait || this.#batches.length > 1;
+    const { length } = this.#batches;
+    const othersWait = this.#callersWait || length > this.#places;
+    for (let i = 0; i < length && i < this.#places; i += 1)
+      (this.#batches[i] as HeldBatch).othersWait = othersWait;
   }
 
   readonly #hasten = (batch: HeldBatch): void => this.#timeout.hasten(batch);
 
   #removeBatch(batch: HeldBatch): void {
-    if (batch !== this.first) {
-      this.#batches.splice(this.#batches.indexOf(batch), 1);
+    if (batch === this.first) {
+      this.#batches.shift();
+      this.#awaitNext();
       return;
     }
-    this.#batches.shift();
-    this.#awaitBegin();
+    const at = this.#batches.indexOf(batch);
+    this.#batches.splice(at, 1);
+    if (at < this.#places) this.#awaitNext();
   }
 
-  /** Starts the clock of the batch that is now first: it must begin in time, or its worker hangs. */
-  #awaitBegin(): void {
-    const { first } = this;
-    if (first === null) return;
-    first.awaitBegin();
+  /** An active batch has ended: the first of those sent ahead takes its place. */
+  #awaitNext(): void {
+    const next = this.#batches[this.#places - 1];
+    if (next !== undefined) this.#awaitBegin(next);
+  }
+
+  /** Starts the clock of a batch that is active now: it must begin in time, or its worker hangs. */
+  #awaitBegin(batch: HeldBatch): void {
+    batch.awaitBegin();
     this.#timeout.start(); // also for one that has begun: the clock may have run out on the one before
   }
 
-  /** An idle worker gets its message now; a busy one gets the messages of one turn of the event loop in one write. */
+  /**
+   * A worker with a free place gets its message now, before clients get their answers; a busy one gets the messages of one
+   * turn of the event loop in one write.
+   */
   #flushSoon(): void {
-    if (this.#batches.length === 1) this.#channel.flush();
+    if (this.#batches.length === 1 || this.#places > 1) this.#channel.flush();
     else if (!this.#inBurst) {
       this.#inBurst = true;
       setImmediate(this.#endBurst);
@@ -272,4 +315,9 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     this.#inBurst = false;
     this.#channel.flush();
   };
+}
+
+/** Whether the first of these ids was given before the other one; they count up, and begin again after 2^32 - 1. */
+function isBefore(id: number, later: number): boolean {
+  return id !== later && (later - id) >>> 0 < 2 ** 31;
 }

@@ -1,13 +1,13 @@
 /**
  * Measures the run timeout of one worker's batches, with one timer for all of them, which is re-armed only when it fires.
- * A batch's clock starts when it becomes the first one, again when it begins, and stands still while all its calls wait for
+ * A batch's clock starts when it should begin, again when it begins, and stands still while all its calls wait for
  * their clients, unless other calls need the worker meanwhile: then the wait counts too. Whether it has begun is looked up
  * when the time seems to be over.
  */
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 
 export interface Clocked {
-  /** When it began; before that, when it became the first batch. */
+  /** When it began; before that, when it should have begun. */
   beganAtMs: number;
   /** Time added to its limit: the time it may take to begin. */
   graceMs: number;
@@ -23,19 +23,19 @@ export interface Clocked {
 
 export class RunClock<T extends Clocked> {
   readonly #limitMs: number;
-  readonly #running: () => T | null;
+  readonly #running: () => readonly T[];
   readonly #onTimeout: (running: T) => void;
   #timer: LimitTimer | null = null;
   #dueAtMs = 0;
 
-  /** `running` looks up the batch that runs or should begin; `onTimeout` is called once per batch that exceeds the limit. */
-  constructor(limitMs: number, running: () => T | null, onTimeout: (running: T) => void) {
+  /** `running` looks up the batches that run or should begin, without those that `onTimeout` was called for. */
+  constructor(limitMs: number, running: () => readonly T[], onTimeout: (running: T) => void) {
     this.#limitMs = limitMs;
     this.#running = running;
     this.#onTimeout = onTimeout;
   }
 
-  /** Called when a batch becomes the first one. */
+  /** Called when a batch should begin. */
   start(): void {
     if (this.#timer === null) this.#arm(this.#limitMs);
   }
@@ -54,13 +54,24 @@ export class RunClock<T extends Clocked> {
     this.#timer = null;
   }
 
+  /** Looks now for batches that exceed the limit. */
+  checkNow(): void {
+    this.stop();
+    this.#check();
+  }
+
   readonly #check = (): void => {
     this.#timer = null;
-    const running = this.#running();
-    if (running === null) return; // the next batch arms it again
-    const leftMs = this.#limitMs - usedMs(running, performance.now());
-    if (leftMs > 0) this.#arm(leftMs);
-    else this.#onTimeout(running);
+    const nowMs = performance.now();
+    let nextMs = Infinity;
+    const over: T[] = [];
+    for (const one of this.#running()) {
+      const leftMs = this.#limitMs - usedMs(one, nowMs);
+      if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
+      else over.push(one);
+    }
+    if (nextMs < Infinity) this.#arm(nextMs); // otherwise the next batch arms it again
+    for (const one of over) this.#onTimeout(one);
   };
 
   #arm(leftMs: number): void {

@@ -2,9 +2,9 @@
  * Ends a batch that exceeds the run timeout, as `run-clock.ts` measures it; most batches are one call.
  *
  * 1. A batch that runs: its clients get an error and its handlers an abort signal; if one has not ended after a grace, the
- *    process is killed.
+ *    process is killed, as soon as no other call runs in it (`stuck-calls.ts`).
  * 2. A batch whose clients keep it waiting while other calls wait for the worker: it ends as if its clients had left.
- * 3. A batch that is the first one and never began: the process is killed.
+ * 3. A batch whose turn it is and that never began: the process is killed.
  */
 import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError } from '../../protocol/errors.js';
@@ -12,6 +12,7 @@ import type { Job } from '../dispatch/job.js';
 import { startLimit, type LimitTimer, type NamedLimit } from '../machine/limit-timer.js';
 import type { HeldBatch, HeldCall } from './held-batch.js';
 import { RunClock } from './run-clock.js';
+import { StuckCalls } from './stuck-calls.js';
 
 /** Time between the abort signal of a handler and the kill of its process. */
 export const ABORT_GRACE_MS = 1000;
@@ -27,12 +28,16 @@ export interface RunTimeoutListener {
   onCallError(job: Job, error: ServeError): void;
   /** The process must be killed: a handler did not end, or a call never began. */
   onStuck(cause: StuckCause): void;
+  /** A handler did not end, and others run in the same process: it must get no more calls. Its kill follows. */
+  onOutlasted(): void;
 }
 
 /** The batches of the worker. */
 export interface TimedBatches {
-  /** Looks up the running batch, or the one that should begin now. */
-  lookUpFirst(): HeldBatch | null;
+  /** The batches that run or should begin now. */
+  readonly active: readonly HeldBatch[];
+  /** The same; looks up which of them have begun. */
+  lookUpActive(): readonly HeldBatch[];
   holds(batch: HeldBatch): boolean;
   /** The call's client has its error; cancels the call in the worker. */
   abandon(job: Job, reason: string): void;
@@ -44,7 +49,9 @@ export class RunTimeout {
   readonly #listener: RunTimeoutListener;
   #limit: NamedLimit;
   #clock: RunClock<HeldBatch>;
-  #graceTimer: LimitTimer | null = null;
+  /** Batches whose time is over, with the timers of their grace. */
+  readonly #late = new Map<HeldBatch, LimitTimer>();
+  readonly #stuck: StuckCalls;
 
   constructor(limit: NamedLimit, channel: Channel, batches: TimedBatches, listener: RunTimeoutListener) {
     this.#channel = channel;
@@ -52,6 +59,10 @@ export class RunTimeout {
     this.#listener = listener;
     this.#limit = limit;
     this.#clock = this.#newClock();
+    this.#stuck = new StuckCalls(channel, () => batches.active, {
+      onOutlasted: () => listener.onOutlasted(),
+      onHopeless: () => this.#onHopeless(),
+    });
   }
 
   /** Applies to batches that begin from now on. */
@@ -61,12 +72,12 @@ export class RunTimeout {
     this.#clock = this.#newClock();
   }
 
-  /** Time added to the limit of the first batch while it has not begun. */
+  /** Time added to the limit of a batch while it has not begun. */
   get beginGraceMs(): number {
     return Math.max(0, MIN_BEGIN_MS - this.#limit.ms);
   }
 
-  /** Called when a batch becomes the first one. */
+  /** Called when a batch should begin. */
   start(): void {
     this.#clock.start();
   }
@@ -76,9 +87,19 @@ export class RunTimeout {
     this.#clock.hasten(batch);
   }
 
+  /** A batch has ended. */
+  onEnded(): void {
+    this.#stuck.onEnded();
+  }
+
+  onPong(ref: number): void {
+    this.#stuck.onPong(ref);
+  }
+
   close(): void {
     this.#clock.stop();
-    this.#graceTimer?.stop();
+    this.#stuck.close();
+    for (const grace of this.#late.values()) grace.stop();
   }
 
   #onTimeout(batch: HeldBatch): void {
@@ -92,9 +113,19 @@ export class RunTimeout {
     }
     for (const call of batch.calls) this.#timeOut(call);
     this.#channel.flush();
-    this.#graceTimer = startLimit(ABORT_GRACE_MS, () => {
-      if (this.#batches.holds(batch)) this.#listener.onStuck('run timeout');
-    });
+    const grace = startLimit(ABORT_GRACE_MS, () => this.#onGraceOver(batch));
+    this.#late.set(batch, grace);
+  }
+
+  #onGraceOver(batch: HeldBatch): void {
+    if (this.#batches.holds(batch)) this.#stuck.add(batch);
+    else this.#late.delete(batch);
+  }
+
+  /** Others whose own time is over by now get the error of that, not of the kill. */
+  #onHopeless(): void {
+    this.#clock.checkNow();
+    this.#listener.onStuck('run timeout');
   }
 
   #timeOut({ id, job }: HeldCall): void {
@@ -119,7 +150,7 @@ export class RunTimeout {
   #newClock(): RunClock<HeldBatch> {
     return new RunClock(
       this.#limit.ms,
-      () => this.#batches.lookUpFirst(),
+      () => this.#batches.lookUpActive().filter((batch) => !this.#late.has(batch)),
       (batch) => this.#onTimeout(batch),
     );
   }

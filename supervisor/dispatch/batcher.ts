@@ -2,7 +2,8 @@
  * Decides which jobs go to which worker now, which are given up, and when to look again. It has no clock, timer or workers of
  * its own, so that the simulator of the tests runs the very same code.
  *
- * 1. The worker: an idle one that is not frozen; else one that runs a short call or batch, so that it has the next one when it is done.
+ * 1. The worker: one with a free place that is not frozen, the least loaded first; else one that runs a short call or batch, so
+ *    that it has the next one when it is done.
  * 2. The line: of those whose batch is due, the one whose head came first. A batch is due when it is full, when its head
  *    has waited the delay, or when nothing else may join it.
  * 3. The jobs: as many as the batch size allows, without those whose answer would come too late.
@@ -15,11 +16,13 @@ import type { ServiceTime } from './service-time.js';
 export interface BatchWorker {
   /** Number of calls that it holds, running or sent ahead. */
   readonly load: number;
+  /** Calls that it begins without waiting for others to end; with more than 1, nothing is sent ahead. */
+  readonly places: number;
   /** Number of batches that they are in; a call that runs alone is a batch of one. */
   readonly heldBatches: number;
   /** Time since the first of them began, or since it should have begun; 0 if there is none. */
   readonly runningMs: number;
-  /** Whether it runs a WebSocket, which lasts as long as its client wants: nothing may be sent ahead behind it. */
+  /** Whether its first call is a WebSocket, which lasts as long as its client wants: nothing may be sent ahead behind it. */
   readonly isEngaged: boolean;
   /** Whether a signal has frozen it (SIGSTOP): it gets a call only if all are, since nothing else may ever wake it. */
   readonly isFrozen: boolean;
@@ -58,7 +61,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
   rules: BatchRules;
   readonly #service: ServiceTime;
   readonly #sendAhead: SendAhead;
-  /** Round robin of idle workers. */
+  /** Round robin of equally loaded workers. */
   #rotation = 0;
   #dueAtMs = Infinity;
 
@@ -75,7 +78,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     if (worker === null) return NOTHING;
     const line = this.#findDue(lines, worker, nowMs);
     if (line === null) return again(this.#dueAtMs);
-    if (worker.load > 0) {
+    if (worker.load >= worker.places) {
       const aheadAtMs = this.#aheadAtMs(line, worker, workers.length, nowMs);
       if (aheadAtMs > nowMs) return again(aheadAtMs);
     }
@@ -94,6 +97,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     const longMs = longCallMs(this.#service, workers.length);
     const { length } = workers;
     let least: W | null = null;
+    let free: W | null = null;
     let frozen: W | null = null;
     let frozenCount = 0;
     this.#rotation += 1;
@@ -106,12 +110,16 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
         continue;
       }
       if (load === 0) return worker;
+      if (worker.places > 1) {
+        if (load < worker.places && (free === null || load < free.load)) free = worker;
+        continue;
+      }
       // Behind a batch of several calls goes one more.
       if (heldBatches > Math.max(batchesAhead, load > heldBatches ? 0 : ahead)) continue;
       if (least !== null && !this.#endsBefore(worker, least)) continue;
       if (!worker.isEngaged && worker.runningMs <= longMs) least = worker;
     }
-    return frozenCount === length ? frozen : least;
+    return frozenCount === length ? frozen : (free ?? least);
   }
 
   #endsBefore(worker: W, least: W): boolean {

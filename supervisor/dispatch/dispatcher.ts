@@ -162,7 +162,7 @@ export class Dispatcher {
     if (refusal !== null) throw refusal;
     const waiting = this.arriving + this.#lines.length;
     const { queueSize } = this.#limits;
-    if (waiting >= queueSize && waiting - this.#idleWorkers() >= queueSize) {
+    if (waiting >= queueSize && waiting - this.#freePlaces() >= queueSize) {
       this.#watch?.refused();
       this.#arrivals.makePlace();
     }
@@ -192,7 +192,7 @@ export class Dispatcher {
 
   /** Whether the worker holds no call, and none is on its way to it. */
   isFree(worker: ReadyWorker): boolean {
-    return worker.load === 0 && !this.#pulls.isFor(worker);
+    return worker.load === 0 && this.#pulls.countFor(worker) === 0;
   }
 
   /** Counts bytes that the client of a WebSocket has sent, until a worker takes them (a negative number). @throws SERVE_QUEUE_FULL */
@@ -366,10 +366,12 @@ export class Dispatcher {
     this.pump();
   }
 
-  #idleWorkers(): number {
-    return this.#supply
-      .readyWorkers()
-      .filter((worker) => worker.load === 0 && !worker.isFrozen && !this.#pulls.isFor(worker)).length;
+  /** Number of calls that workers could begin now. */
+  #freePlaces(): number {
+    let free = 0;
+    for (const worker of this.#supply.readyWorkers())
+      if (!worker.isFrozen) free += Math.max(0, worker.places - worker.load - this.#pulls.countFor(worker));
+    return free;
   }
 
   #checkRoom(moreBytes: number): void {
@@ -390,9 +392,9 @@ export class Dispatcher {
     if (this.#lines.length === 0) this.#noteCallersWait();
   }
 
-  /** Reports to the workers whether calls wait; a call beside an idle worker only waits for others to join it. */
+  /** Reports to the workers whether calls wait; a call beside a free place only waits for others to join it. */
   #noteCallersWait(): void {
-    const areWaiting = (this.#lines.length > 0 || this.#feed.mayHaveDue) && this.#idleWorkers() === 0;
+    const areWaiting = (this.#lines.length > 0 || this.#feed.mayHaveDue) && this.#freePlaces() === 0;
     if (!areWaiting && !this.#callersWait) return;
     this.#callersWait = areWaiting;
     for (const worker of this.#supply.readyWorkers()) worker.callersWait = areWaiting;

@@ -21,11 +21,13 @@ export class Forecast {
   waitMs(arriving: number, batchSize: number): number | null {
     const workers = this.#workers();
     let [calls, runs] = this.#waiting(arriving, batchSize, workers[0]);
-    for (const { load, heldBatches } of workers) {
+    let allPlaces = 0;
+    for (const { load, heldBatches, places } of workers) {
       calls += load;
       runs += heldBatches;
+      allPlaces += places;
     }
-    return this.#service.predictWaitMs(calls, workers.length, runs);
+    return this.#service.predictWaitMs(calls, allPlaces, runs);
   }
 
   /** Whether a call behind these would be answered after its deadline. */

@@ -6,7 +6,7 @@ import type { JobFeed } from './job-feed.js';
 export class JobPulls<W extends BatchWorker> {
   readonly #feed: JobFeed;
   readonly #onPulled: (worker: W, jobs: readonly Job[]) => void;
-  /** Idle workers that wait for the store; they get no calls meanwhile. */
+  /** Workers that wait for the store; each keeps a place free meanwhile. */
   readonly #workers = new Set<W>();
   /** Workers that got a call while jobs waited: the next thing that they get is a job. */
   readonly #jobIsNext = new WeakSet<W>();
@@ -22,8 +22,9 @@ export class JobPulls<W extends BatchWorker> {
     return this.#workers.size;
   }
 
-  isFor(worker: W): boolean {
-    return this.#workers.has(worker);
+  /** Number of places of the worker that are kept free for jobs. */
+  countFor(worker: W): number {
+    return this.#workers.has(worker) ? 1 : 0;
   }
 
   /**
@@ -34,8 +35,8 @@ export class JobPulls<W extends BatchWorker> {
     const { mayHaveDue } = this.#feed;
     if (!mayHaveDue && this.#workers.size === 0) return workers;
     return workers.filter((worker) => {
-      if (this.#workers.has(worker)) return false;
-      return !mayHaveDue || (worker.load === 0 && !this.#jobIsNext.has(worker));
+      if (this.#workers.has(worker) && worker.load + 1 >= worker.places) return false;
+      return !mayHaveDue || (worker.load < worker.places && !this.#jobIsNext.has(worker));
     });
   }
 
@@ -44,13 +45,14 @@ export class JobPulls<W extends BatchWorker> {
     if (this.#feed.mayHaveDue) this.#jobIsNext.add(worker);
   }
 
-  /** Pulls for those of these workers that are idle; for frozen ones only if all are, as for calls. */
+  /** Pulls for those of these workers that have a free place; for frozen ones only if all are, as for calls. */
   begin(workers: readonly W[]): void {
     if (!this.#feed.mayHaveDue) return;
     const areAllFrozen = workers.every(({ isFrozen }) => isFrozen);
     for (const worker of workers) {
       if (!this.#feed.mayHaveDue) return;
-      if (worker.load > 0 || this.#workers.has(worker) || (worker.isFrozen && !areAllFrozen)) continue;
+      if (worker.load >= worker.places || this.#workers.has(worker)) continue;
+      if (worker.isFrozen && !areAllFrozen) continue;
       this.#workers.add(worker);
       void this.#feed.pull(worker).then((jobs) => {
         this.#workers.delete(worker);

@@ -58,13 +58,13 @@ export class ServiceTime {
     return runs * this.#meanMs + perCallMs * (calls - runs * this.#meanCalls);
   }
 
-  /** Time until a call behind `calls` others in `runs` runs would begin, with `workers` serving; null if unknown. */
-  predictWaitMs(calls: number, workers: number, runs = calls): number | null {
+  /** Time until a call behind `calls` others in `runs` runs would begin, if `places` run at once; null if unknown. */
+  predictWaitMs(calls: number, places: number, runs = calls): number | null {
     const ms = this.predictMs(calls, runs);
-    if (ms === null || workers === 0) return null;
-    if (runs < workers) return 0;
+    if (ms === null || places === 0) return null;
+    if (runs < places) return 0;
     // The runs of this moment are half done on average.
-    return (ms * (1 - workers / 2 / runs)) / workers;
+    return (ms * (1 - places / 2 / runs)) / places;
   }
 
   #learnSlope(runMs: number, calls: number, weight: number): void {

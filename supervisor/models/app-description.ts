@@ -2,6 +2,7 @@
  * The description of an app, as a worker sends it after loading: routes, options, an example. Each generation of a model has
  * one: the workers that were started with the same spec share it.
  */
+import { configError } from '../../protocol/errors.js';
 import type { LoadedInfo, Route } from '../../protocol/wire/messages.js';
 import { withAppConfig, type ModelOptions } from '../options/resolve.js';
 import type { ModelSpec } from './model-spec.js';
@@ -54,7 +55,9 @@ export class AppDescription {
 
   /** Takes the description from a worker. @throws SERVE_CONFIG if the app's options are wrong; then nothing has changed */
   update(info: LoadedInfo): void {
-    this.#options = withAppConfig(this.spec.resolved, info.modelOptions, this.spec.app);
+    const options = withAppConfig(this.spec.resolved, info.modelOptions, this.spec.app);
+    assertNoBatches(info, options, this.spec);
+    this.#options = options;
     this.#info = info;
     this.#routes = new Map(info.routes.map((route) => [route.path, route]));
     const { batchSize } = this.#options;
@@ -73,6 +76,19 @@ export class AppDescription {
   hasRoutesOf(other: AppDescription): boolean {
     return routesText(this) === routesText(other);
   }
+}
+
+/** @throws SERVE_CONFIG for calls that would run both at the same time and in batches */
+function assertNoBatches(
+  { concurrency = 1 }: LoadedInfo,
+  { batchSize }: ModelOptions,
+  { app, resolved }: ModelSpec,
+): void {
+  if (concurrency === 1 || batchSize === 1) return;
+  const size = `${resolved.explicit.get('batchSize') ?? 'config.batchSize'} is ${batchSize}`;
+  throw configError(
+    `${app}: config.concurrency is ${concurrency} and ${size}, but calls run either at the same time or in batches. Set --concurrency 1 or a batch size of 1.`,
+  );
 }
 
 function routesText({ routes }: AppDescription): string {

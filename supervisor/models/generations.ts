@@ -89,8 +89,9 @@ export function needsNewWorkers(before: ModelSpec, after: ModelSpec): boolean {
   const parts = ({ name, version, app, appPlace, service, program, resolved }: ModelSpec): string => {
     // A service gets its batch size at the start, and may have allocated memory for no more.
     const sizeAtStart = service === null ? null : resolved.options.batchSize;
+    const { concurrency } = resolved.options; // a worker gets it at the start as well
     const started = { ...program, warnings: [] };
-    return JSON.stringify([name, version, app, appPlace, service, started, sizeAtStart]);
+    return JSON.stringify([name, version, app, appPlace, service, started, sizeAtStart, concurrency]);
   };
   return parts(before) !== parts(after);
 }

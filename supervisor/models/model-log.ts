@@ -42,6 +42,15 @@ export class ModelLog {
     else this.#log.info(this.#who(worker), `${named} continues`);
   }
 
+  /** `calls`: the number of calls that run in it. */
+  leaving(worker: number, calls: number, why: string): void {
+    const named = `worker ${this.#named(worker)}`;
+    this.#log.error(
+      this.#who(worker),
+      `${named} gets no more calls, and ends after those that it holds (${calls}): ${why}`,
+    );
+  }
+
   batchless(batchSize: number, cure: string): void {
     const whose = this.#label() === '' ? '' : ` of ${this.#label()}`;
     this.#log.warn(`--batch-size is ${batchSize}, but no route${whose} takes batches: ${cure}`);
@@ -116,7 +125,7 @@ export class ModelLog {
 }
 
 function described({ facts: { requestId, route }, others }: DyingCall): string {
-  return `call ${requestId} of ${route}${others === 0 ? '' : ` and ${others} more of its batch`}`;
+  return `call ${requestId} of ${route}${others === 0 ? '' : ` and ${others} more`}`;
 }
 
 function firstLine(text: string): string {

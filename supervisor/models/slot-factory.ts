@@ -64,6 +64,7 @@ export class SlotFactory {
         this.#refreshReady(); // before the dead worker is given anything
         dispatcher.lost(jobs, error);
       },
+      onLeaving: (worker, why) => log.leaving(index, worker.load, why),
       onFrozen: (isFrozen) => {
         log.frozen(index, isFrozen);
         this.#refreshReady();

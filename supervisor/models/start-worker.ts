@@ -60,6 +60,7 @@ export function startWorker(
     limits: { maxOutputBytes, streamWindowBytes: STREAM_WINDOW_BYTES },
     printMark: mark,
     batchSize: model.resolved.explicit.has('batchSize') ? options.batchSize : 0,
+    ...(options.concurrency === null ? {} : { concurrency: options.concurrency }),
     ...(model.resolved.explicit.has('rawItems') ? { rawItems: options.rawItems } : {}),
     serverVersion: VERSION,
     ...(model.service === null ? {} : { service: model.service }),

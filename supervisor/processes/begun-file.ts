@@ -3,7 +3,12 @@ import { closeSync, fstatSync, openSync, readSync, unlinkSync, writeSync } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import { BEGUN_NOTE_BYTES, decodeBegunNote, type BegunNote } from '../../protocol/wire/begun-note.js';
+import {
+  BEGUN_NOTE_BYTES,
+  begunNoteBytes,
+  decodeBegunNote,
+  type BegunNote,
+} from '../../protocol/wire/begun-note.js';
 
 /** Linux keeps its files in memory; containers have it even if their file system is read-only. */
 const MEMORY_FOLDER = '/dev/shm';
@@ -14,15 +19,20 @@ const MAX_LEFT_BYTES = 64 * 1024;
 export class BegunFile {
   /** The descriptor that the worker inherits. */
   readonly fd: number;
-  readonly #bytes = Buffer.alloc(BEGUN_NOTE_BYTES);
+  #bytes = Buffer.alloc(BEGUN_NOTE_BYTES);
 
   /** Creates the file in the first of the folders in which that succeeds. @throws Error if all fail */
   constructor(folders: readonly [string, ...string[]] = [MEMORY_FOLDER, tmpdir()]) {
     this.fd = openNameless(`banana-serve-${process.pid}-${randomUUID()}`, folders);
   }
 
+  /** The worker keeps entries for so many calls behind its note, if there are more than one. */
+  set concurrency(calls: number) {
+    this.#bytes = Buffer.alloc(begunNoteBytes(calls));
+  }
+
   read(): BegunNote {
-    readSync(this.fd, this.#bytes, 0, BEGUN_NOTE_BYTES, 0);
+    readSync(this.fd, this.#bytes, 0, this.#bytes.length, 0);
     return decodeBegunNote(this.#bytes);
   }
 

@@ -9,7 +9,6 @@
 import { Channel } from '../../protocol/wire/channel.js';
 import { ServeError, protocolError } from '../../protocol/errors.js';
 import type { DataPart, Message, Metric, StartSpec } from '../../protocol/wire/messages.js';
-import type { HeldCall } from '../calls/held-batch.js';
 import { HeldCalls } from '../calls/held-calls.js';
 import type { ReadyWorker } from '../dispatch/dispatcher.js';
 import { callFacts, type Job } from '../dispatch/job.js';
@@ -55,6 +54,7 @@ export class WorkerHandle implements ReadyWorker {
       onFinished: (job, runMs) => this.#onFinished(job, runMs),
       onCallError: listener.onCallError,
       onStuck: (cause) => this.kill(cause),
+      onOutlasted: () => this.#leave('a call goes on after its time'),
     });
     this.#webhooks = new WorkerWebhooks(core.channel, listener.onWebhook);
     this.#stop = new WorkerStop(core);
@@ -62,6 +62,9 @@ export class WorkerHandle implements ReadyWorker {
       onLoaded: (info) => {
         const limits = listener.onLoaded(info);
         this.limits = limits;
+        const { concurrency = 1 } = info;
+        this.#calls.places = concurrency;
+        begun.concurrency = concurrency;
         return limits.startBatchSize;
       },
       onReady: () => {
@@ -114,6 +117,10 @@ export class WorkerHandle implements ReadyWorker {
     return this.#calls.count;
   }
 
+  get places(): number {
+    return this.#calls.places;
+  }
+
   get heldBatches(): number {
     return this.#calls.batchCount;
   }
@@ -152,14 +159,15 @@ export class WorkerHandle implements ReadyWorker {
     return this.#core.process.stderr;
   }
 
-  /** Looks up the request id of the running call, for output that does not name its call; empty if none runs. */
+  /** Looks up the request id of the running call, for output that does not name its call; empty if none or several run. */
   lookUpRunningRequestId(): string {
-    return this.#calls.lookUpRunning()?.calls[0]?.job.call.requestId ?? '';
+    const [running, another] = this.#calls.lookUpRunning();
+    return another === undefined ? (running?.calls[0]?.job.call.requestId ?? '') : '';
   }
 
-  /** Looks up when the running call began, on the monotonic clock; null if none runs. */
+  /** Looks up when the oldest running call began, on the monotonic clock; null if none runs. */
   lookUpCallBegan(): number | null {
-    return this.#calls.lookUpRunning()?.beganAtMs ?? null;
+    return this.#calls.lookUpRunning()[0]?.beganAtMs ?? null;
   }
 
   get runningMs(): number {
@@ -216,6 +224,16 @@ export class WorkerHandle implements ReadyWorker {
     if (this.load === 0) this.#stop.onFinished();
   }
 
+  /** It gets no more calls, and stops once those that it holds have ended. Another worker takes its place. */
+  #leave(why: string): void {
+    if (!this.#stop.leave()) return;
+    this.#calls.callersWait = true; // their clients may not keep it for ever
+    this.endConversations(
+      new ServeError('SERVE_SHUTTING_DOWN', 'The worker of this connection is replaced.'),
+    );
+    this.#listener.onLeaving(why);
+  }
+
   /** Asks it to stop; SIGTERM after `limitMs`, SIGKILL a second later. */
   stop(limitMs: number): void {
     this.#stop.stop(limitMs);
@@ -244,11 +262,22 @@ export class WorkerHandle implements ReadyWorker {
         return this.#start.onLoaded(message.info);
       case 'ready':
         return this.#start.onReady(message.initMs);
+      case 'pong':
+        return this.#calls.onPong(message.ref);
+      case 'retiring':
+        return this.#onRetiring(message.reason);
       case 'fatal':
         return this.#stop.onFatal(message);
       default:
         throw protocolError(`a worker cannot send ${message.type}`);
     }
+  }
+
+  /** It begins no call any more: those that have not begun go to other workers. */
+  #onRetiring(reason: string): void {
+    this.#leave(reason);
+    const jobs = this.#calls.takeUnbegun();
+    if (jobs.length > 0) this.#listener.onLost(jobs, new ServeError('SERVE_WORKER_LOST'));
   }
 
   #withRequests({ callIds, ...metric }: Metric): AppMetric {
@@ -305,11 +334,9 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   #describeMoment(): Moment {
-    const running = this.#calls.lookUpRunning();
-    if (running !== null) {
-      const [first, ...others] = running.calls as [HeldCall, ...HeldCall[]];
+    const [first, ...others] = this.#calls.lookUpRunning().flatMap(({ calls }) => calls);
+    if (first !== undefined)
       return { during: 'call', call: { facts: callFacts(first.job.call), others: others.length } };
-    }
     // A call that it was reading may have killed it as well, though no code of the app ran for it.
     if (this.#calls.first !== null) return { during: 'call', call: null };
     return { during: this.#core.state.wasReady ? 'idle' : 'start', call: null };

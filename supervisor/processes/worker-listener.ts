@@ -38,6 +38,8 @@ export interface WorkerListener {
   onReady(): void;
   /** It was frozen by a signal while it was idle, or continues. */
   onFrozen(isFrozen: boolean): void;
+  /** It gets no more calls, and ends when those that run in it have ended, or with the last of their limits. */
+  onLeaving(why: string): void;
   onFinished(job: Job, runMs: number | null): void;
   /** Calls it held when it died, in order. */
   onLost(jobs: Job[], error: ServeError): void;

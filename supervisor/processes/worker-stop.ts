@@ -64,6 +64,15 @@ export class WorkerStop {
     return !wasFinishing;
   }
 
+  /** It finishes the calls that it holds, within their own limits. Returns false if it was on its way to its end before. */
+  leave(): boolean {
+    const { state } = this.#core;
+    if (state.name !== 'ready') return false;
+    state.enter('retireRequested');
+    this.#retireGraceMs = TERM_GRACE_MS;
+    return true;
+  }
+
   /** It holds no calls any more, or their time is over. */
   onFinished(): void {
     if (this.#core.state.name === 'finishing') this.stop(this.#retireGraceMs);

@@ -38,7 +38,9 @@ export const SLOT_EVENTS = {
   pauseOver: 'The pause before the next start is over.',
   nextReady: 'The next worker is ready.',
   nextDies: 'The next worker dies before it is ready, or its process cannot be started.',
-  nextAlone: 'Its worker dies while the next one starts.',
+  nextAlone: 'Its worker dies, or gets no more calls, while the next one starts.',
+  leaves:
+    'Its worker gets no more calls, because one of them does not end or its app is in doubt; on a GPU nothing changes until it dies.',
   replace: 'The app has changed: the slot starts again with a new worker.',
   renew:
     'Replace its worker without a gap; on a GPU, or if the worker is not ready, the slot gets `replace` instead.',
@@ -62,6 +64,7 @@ const TRANSITIONS: Readonly<Record<SlotStateName, Readonly<Partial<Record<SlotEv
     death: 'waiting',
     badDeath: 'backoff',
     lastDeath: 'latched',
+    leaves: 'waiting',
     replace: 'replacing',
     renew: 'renewing',
     retire: 'closing',
@@ -69,6 +72,7 @@ const TRANSITIONS: Readonly<Record<SlotStateName, Readonly<Partial<Record<SlotEv
   renewing: {
     started: 'renewing',
     death: 'waiting',
+    leaves: 'waiting',
     nextReady: 'live',
     nextDies: 'live',
     nextAlone: 'live',

@@ -12,9 +12,10 @@ import { neverStarted, thrownAtStart, type WorkerDeath } from '../processes/work
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { LoadedLimits, RetireLimits, WorkerListener } from '../processes/worker-listener.js';
 
-export interface SlotListener extends Omit<WorkerListener, 'onReady' | 'onLoaded' | 'onGone'> {
+export interface SlotListener extends Omit<WorkerListener, 'onReady' | 'onLoaded' | 'onLeaving' | 'onGone'> {
   onLoaded(worker: WorkerHandle, info: LoadedInfo): LoadedLimits;
   onReady(worker: WorkerHandle): void;
+  onLeaving(worker: WorkerHandle, why: string): void;
   /** The slot's state changed, or one of its workers died, or both. */
   onSlotChange(slot: Slot, death: WorkerDeath | null): void;
 }
@@ -174,6 +175,7 @@ export class Slot {
         ...listener,
         onLoaded: (info) => listener.onLoaded(worker, info),
         onReady: () => this.#onReady(worker),
+        onLeaving: (why) => this.#onLeaving(worker, why),
         onGone: (death) => this.#onGone(worker, death),
       });
       this.#workers.add(worker);
@@ -196,6 +198,20 @@ export class Slot {
     this.#options.listener.onReady(worker);
   }
 
+  /** A successor starts at once; on a GPU, whose memory may not hold two, once this worker has ended. */
+  #onLeaving(worker: WorkerHandle, why: string): void {
+    this.#options.listener.onLeaving(worker, why);
+    if (this.worker !== worker || this.device !== 'cpu') return;
+    const state = this.#state;
+    if (state.name !== 'live' && state.name !== 'renewing') return;
+    this.#history = NEW_SLOT;
+    this.#restarts += 1;
+    if (state.name === 'live') this.#wait('leaves', null);
+    else if (state.next === null)
+      this.#enter('leaves', { name: 'waiting' }, null); // its start is queued at the gate
+    else this.#enter('nextAlone', { name: 'live', worker: state.next }, null);
+  }
+
   #onGone(worker: WorkerHandle, death: WorkerDeath): void {
     this.#leaveGate(worker);
     this.#workers.delete(worker);
@@ -203,10 +219,16 @@ export class Slot {
     const state = this.#state;
     if (state.name === 'closing') this.#onGoneAtEnd(death);
     else if (state.name === 'renewing' && state.next === worker) this.#onFailedStart(death);
-    else if (this.worker !== worker) this.#options.listener.onSlotChange(this, death);
+    else if (this.worker !== worker) this.#onReplacedGone(death);
     else if (state.name === 'replacing') this.#wait('death', death);
     else if (state.name === 'renewing') this.#onGoneBeforeNext(state.next, death);
     else this.#afterDeath(death);
+  }
+
+  /** A worker has ended whose place another one had taken. */
+  #onReplacedGone(death: WorkerDeath): void {
+    if (!death.wanted) this.#lastDeath = death;
+    this.#options.listener.onSlotChange(this, death);
   }
 
   #onGoneAtEnd(death: WorkerDeath): void {

@@ -458,6 +458,53 @@ const MISTAKES: readonly Mistake[] = [
       `${HERE}/app.py: config.runTimeout: "soon" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.`,
     ),
   },
+  {
+    what: 'more calls at the same time than a worker runs',
+    TypeScript: form(
+      { 'app.mjs': `${GOOD}\nexport const config = { concurrency: 129 };` },
+      `${HERE}/app.mjs:2: export \`config\`: concurrency must be a whole number from 1 to 128`,
+    ),
+    Python: form(
+      { 'app.py': `${GOOD_PYTHON}config = {"concurrency": 0}\n` },
+      `${HERE}/app.py:2: \`config\`: concurrency must be a whole number from 1 to 128`,
+    ),
+  },
+  {
+    what: 'calls at the same time and in batches',
+    TypeScript: form(
+      { 'app.mjs': `${GOOD}\nexport const config = { concurrency: 8, batchSize: 4 };` },
+      `${HERE}/app.mjs: config.concurrency is 8 and config.batchSize is 4, but calls run either at the same time or in batches. Set --concurrency 1 or a batch size of 1.`,
+    ),
+    Python: form(
+      { 'app.py': `async ${GOOD_PYTHON}config = {"concurrency": 8, "batch_size": 4}\n` },
+      `${HERE}/app.py: config.concurrency is 8 and config.batchSize is 4, but calls run either at the same time or in batches. Set --concurrency 1 or a batch size of 1.`,
+    ),
+  },
+  {
+    what: 'calls of a service at the same time',
+    TypeScript: form(
+      {
+        'app.mjs':
+          'export class Service {\n  handle(data) {\n    return data;\n  }\n}\nexport const config = { concurrency: 2 };',
+      },
+      `${HERE}/app.mjs:6: export \`config\`: a custom service runs its calls in batches, never at the same time; remove concurrency and set batchSize`,
+    ),
+    Python: form(
+      {
+        'app.py':
+          'class Service:\n    def handle(self, data, context):\n        return data\nconfig = {"concurrency": 2}\n',
+      },
+      `${HERE}/app.py:4: \`config\`: a custom service runs its calls in batches, never at the same time; remove concurrency and set batchSize`,
+    ),
+  },
+  {
+    what: 'a plain function whose calls are to run at the same time',
+    TypeScript: none('a function may return a promise without being declared async'),
+    Python: form(
+      { 'app.py': `config = {"concurrency": 2}\n${GOOD_PYTHON}` },
+      `${HERE}/app.py:2: \`inference\` is a plain \`def\`, and no other call of its worker runs while it does. With \`concurrency\` above 1 make it an \`async def\` that awaits what it waits for, or remove \`concurrency\` from \`config\``,
+    ),
+  },
 ];
 
 /** Bounded: each of them is one process that ends by itself. */

@@ -161,9 +161,7 @@ withEachRuntime(({ language, app }) => {
           [200, 200, 200],
         );
         assert.deepEqual(cues.notes(), ['run a b c', 'run d e f']);
-        await server.untilPrinted(
-          /died \(signal SIGKILL\) while running call id-\d of \/ and 2 more of its batch/,
-        );
+        await server.untilPrinted(/died \(signal SIGKILL\) while running call id-\d of \/ and 2 more;/);
       },
     );
   });

@@ -9,14 +9,14 @@ import time
 import unittest
 from unittest import mock
 
-from banana_worker.process.begun_note import BegunNote
+from banana_worker.process.begun_note import BegunNote, BegunTimes
 
 
 def read_note(fd: int) -> "tuple[int, int, float]":
-    return struct.unpack("<IId", os.pread(fd, 100, 0))  # type: ignore[return-value]
+    return struct.unpack("<IId", os.pread(fd, 16, 0))  # type: ignore[return-value]
 
 
-class Note(unittest.TestCase):
+class WithFile(unittest.TestCase):
     def setUp(self) -> None:
         self.file = tempfile.TemporaryFile()
         self.file.write(bytes(16))
@@ -24,6 +24,8 @@ class Note(unittest.TestCase):
         self.addCleanup(self.file.close)
         self.fd = self.file.fileno()
 
+
+class Note(WithFile):
     def check(self, note: BegunNote) -> None:
         for id in (1, 2**32 - 1, 5):
             before_ms = time.monotonic() * 1000
@@ -50,6 +52,32 @@ class Note(unittest.TestCase):
         with self.assertRaises(ValueError):
             note.begin(2)
         self.assertEqual(read_note(self.fd)[0], 1)
+
+
+class Times(WithFile):
+    def entries(self) -> "dict[int, float]":
+        data = os.pread(self.fd, 4096, 16)
+        return {id: at_ms for id, _, at_ms in struct.iter_unpack("<IId", data)}
+
+    def check_entries(self, note: BegunTimes) -> None:
+        for id in (1, 2, 3):
+            note.begin(id)
+        first = self.entries()
+        self.assertLessEqual(first[1], first[2])
+        for id in range(4, 20):
+            note.end(id - 1)  # the first two run on
+            note.begin(id)
+            entries = self.entries()
+            self.assertEqual(read_note(self.fd)[0], id)
+            self.assertEqual((entries[1], entries[2]), (first[1], first[2]))
+            self.assertEqual(entries[id], read_note(self.fd)[2])
+
+    def test_every_call_that_runs_keeps_its_time(self) -> None:
+        self.check_entries(BegunTimes(3, self.fd))
+
+    def test_entries_are_written_where_the_file_cannot_be_mapped(self) -> None:
+        with mock.patch("mmap.mmap", side_effect=OSError):
+            self.check_entries(BegunTimes(3, self.fd))
 
 
 if __name__ == "__main__":

@@ -58,13 +58,13 @@ class Failures(unittest.TestCase):
     def test_the_front_learns_whether_there_is_a_shutdown(self) -> None:
         for app, expected in (({}, False), ({"shutdown": print}, True)):
             loaded: Any = from_banana_app(module_with(inference=print, **app))
-            self.assertIs(loaded_info(loaded)["shutdown"], expected)
+            self.assertIs(loaded_info(loaded, 1)["shutdown"], expected)
 
     def test_the_front_learns_the_signature(self) -> None:
         x = {"name": "x", "datatype": "FP32", "shape": [-1, 2]}
         loaded: Any = from_banana_app(module_with(inference=print, signature={"inputs": [x], "outputs": []}))
-        self.assertEqual(loaded_info(loaded)["signature"], {"inputs": [x], "outputs": []})
-        self.assertNotIn("signature", loaded_info(from_banana_app(module_with(inference=print))))
+        self.assertEqual(loaded_info(loaded, 1)["signature"], {"inputs": [x], "outputs": []})
+        self.assertNotIn("signature", loaded_info(from_banana_app(module_with(inference=print)), 1))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import type { Call, Message } from '../../protocol/wire/messages.js';
 import { NO_WISHES } from '../../worker/api/input-wishes.js';
 import type { Signature } from '../../worker/api/signature.js';
 import type { InferenceContext } from '../../worker/api/types.js';
+import type { CallLoop, CallLoopOptions } from '../../worker/run/call-loop.js';
+import { ConcurrentLoop } from '../../worker/run/concurrent-loop.js';
 import { RunLoop } from '../../worker/run/run-loop.js';
 import { Tap, nextTurn, type Received } from '../protocol/streams.js';
 import { NO_METRICS, callWith } from './calls.js';
@@ -24,10 +26,15 @@ export interface BatchWays {
   readonly signature?: Signature;
 }
 
+/** The loop of an app that runs several calls at the same time. */
+export interface Several {
+  readonly concurrency: number;
+}
+
 /** A run loop over a real channel; the front records what it writes. */
 export class Bench {
   readonly tap = new Tap();
-  readonly loop: RunLoop;
+  readonly loop: CallLoop;
   /** Inputs the app has seen, in order. */
   readonly seen: unknown[] = [];
   readonly printsOf: string[] = [];
@@ -38,14 +45,17 @@ export class Bench {
   /** The calls of its activity listener. */
   readonly comings: string[] = [];
 
-  constructor(handle: Handle, { handleBatch, repeatable = false, signature }: BatchWays = {}) {
+  constructor(
+    handle: Handle,
+    { handleBatch, repeatable = false, signature, concurrency = 1 }: BatchWays & Partial<Several> = {},
+  ) {
     const refuse = (): never => assert.fail('the front did nothing');
     const channel = new Channel(new PassThrough(), this.tap, {
       onMessage: refuse,
       onEnd: refuse,
       onWriteError: refuse,
     });
-    this.loop = new RunLoop({
+    const options: CallLoopOptions = {
       channel,
       app: {
         description: {
@@ -60,6 +70,7 @@ export class Bench {
             },
           ],
           modelOptions: {},
+          concurrency: 1,
           example: null,
           ...(signature && { signature }),
         },
@@ -83,14 +94,20 @@ export class Bench {
       },
       maxOutputBytes: MAX_OUTPUT_BYTES,
       streamWindowBytes: WINDOW_BYTES,
-      noteBegun: (id) => this.#notes.push({ id, afterWrites: this.tap.writes.length }),
       onIdleAfterRetire: () => (this.idleCalls += 1),
       onDoubt: (why) => this.doubts.push(why.message),
-      activity: {
-        onCall: () => this.comings.push('call'),
-        onIdle: () => this.comings.push('idle'),
-      },
-    });
+    };
+    const noteBegun = (id: number): void => {
+      this.#notes.push({ id, afterWrites: this.tap.writes.length });
+    };
+    const activity = {
+      onCall: () => this.comings.push('call'),
+      onIdle: () => this.comings.push('idle'),
+    };
+    this.loop =
+      concurrency > 1
+        ? new ConcurrentLoop(options, concurrency, { begin: noteBegun, end: () => {} })
+        : new RunLoop({ ...options, noteBegun, activity });
   }
 
   /** Hands in a call whose JSON body is `input`. */

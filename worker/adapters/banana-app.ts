@@ -19,7 +19,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
   assertNoGenerator(exports['init']);
   const app = exports as unknown as Partial<BananaApp>;
   const { forms, text, ...config } = configOf(exports);
-  const { repeat, modelOptions } = splitConfig(config);
+  const { repeat, concurrency, modelOptions } = splitConfig(config);
   const wishes = inputWishes({ forms, text }, 'export `config`');
   return {
     description: {
@@ -34,6 +34,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
         },
       ],
       modelOptions,
+      concurrency,
       example: 'example' in exports ? { route: ROUTE, input: exports['example'] } : null,
       ...signatureOf(exports),
       ...platformOf(exports),

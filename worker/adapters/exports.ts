@@ -1,5 +1,6 @@
 /** Reads and checks exports beside the app itself, which every kind of app may have. */
 
+import { MAX_CONCURRENCY } from '../../protocol/wire/messages.js';
 import { repeatOptions, type RepeatOptions } from '../api/repeat-options.js';
 
 /** Returns the `config` export. @throws a TypeError if it is not an object */
@@ -9,13 +10,24 @@ export function configOf(exports: Readonly<Record<string, unknown>>): Record<str
   throw new TypeError('export `config` must be an object, such as { runTimeout: "30s" }');
 }
 
-/** Splits `config` into the options that the front checks and those that say whether inputs may run again. @throws a TypeError */
+/** Splits `config` into the options that the front checks and those that say how calls may run. @throws a TypeError */
 export function splitConfig(config: Readonly<Record<string, unknown>>): {
   readonly repeat: RepeatOptions;
+  readonly concurrency: number;
   readonly modelOptions: Record<string, unknown>;
 } {
-  const { repeatable, attempts, ...modelOptions } = config;
-  return { repeat: repeatOptions({ repeatable, attempts }, 'export `config`'), modelOptions };
+  const { repeatable, attempts, concurrency = 1, ...modelOptions } = config;
+  return {
+    repeat: repeatOptions({ repeatable, attempts }, 'export `config`'),
+    concurrency: checkedConcurrency(concurrency),
+    modelOptions,
+  };
+}
+
+function checkedConcurrency(given: unknown): number {
+  if (Number.isInteger(given) && (given as number) >= 1 && (given as number) <= MAX_CONCURRENCY)
+    return given as number;
+  throw new TypeError(`export \`config\`: concurrency must be a whole number from 1 to ${MAX_CONCURRENCY}`);
 }
 
 /**

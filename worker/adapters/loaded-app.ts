@@ -16,10 +16,15 @@ export interface Surroundings {
 export const ANY_BATCH = 0xffff;
 
 /** The record of the wire, with the example as the value that the app gives. */
-export interface OwnDescription extends Omit<LoadedInfo, 'example' | 'shutdown' | 'signature'> {
+export interface OwnDescription extends Omit<
+  LoadedInfo,
+  'example' | 'shutdown' | 'signature' | 'concurrency'
+> {
   readonly signature?: Signature;
   /** A sample call that runs before the worker is ready. */
   readonly example: { readonly route: string; readonly input: unknown } | null;
+  /** Calls that the app takes at the same time; the operator may allow fewer. */
+  readonly concurrency: number;
 }
 
 export interface LoadedApp {

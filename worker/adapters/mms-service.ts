@@ -34,7 +34,11 @@ export function fromService(
     const { initialize } = handler.make.prototype as Partial<ServiceObject>;
     assertNoGenerator(initialize, 'initialize');
   }
-  const { repeat, modelOptions } = splitConfig(configOf(exports));
+  const { repeat, concurrency, modelOptions } = splitConfig(configOf(exports));
+  if (concurrency > 1)
+    throw new TypeError(
+      'export `config`: a custom service runs its calls in batches, never at the same time; remove concurrency and set batchSize',
+    );
   const repeatable = repeat.repeatable === true;
   const service = new Service(handler, modelDir, modelOptions, repeatable);
   const limits = { maxBatch: ANY_BATCH, attempts: attemptsOf(repeat) };
@@ -42,6 +46,7 @@ export function fromService(
     description: {
       routes: [{ path: ROUTE, kind: 'handler', input: 'any', webhook: '', ...limits }],
       modelOptions,
+      concurrency,
       example: null,
     },
     wishes: () => service.wishes,

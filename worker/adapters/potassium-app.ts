@@ -25,11 +25,12 @@ export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): Lo
   const definition = definitionOf(exports) ?? definitionOf(exports['default']) ?? definitionOfNamed(exports);
   if (definition === null) return null;
   assertNoGenerator(definition.init);
-  const { repeat, modelOptions } = splitConfig(configOf(exports));
+  const { repeat, concurrency, modelOptions } = splitConfig(configOf(exports));
   return {
     description: {
       routes: routesOf(definition, repeat),
       modelOptions,
+      concurrency,
       example: null,
       ...signatureOf(exports),
     },

@@ -128,6 +128,11 @@ export type AppConfig = ConfigOptions & {
   /** Most times that a job begins if its inputs may run again, 3 by default. */
   readonly attempts?: number;
   /**
+   * Calls that run at the same time in one worker, from 1 (the default) to 128, for functions that wait for something
+   * else, such as a service; `--concurrency` may allow fewer.
+   */
+  readonly concurrency?: number;
+  /**
    * Parses a form (`application/x-www-form-urlencoded`) as an object of fields instead of JSON; a repeated field
    * becomes an array.
    */
@@ -141,7 +146,7 @@ export type AppConfig = ConfigOptions & {
 export interface BananaApp<Input = any, Output = unknown> {
   /** Runs once per worker, before the first call. */
   init?(ctx: InitContext): unknown;
-  /** Runs once per call, never two at a time in one worker. The input is `null` for an empty body. */
+  /** Runs once per call, never two at a time in one worker unless `config.concurrency` is set. The input is `null` for an empty body. */
   inference(modelInputs: Input, ctx: InferenceContext): Output | Promise<Output>;
   /**
    * Runs once for calls that came together, at most `--batch-size` of them, in place of `inference`; a single call runs

@@ -4,7 +4,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Channel } from '../../protocol/wire/channel.js';
 import { describeThrown, type ErrorCode } from '../../protocol/errors.js';
-import { MAX_TEXT_CHARS, type Call, type LoadedInfo, type StartSpec } from '../../protocol/wire/messages.js';
+import {
+  MAX_CONCURRENCY,
+  MAX_TEXT_CHARS,
+  type Call,
+  type LoadedInfo,
+  type StartSpec,
+} from '../../protocol/wire/messages.js';
 import type { AppMetrics, WorkerInfo } from '../api/types.js';
 import { appLog } from '../report/app-log.js';
 import { CallContext } from '../run/call-context.js';
@@ -55,10 +61,20 @@ function enter(modelDir: string): void {
   }
 }
 
-/** Describes an app to the front, before its `init` runs. */
-export function loadedInfo({ description, shutdown }: LoadedApp): LoadedInfo {
+/** The calls that run at the same time: as many as the app takes and the operator allows. */
+export function concurrencyOf(
+  { description }: LoadedApp,
+  { concurrency = MAX_CONCURRENCY }: StartSpec,
+): number {
+  return Math.min(description.concurrency, concurrency);
+}
+
+/** Describes an app to the front, before its `init` runs. `concurrency`: the calls that run at the same time. */
+export function loadedInfo({ description, shutdown }: LoadedApp, concurrency: number): LoadedInfo {
+  const { concurrency: _asked, ...described } = description;
   return {
-    ...description,
+    ...described,
+    ...(concurrency === 1 ? {} : { concurrency }),
     modelOptions: plainOptions(description.modelOptions),
     example: exampleText(description),
     shutdown: shutdown !== undefined,

@@ -10,9 +10,9 @@
  */
 import { totalBytes } from '../../protocol/wire/body-assembler.js';
 import type { DataPart } from '../../protocol/wire/messages.js';
+import { runCall } from './run-call.js';
 import { RunningCall, type CallHost } from './running-call.js';
 import type { OnEnded, Runner, RunnerOptions, WaitingCall } from './runner.js';
-import { isThenable } from '../values/thenable.js';
 
 export class CallRunner implements Runner {
   readonly #options: RunnerOptions;
@@ -45,7 +45,7 @@ export class CallRunner implements Runner {
     this.#options.noteBegun(waiting.call.id);
     const running = new RunningCall(this.#host, waiting, beganAtMs);
     this.#current = running;
-    this.#run(running);
+    runCall(running, this.#options);
   }
 
   cancel(id: number, reason: string): void {
@@ -62,25 +62,6 @@ export class CallRunner implements Runner {
 
   takeData({ id, text, last }: DataPart, pieces: readonly Buffer[]): void {
     if (this.runs(id)) this.#current?.socket?.onData(pieces, totalBytes(pieces), text, last);
-  }
-
-  #run(running: RunningCall): void {
-    let output: unknown;
-    try {
-      output = this.#options.prints.run(running.call.requestId, () => this.#handle(running));
-    } catch (thrown) {
-      running.fail(thrown);
-      return;
-    }
-    running.answer(output);
-  }
-
-  #handle(running: RunningCall): unknown {
-    const { app } = this.#options;
-    const { call, ctx, socket } = running;
-    const input = socket ?? running.readInput(app.wishes(call.route));
-    if (isThenable(input)) return input.then((value) => app.handle(call.route, value, ctx));
-    return app.handle(call.route, input, ctx);
   }
 
   #finish(running: RunningCall): void {

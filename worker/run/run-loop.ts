@@ -5,24 +5,22 @@
  * 2. `pump` takes the next ones once the previous answers are in the kernel.
  * 3. `call-runner.ts` or `batch-runner.ts` runs them and calls back at their end.
  *
- * `main.ts` delivers the messages; the channel sends the answers.
+ * `main.ts` delivers the messages; the channel sends the answers. Beside: `concurrent-loop.ts` runs several calls at the
+ * same time.
  */
 import { AsyncResource } from 'node:async_hooks';
 import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError, protocolError } from '../../protocol/errors.js';
 import type { DataPart } from '../../protocol/wire/messages.js';
 import { BatchRunner } from './batch-runner.js';
+import type { CallLoop, CallLoopOptions } from './call-loop.js';
 import { CallRunner } from './call-runner.js';
 import { Retirement } from '../failures/retirement.js';
 import { sendError } from './running-call.js';
 import type { OnEnded, Runner, RunnerOptions, WaitingCall } from './runner.js';
 import type { ActivityListener } from '../process/stay-awake.js';
 
-export interface RunLoopOptions extends RunnerOptions {
-  /** Called when no call runs and none will begin, after `retire`. */
-  onIdleAfterRetire(): void;
-  /** Called when the error of a call shows that a new process would do better. No call runs then. */
-  onDoubt(why: ServeError): void;
+export interface RunLoopOptions extends CallLoopOptions, RunnerOptions {
   readonly activity: ActivityListener;
 }
 
@@ -38,7 +36,7 @@ interface Waiting {
 /** After a call that blocked the thread this long, pending cancels are read before the next call begins. */
 const YIELD_AFTER_MS = 1;
 
-export class RunLoop {
+export class RunLoop implements CallLoop {
   readonly #options: RunLoopOptions;
   readonly #channel: Channel;
   readonly #single: CallRunner;
@@ -61,22 +59,16 @@ export class RunLoop {
     this.#runner = this.#single;
   }
 
-  /** Request id of the running call; empty between calls. */
   get runningRequestId(): string {
     return this.#runner.requestId;
   }
 
-  /**
-   * Takes calls whose bodies are complete: one, or a batch, which `pump` begins together.
-   * @throws SERVE_PROTOCOL if their route does not allow so many
-   */
   accept(calls: readonly WaitingCall[]): void {
     if (calls.length > 1) this.#assertBatch(calls);
     this.#inbox.push({ calls, asyncContext: new AsyncResource('banana-serve call') });
     this.#options.activity.onCall();
   }
 
-  /** Cancels a call whose client does not wait any more: drops it if it has not begun, otherwise aborts its signal. */
   cancel(id: number, reason: string): void {
     if (this.#runner.runs(id)) {
       this.#runner.cancel(id, reason);
@@ -90,7 +82,6 @@ export class RunLoop {
     this.sendCancelled(id);
   }
 
-  /** Sends the ending of a call that never began. */
   sendCancelled(id: number): void {
     sendError(this.#channel, id, new ServeError('SERVE_CANCELLED'), 0);
     this.#channel.flush();
@@ -104,7 +95,6 @@ export class RunLoop {
     this.#runner.takeData(part, pieces);
   }
 
-  /** Begins no further call, and aborts the running one if `abortReason` is given. */
   retire(abortReason: string | null): void {
     this.#retired = true;
     this.#inbox = [];
@@ -112,10 +102,6 @@ export class RunLoop {
     if (!this.#runner.isRunning) this.#options.onIdleAfterRetire();
   }
 
-  /**
-   * Begins the next call if none runs. Called once per read, so that a cancel after a call is seen before the call
-   * begins.
-   */
   pump(): void {
     if (this.#pumping) return;
     this.#pumping = true;

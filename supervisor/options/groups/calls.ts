@@ -1,6 +1,15 @@
 /** Options of calls: waiting, running, batching. */
 import { parseBytes, parseDurationMs, parsePositiveMs, parseSwitch, parseWhole } from '../units.js';
-import { DURATION, MIB, MINUTE, modelOption, serverOption, type SomeOptions } from '../option-spec.js';
+import {
+  DURATION,
+  MIB,
+  MINUTE,
+  modelOption,
+  operatorOption,
+  serverOption,
+  type SomeOptions,
+} from '../option-spec.js';
+import { MAX_CONCURRENCY } from '../../../protocol/wire/messages.js';
 
 export const CALLS = {
   queueSize: modelOption<number>({
@@ -50,6 +59,14 @@ export const CALLS = {
     defaultText: '0',
     default: 0,
     parse: parseDurationMs,
+  }),
+  concurrency: operatorOption<number | null>({
+    flag: '--concurrency',
+    value: '<n>',
+    help: `Most calls that run at the same time in one worker, for apps whose config sets concurrency (at most ${MAX_CONCURRENCY}). 1: one after the other. See docs/batching.md.`,
+    defaultText: 'what the app sets',
+    default: null,
+    parse: (raw) => parseWhole(raw, 1, MAX_CONCURRENCY),
   }),
   runTimeout: modelOption<number>({
     flag: '--run-timeout',

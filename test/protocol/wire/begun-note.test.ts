@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { MAX_CONCURRENCY } from '../../../protocol/wire/messages.js';
 import {
   BEGUN_NOTE_BYTES,
   MONOTONIC_OFFSET_MS,
+  begunNoteBytes,
   decodeBegunNote,
   encodeBegunNote,
 } from '../../../protocol/wire/begun-note.js';
@@ -16,6 +18,17 @@ test('a note reads back as it was written', () => {
       assert.deepEqual(decodeBegunNote(note), { id, atMs });
     }),
   );
+});
+
+test('entries behind a note have the times of the calls that run; all of them fit into a page', () => {
+  const bytes = Buffer.alloc(begunNoteBytes(3));
+  encodeBegunNote(bytes, 9, 30);
+  encodeBegunNote(bytes, 7, 10, 2 * BEGUN_NOTE_BYTES);
+  encodeBegunNote(bytes, 9, 30, 3 * BEGUN_NOTE_BYTES);
+  const { id, atMs, times } = decodeBegunNote(bytes);
+  assert.deepEqual([id, atMs, times?.get(7), times?.get(9), times?.get(8)], [9, 30, 10, 30, undefined]);
+  assert.equal(begunNoteBytes(1), BEGUN_NOTE_BYTES);
+  assert.ok(begunNoteBytes(MAX_CONCURRENCY) <= 4096);
 });
 
 test('a note of zeros means that no call has begun', () => {

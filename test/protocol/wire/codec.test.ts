@@ -63,6 +63,9 @@ const HEADS: Record<Message['type'], unknown[]> = {
   body: [1],
   cancel: [1, 'gone'],
   credit: [1, 100],
+  ping: [1],
+  pong: [1],
+  retiring: ['an unhandled rejection'],
   stop: [1000],
   hello: [2, 'node v20'],
   loaded: [
@@ -73,6 +76,7 @@ const HEADS: Record<Message['type'], unknown[]> = {
       shutdown: true,
       signature: { inputs: [], outputs: [{ name: 'y', datatype: 'FP32', shape: [-1, 10] }] },
       platform: 'onnx_onnxv1',
+      concurrency: 8,
     },
   ],
   ready: [12.5],

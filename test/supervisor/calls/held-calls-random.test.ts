@@ -31,9 +31,12 @@ class Life {
   batches: number[][] = [];
   readonly jobs = new Map<number, Job>();
   readonly begun = new Set<number>();
+  readonly #places: number;
   readonly #note = { id: 0, atMs: 0 };
 
-  constructor() {
+  /** `places`: the calls that it runs at the same time; with more than 1, all that it holds. */
+  constructor(places: number) {
+    this.#places = places;
     const channel = new Channel(new PassThrough(), new Tap(), {
       onMessage: () => {},
       onEnd: () => {},
@@ -44,14 +47,22 @@ class Life {
       onFinished: ({ call }) => this.finished.push(call.requestId),
       onCallError: () => {},
       onStuck: () => assert.fail('nothing takes so long'),
+      onOutlasted: () => assert.fail('nothing takes so long'),
     });
+    this.calls.places = places;
   }
 
   take(next: Step): void {
-    if (next.do === 'assign') this.#assign(next.size);
+    if (next.do === 'assign') this.#assignSome(next.size);
     else if (next.do === 'begin') this.#begin();
     else if (next.do === 'answer') this.#answer(next.which);
     else this.#abandon(next.which);
+  }
+
+  /** A batch, or single calls into the places that are free. */
+  #assignSome(size: number): void {
+    if (this.#places === 1) this.#assign(size);
+    else for (let i = 0; i < size && this.batches.length < this.#places; i += 1) this.#assign(1);
   }
 
   #assign(size: number): void {
@@ -72,15 +83,18 @@ class Life {
   }
 
   #begin(): void {
-    const [first] = this.batches;
-    if (first === undefined || first.some((id) => this.begun.has(id))) return;
-    for (const id of first) this.begun.add(id);
-    this.#note.id = first.at(-1) as number;
+    const next = this.batches.slice(0, this.#places).find(([id]) => !this.begun.has(id as number));
+    if (next === undefined) return;
+    for (const id of next) this.begun.add(id);
+    this.#note.id = next.at(-1) as number;
     this.#note.atMs = MONOTONIC_OFFSET_MS + performance.now();
   }
 
   #answer(which: number): void {
-    const running = (this.batches[0] ?? []).filter((id) => this.begun.has(id));
+    const running = this.batches
+      .slice(0, this.#places)
+      .flat()
+      .filter((id) => this.begun.has(id));
     const id = running[which % running.length];
     if (id === undefined) return;
     this.calls.take({ type: 'result', id, ...OK, bodyBytes: 0, runMs: 1 }, []);
@@ -108,8 +122,8 @@ class Life {
 
 test('in any order of begins, endings, cancels and deaths, a worker holds exactly the calls without an ending', () => {
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const life = new Life();
+    fc.property(fc.constantFrom(1, 1, 3, 8), fc.array(step, { maxLength: 60 }), (places, steps) => {
+      const life = new Life(places);
       const { calls } = life;
       for (const next of steps) {
         life.take(next);

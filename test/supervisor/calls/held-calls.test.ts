@@ -5,7 +5,8 @@ import fc from 'fast-check';
 import { MONOTONIC_OFFSET_MS } from '../../../protocol/wire/begun-note.js';
 import { Channel } from '../../../protocol/wire/channel.js';
 import { ServeError } from '../../../protocol/errors.js';
-import { MAX_FRAGMENT_BYTES, type Message } from '../../../protocol/wire/messages.js';
+import { MAX_FRAGMENT_BYTES, STREAM_WINDOW_BYTES, type Message } from '../../../protocol/wire/messages.js';
+import { clientWaitOf, type HeldCall } from '../../../supervisor/calls/held-batch.js';
 import { HeldCalls } from '../../../supervisor/calls/held-calls.js';
 import type { Job } from '../../../supervisor/dispatch/job.js';
 import { Tap, nextTurn } from '../../protocol/streams.js';
@@ -20,13 +21,14 @@ function setUp() {
     onEnd: () => {},
     onWriteError: (error) => assert.fail(error),
   });
-  const note = { id: 0, atMs: 0 };
+  const note = { id: 0, atMs: 0, times: new Map<number, number>() };
   const limits = { runTimeout: { ms: 60_000, name: '--run-timeout' }, maxOutputBytes: 1000 };
   const calls = new HeldCalls(channel, () => note, limits, {
     onFinished: ({ call }, runMs) =>
       story.push(`${call.requestId} has ended${runMs === null ? '' : ' well'}`),
     onCallError: () => {},
     onStuck: (cause) => assert.fail(cause),
+    onOutlasted: () => assert.fail('nothing takes so long'),
   });
   const outcome = (id: string) => (result: string) => story.push(`${id} ${result}`);
   return {
@@ -49,6 +51,10 @@ function setUp() {
       calls.take({ ...FAILED, type: 'error', id, code: 'SERVE_CANCELLED', runMs: 0 }, []),
     /** Calls by their letters, and whether the batch ends: `ab-`, `c.`. */
     frames: (): string[] => tap.received.map(({ message }) => frameText(message)),
+    /** The worker's entry for a call that began so long ago. */
+    noteTime: (id: number, agoMs: number): void => {
+      note.times.set(id, MONOTONIC_OFFSET_MS + performance.now() - agoMs);
+    },
     close: (): void => calls.close(),
   };
 }
@@ -249,3 +255,71 @@ function batchesIn(tap: Tap): number[][] {
   assert.equal(open, null, 'the last batch has its mark');
   return batches.map((ids) => ids.map((id) => bytes.get(id) as number));
 }
+
+test('with several places, each call runs for itself: answers come in any order, and a note may name one that has ended', () => {
+  const { assign, frames, noteBegun, answer, calls, story, close } = setUp();
+  calls.places = 3;
+  const jobs = ['a', 'b', 'c'].map((name) => assign(name)[0] as Job);
+  assert.deepEqual(frames(), ['a.', 'b.', 'c.'], 'each leaves at once: its place is free');
+  noteBegun(2);
+  answer(2);
+  assert.deepEqual(
+    jobs.map((job) => job.checkBegun()),
+    [true, false, false],
+    'b has ended, c has not begun',
+  );
+  noteBegun(3);
+  for (const id of [3, 1]) answer(id);
+  assert.deepEqual(
+    story.filter((line) => !line.includes('ended')),
+    ['b ok', 'c ok', 'a ok'],
+  );
+  assert.deepEqual([calls.count, calls.finished], [0, 3]);
+  close();
+});
+
+test('the time at which a call began is that of its entry behind the note', async () => {
+  const { assign, noteBegun, noteTime, calls, close } = setUp();
+  calls.places = 2;
+  assign('a');
+  assign('b');
+  const sentAtMs = performance.now();
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  noteTime(1, 20);
+  noteTime(2, 10);
+  noteBegun(2);
+  const [a, b] = calls.lookUpRunning().map(({ beganAtMs }) => beganAtMs - sentAtMs);
+  assert.ok(a !== undefined && b !== undefined && a > 0 && b - a > 5 && b - a < 15, `${a} ${b}`);
+  close();
+});
+
+test('the calls that a worker will not begin are taken from it, in order, with what is left of their bodies', () => {
+  const { assign, noteBegun, answer, calls, close } = setUp();
+  calls.places = 3;
+  for (const name of ['a', 'b', 'c']) assign(name);
+  noteBegun(1);
+  assert.deepEqual(
+    calls.takeUnbegun().map(({ call }) => call.requestId),
+    ['b', 'c'],
+  );
+  assert.equal(calls.count, 1);
+  answer(1);
+  assert.deepEqual([calls.count, calls.batchCount], [0, 0]);
+  close();
+});
+
+test('while calls wait for a worker whose places are all taken, each call that waits for its client holds them up', () => {
+  const { assign, noteBegun, calls, close } = setUp();
+  calls.places = 2;
+  assign('a');
+  assign('b');
+  noteBegun(2);
+  for (const { calls: held } of calls.active) clientWaitOf(held[0] as HeldCall).onSent(STREAM_WINDOW_BYTES);
+  const holdUps = (): boolean[] => calls.active.map(({ holdsUp }) => holdsUp);
+  assert.deepEqual(holdUps(), [false, false]);
+  calls.callersWait = true;
+  assert.deepEqual(holdUps(), [true, true]);
+  calls.callersWait = false;
+  assert.deepEqual(holdUps(), [false, false]);
+  close();
+});

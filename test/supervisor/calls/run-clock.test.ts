@@ -12,22 +12,29 @@ const NEVER_PAUSED: Clocked = {
   heldUpSinceMs: null,
 };
 
-/** A clock of one worker whose running call is `running`, and mocked time. */
+/** A clock of one worker with these running calls, and mocked time. */
 function clockwork(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let nowMs = 10_000;
   t.mock.method(performance, 'now', () => nowMs);
-  const state = { running: null as Clocked | null, timedOut: [] as Clocked[] };
+  const state = { running: [] as Clocked[], timedOut: [] as Clocked[] };
   const clock = new RunClock<Clocked>(
     LIMIT_MS,
-    () => state.running,
+    () => state.running.filter((call) => !state.timedOut.includes(call)),
     (call) => state.timedOut.push(call),
   );
   return {
     state,
     begin: (): Clocked => {
       const call = { ...NEVER_PAUSED, beganAtMs: nowMs };
-      state.running = call;
+      state.running = [call];
+      clock.start();
+      return call;
+    },
+    /** A call that runs at the same time. */
+    beginBeside: (): Clocked => {
+      const call = { ...NEVER_PAUSED, beganAtMs: nowMs };
+      state.running.push(call);
       clock.start();
       return call;
     },
@@ -68,11 +75,27 @@ test('each call has the whole limit, although there is only one timer', (t) => {
   assert.equal(state.timedOut.length, 1);
 });
 
+test('of calls that run at the same time, each times out at its own limit, once', (t) => {
+  const { begin, beginBeside, pass, state } = clockwork(t);
+  const calls = [begin()];
+  for (let i = 1; i < 4; i += 1) {
+    pass(100);
+    calls.push(beginBeside());
+  }
+  pass(LIMIT_MS - 301);
+  for (const count of [0, 1, 2, 3, 4]) {
+    assert.deepEqual(state.timedOut, calls.slice(0, count));
+    pass(count === 0 ? 1 : 100);
+  }
+  pass(5 * LIMIT_MS);
+  assert.equal(state.timedOut.length, 4);
+});
+
 test('a worker without a running call has no timeout, and its next call is watched again', (t) => {
   const { begin, pass, state } = clockwork(t);
   begin();
   pass(100);
-  state.running = null;
+  state.running = [];
   pass(10 * LIMIT_MS);
   assert.deepEqual(state.timedOut, []);
   const call = begin();

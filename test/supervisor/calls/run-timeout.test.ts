@@ -4,6 +4,7 @@ import { STREAM_WINDOW_BYTES } from '../../../protocol/wire/messages.js';
 import { HeldBatch, clientWaitOf, type HeldCall } from '../../../supervisor/calls/held-batch.js';
 import type { NamedLimit } from '../../../supervisor/machine/limit-timer.js';
 import { ABORT_GRACE_MS, MIN_BEGIN_MS, RunTimeout } from '../../../supervisor/calls/run-timeout.js';
+import { PONG_MS } from '../../../supervisor/calls/stuck-calls.js';
 import { FakeChannel, heldCall, sentCall } from './held-call.js';
 
 const LIMIT_MS = 1000;
@@ -18,17 +19,22 @@ function setUp(t: TestContext) {
   const channel = new FakeChannel();
   const held: HeldBatch[] = [];
   const story: string[] = [];
+  const state = { places: 1 };
   const timeout = new RunTimeout(
     limitOf(LIMIT_MS),
     channel.asChannel,
     {
-      lookUpFirst: () => held[0] ?? null,
+      get active() {
+        return held.slice(0, state.places);
+      },
+      lookUpActive: () => held.slice(0, state.places),
       holds: (batch) => held.includes(batch),
       abandon: (job) => story.push(`abandon ${job.call.requestId}`),
     },
     {
       onCallError: (job, { code }) => story.push(`log ${job.call.requestId} ${code}`),
       onStuck: (cause) => story.push(cause),
+      onOutlasted: () => story.push('no more calls'),
     },
   );
   return {
@@ -36,6 +42,12 @@ function setUp(t: TestContext) {
     held,
     timeout,
     story,
+    state,
+    /** A call has ended in the worker. */
+    end: (call: HeldCall): void => {
+      held.splice(held.indexOf(call.batch), 1);
+      timeout.onEnded();
+    },
     /** Holds one more call, which has begun. */
     take: (id: number): HeldCall => {
       const call = heldCall(id, { onSettled: (outcome) => story.push(`r${id} ${outcome}`) });
@@ -162,4 +174,56 @@ test('once closed, neither the limit nor the grace fires', (t) => {
   timeout.close();
   pass(10 * LIMIT_MS);
   assert.deepEqual(story, TIMED_OUT);
+});
+
+/** Call 1 goes on after its grace, 2 obeys its abort, 3 has half of its time left: the worker is pinged now. */
+function outlast(t: TestContext) {
+  const bench = setUp(t);
+  bench.state.places = 3;
+  bench.take(1);
+  bench.pass(900);
+  const obeys = bench.take(2);
+  bench.pass(600);
+  const other = bench.take(3);
+  bench.pass(400);
+  bench.end(obeys);
+  bench.pass(100);
+  return { ...bench, other };
+}
+
+const lateOf = (id: number): string[] => [
+  `log r${id} SERVE_INFERENCE_TIMEOUT`,
+  `r${id} SERVE_INFERENCE_TIMEOUT`,
+];
+const OUTLASTED = [...lateOf(1), ...lateOf(2), 'no more calls'];
+
+test('beside others, a call that goes on after its grace costs the worker its calls; it is killed when they have ended', (t) => {
+  const { timeout, story, channel, pass, other, end } = outlast(t);
+  assert.deepEqual(story, OUTLASTED);
+  assert.deepEqual(channel.sent.at(-1), { type: 'ping', ref: 1 });
+  timeout.onPong(1);
+  pass(LIMIT_MS / 2 - 1);
+  assert.deepEqual(story, OUTLASTED);
+  end(other);
+  assert.deepEqual(story, [...OUTLASTED, 'run timeout']);
+});
+
+test('the others have their own limits and graces; then nothing but stuck calls is left, and the worker is killed', (t) => {
+  const { timeout, story, pass } = outlast(t);
+  timeout.onPong(1);
+  pass(LIMIT_MS / 2 + ABORT_GRACE_MS - 1);
+  assert.deepEqual(story, [...OUTLASTED, ...lateOf(3)]);
+  pass(1);
+  assert.deepEqual(story, [...OUTLASTED, ...lateOf(3), 'run timeout']);
+});
+
+test('an event loop that answers no ping is killed after 500 ms; a call whose time is over by then gets the error of that', (t) => {
+  const { story, pass } = outlast(t);
+  pass(PONG_MS - 1);
+  assert.deepEqual(story, OUTLASTED);
+  pass(1);
+  assert.deepEqual(story.filter((line) => !line.startsWith('log')).slice(-2), [
+    'r3 SERVE_INFERENCE_TIMEOUT',
+    'run timeout',
+  ]);
 });

@@ -9,7 +9,7 @@ const ITEM_MS = 0.2;
 const CAPACITY = BATCH_SIZE / (RUN_MS + ITEM_MS * BATCH_SIZE);
 const DELAYS_MS = [0, 5, 10];
 /** Parts of the capacity that strangers ask for. */
-const SHARES = [0.05, 0.2, 0.9];
+const SHARES = [0.05, 0.9];
 const CALLERS = [4, 128];
 /** Mean time from an answer to the same caller's next call. */
 const PAUSE_MS = 1;

@@ -386,11 +386,12 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.nat(100) }) },
 );
 
-test('in any order of events each call is in exactly one place, no worker idles while one waits, nothing begins twice', (t) => {
+test('in any order of events each call is in exactly one place, no place is free while one waits, nothing begins twice', (t) => {
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+    fc.property(fc.constantFrom(1, 1, 3), fc.array(step, { maxLength: 80 }), (places, steps) => {
       t.mock.reset();
       const bench = new Bench(t, 2, { queueSize: 20 });
+      for (const worker of bench.workers) worker.places = places;
       const jobs: Job[] = [];
       const begun = new Set<Job>();
       for (const now of steps) {
@@ -401,7 +402,9 @@ test('in any order of events each call is in exactly one place, no worker idles 
           if (bench.refusal(0, deadlineAtMs) === null)
             jobs.push(bench.submit(`${jobs.length}`, { deadlineAtMs }));
         } else if (now.do === 'start' && bench.workers.length < 4) {
-          bench.workers.push(new FakeWorker());
+          const added = new FakeWorker();
+          added.places = places;
+          bench.workers.push(added);
           bench.dispatcher.pump();
         } else if (now.do === 'leave') {
           const job = jobs[now.job];
@@ -444,9 +447,11 @@ function assertInvariants({ dispatcher, workers, outcomes }: Bench, jobs: readon
   for (const job of waiting) assert.ok(!held.includes(job));
   if (waiting.length > 0)
     assert.ok(
-      workers.every(({ load }) => load > 0),
-      'no worker idles while a call waits',
+      workers.every(({ load, places }) => load >= places),
+      'no place is free while a call waits',
     );
+  for (const { load, places } of workers)
+    if (places > 1) assert.ok(load <= places, 'none is sent ahead to a worker with several places');
 }
 
 test('nothing is sent ahead behind a WebSocket, and no WebSocket behind another call', (t) => {

@@ -159,3 +159,16 @@ test('when calls are cut off, a job that began is lost but stays with its worker
   for (const worker of [...bench.workers]) bench.lose(worker);
   assert.deepEqual([[...feed.outcomes], feed.givenBack], [[['a', 'SERVE_WORKER_LOST']], ['b']]);
 });
+
+test('a worker with several places pulls for one of them, and takes calls into the others', async (t) => {
+  const { bench, feed } = open(t, 1);
+  at(bench).places = 3;
+  feed.stored.push('a');
+  bench.dispatcher.pump();
+  bench.submit('call 0');
+  bench.submit('call 1');
+  bench.submit('call 2');
+  assert.deepEqual([feed.pulls, at(bench).ids], [1, ['call 0', 'call 1']]);
+  await feed.answer();
+  assert.deepEqual(at(bench).ids, ['call 0', 'call 1', 'a']);
+});

@@ -69,6 +69,7 @@ export class FakeWorker implements ReadyWorker {
   callersWait = false;
   isFrozen = false;
   runningMs = 0;
+  places = 1;
   /** Most calls that its routes take together. */
   largestBatch = 1;
   readonly said: Buffer[] = [];

@@ -81,6 +81,7 @@ export interface SimulatedBatch {
 export class SimulatedWorker implements BatchWorker {
   readonly held: SimulatedBatch[] = [];
   readonly isEngaged = false;
+  readonly places = 1;
   readonly maxBatch: (route: string) => number;
   readonly #clock: { nowMs: number };
 

@@ -98,6 +98,12 @@ export class Bench {
       this.ready();
   }
 
+  /** The worker that serves gets no more calls, if there is one. */
+  leave(): void {
+    const index = this.handles.findIndex((handle) => (handle as unknown) === this.slot.worker);
+    this.spawned[index]?.onLeaving('a call goes on after its time');
+  }
+
   /** The turn of the slot comes, and its process cannot be started. */
   failToStart(): void {
     this.failSpawn = true;
@@ -129,6 +135,7 @@ export class Bench {
     return {
       onLoaded: () => ({ initTimeout: LIMIT, runTimeout: LIMIT, maxOutputBytes: 1, startBatchSize: 1 }),
       onReady: ignore,
+      onLeaving: ignore,
       onFrozen: ignore,
       onFinished: ignore,
       onLost: ignore,
@@ -242,6 +249,7 @@ export const HAPPENS: Readonly<Record<SlotEvent, (bench: Bench) => void>> = {
     bench.turn();
     bench.dieAs(0);
   },
+  leaves: (bench) => bench.leave(),
   replace: (bench) => bench.slot.replace(RETIRE),
   renew: (bench) => {
     if (bench.state === 'live') bench.ready();

@@ -26,15 +26,15 @@ const EVENTS = Object.keys(SLOT_EVENTS) as SlotEvent[];
 
 /** Every state times every event, written down a second time; `-` cannot happen. */
 const GRID = `
-           started  death   badDeath lastDeath pauseOver nextReady nextDies nextAlone replace   renew    retire  end
-waiting    live     -       backoff  latched   -         -         -        -         waiting   -        closing closed
-live       -        waiting backoff  latched   -         -         -        -         replacing renewing closing -
-renewing   renewing waiting -        -         -         live      live     live      replacing renewing closing -
-replacing  -        waiting -        -         -         -         -        -         replacing -        closing -
-backoff    -        -       -        -         waiting   -         -        -         waiting   -        closing closed
-latched    -        -       -        -         -         -         -        -         waiting   -        closing closed
-closing    -        closing -        -         -         -         -        -         closing   -        closing closed
-closed     -        -       -        -         -         -         -        -         closed    -        -       closed
+           started  death   badDeath lastDeath pauseOver nextReady nextDies nextAlone leaves  replace   renew    retire  end
+waiting    live     -       backoff  latched   -         -         -        -         -       waiting   -        closing closed
+live       -        waiting backoff  latched   -         -         -        -         waiting replacing renewing closing -
+renewing   renewing waiting -        -         -         live      live     live      waiting replacing renewing closing -
+replacing  -        waiting -        -         -         -         -        -         -       replacing -        closing -
+backoff    -        -       -        -         waiting   -         -        -         -       waiting   -        closing closed
+latched    -        -       -        -         -         -         -        -         -       waiting   -        closing closed
+closing    -        closing -        -         -         -         -        -         -       closing   -        closing closed
+closed     -        -       -        -         -         -         -        -         -       closed    -        -       closed
 `;
 
 const [header = [], ...rows] = GRID.trim()
@@ -62,7 +62,7 @@ for (const [state, ...nexts] of rows) {
       assert.equal(nextSlotState(from, event), next);
       const another =
         event === 'retire' || (event === 'death' && from === 'closing') ? INTO_WITH_ANOTHER[from] : undefined;
-      const onCpu = another !== undefined || from === 'renewing' || event === 'renew';
+      const onCpu = another !== undefined || from === 'renewing' || event === 'renew' || event === 'leaves';
       const bench = new Bench(t, 1, new SpawnGate(1), onCpu ? 'cpu' : 'gpu 0');
       (another ?? INTO[from])(bench);
       assert.equal(bench.state, from, 'brought there');
@@ -81,6 +81,7 @@ const ANY_ACTION = fc.oneof(
     (bench) => bench.slot.renew(RETIRE),
     (bench) => (bench.failSpawn = !bench.failSpawn),
     (bench) => bench.readyIfStarting(),
+    (bench) => bench.leave(),
   ),
   fc.tuple(fc.nat(3), ANY_DEATH).map(
     ([nth, death]) =>
@@ -369,4 +370,39 @@ test('on a GPU the present worker ends before the next one starts', (t) => {
   bench.slot.renew(RETIRE);
   bench.turn();
   assert.deepEqual([bench.state, bench.spawned.length, bench.retired], ['replacing', 1, [RETIRE]]);
+});
+
+test('a worker that gets no more calls is followed at once on the CPU, and reported when it has ended', (t) => {
+  const bench = new Bench(t, 1, new SpawnGate(1), 'cpu');
+  bench.start();
+  bench.ready();
+  bench.leave();
+  bench.turn();
+  assert.deepEqual([bench.state, bench.spawned.length, bench.slot.workers.length], ['live', 2, 2]);
+  bench.ready();
+  bench.dieAs(0, { how: 'killed by the server: run timeout' });
+  assert.deepEqual([bench.state, bench.spawned.length, bench.slot.restarts], ['live', 2, 1]);
+  assert.equal(bench.slot.lastDeath?.how, 'killed by the server: run timeout');
+});
+
+test('on a GPU, whose memory may not hold two, its successor starts once it has ended', (t) => {
+  const bench = new Bench(t);
+  bench.start();
+  bench.ready();
+  bench.leave();
+  bench.turn();
+  assert.deepEqual([bench.state, bench.spawned.length], ['live', 1]);
+  bench.die();
+  bench.turn();
+  assert.deepEqual([bench.state, bench.spawned.length, bench.slot.restarts], ['live', 2, 1]);
+});
+
+test('a worker that gets no more calls while its successor starts is not followed by a third', (t) => {
+  const bench = new Bench(t, 1, new SpawnGate(1), 'cpu');
+  INTO.renewing(bench);
+  bench.turn();
+  bench.leave();
+  bench.turn();
+  bench.ready();
+  assert.deepEqual([bench.state, bench.spawned.length], ['live', 2]);
 });

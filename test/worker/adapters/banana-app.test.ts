@@ -84,7 +84,17 @@ test('repeatable is set by the app, and is not an option of the server', () => {
   assert.deepEqual([app?.repeatable, app?.description.modelOptions], [true, { runTimeout: '5s' }]);
 });
 
+test('concurrency is set by the app, and is no option of the server', () => {
+  assert.equal(fromBananaApp({ inference: () => 1 })?.description.concurrency, 1);
+  const app = fromBananaApp({ inference: () => 1, config: { concurrency: 128, runTimeout: '5s' } });
+  assert.deepEqual(
+    [app?.description.concurrency, app?.description.modelOptions],
+    [128, { runTimeout: '5s' }],
+  );
+});
+
 for (const [name, value, message] of [
+  ['config', { concurrency: '8' }, 'export `config`: concurrency must be a whole number from 1 to 128'],
   ['inferenceBatch', 5, 'export `inferenceBatch` is a number; make it a function or remove it'],
   ['config', { repeatable: 'yes' }, 'export `config`: repeatable must be true or false'],
   ['init', 5, 'export `init` is a number; make it a function or remove it'],

@@ -147,6 +147,11 @@ test('a batch handler that throws a Response, or returns too few, does so to a s
   assert.equal(batchApp(() => 'ab').handleBatch?.('/b', [1, 2], [CTX, CTX]), 'ab', 'its runner refuses it');
 });
 
+test('concurrency is read from the config beside the app, and is no option of the server', () => {
+  const { description } = batchApp(() => [], { concurrency: 8 });
+  assert.deepEqual([description.concurrency, description.modelOptions], [8, {}]);
+});
+
 test('repeatable is read from the config beside the app, and is not an option of the server', () => {
   const app = batchApp(() => [], { repeatable: true, runTimeout: '5s' });
   assert.deepEqual([app.repeatable, app.description.modelOptions], [true, { runTimeout: '5s' }]);

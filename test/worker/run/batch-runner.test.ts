@@ -328,7 +328,7 @@ test('a stop aborts every signal of the running batch, which finishes, and no ot
   bench.batch(1, numbers(2));
   bench.batch(3, numbers(2));
   await nextTurn();
-  bench.loop.retire('the server is stopping');
+  bench.loop.retire('the server is stopping', null);
   assert.deepEqual(
     ctxs.map(({ signal }) => String(signal.reason)),
     Array(2).fill('AbortError: the server is stopping'),

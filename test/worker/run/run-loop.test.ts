@@ -143,7 +143,7 @@ test('retire lets the running call finish, begins no other, and then calls back 
   const bench = new Bench(() => gate.promise);
   bench.call(1);
   bench.call(2);
-  bench.loop.retire(null);
+  bench.loop.retire(null, null);
   bench.call(3);
   assert.equal(bench.idleCalls, 0);
   gate.resolve();
@@ -156,7 +156,7 @@ test('retire lets the running call finish, begins no other, and then calls back 
 
 test('retire of an idle loop calls back at once', () => {
   const bench = new Bench(() => 1);
-  bench.loop.retire('stop');
+  bench.loop.retire('stop', null);
   assert.equal(bench.idleCalls, 1);
 });
 
@@ -168,7 +168,7 @@ test('retire with a reason aborts the running call, without one it does not', ()
       return new Promise(() => {});
     });
     bench.call(1);
-    bench.loop.retire(reason);
+    bench.loop.retire(reason, null);
     assert.equal(signal?.aborted, reason !== null);
   }
 });

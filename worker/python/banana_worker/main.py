@@ -13,15 +13,16 @@ from __future__ import annotations
 import faulthandler
 import os
 import sys
-from typing import Any, List, Optional
+from typing import TYPE_CHECKING, Any, List, Optional, Union
 
 from banana_worker.failures.outlook import PERMANENT, TRANSIENT, UNKNOWN
 from banana_worker.failures.stack_frame import callers_place, first_frame_outside, traceback_without_own_frames
 from banana_worker.failures.thrown import attribute, shown
+from banana_worker.load.load_app import concurrency_of
 from banana_worker.load.start_app import StartFailure, import_app, init_app, loaded_info
 from banana_worker.load.start_watch import StartWatch
 from banana_worker.process import descriptors, ending
-from banana_worker.process.begun_note import BegunNote
+from banana_worker.process.begun_note import BegunNote, BegunTimes
 from banana_worker.process.channel import Channel
 from banana_worker.process.hint_once import write_hints_to
 from banana_worker.process.listener import Listener
@@ -45,6 +46,11 @@ from banana_worker.run.runner import AppExit, RunnerOptions, exit_code_of
 from banana_worker.run.running_call import CallHost
 from banana_worker.run.tasks import Tasks
 from banana_worker.run.webhook_handover import WebhookHandover, offer_webhooks
+
+if TYPE_CHECKING:
+    from banana_worker.run.concurrent_loop import ConcurrentLoop
+
+    CallLoop = Union[RunLoop, ConcurrentLoop]
 
 
 def main() -> None:
@@ -80,7 +86,7 @@ class Worker:
         self._arriving = ArrivingCalls(self._accept)
         self._spec: Optional[StartSpec] = None
         self._app: Optional[LoadedApp] = None
-        self._loop: Optional[RunLoop] = None
+        self._loop: Optional[CallLoop] = None
         self._is_stopping = False
 
     def run(self) -> None:
@@ -123,7 +129,7 @@ class Worker:
         detail = "%s:\n%s" % (text, traceback_without_own_frames(fault))
         self._exit_fatally("SERVE_WORKER_LOST", text, detail, UNKNOWN)
 
-    def _start(self, spec: StartSpec) -> RunLoop:
+    def _start(self, spec: StartSpec) -> CallLoop:
         """@raises StartFailure, AppExit, SystemExit"""
         os.environ.update(spec.env)
         prints = attribute_prints(spec.print_mark)
@@ -131,17 +137,27 @@ class Worker:
         surroundings = CallSurroundings(worker, self._log, self._metrics, self._channel)
         watch = StartWatch(spec.ready_within_ms, lambda: self._tasks.coroutine, self._log.warn)
         app = import_app(spec)
-        self._channel.send(["loaded", loaded_info(app)])
+        concurrency = concurrency_of(app, spec)
+        self._channel.send(["loaded", loaded_info(app, concurrency)])
         host = CallHost(spec, self._channel, self._waits, surroundings, app)
         options = RunnerOptions(app, host, prints, self._tasks, self._note)
         init_ms = init_app(app, options, spec, self._channel)
         ending.die_if_lost(descriptors.DOWN_FD)
         watch.end()
         self._metrics.send()
-        loop = RunLoop(options, self._listener, StayAwake(spec.device.threads))
+        loop = self._new_loop(options, spec, concurrency)
         self._app, self._loop = app, loop
         self._channel.send(["ready", init_ms])
         return loop
+
+    def _new_loop(self, options: RunnerOptions, spec: StartSpec, concurrency: int) -> CallLoop:
+        if concurrency == 1:
+            return RunLoop(options, self._listener, StayAwake(spec.device.threads))
+        from banana_worker.run.concurrent_loop import ConcurrentLoop
+
+        note = BegunTimes(concurrency)
+        descriptors.on_fork(note.leave)
+        return ConcurrentLoop(options, note, concurrency)
 
     def _shut_down(self) -> None:
         code = 0
@@ -225,6 +241,8 @@ class Worker:
             self._run_loop().take_data(uint(fields[1]), bytes(body), fields[2], fields[3])
         elif kind == "webhookDone":
             self._webhooks.on_done(fields[1], fields[2])
+        elif kind == "ping":
+            self._tasks.call_soon(lambda: self._channel.send(["pong", fields[1]]))
         elif kind == "stop":
             self._stop()
         elif kind == "start":
@@ -249,7 +267,7 @@ class Worker:
         else:
             self._loop.stop("the server is stopping")
 
-    def _run_loop(self) -> RunLoop:
+    def _run_loop(self) -> CallLoop:
         if self._loop is None:
             raise ProtocolError("a message before ready")
         return self._loop

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
-from banana_worker.adapters.exports import APP_OPTIONS, assert_no_generator, config_of, repeat_of
+from banana_worker.adapters.exports import APP_OPTIONS, assert_no_generator, concurrency_of, config_of, repeat_of
 from banana_worker.adapters.parameters import with_context
 from banana_worker.adapters.signature import signature_of
 from banana_worker.failures.app_function import WrongFunction
@@ -41,6 +41,7 @@ class BananaApp(LoadedApp):
             model_options={name: value for name, value in config.items() if name not in APP_OPTIONS},
             example=Example(_ROUTE, module.example) if "example" in vars(module) else None,
             signature=signature_of(module),
+            concurrency=concurrency_of(config),
         )
         self.init_function = getattr(module, "init", None)
         self._function = getattr(module, "inference", None) or module.inference_batch

@@ -7,14 +7,20 @@ import functools
 import types
 from typing import Any
 
-# `CO_COROUTINE`, and `CO_GENERATOR` with `CO_ASYNC_GENERATOR`, of the module `inspect`.
+# `CO_COROUTINE`, `CO_ASYNC_GENERATOR`, and `CO_GENERATOR` with it, of the module `inspect`.
 _IS_COROUTINE = 0x80
-_IS_GENERATOR = 0x20 | 0x200
+_IS_ASYNC_GENERATOR = 0x200
+_IS_GENERATOR = 0x20 | _IS_ASYNC_GENERATOR
 
 
 def is_coroutine_function(function: Any) -> bool:
     """Whether a function, a method, a partial of one or a callable object is an `async def`."""
     return bool(_flags_of(function) & _IS_COROUTINE)
+
+
+def runs_in_event_loop(function: Any) -> bool:
+    """As `is_coroutine_function`, or an `async def` with a `yield`: its body lets others go on where it waits."""
+    return bool(_flags_of(function) & (_IS_COROUTINE | _IS_ASYNC_GENERATOR))
 
 
 def is_generator_function(function: Any) -> bool:

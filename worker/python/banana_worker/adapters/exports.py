@@ -8,6 +8,7 @@ from typing import Any, Dict, Mapping, Tuple
 
 from banana_worker.adapters.coroutine_functions import is_generator_function
 from banana_worker.failures.sentences import kind_of
+from banana_worker.protocol.messages import MAX_CONCURRENCY
 from banana_worker.run.repeat_options import RepeatOptions, repeat_options
 
 # Options that a model may set for itself (`ModelOptionTypes` in protocol/option-types.ts).
@@ -24,7 +25,7 @@ MODEL_OPTIONS = (
 )
 
 # Options that the worker itself reads.
-APP_OPTIONS = ("forms", "text", "repeatable", "attempts")
+APP_OPTIONS = ("forms", "text", "repeatable", "attempts", "concurrency")
 
 
 def config_of(module: ModuleType) -> Dict[str, Any]:
@@ -43,9 +44,19 @@ def _camel_case(name: str) -> str:
 
 
 def repeat_of(config: Mapping[str, Any]) -> Tuple[RepeatOptions, Dict[str, Any]]:
-    """Splits `config` into the options that say whether inputs may run again, and the others. @raises TypeError"""
-    others = {name: value for name, value in config.items() if name not in ("repeatable", "attempts")}
+    """Splits `config` into the options that say whether inputs may run again, and those for the front. @raises
+    TypeError"""
+    taken = ("repeatable", "attempts", "concurrency")
+    others = {name: value for name, value in config.items() if name not in taken}
     return repeat_options(config.get("repeatable"), config.get("attempts"), "`config`"), others
+
+
+def concurrency_of(config: Mapping[str, Any]) -> int:
+    """Calls that the app takes at the same time. @raises TypeError"""
+    given = config.get("concurrency", 1)
+    if isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= MAX_CONCURRENCY:
+        return given
+    raise TypeError("`config`: concurrency must be a whole number from 1 to %d" % MAX_CONCURRENCY)
 
 
 def assert_no_generator(init: Any) -> None:

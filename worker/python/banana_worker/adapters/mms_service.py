@@ -15,7 +15,7 @@ from mms.item import ReadItem
 from mms.metrics.metric import Metric as MmsMetric
 from mms.metrics.metrics_store import StoredMetric, finite_number, texts_of
 
-from banana_worker.adapters.exports import assert_function_or_none, config_of, repeat_of
+from banana_worker.adapters.exports import assert_function_or_none, concurrency_of, config_of, repeat_of
 from banana_worker.adapters.service_answers import answers_of
 from banana_worker.adapters.service_handler import Handler, assert_callable, find_handler
 from banana_worker.adapters.service_manifest import FoundManifest, read_manifest
@@ -57,7 +57,13 @@ class _Service(LoadedApp):
     def __init__(self, module: ModuleType, handler: Handler, model_dir: str, found: FoundManifest) -> None:
         assert_callable(handler)
         assert_function_or_none(module, "shutdown")
-        repeat, self._options = repeat_of(config_of(module))
+        config = config_of(module)
+        if concurrency_of(config) > 1:
+            raise TypeError(
+                "`config`: a custom service runs its calls in batches, never at the same time; remove concurrency and "
+                "set batchSize"
+            )
+        repeat, self._options = repeat_of(config)
         self.repeatable = repeat.repeatable is True
         route = Route("/", max_batch=ANY_BATCH, attempts=attempts_of(repeat))
         self.description = Description([route], self._options)

@@ -6,7 +6,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, List
 
 from banana_worker.adapters.coroutine_functions import is_coroutine_function
-from banana_worker.adapters.exports import assert_function_or_none, assert_no_generator, config_of, repeat_of
+from banana_worker.adapters.exports import (
+    assert_function_or_none,
+    assert_no_generator,
+    concurrency_of,
+    config_of,
+    repeat_of,
+)
 from banana_worker.adapters.parameters import parameters_of, problem_with
 from banana_worker.adapters.potassium_replies import json_of, replies_of, reply_of, reply_of_entry, result_of, then
 from banana_worker.adapters.signature import signature_of
@@ -31,10 +37,13 @@ class PotassiumApp(LoadedApp):
         self.init_function = self.definition.init
         for endpoint in self.definition.endpoints.values():
             _check_function(endpoint)
-        repeat, options = repeat_of(config_of(module))
+        config = config_of(module)
+        repeat, options = repeat_of(config)
         self.repeatable = repeat.repeatable is True
         routes = [_route_of(self.definition, path, end, repeat) for path, end in self.definition.endpoints.items()]
-        self.description = Description(routes, options, signature=signature_of(module))
+        self.description = Description(
+            routes, options, signature=signature_of(module), concurrency=concurrency_of(config)
+        )
         assert_function_or_none(module, "shutdown")
         assert_no_generator(self.definition.init)
         self._shutdown = getattr(module, "shutdown", None)

@@ -7,8 +7,9 @@ import re
 from typing import Callable, Dict, Mapping, Optional
 
 from banana_worker.adapters.banana_app import from_banana_app
+from banana_worker.adapters.coroutine_functions import runs_in_event_loop
 from banana_worker.adapters.potassium_app import from_potassium_app
-from banana_worker.failures.app_function import WrongFunction
+from banana_worker.failures.app_function import WrongFunction, place_of
 from banana_worker.load.explain_load_error import AppLoadError, explain_own_mms, locate_text
 from banana_worker.load.explain_missing_app import missing_handler, not_loadable
 from banana_worker.load.load_module import load_module
@@ -40,7 +41,30 @@ def load_app(spec: StartSpec, loaders: Mapping[str, Loader] = _LOADERS) -> Loade
     app = app or _service(imported, spec)
     if app is None:
         raise imported.explain_missing()
+    if concurrency_of(app, spec) > 1:
+        _check_runs_in_loop(app, spec)
     return app
+
+
+def concurrency_of(app: LoadedApp, spec: StartSpec) -> int:
+    """The calls that run at the same time: as many as the app takes and the operator allows."""
+    return min(app.description.concurrency, spec.concurrency)
+
+
+def _check_runs_in_loop(app: LoadedApp, spec: StartSpec) -> None:
+    """@raises AppLoadError for a function that would keep the other calls of its worker waiting"""
+    for route in app.description.routes:
+        function = app.function(route.path)
+        if not runs_in_event_loop(function):
+            name = getattr(function, "__name__", "the function of %s" % route.path)
+            place = place_of(function) or locate_text(spec.app, name)
+            raise AppLoadError(_PLAIN.format(place=place, name=name))
+
+
+_PLAIN = (
+    "{place}: `{name}` is a plain `def`, and no other call of its worker runs while it does. With `concurrency` above 1 "
+    "make it an `async def` that awaits what it waits for, or remove `concurrency` from `config`"
+)
 
 
 def _potassium_or_banana(imported: Imported) -> Optional[LoadedApp]:

@@ -1,4 +1,4 @@
-"""Writes the note of a call that begins: 16 bytes, in one piece, on fd 5 (docs/wire.md, "The note")."""
+"""Writes the note of calls that begin, on fd 5 (docs/wire.md, "The note")."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import mmap
 import os
 import struct
 import time
-from typing import Optional
+from typing import Dict, List, Optional
 
 from banana_worker.process.descriptors import BEGUN_FD
 
@@ -20,7 +20,7 @@ class BegunNote:
 
     def __init__(self, fd: int = BEGUN_FD) -> None:
         self._fd = fd
-        self._memory = _mapped(fd)
+        self._memory = _mapped(fd, NOTE_BYTES)
 
     def begin(self, call_id: int) -> None:
         """Once this returns, the front will know that the call may have run, even if this process dies."""
@@ -36,8 +36,44 @@ class BegunNote:
             self._memory.close()
 
 
-def _mapped(fd: int) -> Optional[mmap.mmap]:
+class BegunTimes:
+    """The note of a worker that runs several calls at the same time, with an entry for each of them."""
+
+    def __init__(self, concurrency: int, fd: int = BEGUN_FD) -> None:
+        size = NOTE_BYTES * (1 + concurrency)
+        if os.fstat(fd).st_size < size:
+            os.ftruncate(fd, size)
+        self._fd = fd
+        self._memory = _mapped(fd, size)
+        # Offsets of entries whose calls have ended.
+        self._free: List[int] = [NOTE_BYTES * entry for entry in range(concurrency, 0, -1)]
+        self._offsets: Dict[int, int] = {}
+
+    def begin(self, call_id: int) -> None:
+        """As `BegunNote.begin`. The front reads an entry once the note names its call, or a later one."""
+        offset = self._offsets[call_id] = self._free.pop()
+        note = _pack_note(call_id, 0, time.monotonic() * 1000)
+        self._write(offset, note)
+        self._write(0, note)
+
+    def end(self, call_id: int) -> None:
+        """The call has ended: another one may have its entry."""
+        self._free.append(self._offsets.pop(call_id))
+
+    def leave(self) -> None:
+        """For a forked child."""
+        if self._memory is not None:
+            self._memory.close()
+
+    def _write(self, offset: int, note: bytes) -> None:
+        if self._memory is None:
+            os.pwrite(self._fd, note, offset)
+        else:
+            self._memory[offset : offset + NOTE_BYTES] = note
+
+
+def _mapped(fd: int, size: int) -> Optional[mmap.mmap]:
     try:
-        return mmap.mmap(fd, NOTE_BYTES)
+        return mmap.mmap(fd, size)
     except (OSError, ValueError):
         return None

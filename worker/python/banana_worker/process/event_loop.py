@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 import warnings
 from types import CoroutineType
-from typing import Any, Awaitable, Callable, List, Optional
+from typing import Any, Awaitable, Callable, Coroutine, List, Optional
 
 from banana_worker.process.cleaning import cancel
 from banana_worker.process.listener import Listener
@@ -20,7 +20,7 @@ from banana_worker.standard_modules import import_standard
 
 
 class EventLoop:
-    """Everything but `coroutine`, `wake` and `cancel` is for the main thread."""
+    """Everything but `coroutine`, `wake`, `cancel` and `call_soon` is for the main thread."""
 
     def __init__(self, listener: Listener, fd: int) -> None:
         asyncio = import_standard("asyncio")
@@ -94,6 +94,14 @@ class EventLoop:
         finally:
             self._listener.end_reading_between_tasks()
             self._is_there = None
+
+    def begin(self, coroutine: Coroutine[Any, Any, None]) -> Any:
+        """Returns a task that runs beside others."""
+        return self._loop.create_task(coroutine)
+
+    def call_soon(self, function: Callable[[], None]) -> None:
+        """For any thread: calls the function when the loop turns."""
+        call_in_loop(self._loop, function)
 
     def _turn(self) -> None:
         self._is_turning = self._is_there is not None and self._is_awake()

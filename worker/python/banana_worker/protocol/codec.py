@@ -7,7 +7,15 @@ import struct
 from typing import Any, Dict, List, Tuple
 
 from banana_worker.protocol.errors import ProtocolError
-from banana_worker.protocol.messages import MAX_HEAD_BYTES, Call, Device, Limits, ServiceSource, StartSpec
+from banana_worker.protocol.messages import (
+    MAX_CONCURRENCY,
+    MAX_HEAD_BYTES,
+    Call,
+    Device,
+    Limits,
+    ServiceSource,
+    StartSpec,
+)
 
 _MAX_DEPTH = 16
 _MAX_SAFE_INTEGER = 2**53 - 1
@@ -268,6 +276,7 @@ def read_start(spec: Any) -> StartSpec:
             service=None if service is None else ServiceSource(service["handler"], service["modelDir"]),
             ready_within_ms=spec.get("readyWithinMs"),
             env=spec.get("env") or {},
+            concurrency=uint(spec.get("concurrency") or MAX_CONCURRENCY),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ProtocolError("malformed message: start: %r" % error) from None

@@ -20,6 +20,8 @@ FIRST_WEBHOOK_REF = 2**32
 # A `data` frame uses up this much credit besides its bytes.
 DATA_OVERHEAD_BYTES = 64
 MAX_CLOSE_REASON_BYTES = 123
+# Calls that one worker may run at the same time.
+MAX_CONCURRENCY = 128
 
 
 class Call(NamedTuple):
@@ -100,6 +102,8 @@ class StartSpec(NamedTuple):
     ready_within_ms: Optional[float] = None
     # Environment variables to set before the app is loaded: the process was started before its slot was known.
     env: Mapping[str, str] = {}
+    # The operator's limit on calls that run at the same time.
+    concurrency: int = MAX_CONCURRENCY
 
 
 class Route(NamedTuple):

@@ -23,6 +23,9 @@ class PrintAttribution:
     def end(self) -> None:
         """Notes that no call's code runs."""
 
+    def enter(self, request_id: str) -> None:
+        """Notes that the code of this context belongs to this call, while other calls run at the same time."""
+
 
 class MarkedPrints(PrintAttribution):
     def __init__(self, mark: str) -> None:
@@ -50,6 +53,11 @@ class MarkedPrints(PrintAttribution):
     def end(self) -> None:
         self._running = ""
         _call.set(None)
+
+    def enter(self, request_id: str) -> None:
+        _call.set(request_id)
+        for stream in self._streams:
+            stream.announce("")
 
 
 class MarkedStream(io.TextIOWrapper):

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 from typing import Any, List, Optional
 
-from banana_worker.protocol.errors import ServeError
 from banana_worker.reply.answer import StreamedAnswer
 from banana_worker.run.arriving_calls import WaitingCall
-from banana_worker.run.runner import Runner, check_is_worker
+from banana_worker.run.runner import Runner, check_is_worker, fail_raised
 from banana_worker.run.running_call import RunningCall, exception_of
-from banana_worker.run.tasks import is_cancellation
 
 
 class CallRunner(Runner):
@@ -95,7 +93,7 @@ class CallRunner(Runner):
     def _end_raised(self, running: RunningCall, thrown: BaseException) -> Optional[BaseException]:
         """Ends a call whose function has raised: with the Response that it raised, or with an error."""
         if not running.is_answered_by(thrown):
-            return self._fail(running, thrown)
+            return fail_raised(running, thrown)
         # An app may raise one Response again and again, which would keep the frames of all these calls.
         thrown.__traceback__ = None
         try:
@@ -103,13 +101,4 @@ class CallRunner(Runner):
             return None
         except BaseException as wrong:
             check_is_worker(wrong)
-            return self._fail(running, wrong)
-
-    def _fail(self, running: RunningCall, thrown: BaseException) -> Optional[BaseException]:
-        if running.has_ended:
-            return None  # the ending was the last step that could raise
-        if running.cancelled and is_cancellation(thrown):
-            running.fail(ServeError("SERVE_CANCELLED"))
-            return None
-        running.fail(thrown)
-        return thrown
+            return fail_raised(running, wrong)

@@ -31,6 +31,8 @@ class Description(NamedTuple):
     example: Optional[Example] = None
     # The inputs and outputs of an app that describes them as tensors.
     signature: Optional[Signature] = None
+    # Calls that the app takes at the same time; the operator may allow fewer.
+    concurrency: int = 1
 
 
 class Surroundings(NamedTuple):

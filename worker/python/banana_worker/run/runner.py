@@ -8,11 +8,12 @@ from typing import List, Optional
 from banana_worker.failures.thrown import attribute, is_a, traceback_of
 from banana_worker.process import descriptors, ending
 from banana_worker.process.begun_note import BegunNote
+from banana_worker.protocol.errors import ServeError
 from banana_worker.report.print_attribution import PrintAttribution
 from banana_worker.run.arriving_calls import WaitingCall
 from banana_worker.run.loaded_app import LoadedApp
 from banana_worker.run.running_call import CallHost, RunningCall
-from banana_worker.run.tasks import Tasks
+from banana_worker.run.tasks import Tasks, is_cancellation
 
 
 class RunnerOptions:
@@ -59,6 +60,18 @@ class Runner:
     def abort(self, reason: str) -> None:
         """Asks the app to end all of its calls. For the thread that reads messages."""
         raise NotImplementedError
+
+
+def fail_raised(running: RunningCall, thrown: BaseException) -> Optional[BaseException]:
+    """Ends a call with an error, because its function, or what it returned, has raised. Returns the exception, unless
+    it only reports that the call was cancelled."""
+    if running.has_ended:
+        return None  # the ending was the last step that could raise
+    if running.cancelled and is_cancellation(thrown):
+        running.fail(ServeError("SERVE_CANCELLED"))
+        return None
+    running.fail(thrown)
+    return thrown
 
 
 def check_is_worker(thrown: Optional[BaseException]) -> None:

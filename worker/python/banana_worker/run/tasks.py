@@ -9,6 +9,7 @@ from banana_worker.failures.thrown import class_name, is_a
 from banana_worker.process.cleaning import cancel
 from banana_worker.process.descriptors import DOWN_FD
 from banana_worker.process.listener import Listener
+from banana_worker.process.stay_awake import asleep
 from banana_worker.run.call_socket import ClosedSocket
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ _PLAIN = frozenset((dict, list, str, bytes, int, float, bool, tuple, type(None))
 
 
 class Tasks:
-    """Everything but `coroutine`, `cancel` and `wake` is for the main thread. An app without coroutines never starts
-    an event loop."""
+    """Everything is for the main thread, unless it says that it is for any. An app without coroutines never starts an
+    event loop."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -37,12 +38,34 @@ class Tasks:
 
     def run(self, awaitable: Awaitable[Any], is_cancelled: Callable[[], bool]) -> Any:
         """Awaits it; `cancel` cancels it, as does a cancel that came before."""
+        return (self._loop or self._started()).run(awaitable, is_cancelled)
+
+    def serve(self, step: Callable[[], bool]) -> None:
+        """Runs tasks until `step` returns True. It is called at first, after messages were read, and by `wake`."""
+        self._started().wait_until(step, asleep)
+
+    def begin(self, coroutine: Coroutine[Any, Any, None]) -> Any:
+        """Returns a task that runs beside others while `serve` or another wait goes on."""
+        return self._started().begin(coroutine)
+
+    def cancel_task(self, task: Any) -> None:
+        """Cancels a task of `begin`, once it has begun. For any thread."""
+        self.call_soon(lambda: cancel(task))
+
+    def call_soon(self, function: Callable[[], None]) -> None:
+        """Calls the function when the event loop turns; at once if there is no event loop. For any thread."""
+        if self._loop is None:
+            function()
+        else:
+            self._loop.call_soon(function)
+
+    def _started(self) -> EventLoop:
         if self._loop is None:
             from banana_worker.process.event_loop import EventLoop
 
             # An empty context, because the loop lives longer than the context variables of this call.
             self._loop = Context().run(EventLoop, self._listener, DOWN_FD)
-        return self._loop.run(awaitable, is_cancelled)
+        return self._loop
 
     def run_together(self, coroutines: Sequence[InContext], is_cancelled: Callable[[], bool]) -> None:
         """Runs them to their ends; `cancel` cancels each of them. One that is cancelled before it has begun never
@@ -69,12 +92,12 @@ class Tasks:
         return None if self._loop is None else self._loop.coroutine
 
     def wake(self) -> None:
-        """Called after messages were read."""
+        """Called after messages were read, or when a task of `begin` has ended. For any thread."""
         if self._loop is not None:
             self._loop.wake()
 
     def cancel(self) -> None:
-        """Cancels the awaitable of `run`, if there is one."""
+        """Cancels the awaitable of `run`, if there is one. For any thread."""
         if self._loop is not None:
             self._loop.cancel()
 
