@@ -15,11 +15,11 @@ export function placeModels(plans: readonly ModelPlan[], devices: Devices): Firs
     const own = ownBounds(options, () => firstWorkers ?? devices.firstCount(options));
     if (own !== null) {
       devices.firstCount(options); // throws if the options do not fit, though no worker may start now
-      return { ...plan, placements: devices.take(options, own.min) };
+      return { ...plan, own, placements: devices.take(options, own.min) };
     }
     const placements =
       firstWorkers === null ? devices.takeFirst(options) : devices.take(options, firstWorkers);
-    return { ...plan, placements };
+    return { ...plan, own, placements };
   });
 }
 

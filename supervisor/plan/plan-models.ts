@@ -37,6 +37,8 @@ export interface ModelPlan {
 
 /** A model that a server starts with, and the devices of its first slots. */
 export interface FirstModel extends ModelPlan {
+  /** The bounds within which it scales itself; null if its number of workers is fixed. */
+  readonly own: WorkerBounds | null;
   readonly placements: readonly Placement[];
 }
 

@@ -3,6 +3,7 @@ import { relative } from 'node:path';
 import type { Model } from '../models/model.js';
 import type { Placement } from '../machine/placement.js';
 import type { ModelSpec } from '../models/model-spec.js';
+import type { WorkerBounds } from '../models/worker-bounds.js';
 import { labelOf } from '../options/model-name.js';
 import { isUnpacked } from '../store/archives/own-folder.js';
 import type { ServerEnd } from './server-status.js';
@@ -15,6 +16,8 @@ export interface StartedModel {
     readonly program: Pick<ModelSpec['program'], 'label' | 'interpreter'>;
   };
   readonly placements: readonly Placement[];
+  /** The bounds within which it scales itself; null if its number of workers is fixed. */
+  readonly own: WorkerBounds | null;
 }
 
 /**
@@ -35,8 +38,12 @@ function nameText({ spec }: StartedModel): string {
   return isUnpacked(spec.app) ? `the model ${labelOf(spec)} of ` : '';
 }
 
-function modelText({ spec: { app, url, program }, placements }: StartedModel, threads: number): string {
-  return `${isUnpacked(app) ? url : shownPath(app)}${interpreterText(program)} with ${slotsText(placements, threads)}`;
+function modelText({ spec: { app, url, program }, placements, own }: StartedModel, threads: number): string {
+  const workers =
+    own === null
+      ? slotsText(placements, threads)
+      : `${own.min} to ${plural(own.max, 'worker')} (as its calls need them)`;
+  return `${isUnpacked(app) ? url : shownPath(app)}${interpreterText(program)} with ${workers}`;
 }
 
 /** ` (python 3.11.7, .venv/bin/python)`; empty if the app's language has no choice of interpreter. */

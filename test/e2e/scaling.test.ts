@@ -50,6 +50,7 @@ withEachRuntime(({ app }) => {
       assert.equal(isAlive(first.pid), false, 'its process has ended');
       const second = (await ask(server, { n: 2 })).json<{ pid: number }>();
       assert.notEqual(second.pid, first.pid);
+      assert.match(server.stderr(), / with 0 to 1 worker \(as its calls need them\) on http/);
       assert.match(server.stderr(), /worker 0 starts: 1 call without a worker/);
       assert.match(server.stderr(), /worker 0 leaves: no call for \d+ m?s/);
       const changes = (await server.status()).model.scaling?.changes.map(

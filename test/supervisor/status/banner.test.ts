@@ -7,7 +7,7 @@ import { VERSION } from '../../../supervisor/version.js';
 function model(name: string, url: string, app: string): StartedModel {
   const program = { label: 'node', interpreter: null };
   const placements = [{ device: 'cpu', gpu: null }] as unknown as StartedModel['placements'];
-  return { spec: { name, version: '1', url, app, program }, placements };
+  return { spec: { name, version: '1', url, app, program }, placements, own: null };
 }
 
 const UNPACKED = `/tmp/banana-serve-archives-1-2-3-${'a'.repeat(32)}/${'b'.repeat(64)}-1/service.py`;
@@ -21,5 +21,12 @@ test('a model of an archive is named with its archive, not with the path of its 
   assert.deepEqual(startTexts([ARCHIVED, FILE], 2, 'http://localhost:8080').slice(1), [
     'model cats: zoo/cats.mar with 1 worker on the CPU (2 threads each)',
     'model dogs: models/dogs.mjs with 1 worker on the CPU (2 threads each)',
+  ]);
+});
+
+test('a model that scales itself has its bounds instead of a number', () => {
+  const scaled = { ...FILE, own: { min: 0, max: 4 } };
+  assert.deepEqual(startTexts([ARCHIVED, scaled], 2, 'http://localhost:8080').slice(2), [
+    'model dogs: models/dogs.mjs with 0 to 4 workers (as its calls need them)',
   ]);
 });
