@@ -1,6 +1,6 @@
 /**
  * Measures the gain of sending calls ahead, by their number: one worker, 32 callers, models of several run times.
- * `node dist/bench/send-ahead.js`; docs/benchmarks.md, "Send-ahead".
+ * `node dist/bench/send-ahead.js`; docs/benchmarks.md, "Reasons".
  */
 import { LoadGenerator } from './load/client.js';
 import { jsonRequest } from './cases/requests.js';

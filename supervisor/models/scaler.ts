@@ -89,7 +89,9 @@ export class Scaler implements CallWatch {
   }
 
   ran(runMs: number, calls: number): void {
-    this.#history?.ran(runMs, performance.now(), calls);
+    // A worker that runs several calls at once is for the policy one that is so many times as fast.
+    const places = this.#model.generations.inForce.info?.concurrency ?? 1;
+    this.#history?.ran(runMs / places, performance.now(), calls);
   }
 
   refused(): void {

@@ -29,10 +29,14 @@ export function countWorkers(
   return { ready, startingSinceMs };
 }
 
-/** A worker that is frozen, or about to get a job, is not free: it counts as one that has just begun. */
+/**
+ * A worker that is frozen, or about to get a job, is not free: it counts as one that has just begun. One that runs several
+ * calls at once counts as so many times as fast.
+ */
 function asScaled(worker: WorkerHandle, isFree: boolean): ScaledWorker {
+  const { heldBatches, runningMs, places } = worker;
   if (worker.load === 0 && (worker.isFrozen || !isFree)) return { heldBatches: 1, runningMs: 0 };
-  return worker;
+  return { heldBatches, runningMs: runningMs / places };
 }
 
 function sinceMs({ state, worker, lastDeath }: Slot, nowMs: number): number {

@@ -13,6 +13,7 @@ interface FakeWorker {
   readonly uptimeMs: number;
   readonly heldBatches: number;
   readonly runningMs: number;
+  readonly places: number;
 }
 
 const READY: FakeWorker = {
@@ -22,6 +23,7 @@ const READY: FakeWorker = {
   uptimeMs: 5000,
   heldBatches: 0,
   runningMs: 0,
+  places: 1,
 };
 const BUSY = { ...READY, load: 3, heldBatches: 2, runningMs: 70 };
 const LOADING = { ...READY, state: 'initializing', uptimeMs: 300 };
@@ -40,6 +42,10 @@ function counted(
     startingSinceMs.map((sinceMs) => Math.round(NOW_MS - sinceMs)),
   ];
 }
+
+test('a worker that runs several calls at once counts as so many times as fast', () => {
+  assert.deepEqual(counted([slot('live', { ...BUSY, places: 7 })]), [[[2, 10]], []]);
+});
 
 test('each slot counts once, a latched one never', () => {
   const renewing = slot('renewing', READY, { next: LOADING });
