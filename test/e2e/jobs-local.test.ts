@@ -13,7 +13,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { makeCues, type Cues } from '../helpers/cues.js';
-import { killedAgainAndAgain } from '../helpers/job-kills.js';
 import { callAsync, jobEnd, jobPage, startAsync } from '../helpers/jobs.js';
 import { startJob } from '../helpers/potassium.js';
 import { startReceiver } from '../helpers/receiver.js';
@@ -390,19 +389,6 @@ withOneRuntime(({ app }) => {
       await server.stop();
       const told = server.stderr().match(/the store of jobs (?:fails|works again)/g);
       assert.deepEqual(told, ['the store of jobs fails', 'the store of jobs works again'], 'each once');
-    },
-  );
-
-  test(
-    '20 kills of the server under load: every accepted job ends once, none begins twice',
-    { timeout: 300_000 },
-    async (t) => {
-      const servers = new JobServers(t, app('jobs'));
-      await killedAgainAndAgain({
-        rounds: 20,
-        cues: servers.cues,
-        start: () => servers.start(['--workers', '2']),
-      });
     },
   );
 });

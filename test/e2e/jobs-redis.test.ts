@@ -8,7 +8,6 @@ import { RedisServer } from '../processes/worker/api/store/redis-server.js';
 import { makeCertificate } from '../helpers/certificates.js';
 import { makeCues } from '../helpers/cues.js';
 import { holdPort } from '../helpers/held-port.js';
-import { jobChaos } from '../helpers/job-chaos.js';
 import { callAsync, cancelJob, jobEnd, jobPage, startAsync } from '../helpers/jobs.js';
 import { needs } from '../helpers/needs.js';
 import { withoutPackage } from '../helpers/without-package.js';
@@ -169,17 +168,3 @@ test('a body above 16 MiB is 413', LIMIT, async (t) => {
   assert.deepEqual([large.status, /at most 16/.test(large.text)], [413, true], large.text.slice(0, 200));
   await server.stop();
 });
-
-test(
-  'three servers under load, killed and frozen, and Redis killed: each job ends once, and begins once',
-  { ...LIMIT, timeout: 300_000 },
-  async (t) => {
-    const seed = Math.floor(Math.random() * 2 ** 31);
-    t.diagnostic(`seed ${seed}`);
-    const harm = { worker: 6, front: 2, redis: 2, freeze: 2, receiver: 3 };
-    const options = { jobs: 1200, fronts: 3, seed, appendfsync: 'always', harm };
-    const { breaches, states, webhooks } = await jobChaos({ ...options, log: (text) => t.diagnostic(text) });
-    t.diagnostic(JSON.stringify({ states, webhooks }));
-    assert.deepEqual(breaches, [], `seed ${seed}`);
-  },
-);

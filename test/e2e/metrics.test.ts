@@ -214,10 +214,11 @@ withOneRuntime(({ app }) => {
 
     test('exactly those of docs/metrics.md', async (t) => {
       const server = await start(t, app('killable'), {
-        args: ['--metrics'],
+        args: ['--metrics', '--min-workers', '0'],
         expectedRestarts: 1,
         env: withNvidiaSmi(t),
       });
+      await ask(server, {}); // starts a worker, which is a change that is counted
       process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
       await untilScraped(server.url, (one) => one.sum('banana_worker_restarts_total') === 1);
       await server.until(({ state }) => state === 'ready');

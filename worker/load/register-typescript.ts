@@ -8,14 +8,11 @@ import { dirname, join } from 'node:path';
 
 /** `folder` is the folder of the app; the nearest tsconfig.json from there upwards is used. */
 export async function registerTypeScript(folder: string): Promise<void> {
+  const [cjs, esm] = await loadTsx();
   const tsconfig = nearestTsconfig(folder);
-  const restore = setEnvironment({
-    // tsx reads it for CommonJS from the environment only.
-    TSX_TSCONFIG_PATH: tsconfig ?? process.env['TSX_TSCONFIG_PATH'],
-    TSX_DISABLE_CACHE: hasCacheFolder() ? process.env['TSX_DISABLE_CACHE'] : '1',
-  });
+  // tsx reads it for CommonJS from the environment only, as it is registered.
+  const restore = setEnvironment({ TSX_TSCONFIG_PATH: tsconfig ?? process.env['TSX_TSCONFIG_PATH'] });
   try {
-    const [cjs, esm] = await Promise.all([import('tsx/cjs/api'), import('tsx/esm/api')]);
     cjs.register();
     esm.register(tsconfig === null ? undefined : { tsconfig });
   } finally {
@@ -25,7 +22,27 @@ export async function registerTypeScript(folder: string): Promise<void> {
 
 /** Loads what `registerTypeScript` needs; a failure is left to that. */
 export async function preloadTypeScript(): Promise<void> {
-  await Promise.allSettled([import('tsx/cjs/api'), import('tsx/esm/api')]);
+  await loadTsx().catch(() => {});
+}
+
+type Tsx = [typeof import('tsx/cjs/api'), typeof import('tsx/esm/api')];
+
+let tsx: Promise<Tsx> | null = null;
+
+function loadTsx(): Promise<Tsx> {
+  return (tsx ??= importTsx());
+}
+
+/** tsx reads from the environment, as it is imported, whether it may write a cache. */
+async function importTsx(): Promise<Tsx> {
+  const restore = setEnvironment({
+    TSX_DISABLE_CACHE: hasCacheFolder() ? process.env['TSX_DISABLE_CACHE'] : '1',
+  });
+  try {
+    return await Promise.all([import('tsx/cjs/api'), import('tsx/esm/api')]);
+  } finally {
+    restore();
+  }
 }
 
 function nearestTsconfig(folder: string): string | null {
