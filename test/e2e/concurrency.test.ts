@@ -332,8 +332,8 @@ withEachRuntime(({ app, language }) => {
       await delay(4000); // longer than the idle timeout and the drain timeout of its successor
       cues.give('go');
       for (const [, answer] of calls) assert.equal(pid(await answer), before);
-      await server.until(({ model }) => model.state === 'idle');
-      await server.stop('SIGINT', 1);
+      await server.until(({ model }) => model.workers.length === 0);
+      await server.stop();
     },
   );
 
