@@ -173,7 +173,11 @@ export class Scaler implements CallWatch {
     const { health, slots, dispatcher, resources, isReplacing } = this.#model;
     if (isReplacing()) return false;
     const idle = slots.kept.filter(
-      ({ state, worker }) => state.name === 'live' && worker?.state === 'ready' && dispatcher.isFree(worker),
+      ({ state, worker, workers }) =>
+        state.name === 'live' &&
+        worker?.state === 'ready' &&
+        dispatcher.isFree(worker) &&
+        workers.length === 1, // one that gets no more calls ends those that it holds, within their own limits
     );
     const isFrozen = ({ worker }: Slot): boolean => worker?.isFrozen ?? false;
     const leaving = idle.toSorted((a, b) => Number(isFrozen(a)) - Number(isFrozen(b))).slice(-count);
