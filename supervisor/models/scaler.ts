@@ -168,14 +168,19 @@ export class Scaler implements CallWatch {
     this.#alarm.stop();
   }
 
-  /** Retires idle workers. Returns false if there is none that may leave now. */
+  /** Retires idle workers, frozen ones first, then those with the highest index. Returns false if there is none that may leave now. */
   #shrink(count: number, why: ScalingWhy): boolean {
     const { health, slots, dispatcher, resources, isReplacing } = this.#model;
     if (isReplacing()) return false;
     const idle = slots.kept.filter(
-      ({ state, worker }) => state.name === 'live' && worker?.state === 'ready' && dispatcher.isFree(worker),
+      ({ state, worker, workers }) =>
+        state.name === 'live' &&
+        worker?.state === 'ready' &&
+        dispatcher.isFree(worker) &&
+        workers.length === 1, // one that gets no more calls ends those that it holds, within their own limits
     );
-    const leaving = idle.slice(-count);
+    const isFrozen = ({ worker }: Slot): boolean => worker?.isFrozen ?? false;
+    const leaving = idle.toSorted((a, b) => Number(isFrozen(a)) - Number(isFrozen(b))).slice(-count);
     const staying = slots.kept.filter((slot) => !leaving.includes(slot));
     // Latched slots alone would make a model that was well refuse its calls: they go first.
     if (leaving.length > 0 && staying.every(({ state }) => state.name === 'latched'))

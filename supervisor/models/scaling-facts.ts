@@ -34,8 +34,9 @@ export function countWorkers(
  * calls at once counts as so many times as fast.
  */
 function asScaled(worker: WorkerHandle, isFree: boolean): ScaledWorker {
-  const { heldBatches, runningMs, places } = worker;
-  if (worker.load === 0 && (worker.isFrozen || !isFree)) return { heldBatches: 1, runningMs: 0 };
+  const { heldBatches, runningMs, places, isFrozen } = worker;
+  if (worker.load === 0 && (isFrozen || !isFree))
+    return { heldBatches: 1, runningMs: 0, isFrozen: isFrozen && isFree };
   return { heldBatches, runningMs: runningMs / places };
 }
 

@@ -19,6 +19,8 @@ export interface ScaledWorker {
   readonly heldBatches: number;
   /** Time since the first of them began; 0 if it is idle. */
   readonly runningMs: number;
+  /** Whether a signal has stopped it while it was idle: it takes no call before others, and may leave. */
+  readonly isFrozen?: boolean;
 }
 
 /** The calls that wait for a worker. */

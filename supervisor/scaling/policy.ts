@@ -9,7 +9,7 @@
  *
  * Since (4) waits for an idle timeout without a start, any idle timeout sees at most `max` starts, deaths apart.
  */
-import type { ScalingFacts, ScalingRules } from './facts.js';
+import type { ScaledWorker, ScalingFacts, ScalingRules } from './facts.js';
 import { predictLastWait } from './last-wait.js';
 import { Replay } from './replay.js';
 
@@ -183,7 +183,7 @@ function spareOf(facts: ScalingFacts, rules: ScalingRules, from: number): Why | 
   const { history, nowMs, ready } = facts;
   const { idleTimeoutMs, targetWaitMs } = rules;
   if (from <= rules.min || nowMs < mayLeaveAtMs(facts, rules, from)) return null;
-  if (facts.line !== null || ready.every(({ heldBatches }) => heldBatches > 0)) return null;
+  if (facts.line !== null || !ready.some(mayLeave)) return null;
   const idleMs = nowMs - history.activeMs;
   if (idleMs >= idleTimeoutMs) return { rule: 'idle', from, idleMs };
   if (from === 1) return null;
@@ -193,6 +193,10 @@ function spareOf(facts: ScalingFacts, rules: ScalingRules, from: number): Why | 
   const allowed = MISSED_ON_FEWER * calls;
   const missed = replay.missedOn(from - 1, allowed);
   return missed > allowed ? null : { rule: 'spare', from, windowMs, targetWaitMs, calls, missed };
+}
+
+function mayLeave({ heldBatches, isFrozen = false }: ScaledWorker): boolean {
+  return heldBatches === 0 || isFrozen;
 }
 
 /** The earliest time at which a worker may leave: an idle timeout after the last start, the last one also after the last call. */

@@ -204,6 +204,9 @@ export class Slot {
     if (this.worker !== worker || this.device !== 'cpu') return;
     const state = this.#state;
     if (state.name !== 'live' && state.name !== 'renewing') return;
+    const next = state.name === 'renewing' ? state.next : null;
+    // One that ends its last calls is enough: else a slot would have a process more with each that leaves.
+    if (this.workers.some((other) => other !== worker && other !== next)) return;
     this.#history = NEW_SLOT;
     this.#restarts += 1;
     if (state.name === 'live') this.#wait('leaves', null);

@@ -317,6 +317,26 @@ withEachRuntime(({ app, language }) => {
     });
   });
 
+  test(
+    'a model that scales itself keeps a worker that gets no more calls until those that it holds end',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--min-workers', '0', '--idle-timeout', '500ms', '--drain-timeout', '1s'];
+      const server = await startServer(app('eight-at-once'), { t, env: cues.env, args });
+      const before = await pidOf(server);
+      const calls = await beginAll({ server, cues }, { do: 'wait', until: 'go' }, 2);
+      for (let i = 0; i < 3; i += 1) await ask(server, { do: 'run out of memory' });
+      await server.untilPrinted('worker 0 gets no more calls');
+      assert.notEqual(await pidOf(server), before);
+      await delay(4000); // longer than the idle timeout and the drain timeout of its successor
+      cues.give('go');
+      for (const [, answer] of calls) assert.equal(pid(await answer), before);
+      await server.until(({ model }) => model.workers.length === 0);
+      await server.stop();
+    },
+  );
+
   test('--concurrency 1: calls run one after the other', LIMIT, async (t) => {
     const shared = await startShared(t, app('eight-at-once'), ['--concurrency', '1']);
     const answers = await Promise.all(Array.from({ length: 6 }, () => ask(shared.server, {})));

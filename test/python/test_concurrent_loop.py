@@ -99,6 +99,7 @@ class Runs(unittest.TestCase):
             bench.loop.accept([WaitingCall(call_with(id=id), b"") for id in (1, 2)])
 
     def test_an_app_in_doubt_begins_no_more_and_says_so_while_others_run(self) -> None:
+        """The front takes back what has not begun: it would not know the ids of further endings."""
         bench = self.bench()
         bench.accept(1)
         for id in (2, 3, 4):
@@ -106,6 +107,8 @@ class Runs(unittest.TestCase):
             bench.running[id].raised = MemoryError("no memory")
             bench.end(id)
         bench.accept(5)
+        bench.loop.cancel(5, "the client left")
+        bench.loop.send_cancelled(6)
         self.assertEqual(bench.began, [1, 2, 3, 4])
         self.assertEqual([one[0] for one in bench.sent], ["retiring"])
 

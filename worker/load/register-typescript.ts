@@ -10,8 +10,10 @@ import { dirname, join } from 'node:path';
 export async function registerTypeScript(folder: string): Promise<void> {
   const [cjs, esm] = await loadTsx();
   const tsconfig = nearestTsconfig(folder);
-  // tsx reads it for CommonJS from the environment only, as it is registered.
-  const restore = setEnvironment({ TSX_TSCONFIG_PATH: tsconfig ?? process.env['TSX_TSCONFIG_PATH'] });
+  const restore = setEnvironment({
+    ...cacheEnvironment(), // for the thread that it starts
+    TSX_TSCONFIG_PATH: tsconfig ?? process.env['TSX_TSCONFIG_PATH'], // of CommonJS, from the environment only
+  });
   try {
     cjs.register();
     esm.register(tsconfig === null ? undefined : { tsconfig });
@@ -35,14 +37,16 @@ function loadTsx(): Promise<Tsx> {
 
 /** tsx reads from the environment, as it is imported, whether it may write a cache. */
 async function importTsx(): Promise<Tsx> {
-  const restore = setEnvironment({
-    TSX_DISABLE_CACHE: hasCacheFolder() ? process.env['TSX_DISABLE_CACHE'] : '1',
-  });
+  const restore = setEnvironment(cacheEnvironment());
   try {
     return await Promise.all([import('tsx/cjs/api'), import('tsx/esm/api')]);
   } finally {
     restore();
   }
+}
+
+function cacheEnvironment(): Readonly<Record<string, string | undefined>> {
+  return { TSX_DISABLE_CACHE: hasCacheFolder() ? process.env['TSX_DISABLE_CACHE'] : '1' };
 }
 
 function nearestTsconfig(folder: string): string | null {

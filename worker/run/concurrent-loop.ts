@@ -3,7 +3,8 @@
  * context of its own, by which everything that it prints and reports belongs to its call.
  *
  * 1. `accept` puts calls into the inbox once their bodies are complete.
- * 2. `pump` begins all of them, in the order in which they came, once the previous answers are in the kernel.
+ * 2. `pump` begins all of them, in the order in which they came. It does not wait until earlier answers are in the kernel,
+ * as they may never all be while other calls stream: they die with the worker, as the calls that run do.
  * 3. `running-call.ts` answers each of them, and calls back at its end.
  *
  * Beside: `run-loop.ts` runs one call, or one batch, at a time.
@@ -37,8 +38,6 @@ export class ConcurrentLoop implements CallLoop {
   readonly #running = new Map<number, RunningCall>();
   #inbox: Waiting[] = [];
   #pumping = false;
-  /** True while the loop waits for the kernel to take an answer. */
-  #resting = false;
   #retired = false;
 
   /** `concurrency`: the most calls that run at the same time; the front sends no more. */
@@ -63,6 +62,7 @@ export class ConcurrentLoop implements CallLoop {
     const held = this.#running.size + this.#inbox.length + calls.length;
     if (calls.length > 1 || held > this.#concurrency)
       throw protocolError(`${held} calls, ${calls.length} of them at once; ${this.#concurrency} may run`);
+    if (this.#retired) return; // the front has sent it before it knew
     const [waiting] = calls as [WaitingCall];
     this.#inbox.push({ waiting, asyncContext: new AsyncResource('banana-serve call') });
   }
@@ -80,6 +80,7 @@ export class ConcurrentLoop implements CallLoop {
   }
 
   sendCancelled(id: number): void {
+    if (this.#retired) return; // the front has taken it back, and knows its id no more
     sendError(this.#channel, id, new ServeError('SERVE_CANCELLED'), 0);
     this.#channel.flush();
   }
@@ -108,11 +109,9 @@ export class ConcurrentLoop implements CallLoop {
   pump(): void {
     if (this.#pumping) return;
     this.#pumping = true;
-    while (!this.#resting && !this.#retired && this.#inbox.length > 0) {
+    while (!this.#retired && this.#inbox.length > 0) {
       this.#channel.flush();
-      // An answer that is not in the kernel would die with the process, so its call does not count as ended yet.
-      if (this.#channel.flushed) this.#beginNext();
-      else this.#restUntilFlushed();
+      this.#beginNext();
     }
     this.#pumping = false;
     this.#channel.flush();
@@ -126,14 +125,6 @@ export class ConcurrentLoop implements CallLoop {
     const running = new RunningCall(this.#host, waiting, beganAtMs);
     this.#running.set(id, running);
     asyncContext.runInAsyncScope(() => this.#current.run(requestId, () => runCall(running, this.#options)));
-  }
-
-  #restUntilFlushed(): void {
-    this.#resting = true;
-    this.#channel.onceFlushed(() => {
-      this.#resting = false;
-      this.pump();
-    });
   }
 
   #onEnded(running: RunningCall): void {

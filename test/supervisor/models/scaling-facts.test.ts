@@ -61,6 +61,14 @@ test('each slot counts once, a latched one never', () => {
   ]);
 });
 
+test('of two workers that are not free, the frozen one may leave, not the one that waits for a job', () => {
+  const frozen = [slot('live', { ...READY, isFrozen: true })];
+  const mayLeave = [true, false].map(
+    (isFree) => countWorkers(frozen, () => isFree, NOW_MS).ready[0]?.isFrozen,
+  );
+  assert.deepEqual(mayLeave, [true, false]);
+});
+
 test('a worker that is frozen, or waits for a job from the store, is not free', () => {
   assert.deepEqual(counted([slot('live', { ...READY, isFrozen: true })]), [[[1, 0]], []]);
   assert.deepEqual(counted([slot('live', READY)], false), [[[1, 0]], []]);

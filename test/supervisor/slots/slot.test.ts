@@ -385,6 +385,21 @@ test('a worker that gets no more calls is followed at once on the CPU, and repor
   assert.equal(bench.slot.lastDeath?.how, 'killed by the server: run timeout');
 });
 
+test('while one ends its last calls, the next that leaves is followed once it has ended', (t) => {
+  const bench = new Bench(t, 1, new SpawnGate(1), 'cpu');
+  bench.start();
+  bench.ready();
+  bench.leave();
+  bench.turn();
+  bench.ready();
+  bench.leave();
+  bench.turn();
+  assert.deepEqual([bench.spawned.length, bench.slot.workers.length], [2, 2]);
+  bench.die();
+  bench.turn();
+  assert.deepEqual([bench.state, bench.spawned.length, bench.slot.workers.length], ['live', 3, 2]);
+});
+
 test('on a GPU, whose memory may not hold two, its successor starts once it has ended', (t) => {
   const bench = new Bench(t);
   bench.start();

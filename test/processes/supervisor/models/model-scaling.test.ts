@@ -87,6 +87,31 @@ test('a busy worker does not leave, however long its call takes', LIMIT, async (
   await isIdle(bench);
 });
 
+test('a frozen worker leaves before one that serves, and also if it is the last', LIMIT, async (t) => {
+  const { real, cues, app } = await scaled(t, { options: { idleTimeout: 60_000 } });
+  const { model } = real;
+  const calls = Array.from({ length: 4 }, () => real.call({ until: 'finish' }));
+  await real.until(({ readyWorkers }) => readyWorkers === 2);
+  cues.give('finish');
+  await Promise.all(calls);
+  const freeze = async (index: number): Promise<void> => {
+    process.kill(model.slots[index]?.worker?.pid as number, 'SIGSTOP');
+    await real.until(({ slots }) => slots[index]?.worker?.isFrozen === true);
+  };
+  await freeze(0);
+  await model.replace(await specOf(app, OPTIONS), LIMITS);
+  await real.until(({ scaling }) => scaling?.changes.last.at(-1)?.change === 'retired');
+  const retired = model.scaling?.changes.last.filter(({ change }) => change === 'retired');
+  assert.equal(retired?.[0]?.worker, 0);
+  await real.until(({ health, slots }) => health === 'idle' && slots.length === 0);
+
+  await model.replace(await specOf(app, { ...OPTIONS, idleTimeout: 60_000 }), LIMITS);
+  await real.call({});
+  await freeze(0);
+  await model.replace(await specOf(app, OPTIONS), LIMITS);
+  await real.until(({ health, slots }) => health === 'idle' && slots.length === 0);
+});
+
 test(
   'a slot that gave up does not outlive the workers that served: the model is idle, and well',
   LIMIT,

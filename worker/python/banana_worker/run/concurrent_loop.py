@@ -36,7 +36,8 @@ class ConcurrentLoop:
         self._inbox: Deque[WaitingCall] = collections.deque()
         self._running: Dict[int, RunningCall] = {}
         self._tasks: Dict[int, Any] = {}
-        # Held while a call moves from the inbox to the running ones, so that a cancel finds it among one of them.
+        # Held while a call moves from the inbox to the running ones, so that a cancel finds it among one of them; and while a
+        # call that has not begun is ended, so that no such ending follows `retiring`.
         self._lock = threading.Lock()
         # The context that `init` has left: each call runs in a copy of it.
         self._context = contextvars.copy_context()
@@ -56,7 +57,9 @@ class ConcurrentLoop:
         gets, which the main thread still counts. @raises ProtocolError for a batch"""
         if len(batch) > 1:
             raise ProtocolError("a batch of %d calls, though calls run at the same time" % len(batch))
-        self._inbox.append(batch[0])
+        with self._lock:
+            if not self._is_retired:
+                self._inbox.append(batch[0])
 
     def cancel(self, call_id: int, reason: str) -> None:
         """Cancels a call whose answer is not needed any more: drops it if it has not begun, else informs the app."""
@@ -64,17 +67,21 @@ class ConcurrentLoop:
             waiting = next((one for one in self._inbox if one.call.id == call_id), None)
             if waiting is not None:
                 self._inbox.remove(waiting)
+                self._send_cancelled(call_id)
             running = self._running.get(call_id)
-        if waiting is not None:
-            self.send_cancelled(call_id)
-        elif running is not None:
+        if running is not None:
             running.cancel(reason)
             task = self._tasks.get(call_id)
             if task is not None:
                 self._options.tasks.cancel_task(task)
 
     def send_cancelled(self, call_id: int) -> None:
-        """Sends the ending of a call that never began."""
+        """Sends the ending of a call that never began, unless the front takes such calls back, and knows its id no more."""
+        with self._lock:
+            if not self._is_retired:
+                self._send_cancelled(call_id)
+
+    def _send_cancelled(self, call_id: int) -> None:
         send_error(self._options.host.channel, call_id, ServeError("SERVE_CANCELLED"), 0.0)
 
     def grant_credit(self, call_id: int, size: int) -> None:
