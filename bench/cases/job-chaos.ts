@@ -35,5 +35,5 @@ export const jobChaosCase: BenchCase = {
 function textOf({ states, repeated, webhooks, breaches }: ChaosResult): string {
   const counts = Object.entries(states).map(([state, count]) => `${count} ${state}`);
   const first = breaches.slice(0, 5).map((text) => `; ${text}`);
-  return `${counts.join(', ')}; ${repeated} began again; ${webhooks.came} webhooks came, ${webhooks.again} of them again${first.join('')}`;
+  return `${counts.join(', ')}; ${repeated} began again; ${webhooks.came} webhooks came, ${webhooks.again} of them again, ${webhooks.givenUp} given up while the receiver was away${first.join('')}`;
 }

@@ -31,8 +31,8 @@ export interface ChaosResult {
   readonly states: Readonly<Record<string, number>>;
   /** Jobs that were tried again after they had begun. */
   readonly repeated: number;
-  /** Webhooks that came, and those of them that came again. */
-  readonly webhooks: { readonly came: number; readonly again: number };
+  /** Webhooks that came, those of them that came again, and those whose receiver was away at all of their attempts. */
+  readonly webhooks: { readonly came: number; readonly again: number; readonly givenUp: number };
   /** Breaches of promises, each in a line. */
   readonly breaches: readonly string[];
 }
@@ -43,7 +43,7 @@ const RUN_MS = 120;
 const CLIENTS = 12;
 const END_LIMIT_MS = 120_000;
 
-/** The receiver is back so soon that no webhook is given up: its attempts spread over 21 s. */
+/** The receiver is back so soon that few webhooks are given up: their attempts spread over 21 s. */
 const AWAY_MS = 3000;
 
 /** A front that is dead, then 21 s of attempts. */
@@ -70,6 +70,8 @@ class Chaos {
   readonly #folder: string;
   readonly #random: () => number;
   readonly #fronts: Server[] = [];
+  /** Those that were killed, too. */
+  readonly #everyFront: Server[] = [];
   readonly #accepted: Accepted[] = [];
   #redis: RedisServer | null = null;
   #receiver: ChildProcess | null = null;
@@ -109,10 +111,12 @@ class Chaos {
   }
 
   async #startFront(index: number): Promise<void> {
-    this.#fronts[index] = await startServer(fixture('attempts.mjs'), {
+    const front = await startServer(fixture('attempts.mjs'), {
       args: ['--workers', '2', '--jobs', `redis://127.0.0.1:${this.#redis?.port}`],
       env: { ATTEMPTS: this.#attemptsFile, HOOK: `http://127.0.0.1:${this.#receiverPort}/` },
     });
+    this.#fronts[index] = front;
+    this.#everyFront.push(front);
   }
 
   async #startReceiver(): Promise<void> {
@@ -213,11 +217,11 @@ class Chaos {
     const states: Record<string, number> = {};
     for (const { state } of pages.values()) states[state] = (states[state] ?? 0) + 1;
     const repeated = [...attempts.values()].filter(({ length }) => length > 1).length;
-    const missing = await this.#missingWebhooks(pages);
+    const { missing, givenUp } = await this.#missingWebhooks(pages);
     const came = this.#webhooks();
     const ids = new Set(this.#accepted.map(({ id }) => `msg_${id}`));
     const strange = [...new Set(came)].filter((id) => !ids.has(id)).map((id) => `${id} is of no job`);
-    const webhooks = { came: came.length, again: came.length - new Set(came).size };
+    const webhooks = { came: came.length, again: came.length - new Set(came).size, givenUp };
     return {
       states,
       repeated,
@@ -226,17 +230,30 @@ class Chaos {
     };
   }
 
-  /** Each job that succeeded owes the receiver its answer. */
-  async #missingWebhooks(pages: ReadonlyMap<string, JobPage>): Promise<string[]> {
+  /** Each job that succeeded owes the receiver its answer, unless that was away at all attempts. */
+  async #missingWebhooks(
+    pages: ReadonlyMap<string, JobPage>,
+  ): Promise<{ missing: string[]; givenUp: number }> {
+    let givenUp = new Set<string>();
     const succeeded = [...pages.values()].filter(({ state }) => state === 'succeeded');
     let missing: string[] = [];
     const look = (): boolean => {
       const came = new Set(this.#webhooks());
-      missing = succeeded.filter(({ id }) => !came.has(`msg_${id}`)).map(({ id }) => id);
+      const owed = succeeded.map(({ id }) => id).filter((id) => !came.has(`msg_${id}`));
+      givenUp = this.#givenUp();
+      missing = owed.filter((id) => !givenUp.has(`msg_${id}`));
       return missing.length === 0;
     };
     await eventually(look, WEBHOOKS_LIMIT_MS, () => '').catch(() => {}); // `missing` says it
-    return missing.map((id) => `the webhook of ${id} does not come`);
+    const lines = missing.map((id) => `the webhook of ${id} does not come`);
+    return { missing: lines, givenUp: givenUp.size };
+  }
+
+  /** Ids of webhooks whose last attempt has failed, by the logs of the servers. */
+  #givenUp(): Set<string> {
+    const lines = this.#everyFront.flatMap((front) => front.stderr().split('\n'));
+    const failed = lines.filter((line) => line.includes('Webhook to ') && line.includes(' failed with '));
+    return new Set(failed.map((line) => /"webhookId":"(msg_\w+)"/.exec(line)?.[1] ?? ''));
   }
 
   #webhooks(): string[] {
