@@ -91,7 +91,9 @@ export class Webhooks {
 
   /** Whether `send` would not refuse it because of others that are owed. */
   hasRoomFor(url: string, bytes: number): boolean {
-    return this.#owed.size === 0 || !URL.canParse(url) || this.#receivers.excess(new URL(url), bytes) === null;
+    return (
+      this.#owed.size === 0 || !URL.canParse(url) || this.#receivers.excess(new URL(url), bytes) === null
+    );
   }
 
   /**
