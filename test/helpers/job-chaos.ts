@@ -70,7 +70,7 @@ class Chaos {
   readonly #folder: string;
   readonly #random: () => number;
   readonly #fronts: Server[] = [];
-  /** Those that were killed, too. */
+  /** Every server that was started, the killed ones too. */
   readonly #everyFront: Server[] = [];
   readonly #accepted: Accepted[] = [];
   #redis: RedisServer | null = null;
