@@ -131,11 +131,11 @@ class Pull {
     return begunJob(moved, call, body);
   }
 
-  #step({ line, id, lockToken }: Entry, { record }: Stored, nowMs: number): Step | null {
+  #step({ line, id, lockToken }: Entry, { record, isDue }: Stored, nowMs: number): Step | null {
     if (record.state !== 'queued') return null; // begun: its front sets the lock again, or it is lost soon
     const lock = { key: lockOf(line, id), value: lockToken };
     if (expiresAt(record) <= nowMs) return { record: expired(record, nowMs), token: '', isUnrun: true };
-    if (record.dueAt > nowMs) return null;
+    if (record.dueAt > nowMs && !isDue) return null; // one that was due stays so, if the clock was set back
     return { record: begun(record, this.#target.version, nowMs), token: this.#token, lock };
   }
 

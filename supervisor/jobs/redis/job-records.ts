@@ -26,6 +26,8 @@ export interface Stored {
   readonly settledToken: string;
   /** The name of its line. */
   readonly line: string;
+  /** Whether it was seen to be due; it stays so if the clock is set back. */
+  readonly isDue: boolean;
 }
 
 export interface Change {
@@ -94,9 +96,9 @@ export class JobRecords {
   }
 
   async read(id: string): Promise<Stored | null> {
-    const fields = ['rec', 'prog', 'rev', 'tok', 'lt', 'line'];
+    const fields = ['rec', 'prog', 'rev', 'tok', 'lt', 'line', 'q'];
     const reply = await this.#link.use(() => this.#link.commands.hmGet(KEYS + 'job:' + id, fields));
-    const [text, progress, revision, token, settledToken, line] = reply;
+    const [text, progress, revision, token, settledToken, line, due] = reply;
     if (typeof text !== 'string') return null;
     return {
       record: recordOf(text, progress ?? ''),
@@ -104,6 +106,7 @@ export class JobRecords {
       token: token ?? '',
       settledToken: settledToken ?? '',
       line: line ?? '',
+      isDue: due === 'due',
     };
   }
 

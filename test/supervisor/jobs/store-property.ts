@@ -272,6 +272,13 @@ class History {
   }
 }
 
+/** A job that was due stays so. */
+const CLOCK_SET_BACK: Step[] = [
+  { is: 'accept', priority: 0, delayMs: 0, ttlMs: 500, maxAttempts: 1, route: '/', isPinned: false },
+  { is: 'jump', ms: -1 },
+  { is: 'begin', most: 1, isDefault: true },
+];
+
 /** Defines the test for one kind of store. */
 export function followsModel(
   name: string,
@@ -294,7 +301,7 @@ export function followsModel(
           mock.timers.reset();
         }
       }),
-      { numRuns },
+      { numRuns, examples: [[CLOCK_SET_BACK]] },
     );
   });
 }
