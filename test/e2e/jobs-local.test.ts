@@ -263,15 +263,6 @@ withOneRuntime(({ app }) => {
       await refused(['--jobs', 'disk:secret']),
       'banana-serve: --jobs: this value is not allowed; give memory, local, local: and the path of a folder, or redis://host:port of one Redis.',
     );
-    const without = join(scratch(t), 'without-sqlite');
-    const hook = `${without}.mjs`;
-    writeFileSync(hook, WITHOUT_SQLITE);
-    writeFileSync(without, `#!/bin/sh\nexec ${process.execPath} --import ${hook} ${CLI} "$@"\n`);
-    chmodSync(without, 0o755);
-    assert.equal(
-      await refused(['--jobs', `local:${folder}-other`], without),
-      'banana-serve: --jobs: --jobs local needs the package @photostructure/sqlite, which cannot be loaded (ERR_MODULE_NOT_FOUND). Run: npm install @photostructure/sqlite.',
-    );
     await jobEnd(first, await startAsync(first, '/', {}));
     await first.stop(); // all is in the one file then
     const file = join(folder, 'jobs.sqlite3');
@@ -392,16 +383,6 @@ withOneRuntime(({ app }) => {
     },
   );
 });
-
-/** Loaded first, it makes the optional package one that is not installed. */
-const WITHOUT_SQLITE = `
-  import { register } from 'node:module';
-  const hooks = \`export async function resolve(name, context, next) {
-    if (name === '@photostructure/sqlite') throw Object.assign(new Error('none'), { code: 'ERR_MODULE_NOT_FOUND' });
-    return next(name, context);
-  }\`;
-  register('data:text/javascript,' + encodeURIComponent(hooks));
-`;
 
 /** Writes until the disk is full. */
 function fill(path: string): void {
