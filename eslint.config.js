@@ -41,6 +41,7 @@ export const ROOMS = [
   'jobs',
   'webhooks',
   'scaling',
+  'budget',
   'dispatch',
   'observe',
   'options',

@@ -70,6 +70,10 @@ export interface ServerOptionTypes<Duration> {
   onCrashLoop: 'stay' | 'exit';
   spawnConcurrency: number;
   spares: number;
+  /** A size, or a share such as `'50%'`. */
+  memoryBudget: Size;
+  /** As `memoryBudget`. */
+  gpuMemoryBudget: Size;
   withholdEnv: string;
   maxBody: Size;
   maxOutput: Size;

@@ -1,4 +1,5 @@
 /** A metric of the server: its description, as in docs/metrics.md, and the source of its values. */
+import type { MemoryBudget } from '../budget/memory-budget.js';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { Model } from '../models/model.js';
 import type { Models } from '../models/models.js';
@@ -11,6 +12,8 @@ import type { WorkerCounts } from './worker-counts.js';
 export interface MetricFacts {
   readonly models: Models;
   readonly unsent: UnsentAnswers;
+  /** Null without a memory budget. */
+  readonly memory: Pick<MemoryBudget, 'status'> | null;
   readonly calls: CallCounts;
   readonly workers: WorkerCounts;
   readonly sampler: Sampler;

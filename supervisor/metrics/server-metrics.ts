@@ -14,6 +14,7 @@ import { FRONT_METRICS } from './front-metrics.js';
 import { GPU_METRICS } from './gpu-metrics.js';
 import type { HouseMetric, MetricFacts } from './house-metric.js';
 import { sampleNames, type Family } from './measured.js';
+import { MEMORY_METRICS } from './memory-metrics.js';
 import { QUEUE_METRICS } from './queue-metrics.js';
 import { Sampler } from './sampler.js';
 import { SeriesLimit } from './series-limit.js';
@@ -25,6 +26,7 @@ export const HOUSE_METRICS: readonly HouseMetric[] = [
   ...CALL_METRICS,
   ...QUEUE_METRICS,
   ...WORKER_METRICS,
+  ...MEMORY_METRICS,
   ...FRONT_METRICS,
   ...GPU_METRICS,
 ];
@@ -35,12 +37,12 @@ export class ServerMetrics implements MetricsPage {
   readonly #apps: AppSeries;
   readonly #sampler: Sampler;
   readonly #limits = new Map(HOUSE_METRICS.map((metric) => [metric, new SeriesLimit()]));
-  readonly #facts: () => Pick<MetricFacts, 'models' | 'unsent'>;
+  readonly #facts: () => Pick<MetricFacts, 'models' | 'unsent' | 'memory'>;
   readonly #torchServe: TorchServeText | null;
 
   /** `calls` is given all calls by others. `torchServe`: metrics with TorchServe's names; null if they are off. */
   constructor(
-    facts: () => Pick<MetricFacts, 'models' | 'unsent'>,
+    facts: () => Pick<MetricFacts, 'models' | 'unsent' | 'memory'>,
     calls: CallCounts,
     torchServe: TorchServeText | null,
     onProblem: (problem: string) => void,

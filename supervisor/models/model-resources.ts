@@ -1,5 +1,6 @@
 /** The resources that a model uses, and the listener to which it reports. */
 import type { ServeError } from '../../protocol/errors.js';
+import type { MemoryBudget } from '../budget/memory-budget.js';
 import type { ByteBudget } from '../dispatch/byte-budget.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
@@ -20,6 +21,8 @@ export interface ServerResources extends WorkerResources {
   readonly gate: SpawnGate;
   /** Bounds the bytes that wait for workers. */
   readonly budget: ByteBudget;
+  /** The memory that workers may use; null without a limit. */
+  readonly memory: MemoryBudget | null;
   readonly log: Log;
   readonly webhooks: Pick<Webhooks, 'send'>;
   readonly jobs: Pick<KeptJobs, 'openFeed'>;

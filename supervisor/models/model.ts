@@ -12,6 +12,7 @@ import type { Placement } from '../machine/placement.js';
 import type { Slot } from '../slots/slot.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 import type { Routes } from './app-description.js';
+import { ModelInBudget } from './budgeted-model.js';
 import { Generations } from './generations.js';
 import { ModelChanges } from './model-changes.js';
 import type { ModelListener, ServerResources } from './model-resources.js';
@@ -49,6 +50,8 @@ export class Model {
   readonly #applier: OptionsApplier;
   readonly #changes: ModelChanges;
   readonly #scaler: Scaler;
+  readonly #memory: ServerResources['memory'];
+  readonly #inBudget: ModelInBudget;
   #isClosed = false;
   #idleSinceMs = performance.now();
 
@@ -74,6 +77,9 @@ export class Model {
     this.#scaler = new Scaler(parts);
     const factory = new SlotFactory(parts, this.#applier, this.#scaler);
     this.#changes = new ModelChanges(parts, this.#applier, this.#scaler);
+    this.#memory = resources.memory;
+    this.#inBudget = new ModelInBudget(parts, this.#scaler);
+    this.#memory?.add(this.#inBudget);
   }
 
   /** The spec that the next worker is started with. */
@@ -142,6 +148,7 @@ export class Model {
 
   noteIdle(): void {
     this.#idleSinceMs = performance.now();
+    this.#memory?.nudge();
   }
 
   /** Calls that the workers hold, including those whose clients have left. */
@@ -310,6 +317,7 @@ export class Model {
 
   #end(): void {
     this.#isClosed = true;
+    if (this.workerCount === 0) this.#memory?.remove(this.#inBudget);
     this.#scaler.close();
     this.#health.close();
   }

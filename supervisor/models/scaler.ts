@@ -19,6 +19,9 @@ import type { WorkerBounds } from './worker-bounds.js';
 /** Pause before the policy is asked again if no worker could leave, because none was free at that moment. */
 const BUSY_PAUSE_MS = 1000;
 
+/** Calls end within their own limits: so long is a timer at most. */
+const UNTIL_ENDED_MS = 2 ** 31 - 1;
+
 /** Someone who waits for a worker without a call in line: a call whose app is not loaded, a warm-up, a load order. */
 interface Order {
   readonly sinceMs: number;
@@ -161,6 +164,29 @@ export class Scaler implements CallWatch {
     const placements = resources.devices.take(options, Math.min(count, room));
     health.want(slots.kept.length + placements.length, true);
     for (const { index } of slots.add(placements)) this.#note(index, 'started', why);
+  }
+
+  /** Callers that wait for a worker without a call in line. */
+  get waitingOrders(): number {
+    return this.#orders.size;
+  }
+
+  /** Its worker ends what it holds and goes, for the memory budget; one that calls need comes back in its turn. */
+  sendAway(slot: Slot, why: ScalingWhy): void {
+    const { health, slots, resources } = this.#model;
+    if (slot.worker !== null) slot.worker.callersWait = true; // clients may not keep it for ever
+    this.#note(slot.index, 'retired', why);
+    slot.retire({ ...resources.retireLimits, finishMs: UNTIL_ENDED_MS });
+    health.want(slots.kept.length, true);
+    slots.refresh();
+    this.ask();
+  }
+
+  /** Gives up a start that waits for memory, since no call waits for it. */
+  withdraw(slot: Slot): void {
+    const { health, slots } = this.#model;
+    this.#retire(slot, { rule: 'not-needed' });
+    health.want(slots.kept.length, true);
   }
 
   close(): void {

@@ -1,9 +1,14 @@
 /** The changes that a model's scaling has made, with the rule and the figures that decided, for `/status` and metrics. */
+import type { LeaveWhy } from '../budget/facts.js';
+import { leaveText } from '../budget/memory-text.js';
 import type { Why } from '../scaling/policy.js';
 import { formatMs } from '../options/units.js';
 
-/** A rule of the policy; `change`: the app or its options have changed while there was no worker, so one proves them. */
-export type ScalingWhy = Why | { readonly rule: 'change' };
+/**
+ * A rule of the policy; `change`: the app or its options have changed while there was no worker, so one proves them. With a
+ * memory budget: `memory` and `turn`, and `not-needed` for a start that waited for memory until no call needed it.
+ */
+export type ScalingWhy = Why | LeaveWhy | { readonly rule: 'change' | 'not-needed' };
 
 export interface ScalingChange {
   /** ISO 8601. */
@@ -47,6 +52,11 @@ export function whyText(why: ScalingWhy): string {
   switch (why.rule) {
     case 'change':
       return 'the app or its options have changed, and a worker proves them';
+    case 'not-needed':
+      return 'it waited for memory, and no call waits for it any more';
+    case 'memory':
+    case 'turn':
+      return leaveText(why);
     case 'minimum':
       return `the minimum is ${why.min}`;
     case 'maximum':

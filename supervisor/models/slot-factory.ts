@@ -46,6 +46,8 @@ export class SlotFactory {
         generations.started(worker);
         return worker;
       },
+      makesRoom: (device) => resources.memory?.makeRoom(device, `${name}@${version}`) ?? false,
+      onNotNeeded: (slot) => this.#scaler.withdraw(slot),
       listener: this.#listenerOf(index),
     });
   }
@@ -118,7 +120,9 @@ export class SlotFactory {
   }
 
   #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
-    if (death?.during === 'start' && !death.wanted) this.#model.health.onFailedStart();
+    // One that ran out of memory and is tried again does not count.
+    const counts = slot.lastDeath === death || slot.state.name !== 'waiting';
+    if (death?.during === 'start' && !death.wanted && counts) this.#model.health.onFailedStart();
     this.#refreshReady();
     if (death !== null) {
       this.#model.log.death(slot, death);
@@ -126,7 +130,9 @@ export class SlotFactory {
     }
     if (slot.state.name === 'closed') this.#onSlotClosed(slot);
     this.#checkLatched();
-    if (death !== null) this.#scaler.ask();
+    if (death === null) return;
+    this.#scaler.ask();
+    this.#model.resources.memory?.changed();
   }
 
   #onSlotClosed(slot: Slot): void {

@@ -22,6 +22,8 @@ import type { ModelStore } from '../store/model-store.js';
 import { NOTHING_LENT, releasedOnFailure } from '../store/stored-model.js';
 import { holdsApp } from './app-path.js';
 import type { ServeInternals, ServeOptions } from './given-options.js';
+import type { BudgetLimits } from '../budget/readings.js';
+import { planBudgets } from './plan-budgets.js';
 import { findDevices, placeModels } from './plan-devices.js';
 import { listenerWarnings, planListeners, type ListenersPlan } from './plan-listeners.js';
 import type { FirstModel, ModelPlan, ModelsGiven } from './plan-models.js';
@@ -36,6 +38,8 @@ export interface ServerPlan extends ListenersPlan {
   readonly isMmsMode: boolean;
   readonly resolved: ResolvedOptions;
   readonly devices: Devices;
+  /** Null: the memory of workers has no limit. */
+  readonly budgets: BudgetLimits | null;
   /** Folder of relative paths. */
   readonly cwd: string;
   /** Replaces the rule of `dispatch/send-ahead.ts`, for benchmarks. */
@@ -68,6 +72,7 @@ export async function planServer(given: ServeOptions, internals: ServeInternals)
       resolved,
       cwd,
       devices,
+      budgets: planBudgets(resolved.options),
       sendAhead: internals.sendAhead,
       dialects: internals.dialects,
       pageFolder: internals.pageFolder,

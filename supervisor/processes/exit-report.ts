@@ -12,6 +12,7 @@ export type KillCause =
   | StuckCause
   | 'init timeout'
   | 'its options are wrong'
+  | 'over the memory budget'
   | 'protocol error'
   | 'it closed its connection to the server'
   | 'did not stop in time'

@@ -17,6 +17,8 @@ export interface SpareOptions {
   readonly mostEach: number;
   readonly guard: Pick<OrphanGuard, 'add' | 'remove'>;
   readonly log: Pick<Log, 'warn'>;
+  /** Whether there is memory for one more; default: always. */
+  readonly hasRoom?: () => boolean;
   readonly spawn?: (options: SpawnOptions) => WorkerProcess;
 }
 
@@ -58,6 +60,15 @@ export class SpareProcesses {
     }));
   }
 
+  get ids(): number[] {
+    return Array.from(this.#spares, ({ process }) => process.pid);
+  }
+
+  /** Ends this spare: its memory is needed. */
+  end(pid: number): void {
+    for (const spare of this.#spares) if (spare.process.pid === pid) this.#end(spare);
+  }
+
   /**
    * Takes a spare of exactly this program, directory and environment; null if there is none. From now on it is the caller's,
    * who also removes it from the guard.
@@ -90,10 +101,14 @@ export class SpareProcesses {
     for (const spare of this.#spares) this.#end(spare);
   }
 
+  get #hasRoom(): boolean {
+    return this.#options.hasRoom?.() ?? true;
+  }
+
   #fill(key: string, program: SpawnOptions): void {
     const count = [...this.#spares].filter((spare) => spare.key === key).length;
     try {
-      for (let i = count; i < this.#options.mostEach; i += 1) this.#add(key, program);
+      for (let i = count; i < this.#options.mostEach && this.#hasRoom; i += 1) this.#add(key, program);
     } catch (thrown) {
       this.#pauseAfter(`: ${(thrown as Error).message}`); // the system may lack processes just now
     }

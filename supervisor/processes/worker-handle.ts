@@ -40,6 +40,7 @@ export class WorkerHandle implements ReadyWorker {
   readonly #webhooks: WorkerWebhooks;
   /** Calendar time. */
   readonly startedAt = new Date();
+  #lastCallAtMs: number | null = null;
   /** Its activity when its stream ended. */
   #lastMoment: Moment = { during: 'start', call: null };
 
@@ -137,6 +138,11 @@ export class WorkerHandle implements ReadyWorker {
   get isEngaged(): boolean {
     const first = this.#calls.first?.calls[0];
     return first !== undefined && first.job.conversation !== null;
+  }
+
+  /** When its last call ended, on the monotonic clock; null before the first. */
+  get lastCallAtMs(): number | null {
+    return this.#lastCallAtMs;
   }
 
   get finishedCalls(): number {
@@ -239,12 +245,19 @@ export class WorkerHandle implements ReadyWorker {
     this.#stop.stop(limitMs);
   }
 
+  /** Ends it because of an error that the next worker would have too. */
+  refuse({ code, message, detail }: ServeError): void {
+    this.#core.notes.noteFatal({ code, message: detail || message, detail, permanent: true, transient: false });
+    this.kill('over the memory budget');
+  }
+
   /** Sends SIGKILL to the whole group, at once. The first cause is reported. */
   kill(cause: KillCause): void {
     this.#stop.kill(cause);
   }
 
   #onFinished(job: Job, runMs: number | null): void {
+    this.#lastCallAtMs = performance.now();
     this.#listener.onFinished(job, runMs);
     if (this.load === 0) this.#stop.onFinished();
   }

@@ -4,6 +4,7 @@
  */
 import type { IntervalHistogram } from 'node:perf_hooks';
 import { ServeError } from '../../protocol/errors.js';
+import type { MemoryBudget } from '../budget/memory-budget.js';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Log } from '../observe/log.js';
@@ -36,6 +37,7 @@ export interface EndingServer {
   readonly unsent: UnsentAnswers;
   readonly guard: OrphanGuard;
   readonly spares: Pick<SpareProcesses, 'close'>;
+  readonly memory: Pick<MemoryBudget, 'close'> | null;
   readonly eventLoopDelay: IntervalHistogram;
   readonly metrics: { stop(): void };
   /** Null: there is no page at `/`. */
@@ -158,6 +160,7 @@ export class Ending {
       unsent,
       guard,
       spares,
+      memory,
       eventLoopDelay,
       metrics,
       live,
@@ -171,6 +174,7 @@ export class Ending {
     readyFile.remove();
     served.close();
     spares.close();
+    memory?.close();
     served.killAll();
     jobWebhooks.close();
     webhooks.close();

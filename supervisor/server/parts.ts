@@ -1,6 +1,7 @@
 /** Creates the parts of one server and connects them. The only module that does. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { AccessLog } from '../http/answer/access-log.js';
+import { MemoryBudget } from '../budget/memory-budget.js';
 import { newRequestId } from '../http/socket/request-id.js';
 import { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import { compressedResponses } from '../http/socket/compressed-response.js';
@@ -47,6 +48,8 @@ export class ServerParts {
   readonly operatorLog: OperatorLog;
   readonly guard: OrphanGuard;
   readonly spares: SpareProcesses;
+  /** Null without a memory budget. */
+  readonly memory: MemoryBudget | null;
   readonly webhooks: Webhooks;
   readonly jobWebhooks: JobWebhooks;
   readonly metrics: MetricsParts;
@@ -69,7 +72,17 @@ export class ServerParts {
     plan.store.reportTo((problem) => this.log.warn(problem));
     this.operatorLog = new OperatorLog(this.log, plan);
     this.guard = new OrphanGuard((why) => this.operatorLog.logUnguarded(why));
-    this.spares = new SpareProcesses({ mostEach: this.options.spares, guard: this.guard, log: this.log });
+    this.spares = new SpareProcesses({
+      mostEach: this.options.spares,
+      guard: this.guard,
+      log: this.log,
+      hasRoom: () => this.memory?.hasRoomForSpare ?? true,
+    });
+    const { budgets } = plan;
+    this.memory =
+      budgets === null
+        ? null
+        : new MemoryBudget({ ...budgets, expendables: this.spares, log: this.log, env: process.env });
     const guardedStore = new GuardedStore(jobStore);
     const webhookStore = jobStore.isDurable ? guardedStore : null;
     this.webhooks = new Webhooks({
@@ -107,7 +120,7 @@ export class ServerParts {
         folder: cwd,
       },
       this.logs,
-      () => ({ models: this.served.registry, unsent: this.unsent }),
+      () => ({ models: this.served.registry, unsent: this.unsent, memory: this.memory }),
       (ref) => this.served.labelOf(ref),
     );
   }
@@ -139,10 +152,10 @@ export class ServerParts {
   #newServed(): ServedModels {
     const { isMmsMode, devices, sendAhead, metrics } = this.plan;
     const { writers, printFiles } = this.logs;
-    const { guard, spares, log, webhooks, jobs } = this;
+    const { guard, spares, memory, log, webhooks, jobs } = this;
     const measuresLoad = metrics !== null;
     const outputs = { writers, printFiles };
-    const shared = { devices, guard, spares, log, webhooks, jobs, ...outputs, sendAhead, measuresLoad };
+    const shared = { devices, guard, spares, memory, log, webhooks, jobs, ...outputs, sendAhead, measuresLoad };
     return new ServedModels(
       this.options,
       isMmsMode,
@@ -179,6 +192,7 @@ export class ServerParts {
       unsent,
       guard,
       spares,
+      memory,
       metrics,
       page,
       listeners,
@@ -195,6 +209,7 @@ export class ServerParts {
       unsent,
       guard,
       spares,
+      memory,
       eventLoopDelay: this.facts.eventLoopDelay,
       metrics,
       live: page?.live ?? null,

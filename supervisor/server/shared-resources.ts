@@ -1,4 +1,5 @@
 /** Builds the resources that all models of a server share: devices, memory for bodies, log, output of workers, jobs, webhooks. */
+import type { MemoryBudget } from '../budget/memory-budget.js';
 import { ByteBudget } from '../dispatch/byte-budget.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
@@ -21,6 +22,8 @@ export interface SharedParts {
   readonly devices: Devices;
   readonly guard: OrphanGuard;
   readonly spares: SpareProcesses;
+  /** Null: none was given. */
+  readonly memory: MemoryBudget | null;
   readonly log: Log;
   readonly webhooks: Webhooks;
   readonly jobs: KeptJobs;
@@ -33,13 +36,14 @@ export interface SharedParts {
 
 export function sharedResources(
   { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput, withholdEnv, drainTimeout }: ServerOptions,
-  { devices, guard, spares, log, webhooks, jobs, writers, printFiles, sendAhead, measuresLoad }: SharedParts,
+  { devices, guard, spares, memory, log, webhooks, jobs, writers, printFiles, sendAhead, measuresLoad }: SharedParts,
 ): Omit<ServerResources, 'labelOf' | 'isDefault'> {
   const copies = printFiles.length === 0 ? null : new PrintCopies(logFormat, printFiles);
   const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
   return {
     devices,
-    gate: new SpawnGate(spawnConcurrency),
+    gate: new SpawnGate(spawnConcurrency, memory ?? undefined),
+    memory,
     budget: new ByteBudget(queueBytes),
     guard,
     spares,

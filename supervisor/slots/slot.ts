@@ -3,11 +3,12 @@
  * Its states and events are the table of `slot-lifecycle.ts`.
  */
 import assert from 'node:assert/strict';
+import type { ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo } from '../../protocol/wire/messages.js';
 import { NEW_SLOT, afterDeath, type RestartRules, type SlotHistory } from './restart-policy.js';
 import { nextSlotState, type SlotEvent, type SlotState } from './slot-lifecycle.js';
-import type { SpawnGate } from './spawn-gate.js';
-import { latchError } from './start-error.js';
+import type { SpawnGate, Start } from './spawn-gate.js';
+import { lackedMemory, latchError } from './start-error.js';
 import { neverStarted, thrownAtStart, type WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { LoadedLimits, RetireLimits, WorkerListener } from '../processes/worker-listener.js';
@@ -28,7 +29,18 @@ export interface SlotOptions {
   readonly gate: SpawnGate;
   rules(): RestartRules;
   spawn(listener: WorkerListener): WorkerHandle;
+  /** Sends an idle worker of another model on this device away; false if there is none, or no memory budget. */
+  makesRoom(device: string): boolean;
+  /** No call waits for the worker of this slot, whose start waits for memory. */
+  onNotNeeded(slot: Slot): void;
   readonly listener: SlotListener;
+}
+
+/** A start that waits at the gate. */
+interface Queued {
+  leave: () => void;
+  /** Null until it was allowed. */
+  worker: WorkerHandle | null;
 }
 
 export class Slot {
@@ -42,7 +54,9 @@ export class Slot {
   /** For each worker that is starting, the function that frees its place at the gate. */
   readonly #inGate = new Map<WorkerHandle, () => void>();
   /** The start that waits at the gate; null if none does. */
-  #queued: { leave: () => void } | null = null;
+  #queued: Queued | null = null;
+  /** Whether the last start ran out of memory, and does not count since another worker has left for the next one. */
+  #isSecondTry = false;
   #retireLimits: RetireLimits = { finishMs: 0, graceMs: 0 };
   #backoffTimer: NodeJS.Timeout | null = null;
   #restarts = 0;
@@ -159,14 +173,39 @@ export class Slot {
 
   #queueAtGate(): void {
     // `go` may be called before `enter` returns.
-    const queued = { leave: (): void => {} };
+    const queued: Queued = { leave: () => {}, worker: null };
     this.#queued = queued;
     const { gate, model } = this.#options;
-    const start = { device: this.device, model, isRetry: this.#history.failedStarts > 0 };
+    const start: Start = {
+      device: this.device,
+      model,
+      isRetry: this.#history.failedStarts > 0,
+      isRenewal: this.#state.name === 'renewing',
+      afterLeaving: this.#isSecondTry,
+      pid: () => queued.worker?.pid ?? null,
+      refuse: (error) => this.#refuseStart(queued, error),
+      withdraw: () => this.#withdrawStart(queued),
+    };
     queued.leave = gate.enter(start, () => setImmediate(() => this.#start(queued)));
   }
 
-  #start(queued: { leave: () => void }): void {
+  /** There will never be memory for this start. A renewal goes on without a worker meanwhile. */
+  #refuseStart(queued: Queued, error: ServeError): void {
+    if (this.#queued !== queued) return;
+    if (this.#state.name === 'renewing') {
+      this.replace(this.#retireLimits);
+      return;
+    }
+    this.#withdraw();
+    this.#enter('lastDeath', { name: 'latched', error }, null);
+  }
+
+  /** No call waits for this start any more. */
+  #withdrawStart(queued: Queued): void {
+    if (this.#queued === queued) this.#options.onNotNeeded(this);
+  }
+
+  #start(queued: Queued): void {
     if (this.#queued !== queued) return; // withdrawn meanwhile
     this.#queued = null;
     const { listener } = this.#options;
@@ -179,6 +218,7 @@ export class Slot {
         onGone: (death) => this.#onGone(worker, death),
       });
       this.#workers.add(worker);
+      queued.worker = worker;
       this.#inGate.set(worker, queued.leave);
       if (this.#state.name === 'renewing') this.#enter('started', { ...this.#state, next: worker }, null);
       else this.#enter('started', { name: 'live', worker }, null);
@@ -190,6 +230,7 @@ export class Slot {
 
   #onReady(worker: WorkerHandle): void {
     this.#leaveGate(worker);
+    this.#isSecondTry = false;
     if (this.#state.name === 'renewing' && this.#state.next === worker) {
       const before = this.#state.worker;
       this.#enter('nextReady', { name: 'live', worker }, null);
@@ -260,6 +301,13 @@ export class Slot {
   }
 
   #afterDeath(death: WorkerDeath): void {
+    if (this.#mayTryAgain(death)) {
+      this.#isSecondTry = true;
+      this.#restarts += 1;
+      this.#wait('death', death);
+      return;
+    }
+    this.#isSecondTry = false;
     this.#lastDeath = death;
     const cause = { ...death, permanent: death.fatal?.permanent ?? false, thrown: thrownAtStart(death) };
     const decision = afterDeath(this.#history, cause, this.#options.rules(), Math.random());
@@ -271,6 +319,13 @@ export class Slot {
     this.#restarts += 1;
     if (decision.delayMs === 0) this.#wait('death', death);
     else this.#backOff(decision.delayMs, death);
+  }
+
+  /** Whether it ran out of memory while it started, for the first time in a row, and another worker has left for the next try. */
+  #mayTryAgain(death: WorkerDeath): boolean {
+    const isKilled = death.exit.signal === 'SIGKILL' && death.cause === 'signal'; // likely by the kernel
+    if (this.#isSecondTry || death.during !== 'start' || !(isKilled || lackedMemory(death))) return false;
+    return this.#options.makesRoom(this.device);
   }
 
   #backOff(delayMs: number, death: WorkerDeath): void {

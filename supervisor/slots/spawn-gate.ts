@@ -4,29 +4,34 @@
  *
  * A model whose workers fail to start must not delay others: starts after a failed one go last and use at most half of the
  * cap (one start, if the cap is 1). Before them, models take turns; within a model, first come is first served.
+ *
+ * With a memory budget, a start also needs memory: `budget/` says when it may go.
  */
+import { NO_BUDGET, type MemoryRoom, type RoomStart } from '../budget/memory-room.js';
 
 /** A start that waits at the gate. */
-export interface Start {
-  readonly device: string;
-  readonly model: string;
+export interface Start extends RoomStart {
   /** Whether the previous start in this slot failed. */
   readonly isRetry: boolean;
 }
 
-interface Entry extends Start {
+interface Entry {
+  readonly start: Start;
   readonly go: () => void;
 }
 
 export class SpawnGate {
   readonly #cap: number;
+  readonly #room: MemoryRoom;
   readonly #running = new Set<Entry>();
   /** In the order of arrival. */
   #waiting: Entry[] = [];
   #onIdle: () => void = () => {};
 
-  constructor(cap: number) {
+  constructor(cap: number, room: MemoryRoom = NO_BUDGET) {
     this.#cap = cap;
+    this.#room = room;
+    room.onRoom(() => this.#advance());
   }
 
   /** Calls `listener` each time when the last start is over and none waits. */
@@ -41,14 +46,16 @@ export class SpawnGate {
 
   /** Calls `go` when this start is allowed, possibly at once. Returns a function that withdraws or ends it: call it once. */
   enter(start: Start, go: () => void): () => void {
-    const entry: Entry = { ...start, go };
+    const entry: Entry = { start, go };
     this.#waiting.push(entry);
+    this.#room.enter(start);
     this.#advance();
     return () => this.#leave(entry);
   }
 
   #leave(entry: Entry): void {
     this.#waiting = this.#waiting.filter((other) => other !== entry);
+    this.#room.leave(entry.start);
     if (this.#running.delete(entry)) this.#advance();
     if (this.isIdle) this.#onIdle();
   }
@@ -71,19 +78,21 @@ export class SpawnGate {
     return first;
   }
 
-  #mayGo({ device, isRetry }: Entry): boolean {
-    const running = [...this.#running];
+  #mayGo({ start }: Entry): boolean {
+    const { device, isRetry } = start;
+    const running = Array.from(this.#running, (entry) => entry.start);
+    if (!this.#room.mayGo(start)) return false;
     if (device !== 'cpu' && running.some((other) => other.device === device)) return false;
     return !isRetry || running.filter((other) => other.isRetry).length < maxRetries(this.#cap);
   }
 
-  #goesBefore(later: Entry, earlier: Entry): boolean {
+  #goesBefore({ start: later }: Entry, { start: earlier }: Entry): boolean {
     if (later.isRetry !== earlier.isRetry) return earlier.isRetry;
     return this.#runningOf(later.model) < this.#runningOf(earlier.model);
   }
 
   #runningOf(model: string): number {
-    return [...this.#running].filter((entry) => entry.model === model).length;
+    return [...this.#running].filter(({ start }) => start.model === model).length;
   }
 }
 

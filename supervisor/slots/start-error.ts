@@ -19,8 +19,9 @@ export function latchError(death: WorkerDeath, repeats: boolean): ServeError {
 
 /** Errors of runtimes and libraries that mean too little memory. */
 const NO_MEMORY =
-  /Array buffer allocation failed| raised: (?:[\w.]*MemoryError\b|RuntimeError: CUDA out of memory\b)/;
+  /Array buffer allocation failed| raised: (?:[\w.]*MemoryError\b|RuntimeError: CUDA out of memory\b)|CUDA_ERROR_OUT_OF_MEMORY|Failed to allocate memory for requested buffer/;
 
-function lackedMemory({ fatal, hint }: WorkerDeath): boolean {
+/** Whether the worker ended because of too little memory, on the machine or on its GPU. */
+export function lackedMemory({ fatal, hint }: WorkerDeath): boolean {
   return isMemoryHint(hint) || NO_MEMORY.test(fatal?.message ?? '');
 }

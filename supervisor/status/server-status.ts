@@ -1,5 +1,6 @@
 /** Types of the answer to `GET /status`, also returned by `server.status()`. Times in ms, sizes in bytes. */
 import type { ServeError } from '../../protocol/errors.js';
+import type { BudgetStatus } from '../budget/budgeted.js';
 import type { ModelStatus } from '../models/model-status.js';
 import type { SpareStatus } from '../processes/spare-processes.js';
 
@@ -25,6 +26,8 @@ export interface ServerStatus {
   readonly model: ModelStatus;
   /** Every version of every model; the ones that are being unregistered come last. */
   readonly models: readonly ModelStatus[];
+  /** The memory budgets, with figures; null without one. */
+  readonly memory: BudgetStatus | null;
   /** Processes without an app that wait to become workers. */
   readonly spares: readonly SpareStatus[];
   /** Replies to calls so far, by `ok` or error code. */

@@ -1,5 +1,6 @@
 /** Builds the answer to `GET /status`: a snapshot of the server and its models. Times in ms, sizes in bytes. */
 import type { IntervalHistogram } from 'node:perf_hooks';
+import type { MemoryBudget } from '../budget/memory-budget.js';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
@@ -24,12 +25,13 @@ export interface MeasuredParts {
   readonly unsent: UnsentAnswers;
   readonly jobs: KeptJobs;
   readonly spares: Pick<SpareProcesses, 'status'>;
+  readonly memory: Pick<MemoryBudget, 'status'> | null;
 }
 
 export function serverStatus(
   facts: ServerFacts,
   served: DescribedModels,
-  { unsent, jobs, spares }: MeasuredParts,
+  { unsent, jobs, spares, memory }: MeasuredParts,
   readiness: Readiness,
   showsWords: boolean,
 ): ServerStatus {
@@ -43,6 +45,7 @@ export function serverStatus(
     uptimeMs: Date.now() - facts.startedAt.getTime(),
     model: models.find(({ name, version }) => isOf(first, name, version)) ?? models[0] ?? NO_MODEL,
     models,
+    memory: memory?.status ?? null,
     spares: spares.status,
     replies: Object.fromEntries(facts.replies),
     unsent: unsent.describe(),

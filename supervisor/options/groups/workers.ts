@@ -2,6 +2,7 @@
 import { availableCores } from '../../machine/cores.js';
 import { parseGpus } from '../gpu-list.js';
 import { parseNamePattern } from '../secret-names.js';
+import { parseBudget, type Budget } from '../memory-share.js';
 import { NotAllowed, parseChoice, parsePositiveMs, parseWhole } from '../units.js';
 import {
   DURATION,
@@ -132,6 +133,22 @@ export const WORKERS = {
     defaultText: '1',
     default: 1,
     parse: (raw) => parseWhole(raw, 0, 64),
+  }),
+  memoryBudget: serverOption<Budget | null>({
+    flag: '--memory-budget',
+    value: '<size>',
+    help: 'Memory that all workers together may use: a size, or a share (50%) of the limit of the cgroup, else of the machine. Linux only. A start that does not fit sends idle workers of models that scale themselves away, else its calls wait. See docs/scaling.md.',
+    defaultText: 'no limit',
+    default: null,
+    parse: parseBudget,
+  }),
+  gpuMemoryBudget: serverOption<Budget | null>({
+    flag: '--gpu-memory-budget',
+    value: '<size>',
+    help: 'The same for the memory of each GPU: a size, or a share of the card.',
+    defaultText: 'no limit',
+    default: null,
+    parse: parseBudget,
   }),
 } as const satisfies SomeOptions;
 

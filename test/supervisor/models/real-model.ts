@@ -78,6 +78,7 @@ export class RealModel {
         devices: this.devices,
         gate: given.gate ?? new SpawnGate(8),
         guard,
+        memory: null,
         spares: new SpareProcesses({ mostEach: 0, guard, log: createLog('text', 'debug', writer) }),
         relay: new OutputRelay('text', () => this.devices.slots, { stdout: writer, stderr: writer }),
         log: createLog('text', 'debug', writer),

@@ -209,6 +209,8 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
   ],
   spawnConcurrency: ['0', 'a whole number from 1 to 1024'],
   spares: ['65', 'a whole number from 0 to 64'],
+  memoryBudget: ['101%', 'a size above 0 such as 512mb or 2gb, or a share such as 50%'],
+  gpuMemoryBudget: ['0', 'a size above 0 such as 512mb or 2gb, or a share such as 50%'],
 };
 
 for (const name of OPTION_NAMES) {
@@ -265,6 +267,8 @@ const GIVEN: {
   onCrashLoop: ['stay', 'exit'],
   spawnConcurrency: [2],
   spares: [2],
+  memoryBudget: ['2gb', '50%', 1e9],
+  gpuMemoryBudget: ['80%'],
   restartLimit: [0],
   queueSize: [0],
   queueBytes: ['1mb', 5],

@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test';
 import { Slot, type SlotListener } from '../../../supervisor/slots/slot.js';
 import type { SlotEvent, SlotStateName } from '../../../supervisor/slots/slot-lifecycle.js';
 import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
+import { startOf } from './start-of.js';
 import type { WorkerDeath } from '../../../supervisor/processes/worker-death.js';
 import type { WorkerHandle } from '../../../supervisor/processes/worker-handle.js';
 import type { RetireLimits, WorkerListener } from '../../../supervisor/processes/worker-listener.js';
@@ -19,6 +20,8 @@ export class Bench {
   readonly retired: RetireLimits[] = [];
   readonly states: string[] = [];
   failSpawn = false;
+  /** Whether another worker leaves for one that ran out of memory. */
+  makesRoom = false;
   restartLimit: number;
   /** A worker in another slot was ready. */
   everReady = false;
@@ -40,6 +43,8 @@ export class Bench {
       gate,
       rules: () => ({ restartLimit: this.restartLimit, everReady: this.everReady }),
       spawn: (listener) => this.#spawn(listener),
+      makesRoom: () => this.makesRoom,
+      onNotNeeded: (slot) => slot.retire({ finishMs: 0, graceMs: 0 }),
       listener: this.#listener(),
     });
   }
@@ -150,7 +155,7 @@ export class Bench {
 }
 
 /** A start of another model's slot on the same GPU. */
-export const GPU_START = { device: 'gpu 0', model: 'other', isRetry: false };
+export const GPU_START = startOf({ device: 'gpu 0', model: 'other', isRetry: false });
 
 export const HEALTHY: WorkerDeath = {
   pid: 1,

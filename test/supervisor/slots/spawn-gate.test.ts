@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { SpawnGate, maxRetries, type Start } from '../../../supervisor/slots/spawn-gate.js';
+import { startOf } from './start-of.js';
 
 interface Inside extends Start {
   leave: () => void;
@@ -9,7 +10,7 @@ interface Inside extends Start {
 
 /** Records its name when it is allowed. */
 function enter(gate: SpawnGate, device: string, name: string, record: string[]): () => void {
-  return gate.enter({ device, model: 'm', isRetry: false }, () => record.push(name));
+  return gate.enter(startOf({ device, model: 'm', isRetry: false }), () => record.push(name));
 }
 
 test('one start at a time per GPU, in order; GPUs do not wait for each other', () => {
@@ -65,9 +66,10 @@ test('in any order of events never two start on a GPU, never more than the cap, 
       const waiting: Inside[] = [];
       for (const now of steps) {
         if ('enter' in now) {
-          const entry = { ...now.enter, leave: () => {} };
+          const start = startOf(now.enter);
+          const entry = { ...start, leave: () => {} };
           waiting.push(entry);
-          entry.leave = gate.enter(now.enter, () => {
+          entry.leave = gate.enter(start, () => {
             waiting.splice(waiting.indexOf(entry), 1);
             inside.push(entry);
           });
@@ -97,7 +99,7 @@ test('starts after a failed one go last, even if they came first, and never use 
   const gate = new SpawnGate(2);
   const record: string[] = [];
   const retry = (name: string): (() => void) =>
-    gate.enter({ device: 'cpu', model: 'loops', isRetry: true }, () => record.push(name));
+    gate.enter(startOf({ device: 'cpu', model: 'loops', isRetry: true }), () => record.push(name));
   const leaveFirst = retry('retry 1');
   retry('retry 2');
   assert.deepEqual(record, ['retry 1'], 'a place stays free');
@@ -113,7 +115,7 @@ test('starts after a failed one go last, even if they came first, and never use 
 test('with a cap of 1, starts after a failed one go when no other waits', () => {
   const gate = new SpawnGate(1);
   const record: string[] = [];
-  gate.enter({ device: 'cpu', model: 'loops', isRetry: true }, () => record.push('retry'))();
+  gate.enter(startOf({ device: 'cpu', model: 'loops', isRetry: true }), () => record.push('retry'))();
   assert.deepEqual(record, ['retry']);
 });
 
@@ -121,9 +123,9 @@ test('models take turns: one that asks for many workers does not keep out one th
   const gate = new SpawnGate(2);
   const record: string[] = [];
   const leaves = [1, 2, 3, 4].map((n) =>
-    gate.enter({ device: 'cpu', model: 'many', isRetry: false }, () => record.push(`many ${n}`)),
+    gate.enter(startOf({ device: 'cpu', model: 'many', isRetry: false }), () => record.push(`many ${n}`)),
   );
-  gate.enter({ device: 'cpu', model: 'one', isRetry: false }, () => record.push('one'));
+  gate.enter(startOf({ device: 'cpu', model: 'one', isRetry: false }), () => record.push('one'));
   leaves[0]?.();
   assert.deepEqual(record, ['many 1', 'many 2', 'one']);
 });

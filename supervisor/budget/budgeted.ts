@@ -1,0 +1,57 @@
+/** What the memory budget uses of models and of spare processes, and shows of itself. */
+import type { ServeError } from '../../protocol/errors.js';
+import type { HeldWorker, HoldingModel, LeaveWhy } from './facts.js';
+import type { StartCost } from './start-costs.js';
+
+export interface BudgetedWorker extends Pick<HeldWorker, 'id' | 'state' | 'sinceMs' | 'idleSinceMs'> {
+  readonly device: string;
+}
+
+/** A model at this moment. */
+export interface BudgetedFacts extends Omit<HoldingModel, 'name'> {
+  /** Number of workers that it always has; 0 if the first call may start one. */
+  readonly least: number;
+  readonly hasCallers: boolean;
+  /** Every process of its slots. */
+  readonly workers: readonly BudgetedWorker[];
+}
+
+export interface BudgetedModel {
+  /** `name@version`. */
+  readonly name: string;
+  facts(nowMs: number): BudgetedFacts;
+  /** The worker ends what it holds and goes. `text`: why. */
+  sendAway(id: number, why: LeaveWhy, text: string): void;
+  /** The worker is ended, and its slot starts no other. */
+  refuse(id: number, error: ServeError): void;
+}
+
+/** Processes that may end at any time. */
+export interface Expendables {
+  readonly ids: readonly number[];
+  end(id: number): void;
+}
+
+/** What `/status` shows of the budgets. */
+export interface BudgetStatus {
+  readonly pools: readonly {
+    /** `memory`, or the device, such as `gpu 0`. */
+    readonly name: string;
+    readonly budgetBytes: number;
+    readonly usedBytes: number;
+  }[];
+  /** What a start of each model was found to take. */
+  readonly startCosts: readonly StartCost[];
+  /** Starts that wait for memory, the one that has waited longest first. */
+  readonly waiting: readonly {
+    readonly model: string;
+    readonly waitedMs: number;
+    readonly pool: string;
+    /** Null: not known yet. */
+    readonly needBytes: number | null;
+    /** What the models hold of the memory, the largest first. */
+    readonly holders: readonly { readonly model: string; readonly bytes: number }[];
+  }[];
+  /** Workers that have left for memory so far, by rule, and spare processes. */
+  readonly sentAway: { readonly memory: number; readonly turn: number; readonly spares: number };
+}

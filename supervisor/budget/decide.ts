@@ -1,0 +1,173 @@
+/**
+ * Decides about memory: which start may go, which worker leaves, what waits. One pure function of facts.
+ *
+ * 1. What alone needs more than a budget is refused, and so are workers that always stay and do not fit together.
+ * 2. The others are served in the order in which they have waited: first what exceeds the budget already, then starts of
+ *    models without a worker, then extra ones. A start goes if its memory is free. If not, spares leave, then idle workers
+ *    above their model's minimum; for a model without a worker also busy ones whose turn is over.
+ * 3. A start that has to wait keeps those behind it from the memory that it lacks, and from no other.
+ */
+import type { BudgetFacts, HeldWorker, LeaveWhy, Lack, Step, WaitingStart } from './facts.js';
+import { lastsUntilMs, Leavers } from './leavers.js';
+import { isHopeless, refusals } from './refusals.js';
+
+/** Memory for a start, or for what is used beyond the budget. */
+export interface Demand {
+  /** Null: more than the budget is used. */
+  readonly model: string | null;
+  readonly sinceMs: number;
+  readonly needs: ReadonlyMap<string, number>;
+  /** Whether busy workers leave for it when their turn is over. */
+  readonly takesTurns: boolean;
+  readonly queueTimeoutMs: number;
+}
+
+/** A start whose cost is not known goes if anything is free. */
+const UNKNOWN_BYTES = 1;
+
+export function decide<S>(facts: BudgetFacts<S>): Step<S>[] {
+  const steps: Step<S>[] = refusals(facts);
+  if (steps.length > 0) return steps; // the next decision knows what this has freed
+  const room = new Room(facts);
+  for (const { name, overSinceMs } of facts.pools)
+    if (overSinceMs !== null) steps.push(...room.settleOverrun(name, overSinceMs));
+  for (const start of inOrder(facts.starts)) steps.push(...room.settle(start));
+  return steps;
+}
+
+function inOrder<S>(starts: readonly WaitingStart<S>[]): WaitingStart<S>[] {
+  const isExtra = ({ kind }: WaitingStart<S>): number => Number(kind === 'extra');
+  return starts.toSorted((a, b) => isExtra(a) - isExtra(b) || a.sinceMs - b.sinceMs);
+}
+
+/** The memory that is left during one decision. */
+class Room<S> {
+  readonly #facts: BudgetFacts<S>;
+  readonly #leavers: Leavers;
+  /** Free now, without what starts under way and starts that wait will take. */
+  readonly #free = new Map<string, number>();
+  /** As `#free`, once those that leave have left. */
+  readonly #coming = new Map<string, number>();
+  readonly #blocked = new Set<string>();
+
+  constructor(facts: BudgetFacts<S>) {
+    this.#facts = facts;
+    this.#leavers = new Leavers(facts);
+    for (const { name, limitBytes, usedBytes } of facts.pools) {
+      const free = limitBytes - usedBytes - (facts.promised.get(name) ?? 0);
+      this.#free.set(name, free);
+      this.#coming.set(name, free);
+    }
+    for (const { state, bytes } of facts.workers)
+      if (state === 'leaving') this.#add(this.#coming, bytes);
+  }
+
+  settleOverrun(pool: string, sinceMs: number): Step<S>[] {
+    const needs = new Map([[pool, 0]]);
+    const newest = this.#facts.workers.reduce<HeldWorker | null>(
+      (last, worker) => (last === null || worker.sinceMs > last.sinceMs ? worker : last),
+      null,
+    );
+    const queueTimeoutMs = this.#leavers.modelOf(newest?.model ?? '')?.queueTimeoutMs ?? Infinity;
+    return this.#sendAway({ model: null, sinceMs, needs, takesTurns: true, queueTimeoutMs });
+  }
+
+  settle(waiting: WaitingStart<S>): Step<S>[] {
+    const { start, model, sinceMs, kind, afterLeaving } = waiting;
+    const needs = new Map([...waiting.needs].map(([pool, bytes]) => [pool, bytes ?? UNKNOWN_BYTES]));
+    const isRead = this.#facts.pools.every(({ name, readAtMs }) => !needs.has(name) || readAtMs >= sinceMs);
+    const isHeld = !isRead || (afterLeaving && this.#isAnyLeaving(needs));
+    if (!isHeld && this.#fits(this.#free, needs) && ![...needs.keys()].some((pool) => this.#blocked.has(pool))) {
+      this.#take(needs);
+      return [{ kind: 'go', start }];
+    }
+    const queueTimeoutMs = this.#leavers.modelOf(model)?.queueTimeoutMs ?? Infinity;
+    const lack = this.#lackOf(waiting.needs, needs);
+    if (!isRead) {
+      this.#hold(needs);
+      return [];
+    }
+    if (kind === 'renewal' && isHopeless(this.#facts, waiting))
+      return [{ kind: 'refuseStart', start, why: { ...lack, rule: 'together', bytes: lack.needBytes ?? 0, holders: [] } }];
+    if (kind === 'extra' && !waiting.hasCallers) return [{ kind: 'withdraw', start }];
+    const steps = this.#sendAway({ model, sinceMs, needs, takesTurns: kind !== 'extra', queueTimeoutMs });
+    this.#hold(needs);
+    return [...steps, { kind: 'wait', start, lack }];
+  }
+
+  /** Sends away as many as the demand lacks; none if they would not be enough. */
+  #sendAway(demand: Demand): Step<S>[] {
+    const lacking = [...demand.needs].filter(([pool, need]) => this.#left(this.#coming, pool) < need);
+    if (lacking.length === 0) return [];
+    const missing = new Map(lacking.map(([pool, need]) => [pool, need - this.#left(this.#coming, pool)]));
+    const chosen = this.#leavers.choose(demand, missing);
+    for (const { bytes } of chosen) this.#add(this.#coming, bytes);
+    const [pool, need] = lacking[0] as [string, number];
+    return chosen.map(({ id, rule, ms }): Step<S> => {
+      const why: LeaveWhy = { rule, ms, forModel: demand.model, ...this.#figures(pool), needBytes: known(need) };
+      return { kind: 'leave', id, why };
+    });
+  }
+
+  /** What is lacking blocks those behind; the rest is kept for this one. */
+  #hold(needs: ReadonlyMap<string, number>): void {
+    for (const [pool, need] of needs) if (this.#left(this.#free, pool) < need) this.#blocked.add(pool);
+    this.#take(needs);
+  }
+
+  #take(needs: ReadonlyMap<string, number>): void {
+    for (const [pool, need] of needs) {
+      this.#free.set(pool, this.#left(this.#free, pool) - need);
+      this.#coming.set(pool, this.#left(this.#coming, pool) - need);
+    }
+  }
+
+  #lackOf(given: WaitingStart<S>['needs'], needs: ReadonlyMap<string, number>): Lack {
+    const names = [...needs.keys()];
+    const lacks = (pool: string): boolean => this.#left(this.#free, pool) < (needs.get(pool) as number);
+    const pool = names.find(lacks) ?? names.find((name) => this.#blocked.has(name)) ?? (names[0] as string);
+    return { ...this.#figures(pool), needBytes: given.get(pool) ?? null };
+  }
+
+  #figures(name: string): Omit<Lack, 'needBytes'> {
+    const { limitBytes = 0, usedBytes = 0 } = this.#facts.pools.find((pool) => pool.name === name) ?? {};
+    return { pool: name, limitBytes, usedBytes };
+  }
+
+  #isAnyLeaving(needs: ReadonlyMap<string, number>): boolean {
+    return this.#facts.workers.some(
+      ({ state, bytes }) => state === 'leaving' && [...bytes.keys()].some((pool) => needs.has(pool)),
+    );
+  }
+
+  #fits(left: Map<string, number>, needs: ReadonlyMap<string, number>): boolean {
+    return [...needs].every(([pool, need]) => this.#left(left, pool) >= need);
+  }
+
+  #left(left: Map<string, number>, pool: string): number {
+    return left.get(pool) ?? Infinity;
+  }
+
+  #add(to: Map<string, number>, bytes: ReadonlyMap<string, number>): void {
+    for (const [pool, more] of bytes) if (to.has(pool)) to.set(pool, this.#left(to, pool) + more);
+  }
+}
+
+function known(need: number): number | null {
+  return need <= UNKNOWN_BYTES ? null : need;
+}
+
+/** When the next turn of a busy worker is over, for someone who waits; null if no one waits for that. */
+export function findNextTurnMs<S>(facts: BudgetFacts<S>): number | null {
+  const waiting = facts.starts.filter(({ kind }) => kind !== 'extra');
+  const ends = waiting.flatMap(({ model, sinceMs }) => {
+    const { queueTimeoutMs = Infinity } = facts.models.find(({ name }) => name === model) ?? {};
+    const busy = facts.workers.filter((worker) => worker.state === 'busy' && worker.model !== model);
+    return busy.map((worker) => {
+      const startMs = facts.models.find(({ name }) => name === worker.model)?.startMs ?? 0;
+      return lastsUntilMs(worker, startMs, { sinceMs, queueTimeoutMs });
+    });
+  });
+  const later = ends.filter((atMs) => atMs > facts.nowMs);
+  return later.length === 0 ? null : Math.min(...later);
+}

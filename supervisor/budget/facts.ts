@@ -1,0 +1,109 @@
+/** Types of what the decision about memory rests on, and of what it says. Sizes in bytes, times on the monotonic clock. */
+
+/** Bytes in each pool, by the name of the pool; nothing in those that are left out. */
+export type BytesByPool = ReadonlyMap<string, number>;
+
+/** Memory with a budget: `memory`, or the name of a device such as `gpu 0`. */
+export interface Pool {
+  readonly name: string;
+  readonly limitBytes: number;
+  /** In use by all workers and spare processes, as last read. */
+  readonly usedBytes: number;
+  /** When that reading began; -Infinity before the first. */
+  readonly readAtMs: number;
+  /** Since when more than the budget is used; null if it is not. */
+  readonly overSinceMs: number | null;
+}
+
+export interface HeldWorker {
+  /** Its process. */
+  readonly id: number;
+  readonly model: string;
+  readonly bytes: BytesByPool;
+  /** `idle`: it holds no call, and none waits for its model. `leaving`: it ends, or has ended and its memory is not back yet. */
+  readonly state: 'starting' | 'idle' | 'busy' | 'leaving';
+  /** When it was started; once it is ready, since when it is. */
+  readonly sinceMs: number;
+  /** When its last call ended; as `sinceMs` before the first. */
+  readonly idleSinceMs: number;
+  /** Whether its memory was read within the budget since it is ready. */
+  readonly isProven: boolean;
+}
+
+export interface HoldingModel {
+  readonly name: string;
+  /** So many of its workers always stay; Infinity: all, because it does not scale by itself. */
+  readonly pinned: number;
+  /** Number of its workers that may leave now: none while they are replaced. */
+  readonly mayLeave: number;
+  /** Expected time from the start of a process until its worker is ready. */
+  readonly startMs: number;
+  readonly queueTimeoutMs: number;
+}
+
+/** A start that waits for memory. */
+export interface WaitingStart<S> {
+  readonly start: S;
+  readonly model: string;
+  readonly sinceMs: number;
+  /** What it takes of each pool that it uses; null: not known yet. */
+  readonly needs: ReadonlyMap<string, number | null>;
+  /** `first`: its model has no worker, or fewer than it always has. `extra`: it has. `renewal`: a worker of its slot stays until it is ready. */
+  readonly kind: 'first' | 'extra' | 'renewal';
+  /** Whether calls wait for its model. */
+  readonly hasCallers: boolean;
+  /** Whether it waits for every worker that is leaving: the last start in its slot ran out of memory. */
+  readonly afterLeaving: boolean;
+}
+
+export interface BudgetFacts<S> {
+  readonly nowMs: number;
+  readonly pools: readonly Pool[];
+  /** What the starts under way will still take, by pool. */
+  readonly promised: BytesByPool;
+  readonly starts: readonly WaitingStart<S>[];
+  readonly workers: readonly HeldWorker[];
+  readonly models: readonly HoldingModel[];
+  /** Processes that may end at any time, in the order in which they should: spares. */
+  readonly expendables: readonly Pick<HeldWorker, 'id' | 'bytes'>[];
+}
+
+/** Figures of a lack of memory. */
+export interface Lack {
+  readonly pool: string;
+  readonly limitBytes: number;
+  readonly usedBytes: number;
+  /** What a start needs; null if that is not known, or more than the budget is used. */
+  readonly needBytes: number | null;
+}
+
+/** `memory`: an idle worker leaves. `turn`: a worker leaves after its calls, because another model has waited for long enough. */
+export interface LeaveWhy extends Lack {
+  readonly rule: 'memory' | 'turn';
+  /** The model that needs the memory; null: more than the budget is used. */
+  readonly forModel: string | null;
+  /** How long it has been idle; with `turn`, how long the other one has waited. */
+  readonly ms: number;
+}
+
+/** `alone`: it needs more than the budget. `together`: the workers that always stay do. */
+export interface RefuseWhy extends Lack {
+  readonly rule: 'alone' | 'together';
+  readonly bytes: number;
+  /** The models whose workers always stay, with what they hold. */
+  readonly holders: readonly Holder[];
+}
+
+export interface Holder {
+  readonly model: string;
+  readonly bytes: number;
+}
+
+export type Step<S> =
+  | { readonly kind: 'go'; readonly start: S }
+  | { readonly kind: 'leave'; readonly id: number; readonly why: LeaveWhy }
+  | { readonly kind: 'refuseStart'; readonly start: S; readonly why: RefuseWhy }
+  | { readonly kind: 'refuseWorker'; readonly id: number; readonly why: RefuseWhy }
+  /** No call waits for this extra worker any more. */
+  | { readonly kind: 'withdraw'; readonly start: S }
+  | { readonly kind: 'wait'; readonly start: S; readonly lack: Lack };

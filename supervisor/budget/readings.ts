@@ -1,0 +1,135 @@
+/** Reads the memory that workers use, at a pace: soon when something has changed or moves, else about once a second. */
+import { readGpuMemory } from '../machine/gpu-memory.js';
+import { readGroupMemory, type GroupMemory } from '../machine/group-memory.js';
+import { CardPool } from './card-pool.js';
+import { MEMORY } from './memory-text.js';
+import { Pacer } from './pacer.js';
+
+export interface BudgetLimits {
+  /** Null: no budget. */
+  readonly memoryBytes: number | null;
+  /** The budget of a card with so many bytes; null: no budget. */
+  readonly gpuBytes: ((totalBytes: number) => number) | null;
+}
+
+export interface ReadingsListener {
+  /** The processes to read: leaders of their groups. */
+  groups(): readonly number[];
+  /** Whether a start is under way or a worker leaves. */
+  isHurried(): boolean;
+  onRead(): void;
+  onProblem(problem: string): void;
+}
+
+/** A memory with a budget, as last read. */
+export interface ReadPool {
+  readonly name: string;
+  readonly limitBytes: number;
+  readonly readAtMs: number;
+  /** What workers and spare processes hold. */
+  readonly ownBytes: number;
+  /** As `ownBytes`, or more if less is free. */
+  readonly usedBytes: number;
+}
+
+const HOST_PACE = { hurriedMs: 100, idleMs: 1000 };
+/** nvidia-smi itself takes 20 to 500 ms. */
+const GPU_PACE = { hurriedMs: 250, idleMs: 5000 };
+
+export class Readings {
+  readonly #limits: BudgetLimits;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #listener: ReadingsListener;
+  readonly #pacers: readonly Pacer[];
+  #groups: ReadonlyMap<number, GroupMemory> = new Map();
+  #readAtMs = -Infinity;
+  #cards: readonly CardPool[] = [];
+  #gpuReadAtMs = -Infinity;
+  #problem = '';
+
+  constructor(limits: BudgetLimits, env: NodeJS.ProcessEnv, listener: ReadingsListener) {
+    this.#limits = limits;
+    this.#env = env;
+    this.#listener = listener;
+    const isHurried = (): boolean => listener.isHurried();
+    this.#pacers = [
+      ...(limits.memoryBytes === null ? [] : [new Pacer(() => this.#readHost(), isHurried, HOST_PACE)]),
+      ...(limits.gpuBytes === null ? [] : [new Pacer(() => this.#readCards(), isHurried, GPU_PACE)]),
+    ];
+  }
+
+  get pools(): ReadPool[] {
+    const { memoryBytes } = this.#limits;
+    const cards = this.#cards.map(({ name, limitBytes, readAtMs, ownBytes, usedBytes }) => {
+      return { name, limitBytes, readAtMs, ownBytes, usedBytes };
+    });
+    if (memoryBytes === null) return cards;
+    const usedBytes = [...this.#groups.values()].reduce((sum, { pssBytes }) => sum + pssBytes, 0);
+    const { limitBytes, readAtMs } = { limitBytes: memoryBytes, readAtMs: this.#readAtMs };
+    return [{ name: MEMORY, limitBytes, readAtMs, ownBytes: usedBytes, usedBytes }, ...cards];
+  }
+
+  get cards(): readonly CardPool[] {
+    return this.#cards;
+  }
+
+  /** The names of the pools that a worker on this device takes memory from. */
+  poolsOf(device: string): string[] {
+    const host = this.#limits.memoryBytes === null ? [] : [MEMORY];
+    return [...host, ...this.#cards.filter((card) => card.isOf(device)).map(({ name }) => name)];
+  }
+
+  /** Whether the cards are not known yet, so that a start on one has to wait. */
+  get isBlind(): boolean {
+    return this.#limits.gpuBytes !== null && this.#gpuReadAtMs === -Infinity;
+  }
+
+  memoryOf(id: number): GroupMemory | null {
+    return this.#groups.get(id) ?? null;
+  }
+
+  /** What the process holds of each pool. */
+  bytesOf(id: number): Map<string, number> {
+    const bytes = new Map<string, number>();
+    const memory = this.memoryOf(id);
+    if (memory !== null) bytes.set(MEMORY, memory.pssBytes);
+    for (const card of this.#cards) if (card.bytesOf(id) > 0) bytes.set(card.name, card.bytesOf(id));
+    return bytes;
+  }
+
+  /** Reads again as soon as possible. */
+  look(): void {
+    for (const pacer of this.#pacers) pacer.soon();
+  }
+
+  close(): void {
+    for (const pacer of this.#pacers) pacer.close();
+  }
+
+  async #readHost(): Promise<void> {
+    const atMs = performance.now();
+    this.#groups = await readGroupMemory(new Set(this.#listener.groups()));
+    this.#readAtMs = atMs;
+    this.#listener.onRead();
+  }
+
+  /** After a problem the figures stay as they are: a start must not wait for a driver that does not answer. */
+  async #readCards(): Promise<void> {
+    const atMs = performance.now();
+    const { cards, problem } = await readGpuMemory(this.#env);
+    this.#gpuReadAtMs = atMs;
+    if (problem !== null && problem !== this.#problem) this.#listener.onProblem(problem);
+    this.#problem = problem ?? '';
+    if (this.#cards.length === 0) {
+      const limitOf = this.#limits.gpuBytes as (totalBytes: number) => number;
+      this.#cards = cards.map((card) => new CardPool(card, limitOf(card.totalBytes)));
+    }
+    const ids = new Set(this.#listener.groups());
+    for (const pool of this.#cards) {
+      const card = cards.find(({ index }) => pool.name === `gpu ${index}`);
+      if (card === undefined) pool.readAtMs = atMs;
+      else pool.read(card, atMs, ids);
+    }
+    this.#listener.onRead();
+  }
+}

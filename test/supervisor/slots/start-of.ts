@@ -1,0 +1,13 @@
+/** A start of a worker that exists only for the gate. */
+import type { Start } from '../../../supervisor/slots/spawn-gate.js';
+
+export function startOf(given: Pick<Start, 'device' | 'model' | 'isRetry'>): Start {
+  return {
+    isRenewal: false,
+    afterLeaving: false,
+    pid: () => null,
+    refuse() {},
+    withdraw() {},
+    ...given,
+  };
+}
