@@ -36,6 +36,7 @@ import { mixedSoak } from './cases/mixed-soak.js';
 import { soak } from './cases/soak.js';
 import { scaleToZero } from './cases/scale-to-zero.js';
 import { scaling } from './cases/scaling.js';
+import { scalingChaosCase } from './cases/scaling-chaos.js';
 import { service } from './cases/service.js';
 import { serviceBatches } from './cases/service-batches.js';
 import { sharedWeights } from './cases/shared-weights.js';
@@ -93,6 +94,7 @@ const NAMED_CASES: readonly BenchCase[] = [
   ...jobsFlat,
   scaleToZero,
   scaling,
+  scalingChaosCase,
 ];
 
 interface Outcome {
