@@ -11,6 +11,7 @@ export interface BudgetedWorker extends Pick<HeldWorker, 'id' | 'state' | 'since
 export interface BudgetedFacts extends Omit<HoldingModel, 'name'> {
   /** Number of workers that it always has; 0 if the first call may start one. */
   readonly least: number;
+  /** Whether calls, jobs or orders wait for a worker. */
   readonly hasCallers: boolean;
   /** Every process of its slots. */
   readonly workers: readonly BudgetedWorker[];

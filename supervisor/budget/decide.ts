@@ -3,8 +3,9 @@
  *
  * 1. What alone needs more than a budget is refused, and so are workers that always stay and do not fit together.
  * 2. The others are served in the order in which they have waited: first what exceeds the budget already, then starts of
- *    models without a worker, then extra ones. A start goes if its memory is free. If not, spares leave, then idle workers
- *    above their model's minimum; for a model without a worker also busy ones whose turn is over.
+ *    models without a worker, then extra ones, then those for which no call waits. A start goes if its memory is free. If
+ *    not, spares leave, then idle workers above their model's minimum; for a model without a worker also busy ones whose
+ *    turn is over. For a start without calls nothing leaves.
  * 3. A start that has to wait keeps those behind it from the memory that it lacks, and from no other.
  */
 import type { BudgetFacts, HeldWorker, LeaveWhy, Lack, Step, WaitingStart } from './facts.js';
@@ -25,6 +26,9 @@ export interface Demand {
 /** A start whose cost is not known goes if anything is free. */
 const UNKNOWN_BYTES = 1;
 
+/** A start for which no call waits is given up after this time. */
+const UNNEEDED_MS = 60_000;
+
 export function decide<S>(facts: BudgetFacts<S>): Step<S>[] {
   const steps: Step<S>[] = refusals(facts);
   if (steps.length > 0) return steps; // the next decision knows what this has freed
@@ -36,8 +40,8 @@ export function decide<S>(facts: BudgetFacts<S>): Step<S>[] {
 }
 
 function inOrder<S>(starts: readonly WaitingStart<S>[]): WaitingStart<S>[] {
-  const isExtra = ({ kind }: WaitingStart<S>): number => Number(kind === 'extra');
-  return starts.toSorted((a, b) => isExtra(a) - isExtra(b) || a.sinceMs - b.sinceMs);
+  const rank = ({ kind, isNeeded }: WaitingStart<S>): number => (isNeeded ? Number(kind === 'extra') : 2);
+  return starts.toSorted((a, b) => rank(a) - rank(b) || a.sinceMs - b.sinceMs);
 }
 
 /** The memory that is left during one decision. */
@@ -73,7 +77,7 @@ class Room<S> {
   }
 
   settle(waiting: WaitingStart<S>): Step<S>[] {
-    const { start, model, sinceMs, kind, afterLeaving } = waiting;
+    const { start, model, sinceMs, kind, isNeeded, afterLeaving } = waiting;
     const needs = new Map([...waiting.needs].map(([pool, bytes]) => [pool, bytes ?? UNKNOWN_BYTES]));
     const isRead = this.#facts.pools.every(({ name, readAtMs }) => !needs.has(name) || readAtMs >= sinceMs);
     const isHeld = !isRead || (afterLeaving && this.#isAnyLeaving(needs));
@@ -89,7 +93,8 @@ class Room<S> {
     }
     if (kind === 'renewal' && isHopeless(this.#facts, waiting))
       return [{ kind: 'refuseStart', start, why: { ...lack, rule: 'together', bytes: lack.needBytes ?? 0, holders: [] } }];
-    if (kind === 'extra' && !waiting.hasCallers) return [{ kind: 'withdraw', start }];
+    if (!isNeeded)
+      return [this.#facts.nowMs - sinceMs < UNNEEDED_MS ? { kind: 'wait', start, lack } : { kind: 'withdraw', start }];
     const steps = this.#sendAway({ model, sinceMs, needs, takesTurns: kind !== 'extra', queueTimeoutMs });
     this.#hold(needs);
     return [...steps, { kind: 'wait', start, lack }];
@@ -159,7 +164,7 @@ function known(need: number): number | null {
 
 /** When the next turn of a busy worker is over, for someone who waits; null if no one waits for that. */
 export function findNextTurnMs<S>(facts: BudgetFacts<S>): number | null {
-  const waiting = facts.starts.filter(({ kind }) => kind !== 'extra');
+  const waiting = facts.starts.filter(({ kind, isNeeded }) => kind !== 'extra' && isNeeded);
   const ends = waiting.flatMap(({ model, sinceMs }) => {
     const { queueTimeoutMs = Infinity } = facts.models.find(({ name }) => name === model) ?? {};
     const busy = facts.workers.filter((worker) => worker.state === 'busy' && worker.model !== model);

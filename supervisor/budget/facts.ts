@@ -50,8 +50,8 @@ export interface WaitingStart<S> {
   readonly needs: ReadonlyMap<string, number | null>;
   /** `first`: its model has no worker, or fewer than it always has. `extra`: it has. `renewal`: a worker of its slot stays until it is ready. */
   readonly kind: 'first' | 'extra' | 'renewal';
-  /** Whether calls wait for its model. */
-  readonly hasCallers: boolean;
+  /** Whether others leave for it: calls wait for its model, or its model always has so many workers. */
+  readonly isNeeded: boolean;
   /** Whether it waits for every worker that is leaving: the last start in its slot ran out of memory. */
   readonly afterLeaving: boolean;
 }
@@ -104,6 +104,6 @@ export type Step<S> =
   | { readonly kind: 'leave'; readonly id: number; readonly why: LeaveWhy }
   | { readonly kind: 'refuseStart'; readonly start: S; readonly why: RefuseWhy }
   | { readonly kind: 'refuseWorker'; readonly id: number; readonly why: RefuseWhy }
-  /** No call waits for this extra worker any more. */
+  /** No call has waited for it for long. */
   | { readonly kind: 'withdraw'; readonly start: S }
   | { readonly kind: 'wait'; readonly start: S; readonly lack: Lack };

@@ -1,11 +1,12 @@
 /** The books of the memory budget: models, starts that wait or are under way, costs; gathers the facts for the decision. */
-import type { BudgetedFacts, BudgetedModel, BudgetedWorker, Expendables } from './budgeted.js';
+import type { BudgetedModel, BudgetedWorker, Expendables } from './budgeted.js';
 import type { BudgetFacts, HeldWorker, Holder, Step, WaitingStart } from './facts.js';
+import { Learner, type Gathered } from './learner.js';
 import { Leavers } from './leavers.js';
 import type { RoomStart } from './memory-room.js';
 import { MEMORY } from './memory-text.js';
 import type { Readings } from './readings.js';
-import { StartCosts } from './start-costs.js';
+import type { StartCost } from './start-costs.js';
 
 /** A start that waits, or is under way. */
 export interface StartEntry {
@@ -19,22 +20,18 @@ export interface StartEntry {
 /** More than any spare process of our own runtimes. */
 const SPARE_BYTES = 64 * 1024 ** 2;
 
-type Gathered = BudgetedFacts & { readonly model: BudgetedModel };
-
 export class Ledger {
-  readonly costs = new StartCosts();
+  readonly #learner: Learner;
   readonly #readings: Readings;
   readonly #expendables: Expendables;
   readonly #models = new Set<BudgetedModel>();
   readonly #entries = new Map<RoomStart, StartEntry>();
-  /** Workers whose memory was read within the budget since they are ready. */
-  readonly #proven = new Set<number>();
-  readonly #overSince = new Map<string, number>();
   /** The models of the workers that were there at the last look. */
   #present: ReadonlyMap<number, string> = new Map();
 
   constructor(readings: Readings, expendables: Expendables) {
     this.#readings = readings;
+    this.#learner = new Learner(readings);
     this.#expendables = expendables;
   }
 
@@ -45,7 +42,7 @@ export class Ledger {
   /** Its costs are forgotten: another one may come by this name. */
   remove(model: BudgetedModel): void {
     this.#models.delete(model);
-    this.costs.forget(model.name);
+    this.#learner.costs.forget(model.name);
   }
 
   enter(start: RoomStart): void {
@@ -54,6 +51,10 @@ export class Ledger {
 
   leave(start: RoomStart): void {
     this.#entries.delete(start);
+  }
+
+  get costs(): StartCost[] {
+    return this.#learner.costs.all();
   }
 
   entryOf(start: RoomStart): StartEntry | null {
@@ -68,16 +69,18 @@ export class Ledger {
     return [...this.#entries.values()].some(({ granted }) => granted === null);
   }
 
-  /** Whether a start is under way or a worker leaves. */
+  /** Whether a start is under way or memory is about to come back. */
   get isMoving(): boolean {
     const nowMs = performance.now();
     const isUnderWay = [...this.#entries.values()].some(({ granted }) => granted !== null);
-    return isUnderWay || this.#gather(nowMs).some(({ workers }) => workers.some(({ state }) => state === 'leaving'));
+    const isComingBack = this.#readings.cards.some(({ ghosts }) => ghosts.length > 0);
+    return isUnderWay || isComingBack || this.#gather(nowMs).some(({ workers }) => workers.some(({ state }) => state === 'leaving'));
   }
 
-  /** The processes of all workers. */
-  get ids(): number[] {
-    return this.#gather(performance.now()).flatMap(({ workers }) => workers.map(({ id }) => id));
+  /** The processes of all workers on a device of which this is true. */
+  idsOn(isOn: (device: string) => boolean): number[] {
+    const workers = this.#gather(performance.now()).flatMap((model) => model.workers);
+    return workers.filter(({ device }) => isOn(device)).map(({ id }) => id);
   }
 
   modelOf(id: number): BudgetedModel | null {
@@ -98,46 +101,21 @@ export class Ledger {
       .sort((a, b) => b.bytes - a.bytes);
   }
 
+  /** Lets a start go. On a GPU one goes at a time, so that its memory is known before the next: the others wait on. */
   grant(entry: StartEntry): void {
     const { start } = entry;
+    const { device } = start;
+    const others = [...this.#entries.values()].filter(({ granted }) => granted !== null);
+    if (device !== 'cpu' && others.some((other) => other.start.device === device)) return;
     const isFirst = this.#countOf(start.model) === 0;
     entry.granted = known(this.#needsOf(start, isFirst));
     for (const card of this.#readings.cards) if (card.isOf(start.device)) card.starts(() => start.pid());
   }
 
-  /** Learns what workers take, from the last reading. */
+  /** Learns from the last reading. */
   learn(): void {
     const nowMs = performance.now();
-    for (const { model, workers } of this.#gather(nowMs)) {
-      const staying = workers.filter(({ state }) => state !== 'leaving');
-      for (const worker of staying)
-        if (worker.state !== 'starting') this.#learn(model.name, worker, staying.length === 1);
-    }
-    for (const { name, ownBytes, limitBytes } of this.#readings.pools) {
-      if (ownBytes <= limitBytes) this.#overSince.delete(name);
-      else if (!this.#overSince.has(name)) this.#overSince.set(name, nowMs);
-    }
-    this.#prove(nowMs);
-  }
-
-  #learn(model: string, { id, device }: BudgetedWorker, isOnly: boolean): void {
-    for (const pool of this.#readings.poolsOf(device)) {
-      const memory = this.#readings.memoryOf(id);
-      const inHost = isOnly ? memory?.pssBytes : memory?.privateBytes;
-      const bytes = pool === MEMORY ? inHost : this.#readings.bytesOf(id).get(pool);
-      if (bytes !== undefined) this.costs.learn(model, pool, isOnly, bytes);
-    }
-  }
-
-  #prove(nowMs: number): void {
-    const { pools } = this.#readings;
-    const readAtMs = Math.min(...pools.map((pool) => pool.readAtMs));
-    const workers = this.#gather(nowMs).flatMap((model) => model.workers);
-    const ids = new Set(workers.map(({ id }) => id));
-    for (const id of this.#proven) if (!ids.has(id)) this.#proven.delete(id);
-    if (this.#overSince.size > 0) return;
-    for (const { id, state, sinceMs } of workers)
-      if (state !== 'starting' && sinceMs < readAtMs) this.#proven.add(id);
+    this.#learner.learn(this.#gather(nowMs), nowMs);
   }
 
   gather(nowMs: number): BudgetFacts<StartEntry> {
@@ -147,7 +125,7 @@ export class Ledger {
       nowMs,
       pools: this.#readings.pools.map((pool) => ({
         ...pool,
-        overSinceMs: this.#overSince.get(pool.name) ?? null,
+        overSinceMs: this.#learner.overSinceMs(pool.name),
       })),
       promised: this.#promised(),
       starts: this.#waiting(gathered),
@@ -181,7 +159,7 @@ export class Ledger {
       ...worker,
       model: name,
       bytes: this.#readings.bytesOf(worker.id),
-      isProven: this.#proven.has(worker.id),
+      isProven: this.#learner.isProven(worker.id),
     }));
   }
 
@@ -235,9 +213,11 @@ export class Ledger {
       const count = counts.get(model) ?? 0;
       if (!isRenewal) counts.set(model, count + 1);
       const isExtra = count >= Math.max(1, facts?.least ?? 1);
-      const needs = this.#needsOf(start, count === 0);
+      const isKept = count < (facts?.least ?? 0);
+      const needs = isKept ? this.#leastOf(start, count === 0) : this.#needsOf(start, count === 0);
       const kind = isRenewal ? 'renewal' : isExtra ? 'extra' : 'first';
-      return { start: entry, model, sinceMs, needs, kind, hasCallers: facts?.hasCallers ?? false, afterLeaving };
+      const isNeeded = isRenewal || isKept || (facts?.hasCallers ?? false);
+      return { start: entry, model, sinceMs, needs, kind, isNeeded, afterLeaving };
     });
   }
 
@@ -255,9 +235,17 @@ export class Ledger {
     const limits = new Map(this.#readings.pools.map(({ name, limitBytes }) => [name, limitBytes]));
     return new Map(
       this.#readings.poolsOf(device).map((pool) => {
-        const bytes = this.costs.find(model, pool, isFirst);
+        const bytes = this.#learner.costs.find(model, pool, isFirst);
         return [pool, bytes === null ? null : Math.min(bytes, limits.get(pool) ?? bytes)];
       }),
+    );
+  }
+
+  /** As `#needsOf`, of a worker that always stays: calls have made the last one grow, which must not keep out its successor. */
+  #leastOf(start: RoomStart, isFirst: boolean): Map<string, number | null> {
+    const needs = this.#needsOf(start, isFirst);
+    return new Map(
+      [...needs].map(([pool, bytes]) => [pool, this.#learner.costs.findLeast(start.model, pool) ?? bytes]),
     );
   }
 

@@ -42,7 +42,8 @@ export class MemoryBudget implements MemoryRoom {
     this.#log = log;
     this.#expendables = expendables;
     this.#readings = new Readings(limits, env, {
-      groups: () => [...this.#ledger.ids, ...expendables.ids],
+      groups: () => [...this.#ledger.idsOn(() => true), ...expendables.ids],
+      groupsOn: (isOn) => this.#ledger.idsOn(isOn),
       isHurried: () => this.#ledger.isMoving,
       onRead: () => {
         this.#ledger.learn();
@@ -86,6 +87,7 @@ export class MemoryBudget implements MemoryRoom {
 
   /** A worker has ended. */
   changed(): void {
+    this.#readings.forgetEnded();
     this.#readings.look();
     this.nudge();
   }
@@ -117,7 +119,7 @@ export class MemoryBudget implements MemoryRoom {
         budgetBytes: limitBytes,
         usedBytes: Math.round(ownBytes),
       })),
-      startCosts: this.#ledger.costs.all(),
+      startCosts: this.#ledger.costs,
       waiting: Array.from(this.#lacks, ([start, { pool, needBytes }]) => ({
         model: start.model,
         waitedMs: Math.round(nowMs - (this.#ledger.entryOf(start)?.sinceMs ?? nowMs)),

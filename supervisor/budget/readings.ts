@@ -15,6 +15,8 @@ export interface BudgetLimits {
 export interface ReadingsListener {
   /** The processes to read: leaders of their groups. */
   groups(): readonly number[];
+  /** Those of them that are workers on a device of which this is true. */
+  groupsOn(isOn: (device: string) => boolean): readonly number[];
   /** Whether a start is under way or a worker leaves. */
   isHurried(): boolean;
   onRead(): void;
@@ -97,6 +99,12 @@ export class Readings {
     return bytes;
   }
 
+  /** Forgets the memory of processes that have ended: it is free before the next reading. */
+  forgetEnded(): void {
+    const present = new Set(this.#listener.groups());
+    this.#groups = new Map([...this.#groups].filter(([id]) => present.has(id)));
+  }
+
   /** Reads again as soon as possible. */
   look(): void {
     for (const pacer of this.#pacers) pacer.soon();
@@ -110,6 +118,7 @@ export class Readings {
     const atMs = performance.now();
     this.#groups = await readGroupMemory(new Set(this.#listener.groups()));
     this.#readAtMs = atMs;
+    this.forgetEnded(); // some may have ended during the reading
     this.#listener.onRead();
   }
 
@@ -124,11 +133,10 @@ export class Readings {
       const limitOf = this.#limits.gpuBytes as (totalBytes: number) => number;
       this.#cards = cards.map((card) => new CardPool(card, limitOf(card.totalBytes)));
     }
-    const ids = new Set(this.#listener.groups());
     for (const pool of this.#cards) {
       const card = cards.find(({ index }) => pool.name === `gpu ${index}`);
       if (card === undefined) pool.readAtMs = atMs;
-      else pool.read(card, atMs, ids);
+      else pool.read(card, atMs, new Set(this.#listener.groupsOn((device) => pool.isOf(device))));
     }
     this.#listener.onRead();
   }

@@ -11,9 +11,16 @@ import type { Scaler } from './scaler.js';
 /** Expected start of a model that was never started. */
 const UNKNOWN_START_MS = 1000;
 
+interface LastCall {
+  readonly calls: number;
+  readonly atMs: number;
+}
+
 export class ModelInBudget implements BudgetedModel {
   readonly #model: ModelParts;
   readonly #scaler: Scaler;
+  /** When the last call of each worker ended, as far as that was seen. */
+  #lastCalls: ReadonlyMap<number, LastCall> = new Map();
 
   constructor(model: ModelParts, scaler: Scaler) {
     this.#model = model;
@@ -28,9 +35,13 @@ export class ModelInBudget implements BudgetedModel {
   facts(nowMs: number): BudgetedFacts {
     const { slots, generations, health } = this.#model;
     const { bounds, startMs } = this.#scaler;
-    const { kept } = slots;
     const hasCallers = this.#hasCallers;
-    const mayLeave = bounds === null || this.#model.isReplacing() ? 0 : kept.length - bounds.min;
+    this.#noteCalls();
+    const workers = slots.all.flatMap((slot) =>
+      slot.workers.map((worker) => this.#worker(slot, worker, hasCallers, nowMs)),
+    );
+    const ready = workers.filter(({ state }) => state === 'idle' || state === 'busy');
+    const mayLeave = bounds === null || this.#model.isReplacing() ? 0 : ready.length - bounds.min;
     return {
       pinned: bounds?.min ?? Infinity,
       least: bounds?.min ?? Infinity,
@@ -38,9 +49,7 @@ export class ModelInBudget implements BudgetedModel {
       startMs: startMs === 0 ? UNKNOWN_START_MS : startMs,
       queueTimeoutMs: generations.inForce.options.queueTimeout,
       hasCallers,
-      workers: slots.all.flatMap((slot) =>
-        slot.workers.map((worker) => this.#worker(slot, worker, hasCallers, nowMs)),
-      ),
+      workers,
     };
   }
 
@@ -62,8 +71,19 @@ export class ModelInBudget implements BudgetedModel {
   #worker(slot: Slot, worker: WorkerHandle, hasCallers: boolean, nowMs: number): BudgetedWorker {
     const { pid: id, stateMs } = worker;
     const sinceMs = nowMs - stateMs;
-    const idleSinceMs = worker.lastCallAtMs ?? sinceMs;
+    const idleSinceMs = Math.max(sinceMs, this.#lastCalls.get(id)?.atMs ?? 0);
     return { id, device: slot.device, state: this.#stateOf(slot, worker, hasCallers), sinceMs, idleSinceMs };
+  }
+
+  /** A worker that has finished a call since it was last looked at: the last one of the model ended when the model became idle. */
+  #noteCalls(): void {
+    const { slots, idleSinceMs } = this.#model;
+    this.#lastCalls = new Map(
+      slots.workers.map(({ pid, finishedCalls: calls }) => {
+        const last = this.#lastCalls.get(pid);
+        return [pid, last?.calls === calls ? last : { calls, atMs: calls === 0 ? 0 : idleSinceMs() }];
+      }),
+    );
   }
 
   /** One that is replaced is busy: it is never sent away, and its successor needs memory of its own. */
@@ -76,6 +96,6 @@ export class ModelInBudget implements BudgetedModel {
 
   get #hasCallers(): boolean {
     const { dispatcher } = this.#model;
-    return dispatcher.queued + dispatcher.arriving + this.#scaler.waitingOrders > 0;
+    return this.#scaler.waiting + dispatcher.arriving > 0;
   }
 }

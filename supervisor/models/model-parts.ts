@@ -24,6 +24,8 @@ export interface ModelParts {
   isClosed(): boolean;
   /** Whether no call is waiting, arriving or running. */
   isQuiet(): boolean;
+  /** See `Model.idleSinceMs`. */
+  idleSinceMs(): number;
   /** Notes that a call has ended in a worker, or that a worker is back. */
   noteIdle(): void;
 }

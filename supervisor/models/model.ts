@@ -57,7 +57,14 @@ export class Model {
 
   /** Has no slots at first, and refuses calls until `start` or `scale`. */
   constructor(spec: ModelSpec, resources: ServerResources, listener: ModelListener) {
-    this.#listener = listener;
+    this.#memory = resources.memory;
+    this.#listener = {
+      ...listener,
+      onClosed: () => {
+        this.#memory?.remove(this.#inBudget);
+        listener.onClosed();
+      },
+    };
     this.#generations = new Generations(spec);
     this.dispatcher = new Dispatcher(
       this.#supply(),
@@ -77,7 +84,6 @@ export class Model {
     this.#scaler = new Scaler(parts);
     const factory = new SlotFactory(parts, this.#applier, this.#scaler);
     this.#changes = new ModelChanges(parts, this.#applier, this.#scaler);
-    this.#memory = resources.memory;
     this.#inBudget = new ModelInBudget(parts, this.#scaler);
     this.#memory?.add(this.#inBudget);
   }
@@ -317,7 +323,6 @@ export class Model {
 
   #end(): void {
     this.#isClosed = true;
-    if (this.workerCount === 0) this.#memory?.remove(this.#inBudget);
     this.#scaler.close();
     this.#health.close();
   }
@@ -342,6 +347,7 @@ export class Model {
       isReplacing: () => this.#changes.isReplacing,
       isClosed: () => this.#isClosed,
       isQuiet: () => this.quiet,
+      idleSinceMs: () => this.#idleSinceMs,
       noteIdle: () => this.noteIdle(),
     };
   }

@@ -166,9 +166,10 @@ export class Scaler implements CallWatch {
     for (const { index } of slots.add(placements)) this.#note(index, 'started', why);
   }
 
-  /** Callers that wait for a worker without a call in line. */
-  get waitingOrders(): number {
-    return this.#orders.size;
+  /** Number of calls, jobs and orders that wait for a worker. */
+  get waiting(): number {
+    const { dispatcher } = this.#model;
+    return dispatcher.queued + this.#orders.size + (dispatcher.hasUnroutedJobs ? 1 : 0);
   }
 
   /** Its worker ends what it holds and goes, for the memory budget; one that calls need comes back in its turn. */
@@ -249,8 +250,7 @@ export class Scaler implements CallWatch {
 
   #line(nowMs: number): ScaledLine | null {
     const { dispatcher, generations } = this.#model;
-    const unrouted = dispatcher.hasUnroutedJobs ? 1 : 0;
-    const calls = dispatcher.queued + this.#orders.size + unrouted;
+    const calls = this.waiting;
     if (calls === 0) return null;
     const { queueTimeout } = generations.inForce.options;
     const newest = dispatcher.findNewest();

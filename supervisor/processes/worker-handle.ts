@@ -40,7 +40,6 @@ export class WorkerHandle implements ReadyWorker {
   readonly #webhooks: WorkerWebhooks;
   /** Calendar time. */
   readonly startedAt = new Date();
-  #lastCallAtMs: number | null = null;
   /** Its activity when its stream ended. */
   #lastMoment: Moment = { during: 'start', call: null };
 
@@ -138,11 +137,6 @@ export class WorkerHandle implements ReadyWorker {
   get isEngaged(): boolean {
     const first = this.#calls.first?.calls[0];
     return first !== undefined && first.job.conversation !== null;
-  }
-
-  /** When its last call ended, on the monotonic clock; null before the first. */
-  get lastCallAtMs(): number | null {
-    return this.#lastCallAtMs;
   }
 
   get finishedCalls(): number {
@@ -257,7 +251,6 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   #onFinished(job: Job, runMs: number | null): void {
-    this.#lastCallAtMs = performance.now();
     this.#listener.onFinished(job, runMs);
     if (this.load === 0) this.#stop.onFinished();
   }

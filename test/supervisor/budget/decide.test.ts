@@ -37,7 +37,7 @@ function start(name: string, need: number | null, more: Partial<WaitingStart<str
     sinceMs: NOW_MS - 100,
     needs: new Map([['memory', need]]),
     kind: 'first',
-    hasCallers: true,
+    isNeeded: true,
     afterLeaving: false,
     ...more,
   };
@@ -151,8 +151,16 @@ const rows: [string, BudgetFacts<string>, string[]][] = [
     ['go a', 'wait extra'],
   ],
   [
-    'an extra worker that no call waits for is given up',
-    facts([worker(1, 80)], [start('a', 30, { kind: 'extra', hasCallers: false })]),
+    'nothing leaves for a start that no call waits for, and it holds up no other',
+    facts(
+      [worker(1, 80)],
+      [start('a', 30, { isNeeded: false, sinceMs: NOW_MS - 59_000 }), start('b', 20), start('c', 0, { isNeeded: false })],
+    ),
+    ['go b', 'wait a', 'go c'],
+  ],
+  [
+    'it is given up after a minute',
+    facts([worker(1, 80)], [start('a', 30, { isNeeded: false, sinceMs: NOW_MS - 60_000 })]),
     ['withdraw a'],
   ],
   [

@@ -1,0 +1,101 @@
+/**
+ * Learns from each reading: what the starts of each model take, since when more than a budget is used, and which workers were
+ * seen within the budgets.
+ */
+import type { BudgetedFacts, BudgetedModel, BudgetedWorker } from './budgeted.js';
+import { MEMORY } from './memory-text.js';
+import type { Readings } from './readings.js';
+import { StartCosts } from './start-costs.js';
+
+export type Gathered = BudgetedFacts & { readonly model: BudgetedModel };
+
+/** The most that a process was seen to hold of a pool: with its share of what it shares, and without. */
+interface Peak {
+  readonly sharedToo: number;
+  readonly own: number;
+}
+
+interface Life {
+  readonly peaks: Map<string, Peak>;
+  wasReady: boolean;
+}
+
+export class Learner {
+  readonly costs = new StartCosts();
+  readonly #readings: Readings;
+  readonly #overSince = new Map<string, number>();
+  /** Workers whose memory was read within the budgets since they are ready. */
+  readonly #proven = new Set<number>();
+  #lives: ReadonlyMap<number, Life> = new Map();
+
+  constructor(readings: Readings) {
+    this.#readings = readings;
+  }
+
+  overSinceMs(pool: string): number | null {
+    return this.#overSince.get(pool) ?? null;
+  }
+
+  isProven(id: number): boolean {
+    return this.#proven.has(id);
+  }
+
+  learn(gathered: readonly Gathered[], nowMs: number): void {
+    const lives = new Map<number, Life>();
+    for (const { model, workers } of gathered) {
+      const staying = workers.filter(({ state }) => state !== 'leaving');
+      for (const worker of staying) {
+        const life = this.#lives.get(worker.id) ?? { peaks: new Map(), wasReady: false };
+        lives.set(worker.id, life);
+        this.#note(model.name, worker, life, staying.length === 1);
+      }
+    }
+    this.#lives = lives;
+    this.#noteOverruns(nowMs);
+    this.#prove(gathered.flatMap(({ workers }) => workers));
+  }
+
+  /** What a start took is known once its worker is ready. */
+  #note(model: string, { id, device, state }: BudgetedWorker, life: Life, isOnly: boolean): void {
+    const isReady = state !== 'starting';
+    for (const pool of this.#readings.poolsOf(device)) {
+      const now = this.#held(id, pool);
+      if (now === null) continue;
+      const before = life.peaks.get(pool) ?? now;
+      const peak = {
+        sharedToo: Math.max(now.sharedToo, before.sharedToo),
+        own: Math.max(now.own, before.own),
+      };
+      life.peaks.set(pool, peak);
+      if (isReady) this.costs.learn(model, pool, isOnly, isOnly ? peak.sharedToo : peak.own);
+      if (isReady && !life.wasReady) this.costs.learnReady(model, pool, now.own);
+    }
+    life.wasReady = isReady;
+  }
+
+  /** Null if it was not read yet. */
+  #held(id: number, pool: string): Peak | null {
+    if (pool === MEMORY) {
+      const memory = this.#readings.memoryOf(id);
+      return memory === null ? null : { sharedToo: memory.pssBytes, own: memory.privateBytes };
+    }
+    const bytes = this.#readings.bytesOf(id).get(pool);
+    return bytes === undefined ? null : { sharedToo: bytes, own: bytes };
+  }
+
+  #noteOverruns(nowMs: number): void {
+    for (const { name, ownBytes, limitBytes } of this.#readings.pools) {
+      if (ownBytes <= limitBytes) this.#overSince.delete(name);
+      else if (!this.#overSince.has(name)) this.#overSince.set(name, nowMs);
+    }
+  }
+
+  #prove(workers: readonly BudgetedWorker[]): void {
+    const ids = new Set(workers.map(({ id }) => id));
+    for (const id of this.#proven) if (!ids.has(id)) this.#proven.delete(id);
+    if (this.#overSince.size > 0) return;
+    const readAtMs = Math.min(...this.#readings.pools.map((pool) => pool.readAtMs));
+    for (const { id, state, sinceMs } of workers)
+      if (state !== 'starting' && sinceMs < readAtMs) this.#proven.add(id);
+  }
+}
