@@ -26,6 +26,8 @@ export class Learner {
   readonly #overSince = new Map<string, number>();
   /** Workers whose memory was read within the budgets since they are ready. */
   readonly #proven = new Set<number>();
+  /** Models that had such a worker. */
+  readonly #well = new Set<string>();
   #lives: ReadonlyMap<number, Life> = new Map();
 
   constructor(readings: Readings) {
@@ -40,6 +42,16 @@ export class Learner {
     return this.#proven.has(id);
   }
 
+  wasWell(model: string): boolean {
+    return this.#well.has(model);
+  }
+
+  /** A model of this name is another one from now on. */
+  forget(model: string): void {
+    this.costs.forget(model);
+    this.#well.delete(model);
+  }
+
   learn(gathered: readonly Gathered[], nowMs: number): void {
     const lives = new Map<number, Life>();
     for (const { model, workers } of gathered) {
@@ -52,7 +64,7 @@ export class Learner {
     }
     this.#lives = lives;
     this.#noteOverruns(nowMs);
-    this.#prove(gathered.flatMap(({ workers }) => workers));
+    this.#prove(gathered);
   }
 
   /** What a start took is known once its worker is ready. */
@@ -90,12 +102,16 @@ export class Learner {
     }
   }
 
-  #prove(workers: readonly BudgetedWorker[]): void {
-    const ids = new Set(workers.map(({ id }) => id));
+  #prove(gathered: readonly Gathered[]): void {
+    const ids = new Set(gathered.flatMap(({ workers }) => workers.map(({ id }) => id)));
     for (const id of this.#proven) if (!ids.has(id)) this.#proven.delete(id);
     if (this.#overSince.size > 0) return;
     const readAtMs = Math.min(...this.#readings.pools.map((pool) => pool.readAtMs));
-    for (const { id, state, sinceMs } of workers)
-      if (state !== 'starting' && sinceMs < readAtMs) this.#proven.add(id);
+    for (const { model, workers } of gathered)
+      for (const { id, state, sinceMs } of workers) {
+        if (state === 'starting' || sinceMs >= readAtMs) continue;
+        this.#proven.add(id);
+        this.#well.add(model.name);
+      }
   }
 }

@@ -42,7 +42,7 @@ export class Ledger {
   /** Its costs are forgotten: another one may come by this name. */
   remove(model: BudgetedModel): void {
     this.#models.delete(model);
-    this.#learner.costs.forget(model.name);
+    this.#learner.forget(model.name);
   }
 
   enter(start: RoomStart): void {
@@ -51,6 +51,11 @@ export class Ledger {
 
   leave(start: RoomStart): void {
     this.#entries.delete(start);
+  }
+
+  /** Whether a worker of the model was seen within the budget. */
+  wasWell(model: string): boolean {
+    return this.#learner.wasWell(model);
   }
 
   get costs(): StartCost[] {

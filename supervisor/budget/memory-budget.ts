@@ -18,7 +18,7 @@ import { Readings, type BudgetLimits } from './readings.js';
 
 export interface BudgetOptions extends BudgetLimits {
   readonly expendables: Expendables;
-  readonly log: Pick<Log, 'info' | 'warn'>;
+  readonly log: Pick<Log, 'info' | 'warn' | 'error'>;
   readonly env: NodeJS.ProcessEnv;
 }
 
@@ -34,7 +34,7 @@ export class MemoryBudget implements MemoryRoom {
   readonly #sentAway = { memory: 0, turn: 0, spares: 0 };
   #lacks: ReadonlyMap<RoomStart, Lack> = new Map();
   #onRoom: () => void = () => {};
-  #onMisfit: (model: string, error: ServeError) => void = () => {};
+  #onMisfit: (model: string, error: ServeError, wasWell: boolean) => void = () => {};
   #isAsked = false;
   #isClosed = false;
 
@@ -58,8 +58,11 @@ export class MemoryBudget implements MemoryRoom {
     this.#onRoom = listener;
   }
 
-  /** Calls `listener` for a model whose workers always stay and do not fit together with others that do. */
-  onMisfit(listener: (model: string, error: ServeError) => void): void {
+  /**
+   * Calls `listener` for a model whose workers always stay and do not fit together with others that do. `wasWell`: whether it
+   * had a worker within the budget before.
+   */
+  onMisfit(listener: (model: string, error: ServeError, wasWell: boolean) => void): void {
     this.#onMisfit = listener;
   }
 
@@ -194,8 +197,8 @@ export class MemoryBudget implements MemoryRoom {
   }
 
   #misfit(model: string, error: ServeError): void {
-    this.#log.warn(`model ${model} cannot start: ${error.detail}`);
-    this.#onMisfit(model, error);
+    this.#log.error(`model ${model} cannot start: ${error.detail}`);
+    this.#onMisfit(model, error, this.#ledger.wasWell(model));
   }
 
   #noteWait(entry: StartEntry, lack: Lack): void {

@@ -43,7 +43,6 @@ export class StartCosts {
     return this.#costs.get(keyOf(model, pool))?.readyBytes ?? null;
   }
 
-  /** A model of this name is another one from now on. */
   forget(model: string): void {
     for (const [key, cost] of this.#costs) if (cost.model === model) this.#costs.delete(key);
   }

@@ -4,6 +4,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import type { BudgetStatus } from '../../supervisor/budget/budgeted.js';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 export const CLI = `${ROOT}dist/front/cli.js`;
@@ -52,6 +53,7 @@ export interface Status {
   readonly state: string;
   readonly replies: Readonly<Record<string, number>>;
   readonly spares: readonly { readonly pid: number; readonly program: string }[];
+  readonly memory: BudgetStatus | null;
   readonly jobs: { readonly problem: string | null };
   readonly unsent: { readonly clients: number; readonly bytes: number; readonly maxBytes: number };
   readonly model: ModelStatus;

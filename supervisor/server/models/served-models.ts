@@ -84,7 +84,7 @@ export class ServedModels {
     const isDefault = (ref: FullModelRef): boolean => this.registry.isDefault(ref);
     this.#resources = { ...resources, labelOf: (ref) => this.labelOf(ref), isDefault };
     resources.gate.onIdle(() => this.#keepSpares());
-    resources.memory?.onMisfit((name, error) => this.#onMisfit(name, error));
+    resources.memory?.onMisfit((...misfit) => this.#onMisfit(...misfit));
     this.startUp = new StartUp({ ...options, isMmsMode }, resources.log, {
       onEnd: (error) => listener.onEnd(error),
     });
@@ -227,10 +227,9 @@ export class ServedModels {
     for (const observer of this.#observers) send(observer);
   }
 
-  /** Workers that always stay do not fit together: while the server starts, that ends it. */
-  #onMisfit(name: string, error: ServeError): void {
+  #onMisfit(name: string, error: ServeError, wasWell: boolean): void {
     const model = this.all.find(({ spec }) => `${spec.name}@${spec.version}` === name);
-    if (model !== undefined && this.startUp.isComingUp(model)) this.#listener.onEnd(error);
+    if (model !== undefined) this.startUp.onMisfit(model, error, wasWell);
   }
 
   /** Keeps spare processes for the programs of all models that take calls, unless a worker is starting: then once it has. */

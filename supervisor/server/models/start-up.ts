@@ -98,6 +98,16 @@ export class StartUp<M extends StartingModel> {
     this.#log.error(`${what}. ${label === '' ? `${stays} (--on-crash-loop)` : `${stays} for this model`}`);
   }
 
+  /**
+   * The workers of this model do not fit into the memory budget beside others that always stay. The server ends, unless it ran
+   * with them before: then only this model gives up.
+   */
+  onMisfit(model: M, error: ServeError, wasWell: boolean): void {
+    if (wasWell || !this.#models.has(model) || this.#rules.watch) return;
+    this.end(error);
+    this.#listener.onEnd(error);
+  }
+
   /** If the model gives up while `isTakenBack` returns true, its registration fails and it is unregistered again. */
   expectTakeBack(model: M, isTakenBack: () => boolean): void {
     this.#onTrial.set(model, isTakenBack);
