@@ -25,6 +25,7 @@ import { jobsFlat } from './cases/jobs-flat.js';
 import { jobsPolls } from './cases/jobs-polls.js';
 import { longPolls } from './cases/long-polls.js';
 import { manyModels } from './cases/many-models.js';
+import { memoryAlternate } from './cases/memory-alternate.js';
 import { memoryBudget } from './cases/memory-budget.js';
 import { metrics } from './cases/metrics.js';
 import { modelStormCase } from './cases/model-storm.js';
@@ -96,6 +97,7 @@ const NAMED_CASES: readonly BenchCase[] = [
   ...jobsFlat,
   scaleToZero,
   scaleBeside,
+  memoryAlternate,
   memoryBudget,
   scaling,
   scalingChaosCase,

@@ -62,8 +62,7 @@ class Room<S> {
       this.#free.set(name, free);
       this.#coming.set(name, free);
     }
-    for (const { state, bytes } of facts.workers)
-      if (state === 'leaving') this.#add(this.#coming, bytes);
+    for (const { state, bytes } of facts.workers) if (state === 'leaving') this.#add(this.#coming, bytes);
   }
 
   settleOverrun(pool: string, sinceMs: number): Step<S>[] {
@@ -81,7 +80,11 @@ class Room<S> {
     const needs = new Map([...waiting.needs].map(([pool, bytes]) => [pool, bytes ?? UNKNOWN_BYTES]));
     const isRead = this.#facts.pools.every(({ name, readAtMs }) => !needs.has(name) || readAtMs >= sinceMs);
     const isHeld = !isRead || (afterLeaving && this.#isAnyLeaving(needs));
-    if (!isHeld && this.#fits(this.#free, needs) && ![...needs.keys()].some((pool) => this.#blocked.has(pool))) {
+    if (
+      !isHeld &&
+      this.#fits(this.#free, needs) &&
+      ![...needs.keys()].some((pool) => this.#blocked.has(pool))
+    ) {
       this.#take(needs);
       return [{ kind: 'go', start }];
     }
@@ -92,9 +95,19 @@ class Room<S> {
       return [];
     }
     if (kind === 'renewal' && isHopeless(this.#facts, waiting))
-      return [{ kind: 'refuseStart', start, why: { ...lack, rule: 'together', bytes: lack.needBytes ?? 0, holders: [] } }];
+      return [
+        {
+          kind: 'refuseStart',
+          start,
+          why: { ...lack, rule: 'together', bytes: lack.needBytes ?? 0, holders: [] },
+        },
+      ];
     if (!isNeeded)
-      return [this.#facts.nowMs - sinceMs < UNNEEDED_MS ? { kind: 'wait', start, lack } : { kind: 'withdraw', start }];
+      return [
+        this.#facts.nowMs - sinceMs < UNNEEDED_MS
+          ? { kind: 'wait', start, lack }
+          : { kind: 'withdraw', start },
+      ];
     const steps = this.#sendAway({ model, sinceMs, needs, takesTurns: kind !== 'extra', queueTimeoutMs });
     this.#hold(needs);
     return [...steps, { kind: 'wait', start, lack }];
@@ -109,7 +122,13 @@ class Room<S> {
     for (const { bytes } of chosen) this.#add(this.#coming, bytes);
     const [pool, need] = lacking[0] as [string, number];
     return chosen.map(({ id, rule, ms }): Step<S> => {
-      const why: LeaveWhy = { rule, ms, forModel: demand.model, ...this.#figures(pool), needBytes: known(need) };
+      const why: LeaveWhy = {
+        rule,
+        ms,
+        forModel: demand.model,
+        ...this.#figures(pool),
+        needBytes: known(need),
+      };
       return { kind: 'leave', id, why };
     });
   }

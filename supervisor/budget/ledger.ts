@@ -79,7 +79,11 @@ export class Ledger {
     const nowMs = performance.now();
     const isUnderWay = [...this.#entries.values()].some(({ granted }) => granted !== null);
     const isComingBack = this.#readings.cards.some(({ ghosts }) => ghosts.length > 0);
-    return isUnderWay || isComingBack || this.#gather(nowMs).some(({ workers }) => workers.some(({ state }) => state === 'leaving'));
+    return (
+      isUnderWay ||
+      isComingBack ||
+      this.#gather(nowMs).some(({ workers }) => workers.some(({ state }) => state === 'leaving'))
+    );
   }
 
   /** The processes of all workers on a device of which this is true. */

@@ -41,7 +41,10 @@ function tooLargeTogether<S>(facts: BudgetFacts<S>, pool: Pool): Step<S>[] {
   const [start] = hopeless;
   if (start !== undefined) {
     const bytes = heldBytes + (start.needs.get(pool.name) ?? 0);
-    const why = { ...refusal('together', pool, bytes, holders), needBytes: start.needs.get(pool.name) ?? null };
+    const why = {
+      ...refusal('together', pool, bytes, holders),
+      needBytes: start.needs.get(pool.name) ?? null,
+    };
     return [{ kind: 'refuseStart', start: start.start, why }];
   }
   if (heldBytes <= pool.limitBytes) return [];

@@ -6,7 +6,10 @@ import { describe, test } from 'node:test';
 import { call, runCommand, startServer, type Answer, type Server } from '../helpers/server.js';
 import { sizedModels } from '../helpers/sized-models.js';
 
-const LIMIT = { timeout: 60_000, skip: process.platform !== 'linux' && 'only Linux tells how much memory processes share' };
+const LIMIT = {
+  timeout: 60_000,
+  skip: process.platform !== 'linux' && 'only Linux tells how much memory processes share',
+};
 
 const ask = ({ url }: Server, model: string, ms = 0): Promise<Answer> =>
   call(`${url}/models/${model}/`, JSON.stringify({ ms }));
@@ -34,41 +37,52 @@ async function learn(server: Server): Promise<void> {
 }
 
 describe('two models that do not fit together', () => {
-  test('alternate without a failed call, and a third one that exceeds the budget alone is latched', LIMIT, async (t) => {
-    const cwd = sizedModels(t, {
-      a: { mb: 80 },
-      b: { mb: 100 },
-      large: { mb: 240 },
-      second: { mb: 10, failsFirst: true },
-    });
-    const server = await startServer(null, { t, cwd, args: ['--memory-budget', '180mb'] });
+  test(
+    'alternate without a failed call, and a third one that exceeds the budget alone is latched',
+    LIMIT,
+    async (t) => {
+      const cwd = sizedModels(t, {
+        a: { mb: 80 },
+        b: { mb: 100 },
+        large: { mb: 240 },
+        second: { mb: 10, failsFirst: true },
+      });
+      const server = await startServer(null, { t, cwd, args: ['--memory-budget', '180mb'] });
 
-    await learn(server);
+      await learn(server);
 
-    const pids = [];
-    for (let i = 0; i < 20; i += 1) pids.push(await pidOf(server, i % 2 === 0 ? 'a' : 'b'));
-    assert.equal(new Set(pids).size, 20, 'a worker for each call');
-    assert.ok((await rulesOf(server, 'a')).includes('retired memory'));
-    const { memory } = await server.status();
-    assert.equal(memory?.pools[0]?.budgetBytes, 180 * 2 ** 20);
-    const costs = memory?.startCosts.map(({ model, firstBytes }) => [model, (firstBytes ?? 0) > 80 * 2 ** 20]);
-    assert.deepEqual(costs, [
-      ['a@1', true],
-      ['b@1', true],
-    ]);
+      const pids = [];
+      for (let i = 0; i < 20; i += 1) pids.push(await pidOf(server, i % 2 === 0 ? 'a' : 'b'));
+      assert.equal(new Set(pids).size, 20, 'a worker for each call');
+      assert.ok((await rulesOf(server, 'a')).includes('retired memory'));
+      const { memory } = await server.status();
+      assert.equal(memory?.pools[0]?.budgetBytes, 180 * 2 ** 20);
+      const costs = memory?.startCosts.map(({ model, firstBytes }) => [
+        model,
+        (firstBytes ?? 0) > 80 * 2 ** 20,
+      ]);
+      assert.deepEqual(costs, [
+        ['a@1', true],
+        ['b@1', true],
+      ]);
 
-    // Memory that runs out while the app loads is no failed start: the idle worker leaves, and the start is tried once more.
-    await pidOf(server, 'second');
-    await server.untilPrinted(/worker b\/\d+ leaves: a start of second@1 needs its memory/);
+      // Memory that runs out while the app loads is no failed start: the idle worker leaves, and the start is tried once more.
+      await pidOf(server, 'second');
+      await server.untilPrinted(/worker b\/\d+ leaves: a start of second@1 needs its memory/);
 
-    const called = ask(server, 'large'); // may be answered, if it is faster than the reading
-    await server.until(({ models }) => models.some(({ name, workers }) => name === 'large' && workers[0]?.state === 'latched'));
-    await called;
-    assert.equal((await ask(server, 'large')).status, 503);
-    await server.untilPrinted(/its worker needs [\d.]+ MB, and --memory-budget 180 MB is all that there is/);
-    await pidOf(server, 'a'); // the others go on
-    await server.stop('SIGINT', 1);
-  });
+      const called = ask(server, 'large'); // may be answered, if it is faster than the reading
+      await server.until(({ models }) =>
+        models.some(({ name, workers }) => name === 'large' && workers[0]?.state === 'latched'),
+      );
+      await called;
+      assert.equal((await ask(server, 'large')).status, 503);
+      await server.untilPrinted(
+        /its worker needs [\d.]+ MB, and --memory-budget 180 MB is all that there is/,
+      );
+      await pidOf(server, 'a'); // the others go on
+      await server.stop('SIGINT', 1);
+    },
+  );
 
   test('take turns while both are called without a pause, and no call fails', LIMIT, async (t) => {
     const cwd = sizedModels(t, { a: { mb: 80 }, b: { mb: 100 } });
@@ -83,7 +97,9 @@ describe('two models that do not fit together', () => {
     const { memory } = await server.until((status) => status.memory?.waiting[0]?.model === 'b@1');
     assert.equal(memory?.waiting[0]?.pool, 'memory');
     assert.equal(memory.waiting[0].holders[0]?.model, 'a@1');
-    await server.untilPrinted(/a worker of b@1 waits for memory: it needs [\d.]+ MB; .* are used: a@1 \([\d.]+ MB\)/);
+    await server.untilPrinted(
+      /a worker of b@1 waits for memory: it needs [\d.]+ MB; .* are used: a@1 \([\d.]+ MB\)/,
+    );
     await waiting;
     assert.ok((await rulesOf(server, 'a')).includes('retired turn'));
     isOver = true;

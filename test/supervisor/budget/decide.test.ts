@@ -30,7 +30,11 @@ function model(name: string, more: Partial<HoldingModel> = {}): HoldingModel {
   return { name, pinned: 0, mayLeave: 1, startMs: 1000, queueTimeoutMs: 300_000, ...more };
 }
 
-function start(name: string, need: number | null, more: Partial<WaitingStart<string>> = {}): WaitingStart<string> {
+function start(
+  name: string,
+  need: number | null,
+  more: Partial<WaitingStart<string>> = {},
+): WaitingStart<string> {
   return {
     start: name,
     model: name,
@@ -114,7 +118,9 @@ const rows: [string, BudgetFacts<string>, string[]][] = [
   ],
   [
     'workers of the minimum stay',
-    facts([worker(1, 80)], [start('a', 40)], { models: [model('m1', { mayLeave: 0, pinned: 1 }), model('a')] }),
+    facts([worker(1, 80)], [start('a', 40)], {
+      models: [model('m1', { mayLeave: 0, pinned: 1 }), model('a')],
+    }),
     ['wait a'],
   ],
   [
@@ -122,7 +128,11 @@ const rows: [string, BudgetFacts<string>, string[]][] = [
     facts([worker(1, 10, { idleSinceMs: 0 }), worker(2, 80)], [start('a', 60)]),
     ['leave 2 memory', 'wait a'],
   ],
-  ['none leaves if all together hold too little', facts([worker(1, 30), worker(2, 60, { state: 'busy' })], [start('a', 60)]), ['wait a']],
+  [
+    'none leaves if all together hold too little',
+    facts([worker(1, 30), worker(2, 60, { state: 'busy' })], [start('a', 60)]),
+    ['wait a'],
+  ],
   [
     'what is leaving already is enough',
     facts([worker(1, 50, { state: 'leaving' }), worker(2, 50)], [start('a', 40)]),
@@ -130,14 +140,20 @@ const rows: [string, BudgetFacts<string>, string[]][] = [
   ],
   [
     'who has waited longest is served first, and a smaller start does not overtake it',
-    facts([worker(1, 70, { state: 'busy' })], [start('small', 20), start('old', 50, { sinceMs: NOW_MS - 900 })]),
+    facts(
+      [worker(1, 70, { state: 'busy' })],
+      [start('small', 20), start('old', 50, { sinceMs: NOW_MS - 900 })],
+    ),
     ['wait old', 'wait small'],
   ],
   [
     'a start that needs none of the scarce memory is not held up',
     facts(
       [worker(1, 90, { state: 'busy' }, 'gpu 0')],
-      [start('a', 0, { needs: new Map([['gpu 0', 50]]) }), start('b', 0, { needs: new Map([['gpu 1', 50]]) })],
+      [
+        start('a', 0, { needs: new Map([['gpu 0', 50]]) }),
+        start('b', 0, { needs: new Map([['gpu 1', 50]]) }),
+      ],
       { pools: [pool('gpu 0', 90), pool('gpu 1', 0)] },
     ),
     ['wait a', 'go b'],
@@ -154,7 +170,11 @@ const rows: [string, BudgetFacts<string>, string[]][] = [
     'nothing leaves for a start that no call waits for, and it holds up no other',
     facts(
       [worker(1, 80)],
-      [start('a', 30, { isNeeded: false, sinceMs: NOW_MS - 59_000 }), start('b', 20), start('c', 0, { isNeeded: false })],
+      [
+        start('a', 30, { isNeeded: false, sinceMs: NOW_MS - 59_000 }),
+        start('b', 20),
+        start('c', 0, { isNeeded: false }),
+      ],
     ),
     ['go b', 'wait a', 'go c'],
   ],
@@ -197,11 +217,12 @@ const rows: [string, BudgetFacts<string>, string[]][] = [
   ],
   [
     'workers that always stay and do not fit together: the newest is refused',
-    facts(
-      [worker(1, 60), worker(2, 60, { state: 'starting', sinceMs: NOW_MS - 10, isProven: false })],
-      [],
-      { models: [model('m1', { pinned: Infinity, mayLeave: 0 }), model('m2', { pinned: Infinity, mayLeave: 0 })] },
-    ),
+    facts([worker(1, 60), worker(2, 60, { state: 'starting', sinceMs: NOW_MS - 10, isProven: false })], [], {
+      models: [
+        model('m1', { pinned: Infinity, mayLeave: 0 }),
+        model('m2', { pinned: Infinity, mayLeave: 0 }),
+      ],
+    }),
     ['refuse 2 together'],
   ],
   [
@@ -242,16 +263,26 @@ const STATES = ['starting', 'idle', 'busy', 'leaving'] as const;
 
 const someFacts = fc
   .record({
-    workers: fc.array(fc.tuple(fc.integer({ min: 1, max: 60 }), fc.constantFrom(...STATES), fc.nat(20_000), fc.nat(4)), {
-      maxLength: 6,
+    workers: fc.array(
+      fc.tuple(fc.integer({ min: 1, max: 60 }), fc.constantFrom(...STATES), fc.nat(20_000), fc.nat(4)),
+      {
+        maxLength: 6,
+      },
+    ),
+    starts: fc.array(fc.tuple(fc.option(fc.integer({ min: 1, max: 100 })), fc.nat(20_000), fc.nat(6)), {
+      maxLength: 4,
     }),
-    starts: fc.array(fc.tuple(fc.option(fc.integer({ min: 1, max: 100 })), fc.nat(20_000), fc.nat(6)), { maxLength: 4 }),
     mayLeave: fc.array(fc.nat(2), { minLength: 7, maxLength: 7 }),
   })
   .map(({ workers, starts, mayLeave }) =>
     facts(
       workers.map(([bytes, state, ageMs, of], i) =>
-        worker(i + 1, bytes, { state, model: `m${of}`, sinceMs: NOW_MS - ageMs, idleSinceMs: NOW_MS - ageMs }),
+        worker(i + 1, bytes, {
+          state,
+          model: `m${of}`,
+          sinceMs: NOW_MS - ageMs,
+          idleSinceMs: NOW_MS - ageMs,
+        }),
       ),
       starts.map(([need, waitedMs, of], i) =>
         start(`s${i}`, need, { model: `m${of}`, sinceMs: NOW_MS - waitedMs }),
@@ -302,7 +333,10 @@ test('nobody starves: whoever waits goes in the end, however busy the others are
             went.add(step.start);
             starts = starts.filter((one) => one.start !== step.start);
             const id = Number(step.start.slice(1)) + 1;
-            workers = [...workers, worker(id, sizeOf(step.start), { model: step.start, state: 'busy', sinceMs: nowMs })];
+            workers = [
+              ...workers,
+              worker(id, sizeOf(step.start), { model: step.start, state: 'busy', sinceMs: nowMs }),
+            ];
           } else if (step.kind === 'leave') {
             const { model: name } = workers.find(({ id }) => id === step.id) as HeldWorker;
             workers = workers.filter(({ id }) => id !== step.id);

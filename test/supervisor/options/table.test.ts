@@ -79,6 +79,8 @@ const IN_WORDS: readonly OptionName[] = [
   'maxWorkers',
   'idleTimeout',
   'concurrency',
+  'memoryBudget',
+  'gpuMemoryBudget',
   'python',
   'providers',
   'accessLog',
