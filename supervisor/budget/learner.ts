@@ -4,7 +4,7 @@
  */
 import type { BudgetedFacts, BudgetedModel, BudgetedWorker } from './budgeted.js';
 import { MEMORY } from './memory-text.js';
-import type { Readings } from './readings.js';
+import type { MemoryReadings } from './readings.js';
 import { StartCosts } from './start-costs.js';
 
 export type Gathered = BudgetedFacts & { readonly model: BudgetedModel };
@@ -22,7 +22,7 @@ interface Life {
 
 export class Learner {
   readonly costs = new StartCosts();
-  readonly #readings: Readings;
+  readonly #readings: MemoryReadings;
   readonly #overSince = new Map<string, number>();
   /** Workers whose memory was read within the budgets since they are ready. */
   readonly #proven = new Set<number>();
@@ -30,7 +30,7 @@ export class Learner {
   readonly #well = new Set<string>();
   #lives: ReadonlyMap<number, Life> = new Map();
 
-  constructor(readings: Readings) {
+  constructor(readings: MemoryReadings) {
     this.#readings = readings;
   }
 

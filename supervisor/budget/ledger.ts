@@ -5,7 +5,7 @@ import { Learner, type Gathered } from './learner.js';
 import { Leavers } from './leavers.js';
 import type { RoomStart } from './memory-room.js';
 import { MEMORY } from './memory-text.js';
-import type { Readings } from './readings.js';
+import type { MemoryReadings } from './readings.js';
 import type { StartCost } from './start-costs.js';
 
 /** A start that waits, or is under way. */
@@ -22,14 +22,14 @@ const SPARE_BYTES = 64 * 1024 ** 2;
 
 export class Ledger {
   readonly #learner: Learner;
-  readonly #readings: Readings;
+  readonly #readings: MemoryReadings;
   readonly #expendables: Expendables;
   readonly #models = new Set<BudgetedModel>();
   readonly #entries = new Map<RoomStart, StartEntry>();
   /** The models of the workers that were there at the last look. */
   #present: ReadonlyMap<number, string> = new Map();
 
-  constructor(readings: Readings, expendables: Expendables) {
+  constructor(readings: MemoryReadings, expendables: Expendables) {
     this.#readings = readings;
     this.#learner = new Learner(readings);
     this.#expendables = expendables;

@@ -38,6 +38,12 @@ const HOST_PACE = { hurriedMs: 100, idleMs: 1000 };
 /** nvidia-smi itself takes 20 to 500 ms. */
 const GPU_PACE = { hurriedMs: 250, idleMs: 5000 };
 
+/** What the books need of the readings. */
+export type MemoryReadings = Pick<
+  Readings,
+  'pools' | 'cards' | 'poolsOf' | 'isBlind' | 'memoryOf' | 'bytesOf'
+>;
+
 export class Readings {
   readonly #limits: BudgetLimits;
   readonly #env: NodeJS.ProcessEnv;

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import fc from 'fast-check';
+import { ServeError } from '../../../protocol/errors.js';
+import { NO_BUDGET, type MemoryRoom } from '../../../supervisor/budget/memory-room.js';
+import type { WorkerDeath } from '../../../supervisor/processes/worker-death.js';
 import {
   SLOT_EVENTS,
   SLOT_STATES,
@@ -420,4 +423,47 @@ test('a worker that gets no more calls while its successor starts is not followe
   bench.turn();
   bench.ready();
   assert.deepEqual([bench.state, bench.spawned.length], ['live', 2]);
+});
+
+const OUT_OF_MEMORY: Partial<WorkerDeath> = {
+  ...AT_START,
+  fatal: {
+    code: 'SERVE_INIT_FAILED',
+    message: 'init threw: RangeError: Array buffer allocation failed',
+    detail: '',
+    permanent: false,
+    transient: true,
+  },
+};
+
+test('a start that runs out of memory is tried once more if another worker leaves, before it counts as failed', (t) => {
+  const bench = new Bench(t, 3);
+  bench.makesRoom = true;
+  bench.start();
+  bench.die(OUT_OF_MEMORY);
+  bench.turn();
+  assert.deepEqual(bench.states.slice(-2), ['waiting', 'live']);
+  bench.die(OUT_OF_MEMORY);
+  assert.equal(bench.slot.state.name, 'backoff');
+});
+
+test('it counts at once if no worker can leave', (t) => {
+  const bench = new Bench(t, 3);
+  bench.start();
+  bench.die(OUT_OF_MEMORY);
+  assert.equal(bench.slot.state.name, 'backoff');
+});
+
+test('a start that will never have memory latches its slot', (t) => {
+  let refuse = (_error: ServeError): void => {};
+  const room: MemoryRoom = {
+    ...NO_BUDGET,
+    enter: (start) => (refuse = (error) => start.refuse(error)),
+    mayGo: () => false,
+  };
+  const bench = new Bench(t, 1, new SpawnGate(8, room));
+  bench.start();
+  refuse(new ServeError('SERVE_APP_INVALID'));
+  assert.equal(bench.slot.state.name, 'latched');
+  assert.ok(bench.gate.isIdle, 'it waits no more');
 });
