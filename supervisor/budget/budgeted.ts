@@ -1,4 +1,4 @@
-/** What the memory budget uses of models and of spare processes, and shows of itself. */
+/** Types of models and spare processes as the memory budget sees them, and of what it shows in `/status`. */
 import type { ServeError } from '../../protocol/errors.js';
 import type { HeldWorker, HoldingModel, LeaveWhy } from './facts.js';
 import type { StartCost } from './start-costs.js';
@@ -33,7 +33,7 @@ export interface Expendables {
   end(id: number): void;
 }
 
-/** What `/status` shows of the budgets. */
+/** The budgets in `/status`. */
 export interface BudgetStatus {
   readonly pools: readonly {
     /** `memory`, or the device, such as `gpu 0`. */
@@ -41,7 +41,7 @@ export interface BudgetStatus {
     readonly budgetBytes: number;
     readonly usedBytes: number;
   }[];
-  /** What a start of each model was found to take. */
+  /** Memory that a start of each model was found to take. */
   readonly startCosts: readonly StartCost[];
   /** Starts that wait for memory, the one that has waited longest first. */
   readonly waiting: readonly {
@@ -50,7 +50,7 @@ export interface BudgetStatus {
     readonly pool: string;
     /** Null: not known yet. */
     readonly needBytes: number | null;
-    /** What the models hold of the memory, the largest first. */
+    /** The models that hold the memory, the largest first. */
     readonly holders: readonly { readonly model: string; readonly bytes: number }[];
   }[];
   /** Workers that have left for memory so far, by rule, and spare processes. */

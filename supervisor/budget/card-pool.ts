@@ -49,7 +49,7 @@ export class CardPool {
     return this.#ghosts;
   }
 
-  /** What all workers hold. */
+  /** Memory that all workers hold. */
   get ownBytes(): number {
     if (!this.#tells) return Math.max(0, this.#card.usedBytes - this.#baseBytes);
     return [...this.#rises.keys()].reduce((sum, id) => sum + this.bytesOf(id), 0);

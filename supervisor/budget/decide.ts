@@ -133,7 +133,7 @@ class Room<S> {
     });
   }
 
-  /** What is lacking blocks those behind; the rest is kept for this one. */
+  /** Blocks those behind from the pools that are lacking; the rest is kept for this one. */
   #hold(needs: ReadonlyMap<string, number>): void {
     for (const [pool, need] of needs) if (this.#left(this.#free, pool) < need) this.#blocked.add(pool);
     this.#take(needs);
@@ -148,8 +148,8 @@ class Room<S> {
 
   #lackOf(given: WaitingStart<S>['needs'], needs: ReadonlyMap<string, number>): Lack {
     const names = [...needs.keys()];
-    const lacks = (pool: string): boolean => this.#left(this.#free, pool) < (needs.get(pool) as number);
-    const pool = names.find(lacks) ?? names.find((name) => this.#blocked.has(name)) ?? (names[0] as string);
+    const lacks = (pool: string): boolean => this.#left(this.#free, pool) < (needs.get(pool) ?? 0);
+    const pool = names.find(lacks) ?? names.find((name) => this.#blocked.has(name)) ?? names[0] ?? '';
     return { ...this.#figures(pool), needBytes: given.get(pool) ?? null };
   }
 

@@ -46,7 +46,7 @@ export interface WaitingStart<S> {
   readonly start: S;
   readonly model: string;
   readonly sinceMs: number;
-  /** What it takes of each pool that it uses; null: not known yet. */
+  /** Memory that it takes of each pool that it uses; null: not known yet. */
   readonly needs: ReadonlyMap<string, number | null>;
   /** `first`: its model has no worker, or fewer than it always has. `extra`: it has. `renewal`: a worker of its slot stays until it is ready. */
   readonly kind: 'first' | 'extra' | 'renewal';
@@ -59,7 +59,7 @@ export interface WaitingStart<S> {
 export interface BudgetFacts<S> {
   readonly nowMs: number;
   readonly pools: readonly Pool[];
-  /** What the starts under way will still take, by pool. */
+  /** Memory that the starts under way will still take, by pool. */
   readonly promised: BytesByPool;
   readonly starts: readonly WaitingStart<S>[];
   readonly workers: readonly HeldWorker[];
@@ -73,7 +73,7 @@ export interface Lack {
   readonly pool: string;
   readonly limitBytes: number;
   readonly usedBytes: number;
-  /** What a start needs; null if that is not known, or more than the budget is used. */
+  /** Memory that a start needs; null if that is not known, or more than the budget is used. */
   readonly needBytes: number | null;
 }
 
@@ -82,7 +82,7 @@ export interface LeaveWhy extends Lack {
   readonly rule: 'memory' | 'turn';
   /** The model that needs the memory; null: more than the budget is used. */
   readonly forModel: string | null;
-  /** How long it has been idle; with `turn`, how long the other one has waited. */
+  /** Time for which it has been idle; with `turn`, for which the other one has waited. */
   readonly ms: number;
 }
 

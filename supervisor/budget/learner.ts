@@ -67,7 +67,7 @@ export class Learner {
     this.#prove(gathered);
   }
 
-  /** What a start took is known once its worker is ready. */
+  /** Learns a start's cost once its worker is ready. */
   #note(model: string, { id, device, state }: BudgetedWorker, life: Life, isOnly: boolean): void {
     const isReady = state !== 'starting';
     for (const pool of this.#readings.poolsOf(device)) {

@@ -6,7 +6,7 @@ export interface Leaver {
   readonly id: number;
   readonly bytes: BytesByPool;
   readonly rule: 'memory' | 'turn';
-  /** How long it has been idle; with `turn`, how long the other one has waited. */
+  /** Time for which it has been idle; with `turn`, for which the other one has waited. */
   readonly ms: number;
 }
 
@@ -69,7 +69,7 @@ export class Leavers {
     return count > 0;
   }
 
-  /** Those who may leave for it, the first to leave first. */
+  /** Processes that may leave for it, the first to leave first. */
   #inOrder(demand: Demand): Candidate[] {
     const { workers, expendables, nowMs } = this.#facts;
     const others = workers.filter(({ model }) => model !== demand.model);

@@ -11,10 +11,11 @@ import type { Log } from '../observe/log.js';
 import type { BudgetStatus, BudgetedModel, Expendables } from './budgeted.js';
 import { decide, findNextTurnMs } from './decide.js';
 import type { Lack, LeaveWhy, RefuseWhy, Step } from './facts.js';
-import { Ledger, type StartEntry } from './ledger.js';
+import { Ledger } from './ledger.js';
 import type { MemoryRoom, RoomStart } from './memory-room.js';
 import { lackText, leaveText, refusalError } from './memory-text.js';
 import { Readings, type BudgetLimits } from './readings.js';
+import type { StartEntry } from './start-book.js';
 
 export interface BudgetOptions extends BudgetLimits {
   readonly expendables: Expendables;
@@ -75,21 +76,22 @@ export class MemoryBudget implements MemoryRoom {
   }
 
   enter(start: RoomStart): void {
-    this.#ledger.enter(start);
+    this.#ledger.starts.enter(start);
     this.#readings.look();
   }
 
   mayGo(start: RoomStart): boolean {
-    return this.#isClosed || this.#ledger.isGranted(start);
+    return this.#isClosed || (this.#ledger.starts.find(start)?.granted ?? null) !== null;
   }
 
   leave(start: RoomStart): void {
-    this.#ledger.leave(start);
+    this.#ledger.starts.leave(start);
     this.#readings.look();
   }
 
   /** A worker has ended. */
   changed(): void {
+    this.#ledger.noteDeaths();
     this.#readings.forgetEnded();
     this.#readings.look();
     this.nudge();
@@ -97,7 +99,7 @@ export class MemoryBudget implements MemoryRoom {
 
   /** A worker may have become idle. */
   nudge(): void {
-    if (this.#isAsked || !this.#ledger.isAnyWaiting) return;
+    if (this.#isAsked || !this.#ledger.starts.isAnyWaiting) return;
     this.#isAsked = true;
     setImmediate(() => this.#evaluate()); // deferred: the caller may still be changing state
   }
@@ -125,7 +127,7 @@ export class MemoryBudget implements MemoryRoom {
       startCosts: this.#ledger.costs,
       waiting: Array.from(this.#lacks, ([start, { pool, needBytes }]) => ({
         model: start.model,
-        waitedMs: Math.round(nowMs - (this.#ledger.entryOf(start)?.sinceMs ?? nowMs)),
+        waitedMs: Math.round(nowMs - (this.#ledger.starts.find(start)?.sinceMs ?? nowMs)),
         pool,
         needBytes,
         holders: this.#ledger.holders(pool),

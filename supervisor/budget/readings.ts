@@ -15,7 +15,7 @@ export interface BudgetLimits {
 export interface ReadingsListener {
   /** The processes to read: leaders of their groups. */
   groups(): readonly number[];
-  /** Those of them that are workers on a device of which this is true. */
+  /** The groups among them that are workers on a device of which this is true. */
   groupsOn(isOn: (device: string) => boolean): readonly number[];
   /** Whether a start is under way or a worker leaves. */
   isHurried(): boolean;
@@ -28,7 +28,7 @@ export interface ReadPool {
   readonly name: string;
   readonly limitBytes: number;
   readonly readAtMs: number;
-  /** What workers and spare processes hold. */
+  /** Memory that workers and spare processes hold. */
   readonly ownBytes: number;
   /** As `ownBytes`, or more if less is free. */
   readonly usedBytes: number;
@@ -38,7 +38,7 @@ const HOST_PACE = { hurriedMs: 100, idleMs: 1000 };
 /** nvidia-smi itself takes 20 to 500 ms. */
 const GPU_PACE = { hurriedMs: 250, idleMs: 5000 };
 
-/** What the books need of the readings. */
+/** The part of the readings that the books need. */
 export type MemoryReadings = Pick<
   Readings,
   'pools' | 'cards' | 'poolsOf' | 'isBlind' | 'memoryOf' | 'bytesOf'
@@ -96,7 +96,7 @@ export class Readings {
     return this.#groups.get(id) ?? null;
   }
 
-  /** What the process holds of each pool. */
+  /** Memory that the process holds of each pool. */
   bytesOf(id: number): Map<string, number> {
     const bytes = new Map<string, number>();
     const memory = this.memoryOf(id);

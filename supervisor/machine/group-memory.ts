@@ -7,7 +7,7 @@ import { readFile, readdir } from 'node:fs/promises';
 export interface GroupMemory {
   /** Its share of the memory of the machine: what it shares with others counts in part. */
   readonly pssBytes: number;
-  /** What it shares with no other process. */
+  /** Memory that it shares with no other process. */
   readonly privateBytes: number;
 }
 

@@ -241,7 +241,13 @@ export class WorkerHandle implements ReadyWorker {
 
   /** Ends it because of an error that the next worker would have too. */
   refuse({ code, message, detail }: ServeError): void {
-    this.#core.notes.noteFatal({ code, message: detail || message, detail, permanent: true, transient: false });
+    this.#core.notes.noteFatal({
+      code,
+      message: detail || message,
+      detail,
+      permanent: true,
+      transient: false,
+    });
     this.kill('over the memory budget');
   }
 

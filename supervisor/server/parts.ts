@@ -155,7 +155,18 @@ export class ServerParts {
     const { guard, spares, memory, log, webhooks, jobs } = this;
     const measuresLoad = metrics !== null;
     const outputs = { writers, printFiles };
-    const shared = { devices, guard, spares, memory, log, webhooks, jobs, ...outputs, sendAhead, measuresLoad };
+    const shared = {
+      devices,
+      guard,
+      spares,
+      memory,
+      log,
+      webhooks,
+      jobs,
+      ...outputs,
+      sendAhead,
+      measuresLoad,
+    };
     return new ServedModels(
       this.options,
       isMmsMode,

@@ -36,7 +36,19 @@ export interface SharedParts {
 
 export function sharedResources(
   { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput, withholdEnv, drainTimeout }: ServerOptions,
-  { devices, guard, spares, memory, log, webhooks, jobs, writers, printFiles, sendAhead, measuresLoad }: SharedParts,
+  {
+    devices,
+    guard,
+    spares,
+    memory,
+    log,
+    webhooks,
+    jobs,
+    writers,
+    printFiles,
+    sendAhead,
+    measuresLoad,
+  }: SharedParts,
 ): Omit<ServerResources, 'labelOf' | 'isDefault'> {
   const copies = printFiles.length === 0 ? null : new PrintCopies(logFormat, printFiles);
   const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;

@@ -18,7 +18,7 @@ export function sizedModels(t: TestContext, models: Readonly<Record<string, Size
   const folder = mkdtempSync(join(tmpdir(), 'banana-sized-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const scaling = { minWorkers: 0, maxWorkers: 1, idleTimeout: '1h' };
-  const config = Object.entries(models).map(([name, model]) => {
+  const config = Object.entries(models).map<[string, object]>(([name, model]) => {
     writeFileSync(join(folder, `${name}.mjs`), appOf(folder, name, model));
     return [name, { app: `./${name}.mjs`, ...(model.options ?? scaling) }];
   });

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BudgetedFacts, BudgetedModel, BudgetedWorker } from '../../../supervisor/budget/budgeted.js';
 import { CardPool } from '../../../supervisor/budget/card-pool.js';
-import { Ledger, type StartEntry } from '../../../supervisor/budget/ledger.js';
+import { Ledger } from '../../../supervisor/budget/ledger.js';
 import type { RoomStart } from '../../../supervisor/budget/memory-room.js';
 import type { MemoryReadings, ReadPool } from '../../../supervisor/budget/readings.js';
+import type { StartEntry } from '../../../supervisor/budget/start-book.js';
 
 /** The last reading, as the test has it. */
 class Memory implements MemoryReadings {
@@ -82,7 +83,7 @@ function enter(ledger: Ledger, given: Partial<RoomStart> = {}): RoomStart {
     withdraw() {},
     ...given,
   };
-  ledger.enter(start);
+  ledger.starts.enter(start);
   return start;
 }
 
@@ -135,13 +136,13 @@ test('what a start under way has not taken yet is promised', () => {
   model.workers = [];
   let pid: number | null = null;
   const start = enter(ledger, { pid: () => pid });
-  ledger.grant(ledger.entryOf(start) as StartEntry);
-  assert.ok(ledger.isGranted(start));
+  ledger.grant(ledger.starts.find(start) as StartEntry);
+  assert.notEqual(ledger.starts.find(start)?.granted, null);
   assert.equal(ledger.gather(1).promised.get('memory'), 60);
   pid = 8;
   memory.hold(8, 45);
   assert.equal(ledger.gather(1).promised.get('memory'), 15);
-  ledger.leave(start);
+  ledger.starts.leave(start);
   assert.equal(ledger.gather(1).promised.get('memory'), undefined);
 });
 
@@ -161,9 +162,9 @@ test('on a GPU one start goes at a time, so that what it takes can be told', () 
     new CardPool({ index: '0', uuid: 'GPU-a', totalBytes: 1000, usedBytes: 0, byGroup: new Map() }, 800),
   );
   const starts = [0, 1].map(() => enter(ledger, { device: 'gpu 0' }));
-  for (const start of starts) ledger.grant(ledger.entryOf(start) as StartEntry);
+  for (const start of starts) ledger.grant(ledger.starts.find(start) as StartEntry);
   assert.deepEqual(
-    starts.map((start) => ledger.isGranted(start)),
+    starts.map((start) => ledger.starts.find(start)?.granted !== null),
     [true, false],
   );
 });

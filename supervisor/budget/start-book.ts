@@ -1,0 +1,134 @@
+/** The starts that wait for memory or are under way: the need of each, and the memory promised to those under way. */
+import type { WaitingStart } from './facts.js';
+import type { Gathered, Learner } from './learner.js';
+import type { RoomStart } from './memory-room.js';
+import type { MemoryReadings } from './readings.js';
+
+/** A start that waits, or is under way. */
+export interface StartEntry {
+  readonly start: RoomStart;
+  readonly sinceMs: number;
+  /** Memory that it will take of each pool, as far as that is known; null while it waits. */
+  granted: ReadonlyMap<string, number> | null;
+  isLogged: boolean;
+}
+
+type Needs = ReadonlyMap<string, number | null>;
+
+export class StartBook {
+  readonly #readings: MemoryReadings;
+  readonly #learner: Learner;
+  readonly #entries = new Map<RoomStart, StartEntry>();
+
+  constructor(readings: MemoryReadings, learner: Learner) {
+    this.#readings = readings;
+    this.#learner = learner;
+  }
+
+  enter(start: RoomStart): void {
+    this.#entries.set(start, { start, sinceMs: performance.now(), granted: null, isLogged: false });
+  }
+
+  leave(start: RoomStart): void {
+    this.#entries.delete(start);
+  }
+
+  find(start: RoomStart): StartEntry | null {
+    return this.#entries.get(start) ?? null;
+  }
+
+  get isAnyWaiting(): boolean {
+    return [...this.#entries.values()].some(({ granted }) => granted === null);
+  }
+
+  get isAnyUnderWay(): boolean {
+    return this.#underWay.length > 0;
+  }
+
+  /** Lets a start go. On a GPU one goes at a time, so that its memory is known before the next: the others wait on. */
+  grant(entry: StartEntry, gathered: readonly Gathered[]): void {
+    const { start } = entry;
+    const { device, model } = start;
+    if (device !== 'cpu' && this.#underWay.some((other) => other.start.device === device)) return;
+    const needs = this.#needsOf(start, this.#countOf(model, gathered), leastOf(model, gathered));
+    entry.granted = new Map([...needs].map(([pool, bytes]) => [pool, bytes ?? 0]));
+    for (const card of this.#readings.cards) if (card.isOf(device)) card.starts(() => start.pid());
+  }
+
+  /** Memory that the starts under way have not taken yet. */
+  promised(): Map<string, number> {
+    const promised = new Map<string, number>();
+    for (const { start, granted } of this.#underWay) {
+      const pid = start.pid();
+      const taken = pid === null ? null : this.#readings.bytesOf(pid);
+      for (const [pool, need] of granted ?? []) {
+        const left = Math.max(0, need - (taken?.get(pool) ?? 0));
+        promised.set(pool, (promised.get(pool) ?? 0) + left);
+      }
+    }
+    return promised;
+  }
+
+  /** Starts that wait, each as if the ones before it had gone. One on a GPU is left out until the cards are known. */
+  waiting(gathered: readonly Gathered[]): WaitingStart<StartEntry>[] {
+    const counts = new Map(gathered.map(({ model: { name } }) => [name, this.#countOf(name, gathered)]));
+    const waiting = [...this.#entries.values()].filter(
+      ({ start, granted }) => granted === null && !(start.device !== 'cpu' && this.#readings.isBlind),
+    );
+    return waiting.map((entry) => {
+      const { model, isRenewal } = entry.start;
+      const count = counts.get(model) ?? 0;
+      if (!isRenewal) counts.set(model, count + 1);
+      return this.#waitingOf(entry, count, gathered);
+    });
+  }
+
+  /** `count`: workers that its model has without it. */
+  #waitingOf(entry: StartEntry, count: number, gathered: readonly Gathered[]): WaitingStart<StartEntry> {
+    const { start, sinceMs } = entry;
+    const { model, afterLeaving, isRenewal } = start;
+    const least = leastOf(model, gathered);
+    const hasCallers = gathered.find((one) => one.model.name === model)?.hasCallers ?? false;
+    const isExtra = count >= Math.max(1, least);
+    return {
+      start: entry,
+      model,
+      sinceMs,
+      needs: this.#needsOf(start, count, least),
+      kind: isRenewal ? 'renewal' : isExtra ? 'extra' : 'first',
+      isNeeded: isRenewal || count < least || hasCallers,
+      afterLeaving,
+    };
+  }
+
+  get #underWay(): StartEntry[] {
+    return [...this.#entries.values()].filter(({ granted }) => granted !== null);
+  }
+
+  /** Workers of the model that stay, and its starts under way. */
+  #countOf(name: string, gathered: readonly Gathered[]): number {
+    const workers = gathered.find(({ model }) => model.name === name)?.workers ?? [];
+    const coming = this.#underWay.filter(({ start }) => start.model === name && start.pid() === null);
+    return workers.filter(({ state }) => state !== 'leaving').length + coming.length;
+  }
+
+  /**
+   * At most the whole pool: its worker may have grown by its calls. Of a worker that its model always has, only what one had
+   * when it was ready: the growth of the last one must not keep out its successor.
+   */
+  #needsOf({ model, device }: RoomStart, count: number, least: number): Needs {
+    const { costs } = this.#learner;
+    const limits = new Map(this.#readings.pools.map(({ name, limitBytes }) => [name, limitBytes]));
+    return new Map(
+      this.#readings.poolsOf(device).map((pool) => {
+        const most = costs.find(model, pool, count === 0);
+        const bytes = count < least ? (costs.findLeast(model, pool) ?? most) : most;
+        return [pool, bytes === null ? null : Math.min(bytes, limits.get(pool) ?? bytes)];
+      }),
+    );
+  }
+}
+
+function leastOf(name: string, gathered: readonly Gathered[]): number {
+  return gathered.find(({ model }) => model.name === name)?.least ?? 0;
+}
