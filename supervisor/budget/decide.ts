@@ -9,19 +9,8 @@
  * 3. A start that has to wait keeps those behind it from the memory that it lacks, and from no other.
  */
 import type { BudgetFacts, HeldWorker, LeaveWhy, Lack, Step, WaitingStart } from './facts.js';
-import { lastsUntilMs, Leavers } from './leavers.js';
+import { lastsUntilMs, Leavers, type Demand } from './leavers.js';
 import { isHopeless, refusals } from './refusals.js';
-
-/** Memory for a start, or for what is used beyond the budget. */
-export interface Demand {
-  /** Null: more than the budget is used. */
-  readonly model: string | null;
-  readonly sinceMs: number;
-  readonly needs: ReadonlyMap<string, number>;
-  /** Whether busy workers leave for it when their turn is over. */
-  readonly takesTurns: boolean;
-  readonly queueTimeoutMs: number;
-}
 
 /** A start whose cost is not known goes if anything is free. */
 const UNKNOWN_BYTES = 1;

@@ -1,6 +1,16 @@
 /** Chooses who leaves when memory is lacking: spares, then idle workers, then busy ones whose turn is over. Pure. */
-import type { Demand } from './decide.js';
 import type { BudgetFacts, BytesByPool, HeldWorker, HoldingModel } from './facts.js';
+
+/** Memory for a start, or for what is used beyond the budget. */
+export interface Demand {
+  /** Null: more than the budget is used. */
+  readonly model: string | null;
+  readonly sinceMs: number;
+  readonly needs: ReadonlyMap<string, number>;
+  /** Whether busy workers leave for it when their turn is over. */
+  readonly takesTurns: boolean;
+  readonly queueTimeoutMs: number;
+}
 
 export interface Leaver {
   readonly id: number;
