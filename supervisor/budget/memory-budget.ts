@@ -78,6 +78,7 @@ export class MemoryBudget implements MemoryRoom {
   enter(start: RoomStart): void {
     this.#ledger.starts.enter(start);
     this.#readings.look();
+    this.nudge(); // one that takes nothing of a budget does not wait for the reading
   }
 
   mayGo(start: RoomStart): boolean {

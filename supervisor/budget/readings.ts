@@ -53,7 +53,8 @@ export class Readings {
   #readAtMs = -Infinity;
   #cards: readonly CardPool[] = [];
   #gpuReadAtMs = -Infinity;
-  #problem = '';
+  /** The last one of each source, so that it is told once. */
+  readonly #problems = new Map<'host' | 'cards', string>();
 
   constructor(limits: BudgetLimits, env: NodeJS.ProcessEnv, listener: ReadingsListener) {
     this.#limits = limits;
@@ -120,9 +121,16 @@ export class Readings {
     for (const pacer of this.#pacers) pacer.close();
   }
 
+  /** After a problem the figures stay as they are; the next reading comes at the usual pace. */
   async #readHost(): Promise<void> {
     const atMs = performance.now();
-    this.#groups = await readGroupMemory(new Set(this.#listener.groups()));
+    try {
+      this.#groups = await readGroupMemory(new Set(this.#listener.groups()));
+    } catch (error) {
+      this.#tell('host', `the memory of processes cannot be read: ${(error as Error).message}`);
+      return;
+    }
+    this.#tell('host', null);
     this.#readAtMs = atMs;
     this.forgetEnded(); // some may have ended during the reading
     this.#listener.onRead();
@@ -133,8 +141,7 @@ export class Readings {
     const atMs = performance.now();
     const { cards, problem } = await readGpuMemory(this.#env);
     this.#gpuReadAtMs = atMs;
-    if (problem !== null && problem !== this.#problem) this.#listener.onProblem(problem);
-    this.#problem = problem ?? '';
+    this.#tell('cards', problem);
     if (this.#cards.length === 0) {
       const limitOf = this.#limits.gpuBytes as (totalBytes: number) => number;
       this.#cards = cards.map((card) => new CardPool(card, limitOf(card.totalBytes)));
@@ -145,5 +152,10 @@ export class Readings {
       else pool.read(card, atMs, new Set(this.#listener.groupsOn((device) => pool.isOf(device))));
     }
     this.#listener.onRead();
+  }
+
+  #tell(source: 'host' | 'cards', problem: string | null): void {
+    if (problem !== null && problem !== this.#problems.get(source)) this.#listener.onProblem(problem);
+    this.#problems.set(source, problem ?? '');
   }
 }
