@@ -30,11 +30,13 @@ export const SLOT_STATES: Readonly<Record<SlotStateName, string>> = {
 };
 
 export const SLOT_EVENTS = {
-  started: 'Its device and `--spawn-concurrency` allow a start, and the process is started.',
+  started:
+    'Its device, `--spawn-concurrency` and the memory budgets allow a start, and the process is started.',
   death:
-    'Its worker dies, and the next one may start at once: it died during a call, idle after a finished one, or on request.',
+    'Its worker dies, and the next one may start at once: it died during a call, idle after a finished one, on request, or out of memory while it started, and another one leaves.',
   badDeath: 'Its worker dies at any other time, or its process cannot be started: the next one has to wait.',
-  lastDeath: 'As `badDeath`, but the restart limit is reached or the cause would repeat: no worker follows.',
+  lastDeath:
+    'As `badDeath`, but the restart limit is reached or the cause would repeat, or a start will never fit into the memory budget: no worker follows.',
   pauseOver: 'The pause before the next start is over.',
   nextReady: 'The next worker is ready.',
   nextDies: 'The next worker dies before it is ready, or its process cannot be started.',
