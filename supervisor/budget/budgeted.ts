@@ -9,8 +9,8 @@ export interface BudgetedWorker extends Pick<HeldWorker, 'id' | 'state' | 'since
 
 /** A model at this moment. */
 export interface BudgetedFacts extends Omit<HoldingModel, 'name'> {
-  /** Number of workers that it always has; 0 if the first call may start one. */
-  readonly least: number;
+  /** Number of workers that it should have now, without those that stand by. */
+  readonly wanted: number;
   /** Whether calls, jobs or orders wait for a worker. */
   readonly hasCallers: boolean;
   /** Every process of its slots. */

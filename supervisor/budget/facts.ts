@@ -20,8 +20,11 @@ export interface HeldWorker {
   readonly id: number;
   readonly model: string;
   readonly bytes: BytesByPool;
-  /** `idle`: it holds no call, and none waits for its model. `leaving`: it ends, or has ended and its memory is not back yet. */
-  readonly state: 'starting' | 'idle' | 'busy' | 'leaving';
+  /**
+   * `idle`: it holds no call, and none waits for its model. `standby`: its model has as many others as it wants, and it holds
+   * no call. `leaving`: it ends, or has ended and its memory is not back yet.
+   */
+  readonly state: 'starting' | 'standby' | 'idle' | 'busy' | 'leaving';
   /** When it was started; once it is ready, since when it is. */
   readonly sinceMs: number;
   /** When its last call ended; as `sinceMs` before the first. */
@@ -32,7 +35,7 @@ export interface HeldWorker {
 
 export interface HoldingModel {
   readonly name: string;
-  /** So many of its workers always stay; Infinity: all, because it does not scale by itself. */
+  /** So many of its workers always stay: the minimum, or all that are wanted if it does not scale by itself. */
   readonly pinned: number;
   /** Number of its workers that may leave now: none while they are replaced. */
   readonly mayLeave: number;

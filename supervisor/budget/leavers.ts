@@ -1,4 +1,4 @@
-/** Chooses who leaves when memory is lacking: spares, then idle workers, then busy ones whose turn is over. Pure. */
+/** Chooses who leaves when memory is lacking: spares, then workers that stand by, then idle ones, then busy ones whose turn is over. Pure. */
 import type { BudgetFacts, BytesByPool, HeldWorker, HoldingModel } from './facts.js';
 
 /** Memory for a start, or for what is used beyond the budget. */
@@ -64,16 +64,16 @@ export class Leavers {
     }
     if (!holdsEnough(chosen, missing)) return [];
     const needed = withoutSpared(chosen, missing);
-    for (const { id, model } of needed) {
+    for (const { id, model, isCounted } of needed) {
       this.#gone.add(id);
-      if (model !== null) this.#mayLeave.set(model, (this.#mayLeave.get(model) as number) - 1);
+      if (isCounted) this.#mayLeave.set(model, (this.#mayLeave.get(model) ?? 0) - 1);
     }
     return needed;
   }
 
-  #mayGo({ id, model }: Candidate, left: Map<string, number>): boolean {
+  #mayGo({ id, model, isCounted }: Candidate, left: Map<string, number>): boolean {
     if (this.#gone.has(id)) return false;
-    if (model === null) return true;
+    if (!isCounted) return true;
     const count = left.get(model) ?? 0;
     left.set(model, count - 1);
     return count > 0;
@@ -83,12 +83,20 @@ export class Leavers {
   #inOrder(demand: Demand): Candidate[] {
     const { workers, expendables, nowMs } = this.#facts;
     const others = workers.filter(({ model }) => model !== demand.model);
-    const spares = expendables.map((one): Candidate => ({ ...one, model: null, rule: 'memory', ms: 0 }));
+    const spares = expendables.map((one): Candidate => ({
+      ...one,
+      model: '',
+      isCounted: false,
+      rule: 'memory',
+      ms: 0,
+    }));
     // Least recently used first; a worker whose start takes longer stays longer.
-    const idle = others
-      .filter(({ state }) => state === 'idle')
-      .map((worker) => ({ ...candidate(worker), rule: 'memory' as const, ms: nowMs - worker.idleSinceMs }))
-      .sort((a, b) => b.ms / this.#startMs(b) - a.ms / this.#startMs(a));
+    const [standbys, idle] = (['standby', 'idle'] as const).map((name) =>
+      others
+        .filter(({ state }) => state === name)
+        .map((worker) => ({ ...candidate(worker), rule: 'memory' as const, ms: nowMs - worker.idleSinceMs }))
+        .sort((a, b) => b.ms / this.#startMs(b) - a.ms / this.#startMs(a)),
+    ) as [Candidate[], Candidate[]];
     const waitedMs = nowMs - demand.sinceMs;
     const due = others
       .filter(({ state }) => demand.takesTurns && state === 'busy')
@@ -96,21 +104,22 @@ export class Leavers {
       .filter(({ endMs }) => endMs <= nowMs)
       .sort((a, b) => a.endMs - b.endMs)
       .map(({ worker }) => ({ ...candidate(worker), rule: 'turn' as const, ms: waitedMs }));
-    return [...spares, ...idle, ...due];
+    return [...spares, ...standbys, ...idle, ...due];
   }
 
-  #startMs({ model }: { readonly model: string | null }): number {
-    return Math.max(1, this.#models.get(model ?? '')?.startMs ?? 1);
+  #startMs({ model }: { readonly model: string }): number {
+    return Math.max(1, this.#models.get(model)?.startMs ?? 1);
   }
 }
 
 interface Candidate extends Leaver {
-  /** Null: a spare. */
-  readonly model: string | null;
+  readonly model: string;
+  /** Whether its model may spare only so many of its kind: not of spares and of those that stand by. */
+  readonly isCounted: boolean;
 }
 
-function candidate({ id, bytes, model }: HeldWorker): Pick<Candidate, 'id' | 'bytes' | 'model'> {
-  return { id, bytes, model };
+function candidate({ id, bytes, model, state }: HeldWorker): Omit<Candidate, 'rule' | 'ms'> {
+  return { id, bytes, model, isCounted: state !== 'standby' };
 }
 
 function holdsEnough(leavers: readonly Leaver[], missing: BytesByPool): boolean {

@@ -11,7 +11,7 @@ export function refusals<S>(facts: BudgetFacts<S>): Step<S>[] {
 /** Whether the start of a renewal will never fit beside the workers that stay: those of its own model do. */
 export function isHopeless<S>(facts: BudgetFacts<S>, { model, needs }: WaitingStart<S>): boolean {
   return facts.pools.some(({ name, limitBytes }) => {
-    const own = facts.workers.filter((worker) => worker.model === model && worker.state !== 'leaving');
+    const own = facts.workers.filter((worker) => worker.model === model && stays(worker));
     const others = staying(facts, name).filter((worker) => worker.model !== model);
     return bytesOf([...own, ...others], name) + (needs.get(name) ?? 0) > limitBytes;
   });
@@ -59,7 +59,7 @@ function tooLargeTogether<S>(facts: BudgetFacts<S>, pool: Pool): Step<S>[] {
 function staying<S>({ workers, models }: BudgetFacts<S>, pool: string): HeldWorker[] {
   return models.flatMap(({ name, pinned }) =>
     workers
-      .filter(({ model, state }) => model === name && state !== 'leaving')
+      .filter(({ model, state }) => model === name && stays({ state }))
       .sort((a, b) => (a.bytes.get(pool) ?? 0) - (b.bytes.get(pool) ?? 0))
       .slice(0, pinned),
   );
@@ -70,12 +70,16 @@ function pinnedOf<S>({ models }: BudgetFacts<S>, model: string): number {
 }
 
 function isBelow<S>(facts: BudgetFacts<S>, model: string): boolean {
-  const count = facts.workers.filter((worker) => worker.model === model && worker.state !== 'leaving').length;
+  const count = facts.workers.filter((worker) => worker.model === model && stays(worker)).length;
   return count < pinnedOf(facts, model);
 }
 
 function mayEnd(state: HeldWorker['state']): boolean {
-  return state === 'starting' || state === 'idle';
+  return state === 'starting' || state === 'standby' || state === 'idle';
+}
+
+function stays({ state }: Pick<HeldWorker, 'state'>): boolean {
+  return state !== 'leaving' && state !== 'standby';
 }
 
 function holdersOf(workers: readonly HeldWorker[], pool: string): Holder[] {

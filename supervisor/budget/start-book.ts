@@ -50,7 +50,8 @@ export class StartBook {
     const { start } = entry;
     const { device, model } = start;
     if (device !== 'cpu' && this.#underWay.some((other) => other.start.device === device)) return;
-    const needs = this.#needsOf(start, this.#countOf(model, gathered), leastOf(model, gathered));
+    const { pinned = 0 } = findModel(model, gathered) ?? {};
+    const needs = this.#needsOf(start, this.#countOf(model, gathered), pinned);
     entry.granted = new Map([...needs].map(([pool, bytes]) => [pool, bytes ?? 0]));
     for (const card of this.#readings.cards) if (card.isOf(device)) card.starts(() => start.pid());
   }
@@ -87,16 +88,15 @@ export class StartBook {
   #waitingOf(entry: StartEntry, count: number, gathered: readonly Gathered[]): WaitingStart<StartEntry> {
     const { start, sinceMs } = entry;
     const { model, afterLeaving, isRenewal } = start;
-    const least = leastOf(model, gathered);
-    const hasCallers = gathered.find((one) => one.model.name === model)?.hasCallers ?? false;
-    const isExtra = count >= Math.max(1, least);
+    const { pinned = 0, wanted = 0, hasCallers = false } = findModel(model, gathered) ?? {};
+    const isExtra = count >= Math.max(1, pinned);
     return {
       start: entry,
       model,
       sinceMs,
-      needs: this.#needsOf(start, count, least),
+      needs: this.#needsOf(start, count, pinned),
       kind: isRenewal ? 'renewal' : isExtra ? 'extra' : 'first',
-      isNeeded: isRenewal || count < least || hasCallers,
+      isNeeded: isRenewal || count < pinned || (hasCallers && count < wanted), // one beyond would only stand by
       afterLeaving,
     };
   }
@@ -107,7 +107,7 @@ export class StartBook {
 
   /** Workers of the model that stay, and its starts under way. */
   #countOf(name: string, gathered: readonly Gathered[]): number {
-    const workers = gathered.find(({ model }) => model.name === name)?.workers ?? [];
+    const workers = findModel(name, gathered)?.workers ?? [];
     const coming = this.#underWay.filter(({ start }) => start.model === name && start.pid() === null);
     return workers.filter(({ state }) => state !== 'leaving').length + coming.length;
   }
@@ -116,19 +116,19 @@ export class StartBook {
    * At most the whole pool: its worker may have grown by its calls. Of a worker that its model always has, only what one had
    * when it was ready: the growth of the last one must not keep out its successor.
    */
-  #needsOf({ model, device }: RoomStart, count: number, least: number): Needs {
+  #needsOf({ model, device }: RoomStart, count: number, pinned: number): Needs {
     const { costs } = this.#learner;
     const limits = new Map(this.#readings.pools.map(({ name, limitBytes }) => [name, limitBytes]));
     return new Map(
       this.#readings.poolsOf(device).map((pool) => {
         const most = costs.find(model, pool, count === 0);
-        const bytes = count < least ? (costs.findLeast(model, pool) ?? most) : most;
+        const bytes = count < pinned ? (costs.findLeast(model, pool) ?? most) : most;
         return [pool, bytes === null ? null : Math.min(bytes, limits.get(pool) ?? bytes)];
       }),
     );
   }
 }
 
-function leastOf(name: string, gathered: readonly Gathered[]): number {
-  return gathered.find(({ model }) => model.name === name)?.least ?? 0;
+function findModel(name: string, gathered: readonly Gathered[]): Gathered | undefined {
+  return gathered.find(({ model }) => model.name === name);
 }

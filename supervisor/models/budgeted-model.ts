@@ -43,8 +43,8 @@ export class ModelInBudget implements BudgetedModel {
     const ready = workers.filter(({ state }) => state === 'idle' || state === 'busy');
     const mayLeave = bounds === null || this.#model.isReplacing() ? 0 : ready.length - bounds.min;
     return {
-      pinned: bounds?.min ?? Infinity,
-      least: bounds?.min ?? Infinity,
+      pinned: bounds?.min ?? health.wanted,
+      wanted: health.wanted,
       mayLeave: health.isDraining ? 0 : Math.max(0, mayLeave),
       startMs: startMs === 0 ? UNKNOWN_START_MS : startMs,
       queueTimeoutMs: generations.inForce.options.queueTimeout,

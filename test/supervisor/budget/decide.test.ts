@@ -117,6 +117,17 @@ const rows: [string, BudgetFacts<string>, string[]][] = [
     ['leave 8 memory', 'leave 9 memory', 'wait a'],
   ],
   [
+    'then workers that stand by, also of a model that can spare none',
+    facts(
+      [worker(1, 50, { idleSinceMs: 0 }), worker(2, 40, { model: 'm3', state: 'standby' })],
+      [start('a', 40)],
+      {
+        models: [model('m1'), model('m3', { mayLeave: 0, pinned: 1 }), model('a')],
+      },
+    ),
+    ['leave 2 memory', 'wait a'],
+  ],
+  [
     'workers of the minimum stay',
     facts([worker(1, 80)], [start('a', 40)], {
       models: [model('m1', { mayLeave: 0, pinned: 1 }), model('a')],

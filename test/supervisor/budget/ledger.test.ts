@@ -42,7 +42,8 @@ class Memory implements MemoryReadings {
 
 class FakeModel implements BudgetedModel {
   readonly name: string;
-  least = 0;
+  pinned = 0;
+  wanted = 9;
   hasCallers = true;
   workers: BudgetedWorker[] = [];
 
@@ -56,8 +57,8 @@ class FakeModel implements BudgetedModel {
   }
 
   facts(): BudgetedFacts {
-    const { least, hasCallers, workers } = this;
-    return { pinned: least, mayLeave: 1, startMs: 1, queueTimeoutMs: 1, least, hasCallers, workers };
+    const { pinned, wanted, hasCallers, workers } = this;
+    return { pinned, wanted, mayLeave: 1, startMs: 1, queueTimeoutMs: 1, hasCallers, workers };
   }
 
   sendAway(): void {}
@@ -113,7 +114,7 @@ test('a start costs the peak of the last ones, also while they started; the firs
 
 test('a worker that always stays costs what one had when it was ready, not what calls have made of it', () => {
   const { ledger, memory, model } = withModel();
-  model.least = 1;
+  model.pinned = 1;
   model.worker(7, 'idle');
   for (const bytes of [30, 90]) {
     memory.hold(7, bytes);
@@ -152,7 +153,11 @@ test('a start without calls is not needed, unless its model always has so many w
   enter(ledger);
   const isNeeded = (): boolean[] => ledger.gather(1).starts.map((start) => start.isNeeded);
   assert.deepEqual(isNeeded(), [false]);
-  model.least = 1;
+  model.hasCallers = true;
+  assert.deepEqual(isNeeded(), [true]);
+  model.wanted = 0;
+  assert.deepEqual(isNeeded(), [false], 'one beyond the wanted ones would only stand by');
+  model.pinned = 1;
   assert.deepEqual(isNeeded(), [true]);
 });
 
