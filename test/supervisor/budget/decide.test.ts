@@ -326,7 +326,7 @@ test('in any state: known starts never exceed the budget, no worker leaves befor
   );
 });
 
-test('nobody starves: whoever waits goes in the end, however busy the others are', () => {
+test('every start that waits goes in the end, however busy the others are', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 30, max: 100 }), { minLength: 2, maxLength: 6 }), (sizes) => {
       // Every model always has calls: each start that went holds its memory until its turn is over, then waits again.
