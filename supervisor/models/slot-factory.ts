@@ -125,9 +125,7 @@ export class SlotFactory {
   }
 
   #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
-    // One that ran out of memory and is tried again does not count.
-    const counts = slot.lastDeath === death || slot.state.name !== 'waiting';
-    if (death?.during === 'start' && !death.wanted && counts) this.#model.health.onFailedStart();
+    if (death?.during === 'start' && !death.wanted && !slot.isSecondTry) this.#model.health.onFailedStart();
     this.#refreshReady();
     if (death !== null) {
       this.#model.log.death(slot, death);

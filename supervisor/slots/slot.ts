@@ -55,7 +55,6 @@ export class Slot {
   readonly #inGate = new Map<WorkerHandle, () => void>();
   /** The start that waits at the gate; null if none does. */
   #queued: Queued | null = null;
-  /** Whether the last start ran out of memory, and does not count since another worker has left for the next one. */
   #isSecondTry = false;
   #retireLimits: RetireLimits = { finishMs: 0, graceMs: 0 };
   #backoffTimer: NodeJS.Timeout | null = null;
@@ -101,6 +100,11 @@ export class Slot {
   /** The last death of a worker since the slot last started again. */
   get lastDeath(): WorkerDeath | null {
     return this.#lastDeath;
+  }
+
+  /** Whether the last start ran out of memory, and does not count as failed since another worker leaves for the next one. */
+  get isSecondTry(): boolean {
+    return this.#isSecondTry;
   }
 
   /** Starts a worker as soon as the device and the cap allow. */
