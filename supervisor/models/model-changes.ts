@@ -10,12 +10,14 @@ import { untilQuiet } from './quiet.js';
 import { rollingReplace } from './rolling-replace.js';
 import type { Placement } from '../machine/placement.js';
 import type { Scaler } from './scaler.js';
+import type { Standbys } from './standbys.js';
 import { countWithin, exactly, type WorkerBounds } from './worker-bounds.js';
 
 export class ModelChanges {
   readonly #model: ModelParts;
   readonly #applier: OptionsApplier;
   readonly #scaler: Scaler;
+  readonly #standbys: Standbys;
   #replacements = 0;
   /** The bounds that the options in force say; null: the model does not scale by itself. */
   #own: WorkerBounds | null = null;
@@ -24,10 +26,11 @@ export class ModelChanges {
   /** When the last workers are retired, on the monotonic clock; Infinity while some are wanted. */
   #emptyAtMs = Infinity;
 
-  constructor(model: ModelParts, applier: OptionsApplier, scaler: Scaler) {
+  constructor(model: ModelParts, applier: OptionsApplier, scaler: Scaler, standbys: Standbys) {
     this.#model = model;
     this.#applier = applier;
     this.#scaler = scaler;
+    this.#standbys = standbys;
   }
 
   /** Whether workers are being replaced. */
@@ -64,11 +67,12 @@ export class ModelChanges {
     if (!takesCalls) void this.#retireAll(limits, this.#latestScale);
     else {
       this.#emptyAtMs = Infinity;
-      slots.retire(slots.kept.length - count, limits);
+      slots.retire(slots.kept.length - count - this.#standbys.most(count), limits);
       for (const slot of slots.kept) if (slot.state.name === 'latched') slot.replace(limits);
       slots.add(more);
+      this.#standbys.keep();
     }
-    this.#applier.applyQueueLimits();
+    this.#applier.applyQueueLimits(); // also lets one that stood by take what waits
     this.#scaler.follow(this.#own === null ? null : bounds);
     return health.whenSettled();
   }
@@ -128,6 +132,7 @@ export class ModelChanges {
     const before = this.#own;
     const own = this.#scaler.findOwnBounds();
     if (own?.min === before?.min && own?.max === before?.max) {
+      this.#standbys.keep();
       this.#scaler.ask(); // other rules may have changed
       return;
     }

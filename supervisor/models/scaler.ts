@@ -14,6 +14,7 @@ import type { ModelParts } from './model-parts.js';
 import { ownBounds, rulesOf } from './own-scaling.js';
 import { ScalingChanges, whyText, type ScalingWhy } from './scaling-changes.js';
 import { countWorkers, startLeftMs } from './scaling-facts.js';
+import type { Standbys } from './standbys.js';
 import type { WorkerBounds } from './worker-bounds.js';
 
 /** Pause before the policy is asked again if no worker could leave, because none was free at that moment. */
@@ -28,6 +29,7 @@ interface Order {
 export class Scaler implements CallWatch {
   readonly changes = new ScalingChanges();
   readonly #model: ModelParts;
+  readonly #standbys: Standbys;
   readonly #peak = new LoadPeak();
   readonly #orders = new Set<Order>();
   #lastOrder: Order = { sinceMs: -Infinity, untilMs: Infinity };
@@ -39,8 +41,9 @@ export class Scaler implements CallWatch {
   #replayAtMs = 0;
   #isClosed = false;
 
-  constructor(model: ModelParts) {
+  constructor(model: ModelParts, standbys: Standbys) {
     this.#model = model;
+    this.#standbys = standbys;
     if (model.resources.measuresLoad) model.dispatcher.watch = this;
   }
 
@@ -150,17 +153,25 @@ export class Scaler implements CallWatch {
     if (againAtMs !== null) this.#alarm.set(againAtMs);
   }
 
-  /** Adds slots, as many as the maximum allows. */
+  /** Lets workers that stand by take calls, and adds slots, as many as the maximum allows. */
   grow(count: number, why: ScalingWhy): void {
-    const { health, slots, resources, generations } = this.#model;
+    const { health, slots, resources, generations, dispatcher } = this.#model;
     // On a GPU, whose memory may not hold two, a worker that ends must be gone first.
     const isGpuTaken = slots.all.some(({ isKept, device }) => !isKept && device !== 'cpu');
-    const room = (this.#bounds?.max ?? 0) - slots.kept.length;
-    if (isGpuTaken || room <= 0) return;
+    const { standbys } = slots;
+    const serving = slots.kept.length - standbys.length;
+    const room = (this.#bounds?.max ?? 0) - serving;
+    const more = Math.min(count, room, isGpuTaken ? standbys.length : Infinity);
+    if (more <= 0) return;
     const { options } = generations.newest.spec.resolved;
-    const placements = resources.devices.take(options, Math.min(count, room));
-    health.want(slots.kept.length + placements.length, true);
+    const placements = resources.devices.take(options, more - standbys.length);
+    health.want(serving + more, true);
+    const stayBehind = slots.standbys;
+    const stepIn = standbys.filter((slot) => slot.state.name !== 'latched' && !stayBehind.includes(slot));
+    for (const { index } of stepIn) this.#noteStepIn(index, why);
     for (const { index } of slots.add(placements)) this.#note(index, 'started', why);
+    this.#standbys.keep();
+    if (stepIn.length > 0) dispatcher.pump();
   }
 
   close(): void {
@@ -180,19 +191,34 @@ export class Scaler implements CallWatch {
         workers.length === 1, // one that gets no more calls ends those that it holds, within their own limits
     );
     const isFrozen = ({ worker }: Slot): boolean => worker?.isFrozen ?? false;
-    const leaving = idle.toSorted((a, b) => Number(isFrozen(a)) - Number(isFrozen(b))).slice(-count);
-    const staying = slots.kept.filter((slot) => !leaving.includes(slot));
+    const { kept, standbys } = slots;
+    const fewer = Math.min(count, idle.length);
+    const serving = kept.length - standbys.length - fewer;
+    const isLast = serving === 0;
+    // With the last one, those that stand by leave, too: none of them may still end a call.
+    if (isLast && slots.holders.some((worker) => !dispatcher.isFree(worker))) return false;
+    const leavers = isLast ? idle.length : Math.max(0, kept.length - serving - this.#standbys.most(serving));
+    const order = idle.toSorted((a, b) => Number(isFrozen(a)) - Number(isFrozen(b)));
+    const leaving = order.slice(Math.max(0, order.length - leavers));
+    const staying = kept.filter((slot) => !leaving.includes(slot));
     // Latched slots alone would make a model that was well refuse its calls: they go first.
-    if (leaving.length > 0 && staying.every(({ state }) => state.name === 'latched'))
+    if (isLast || (leaving.length > 0 && staying.every(({ state }) => state.name === 'latched')))
       for (const slot of staying) slot.retire(resources.retireLimits);
     for (const slot of leaving) this.#retire(slot, why);
-    health.want(slots.kept.length, true);
-    return leaving.length > 0;
+    health.want(Math.min(serving, slots.kept.length), true);
+    return fewer > 0;
   }
 
   #retire(slot: Slot, why: ScalingWhy): void {
     this.#note(slot.index, 'retired', why);
     slot.retire(this.#model.resources.retireLimits);
+  }
+
+  #noteStepIn(worker: number, why: ScalingWhy): void {
+    const text = whyText(why);
+    this.#history?.steppedIn(performance.now());
+    this.changes.note(worker, 'started', why, text);
+    this.#model.log.stepsIn(worker, text);
   }
 
   #note(worker: number, change: 'started' | 'retired', why: ScalingWhy): void {
@@ -210,11 +236,17 @@ export class Scaler implements CallWatch {
 
   #gather({ idleTimeoutMs }: ScalingRules, history: ScalingHistory): ScalingFacts {
     const { slots, dispatcher } = this.#model;
+    const { standbys } = slots;
     const nowMs = performance.now();
     history.keepMs = Math.max(idleTimeoutMs, 2 * history.startMs);
     return {
       nowMs,
-      ...countWorkers(slots.kept, (worker) => dispatcher.isFree(worker), nowMs),
+      ...countWorkers(
+        slots.kept.filter((slot) => !standbys.includes(slot)),
+        (worker) => dispatcher.isFree(worker),
+        nowMs,
+      ),
+      standing: standbys.filter(({ worker }) => worker !== null && slots.holders.includes(worker) && dispatcher.isFree(worker)).length,
       line: this.#line(nowMs),
       history,
       replayAtMs: this.#replayAtMs,

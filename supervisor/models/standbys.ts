@@ -1,0 +1,46 @@
+/**
+ * Keeps as many slots beyond the wanted ones as `--standby` says: their workers are loaded, and wait. They come once a worker
+ * of the model is ready, so that they do not delay its first answer, and go when none is wanted.
+ * Before: workers become ready, the number of wanted workers or the option changes. After: `SlotSet` decides who stands by.
+ */
+import type { ModelParts } from './model-parts.js';
+
+export class Standbys {
+  readonly #model: ModelParts;
+  /** Whether the log says that there is no device for one. */
+  #isShort = false;
+
+  constructor(model: ModelParts) {
+    this.#model = model;
+  }
+
+  /** Number of slots beyond `wanted` ones. */
+  most(wanted: number): number {
+    return wanted === 0 ? 0 : this.#model.generations.newest.spec.resolved.options.standby;
+  }
+
+  /** Adds the slots that are missing, and retires those that are too many. */
+  keep(): void {
+    const { health, slots, resources, isClosed } = this.#model;
+    if (isClosed() || health.isDraining || health.isLatched || !health.takesCalls || health.wanted === 0) return;
+    const missing = health.wanted + this.most(health.wanted) - slots.kept.length;
+    if (missing < 0) slots.retire(-missing, resources.retireLimits);
+    else if (slots.ready.length > 0) this.#add(missing);
+  }
+
+  #add(count: number): void {
+    const { slots, resources, generations, log } = this.#model;
+    const { options } = generations.newest.spec.resolved;
+    for (let i = 0; i < count; i += 1) {
+      const placement = resources.devices.takeIfFree(options);
+      if (placement === null) {
+        const isLeaving = slots.all.length > slots.kept.length; // its place is free soon
+        if (!this.#isShort && !isLeaving) log.noStandby(options.workersPerGpu ?? 1);
+        this.#isShort ||= !isLeaving;
+        return;
+      }
+      for (const { index } of slots.add([placement])) log.standsBy(index);
+    }
+    this.#isShort = false;
+  }
+}
