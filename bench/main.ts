@@ -25,6 +25,7 @@ import { jobsFlat } from './cases/jobs-flat.js';
 import { jobsPolls } from './cases/jobs-polls.js';
 import { longPolls } from './cases/long-polls.js';
 import { manyModels } from './cases/many-models.js';
+import { memoryBudget } from './cases/memory-budget.js';
 import { metrics } from './cases/metrics.js';
 import { modelStormCase } from './cases/model-storm.js';
 import { onnxFiles } from './cases/onnx-files.js';
@@ -34,8 +35,10 @@ import { python, pythonSmall } from './cases/python.js';
 import { registrations } from './cases/registrations.js';
 import { mixedSoak } from './cases/mixed-soak.js';
 import { soak } from './cases/soak.js';
+import { scaleBeside } from './cases/scale-beside.js';
 import { scaleToZero } from './cases/scale-to-zero.js';
 import { scaling } from './cases/scaling.js';
+import { scalingChaosCase } from './cases/scaling-chaos.js';
 import { service } from './cases/service.js';
 import { serviceBatches } from './cases/service-batches.js';
 import { sharedWeights } from './cases/shared-weights.js';
@@ -92,7 +95,10 @@ const NAMED_CASES: readonly BenchCase[] = [
   jobsPolls,
   ...jobsFlat,
   scaleToZero,
+  scaleBeside,
+  memoryBudget,
   scaling,
+  scalingChaosCase,
 ];
 
 interface Outcome {

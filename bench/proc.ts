@@ -24,6 +24,16 @@ export function rssMbOf(pid: number): number {
   return Number(line?.[1] ?? NaN) / 1024;
 }
 
+/** Memory of a process, of shared pages its share; 0 if it has ended. */
+export function pssMbOf(pid: number): number {
+  try {
+    const line = /^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'));
+    return Number(line?.[1] ?? 0) / 1024;
+  } catch {
+    return 0;
+  }
+}
+
 /** The most memory that a process had since `resetPeakRss`. */
 export function peakRssMbOf(pid: number): number {
   const line = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));

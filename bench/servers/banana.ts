@@ -1,4 +1,7 @@
 /** Our server as a user starts it, and its own status. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { compiled, startChildServer, type ChildServer } from './child-server.js';
@@ -10,6 +13,8 @@ export interface BananaOptions {
   readonly models?: Readonly<Record<string, string>>;
   /** The key that the server's flags name: `/status` needs it. */
   readonly key?: string;
+  /** The content of `banana.json`. */
+  readonly config?: object;
   /** Further flags. */
   readonly flags?: readonly string[];
   /** Compiled entry of another build of the server. */
@@ -30,6 +35,7 @@ export async function startBanana(app: string, options: BananaOptions = {}): Pro
     env = {},
     preload,
     key,
+    config = {},
     cli = compiled('../front/cli.js'),
   } = options;
   const named = Object.entries(models).flatMap(([name, path]) => ['--model', `${name}=${path}`]);
@@ -37,12 +43,16 @@ export async function startBanana(app: string, options: BananaOptions = {}): Pro
   const args = ['--port', '0', '--gpus', 'none', ...counted, ...named, ...flags];
   const preloadEnv =
     preload === undefined ? {} : { NODE_OPTIONS: `--import=${pathToFileURL(compiled(preload)).href}` };
-  const server = await startChildServer([cli, app, ...args], {
-    ...env,
-    ...preloadEnv,
-  });
+  const folder = mkdtempSync(join(tmpdir(), 'banana-bench-started-'));
+  writeFileSync(join(folder, 'banana.json'), JSON.stringify(config));
+  const allEnv = { ...env, ...preloadEnv };
+  const server = await startChildServer([cli, app, ...args], allEnv, process.execPath, folder);
   await ready(server.url, key);
-  return server;
+  const stop = async (): Promise<void> => {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { ...server, stop };
 }
 
 export interface Status {

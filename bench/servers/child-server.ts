@@ -29,8 +29,10 @@ export async function startChildServer(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   program: string = process.execPath,
+  cwd?: string,
 ): Promise<ChildServer> {
   const child = spawn(program, args, {
+    cwd,
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, ...env },
   });

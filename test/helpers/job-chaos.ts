@@ -12,6 +12,7 @@ import { RedisServer } from '../processes/worker/api/store/redis-server.js';
 import { LOCK_MS } from '../../supervisor/jobs/redis/redis-store.js';
 import type { JobPage } from './jobs.js';
 import { holdPort } from './held-port.js';
+import { seeded } from './random.js';
 import { ROOT, eventually, fixture, startServer, type Server } from './server.js';
 
 export interface ChaosOptions {
@@ -81,7 +82,7 @@ class Chaos {
   constructor(options: ChaosOptions, folder: string) {
     this.#options = options;
     this.#folder = folder;
-    this.#random = randomFrom(options.seed);
+    this.#random = seeded(options.seed);
   }
 
   async run(): Promise<ChaosResult> {
@@ -309,15 +310,4 @@ async function pageOf({ url }: Server, id: string): Promise<JobPage | 'unknown' 
   const page = (await response.json()) as JobPage;
   if (response.status === 404) return 'unknown';
   return response.status === 200 ? page : null;
-}
-
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -4,13 +4,13 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import {
   poisson,
-  seeded,
   simulate,
   type Load,
   type SimulatedCall,
   type SimulatedWorker,
   type Watcher,
 } from './simulator.js';
+import { seeded } from '../../helpers/random.js';
 
 const ROUTES = ['/a', '/b', '/c'];
 

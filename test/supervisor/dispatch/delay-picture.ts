@@ -1,5 +1,6 @@
 /** Simulates the effect of `--max-batch-delay` on five loads: the picture in docs/batching.md. */
-import { poisson, seeded, simulate, type Simulated } from './simulator.js';
+import { poisson, simulate, type Simulated } from './simulator.js';
+import { seeded } from '../../helpers/random.js';
 
 const CALLS = 10_000;
 const BATCH_SIZE = 32;

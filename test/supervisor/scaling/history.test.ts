@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { ScalingHistory } from '../../../supervisor/scaling/history.js';
 import type { ScalingFacts, ScalingRules } from '../../../supervisor/scaling/policy.js';
 import { Replay } from '../../../supervisor/scaling/replay.js';
-import { poisson, seeded } from '../dispatch/simulator.js';
+import { poisson } from '../dispatch/simulator.js';
+import { seeded } from '../../helpers/random.js';
 
 const RULES: ScalingRules = { min: 0, max: 8, idleTimeoutMs: 60_000, targetWaitMs: 100, batchSize: 1 };
 

@@ -1,5 +1,5 @@
 /** Six loads for the comparison of autoscalers, made from a seed. */
-import { seeded } from '../dispatch/simulator.js';
+import { seeded } from '../../helpers/random.js';
 import type { ScaledLoad } from './simulator.js';
 
 const SECOND = 1000;

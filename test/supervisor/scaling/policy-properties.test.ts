@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { poisson, seeded } from '../dispatch/simulator.js';
+import { poisson } from '../dispatch/simulator.js';
 import { IDLE_TIMEOUT_MS, ours } from './autoscalers.js';
 import {
   simulateScaling,
@@ -11,6 +11,7 @@ import {
   type ScaledLoad,
   type ScaledView,
 } from './simulator.js';
+import { seeded } from '../../helpers/random.js';
 
 interface Case {
   readonly load: ScaledLoad;
