@@ -66,10 +66,7 @@ export function placeOne(input: PlacementInput, taken: (device: string) => numbe
 }
 
 /** As `placeOne`; null if no GPU has fewer slots than `workersPerGpu`, which share its memory. */
-export function findFreePlace(
-  input: PlacementInput,
-  taken: (device: string) => number,
-): Placement | null {
+export function findFreePlace(input: PlacementInput, taken: (device: string) => number): Placement | null {
   const placement = placeOne(input, taken);
   const isFull = placement.gpu !== null && taken(placement.device) >= (input.workersPerGpu ?? 1);
   return isFull ? null : placement;

@@ -10,6 +10,7 @@ import { untilQuiet } from './quiet.js';
 import { rollingReplace } from './rolling-replace.js';
 import type { Placement } from '../machine/placement.js';
 import type { Scaler } from './scaler.js';
+import { isBetween } from './slot-summary.js';
 import type { Standbys } from './standbys.js';
 import { countWithin, exactly, type WorkerBounds } from './worker-bounds.js';
 
@@ -36,8 +37,7 @@ export class ModelChanges {
   /** Whether workers are being replaced. */
   get isReplacing(): boolean {
     const { generations, slots } = this.#model;
-    const isBetween = slots.kept.some(({ state }) => state.name === 'renewing' || state.name === 'replacing');
-    return this.#replacements > 0 || generations.isUntried || isBetween;
+    return this.#replacements > 0 || generations.isUntried || slots.kept.some(isBetween);
   }
 
   /** See `Model.start`. */
@@ -121,6 +121,7 @@ export class ModelChanges {
     log.forgetErrors();
     generations.beginAtOnce(spec);
     this.#applier.applyQueueLimits();
+    for (const slot of slots.standbys) slot.retire(limits); // they come again once the new code is ready
     for (const slot of slots.all) slot.replace(limits);
     if (health.takesCalls && slots.kept.length === 0) this.#scaler.grow(1, { rule: 'change' });
   }

@@ -7,6 +7,7 @@ import type { Routes } from './app-description.js';
 import {
   healthOf,
   noWorkerError,
+  isChanging,
   isSettled,
   latchErrors,
   memoryErrors,
@@ -187,8 +188,8 @@ export class ModelHealth {
   }
 
   /**
-   * Resolves once as many workers as are wanted are ready, or each slot has a ready worker or is latched, and slots that were
-   * retired are gone. Its error is that of a latched slot. @throws SERVE_SHUTTING_DOWN
+   * Resolves once as many workers as are wanted are ready, or each slot has a ready worker or is latched, and workers that
+   * were retired or replaced are gone. Its error is that of a latched slot. @throws SERVE_SHUTTING_DOWN
    */
   async whenSettled(): Promise<Outcome> {
     return (await this.#untilSettled.wait(never())) as Outcome;
@@ -252,6 +253,7 @@ export class ModelHealth {
     const { all, kept, ready } = this.#slots;
     const wanted = this.#wanted;
     if (kept.length < all.length || kept.length < wanted || (wanted === 0 && kept.length > 0)) return null;
+    if (kept.some(isChanging)) return null;
     const serving = kept.filter((slot) => slot.state.name !== 'latched' && isSettled(slot));
     if (serving.length < wanted && !kept.every(isSettled)) return null;
     return outcomeOf(wanted, ready.length, ready.length < wanted ? (latchErrors(kept)[0] ?? null) : null);

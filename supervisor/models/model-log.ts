@@ -44,11 +44,9 @@ export class ModelLog {
     this.#log.info(this.#who(worker), `worker ${this.#named(worker)} starts: it will stand by (--standby)`);
   }
 
-  noStandby(workersPerGpu: number): void {
+  noStandby(why: string): void {
     const whose = this.#label() === '' ? '' : ` of ${this.#label()}`;
-    this.#log.warn(
-      `--standby: no further worker${whose} stands by, because each GPU has as many workers as it should (--workers-per-gpu ${workersPerGpu})`,
-    );
+    this.#log.warn(`--standby: no further worker${whose} stands by: ${why}`);
   }
 
   frozen(worker: number, isFrozen: boolean): void {

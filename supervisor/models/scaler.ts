@@ -246,7 +246,7 @@ export class Scaler implements CallWatch {
         (worker) => dispatcher.isFree(worker),
         nowMs,
       ),
-      standing: standbys.filter(({ worker }) => worker !== null && slots.holders.includes(worker) && dispatcher.isFree(worker)).length,
+      standing: this.#standbys.countFree(),
       line: this.#line(nowMs),
       history,
       replayAtMs: this.#replayAtMs,

@@ -32,11 +32,7 @@ export class SlotSet {
   #wanted = Infinity;
 
   /** `mayServe` decides whether a ready worker may be given calls. */
-  constructor(
-    devices: PlacementOwner,
-    mayServe: (worker: WorkerHandle) => boolean,
-    make: MakeSlot,
-  ) {
+  constructor(devices: PlacementOwner, mayServe: (worker: WorkerHandle) => boolean, make: MakeSlot) {
     this.#devices = devices;
     this.#mayServe = mayServe;
     this.#make = make;

@@ -3,6 +3,7 @@
  * of the model is ready, so that they do not delay its first answer, and go when none is wanted.
  * Before: workers become ready, the number of wanted workers or the option changes. After: `SlotSet` decides who stands by.
  */
+import type { Placement } from '../machine/placement.js';
 import type { ModelParts } from './model-parts.js';
 
 export class Standbys {
@@ -22,25 +23,46 @@ export class Standbys {
   /** Adds the slots that are missing, and retires those that are too many. */
   keep(): void {
     const { health, slots, resources, isClosed } = this.#model;
-    if (isClosed() || health.isDraining || health.isLatched || !health.takesCalls || health.wanted === 0) return;
+    if (isClosed() || health.isDraining || health.isLatched || !health.takesCalls || health.wanted === 0)
+      return;
     const missing = health.wanted + this.most(health.wanted) - slots.kept.length;
     if (missing < 0) slots.retire(-missing, resources.retireLimits);
     else if (slots.ready.length > 0) this.#add(missing);
   }
 
+  /** Counts the workers that stand by and would begin a call at once. */
+  countFree(): number {
+    const { slots, dispatcher } = this.#model;
+    return slots.standbys.filter(
+      ({ worker }) =>
+        worker !== null && !worker.isFrozen && slots.holders.includes(worker) && dispatcher.isFree(worker),
+    ).length;
+  }
+
   #add(count: number): void {
-    const { slots, resources, generations, log } = this.#model;
-    const { options } = generations.newest.spec.resolved;
+    const { slots, log } = this.#model;
     for (let i = 0; i < count; i += 1) {
-      const placement = resources.devices.takeIfFree(options);
-      if (placement === null) {
-        const isLeaving = slots.all.length > slots.kept.length; // its place is free soon
-        if (!this.#isShort && !isLeaving) log.noStandby(options.workersPerGpu ?? 1);
-        this.#isShort ||= !isLeaving;
-        return;
-      }
+      const placement = this.#takePlace();
+      if (placement === null) return;
       for (const { index } of slots.add([placement])) log.standsBy(index);
     }
     this.#isShort = false;
+  }
+
+  /** Takes a place for one more slot; null if there is none, about which the log gets one line. */
+  #takePlace(): Placement | null {
+    const { slots, resources, generations, log } = this.#model;
+    const { options } = generations.newest.spec.resolved;
+    let why = `each GPU has as many workers as it should (--workers-per-gpu ${options.workersPerGpu ?? 1})`;
+    try {
+      const placement = resources.devices.takeIfFree(options);
+      if (placement !== null) return placement;
+      if (slots.all.length > slots.kept.length) return null; // the place of one that leaves is free soon
+    } catch (error) {
+      why = (error as Error).message; // the options have changed since the start, and do not fit the machine
+    }
+    if (!this.#isShort) log.noStandby(why);
+    this.#isShort = true;
+    return null;
   }
 }

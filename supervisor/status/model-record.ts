@@ -10,8 +10,8 @@ import type { Slot } from '../slots/slot.js';
 import type { CallCounts } from './recent-calls.js';
 
 /**
- * Builds the record of a model, without the workers that stand by. Reads the memory of each of its processes from the system. Without `showsWords`, the app's
- * words are left out.
+ * Builds the record of a model, without the workers that stand by. Reads the memory of each of its processes from the
+ * system. Without `showsWords`, the app's words are left out.
  */
 export function modelRecord(
   registered: Registered<Model>,

@@ -15,7 +15,8 @@ const pidIn = ({ model }: Status, index: number): number => model.workers[index]
 const standbysIn = ({ model }: Status): boolean[] => model.workers.map(({ standby }) => standby);
 
 /** Waits until one worker serves and the other stands by. */
-const untilStanding = (server: Server): Promise<Status> => server.until(({ model }) => model.standby.ready === 1);
+const untilStanding = (server: Server): Promise<Status> =>
+  server.until(({ model }) => model.standby.ready === 1);
 
 /** A server whose worker was killed while a call ran in it; the standby serves, and the successor may not be ready yet. */
 async function killed(t: TestContext, app: string, args: readonly string[] = []): Promise<Killed> {
@@ -37,29 +38,39 @@ interface Killed {
 }
 
 withEachRuntime(({ app }) => {
-  test('what had not begun goes to the standby at once, and the successor takes its place back', LIMIT, async (t) => {
-    const { server, cues, before, running } = await killed(t, app('works'));
-    assert.match(server.stderr(), / with 1 worker on the CPU .* and 1 standby \(the memory of one more worker\) on http/);
-    assert.deepEqual(standbysIn(before), [false, true]);
-    const queued = [1, 2].map((n) => ask(server, { n }));
-    await server.until(({ model }) => model.queue.waiting === 2);
-    process.kill(pidIn(before, 0), 'SIGKILL');
-    assert.equal(errorOf(await running).code, 'SERVE_WORKER_LOST');
-    for (const answer of await Promise.all(queued)) {
-      assert.equal(answer.status, 200, answer.text);
-      assert.equal(answer.json<{ pid: number }>().pid, pidIn(before, 1));
-    }
-    const between = await server.status();
-    assert.deepEqual([standbysIn(between), between.model.standby], [[true, false], { wanted: 1, ready: 0 }]);
-    assert.deepEqual([between.model.state, await readyz(server)], ['ready', 200]);
+  test(
+    'what had not begun goes to the standby at once, and the successor takes its place back',
+    LIMIT,
+    async (t) => {
+      const { server, cues, before, running } = await killed(t, app('works'));
+      assert.match(
+        server.stderr(),
+        / with 1 worker on the CPU .* and 1 standby \(the memory of one more worker\) on http/,
+      );
+      assert.deepEqual(standbysIn(before), [false, true]);
+      const queued = [1, 2].map((n) => ask(server, { n }));
+      await server.until(({ model }) => model.queue.waiting === 2);
+      process.kill(pidIn(before, 0), 'SIGKILL');
+      assert.equal(errorOf(await running).code, 'SERVE_WORKER_LOST');
+      for (const answer of await Promise.all(queued)) {
+        assert.equal(answer.status, 200, answer.text);
+        assert.equal(answer.json<{ pid: number }>().pid, pidIn(before, 1));
+      }
+      const between = await server.status();
+      assert.deepEqual(
+        [standbysIn(between), between.model.standby],
+        [[true, false], { wanted: 1, ready: 0 }],
+      );
+      assert.deepEqual([between.model.state, await readyz(server)], ['ready', 200]);
 
-    cues.give('init may end');
-    const after = await untilStanding(server);
-    assert.deepEqual(standbysIn(after), [false, true]);
-    assert.equal(pidIn(after, 1), pidIn(before, 1));
-    assert.equal(await pidOf(server), pidIn(after, 0));
-    await server.stop('SIGTERM');
-  });
+      cues.give('init may end');
+      const after = await untilStanding(server);
+      assert.deepEqual(standbysIn(after), [false, true]);
+      assert.equal(pidIn(after, 1), pidIn(before, 1));
+      assert.equal(await pidOf(server), pidIn(after, 0));
+      await server.stop('SIGTERM');
+    },
+  );
 });
 
 test('a call that was sent ahead to a worker that dies is answered by the standby', LIMIT, async (t) => {
@@ -82,7 +93,10 @@ test('a call that was sent ahead to a worker that dies is answered by the standb
 });
 
 /** The standby holds a call, and has lost its place. */
-async function displaced(t: TestContext, args: readonly string[]): Promise<Killed & { held: ReturnType<typeof ask> }> {
+async function displaced(
+  t: TestContext,
+  args: readonly string[],
+): Promise<Killed & { held: ReturnType<typeof ask> }> {
   const state = await killed(t, fixture('works.mjs'), args);
   const { server, cues, before } = state;
   process.kill(pidIn(before, 0), 'SIGKILL');
@@ -129,30 +143,34 @@ test('readiness, metrics and the status of Potassium count the wanted workers', 
   await server.stop('SIGTERM');
 });
 
-test('over HTTP, a model is registered with standbys, keeps them when it is scaled, and can lose them', LIMIT, async (t) => {
-  const server = await startManaged(t, {});
-  const untilHas = (serving: number, standing: number): Promise<void> => {
-    const counts = (): string => {
-      const [model] = server.handle.models.describe({ name: 'm' });
-      const ready = model?.workers.filter(({ state, standby }) => state === 'idle' && !standby).length ?? 0;
-      return `${ready} ${model?.standby.ready} ${model?.workers.length}`;
+test(
+  'over HTTP, a model is registered with standbys, keeps them when it is scaled, and can lose them',
+  LIMIT,
+  async (t) => {
+    const server = await startManaged(t, {});
+    const untilHas = (serving: number, standing: number): Promise<void> => {
+      const counts = (): string => {
+        const [model] = server.handle.models.describe({ name: 'm' });
+        const ready = model?.workers.filter(({ state, standby }) => state === 'idle' && !standby).length ?? 0;
+        return `${ready} ${model?.standby.ready} ${model?.workers.length}`;
+      };
+      return eventually(() => counts() === `${serving} ${standing} ${serving + standing}`, 15_000, counts);
     };
-    return eventually(() => counts() === `${serving} ${standing} ${serving + standing}`, 15_000, counts);
-  };
-  await server.said('POST /models?url=echoes.mjs&model_name=m&initial_workers=1&standby=1');
-  await untilHas(1, 1);
-  const described = await server.describe('m');
-  assert.deepEqual([described.status, described.workers.length], ['Healthy', 1]);
-  await server.said('PUT /models/m?min_worker=2&synchronous=true');
-  await untilHas(2, 1);
-  await server.said('PUT /models/m?min_worker=1&synchronous=true');
-  await untilHas(1, 1);
-  await server.said('PUT /models/m?standby=2&synchronous=true');
-  await untilHas(1, 2);
-  await server.said('PUT /models/m?standby=0&synchronous=true');
-  await untilHas(1, 0);
-  await server.said('PUT /models/m?standby=1&synchronous=true');
-  await untilHas(1, 1);
-  await server.said('PUT /models/m?min_worker=0&synchronous=true');
-  await untilHas(0, 0);
-});
+    await server.said('POST /models?url=echoes.mjs&model_name=m&initial_workers=1&standby=1');
+    await untilHas(1, 1);
+    const described = await server.describe('m');
+    assert.deepEqual([described.status, described.workers.length], ['Healthy', 1]);
+    await server.said('PUT /models/m?min_worker=2&synchronous=true');
+    await untilHas(2, 1);
+    await server.said('PUT /models/m?min_worker=1&synchronous=true');
+    await untilHas(1, 1);
+    await server.said('PUT /models/m?standby=2&synchronous=true');
+    await untilHas(1, 2);
+    await server.said('PUT /models/m?standby=0&synchronous=true');
+    await untilHas(1, 0);
+    await server.said('PUT /models/m?standby=1&synchronous=true');
+    await untilHas(1, 1);
+    await server.said('PUT /models/m?min_worker=0&synchronous=true');
+    await untilHas(0, 0);
+  },
+);

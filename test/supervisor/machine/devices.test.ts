@@ -4,7 +4,12 @@ import { test } from 'node:test';
 import { Devices } from '../../../supervisor/machine/devices.js';
 import type { Gpu } from '../../../supervisor/machine/gpu-discovery.js';
 
-const CARDS: Gpu[] = [0, 1].map((index) => ({ index, uuid: `GPU-${index}`, name: 'A100', card: `GPU-${index}` }));
+const CARDS: Gpu[] = [0, 1].map((index) => ({
+  index,
+  uuid: `GPU-${index}`,
+  name: 'A100',
+  card: `GPU-${index}`,
+}));
 const WISH = { workers: null, gpus: null, workersPerGpu: null };
 
 function devicesWith(found: readonly Gpu[]): Devices {

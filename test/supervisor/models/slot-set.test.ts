@@ -26,7 +26,11 @@ function slotsOf(states: string, wanted?: number): { slots: SlotSet; become(next
       worker.isOld = letter === 'o';
       const has = letter !== '-' && letter !== 'x';
       const name = letter === 'x' ? 'latched' : has ? 'live' : 'waiting';
-      Object.assign(fakes[i] as object, { state: { name }, worker: has ? worker : null, workers: has ? [worker] : [] });
+      Object.assign(fakes[i] as object, {
+        state: { name },
+        worker: has ? worker : null,
+        workers: has ? [worker] : [],
+      });
     }
     return slots.refresh();
   };
