@@ -1,4 +1,4 @@
-/** Which workers of a model take calls, and which stand by. */
+/** The division of a model's workers into those that take calls and those that stand by. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SlotSet } from '../../../supervisor/models/slot-set.js';
