@@ -7,7 +7,13 @@
 import { Alarm } from '../dispatch/alarm.js';
 import type { CallWatch } from '../dispatch/dispatcher.js';
 import { ScalingHistory } from '../scaling/history.js';
-import { decide, type ScaledLine, type ScalingFacts, type ScalingRules } from '../scaling/policy.js';
+import {
+  decide,
+  type ScaledLine,
+  type ScalingFacts,
+  type ScalingRules,
+  type Why,
+} from '../scaling/policy.js';
 import type { Slot } from '../slots/slot.js';
 import { LoadPeak } from './load-peak.js';
 import type { ModelParts } from './model-parts.js';
@@ -180,7 +186,7 @@ export class Scaler implements CallWatch {
   }
 
   /** Retires idle workers, frozen ones first, then those with the highest index. Returns false if there is none that may leave now. */
-  #shrink(count: number, why: ScalingWhy): boolean {
+  #shrink(count: number, why: Why): boolean {
     const { health, slots, dispatcher, resources, isReplacing } = this.#model;
     if (isReplacing()) return false;
     const idle = slots.kept.filter(
@@ -193,19 +199,19 @@ export class Scaler implements CallWatch {
     const isFrozen = ({ worker }: Slot): boolean => worker?.isFrozen ?? false;
     const { kept, standbys } = slots;
     const fewer = Math.min(count, idle.length);
+    const isLast = fewer === why.from;
+    // With the last one all leave, those that stand by and those that gave up: none of them may still end a call.
+    const endsCalls = kept.some(({ workers }) => workers.length > 1);
+    if (isLast && (endsCalls || slots.holders.some((worker) => !dispatcher.isFree(worker)))) return false;
     const serving = kept.length - standbys.length - fewer;
-    const isLast = serving === 0;
-    // With the last one, those that stand by leave, too: none of them may still end a call.
-    if (isLast && slots.holders.some((worker) => !dispatcher.isFree(worker))) return false;
-    const leavers = isLast ? idle.length : Math.max(0, kept.length - serving - this.#standbys.most(serving));
+    const mayServe = standbys.filter(({ state }) => state.name !== 'latched').length;
+    const leavers = isLast ? idle.length : Math.max(0, fewer + mayServe - this.#standbys.most(serving));
     const order = idle.toSorted((a, b) => Number(isFrozen(a)) - Number(isFrozen(b)));
     const leaving = order.slice(Math.max(0, order.length - leavers));
-    const staying = kept.filter((slot) => !leaving.includes(slot));
-    // Latched slots alone would make a model that was well refuse its calls: they go first.
-    if (isLast || (leaving.length > 0 && staying.every(({ state }) => state.name === 'latched')))
-      for (const slot of staying) slot.retire(resources.retireLimits);
+    health.want(isLast ? 0 : serving, true);
+    if (isLast) for (const slot of kept) if (!leaving.includes(slot)) slot.retire(resources.retireLimits);
     for (const slot of leaving) this.#retire(slot, why);
-    health.want(Math.min(serving, slots.kept.length), true);
+    this.#standbys.keep();
     return fewer > 0;
   }
 

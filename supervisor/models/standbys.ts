@@ -25,7 +25,9 @@ export class Standbys {
     const { health, slots, resources, isClosed } = this.#model;
     if (isClosed() || health.isDraining || health.isLatched || !health.takesCalls || health.wanted === 0)
       return;
-    const missing = health.wanted + this.most(health.wanted) - slots.kept.length;
+    const standing = slots.kept.length - health.wanted;
+    if (standing < 0) return; // the wanted ones are being added or retired now
+    const missing = this.most(health.wanted) - standing;
     if (missing < 0) slots.retire(-missing, resources.retireLimits);
     else if (slots.ready.length > 0) this.#add(missing);
   }
