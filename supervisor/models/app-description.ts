@@ -53,6 +53,11 @@ export class AppDescription {
     return this.#options.batchSize > 1 && routes.every(({ maxBatch }) => maxBatch === 1);
   }
 
+  /** Whether the operator allows several calls at the same time, but the app runs one after the other. */
+  get isSerial(): boolean {
+    return (this.#options.concurrency ?? 1) > 1 && (this.#info?.concurrency ?? 1) === 1;
+  }
+
   /** Takes the description from a worker. @throws SERVE_CONFIG if the app's options are wrong; then nothing has changed */
   update(info: LoadedInfo): void {
     const options = withAppConfig(this.spec.resolved, info.modelOptions, this.spec.app);

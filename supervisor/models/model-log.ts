@@ -70,6 +70,13 @@ export class ModelLog {
     this.#log.warn(`--batch-size is ${batchSize}, but no route${whose} takes batches: ${cure}`);
   }
 
+  serial(concurrency: number): void {
+    const whose = this.#label() === '' ? '' : ` of ${this.#label()}`;
+    this.#log.warn(
+      `--concurrency is ${concurrency}, but the calls${whose} run one after the other: it is only a ceiling, and the app's config does not set concurrency`,
+    );
+  }
+
   replacingFailed(error: ServeError): void {
     const why = firstLine(error.detail || error.message);
     this.#log.error(`the workers are not replaced; the old ones continue: ${why}`);

@@ -104,14 +104,19 @@ export class SlotFactory {
     this.#refreshReady();
     log.ready(index, worker.pid, worker.initMs);
     listener.onReady(index, worker.uptimeMs);
-    const { inForce } = generations;
-    if ((isFirst || isNew) && inForce.isBatchless)
-      log.batchless(inForce.options.batchSize, inForce.spec.program.batchCure);
+    if (isFirst || isNew) this.#warnOfUnusedOptions();
     if (isFirst) listener.onFirstReady();
     else if (slots.callable.includes(worker)) this.#model.noteIdle(); // a successor of one that died or was replaced
     dispatcher.pump();
     this.#scaler.started(worker.uptimeMs);
     this.#standbys.keep();
+  }
+
+  #warnOfUnusedOptions(): void {
+    const { log, generations } = this.#model;
+    const { isBatchless, isSerial, options, spec } = generations.inForce;
+    if (isBatchless) log.batchless(options.batchSize, spec.program.batchCure);
+    if (isSerial) log.serial(options.concurrency as number);
   }
 
   #refreshReady(): void {

@@ -29,13 +29,23 @@ def inference_batch(inputs, ctxs): return [{"of": len(inputs)} for _ in inputs]`
 };
 
 withEachRuntime(({ app, batchFunction, language }) => {
-  test('an app that takes no batches causes a warning when a batch size is set', LIMIT, async (t) => {
-    const server = await startServer(app('answers'), { t, args: ['--batch-size', '8'] });
-    await server.untilPrinted(
-      new RegExp(`WARN: --batch-size is 8, but no route takes batches: .*\\b${batchFunction}\\b`),
-    );
-    await server.stop();
-  });
+  test(
+    'an app that takes neither batches nor several calls at once causes a warning when they are set',
+    LIMIT,
+    async (t) => {
+      const server = await startServer(app('answers'), {
+        t,
+        args: ['--batch-size', '8', '--concurrency', '4'],
+      });
+      await server.untilPrinted(
+        new RegExp(`WARN: --batch-size is 8, but no route takes batches: .*\\b${batchFunction}\\b`),
+      );
+      await server.untilPrinted(
+        /WARN: --concurrency is 4, but the calls run one after the other: .* does not set concurrency/,
+      );
+      await server.stop();
+    },
+  );
 
   test("size and delay of an app's config hold", LIMIT, async (t) => {
     const [name, text] = OF_TWO[language];

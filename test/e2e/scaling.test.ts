@@ -41,6 +41,8 @@ withEachRuntime(({ app }) => {
       assert.deepEqual(await readiness(server), [200, { state: 'idle' }]);
       assert.deepEqual(await readiness(server, '/readyz/works'), [200, { state: 'idle', model: 'works' }]);
       assert.deepEqual(await readiness(server, '/v2/health/ready'), [200, { ready: true, live: true }]);
+      const { status } = await fetch(`${server.url}/v2/models/works/ready`);
+      assert.equal(status, 200);
       const { model } = await server.status();
       assert.deepEqual([model.minWorkers, model.maxWorkers, model.workers], [0, 1, []]);
 
