@@ -32,6 +32,7 @@ export interface OperatorOptionTypes<Duration> {
   maxWorkers: number;
   idleTimeout: Duration;
   targetWait: Duration;
+  standby: number;
   python: string;
   providers: string;
   concurrency: number;

@@ -65,6 +65,7 @@ export interface Status {
 export interface ModelStatus {
   readonly name: string;
   readonly workers: readonly { readonly pid: number; readonly state: string }[];
+  readonly standby: { readonly ready: number };
   readonly scaling: { readonly startMs: number } | null;
 }
 
@@ -80,11 +81,22 @@ export async function pidsOf(server: ChildServer): Promise<number[]> {
 }
 
 /** Resolves when every worker of every model is ready. */
-export async function ready(url: string, key?: string): Promise<void> {
-  const limitMs = performance.now() + READY_LIMIT_MS;
+export function ready(url: string, key?: string): Promise<void> {
   const isUp = ({ state }: { readonly state: string }): boolean => state === 'idle' || state === 'busy';
-  const isReady = ({ model, models = [model] }: Status): boolean =>
-    models.every(({ workers }) => workers.every(isUp));
+  return untilSays(
+    url,
+    ({ model, models = [model] }) => models.every(({ workers }) => workers.every(isUp)),
+    key,
+  );
+}
+
+/** Resolves when so many workers of the first model stand by. */
+export function standing(url: string, count: number): Promise<void> {
+  return untilSays(url, ({ model }) => model.standby.ready === count);
+}
+
+async function untilSays(url: string, isReady: (status: Status) => boolean, key?: string): Promise<void> {
+  const limitMs = performance.now() + READY_LIMIT_MS;
   while (!isReady(await statusOf(url, key))) {
     if (performance.now() > limitMs) throw new Error(`${url} was not ready within ${READY_LIMIT_MS} ms`);
     await delay(20);

@@ -73,6 +73,26 @@ export class Ledger {
     return host === undefined || host.limitBytes - host.usedBytes >= SPARE_BYTES;
   }
 
+  /** Whether one more worker of the model would fit on this device beside all starts, as far as that is known. */
+  hasRoomFor(model: string, device: string): boolean {
+    const promised = this.starts.promised();
+    const waiting = this.starts.waiting(this.#gather(performance.now()));
+    const names = this.#readings.poolsOf(device);
+    return this.#readings.pools
+      .filter(({ name }) => names.includes(name))
+      .every(({ name, limitBytes, usedBytes }) => {
+        const coming = waiting.reduce(
+          (sum, { needs }) => sum + (needs.get(name) ?? 0),
+          promised.get(name) ?? 0,
+        );
+        return limitBytes - usedBytes - coming > (this.#learner.costs.find(model, name, false) ?? 0);
+      });
+  }
+
+  memoryRead(): void {
+    for (const model of this.#models) model.memoryRead();
+  }
+
   /** The models that hold memory of a pool, the largest first. */
   holders(pool: string): Holder[] {
     return this.#gather(performance.now())

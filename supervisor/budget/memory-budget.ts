@@ -49,6 +49,7 @@ export class MemoryBudget implements MemoryRoom {
       onRead: () => {
         this.#ledger.learn();
         this.#evaluate();
+        this.#ledger.memoryRead();
       },
       onProblem: (problem) => log.warn(`memory budget: ${problem}`),
     });
@@ -108,6 +109,11 @@ export class MemoryBudget implements MemoryRoom {
   /** Whether a spare process would fit, as far as that is known. */
   get hasRoomForSpare(): boolean {
     return this.#ledger.hasRoomForSpare;
+  }
+
+  /** Whether one more worker of the model would fit on this device, as far as that is known. */
+  hasRoomFor(model: string, device: string): boolean {
+    return this.#ledger.hasRoomFor(model, device);
   }
 
   /** Sends one idle worker away, for a start on this device that ran out of memory. Returns false if there is none. */

@@ -35,6 +35,8 @@ export interface ReadyWorker extends JobHolder, BatchWorker {
 /** The model's workers, and whether they can take calls. */
 export interface Supply {
   readyWorkers(): readonly ReadyWorker[];
+  /** The same, and workers that get no more calls and may hold some. */
+  holders(): readonly ReadyWorker[];
   /** The error with which a new call is refused; null if it is taken. */
   refusal(): ServeError | null;
   /** The error of an admitted call if no worker will ever come for it; null if one may. */
@@ -243,7 +245,7 @@ export class Dispatcher {
   failNotBegun(error: ServeError): void {
     this.failQueued(error);
     this.#arrivals.evictAll(error);
-    for (const worker of this.#supply.readyWorkers()) {
+    for (const worker of this.#supply.holders()) {
       for (const job of worker.heldJobs()) {
         if (!job.isPulled && !job.checkBegun()) this.giveUp(job, error, error.message);
       }
@@ -261,7 +263,7 @@ export class Dispatcher {
    * was pulled fails only if it began, and stays with its worker: the store learns of its end once the worker lets go.
    */
   failInFlight(begun: ServeError, notBegun: ServeError): void {
-    for (const worker of this.#supply.readyWorkers()) {
+    for (const worker of this.#supply.holders()) {
       for (const job of worker.heldJobs()) {
         const hasBegun = job.checkBegun();
         if (!job.isPulled) this.giveUp(job, hasBegun ? begun : notBegun, begun.message);
@@ -397,7 +399,7 @@ export class Dispatcher {
     const areWaiting = (this.#lines.length > 0 || this.#feed.mayHaveDue) && this.#freePlaces() === 0;
     if (!areWaiting && !this.#callersWait) return;
     this.#callersWait = areWaiting;
-    for (const worker of this.#supply.readyWorkers()) worker.callersWait = areWaiting;
+    for (const worker of this.#supply.holders()) worker.callersWait = areWaiting;
     if (areWaiting) this.#watch?.waits();
   }
 

@@ -3,6 +3,7 @@
  * other.
  */
 import {
+  findFreePlace,
   placeOne,
   placeWorkers,
   threadShare,
@@ -15,6 +16,8 @@ export class Devices {
   readonly #machine: Machine;
   /** Placements of all current slots. */
   readonly #taken = new Set<Placement>();
+  /** Number of slots beyond the wanted ones, by the slots of a model. */
+  readonly #standbys = new Map<object, number>();
 
   constructor(machine: Machine) {
     this.#machine = machine;
@@ -44,6 +47,19 @@ export class Devices {
     });
   }
 
+  /** As `take`, but null if each of the model's GPUs has as many slots as it should; on the CPU there is always a place. */
+  takeIfFree(wish: DeviceWish): Placement | null {
+    const placement = findFreePlace({ ...this.#machine, ...wish }, (device) => this.#slotsOn(device));
+    if (placement !== null) this.#taken.add(placement);
+    return placement;
+  }
+
+  /** Notes how many slots of a model, of which `owner` is the set, have workers that stand by: they share no cores. */
+  noteStandbys(owner: object, count: number): void {
+    if (count === 0) this.#standbys.delete(owner);
+    else this.#standbys.set(owner, count);
+  }
+
   giveBack(placement: Placement): void {
     this.#taken.delete(placement);
   }
@@ -53,9 +69,10 @@ export class Devices {
     return this.#taken.size;
   }
 
-  /** Threads for a worker that starts now: its share of the cores among all slots. */
+  /** Threads for a worker that starts now: its share of the cores among all slots but those whose workers stand by. */
   get threads(): number {
-    return threadShare(this.#machine.cores, Math.max(1, this.#taken.size));
+    const standbys = [...this.#standbys.values()].reduce((sum, count) => sum + count, 0);
+    return threadShare(this.#machine.cores, Math.max(1, this.#taken.size - standbys));
   }
 
   #slotsOn(device: string): number {

@@ -65,6 +65,13 @@ export function placeOne(input: PlacementInput, taken: (device: string) => numbe
   return slots.reduce((least, slot) => (taken(slot.device) < taken(least.device) ? slot : least));
 }
 
+/** As `placeOne`; null if no GPU has fewer slots than `workersPerGpu`, which share its memory. */
+export function findFreePlace(input: PlacementInput, taken: (device: string) => number): Placement | null {
+  const placement = placeOne(input, taken);
+  const isFull = placement.gpu !== null && taken(placement.device) >= (input.workersPerGpu ?? 1);
+  return isFull ? null : placement;
+}
+
 /** Number of threads for a worker that shares the cores with others, `workers` in all. */
 export function threadShare(cores: number, workers: number): number {
   return Math.max(1, Math.floor(cores / workers));

@@ -12,6 +12,7 @@ export const WORKER_STATES = [
   'starting',
   'idle',
   'busy',
+  'standby',
   'frozen',
   'stopping',
   'backoff',
@@ -74,7 +75,11 @@ export const WORKER_METRICS: readonly HouseMetric[] = [
 ];
 
 function countStates(model: Model): Measured[] {
-  const states = model.slots.map(stateOf);
+  const { standbys } = model;
+  const states = model.slots.map((slot) => {
+    const state = stateOf(slot);
+    return state === 'idle' && standbys.includes(slot) ? 'standby' : state;
+  });
   return WORKER_STATES.map((state) => ({
     labels: labelsOf(model, { state }),
     value: states.filter((one) => one === state).length,

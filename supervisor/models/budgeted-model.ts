@@ -7,6 +7,7 @@ import { startPhase } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
 import type { ModelParts } from './model-parts.js';
 import type { Scaler } from './scaler.js';
+import type { Standbys } from './standbys.js';
 
 /** Expected start of a model that was never started. */
 const UNKNOWN_START_MS = 1000;
@@ -19,12 +20,14 @@ interface LastCall {
 export class ModelInBudget implements BudgetedModel {
   readonly #model: ModelParts;
   readonly #scaler: Scaler;
+  readonly #standbys: Standbys;
   /** When the last call of each worker ended, as far as that was seen. */
   #lastCalls: ReadonlyMap<number, LastCall> = new Map();
 
-  constructor(model: ModelParts, scaler: Scaler) {
+  constructor(model: ModelParts, scaler: Scaler, standbys: Standbys) {
     this.#model = model;
     this.#scaler = scaler;
+    this.#standbys = standbys;
   }
 
   get name(): string {
@@ -51,6 +54,10 @@ export class ModelInBudget implements BudgetedModel {
       hasCallers,
       workers,
     };
+  }
+
+  memoryRead(): void {
+    this.#standbys.keep();
   }
 
   sendAway(id: number, why: LeaveWhy): void {
@@ -90,8 +97,10 @@ export class ModelInBudget implements BudgetedModel {
   #stateOf(slot: Slot, worker: WorkerHandle, hasCallers: boolean): BudgetedWorker['state'] {
     if (startPhase(worker.state) !== null) return slot.isKept ? 'starting' : 'leaving';
     if (worker.state !== 'ready' || !slot.isKept) return 'leaving';
-    const isFree = this.#model.dispatcher.isFree(worker) && !hasCallers;
-    return isFree && slot.state.name === 'live' && slot.workers.length === 1 ? 'idle' : 'busy';
+    const isFree = this.#model.dispatcher.isFree(worker);
+    if (!isFree || slot.state.name !== 'live' || slot.workers.length > 1) return 'busy';
+    if (this.#model.slots.standbys.includes(slot)) return 'standby';
+    return hasCallers ? 'busy' : 'idle';
   }
 
   get #hasCallers(): boolean {

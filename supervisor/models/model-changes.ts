@@ -10,12 +10,15 @@ import { untilQuiet } from './quiet.js';
 import { rollingReplace } from './rolling-replace.js';
 import type { Placement } from '../machine/placement.js';
 import type { Scaler } from './scaler.js';
+import { isBetween } from './slot-summary.js';
+import type { Standbys } from './standbys.js';
 import { countWithin, exactly, type WorkerBounds } from './worker-bounds.js';
 
 export class ModelChanges {
   readonly #model: ModelParts;
   readonly #applier: OptionsApplier;
   readonly #scaler: Scaler;
+  readonly #standbys: Standbys;
   #replacements = 0;
   /** The bounds that the options in force say; null: the model does not scale by itself. */
   #own: WorkerBounds | null = null;
@@ -24,17 +27,17 @@ export class ModelChanges {
   /** When the last workers are retired, on the monotonic clock; Infinity while some are wanted. */
   #emptyAtMs = Infinity;
 
-  constructor(model: ModelParts, applier: OptionsApplier, scaler: Scaler) {
+  constructor(model: ModelParts, applier: OptionsApplier, scaler: Scaler, standbys: Standbys) {
     this.#model = model;
     this.#applier = applier;
     this.#scaler = scaler;
+    this.#standbys = standbys;
   }
 
   /** Whether workers are being replaced. */
   get isReplacing(): boolean {
     const { generations, slots } = this.#model;
-    const isBetween = slots.kept.some(({ state }) => state.name === 'renewing' || state.name === 'replacing');
-    return this.#replacements > 0 || generations.isUntried || isBetween;
+    return this.#replacements > 0 || generations.isUntried || slots.kept.some(isBetween);
   }
 
   /** See `Model.start`. */
@@ -64,11 +67,12 @@ export class ModelChanges {
     if (!takesCalls) void this.#retireAll(limits, this.#latestScale);
     else {
       this.#emptyAtMs = Infinity;
-      slots.retire(slots.kept.length - count, limits);
+      slots.retire(slots.kept.length - count - this.#standbys.most(count), limits);
       for (const slot of slots.kept) if (slot.state.name === 'latched') slot.replace(limits);
       slots.add(more);
+      this.#standbys.keep();
     }
-    this.#applier.applyQueueLimits();
+    this.#applier.applyQueueLimits(); // also lets one that stood by take what waits
     this.#scaler.follow(this.#own === null ? null : bounds);
     return health.whenSettled();
   }
@@ -117,6 +121,7 @@ export class ModelChanges {
     log.forgetErrors();
     generations.beginAtOnce(spec);
     this.#applier.applyQueueLimits();
+    for (const slot of slots.standbys) slot.retire(limits); // they come again once the new code is ready
     for (const slot of slots.all) slot.replace(limits);
     if (health.takesCalls && slots.kept.length === 0) this.#scaler.grow(1, { rule: 'change' });
   }
@@ -128,6 +133,7 @@ export class ModelChanges {
     const before = this.#own;
     const own = this.#scaler.findOwnBounds();
     if (own?.min === before?.min && own?.max === before?.max) {
+      this.#standbys.keep();
       this.#scaler.ask(); // other rules may have changed
       return;
     }

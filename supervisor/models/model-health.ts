@@ -7,6 +7,7 @@ import type { Routes } from './app-description.js';
 import {
   healthOf,
   noWorkerError,
+  isChanging,
   isSettled,
   latchErrors,
   memoryErrors,
@@ -117,6 +118,7 @@ export class ModelHealth {
   want(count: number, takesCalls: boolean): void {
     this.#wanted = count;
     this.#takesCalls = takesCalls;
+    if (count > 0) this.#slots.want(count); // with none, those there end the accepted calls
     if (count === 0) this.#isIdle = takesCalls;
     this.#latched = null;
     this.wake();
@@ -186,8 +188,8 @@ export class ModelHealth {
   }
 
   /**
-   * Resolves once there are as many slots as wanted, each with a ready worker or latched, and no other worker. Its error is
-   * that of a latched slot. @throws SERVE_SHUTTING_DOWN
+   * Resolves once as many workers as are wanted are ready, or each slot has a ready worker or is latched, and workers that
+   * were retired or replaced are gone. Its error is that of a latched slot. @throws SERVE_SHUTTING_DOWN
    */
   async whenSettled(): Promise<Outcome> {
     return (await this.#untilSettled.wait(never())) as Outcome;
@@ -222,11 +224,16 @@ export class ModelHealth {
   }
 
   #findOneLatched(): ServeError | null {
-    return !this.#takesCalls ? null : (latchErrors(this.#slots.kept)[0] ?? null);
+    return !this.#takesCalls ? null : this.#firstThatMatters(latchErrors(this.#slots.kept));
   }
 
   #findOutOfMemory(): ServeError | null {
-    return memoryErrors(this.#slots.kept)[0] ?? null;
+    return this.#firstThatMatters(memoryErrors(this.#slots.kept));
+  }
+
+  /** Returns the first of the errors of slots; null if so many may fail, because others stand by for them. */
+  #firstThatMatters(errors: readonly ServeError[]): ServeError | null {
+    return errors.length > this.#slots.standbys.length ? (errors[0] ?? null) : null;
   }
 
   #findReady(): true | null {
@@ -244,8 +251,12 @@ export class ModelHealth {
   #findSettled(): Outcome | null {
     if (this.#drain === 'refusing') throw shuttingDown();
     const { all, kept, ready } = this.#slots;
-    if (kept.length !== this.#wanted || !all.every(isSettled)) return null;
-    return outcomeOf(this.#wanted, ready.length, latchErrors(kept)[0] ?? null);
+    const wanted = this.#wanted;
+    if (kept.length < all.length || kept.length < wanted || (wanted === 0 && kept.length > 0)) return null;
+    if (kept.some(isChanging)) return null;
+    const serving = kept.filter((slot) => slot.state.name !== 'latched' && isSettled(slot));
+    if (serving.length < wanted && !kept.every(isSettled)) return null;
+    return outcomeOf(wanted, ready.length, ready.length < wanted ? (latchErrors(kept)[0] ?? null) : null);
   }
 }
 

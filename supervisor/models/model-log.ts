@@ -35,6 +35,20 @@ export class ModelLog {
     this.#log.info(this.#who(worker), `worker ${this.#named(worker)} ${verb}: ${why}`);
   }
 
+  /** A worker of a model that scales itself gets calls from now on, because the number of its workers grows. */
+  stepsIn(worker: number, why: string): void {
+    this.#log.info(this.#who(worker), `worker ${this.#named(worker)} stands by no longer: ${why}`);
+  }
+
+  standsBy(worker: number): void {
+    this.#log.info(this.#who(worker), `worker ${this.#named(worker)} starts: it will stand by (--standby)`);
+  }
+
+  noStandby(why: string): void {
+    const whose = this.#label() === '' ? '' : ` of ${this.#label()}`;
+    this.#log.warn(`--standby: no further worker${whose} stands by: ${why}`);
+  }
+
   frozen(worker: number, isFrozen: boolean): void {
     const named = `worker ${this.#named(worker)}`;
     if (isFrozen)

@@ -41,6 +41,8 @@ export interface ModelStatus {
     readonly maxBytes: number;
   };
   readonly inFlight: number;
+  /** Workers beyond the wanted ones: as many as the operator wants, and those that are ready to take the place of another. */
+  readonly standby: { readonly wanted: number; readonly ready: number };
   /** Time of a run, of a call by itself or of a batch; null until one has ended. */
   readonly runMs: { readonly mean: number | null; readonly slow: number | null };
   readonly workers: readonly WorkerStatus[];
@@ -80,6 +82,8 @@ export type WorkerStateName =
 export interface WorkerStatus {
   readonly index: number;
   readonly state: WorkerStateName;
+  /** Whether it is beyond the wanted ones, and takes no calls while those are ready. */
+  readonly standby: boolean;
   /** Null while there is no process. */
   readonly pid: number | null;
   /** `cpu`, or `gpu 0`. */
@@ -117,7 +121,7 @@ export function modelStatus(
   state: ModelStatus['state'],
   showsWords: boolean,
 ): ModelStatus {
-  const { dispatcher, options, wantedWorkers } = model;
+  const { dispatcher, options, wantedWorkers, standbys } = model;
   return {
     name: model.spec.name,
     version: model.spec.version,
@@ -139,8 +143,9 @@ export function modelStatus(
       maxBytes: dispatcher.maxWaitingBytes,
     },
     inFlight: dispatcher.inFlight,
+    standby: { wanted: options.standby, ready: standbys.filter(isReady).length },
     runMs: { mean: rounded(dispatcher.service.meanMs), slow: rounded(dispatcher.service.slowMs) },
-    workers: model.slots.map((slot) => slotStatus(slot, showsWords)),
+    workers: model.slots.map((slot) => slotStatus(slot, standbys.includes(slot), showsWords)),
   };
 }
 
@@ -160,6 +165,7 @@ export const NO_MODEL: ModelStatus = {
   routes: null,
   queue: { waiting: 0, arriving: 0, bytes: 0, maxCalls: 0, maxBytes: 0 },
   inFlight: 0,
+  standby: { wanted: 0, ready: 0 },
   runMs: { mean: null, slow: null },
   workers: [],
 };
@@ -171,11 +177,16 @@ function scalingStatus({ scaling, wantedWorkers }: Model): ScalingStatus | null 
   return { wantedWorkers, idleTimeoutMs, targetWaitMs, startMs: Math.round(startMs), changes: changes.last };
 }
 
-function slotStatus(slot: Slot, showsWords: boolean): WorkerStatus {
+function isReady({ worker }: Slot): boolean {
+  return worker?.state === 'ready' && !worker.isFrozen;
+}
+
+function slotStatus(slot: Slot, standby: boolean, showsWords: boolean): WorkerStatus {
   const { worker, state, lastDeath } = slot;
   return {
     index: slot.index,
     state: worker === null ? state.name : workerState(worker),
+    standby,
     pid: worker?.pid ?? null,
     device: slot.device,
     uptimeMs: worker === null ? null : Math.round(worker.uptimeMs),

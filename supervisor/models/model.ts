@@ -25,6 +25,7 @@ import type { Outcome } from './outcome.js';
 import { SlotSet } from './slot-set.js';
 import { SlowStarts, startingWorkers } from './slow-starts.js';
 import type { ModelSpec } from './model-spec.js';
+import { Standbys } from './standbys.js';
 import { SlotFactory } from './slot-factory.js';
 import { Scaler } from './scaler.js';
 import type { ScalingChanges } from './scaling-changes.js';
@@ -81,10 +82,11 @@ export class Model {
     this.#health = new ModelHealth(this.#slots, () => this.routes);
     const parts = this.#parts(resources);
     this.#applier = new OptionsApplier(parts);
-    this.#scaler = new Scaler(parts);
-    const factory = new SlotFactory(parts, this.#applier, this.#scaler);
-    this.#changes = new ModelChanges(parts, this.#applier, this.#scaler);
-    this.#inBudget = new ModelInBudget(parts, this.#scaler);
+    const standbys = new Standbys(parts);
+    this.#scaler = new Scaler(parts, standbys);
+    const factory = new SlotFactory(parts, this.#applier, this.#scaler, standbys);
+    this.#changes = new ModelChanges(parts, this.#applier, this.#scaler, standbys);
+    this.#inBudget = new ModelInBudget(parts, this.#scaler, standbys);
     this.#memory?.add(this.#inBudget);
   }
 
@@ -131,6 +133,11 @@ export class Model {
 
   get readyWorkers(): number {
     return this.#slots.ready.length;
+  }
+
+  /** The slots beyond the wanted ones: once they are ready, their workers stand by. */
+  get standbys(): readonly Slot[] {
+    return this.#slots.standbys;
   }
 
   /** On the monotonic clock; null until a worker was ready. */
@@ -371,6 +378,7 @@ export class Model {
   #supply(): Supply {
     return {
       readyWorkers: () => this.#slots.callable,
+      holders: () => this.#slots.holders,
       refusal: () => this.#health.refusal,
       noWorkerError: () => this.#health.noWorkerError,
       readyInMs: () => this.#scaler.startsInMs() ?? this.#health.predictReadyMs(),

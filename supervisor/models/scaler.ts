@@ -7,13 +7,21 @@
 import { Alarm } from '../dispatch/alarm.js';
 import type { CallWatch } from '../dispatch/dispatcher.js';
 import { ScalingHistory } from '../scaling/history.js';
-import { decide, type ScaledLine, type ScalingFacts, type ScalingRules } from '../scaling/policy.js';
+import {
+  decide,
+  type ScaledLine,
+  type ScalingFacts,
+  type ScalingRules,
+  type Why,
+} from '../scaling/policy.js';
+import type { RetireLimits } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';
 import { LoadPeak } from './load-peak.js';
 import type { ModelParts } from './model-parts.js';
 import { ownBounds, rulesOf } from './own-scaling.js';
 import { ScalingChanges, whyText, type ScalingWhy } from './scaling-changes.js';
 import { countWorkers, startLeftMs } from './scaling-facts.js';
+import type { Standbys } from './standbys.js';
 import type { WorkerBounds } from './worker-bounds.js';
 
 /** Pause before the policy is asked again if no worker could leave, because none was free at that moment. */
@@ -31,6 +39,7 @@ interface Order {
 export class Scaler implements CallWatch {
   readonly changes = new ScalingChanges();
   readonly #model: ModelParts;
+  readonly #standbys: Standbys;
   readonly #peak = new LoadPeak();
   readonly #orders = new Set<Order>();
   #lastOrder: Order = { sinceMs: -Infinity, untilMs: Infinity };
@@ -42,8 +51,9 @@ export class Scaler implements CallWatch {
   #replayAtMs = 0;
   #isClosed = false;
 
-  constructor(model: ModelParts) {
+  constructor(model: ModelParts, standbys: Standbys) {
     this.#model = model;
+    this.#standbys = standbys;
     if (model.resources.measuresLoad) model.dispatcher.watch = this;
   }
 
@@ -153,17 +163,25 @@ export class Scaler implements CallWatch {
     if (againAtMs !== null) this.#alarm.set(againAtMs);
   }
 
-  /** Adds slots, as many as the maximum allows. */
+  /** Lets workers that stand by take calls, and adds slots, as many as the maximum allows. */
   grow(count: number, why: ScalingWhy): void {
-    const { health, slots, resources, generations } = this.#model;
+    const { health, slots, resources, generations, dispatcher } = this.#model;
     // On a GPU, whose memory may not hold two, a worker that ends must be gone first.
     const isGpuTaken = slots.all.some(({ isKept, device }) => !isKept && device !== 'cpu');
-    const room = (this.#bounds?.max ?? 0) - slots.kept.length;
-    if (isGpuTaken || room <= 0) return;
+    const { standbys } = slots;
+    const serving = slots.kept.length - standbys.length;
+    const room = (this.#bounds?.max ?? 0) - serving;
+    const more = Math.min(count, room, isGpuTaken ? standbys.length : Infinity);
+    if (more <= 0) return;
     const { options } = generations.newest.spec.resolved;
-    const placements = resources.devices.take(options, Math.min(count, room));
-    health.want(slots.kept.length + placements.length, true);
+    const placements = resources.devices.take(options, more - standbys.length);
+    health.want(serving + more, true);
+    const stayBehind = slots.standbys;
+    const stepIn = standbys.filter((slot) => slot.state.name !== 'latched' && !stayBehind.includes(slot));
+    for (const { index } of stepIn) this.#noteStepIn(index, why);
     for (const { index } of slots.add(placements)) this.#note(index, 'started', why);
+    this.#standbys.keep();
+    if (stepIn.length > 0) dispatcher.pump();
   }
 
   /** Number of calls, jobs and orders that wait for a worker. */
@@ -174,20 +192,13 @@ export class Scaler implements CallWatch {
 
   /** Its worker ends what it holds and goes, for the memory budget; one that calls need comes back in its turn. */
   sendAway(slot: Slot, why: ScalingWhy): void {
-    const { health, slots, resources } = this.#model;
     if (slot.worker !== null) slot.worker.callersWait = true; // clients may not keep it for ever
-    this.#note(slot.index, 'retired', why);
-    slot.retire({ ...resources.retireLimits, finishMs: UNTIL_ENDED_MS });
-    health.want(slots.kept.length, true);
-    slots.refresh();
-    this.ask();
+    this.#leave(slot, why, { ...this.#model.resources.retireLimits, finishMs: UNTIL_ENDED_MS });
   }
 
   /** Gives up a start that waits for memory, since no call waits for it. */
   withdraw(slot: Slot): void {
-    const { health, slots } = this.#model;
-    this.#retire(slot, { rule: 'not-needed' });
-    health.want(slots.kept.length, true);
+    this.#leave(slot, { rule: 'not-needed' }, this.#model.resources.retireLimits);
   }
 
   close(): void {
@@ -196,7 +207,7 @@ export class Scaler implements CallWatch {
   }
 
   /** Retires idle workers, frozen ones first, then those with the highest index. Returns false if there is none that may leave now. */
-  #shrink(count: number, why: ScalingWhy): boolean {
+  #shrink(count: number, why: Why): boolean {
     const { health, slots, dispatcher, resources, isReplacing } = this.#model;
     if (isReplacing()) return false;
     const idle = slots.kept.filter(
@@ -207,19 +218,49 @@ export class Scaler implements CallWatch {
         workers.length === 1, // one that gets no more calls ends those that it holds, within their own limits
     );
     const isFrozen = ({ worker }: Slot): boolean => worker?.isFrozen ?? false;
-    const leaving = idle.toSorted((a, b) => Number(isFrozen(a)) - Number(isFrozen(b))).slice(-count);
-    const staying = slots.kept.filter((slot) => !leaving.includes(slot));
-    // Latched slots alone would make a model that was well refuse its calls: they go first.
-    if (leaving.length > 0 && staying.every(({ state }) => state.name === 'latched'))
-      for (const slot of staying) slot.retire(resources.retireLimits);
+    const { kept, standbys } = slots;
+    const fewer = Math.min(count, idle.length);
+    const isLast = fewer === why.from;
+    // With the last one all leave, those that stand by and those that gave up: none of them may still end a call.
+    const endsCalls = kept.some(({ workers }) => workers.length > 1);
+    if (isLast && (endsCalls || slots.holders.some((worker) => !dispatcher.isFree(worker)))) return false;
+    const serving = kept.length - standbys.length - fewer;
+    const mayServe = standbys.filter(({ state }) => state.name !== 'latched').length;
+    const leavers = isLast ? idle.length : Math.max(0, fewer + mayServe - this.#standbys.most(serving));
+    const order = idle.toSorted((a, b) => Number(isFrozen(a)) - Number(isFrozen(b)));
+    const leaving = order.slice(Math.max(0, order.length - leavers));
+    health.want(isLast ? 0 : serving, true);
+    if (isLast) for (const slot of kept) if (!leaving.includes(slot)) slot.retire(resources.retireLimits);
     for (const slot of leaving) this.#retire(slot, why);
-    health.want(slots.kept.length, true);
-    return leaving.length > 0;
+    this.#standbys.keep();
+    return fewer > 0;
   }
 
   #retire(slot: Slot, why: ScalingWhy): void {
     this.#note(slot.index, 'retired', why);
     slot.retire(this.#model.resources.retireLimits);
+  }
+
+  /** One worker fewer is wanted, unless this one stands by. With the last one all leave. */
+  #leave(slot: Slot, why: ScalingWhy, limits: RetireLimits): void {
+    const { health, slots } = this.#model;
+    const { kept, standbys } = slots;
+    this.#note(slot.index, 'retired', why);
+    const serving = kept.length - standbys.length - 1;
+    if (!standbys.includes(slot)) {
+      health.want(serving, true);
+      if (serving === 0) for (const standby of standbys) standby.retire(limits);
+    }
+    slot.retire(limits);
+    slots.refresh();
+    this.ask();
+  }
+
+  #noteStepIn(worker: number, why: ScalingWhy): void {
+    const text = whyText(why);
+    this.#history?.steppedIn(performance.now());
+    this.changes.note(worker, 'started', why, text);
+    this.#model.log.stepsIn(worker, text);
   }
 
   #note(worker: number, change: 'started' | 'retired', why: ScalingWhy): void {
@@ -237,11 +278,17 @@ export class Scaler implements CallWatch {
 
   #gather({ idleTimeoutMs }: ScalingRules, history: ScalingHistory): ScalingFacts {
     const { slots, dispatcher } = this.#model;
+    const { standbys } = slots;
     const nowMs = performance.now();
     history.keepMs = Math.max(idleTimeoutMs, 2 * history.startMs);
     return {
       nowMs,
-      ...countWorkers(slots.kept, (worker) => dispatcher.isFree(worker), nowMs),
+      ...countWorkers(
+        slots.kept.filter((slot) => !standbys.includes(slot)),
+        (worker) => dispatcher.isFree(worker),
+        nowMs,
+      ),
+      standing: this.#standbys.countFree(),
       line: this.#line(nowMs),
       history,
       replayAtMs: this.#replayAtMs,

@@ -14,17 +14,20 @@ import type { ModelParts } from './model-parts.js';
 import type { OptionsApplier } from './options-applier.js';
 import type { Scaler } from './scaler.js';
 import { allLatchedError, noneWantedError } from './slot-summary.js';
+import type { Standbys } from './standbys.js';
 import { startWorker, workerLimits } from './start-worker.js';
 
 export class SlotFactory {
   readonly #model: ModelParts;
   readonly #applier: OptionsApplier;
   readonly #scaler: Scaler;
+  readonly #standbys: Standbys;
 
-  constructor(model: ModelParts, applier: OptionsApplier, scaler: Scaler) {
+  constructor(model: ModelParts, applier: OptionsApplier, scaler: Scaler, standbys: Standbys) {
     this.#model = model;
     this.#applier = applier;
     this.#scaler = scaler;
+    this.#standbys = standbys;
   }
 
   /** Makes a slot; the caller starts it. */
@@ -96,7 +99,7 @@ export class SlotFactory {
   }
 
   #onReady(index: number, worker: WorkerHandle): void {
-    const { dispatcher, generations, health, listener, log } = this.#model;
+    const { dispatcher, generations, health, listener, log, slots } = this.#model;
     const isFirst = health.onReady(worker.initMs);
     const isNew = generations.settle(worker);
     if (isNew) this.#applier.apply();
@@ -105,9 +108,10 @@ export class SlotFactory {
     listener.onReady(index, worker.uptimeMs);
     if (isFirst || isNew) this.#warnOfUnusedOptions();
     if (isFirst) listener.onFirstReady();
-    else this.#model.noteIdle(); // a successor of one that died or was replaced
+    else if (slots.callable.includes(worker)) this.#model.noteIdle(); // a successor of one that died or was replaced
     dispatcher.pump();
     this.#scaler.started(worker.uptimeMs);
+    this.#standbys.keep();
   }
 
   #warnOfUnusedOptions(): void {
@@ -118,10 +122,15 @@ export class SlotFactory {
   }
 
   #refreshReady(): void {
-    const { slots, slowStarts, health } = this.#model;
-    slots.refresh();
+    const { slots, slowStarts, health, dispatcher } = this.#model;
+    const hasStepIn = slots.refresh();
     slowStarts.update();
     health.wake();
+    // What a dying worker has not begun came before what waits: it is given back within ms, and then all goes on.
+    const givesBack = slots.workers.some(
+      ({ state, heldBatches, places }) => state === 'killing' && heldBatches > places,
+    );
+    if (hasStepIn && !givesBack) dispatcher.pump();
   }
 
   #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
@@ -141,6 +150,7 @@ export class SlotFactory {
   #onSlotClosed(slot: Slot): void {
     const { dispatcher, health, listener, slots } = this.#model;
     slots.remove(slot);
+    this.#standbys.keep(); // its GPU is free
     if (slots.all.length > 0) return;
     if (this.#model.isClosed()) listener.onClosed();
     if (!health.takesCalls) dispatcher.failQueued(noneWantedError());

@@ -1,5 +1,6 @@
 /**
- * The slots of one model, which are added and removed while it runs, and their workers.
+ * The slots of one model, which are added and removed while it runs, and their workers. As many workers as are wanted take
+ * calls: the ready ones of the lowest indices. The others stand by, which their slots do not know.
  * Before: the model decides how many. After: each slot starts its workers and handles their deaths.
  */
 import type { Devices } from '../machine/devices.js';
@@ -15,8 +16,11 @@ interface PlacedSlot {
   readonly placement: Placement;
 }
 
+/** Takes placements back, and learns how many slots are beyond the wanted ones. */
+type PlacementOwner = Pick<Devices, 'giveBack' | 'noteStandbys'>;
+
 export class SlotSet {
-  readonly #devices: Pick<Devices, 'giveBack'>;
+  readonly #devices: PlacementOwner;
   readonly #mayServe: (worker: WorkerHandle) => boolean;
   readonly #make: MakeSlot;
   /** In the order of their indices. */
@@ -24,13 +28,11 @@ export class SlotSet {
   #slots: readonly Slot[] = [];
   #callable: readonly WorkerHandle[] = [];
   #ready: readonly WorkerHandle[] = [];
+  #standing: readonly WorkerHandle[] = [];
+  #wanted = Infinity;
 
   /** `mayServe` decides whether a ready worker may be given calls. */
-  constructor(
-    devices: Pick<Devices, 'giveBack'>,
-    mayServe: (worker: WorkerHandle) => boolean,
-    make: MakeSlot,
-  ) {
+  constructor(devices: PlacementOwner, mayServe: (worker: WorkerHandle) => boolean, make: MakeSlot) {
     this.#devices = devices;
     this.#mayServe = mayServe;
     this.#make = make;
@@ -44,6 +46,18 @@ export class SlotSet {
   /** The slots that are not being retired. */
   get kept(): Slot[] {
     return this.#slots.filter(({ isKept }) => isKept);
+  }
+
+  /** The kept slots beyond the wanted ones, in the order of their indices: last ready, latched or frozen ones go first. */
+  get standbys(): readonly Slot[] {
+    const { kept } = this;
+    const most = Math.max(0, kept.length - this.#wanted);
+    return most === 0 ? NO_SLOTS : byIndex(kept.sort((a, b) => this.#rank(a) - this.#rank(b)).slice(-most));
+  }
+
+  /** Workers that may be given calls, and those that stand by: one that lost its place ends the calls that it holds. */
+  get holders(): readonly WorkerHandle[] {
+    return this.#standing.length === 0 ? this.#callable : [...this.#callable, ...this.#standing];
   }
 
   /** Workers that may be given calls: the ready ones, and those that are frozen. */
@@ -61,10 +75,26 @@ export class SlotSet {
     return this.#slots.flatMap(({ workers }) => workers);
   }
 
-  /** Updates `callable` and `ready`; called when a worker's state may have changed. */
-  refresh(): void {
-    this.#callable = this.workers.filter((worker) => worker.state === 'ready' && this.#mayServe(worker));
+  /**
+   * Updates `callable`, `ready` and `standing`; called when a worker's state may have changed. Returns whether one that stood
+   * by may be given calls now.
+   */
+  refresh(): boolean {
+    const stood = this.#standing;
+    const able = this.workers.filter((worker) => worker.state === 'ready' && this.#mayServe(worker));
+    const mayStand = able.length > this.#wanted;
+    const order = mayStand ? able.sort((a, b) => Number(a.isFrozen) - Number(b.isFrozen)) : able;
+    this.#callable = mayStand ? order.slice(0, this.#wanted) : able;
+    this.#standing = mayStand ? order.slice(this.#wanted) : NO_WORKERS;
     this.#ready = this.#callable.filter(({ isFrozen }) => !isFrozen);
+    this.#devices.noteStandbys(this, this.standbys.length);
+    return stood.some((worker) => this.#callable.includes(worker));
+  }
+
+  /** Lets so many workers take calls. */
+  want(count: number): void {
+    this.#wanted = count;
+    this.refresh();
   }
 
   /** Adds a slot for each placement and starts its worker. Each slot gets the least index that no slot has. */
@@ -74,6 +104,7 @@ export class SlotSet {
       this.#set([...this.#placed, added].sort((a, b) => a.slot.index - b.slot.index));
       return added;
     });
+    this.refresh();
     for (const { slot } of all) slot.start();
     return all.map(({ slot }) => slot);
   }
@@ -97,6 +128,13 @@ export class SlotSet {
     this.refresh();
   }
 
+  /** The order in which slots are wanted; equal ones in that of their indices. */
+  #rank({ state, worker }: Slot): number {
+    if (state.name === 'latched') return 3;
+    if (worker?.state !== 'ready' || !this.#mayServe(worker)) return 2;
+    return worker.isFrozen ? 1 : 0;
+  }
+
   #set(placed: PlacedSlot[]): void {
     this.#placed = placed;
     this.#slots = placed.map(({ slot }) => slot);
@@ -108,4 +146,11 @@ export class SlotSet {
     while (used.has(index)) index += 1;
     return index;
   }
+}
+
+const NO_SLOTS: readonly Slot[] = [];
+const NO_WORKERS: readonly WorkerHandle[] = [];
+
+function byIndex(slots: readonly Slot[]): Slot[] {
+  return slots.toSorted((a, b) => a.index - b.index);
 }

@@ -61,6 +61,16 @@ export function isSettled(slot: Pick<Slot, 'state' | 'worker' | 'workers'>): boo
   return hasStarted(slot) && slot.workers.every((worker) => worker === slot.worker);
 }
 
+/** Whether another worker is to take the place of the present one. */
+export function isBetween({ state }: SlotWithState): boolean {
+  return state.name === 'renewing' || state.name === 'replacing';
+}
+
+/** Whether another worker is to take the place of the present one, or one of before is still ending its calls. */
+export function isChanging(slot: Pick<Slot, 'state' | 'worker' | 'workers'>): boolean {
+  return isBetween(slot) || slot.workers.some((worker) => worker !== slot.worker);
+}
+
 /** The errors of the slots that have latched, in their order. */
 export function latchErrors(slots: readonly SlotWithState[]): ServeError[] {
   return slots.flatMap(({ state }) => (state.name === 'latched' ? state.error : []));

@@ -9,6 +9,7 @@ export const MANAGEMENT_NAMES = {
   maxWorkers: 'max_worker',
   idleTimeout: 'idle_timeout',
   targetWait: 'target_wait',
+  standby: 'standby',
   batchSize: 'batch_size',
   maxBatchDelay: 'max_batch_delay',
   runTimeout: 'response_timeout',

@@ -42,6 +42,8 @@ export interface ScalingFacts {
   readonly ready: readonly ScaledWorker[];
   /** Spawn time of each worker that starts; for a slot in backoff, the time of the death. */
   readonly startingSinceMs: readonly number[];
+  /** Ready workers beyond these, which take calls at once if more are wanted; default: none. */
+  readonly standing?: number;
   /** Null if no call waits. */
   readonly line: ScaledLine | null;
   readonly history: ScalingHistory;

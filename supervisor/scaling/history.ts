@@ -76,6 +76,11 @@ export class ScalingHistory {
     this.#lastStartMs = Math.max(this.#lastStartMs, nowMs - startMs);
   }
 
+  /** A worker that stood by takes calls from now on: for the number of workers it counts as a start. */
+  steppedIn(nowMs: number): void {
+    this.#lastStartMs = Math.max(this.#lastStartMs, nowMs);
+  }
+
   /** Expected time from spawn to ready. */
   get startMs(): number {
     if (this.#startsMs.length === 0) return UNKNOWN_START_MS;
@@ -87,7 +92,7 @@ export class ScalingHistory {
     return Math.max(RECENT_MS, 2 * this.startMs);
   }
 
-  /** Spawn time of the worker that became ready last. */
+  /** Spawn time of the worker that became ready last, or when one that stood by took calls, if that is later. */
   get lastStartMs(): number {
     return this.#lastStartMs;
   }

@@ -1,9 +1,9 @@
 /** Predicts how long the last call in line will have waited when it begins. */
 import type { ScaledLine, ScalingFacts, ScalingRules } from './facts.js';
 
-/** The wait with `more` workers than there are, which would be spawned now. */
+/** The wait with `more` workers than there are, which would be spawned now if none stands by. */
 export function predictLastWait(facts: ScalingFacts, rules: ScalingRules, more: number): number {
-  const { nowMs, line, history } = facts;
+  const { nowMs, line, history, standing = 0 } = facts;
   const { calls, lastSinceMs, lastUntilMs } = line as ScaledLine;
   const runs = Math.ceil(calls / rules.batchSize);
   const runMs = expectedRunMs(facts, calls / runs);
@@ -20,7 +20,7 @@ export function predictLastWait(facts: ScalingFacts, rules: ScalingRules, more: 
     return restMs + (heldBatches - 1) * runMs;
   });
   for (const sinceMs of facts.startingSinceMs) freeInMs.push(Math.abs(history.startMs - (nowMs - sinceMs)));
-  for (let i = 0; i < more; i += 1) freeInMs.push(startMs);
+  for (let i = 0; i < more; i += 1) freeInMs.push(i < standing ? 0 : startMs);
   return Math.min(nowMs + beginInMs(freeInMs, runs, runMs), lastUntilMs) - lastSinceMs;
 }
 

@@ -4,6 +4,7 @@ import type { Model } from '../models/model.js';
 import type { Placement } from '../machine/placement.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import type { WorkerBounds } from '../models/worker-bounds.js';
+import type { ModelOptions } from '../options/resolve.js';
 import { labelOf } from '../options/model-name.js';
 import { isUnpacked } from '../store/archives/own-folder.js';
 import type { ServerEnd } from './server-status.js';
@@ -14,6 +15,7 @@ import { VERSION } from '../version.js';
 export interface StartedModel {
   readonly spec: Pick<ModelSpec, 'name' | 'version' | 'app' | 'url'> & {
     readonly program: Pick<ModelSpec['program'], 'label' | 'interpreter'>;
+    readonly resolved: { readonly options: Pick<ModelOptions, 'standby'> };
   };
   readonly placements: readonly Placement[];
   /** The bounds within which it scales itself; null if its number of workers is fixed. */
@@ -38,12 +40,19 @@ function nameText({ spec }: StartedModel): string {
   return isUnpacked(spec.app) ? `the model ${labelOf(spec)} of ` : '';
 }
 
-function modelText({ spec: { app, url, program }, placements, own }: StartedModel, threads: number): string {
+function modelText({ spec, placements, own }: StartedModel, threads: number): string {
+  const { app, url, program, resolved } = spec;
   const workers =
     own === null
       ? slotsText(placements, threads)
       : `${own.min} to ${plural(own.max, 'worker')} (as its calls need them)`;
-  return `${isUnpacked(app) ? url : shownPath(app)}${interpreterText(program)} with ${workers}`;
+  return `${isUnpacked(app) ? url : shownPath(app)}${interpreterText(program)} with ${workers}${standbyText(resolved.options)}`;
+}
+
+/** ` and 1 standby (the memory of one more worker)`; empty without any. */
+function standbyText({ standby }: Pick<ModelOptions, 'standby'>): string {
+  if (standby === 0) return '';
+  return ` and ${plural(standby, 'standby')} (the memory of ${standby === 1 ? 'one more worker' : `${standby} more workers`})`;
 }
 
 /** ` (python 3.11.7, .venv/bin/python)`; empty if the app's language has no choice of interpreter. */

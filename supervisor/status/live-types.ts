@@ -185,7 +185,7 @@ export interface LiveChange {
 
 export interface LiveWorker {
   readonly index: number;
-  /** `busy`, `idle` or `frozen` (by SIGSTOP) once it is ready; else a state of docs/lifecycle.md, of the worker or its slot. */
+  /** `busy`, `idle`, `standby` or `frozen` (by SIGSTOP) once it is ready; else a state of docs/lifecycle.md, of the worker or its slot. */
   readonly state: string;
   /**
    * Since when it is in this state; `busy`, `idle` and `frozen` count as one. Without a process, since the last death, or at

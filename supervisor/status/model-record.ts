@@ -10,8 +10,8 @@ import type { Slot } from '../slots/slot.js';
 import type { CallCounts } from './recent-calls.js';
 
 /**
- * Builds the record of a model. Reads the memory of each of its processes from the system. Without `showsWords`, the app's
- * words are left out.
+ * Builds the record of a model, without the workers that stand by. Reads the memory of each of its processes from the
+ * system. Without `showsWords`, the app's words are left out.
  */
 export function modelRecord(
   registered: Registered<Model>,
@@ -21,7 +21,8 @@ export function modelRecord(
 ): ModelRecord {
   const { model, isLeaving } = registered;
   const { spec, options, wantedWorkers } = model;
-  const processes = model.slots.flatMap((slot) => slotProcesses(slot, isLeaving, showsWords));
+  const serving = model.slots.filter((slot) => !model.standbys.includes(slot));
+  const processes = serving.flatMap((slot) => slotProcesses(slot, isLeaving, showsWords));
   return {
     ...modelStatus(registered, state, showsWords),
     url: spec.url,

@@ -121,6 +121,30 @@ describe('two models that do not fit together', () => {
   });
 });
 
+test(
+  'a worker that stands by leaves for another model, and comes back when there is memory',
+  LIMIT,
+  async (t) => {
+    const scaling = { minWorkers: 0, maxWorkers: 1 };
+    const cwd = sizedModels(t, {
+      a: { mb: 100, options: { ...scaling, idleTimeout: '1h', standby: 1 } },
+      b: { mb: 100, options: { ...scaling, idleTimeout: '500ms' } },
+    });
+    const server = await startServer(null, { t, cwd, args: ['--memory-budget', '360mb'] });
+    const untilStanding = (count: number): Promise<unknown> =>
+      server.until(({ models }) => models.find(({ name }) => name === 'a')?.standby.ready === count);
+    const serving = await pidOf(server, 'a');
+    await untilStanding(1);
+    await pidOf(server, 'b');
+    await server.untilPrinted(/worker a\/1 leaves: .*memory/);
+    await untilStanding(0);
+    assert.equal(await pidOf(server, 'a'), serving);
+    await untilStanding(1); // b has left meanwhile
+    assert.deepEqual(await rulesOf(server, 'b'), ['started first-call', 'retired idle']);
+    await server.stop();
+  },
+);
+
 test('the memory of a GPU is free for the next model when the driver says so', LIMIT, async (t) => {
   const models = { a: { mb: 1, gpuMib: 600 }, b: { mb: 1, gpuMib: 700 } };
   const cwd = sizedModels(t, models);

@@ -34,6 +34,7 @@ export interface Exit {
 export interface WorkerStatus {
   readonly index: number;
   readonly state: string;
+  readonly standby: boolean;
   readonly pid: number | null;
   readonly calls: number;
   readonly held: number;
@@ -81,6 +82,7 @@ export interface ModelStatus {
     readonly maxBytes: number;
   };
   readonly inFlight: number;
+  readonly standby: { readonly wanted: number; readonly ready: number };
   readonly runMs: { readonly mean: number | null; readonly slow: number | null };
 }
 

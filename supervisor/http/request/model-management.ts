@@ -15,6 +15,7 @@ export interface ManagedOptions {
   readonly initTimeoutMs?: number;
   readonly idleTimeoutMs?: number;
   readonly targetWaitMs?: number;
+  readonly standby?: number;
 }
 
 /** Options that only a registration can set: later they are the bounds of `scale`. */
@@ -57,7 +58,7 @@ export interface ProcessRecord {
 
 /** One version of a model now: its status and the further fields of management pages. */
 export interface ModelRecord
-  extends ModelStatus, Required<Omit<ManagedOptions, 'idleTimeoutMs' | 'targetWaitMs'>> {
+  extends ModelStatus, Required<Omit<ManagedOptions, 'idleTimeoutMs' | 'targetWaitMs' | 'standby'>> {
   /** The `url` of its registration; the path of its app if it is not from the store. */
   readonly url: string;
   readonly wantedWorkers: number;

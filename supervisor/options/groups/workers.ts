@@ -70,6 +70,14 @@ export const WORKERS = {
     default: 100,
     parse: parsePositiveMs,
   }),
+  standby: operatorOption<number>({
+    flag: '--standby',
+    value: '<n>',
+    help: 'Workers beyond the wanted ones that have loaded the model and wait: calls that a dying worker has not begun go to one at once. Each takes the memory of one more worker. See docs/scaling.md.',
+    defaultText: '0',
+    default: 0,
+    parse: (raw) => parseWhole(raw, 0, 64),
+  }),
   python: operatorOption<string | null>({
     flag: '--python',
     value: '<path>',

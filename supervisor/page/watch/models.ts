@@ -29,6 +29,7 @@ export function modelState(model: LiveModel): string {
 const WORKER_TONES: Readonly<Record<string, Tone>> = {
   idle: 'good',
   busy: 'good',
+  standby: 'good',
   frozen: 'warn',
   backoff: 'bad',
   latched: 'bad',

@@ -152,6 +152,7 @@ function sourceOf({
     maxWorkers: others.maxWorkers,
     idleTimeout: others.idleTimeoutMs,
     targetWait: others.targetWaitMs,
+    standby: others.standby,
     batchSize,
     maxBatchDelay: maxBatchDelayMs,
     runTimeout: runTimeoutMs,

@@ -22,7 +22,7 @@ export interface ModelFacts {
 
 export function describeModel(registered: Registered<Model>, facts: ModelFacts): LiveModel {
   const { model, bounds } = registered;
-  const { spec, options, wantedWorkers, dispatcher } = model;
+  const { spec, options, wantedWorkers, dispatcher, standbys } = model;
   const { record, state, isDefault } = facts;
   const { sample, errors, createdAt } = record.meterOf(model);
   return {
@@ -45,7 +45,7 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
     runTimeoutMs: options.runTimeout,
     queueBytes: dispatcher.waitingBytes,
     ...record.totalsOf(model),
-    workers: model.slots.map((slot) => describeSlot(slot, createdAt, facts)),
+    workers: model.slots.map((slot) => describeSlot(slot, stateOf(slot, standbys), createdAt, facts)),
     sample,
     errors,
   };
@@ -61,13 +61,25 @@ function lastChangeOf({ scaling }: Model): LiveChange | null {
 /** All workers of a model latch for the same reason, and `LiveDeath.why` has more of it. */
 const MAX_LATCH_CHARS = 300;
 
-function describeSlot(slot: Slot, modelAt: number, { record, memory, showsWords }: ModelFacts): LiveWorker {
+function stateOf(slot: Slot, standbys: readonly Slot[]): string {
+  const { worker, state } = slot;
+  if (worker === null) return state.name;
+  const own = workerState(worker);
+  return own === 'idle' && standbys.includes(slot) ? 'standby' : own;
+}
+
+function describeSlot(
+  slot: Slot,
+  shown: string,
+  modelAt: number,
+  { record, memory, showsWords }: ModelFacts,
+): LiveWorker {
   const { worker, state } = slot;
   const pids = slot.workers.map(({ pid }) => pid);
   const running = worker === null ? null : runningCall(worker);
   return {
     index: slot.index,
-    state: worker === null ? state.name : workerState(worker),
+    state: shown,
     since:
       worker === null ? (slot.lastDeath?.at.getTime() ?? modelAt) : Date.now() - Math.round(worker.stateMs),
     pid: worker?.pid ?? null,

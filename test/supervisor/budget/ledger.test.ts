@@ -61,6 +61,7 @@ class FakeModel implements BudgetedModel {
     return { pinned, wanted, mayLeave: 1, startMs: 1, queueTimeoutMs: 1, hasCallers, workers };
   }
 
+  memoryRead(): void {}
   sendAway(): void {}
   refuse(): void {}
 }

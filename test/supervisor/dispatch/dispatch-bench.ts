@@ -20,6 +20,8 @@ export const LOST = new ServeError('SERVE_WORKER_LOST');
 
 export class Bench {
   readonly workers: FakeWorker[];
+  /** Workers that get no more calls. */
+  readonly standing: FakeWorker[] = [];
   readonly dispatcher: Dispatcher;
   readonly outcomes = new Map<string, string>();
   noWorker: ServeError | null = null;
@@ -40,7 +42,8 @@ export class Bench {
     t.mock.method(performance, 'now', () => this.#nowMs);
     this.workers = Array.from({ length: workers }, () => new FakeWorker());
     const supply = {
-      readyWorkers: () => this.workers,
+      readyWorkers: () => this.workers.filter((worker) => !this.standing.includes(worker)),
+      holders: () => this.workers,
       refusal: () => this.noWorker,
       noWorkerError: () => this.noWorker,
       startsInMs: () => this.startsInMs,

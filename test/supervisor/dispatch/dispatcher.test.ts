@@ -335,6 +335,19 @@ test('failInFlight fails every call, with the error that fits its state, and can
   assert.equal(bench.workers.flatMap(({ abandoned }) => abandoned).length, 2);
 });
 
+for (const ending of ['failInFlight', 'failNotBegun'] as const) {
+  test(`${ending} also ends calls of a worker that gets no more, because it stands by`, (t) => {
+    const bench = new Bench(t, 2);
+    for (const id of ['a', 'b']) bench.submit(id);
+    bench.standing.push(bench.workers[1] as FakeWorker);
+    bench.dispatcher[ending](new ServeError('SERVE_SHUTTING_DOWN'), new ServeError('SERVE_SHUTTING_DOWN'));
+    assert.deepEqual(
+      bench.workers.map(({ abandoned }) => abandoned.length),
+      [1, 1],
+    );
+  });
+}
+
 test('dropUnfit fails waiting calls that do not fit the routes, and keeps the calls that workers hold', (t) => {
   const bench = new Bench(t, 1, { queueBytes: 1000 });
   for (const id of ['sent', 'fits', 'gone']) bench.submit(id, { bytes: 10 });

@@ -77,7 +77,7 @@ test('a bad value is refused even in a source of lower precedence', () => {
 });
 
 test("options of scaling are the operator's: an app's config may not have them", () => {
-  for (const name of ['minWorkers', 'maxWorkers', 'idleTimeout', 'targetWait']) {
+  for (const name of ['minWorkers', 'maxWorkers', 'idleTimeout', 'targetWait', 'standby']) {
     assert.throws(() => withAppConfig(resolveOptions([NONE]), { [name]: 1 }, '/app.ts'), {
       code: 'SERVE_CONFIG',
       message: new RegExp(`^/app\\.ts: config\\.${name}: this option belongs to the operator of the server`),

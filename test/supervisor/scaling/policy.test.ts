@@ -19,6 +19,12 @@ function line(calls: number, lastUntilMs = Infinity) {
   return { calls, lastSinceMs: 100_000, lastUntilMs };
 }
 
+test('a worker that stands by shortens the line at once, where a start would not', () => {
+  const busy = { ready: [{ heldBatches: 1, runningMs: 0 }], line: line(4) };
+  const wanted = [0, 1].map((standing) => decide(facts({ ...busy, standing }), RULES).wanted);
+  assert.deepEqual(wanted, [1, 2]);
+});
+
 test('the number of workers is brought within its bounds', () => {
   assert.equal(decide(facts({}), { ...RULES, min: 2 }).wanted, 2);
   assert.equal(decide(facts({ ready: [IDLE, IDLE] }), { ...RULES, max: 1 }).wanted, 1);

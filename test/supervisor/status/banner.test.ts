@@ -7,7 +7,8 @@ import { VERSION } from '../../../supervisor/version.js';
 function model(name: string, url: string, app: string): StartedModel {
   const program = { label: 'node', interpreter: null };
   const placements = [{ device: 'cpu', gpu: null }] as unknown as StartedModel['placements'];
-  return { spec: { name, version: '1', url, app, program }, placements, own: null };
+  const resolved = { options: { standby: 0 } };
+  return { spec: { name, version: '1', url, app, program, resolved }, placements, own: null };
 }
 
 const UNPACKED = `/tmp/banana-serve-archives-1-2-3-${'a'.repeat(32)}/${'b'.repeat(64)}-1/service.py`;
@@ -28,5 +29,17 @@ test('a model that scales itself has its bounds instead of a number', () => {
   const scaled = { ...FILE, own: { min: 0, max: 4 } };
   assert.deepEqual(startTexts([ARCHIVED, scaled], 2, 'http://localhost:8080').slice(2), [
     'model dogs: models/dogs.mjs with 0 to 4 workers (as its calls need them)',
+  ]);
+});
+
+test('a model with standbys says what they cost', () => {
+  const texts = [1, 2].map((standby) => {
+    const spec = { ...FILE.spec, resolved: { options: { standby } } };
+    return startTexts([{ ...FILE, spec }], 2, 'http://localhost:8080')[0];
+  });
+  const start = `banana-serve ${VERSION} serves models/dogs.mjs with 1 worker on the CPU (2 threads each) and`;
+  assert.deepEqual(texts, [
+    `${start} 1 standby (the memory of one more worker) on http://localhost:8080`,
+    `${start} 2 standbys (the memory of 2 more workers) on http://localhost:8080`,
   ]);
 });

@@ -45,6 +45,7 @@ const OPTIONS: readonly ApiParameter[] = [
     'Wait of a call, in ms, beyond which a model that scales itself starts a worker.',
     number(100, 1),
   ),
+  queryParameter('standby', 'Number of loaded workers beyond those that take calls.', number(0, 0)),
 ];
 
 const REGISTERED: readonly ApiParameter[] = [

@@ -11,6 +11,7 @@ import { writeMmsJson } from './json.js';
 import { bodyOrQueryParams, queryParams, type Params } from './params.js';
 
 const MOST_WORKERS = 1024;
+const MOST_STANDBY = 64;
 const MOST_S = 2 ** 21; // the longest timer, as seconds
 const MOST_MS = 2 ** 31 - 1;
 
@@ -151,6 +152,7 @@ function optionsIn(params: Params): ManagedOptions {
     ...optional('runTimeoutMs', secondsIn(params, 'response_timeout', 1)),
     ...optional('idleTimeoutMs', secondsIn(params, 'idle_timeout', 1)),
     ...optional('targetWaitMs', params.count('target_wait', 1, MOST_MS)),
+    ...optional('standby', params.count('standby', 0, MOST_STANDBY)),
   };
 }
 

@@ -80,7 +80,8 @@ function writeStatus(...[ctx, { backend }]: Parameters<WriteAnswer>): void {
   // Calls that were given up hold their worker until they end there.
   const inProgress = dispatcher.queued + dispatcher.arriving + model.heldCalls;
   const isIdle = model.health === 'idle' && inProgress === 0; // the next call starts a worker
-  const available = isIdle || (model.readyWorkers === model.slots.length && inProgress < model.slots.length);
+  const workers = model.slots.length - model.standbys.length;
+  const available = isIdle || (model.readyWorkers === workers && inProgress < workers);
   const nowMs = performance.now();
   const beganAtMs = model.findOldestBegan();
   const answered = [...replies.values()].reduce((sum, count) => sum + count, 0);
@@ -90,7 +91,7 @@ function writeStatus(...[ctx, { backend }]: Parameters<WriteAnswer>): void {
     idle_time: available && inProgress === 0 ? Math.round(nowMs - model.idleSinceMs) : 0,
     inference_time: beganAtMs === null ? 0 : Math.round(nowMs - beganAtMs),
     sequence_number: posts.count,
-    workers: model.slots.length,
+    workers,
     workers_ready: model.readyWorkers,
     queue_length: dispatcher.queued,
     in_flight: dispatcher.inFlight,

@@ -39,6 +39,7 @@ export function fakeModel(name: string, workers = 1, firstPid = 100): Model {
     info: { routes, example: '{}' },
     routes: new Map(routes.map((route) => [route.path, route])),
     slots,
+    standbys: [],
     wantedWorkers: workers,
     readyWorkers: workers,
     isLatched: false,
