@@ -48,7 +48,7 @@ export class ModelInBudget implements BudgetedModel {
     return {
       pinned: bounds?.min ?? health.wanted,
       wanted: health.wanted,
-      mayLeave: health.isDraining ? 0 : Math.max(0, mayLeave),
+      mayLeave: Math.max(0, mayLeave),
       startMs: startMs === 0 ? UNKNOWN_START_MS : startMs,
       queueTimeoutMs: generations.inForce.options.queueTimeout,
       hasCallers,

@@ -108,6 +108,22 @@ describe('two models that do not fit together', () => {
     await server.stop();
   });
 
+  test('a drain makes room for a call that waits for the memory of an idle model', LIMIT, async (t) => {
+    const cwd = sizedModels(t, { a: { mb: 80 }, b: { mb: 100 } });
+    const server = await startServer(null, { t, cwd, args: ['--memory-budget', '180mb'] });
+    await learn(server);
+    await pidOf(server, 'a');
+    const running = ask(server, 'a', 1500);
+    await server.until(({ models }) => models.some(({ inFlight }) => inFlight > 0));
+    const held = ask(server, 'b');
+    await server.until(({ memory }) => memory?.waiting[0]?.model === 'b@1');
+    server.process.kill('SIGTERM');
+    assert.equal((await running).status, 200);
+    const answer = await held;
+    assert.equal(answer.status, 200, answer.text);
+    assert.deepEqual(await server.ended, { code: 0, signal: null });
+  });
+
   test('are refused when the server starts, if their workers always stay', LIMIT, async (t) => {
     const stays = { workers: 1 };
     const cwd = sizedModels(t, { a: { mb: 100, options: stays }, b: { mb: 100, options: stays } });
