@@ -17,7 +17,8 @@ interface Peak {
 
 interface Life {
   readonly peaks: Map<string, Peak>;
-  wasReady: boolean;
+  /** The pools that were read since it is ready. */
+  readonly readyIn: Set<string>;
 }
 
 export class Learner {
@@ -54,12 +55,13 @@ export class Learner {
 
   learn(gathered: readonly Gathered[], nowMs: number): void {
     const lives = new Map<number, Life>();
+    const readAtMs = new Map(this.#readings.pools.map((pool) => [pool.name, pool.readAtMs]));
     for (const { model, workers } of gathered) {
       const staying = workers.filter(({ state }) => state !== 'leaving');
       for (const worker of staying) {
-        const life = this.#lives.get(worker.id) ?? { peaks: new Map(), wasReady: false };
+        const life = this.#lives.get(worker.id) ?? { peaks: new Map(), readyIn: new Set() };
         lives.set(worker.id, life);
-        this.#note(model.name, worker, life, staying.length === 1);
+        this.#note(model.name, worker, life, staying.length === 1, readAtMs);
       }
     }
     this.#lives = lives;
@@ -67,8 +69,14 @@ export class Learner {
     this.#prove(gathered);
   }
 
-  /** Learns a start's cost once its worker is ready. */
-  #note(model: string, { id, device, state }: BudgetedWorker, life: Life, isOnly: boolean): void {
+  /** Learns a start's cost once its worker is ready. A reading that began before may have seen it without its model. */
+  #note(
+    model: string,
+    { id, device, state, sinceMs }: BudgetedWorker,
+    life: Life,
+    isOnly: boolean,
+    readAtMs: ReadonlyMap<string, number>,
+  ): void {
     const isReady = state !== 'starting';
     for (const pool of this.#readings.poolsOf(device)) {
       const now = this.#held(id, pool);
@@ -80,9 +88,10 @@ export class Learner {
       };
       life.peaks.set(pool, peak);
       if (isReady) this.costs.learn(model, pool, isOnly, isOnly ? peak.sharedToo : peak.own);
-      if (isReady && !life.wasReady) this.costs.learnReady(model, pool, now.own);
+      if (!isReady || life.readyIn.has(pool) || sinceMs >= (readAtMs.get(pool) ?? -Infinity)) continue;
+      life.readyIn.add(pool);
+      this.costs.learnReady(model, pool, now.own);
     }
-    life.wasReady = isReady;
   }
 
   /** Null if it was not read yet. */

@@ -13,6 +13,7 @@ class Memory implements MemoryReadings {
   readonly held = new Map<number, { pssBytes: number; privateBytes: number }>();
   readonly cards: CardPool[] = [];
   readonly isBlind = false;
+  readAtMs = Infinity;
 
   hold(id: number, pssBytes: number, privateBytes = pssBytes): void {
     this.held.set(id, { pssBytes, privateBytes });
@@ -21,7 +22,7 @@ class Memory implements MemoryReadings {
   get pools(): ReadPool[] {
     const usedBytes = [...this.held.values()].reduce((sum, { pssBytes }) => sum + pssBytes, 0);
     return [
-      { name: 'memory', limitBytes: 100, readAtMs: Infinity, ownBytes: usedBytes, usedBytes },
+      { name: 'memory', limitBytes: 100, readAtMs: this.readAtMs, ownBytes: usedBytes, usedBytes },
       ...this.cards,
     ];
   }
@@ -117,8 +118,14 @@ test('a worker that always stays costs what one had when it was ready, not what 
   const { ledger, memory, model } = withModel();
   model.pinned = 1;
   model.worker(7, 'idle');
-  for (const bytes of [30, 90]) {
+  const readings: [bytes: number, readAtMs: number][] = [
+    [10, -1], // began before it was ready: without its model
+    [30, 1],
+    [90, 2],
+  ];
+  for (const [bytes, readAtMs] of readings) {
     memory.hold(7, bytes);
+    memory.readAtMs = readAtMs;
     ledger.learn();
   }
   model.workers = [];
