@@ -21,7 +21,7 @@ export interface BudgetedModel {
   /** `name@version`. */
   readonly name: string;
   facts(nowMs: number): BudgetedFacts;
-  /** What is used was read anew: there may be memory for a worker that stands by. */
+  /** Memory was read anew: there may be some for a worker that stands by. */
   memoryRead(): void;
   /** The worker ends what it holds and goes. `text`: why. */
   sendAway(id: number, why: LeaveWhy, text: string): void;

@@ -15,8 +15,8 @@ import { isHopeless, refusals } from './refusals.js';
 /** A start whose cost is not known goes if anything is free. */
 const UNKNOWN_BYTES = 1;
 
-/** A start for which no call waits is given up after this time. */
-const UNNEEDED_MS = 60_000;
+/** A start for which no call waits is given up after this time; the present worker of a renewal goes first after it. */
+const PATIENCE_MS = 60_000;
 
 export function decide<S>(facts: BudgetFacts<S>): Step<S>[] {
   const steps: Step<S>[] = refusals(facts);
@@ -83,7 +83,9 @@ class Room<S> {
       this.#hold(needs);
       return [];
     }
-    if (kind === 'renewal' && isHopeless(this.#facts, waiting))
+    const isPatient = this.#facts.nowMs - sinceMs < PATIENCE_MS;
+    // Two models that are replaced at the same time would wait for each other, since their workers may not leave meanwhile.
+    if (kind === 'renewal' && (!isPatient || isHopeless(this.#facts, waiting)))
       return [
         {
           kind: 'refuseStart',
@@ -91,12 +93,7 @@ class Room<S> {
           why: { ...lack, rule: 'together', bytes: lack.needBytes ?? 0, holders: [] },
         },
       ];
-    if (!isNeeded)
-      return [
-        this.#facts.nowMs - sinceMs < UNNEEDED_MS
-          ? { kind: 'wait', start, lack }
-          : { kind: 'withdraw', start },
-      ];
+    if (!isNeeded) return [isPatient ? { kind: 'wait', start, lack } : { kind: 'withdraw', start }];
     const steps = this.#sendAway({ model, sinceMs, needs, takesTurns: kind !== 'extra', queueTimeoutMs });
     this.#hold(needs);
     return [...steps, { kind: 'wait', start, lack }];

@@ -82,7 +82,8 @@ export class Leavers {
   /** Processes that may leave for it, the first to leave first. */
   #inOrder(demand: Demand): Candidate[] {
     const { workers, expendables, nowMs } = this.#facts;
-    const others = workers.filter(({ model }) => model !== demand.model);
+    // Of its own model, only those that stand by: a worker that is replaced needs memory beside them.
+    const others = workers.filter(({ model, state }) => model !== demand.model || state === 'standby');
     const spares = expendables.map((one): Candidate => ({
       ...one,
       model: '',

@@ -249,6 +249,23 @@ const rows: [string, BudgetFacts<string>, string[]][] = [
     ['refuse a together'],
   ],
   [
+    'a worker of the same model that stands by leaves for a renewal',
+    facts(
+      [worker(1, 40, { model: 'a', state: 'busy' }), worker(2, 40, { model: 'a', state: 'standby' })],
+      [start('a', 40, { kind: 'renewal' })],
+    ),
+    ['leave 2 memory', 'wait a'],
+  ],
+  [
+    'two renewals do not wait for the memory of each other for longer than a minute',
+    facts(
+      [worker(1, 40, { model: 'a', state: 'busy' }), worker(2, 40, { model: 'b', state: 'busy' })],
+      ['a', 'b'].map((name) => start(name, 40, { kind: 'renewal', sinceMs: NOW_MS - 60_000 })),
+      { models: ['a', 'b'].map((name) => model(name, { mayLeave: 0 })) },
+    ),
+    ['refuse a together', 'refuse b together'],
+  ],
+  [
     'a second try waits until the other one has left',
     facts([worker(1, 10, { state: 'leaving' })], [start('a', null, { afterLeaving: true })]),
     ['wait a'],
