@@ -51,7 +51,7 @@ export class StartBook {
     const { device, model } = start;
     if (device !== 'cpu' && this.#underWay.some((other) => other.start.device === device)) return;
     const { pinned = 0 } = findModel(model, gathered) ?? {};
-    const needs = this.#needsOf(start, this.#countOf(model, gathered), pinned);
+    const needs = this.#needsOf(start, this.#countOf(model, gathered), pinned, gathered);
     entry.granted = new Map([...needs].map(([pool, bytes]) => [pool, bytes ?? 0]));
     for (const card of this.#readings.cards) if (card.isOf(device)) card.starts(() => start.pid());
   }
@@ -94,7 +94,7 @@ export class StartBook {
       start: entry,
       model,
       sinceMs,
-      needs: this.#needsOf(start, count, pinned),
+      needs: this.#needsOf(start, count, pinned, gathered),
       kind: isRenewal ? 'renewal' : isExtra ? 'extra' : 'first',
       isNeeded: isRenewal || count < pinned || (hasCallers && count < wanted), // one beyond would only stand by
       afterLeaving,
@@ -113,20 +113,45 @@ export class StartBook {
   }
 
   /**
-   * At most the whole pool: its worker may have grown by its calls. Of a worker that its model always has, only what one had
-   * when it was ready: the growth of the last one must not keep out its successor.
+   * At most what workers that always stay leave of the pool: its worker may have grown by its calls, and would never come
+   * again; at least what one had when it was ready. Of a worker that its model always has only that: the growth of the last
+   * one must not keep out its successor.
    */
-  #needsOf({ model, device }: RoomStart, count: number, pinned: number): Needs {
+  #needsOf(
+    { model, device }: RoomStart,
+    count: number,
+    pinned: number,
+    gathered: readonly Gathered[],
+  ): Needs {
     const { costs } = this.#learner;
     const limits = new Map(this.#readings.pools.map(({ name, limitBytes }) => [name, limitBytes]));
     return new Map(
       this.#readings.poolsOf(device).map((pool) => {
         const most = costs.find(model, pool, count === 0);
-        const bytes = count < pinned ? (costs.findLeast(model, pool) ?? most) : most;
-        return [pool, bytes === null ? null : Math.min(bytes, limits.get(pool) ?? bytes)];
+        const least = costs.findLeast(model, pool);
+        if (most === null || count < pinned) return [pool, atMost(least ?? most, limits.get(pool))];
+        const roomBytes = (limits.get(pool) ?? Infinity) - this.#stayingBeside(model, pool, gathered);
+        return [pool, atMost(Math.min(most, Math.max(least ?? most, roomBytes)), limits.get(pool))];
       }),
     );
   }
+
+  /** Memory of the workers of other models that always stay. */
+  #stayingBeside(model: string, pool: string, gathered: readonly Gathered[]): number {
+    const others = gathered.filter((other) => other.model.name !== model);
+    return others.reduce((sum, { workers, pinned }) => {
+      const held = workers
+        .filter(({ state }) => state !== 'leaving' && state !== 'standby')
+        .map(({ id }) => this.#readings.bytesOf(id).get(pool) ?? 0);
+      return held
+        .sort((a, b) => a - b)
+        .reduce((total, bytes, i) => (i < pinned ? total + bytes : total), sum);
+    }, 0);
+  }
+}
+
+function atMost(bytes: number | null, limit = Infinity): number | null {
+  return bytes === null ? null : Math.min(bytes, limit);
 }
 
 function findModel(name: string, gathered: readonly Gathered[]): Gathered | undefined {

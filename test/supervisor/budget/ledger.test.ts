@@ -137,6 +137,25 @@ test('a worker that always stays costs what one had when it was ready, not what 
   ]);
 });
 
+test('the growth of a worker does not keep the next one out for ever beside those that always stay', () => {
+  const { ledger, memory, model } = withModel();
+  const stays = new FakeModel('stays@1');
+  stays.pinned = 1;
+  stays.worker(1, 'idle');
+  memory.hold(1, 40);
+  ledger.add(stays);
+  model.worker(7, 'idle');
+  for (const bytes of [30, 90]) {
+    memory.hold(7, bytes);
+    ledger.learn();
+  }
+  model.workers = [];
+  enter(ledger);
+  assert.deepEqual(waiting(ledger), [['first', 60]], 'all that the other one leaves');
+  memory.hold(1, 80);
+  assert.deepEqual(waiting(ledger), [['first', 30]], 'it does not fit even as it was when it was ready');
+});
+
 test('what a start under way has not taken yet is promised', () => {
   const { ledger, memory, model } = withModel();
   model.worker(7, 'idle');
