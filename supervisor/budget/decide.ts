@@ -61,7 +61,14 @@ class Room<S> {
       null,
     );
     const queueTimeoutMs = this.#leavers.modelOf(newest?.model ?? '')?.queueTimeoutMs ?? Infinity;
-    return this.#sendAway({ model: null, sinceMs, needs, takesTurns: true, queueTimeoutMs });
+    return this.#sendAway({
+      model: null,
+      sinceMs,
+      needs,
+      isRenewal: false,
+      takesTurns: true,
+      queueTimeoutMs,
+    });
   }
 
   settle(waiting: WaitingStart<S>): Step<S>[] {
@@ -94,7 +101,9 @@ class Room<S> {
         },
       ];
     if (!isNeeded) return [isPatient ? { kind: 'wait', start, lack } : { kind: 'withdraw', start }];
-    const steps = this.#sendAway({ model, sinceMs, needs, takesTurns: kind !== 'extra', queueTimeoutMs });
+    const isRenewal = kind === 'renewal';
+    const takesTurns = kind !== 'extra';
+    const steps = this.#sendAway({ model, sinceMs, needs, isRenewal, takesTurns, queueTimeoutMs });
     this.#hold(needs);
     return [...steps, { kind: 'wait', start, lack }];
   }

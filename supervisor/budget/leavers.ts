@@ -7,6 +7,8 @@ export interface Demand {
   readonly model: string | null;
   readonly sinceMs: number;
   readonly needs: ReadonlyMap<string, number>;
+  /** Whether workers of the same model that stand by leave for it: one that is replaced stays meanwhile. */
+  readonly isRenewal: boolean;
   /** Whether busy workers leave for it when their turn is over. */
   readonly takesTurns: boolean;
   readonly queueTimeoutMs: number;
@@ -82,8 +84,9 @@ export class Leavers {
   /** Processes that may leave for it, the first to leave first. */
   #inOrder(demand: Demand): Candidate[] {
     const { workers, expendables, nowMs } = this.#facts;
-    // Of its own model, only those that stand by: a worker that is replaced needs memory beside them.
-    const others = workers.filter(({ model, state }) => model !== demand.model || state === 'standby');
+    const others = workers.filter(
+      ({ model, state }) => model !== demand.model || (demand.isRenewal && state === 'standby'),
+    );
     const spares = expendables.map((one): Candidate => ({
       ...one,
       model: '',

@@ -142,7 +142,8 @@ export class Ledger {
     const pool = facts.pools.find((one) => one.name === name);
     if (pool === undefined) return [];
     const needs = new Map([[pool.name, 1]]);
-    const demand = { model, sinceMs: facts.nowMs, needs, takesTurns: false, queueTimeoutMs: Infinity };
+    const since = { sinceMs: facts.nowMs, queueTimeoutMs: Infinity };
+    const demand = { model, needs, isRenewal: false, takesTurns: false, ...since };
     const { limitBytes, usedBytes } = pool;
     return new Leavers(facts).choose(demand, needs).map(({ id, rule, ms }) => {
       const why = { rule, ms, pool: pool.name, limitBytes, usedBytes, needBytes: null, forModel: model };
