@@ -15,8 +15,7 @@ export interface Refused extends Pick<ServeOptions, 'app' | 'cwd'> {
 
 /** The message, which the command prints behind its name before it ends with 2. Fails if the start is not refused. */
 export async function refusalOf({ flags = {}, modelFlags = [], env = {}, ...given }: Refused): Promise<string> {
-  const before = { ...process.env };
-  Object.assign(process.env, env);
+  Object.assign(process.env, env); // for tests that run one after the other
   try {
     const where = (name: string): string => OPTIONS[name as OptionName].flag;
     const plan = await planServer(given, { flags: { values: flags, where }, modelFlags });
@@ -27,6 +26,6 @@ export async function refusalOf({ flags = {}, modelFlags = [], env = {}, ...give
     assert.equal(code, 'SERVE_CONFIG', message);
     return message;
   } finally {
-    process.env = before;
+    for (const name of Object.keys(env)) delete process.env[name];
   }
 }
