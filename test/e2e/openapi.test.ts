@@ -206,7 +206,18 @@ const SHOWN_URL = 'http://localhost:8000';
 
 const BIN = `${ROOT}node_modules/.bin`;
 const STRICT = ['--strict', '--noUncheckedIndexedAccess', '--exactOptionalPropertyTypes', '--skipLibCheck'];
-const TARGET = ['--target', 'es2023', '--module', 'nodenext', '--types', 'node', '--outDir', 'out'];
+const TARGET = [
+  '--target',
+  'es2023',
+  '--lib',
+  'es2023',
+  '--module',
+  'nodenext',
+  '--types',
+  'node',
+  '--outDir',
+  'out',
+];
 
 /** An example that is served, and the document of its server. */
 interface Served {
