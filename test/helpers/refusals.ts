@@ -9,13 +9,19 @@ export interface Refused extends Pick<ServeOptions, 'app' | 'cwd'> {
   readonly flags?: Readonly<Partial<Record<OptionName, string>>>;
   /** Values of `--model`. */
   readonly modelFlags?: readonly string[];
-  /** Variables of the environment, meanwhile. */
-  readonly env?: Readonly<Record<string, string>>;
+  /** Variables of the environment, meanwhile; undefined removes one. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
 /** The message, which the command prints behind its name before it ends with 2. Fails if the start is not refused. */
-export async function refusalOf({ flags = {}, modelFlags = [], env = {}, ...given }: Refused): Promise<string> {
-  Object.assign(process.env, env); // for tests that run one after the other
+export async function refusalOf({
+  flags = {},
+  modelFlags = [],
+  env = {},
+  ...given
+}: Refused): Promise<string> {
+  const before = Object.keys(env).map((name) => [name, process.env[name]] as const);
+  setEnv(Object.entries(env)); // for tests that run one after the other
   try {
     const where = (name: string): string => OPTIONS[name as OptionName].flag;
     const plan = await planServer(given, { flags: { values: flags, where }, modelFlags });
@@ -26,6 +32,12 @@ export async function refusalOf({ flags = {}, modelFlags = [], env = {}, ...give
     assert.equal(code, 'SERVE_CONFIG', message);
     return message;
   } finally {
-    for (const name of Object.keys(env)) delete process.env[name];
+    setEnv(before);
   }
+}
+
+function setEnv(entries: readonly (readonly [name: string, value: string | undefined])[]): void {
+  for (const [name, value] of entries)
+    if (value === undefined) delete process.env[name];
+    else process.env[name] = value;
 }
