@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, test, type TestContext } from 'node:test';
+import { planServer } from '../../supervisor/plan/plan-server.js';
 import { editedApp } from '../helpers/edited-app.js';
 import type { Described } from '../helpers/managed-server.js';
 import { refusalOf } from '../helpers/refusals.js';
@@ -334,10 +335,14 @@ test('the store and its models may stand in the config file and in the environme
   assert.deepEqual(await namesOf(fromFile), ['a', 'bees']);
   await fromFile.until(({ state }) => state === 'ready');
   await fromFile.stop();
-  const fromEnvironment = await startServer(null, { t, cwd, env: { BANANA_MODELS: 'c.mjs' } });
-  assert.deepEqual(await namesOf(fromEnvironment), ['c']);
-  await fromEnvironment.until(({ state }) => state === 'ready');
-  await fromEnvironment.stop();
+  process.env['BANANA_MODELS'] = 'c.mjs';
+  t.after(() => delete process.env['BANANA_MODELS']);
+  const fromEnvironment = await planServer({ cwd }, {});
+  fromEnvironment.store.close();
+  assert.deepEqual(
+    fromEnvironment.models.map(({ spec }) => spec.name),
+    ['c'],
+  );
 });
 
 test(

@@ -51,38 +51,39 @@ async function startTls(
 
 const PLAIN = 'This port uses TLS: use an address that begins with https://.';
 
-for (const kind of ['ec', 'rsa'] as const)
-  describe(`with a key of kind ${kind}`, LIMIT, () => {
-    const shared = shareTls(kind);
+describe('a key of kind rsa', LIMIT, () => testVersions(shareTls('rsa')));
 
-    for (const version of ['TLSv1.2', 'TLSv1.3'] as const)
-      test(`${version}: a call is answered with that certificate`, async () => {
-        const { server, certificate } = shared();
-        const { hostname, port, protocol } = new URL(server.url);
-        assert.equal(protocol, 'https:', 'the first line names it');
-        const trust = {
-          ca: certificate.cert,
-          rejectUnauthorized: true,
-          maxVersion: version,
-          agent: false as const,
-        };
-        const request = requestTls({ hostname, port, path: '/livez', ...trust });
-        request.end();
-        const [response] = (await once(request, 'response')) as [import('node:http').IncomingMessage];
-        response.resume();
-        assert.equal(response.statusCode, 200);
-        assert.equal((request.socket as TLSSocket).getProtocol(), version);
-        assert.equal((await ask(server, { hello: 'tls' })).status, 200);
-      });
-  });
+/** Calls with each version of TLS, of a server that shows its certificate. */
+function testVersions(shared: SharedTls): void {
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const)
+    test(`${version}: a call is answered with that certificate`, async () => {
+      const { server, certificate } = shared();
+      const { hostname, port, protocol } = new URL(server.url);
+      assert.equal(protocol, 'https:', 'the first line names it');
+      const trust = {
+        ca: certificate.cert,
+        rejectUnauthorized: true,
+        maxVersion: version,
+        agent: false as const,
+      };
+      const request = requestTls({ hostname, port, path: '/livez', ...trust });
+      request.end();
+      const [response] = (await once(request, 'response')) as [import('node:http').IncomingMessage];
+      response.resume();
+      assert.equal(response.statusCode, 200);
+      assert.equal((request.socket as TLSSocket).getProtocol(), version);
+      assert.equal((await ask(server, { hello: 'tls' })).status, 200);
+    });
+}
 
 const SLOW_HANDSHAKES: readonly (readonly [what: string, bytes: Buffer])[] = [
   ['that sends nothing', Buffer.alloc(0)],
   ['that begins a handshake and stops', Buffer.from([0x16, 0x03, 0x01, 0x02])],
 ];
 
-describe('one server', LIMIT, () => {
+describe('a key of kind ec', LIMIT, () => {
   const shared = shareTls('ec');
+  testVersions(shared);
 
   test('older versions of TLS are refused', async () => {
     const { hostname, port } = new URL(shared().server.url);
@@ -167,8 +168,10 @@ describe('one server', LIMIT, () => {
   });
 });
 
+type SharedTls = () => { server: Server; certificate: Certificate };
+
 /** A server of an echo for a group of tests, and its certificate. Handshakes have 2 s. */
-function shareTls(kind: 'ec' | 'rsa'): () => { server: Server; certificate: Certificate } {
+function shareTls(kind: 'ec' | 'rsa'): SharedTls {
   let shared: { server: Server; certificate: Certificate } | null = null;
   before(async () => {
     const certificate = makeCertificate({ after }, kind);
