@@ -172,7 +172,9 @@ withOneRuntime(({ app, potassium }) => {
       await server.until(({ state }) => state === 'ready');
       assert.deepEqual(await get(server, '/readyz'), [200, '{"state":"ready"}']);
       const calls = ['a', 'b'].map((name) => ask(server, `/models/${name}/`, { until: 'go' }));
-      await server.until(({ models }) => models.slice(1).every(({ workers }) => workers[0]?.state === 'busy'));
+      await server.until(({ models }) =>
+        models.slice(1).every(({ workers }) => workers[0]?.state === 'busy'),
+      );
       const stopped = server.stop();
       await server.untilPrinted(/waits for 2 calls running, [23] workers? to stop/);
       cues.give('go');
