@@ -303,10 +303,10 @@ const MISTAKES: readonly Mistake[] = [
     what: 'a package that is not installed',
     TypeScript: form(
       {
-        'app.ts':
+        'app.mjs':
           "// a comment\nimport { pipeline } from 'not-installed-anywhere';\nexport const inference = pipeline;",
       },
-      `${HERE}/app.ts:2: cannot import "not-installed-anywhere": the package is not installed. Run: npm install not-installed-anywhere`,
+      `${HERE}/app.mjs:2: cannot import "not-installed-anywhere": the package is not installed. Run: npm install not-installed-anywhere`,
     ),
     Python: form(
       { 'app.py': `# comment\nimport surely_missing\n${GOOD_PYTHON}` },
@@ -384,9 +384,9 @@ const MISTAKES: readonly Mistake[] = [
     proof: 'the same twice',
     TypeScript: form(
       {
-        'app.ts': `type Gone = string;\nexport async function init() {\n  throw new Error('no weights');\n}\n${GOOD}`,
+        'app.mjs': `// no types\nexport async function init() {\n  throw new Error('no weights');\n}\n${GOOD}`,
       },
-      `${HERE}/app.ts:3:9: init threw: Error: no weights`,
+      `${HERE}/app.mjs:3:9: init threw: Error: no weights`,
     ),
     Python: form(
       { 'app.py': `def init():\n    raise ValueError("no weights")\n${GOOD_PYTHON}` },
