@@ -3,13 +3,16 @@
  * line, cause and cure. The table has a form of each mistake in each language, or the reason why there is none.
  */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { chmodSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { BOUND_BY_MODES, boundByModes } from '../helpers/bound-by-modes.js';
 import { needs } from '../helpers/needs.js';
 import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
-import { runCommand } from '../helpers/server.js';
+import { ROOT, runCommand } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const HERE = '<here>';
@@ -28,6 +31,8 @@ interface Mistake extends Readonly<Record<Language, Form | Absent>> {
   readonly what: string;
   /** The proof that a new start is of no use; without one, the first failure is enough. */
   readonly proof?: 'the same twice' | 'none: it may pass';
+  /** The loader of a worker refuses it, as it refuses others with which servers start here. */
+  readonly isLoaders?: boolean;
 }
 
 /** The mistake does not exist in this language. */
@@ -52,6 +57,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'a syntax error in the form of the language that has no types',
+    isLoaders: true,
     TypeScript: form(
       { 'app.mjs': 'export function inference(x) {\n  return { x: ;\n}' },
       `${HERE}/app.mjs:2: syntax error: Unexpected token ';'`,
@@ -60,6 +66,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'a syntax error in a file beside it',
+    isLoaders: true,
     TypeScript: form(
       {
         'app.ts': "import { a } from './helper.ts';\nexport const inference = () => a;",
@@ -74,6 +81,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'an await outside of functions, where there can be none',
+    isLoaders: true,
     TypeScript: form(
       { 'app.ts': 'const a = await Promise.resolve(1);\nexport const inference = () => a;' },
       `${HERE}/app.ts:1:10: syntax error: Top-level await is currently not supported with the "cjs" output format. Name the file .mts, or put { "type": "module" } into the package.json beside it.`,
@@ -96,6 +104,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'an inference where it is not found',
+    isLoaders: true,
     TypeScript: form(
       { 'app.mjs': 'function inference() {\n  return 1;\n}\n' },
       `${HERE}/app.mjs:1: app.mjs exports no \`inference\` function. It exports nothing. Add \`export function inference(modelInputs) { … }\`.`,
@@ -107,6 +116,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'nothing in it',
+    isLoaders: true,
     TypeScript: form(
       { 'app.cjs': '' },
       `${HERE}/app.cjs:1: app.cjs exports no \`inference\` function. It exports nothing. Add \`export function inference(modelInputs) { … }\`.`,
@@ -118,6 +128,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'an inference of the wrong kind',
+    isLoaders: true,
     TypeScript: form(
       { 'app.mjs': '\nexport const inference = 5;' },
       `${HERE}/app.mjs:2: export \`inference\` is a number; make it a function`,
@@ -129,6 +140,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'a Potassium that only a comment makes',
+    isLoaders: true,
     TypeScript: form(
       {
         'app.mjs': '/**\n * No new Potassium.\n */\n// new Potassium\nexport const a = 1; // new Potassium\n',
@@ -142,6 +154,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'a Potassium that only a function makes',
+    isLoaders: true,
     TypeScript: form(
       {
         'app.mjs':
@@ -159,6 +172,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'a Potassium in a list or a dict',
+    isLoaders: true,
     TypeScript: form(
       {
         'app.mjs':
@@ -173,6 +187,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'two Potassium apps, neither of them served',
+    isLoaders: true,
     TypeScript: form(
       {
         'app.mjs':
@@ -190,6 +205,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'no inference but in a package that it imports from',
+    isLoaders: true,
     TypeScript: none('what a file only imports is not among its exports'),
     Python: form(
       {
@@ -201,6 +217,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'an inference that has no value',
+    isLoaders: true,
     TypeScript: form(
       {
         'app.ts': "import { nope } from './helper.ts';\nexport const inference = nope;",
@@ -215,6 +232,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'an init of the wrong kind',
+    isLoaders: true,
     TypeScript: form(
       { 'app.mjs': `${GOOD}\nexport const init = 'load';` },
       `${HERE}/app.mjs:2: export \`init\` is a string; make it a function or remove it`,
@@ -226,6 +244,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'an init that is a generator',
+    isLoaders: true,
     TypeScript: form(
       { 'app.mjs': `${GOOD}\nexport function* init() {\n  yield 1;\n}` },
       `${HERE}/app.mjs:2: \`init\` is a generator, so its body would not run. Make it a plain or an async function`,
@@ -237,6 +256,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'a Potassium whose init is an async generator',
+    isLoaders: true,
     TypeScript: form(
       {
         'app.mjs':
@@ -254,6 +274,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'a service whose initialize is a generator',
+    isLoaders: true,
     TypeScript: form(
       {
         'app.mjs':
@@ -271,6 +292,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'a service whose handle takes too few parameters',
+    isLoaders: true,
     TypeScript: none('functions may take fewer arguments than they get'),
     Python: form(
       { 'app.py': '\nclass Service:\n    def handle(self, data):\n        return data\n' },
@@ -281,10 +303,10 @@ const MISTAKES: readonly Mistake[] = [
     what: 'a package that is not installed',
     TypeScript: form(
       {
-        'app.ts':
+        'app.mjs':
           "// a comment\nimport { pipeline } from 'not-installed-anywhere';\nexport const inference = pipeline;",
       },
-      `${HERE}/app.ts:2: cannot import "not-installed-anywhere": the package is not installed. Run: npm install not-installed-anywhere`,
+      `${HERE}/app.mjs:2: cannot import "not-installed-anywhere": the package is not installed. Run: npm install not-installed-anywhere`,
     ),
     Python: form(
       { 'app.py': `# comment\nimport surely_missing\n${GOOD_PYTHON}` },
@@ -293,6 +315,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'a package that the list of what it requires names',
+    isLoaders: true,
     TypeScript: none('npm install of one package installs the others that package.json names'),
     Python: form(
       {
@@ -304,11 +327,13 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'a package that is imported under another name than it is installed',
+    isLoaders: true,
     TypeScript: none('npm installs a package under the name by which it is imported'),
     Python: form({ 'app.py': `import umap\n${GOOD_PYTHON}` }, /-m pip install umap-learn\n/),
   },
   {
     what: 'an import of its own that is missing',
+    isLoaders: true,
     TypeScript: form(
       { 'app.ts': "import { f } from './lib/nope';\nexport const inference = f;" },
       `${HERE}/app.ts:1: cannot import "./lib/nope": no such file. Check the path and its extension.`,
@@ -320,6 +345,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'an import of its own that is missing, by the name of a folder that is there',
+    isLoaders: true,
     TypeScript: none('a path without ./ is that of a package'),
     Python: form(
       { 'app.py': `\nfrom lib.nope import f\n${GOOD_PYTHON}`, 'lib/__init__.py': '' },
@@ -328,6 +354,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'an import of a name that a file of its own does not have',
+    isLoaders: true,
     TypeScript: form(
       {
         'app.mjs': `import { nope } from './helper.mjs';\n${GOOD}`,
@@ -357,9 +384,9 @@ const MISTAKES: readonly Mistake[] = [
     proof: 'the same twice',
     TypeScript: form(
       {
-        'app.ts': `type Gone = string;\nexport async function init() {\n  throw new Error('no weights');\n}\n${GOOD}`,
+        'app.mjs': `// no types\nexport async function init() {\n  throw new Error('no weights');\n}\n${GOOD}`,
       },
-      `${HERE}/app.ts:3:9: init threw: Error: no weights`,
+      `${HERE}/app.mjs:3:9: init threw: Error: no weights`,
     ),
     Python: form(
       { 'app.py': `def init():\n    raise ValueError("no weights")\n${GOOD_PYTHON}` },
@@ -438,6 +465,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'a wish in its config that is no yes or no',
+    isLoaders: true,
     TypeScript: form(
       { 'app.mjs': `${GOOD}\nexport const config = { forms: 'yes' };` },
       `${HERE}/app.mjs:2: export \`config\`: forms must be true or false`,
@@ -460,6 +488,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'more calls at the same time than a worker runs',
+    isLoaders: true,
     TypeScript: form(
       { 'app.mjs': `${GOOD}\nexport const config = { concurrency: 129 };` },
       `${HERE}/app.mjs:2: export \`config\`: concurrency must be a whole number from 1 to 128`,
@@ -482,6 +511,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'calls of a service at the same time',
+    isLoaders: true,
     TypeScript: form(
       {
         'app.mjs':
@@ -499,6 +529,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     what: 'a plain function whose calls are to run at the same time',
+    isLoaders: true,
     TypeScript: none('a function may return a promise without being declared async'),
     Python: form(
       { 'app.py': `config = {"concurrency": 2}\n${GOOD_PYTHON}` },
@@ -544,9 +575,68 @@ function logOf(stderr: string, { name, folder }: Made): string {
   return withoutFields(records.join('')).replaceAll(folder, HERE);
 }
 
+/** Reads paths of apps, and prints the errors with which a worker's loader refuses them, each in a process of its own. */
+const PYTHON_LOADER = `
+import json, os, sys, test_load_app
+said = []
+for path in sys.argv[1:]:
+    read_end, write_end = os.pipe()
+    if os.fork() == 0:
+        os.write(write_end, json.dumps(test_load_app.loaded(path).get("error")).encode())
+        os._exit(0)
+    os.close(write_end)
+    with open(read_end, "rb") as told:
+        said.append(json.loads(told.read()))
+    os.wait()
+print(json.dumps(said))
+`;
+
+async function printedBy(file: string, args: readonly string[], env: object = {}): Promise<unknown[]> {
+  const { stdout } = await promisify(execFile)(file, args, { env: { ...process.env, ...env } });
+  return JSON.parse(stdout) as unknown[];
+}
+
+/** The errors with which the loader of each language refuses apps. Types are taken out by a loader that cannot be unloaded. */
+const LOADERS: Readonly<Record<Language, (paths: readonly string[]) => Promise<readonly unknown[]>>> = {
+  TypeScript: async (paths) => {
+    const probe = fileURLToPath(new URL('../processes/worker/load-app-probe.js', import.meta.url));
+    const groups = [true, false].map((isTyped) => paths.filter((path) => path.endsWith('ts') === isTyped));
+    const outcomes = await Promise.all(groups.map((group) => printedBy(process.execPath, [probe, ...group])));
+    const said = new Map(
+      groups.flat().map((path, i) => [path, (outcomes.flat()[i] as { message?: string }).message] as const),
+    );
+    return paths.map((path) => said.get(path));
+  },
+  Python: (paths) => {
+    const places = [`${ROOT}worker/python`, `${ROOT}test/python`].join(delimiter);
+    return printedBy('python3', ['-B', '-c', PYTHON_LOADER, ...paths], { PYTHONPATH: places });
+  },
+};
+
+const pathOf = ({ folder, files }: Made): string => join(folder, Object.keys(files)[0] as string);
+
 withEachRuntime(({ language }) => {
+  test('the loader of a worker refuses, with the reason where to look, an app with', RUNS, async (t) => {
+    const made = write(
+      t,
+      language,
+      MISTAKES.filter(({ isLoaders }) => isLoaders === true),
+    );
+    const said = await LOADERS[language](made.map(pathOf));
+    for (const [i, { what, says, folder }] of made.entries())
+      await t.test(what, () => {
+        const told = String(said[i]).replaceAll(folder, HERE);
+        assert.equal(told.split(says).length - 1, 1, told);
+        assert.doesNotMatch(told, OUR_FRAMES, 'frames of the app alone');
+      });
+  });
+
   for (const [condition, args, mistakes] of [
-    ['each an app with', [], MISTAKES.filter(({ proof }) => proof !== 'none: it may pass')],
+    [
+      'each an app with',
+      [],
+      MISTAKES.filter(({ proof, isLoaders }) => proof !== 'none: it may pass' && isLoaders !== true),
+    ],
     [
       'each an app with, and --restart-limit 0,',
       ['--restart-limit', '0'],
@@ -558,10 +648,7 @@ withEachRuntime(({ language }) => {
       RUNS,
       async (t) => {
         const made = write(t, language, mistakes);
-        const models = made.flatMap(({ name, folder, files }) => [
-          '--model',
-          `${name}=${join(folder, Object.keys(files)[0] as string)}`,
-        ]);
+        const models = made.flatMap((mistake) => ['--model', `${mistake.name}=${pathOf(mistake)}`]);
         const command = runCommand([...models, ...args, '--port', '0', '--host', '127.0.0.1'], { t });
         const { code } = await command.ended;
         assert.equal(code, 3);

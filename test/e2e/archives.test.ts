@@ -96,6 +96,17 @@ function startIn(
   return startManagedCommand(t, { ...options, cwd, args, env: { ...options.env, TMPDIR: temp } }, store);
 }
 
+/** The address of a site with one archive at `/zoo/cats.mar`. */
+async function serveArchive(t: TestContext, bytes: Buffer): Promise<string> {
+  const site = createServer((request, response) => {
+    response.statusCode = request.url === '/zoo/cats.mar' ? 200 : 404;
+    response.end(request.url === '/zoo/cats.mar' ? bytes : '');
+  });
+  await once(site.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => site.close());
+  return `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+}
+
 /** For servers in this process. */
 function useTemp(t: TestContext, { temp }: Place): void {
   const { TMPDIR } = process.env;
@@ -124,22 +135,83 @@ async function untilUnpacked(place: Place, count: number): Promise<void> {
   );
 }
 
+/** Archives that cannot be served. */
+const entry = { name: 'service.mjs', content: 'export const handle = (data) => data;' };
+const named = { name: 'MAR-INF/MANIFEST.json', content: manifest('m', '') };
+const NO_HANDLER = 'an archive without a handler in its manifest';
+const REFUSED: readonly (readonly [
+  what: string,
+  format: string,
+  bytes: () => Buffer | Promise<Buffer>,
+  problem: RegExp,
+])[] = [
+  [
+    'a tar archive with a link',
+    'tgz',
+    () => tgzOf([entry, { name: 'x', type: 'SymbolicLink', linkpath: '/etc' }]),
+    /^its entry "x" is a symbolic link;/,
+  ],
+  [
+    'a tar archive with a path outside it',
+    'tgz',
+    () => tgzOf([entry, { name: '../../x', content: 'x' }]),
+    /^its entry "\.\.\/\.\.\/x" points outside the archive\.$/,
+  ],
+  [
+    'a zip archive with a path outside it',
+    'mar',
+    () => zipOf([entry, { name: '../../x', content: 'x' }]),
+    /^its entry "\.\.\/\.\.\/x" points outside the archive\.$/,
+  ],
+  [
+    'an archive that is cut off',
+    'mar',
+    async () => (await zipOf([entry])).subarray(0, -9),
+    /^it is cut off or damaged: /,
+  ],
+  [
+    'a file that is no archive',
+    'mar',
+    () => Buffer.from('weights'),
+    /^it is neither a zip archive nor a gzip-compressed tar archive/,
+  ],
+  [NO_HANDLER, 'mar', () => zipOf([entry, named]), /^Model handler is not defined\.$/],
+];
+
 describe('an archive in the model store', LIMIT, () => {
   const nested = catEntries().map((entry) => ({ ...entry, name: `cats/${entry.name}` }));
   const FORMATS = [
     ['in-typescript.mar', () => zipOf(catEntries({}, { name: 'cats.ts', content: HANDLER }))],
-    ['cats.mar', () => zipOf(catEntries())],
     ['cats.tar.gz', () => tgzOf(nested)],
-    ['cats.tgz', () => tgzOf(catEntries())],
     ['zipped-folder.zip', () => zipOf([...nested, { name: '__MACOSX/cats/._cats.mjs' }])],
   ] as const;
   test('is registered by its url alone, and served', async (t) => {
-    const packed = [...FORMATS, ['old.model', oldArchive], ['copy.mar', () => zipOf(catEntries())]] as const;
+    const packed = [
+      ...FORMATS,
+      ['old.model', oldArchive],
+      ['cats.mar', () => zipOf(catEntries())],
+      ['copy.mar', () => zipOf(catEntries())],
+      ...REFUSED.map(([, format, bytes], i) => [`${i}.${format}`, bytes] as const),
+    ] as const;
     const files = await Promise.all(packed.map(async ([file, pack]) => [file, await pack()] as const));
     const place = makePlace(t, Object.fromEntries(files));
-    const { server, management } = await startIn(t, place);
+    const site = await serveArchive(t, await zipOf(catEntries({ modelVersion: '2' })));
+    const { server, management } = await startIn(t, place, { args: ['--allowed-urls', `${site}/zoo/`] });
     const register = (query: string): Promise<string> =>
       management.said(`POST /models?${query}&initial_workers=1`);
+    for (const [i, [what, format, , problem]] of REFUSED.entries())
+      await t.test(`${what} is refused in words, and leaves nothing behind`, async () => {
+        const file = `${i}.${format}`;
+        const answer = await management.manage(`POST /models?url=${file}&initial_workers=1`);
+        const error = answer.json<{ code: number; type: string; message: string }>();
+        assert.deepEqual([answer.status, error.code, error.type], [400, 400, 'InvalidModelException']);
+        assert.match(error.message.replace(`${file}: `, ''), problem);
+        assert.equal(error.message.startsWith(`${file}: `), what !== NO_HANDLER, error.message);
+        await untilUnpacked(place, 0);
+      });
+    assert.deepEqual(readdirSync(place.cwd).sort(), ['node_modules', 'store', 'temp']);
+    assert.deepEqual((await server.status()).models, []);
+
     for (const [file] of FORMATS)
       await t.test(file, async () => {
         assert.equal(await register(`url=${file}`), '200 Workers scaled');
@@ -179,7 +251,23 @@ describe('an archive in the model store', LIMIT, () => {
         await untilUnpacked(place, 0);
       },
     );
-    assert.equal(await register('url=cats.mar'), '200 Workers scaled');
+    await t.test(
+      'one on the web is downloaded from where it may come from, unpacked, and served',
+      async () => {
+        assert.equal(await register(`url=${site}/zoo/cats.mar`), '200 Workers scaled');
+        assert.equal((await management.infer('cats/2')).json<{ labels: string }>().labels, 'felis');
+        assert.equal(unpacked(place).length, 1, 'the archive itself is not kept');
+        assert.match(
+          await register(`url=${site}/zoo/gone.mar`),
+          /^400 Failed to download model from: .*gone\.mar, code: 404/,
+        );
+        assert.match(
+          await register(`url=${site}/other.mar`),
+          /^400 Failed to download model from: .*: not allowed/,
+        );
+        assert.equal(unpacked(place).length, 1);
+      },
+    );
     await server.stop('SIGTERM', 0);
     assert.deepEqual(ownFolders(place), [], 'what was unpacked is gone with the server');
   });
@@ -197,101 +285,6 @@ describe('an archive in the model store', LIMIT, () => {
     await server.until(({ models }) => models.length === 2 && models.every(({ state }) => state === 'ready'));
     assert.equal((await management.infer('cats/3')).status, 200);
     assert.deepEqual((await management.infer('my_app')).json(), { app: true });
-    await server.stop();
-  });
-});
-
-describe('an archive on the web', LIMIT, () => {
-  test('is downloaded from where it may come from, unpacked, and served', async (t) => {
-    const bytes = await zipOf(catEntries({ modelVersion: '2' }));
-    const site = createServer((request, response) => {
-      response.statusCode = request.url === '/zoo/cats.mar' ? 200 : 404;
-      response.end(request.url === '/zoo/cats.mar' ? bytes : '');
-    });
-    await once(site.listen(0, '127.0.0.1'), 'listening');
-    t.after(() => site.close());
-    const { port } = site.address() as AddressInfo;
-    const place = makePlace(t, {});
-    const args = ['--allowed-urls', `http://127.0.0.1:${port}/zoo/`];
-    const { server, management } = await startIn(t, place, { args });
-    const register = (path: string): Promise<string> =>
-      management.said(`POST /models?url=http://127.0.0.1:${port}${path}&initial_workers=1`);
-    assert.equal(await register('/zoo/cats.mar'), '200 Workers scaled');
-    assert.equal((await management.infer('cats/2')).json<{ labels: string }>().labels, 'felis');
-    assert.equal(unpacked(place).length, 1, 'the archive itself is not kept');
-    assert.match(
-      await register('/zoo/gone.mar'),
-      /^400 Failed to download model from: .*gone\.mar, code: 404/,
-    );
-    assert.match(await register('/other.mar'), /^400 Failed to download model from: .*: not allowed/);
-    assert.equal(unpacked(place).length, 1);
-    assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
-    await untilUnpacked(place, 0);
-    await server.stop();
-    assert.deepEqual(ownFolders(place), []);
-  });
-});
-
-describe('an archive that cannot be served', LIMIT, () => {
-  const entry = { name: 'service.mjs', content: 'export const handle = (data) => data;' };
-  const named = { name: 'MAR-INF/MANIFEST.json', content: manifest('m', '') };
-  const NO_HANDLER = 'an archive without a handler in its manifest';
-  const REFUSED: readonly (readonly [
-    what: string,
-    format: string,
-    bytes: () => Buffer | Promise<Buffer>,
-    problem: RegExp,
-  ])[] = [
-    [
-      'a tar archive with a link',
-      'tgz',
-      () => tgzOf([entry, { name: 'x', type: 'SymbolicLink', linkpath: '/etc' }]),
-      /^its entry "x" is a symbolic link;/,
-    ],
-    [
-      'a tar archive with a path outside it',
-      'tgz',
-      () => tgzOf([entry, { name: '../../x', content: 'x' }]),
-      /^its entry "\.\.\/\.\.\/x" points outside the archive\.$/,
-    ],
-    [
-      'a zip archive with a path outside it',
-      'mar',
-      () => zipOf([entry, { name: '../../x', content: 'x' }]),
-      /^its entry "\.\.\/\.\.\/x" points outside the archive\.$/,
-    ],
-    [
-      'an archive that is cut off',
-      'mar',
-      async () => (await zipOf([entry])).subarray(0, -9),
-      /^it is cut off or damaged: /,
-    ],
-    [
-      'a file that is no archive',
-      'mar',
-      () => Buffer.from('weights'),
-      /^it is neither a zip archive nor a gzip-compressed tar archive/,
-    ],
-    [NO_HANDLER, 'mar', () => zipOf([entry, named]), /^Model handler is not defined\.$/],
-  ];
-  test('is refused in words, and leaves nothing behind', async (t) => {
-    const files = await Promise.all(
-      REFUSED.map(async ([, format, bytes], i) => [`${i}.${format}`, await bytes()] as const),
-    );
-    const place = makePlace(t, Object.fromEntries(files));
-    const { server, management } = await startIn(t, place);
-    for (const [i, [what, format, , problem]] of REFUSED.entries())
-      await t.test(what, async () => {
-        const file = `${i}.${format}`;
-        const answer = await management.manage(`POST /models?url=${file}&initial_workers=1`);
-        const error = answer.json<{ code: number; type: string; message: string }>();
-        assert.deepEqual([answer.status, error.code, error.type], [400, 400, 'InvalidModelException']);
-        assert.match(error.message.replace(`${file}: `, ''), problem);
-        assert.equal(error.message.startsWith(`${file}: `), what !== NO_HANDLER, error.message);
-        await untilUnpacked(place, 0);
-      });
-    assert.deepEqual(readdirSync(place.cwd).sort(), ['node_modules', 'store', 'temp']);
-    assert.deepEqual((await server.status()).models, []);
     await server.stop();
   });
 });
@@ -395,61 +388,6 @@ test('what repeated loads of an archive unpack is removed when no worker uses it
   await server.close();
 });
 
-/** An archive whose unpacking can be held in the middle. */
-function heldEntries(): PackedEntry[] {
-  return [{ name: 'before', content: 'it' }, { name: HELD, content: '' }, ...catEntries()];
-}
-
-test('files of a server that was killed while it unpacked are removed by the next one', LIMIT, async (t) => {
-  const place = makePlace(t, {
-    'big.mar': await zipOf(heldEntries()),
-    'cats.mar': await zipOf(catEntries()),
-  });
-  const held = holdUnpacking(t);
-  const first = await startIn(t, place, { env: held.env });
-  const registered = first.management.manage('POST /models?url=big.mar');
-  registered.catch(() => {}); // the server ends before it answers
-  await held.untilHeld();
-  const [left = 'none'] = ownFolders(place);
-  const files = (): string[] => readdirSync(join(place.temp, left, unpacked(place)[0] as string));
-  assert.deepEqual(files(), ['before'], 'it has begun');
-  first.server.process.kill('SIGKILL');
-  await first.server.ended;
-  assert.deepEqual(files(), ['before'], 'it has not ended');
-  const second = await startIn(t, place);
-  await eventually(
-    () => !existsSync(join(place.temp, left)),
-    60_000,
-    () => 'what was left is removed',
-  );
-  assert.equal(
-    await second.management.said('POST /models?url=cats.mar&initial_workers=1'),
-    '200 Workers scaled',
-  );
-  await second.server.stop();
-  assert.deepEqual(ownFolders(place), []);
-});
-
-test('a registration whose client leaves during the unpacking is called off', LIMIT, async (t) => {
-  const place = makePlace(t, { 'cats.mar': await zipOf(heldEntries()) });
-  const held = holdUnpacking(t);
-  const { server, management } = await startIn(t, place, { env: held.env });
-  const client = new AbortController();
-  const asked = 'POST /models?url=cats.mar&initial_workers=1';
-  const gone = assert.rejects(management.manage(asked, { signal: client.signal }));
-  await held.untilHeld();
-  client.abort();
-  await gone;
-  // The server has read the end of the connection before it answers a later one twice.
-  for (let i = 0; i < 2; i += 1) await management.manage('GET /models');
-  held.goOn();
-  await untilUnpacked(place, 0);
-  assert.deepEqual((await server.status()).models, []);
-  assert.equal(await management.said(asked), '200 Workers scaled');
-  assert.doesNotMatch(server.stderr(), /request handler failed/);
-  await server.stop();
-});
-
 const CHANGES = [
   ['written anew', (path: string, bytes: Buffer) => writeFileSync(path, bytes)],
   [
@@ -461,40 +399,88 @@ const CHANGES = [
   ],
 ] as const;
 
-describe('an archive that changes while it is unpacked', LIMIT, () => {
-  test('is refused, and is served when it is asked for again', async (t) => {
-    const place = makePlace(t, {});
-    const held = holdUnpacking(t);
-    const { server, management } = await startIn(t, place, { env: held.env });
-    for (const [i, [how, replace]] of CHANGES.entries())
-      await t.test(how, async () => {
-        const file = `cats-${i}.mar`;
-        writeFileSync(join(place.store, file), await zipOf(heldEntries()));
-        held.hold();
-        const registered = management.said(`POST /models?url=${file}&initial_workers=1`);
-        await held.untilHeld();
-        replace(join(place.store, file), await zipOf(catEntries({ modelVersion: '7.0' })));
-        held.goOn();
-        assert.equal(
-          await registered,
-          `400 ${file}: it was changed while it was read; ask again once it is complete.`,
-        );
-        await untilUnpacked(place, 0);
-        assert.equal(
-          await management.said(`POST /models?url=${file}&initial_workers=1`),
-          '200 Workers scaled',
-        );
-        assert.equal((await management.describe('cats')).modelVersion, '7.0');
-        assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
-        await untilUnpacked(place, 0);
-      });
-    await server.stop();
-    assert.deepEqual(ownFolders(place), []);
-  });
-});
+/** An archive whose unpacking can be held in the middle. */
+function heldEntries(): PackedEntry[] {
+  return [{ name: 'before', content: 'it' }, { name: HELD, content: '' }, ...catEntries()];
+}
 
 test(
-  'after 20 registrations and removals of an archive of 10 MB, disk and memory are as after the first',
+  'files of a server that was killed while it unpacked are removed by the next one, which unpacks others',
+  LIMIT,
+  async (t) => {
+    const place = makePlace(t, {
+      'big.mar': await zipOf(heldEntries()),
+      'cats.mar': await zipOf(catEntries()),
+    });
+    const held = holdUnpacking(t);
+    const first = await startIn(t, place, { env: held.env });
+    const registered = first.management.manage('POST /models?url=big.mar');
+    registered.catch(() => {}); // the server ends before it answers
+    await held.untilHeld();
+    const [left = 'none'] = ownFolders(place);
+    const files = (): string[] => readdirSync(join(place.temp, left, unpacked(place)[0] as string));
+    assert.deepEqual(files(), ['before'], 'it has begun');
+    first.server.process.kill('SIGKILL');
+    await first.server.ended;
+    assert.deepEqual(files(), ['before'], 'it has not ended');
+    const { server, management } = await startIn(t, place, { env: held.env });
+    await eventually(
+      () => !existsSync(join(place.temp, left)),
+      60_000,
+      () => 'what was left is removed',
+    );
+
+    await t.test('a registration whose client leaves during the unpacking is called off', async () => {
+      const client = new AbortController();
+      const asked = 'POST /models?url=big.mar&initial_workers=1';
+      held.hold();
+      const gone = assert.rejects(management.manage(asked, { signal: client.signal }));
+      await held.untilHeld();
+      client.abort();
+      await gone;
+      // The server has read the end of the connection before it answers a later one twice.
+      for (let i = 0; i < 2; i += 1) await management.manage('GET /models');
+      held.goOn();
+      await untilUnpacked(place, 0);
+      assert.deepEqual((await server.status()).models, []);
+      assert.equal(await management.said(asked), '200 Workers scaled');
+      assert.doesNotMatch(server.stderr(), /request handler failed/);
+      assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
+      await untilUnpacked(place, 0);
+    });
+
+    for (const [i, [how, replace]] of CHANGES.entries())
+      await t.test(
+        `an archive that changes while it is unpacked, ${how}, is refused, and is served when it is asked for again`,
+        async () => {
+          const file = `cats-${i}.mar`;
+          writeFileSync(join(place.store, file), await zipOf(heldEntries()));
+          held.hold();
+          const registered = management.said(`POST /models?url=${file}&initial_workers=1`);
+          await held.untilHeld();
+          replace(join(place.store, file), await zipOf(catEntries({ modelVersion: '7.0' })));
+          held.goOn();
+          assert.equal(
+            await registered,
+            `400 ${file}: it was changed while it was read; ask again once it is complete.`,
+          );
+          await untilUnpacked(place, 0);
+          assert.equal(
+            await management.said(`POST /models?url=${file}&initial_workers=1`),
+            '200 Workers scaled',
+          );
+          assert.equal((await management.describe('cats')).modelVersion, '7.0');
+          assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
+          await untilUnpacked(place, 0);
+        },
+      );
+    await server.stop();
+    assert.deepEqual(ownFolders(place), []);
+  },
+);
+
+test(
+  'after 12 registrations and removals of an archive of 10 MB, disk and memory are as after the first',
   { timeout: 600_000 },
   async (t) => {
     const content = randomFillSync(Buffer.alloc(10_000_000));
@@ -506,10 +492,10 @@ test(
       assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
       await untilUnpacked(place, 0);
     };
-    for (let i = 0; i < 5; i++) await comeAndGo();
+    for (let i = 0; i < 3; i++) await comeAndGo();
     const before = (await server.status()).front.rssBytes;
     const descriptors = readdirSync(`/proc/${server.pid}/fd`).length;
-    for (let i = 0; i < 15; i++) await comeAndGo();
+    for (let i = 0; i < 9; i++) await comeAndGo();
     await server.until(({ front }) => front.rssBytes <= before + 50_000_000, 60_000);
     const isAsBefore = (): boolean => readdirSync(`/proc/${server.pid}/fd`).length <= descriptors;
     await eventually(isAsBefore, 15_000, () => 'descriptors stay open');

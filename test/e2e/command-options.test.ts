@@ -8,12 +8,14 @@ import { describe, test, type TestContext } from 'node:test';
 import { EXIT_CODES } from '../../supervisor/command/exit-codes.js';
 import { OPTIONS, OPTION_GROUPS, OPTION_NAMES, optionsOf } from '../../supervisor/options/table.js';
 import { ask } from '../helpers/ask.js';
+import { refusalOf } from '../helpers/refusals.js';
 import {
   ROOT,
   fixture,
   runCommand,
   startServer,
   type RunningCommand,
+  type Server,
   type StartOptions,
 } from '../helpers/server.js';
 
@@ -49,7 +51,7 @@ describe('the command', RUNS, () => {
     assert.match(out, /banana-serve --help-all prints the other options/);
   });
 
-  test('--help-all lists every option with its default, and the exit codes', async (t) => {
+  test('--help-all lists every option with its default, in groups, and the exit codes; its examples are commands that it takes', async (t) => {
     const { code, out, err } = await run(t, ['--help-all']);
     assert.deepEqual([code, err], [0, '']);
     const text = out.replace(/\s+/g, ' ');
@@ -61,10 +63,6 @@ describe('the command', RUNS, () => {
     for (const { code: exit, meaning } of Object.values(EXIT_CODES))
       assert.ok(text.includes(`${exit} ${meaning}`), meaning);
     assert.match(text, /BANANA_RUN_TIMEOUT=30s/);
-  });
-
-  test('--help-all groups the options, and its examples are commands that it takes', async (t) => {
-    const { out } = await run(t, ['--help-all']);
     const headings = [...out.matchAll(/^(\w+):$/gm)].map(([, heading]) => heading);
     assert.deepEqual(headings, ['Arguments', 'Options', ...OPTION_GROUPS, 'Commands', 'Examples']);
     for (const group of OPTION_GROUPS) {
@@ -79,8 +77,8 @@ describe('the command', RUNS, () => {
     const [create, ...serves] = examples;
     assert.deepEqual([create, serves.length], [['new', 'my-model'], 4]);
     const several = serves.pop() ?? [];
-    const { err } = await run(t, several);
-    assert.equal(err, `banana-serve: ${several.slice(0, 2).join(' ')}: ./a.ts: no such file.\n`);
+    const { err: said } = await run(t, several);
+    assert.equal(said, `banana-serve: ${several.slice(0, 2).join(' ')}: ./a.ts: no such file.\n`);
     // With an app that is not there, a bad option would be reported first.
     for (const [, ...args] of serves) {
       const { err } = await run(t, ['./none.ts', ...args]);
@@ -94,7 +92,8 @@ describe('the command', RUNS, () => {
   });
 
   const app = 'app.mjs';
-  // One of each kind; test/supervisor/options/table.test.ts has every option.
+  const TEXT = 'console.log("started"); export const inference = () => 1;';
+  // Refused by the parser of the command line, and one of those that the table refuses.
   const REFUSED: readonly (readonly [args: readonly string[], says: string])[] = [
     [['--prt', '80'], "unknown option '--prt'\n(Did you mean --port?)"],
     [['--port'], "option '-p, --port <port>' argument missing"],
@@ -102,35 +101,17 @@ describe('the command', RUNS, () => {
       ['-p', '65536'],
       '--port: "65536" is not allowed; give a port from 0 to 65535, or the path of a unix socket.',
     ],
-    [['-w', '0'], '--workers: "0" is not allowed; give a whole number from 1 to 1024.'],
     [
       ['--models', 'a.py', 'b.py'],
       '--models a.py b.py: separate models by commas: --models a.py,b.py. An app goes before the flags.',
     ],
-    [
-      ['--port', '65536'],
-      '--port: "65536" is not allowed; give a port from 0 to 65535, or the path of a unix socket.',
-    ],
-    [
-      ['--gpus', 'fast'],
-      '--gpus: "fast" is not allowed; give all, none, or a comma-separated list such as 0,2 or GPU-5d5ba0d6 or MIG-c7384736.',
-    ],
-    [
-      ['--run-timeout', '30'],
-      '--run-timeout: "30" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.',
-    ],
-    [['--max-body', '10mbb'], '--max-body: "10mbb" is not allowed; give a size such as 512kb, 10mb or 1gb.'],
     [['--watch=yes'], '--watch is a switch and takes no value: write --watch, or leave it out.'],
-    [
-      ['--access-log=false'],
-      '--access-log is a switch and takes no value: write --access-log, or leave it out.',
-    ],
     [['other.mjs'], 'too many arguments. Expected 1 argument but got 2.'],
   ];
 
   for (const [args, says] of REFUSED) {
     test(`${args.join(' ')} is refused before anything starts: option, value, what is allowed`, async (t) => {
-      const cwd = folder(t, { [app]: 'console.log("started"); export const inference = () => 1;' });
+      const cwd = folder(t, { [app]: TEXT });
       assert.deepEqual(await run(t, [app, ...args], { cwd }), {
         code: 2,
         out: '',
@@ -138,6 +119,26 @@ describe('the command', RUNS, () => {
       });
     });
   }
+
+  // One of each kind; test/supervisor/options/table.test.ts has every option.
+  for (const [name, value, says] of [
+    ['workers', '0', '--workers: "0" is not allowed; give a whole number from 1 to 1024.'],
+    [
+      'gpus',
+      'fast',
+      '--gpus: "fast" is not allowed; give all, none, or a comma-separated list such as 0,2 or GPU-5d5ba0d6 or MIG-c7384736.',
+    ],
+    [
+      'runTimeout',
+      '30',
+      '--run-timeout: "30" is not allowed; give a duration with a unit, such as 500ms, 30s or 5m, up to 24 days.',
+    ],
+    ['maxBody', '10mbb', '--max-body: "10mbb" is not allowed; give a size such as 512kb, 10mb or 1gb.'],
+  ] as const)
+    test(`a ${name} of ${value} is refused: option, value, what is allowed`, async (t) => {
+      const cwd = folder(t, { [app]: TEXT });
+      assert.equal(await refusalOf({ app, cwd, flags: { [name]: value } }), says);
+    });
 
   test('without an app, given or found, the error explains what to do', async (t) => {
     const cwd = folder(t, {});
@@ -150,7 +151,7 @@ describe('the command', RUNS, () => {
   });
 });
 
-describe('the environment and the config file', RUNS, () => {
+describe('the environment and the config file, one test after the other', { timeout: 60_000 }, () => {
   const BAD: readonly (readonly [
     what: string,
     files: Record<string, string>,
@@ -208,15 +209,22 @@ describe('the environment and the config file', RUNS, () => {
   ];
 
   for (const [what, files, env, says] of BAD) {
-    test(`${what} is refused by name, with exit code 2`, async (t) => {
+    test(`${what} is refused by name`, async (t) => {
       const cwd = folder(t, { 'app.mjs': 'export const inference = () => 1;', ...files });
-      assert.deepEqual(await run(t, ['app.mjs'], { cwd, env }), {
-        code: 2,
-        out: '',
-        err: `banana-serve: ${says}\n`,
-      });
+      assert.equal(await refusalOf({ app: 'app.mjs', cwd, env }), says);
     });
   }
+});
+
+describe('the environment and the config file, by the command', RUNS, () => {
+  test('a bad variable is refused by the command, with exit code 2', async (t) => {
+    const cwd = folder(t, { 'app.mjs': 'export const inference = () => 1;' });
+    assert.deepEqual(await run(t, ['app.mjs'], { cwd, env: { BANANA_WORKERS: 'many' } }), {
+      code: 2,
+      out: '',
+      err: 'banana-serve: BANANA_WORKERS: "many" is not allowed; give a whole number from 1 to 1024.\n',
+    });
+  });
 
   test('the config file may name the app and set any option', async (t) => {
     const config = { app: './model.mjs', port: 0, host: '127.0.0.1', workers: 2, queueSize: 3 };
@@ -282,10 +290,15 @@ async function said(command: RunningCommand, text: RegExp): Promise<RegExpExecAr
 
 describe('listening', RUNS, () => {
   test('two servers with --port 0 get two ports; a port in use is exit code 4 and reads well', async (t) => {
-    const servers = await Promise.all([1, 2].map(() => startServer(fixture('echoes.mjs'), { t })));
-    const ports = servers.map(({ url }) => new URL(url).port);
-    assert.notEqual(ports[0], ports[1]);
-    const [port = ''] = ports;
+    const servers = await Promise.all(
+      [
+        ['--workers', '2'],
+        ['--log-format', 'json'],
+      ].map((args) => startServer(fixture('echoes.mjs'), { t, args })),
+    );
+    const [text, json] = servers as [Server, Server];
+    const port = new URL(text.url).port;
+    assert.notEqual(port, new URL(json.url).port);
     const { code, out, err } = await run(t, [
       fixture('prints-when-imported.mjs'),
       '--host',
@@ -298,7 +311,11 @@ describe('listening', RUNS, () => {
       `banana-serve: port ${port} of 127.0.0.1 is in use by another program. Choose another with --port, or --port 0 for a free one.\n`,
     );
     assert.deepEqual([code, out], [4, ''], 'no worker was started');
+    await text.untilPrinted('is ready');
+    await ask(json, {});
     for (const server of servers) assert.equal((await server.stop()).code, 0);
+    assertTextOutput(text);
+    assertJsonOutput(json);
   });
 
   for (const [args, says] of [
@@ -366,47 +383,40 @@ function postOverSocket(socketPath: string, body: string): Promise<string> {
   });
 }
 
-describe('its output', RUNS, () => {
-  test('at the start: version, app, workers, address; all of it on stderr', async (t) => {
-    const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { version: string };
-    const server = await startServer(fixture('echoes.mjs'), { t, args: ['--workers', '2'] });
-    await server.untilPrinted('is ready');
-    const [first = ''] = server.stderr().split('\n');
+/** The start names version, app, workers and address; all of it is on stderr. */
+function assertTextOutput(server: Server): void {
+  const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { version: string };
+  const [first = ''] = server.stderr().split('\n');
+  assert.ok(
+    first.includes(
+      `banana-serve ${version} serves test/fixtures/apps/echoes.mjs with 2 workers on the CPU (`,
+    ),
+    first,
+  );
+  assert.ok(first.endsWith(` on ${server.url}`), first);
+  assert.match(server.stderr(), /worker \d is ready \(init \d+ ms\)/);
+  assert.equal(server.stdout(), '', "stdout is the app's");
+  assert.match(server.stderr(), /draining \(at most 25 s\)[^]*stopped; every call was answered\n$/);
+}
+
+function assertJsonOutput(server: Server): void {
+  const lines = server
+    .stderr()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  assert.ok(lines.length >= 4);
+  for (const { time, level, msg } of lines)
     assert.ok(
-      first.includes(
-        `banana-serve ${version} serves test/fixtures/apps/echoes.mjs with 2 workers on the CPU (`,
-      ),
-      first,
+      Number.isFinite(Date.parse(String(time))) && typeof level === 'string' && typeof msg === 'string',
     );
-    assert.ok(first.endsWith(` on ${server.url}`), first);
-    assert.match(server.stderr(), /worker \d is ready \(init \d+ ms\)/);
-    const { code } = await server.stop();
-    assert.equal(code, 0);
-    assert.equal(server.stdout(), '', "stdout is the app's");
-    assert.match(server.stderr(), /draining \(at most 25 s\)[^]*stopped; every call was answered\n$/);
-  });
+}
 
-  test('--log-level silent logs nothing, --log-format json logs in JSON', async (t) => {
-    const silent = await startSilently(t);
-    silent.process.kill('SIGINT');
-    assert.equal((await silent.ended).code, 0);
-    assert.equal(silent.stderr(), '');
-
-    const server = await startServer(fixture('echoes.mjs'), { t, args: ['--log-format', 'json'] });
-    await ask(server, {});
-    await server.stop();
-    const lines = server
-      .stderr()
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
-    assert.ok(lines.length >= 4);
-    for (const { time, level, msg } of lines) {
-      assert.ok(
-        Number.isFinite(Date.parse(String(time))) && typeof level === 'string' && typeof msg === 'string',
-      );
-    }
-  });
+test('--log-level silent logs nothing', RUNS, async (t) => {
+  const silent = await startSilently(t);
+  silent.process.kill('SIGINT');
+  assert.equal((await silent.ended).code, 0);
+  assert.equal(silent.stderr(), '');
 });
 
 /** A silent server does not print its port: it gets a unix socket, which answers once it listens. */

@@ -8,6 +8,7 @@ import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { editedApp } from '../helpers/edited-app.js';
 import { presentPythons } from '../helpers/pythons.js';
+import { refusalOf } from '../helpers/refusals.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { eventually, fixture, runCommand, startServer } from '../helpers/server.js';
 
@@ -28,7 +29,9 @@ interface Machine {
 }
 
 function printing(list: string): Machine {
-  return { nvidiaSmi: `[ "$*" = "-L" ] || exit 6\ncat <<'END'\n${list}\nEND\n` };
+  return {
+    nvidiaSmi: `echo asked >> "\${ASKED:-/dev/null}"\n[ "$*" = "-L" ] || exit 6\ncat <<'END'\n${list}\nEND\n`,
+  };
 }
 
 /** Nothing of the machine that runs the tests shows: neither its cards nor a mask. */
@@ -167,7 +170,8 @@ withEachRuntime(({ language, app }) => {
     for (const [what, machine, args, seen, health, line] of PLACED) {
       if (language !== 'TypeScript' && !IN_EACH_LANGUAGE.includes(what)) continue; // the front alone chooses devices
       test(what, async (t) => {
-        const env = environment(t, machine);
+        const { env: cues, notes } = makeCues(t);
+        const env = { ...environment(t, machine), ASKED: `${cues['CUES']}/notes` };
         const given = args === '' ? [] : args.split(' ');
         const server = await startServer(app('tells-device'), {
           t,
@@ -186,6 +190,7 @@ withEachRuntime(({ language, app }) => {
         );
         const { gpu } = (await (await fetch(`${server.url}/healthcheck`)).json()) as { gpu: boolean };
         assert.equal(gpu, health);
+        for (let i = 0; i < 2; i += 1) await fetch(`${server.url}/healthcheck`);
         const { threads } = (await ask(server, {})).json<{ threads: number }>();
         assert.ok(threads >= 1 && threads <= Math.max(1, availableParallelism() / seen.length));
         await server.stop();
@@ -202,46 +207,46 @@ withEachRuntime(({ language, app }) => {
             return [index, id, ...masks];
           });
         assert.deepEqual(told, seen);
+        const isAsked = machine.nvidiaSmi !== null && !args.includes('--gpus none');
+        assert.deepEqual(notes(), isAsked ? ['asked'] : [], 'nvidia-smi is asked once, never on a request');
       });
     }
   });
 });
 
 /** The tests of `placeWorkers` and of the options have the others. */
-const REFUSED: readonly (readonly [what: string, machine: Machine, args: string, says: RegExp])[] = [
+const REFUSED: readonly (readonly [
+  what: string,
+  machine: Machine,
+  flags: Readonly<Record<string, string>>,
+  says: RegExp,
+])[] = [
   [
     '--workers on a machine with GPUs',
     cards,
-    '--workers 2',
+    { workers: '2' },
     /--workers is for machines without GPUs, and this one has 3\. Give --workers-per-gpu, or add --gpus none/,
   ],
   [
     '--gpus 0 where nvidia-smi lists none',
     printing('No devices were found'),
-    '--gpus 0',
+    { gpus: '0' },
     /--gpus 0: no GPU was found: nvidia-smi lists none\. Use --gpus none/,
   ],
   [
     "an index beyond ROCm's mask",
     { ...none, env: { HIP_VISIBLE_DEVICES: '4' } },
-    '--gpus 1',
+    { gpus: '1' },
     /\(HIP_VISIBLE_DEVICES=4 was inherited\)/,
   ],
 ];
 
-describe('refused before anything starts, with a cure', { timeout: 300_000, concurrency: 2 }, () => {
-  for (const [what, machine, args, says] of REFUSED) {
+describe('refused before anything starts, with a cure', LIMIT, () => {
+  for (const [what, machine, flags, says] of REFUSED)
     test(what, async (t) => {
       const env = environment(t, machine);
-      const command = runCommand([fixture('tells-device.mjs'), '--port', '0', ...args.split(' ')], {
-        t,
-        env,
-      });
-      assert.equal((await command.ended).code, 2);
-      assert.match(command.stderr(), says);
-      assert.equal(command.stdout(), '', 'no worker was started');
+      assert.match(await refusalOf({ app: fixture('tells-device.mjs'), flags, env }), says);
     });
-  }
 });
 
 test('an nvidia-smi that fails is a warning in its own words, and the CPU is used', LIMIT, async (t) => {
@@ -252,22 +257,6 @@ test('an nvidia-smi that fails is a warning in its own words, and the CPU is use
   );
   assert.match(server.stderr(), /1 worker on the CPU/);
   await server.stop();
-});
-
-test('nvidia-smi is asked once, never on a request', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const machine = {
-    ...cards,
-    nvidiaSmi: `echo asked >> "$CUES/notes"\n${cards.nvidiaSmi ?? ''}`,
-    env: cues.env,
-  };
-  const env = environment(t, machine);
-  const server = await startServer(fixture('tells-device.mjs'), { t, env, args: ['--gpus', '0'] });
-  await server.until(({ state }) => state === 'ready');
-  for (let i = 0; i < 3; i += 1) await fetch(`${server.url}/healthcheck`);
-  await ask(server, {});
-  await server.stop();
-  assert.deepEqual(cues.notes(), ['asked']);
 });
 
 test(

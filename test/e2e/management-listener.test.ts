@@ -7,7 +7,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
-import { call, fixture, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
+import { refusalOf } from '../helpers/refusals.js';
+import {
+  call,
+  eventually,
+  fixture,
+  runCommand,
+  startServer,
+  type Server,
+  type StartOptions,
+} from '../helpers/server.js';
 import { holdPort } from '../helpers/held-port.js';
 import { editedApp } from '../helpers/edited-app.js';
 
@@ -56,32 +65,17 @@ describe('the listener of the management API', LIMIT, () => {
   test('is not there unless it is asked for', async (t) => {
     const server = await startServer(ECHO, { t });
     assert.ok(!server.stderr().includes('management'));
+    assert.equal((await fetch(`${server.url}/metrics`)).status, 404, 'nor are metrics');
     await server.stop();
   });
 
-  test('is on this machine only, beside that of the server, and closes with it', async (t) => {
-    const server = await startManaged(t, [
-      '--management-port',
-      String(await holdPort()),
-      '--host',
-      '0.0.0.0',
-    ]);
+  test('is on this machine only, beside that of the server, and answers until the drain is over, like that', async (t) => {
+    const port = ['--management-port', String(await holdPort())];
+    const server = await startManaged(t, [...port, '--host', '0.0.0.0', '--drain-lag', '1h']);
     const url = new URL(server.managementUrl);
     assert.equal(url.hostname, '127.0.0.1');
     assert.notEqual(url.port, new URL(server.url).port);
     assert.equal(await letsIn(server.managementUrl), true);
-    await server.until(({ state }) => state === 'ready');
-    assert.deepEqual(await server.stop(), { code: 0, signal: null });
-    await assert.rejects(statusOf(server.managementUrl), { code: 'ECONNREFUSED' });
-  });
-
-  test('answers until the drain is over, like that of the server', async (t) => {
-    const server = await startManaged(t, [
-      '--management-port',
-      String(await holdPort()),
-      '--drain-lag',
-      '1h',
-    ]);
     await server.until(({ state }) => state === 'ready');
     server.process.kill('SIGTERM');
     await server.until(({ state }) => state === 'draining');
@@ -159,20 +153,21 @@ describe('without a key, the management API', LIMIT, () => {
 
   test('does not start where others reach it, and names the place of that option', async (t) => {
     const { folder, save } = editedApp(t, { 'app.mjs': 'export const inference = () => 1;' });
-    const args = ['./app.mjs', '--host', '127.0.0.1', '--port', '0', '--management-port', '0'];
-    const flag = runCommand([...args, '--management-host', '0.0.0.0'], { t, cwd: folder });
-    assert.equal((await flag.ended).code, 2);
+    const asked = { app: './app.mjs', cwd: folder };
+    const flags = { host: '127.0.0.1', port: '0', managementPort: '0' };
     assert.match(
-      flag.stderr(),
-      /^banana-serve: --management-host: 0\.0\.0\.0 is an address that other machines can reach; the/,
+      await refusalOf({ ...asked, flags: { ...flags, managementHost: '0.0.0.0' } }),
+      /^--management-host: 0\.0\.0\.0 is an address that other machines can reach; the/,
     );
-    const variable = runCommand(args, { t, cwd: folder, env: { BANANA_MANAGEMENT_HOST: '0.0.0.0' } });
-    assert.equal((await variable.ended).code, 2);
-    assert.match(variable.stderr(), /^banana-serve: BANANA_MANAGEMENT_HOST: 0\.0\.0\.0 is an address/);
+    assert.match(
+      await refusalOf({ ...asked, flags, env: { BANANA_MANAGEMENT_HOST: '0.0.0.0' } }),
+      /^BANANA_MANAGEMENT_HOST: 0\.0\.0\.0 is an address/,
+    );
     save('banana.json', '{ "managementHost": "0.0.0.0" }');
-    const file = runCommand(args, { t, cwd: folder });
-    assert.equal((await file.ended).code, 2);
-    assert.match(file.stderr(), /^banana-serve: banana\.json: managementHost: 0\.0\.0\.0 is an address/);
+    assert.match(
+      await refusalOf({ ...asked, flags }),
+      /^banana\.json: managementHost: 0\.0\.0\.0 is an address/,
+    );
   });
 
   test('starts there with --management-insecure, with a warning, for any host but for no page', async (t) => {
@@ -228,10 +223,8 @@ test(
     t.after(() => rmSync(folder, { recursive: true }));
     const path = join(folder, 'both.sock');
     const both = ['--port', path, '--management-port', path];
-    const refused = runCommand([ECHO, ...both], { t });
-    assert.equal((await refused.ended).code, 2);
     assert.match(
-      refused.stderr(),
+      await refusalOf({ app: ECHO, flags: { port: path, managementPort: path } }),
       /both\.sock is the address of the server itself; the management API needs a key there/,
     );
     const command = runCommand([ECHO, ...both, '--management-key', 's3cret'], { t });
@@ -245,85 +238,84 @@ test(
   },
 );
 
-test('the log has the exact lines for a loaded model, and for one that is gone', LIMIT, async (t) => {
-  const { folder } = editedApp(t, {
-    'app.mjs': 'export const inference = () => 1;',
-    'store/m.mjs': 'export const inference = () => 1;',
-  });
-  const args = ['--management-port', '0', '--model-store', 'store'];
-  const server = await startManaged(t, args, { cwd: folder });
-  const manage = (asked: string, method = 'POST') =>
-    call(`${server.managementUrl}/models${asked}`, null, {}, { method });
-  await manage('?url=m.mjs');
-  assert.ok(!server.stderr().includes('Model m loaded.'), 'it has no worker yet');
-  for (const count of [2, 0, 1]) await manage(`/m?min_worker=${count}&synchronous=true`, 'PUT');
-  await server.untilPrinted('Model m loaded.');
-  await manage('/m', 'DELETE');
-  await server.untilPrinted('Model m unregistered.');
-  assert.equal(server.stderr().match(/Model \w+ loaded\./g)?.length, 1, 'once, not by each worker');
-  await server.stop();
-});
-
 test(
-  'a request that manages models has a line in the access log, which names the model',
+  'the log of what is managed: lines of models that come and go, and of requests, without what a client may hide',
   LIMIT,
   async (t) => {
     const { folder } = editedApp(t, {
       'app.mjs': 'export const inference = () => 1;',
       'store/m.mjs': 'export const inference = () => 1;',
     });
-    const args = ['--management-port', '0', '--model-store', 'store', '--access-log', '--log-format', 'json'];
+    const store = ['--management-port', '0', '--model-store', 'store', '--management-key', 'k'];
+    const args = [...store, '--access-log', '--log-format', 'json'];
     const server = await startManaged(t, args, { cwd: folder });
-    const asked = [
-      ['POST', '?url=m.mjs&secret=in-the-query', 'm', 200],
-      ['GET', '', undefined, 200],
-      ['GET', '/m/all', 'm', 200],
-      ['PUT', '/m/1?min_worker=1&synchronous=true', 'm', 200],
-      ['PUT', '/m/9', undefined, 404],
-      ['DELETE', '/m', 'm', 200],
-    ] as const;
-    for (const [method, rest] of asked)
-      await call(`${server.managementUrl}/models${rest}`, null, {}, { method });
-    await server.untilPrinted('DELETE /models/m"');
-    interface Line {
-      readonly msg: string;
-      readonly model?: string;
-      readonly status?: number;
-      readonly code?: string;
-      readonly requestId?: string;
-      readonly ms?: number;
-    }
-    const lines = server
-      .stderr()
-      .split('\n')
-      .filter((line) => line.includes(' /models'))
-      .map((line) => JSON.parse(line) as Line);
-    assert.deepEqual(
-      lines.map(({ msg, model, status }) => [msg, model, status]),
-      asked.map(([method, rest, model, status]) => {
-        return [`${method} /models${rest.replace(/\?.*/, '')}`, model, status];
-      }),
+    const manage = (asked: string, method = 'POST', key = 'k') =>
+      call(`${server.managementUrl}/models${asked}`, null, { authorization: `Bearer ${key}` }, { method });
+
+    await t.test(
+      'a line about a request that is refused has no query, where a place may be named by a secret',
+      async () => {
+        assert.equal((await manage('?url=s3cret-place', 'POST', 'wrong')).status, 401);
+        await server.untilPrinted('POST /models refused');
+        assert.ok(!server.stderr().includes('s3cret-place'), server.stderr());
+      },
     );
-    assert.deepEqual(
-      lines.flatMap(({ code }) => code ?? []),
-      ['SERVE_VERSION_NOT_FOUND'],
-    );
-    assert.ok(lines.every(({ requestId, ms }) => requestId !== undefined && ms !== undefined));
-    assert.ok(!server.stderr().includes('in-the-query'));
+
+    await t.test('a request has a line in the access log, which names the model', async () => {
+      const linesBefore = requestLines(server).length;
+      const asked = [
+        ['POST', '?url=m.mjs&secret=in-the-query', 'm', 200],
+        ['GET', '', undefined, 200],
+        ['GET', '/m/all', 'm', 200],
+        ['PUT', '/m/1?min_worker=1&synchronous=true', 'm', 200],
+        ['PUT', '/m/9', undefined, 404],
+        ['DELETE', '/m', 'm', 200],
+      ] as const;
+      for (const [method, rest] of asked) await manage(rest, method);
+      await server.untilPrinted('DELETE /models/m"');
+      const lines = requestLines(server).slice(linesBefore);
+      assert.deepEqual(
+        lines.map(({ msg, model, status }) => [msg, model, status]),
+        asked.map(([method, rest, model, status]) => {
+          return [`${method} /models${rest.replace(/\?.*/, '')}`, model, status];
+        }),
+      );
+      assert.deepEqual(
+        lines.flatMap(({ code }) => code ?? []),
+        ['SERVE_VERSION_NOT_FOUND'],
+      );
+      assert.ok(lines.every(({ requestId, ms }) => requestId !== undefined && ms !== undefined));
+      assert.ok(!server.stderr().includes('in-the-query'));
+    });
+
+    await t.test('the exact lines for a loaded model, and for one that is gone', async () => {
+      const before = server.stderr().length;
+      await manage('?url=m.mjs');
+      assert.ok(!server.stderr().slice(before).includes('Model m loaded.'), 'it has no worker yet');
+      for (const count of [2, 0, 1]) await manage(`/m?min_worker=${count}&synchronous=true`, 'PUT');
+      await manage('/m', 'DELETE');
+      const log = (): string => server.stderr().slice(before);
+      await eventually(() => log().includes('"Model m unregistered."'), 15_000, log);
+      assert.equal(log().match(/"Model \w+ loaded\."/g)?.length, 1, 'once, not by each worker');
+    });
     await server.stop();
   },
 );
 
-test(
-  'a line about a request that is refused has no query, where a place may be named by a secret',
-  LIMIT,
-  async (t) => {
-    const args = ['--management-port', '0', '--management-key', 'k', '--access-log', '--log-format', 'json'];
-    const server = await startManaged(t, args);
-    const { status } = await call(`${server.managementUrl}/models?url=s3cret-place`, null);
-    assert.equal(status, 401);
-    await server.untilPrinted('POST /models refused');
-    assert.ok(!server.stderr().includes('s3cret-place'), server.stderr());
-    await server.stop();
-  },
-);
+interface Line {
+  readonly msg: string;
+  readonly model?: string;
+  readonly status?: number;
+  readonly code?: string;
+  readonly requestId?: string;
+  readonly ms?: number;
+}
+
+/** The lines about requests to the management API. */
+function requestLines(server: Server): Line[] {
+  return server
+    .stderr()
+    .split('\n')
+    .filter((line) => line.includes(' /models'))
+    .map((line) => JSON.parse(line) as Line);
+}

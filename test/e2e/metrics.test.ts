@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { describe, test, type TestContext } from 'node:test';
+import { after, before, describe, test, type TestContext } from 'node:test';
 import { tableRows } from '../helpers/doc-page.js';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
@@ -33,59 +33,44 @@ async function urlIn(server: Server, line: RegExp): Promise<string> {
 const OWN_LISTENER = /metrics are on (\S+)\/metrics/;
 
 describe('the address of metrics', LIMIT, () => {
-  test('are off by default', async (t) => {
-    const server = await start(t, ECHO);
-    assert.equal((await fetch(`${server.url}/metrics`)).status, 404);
-    await server.stop();
-  });
+  describe('--metrics-port', () => {
+    let server: Server;
+    let url: string;
+    before(async () => {
+      const args = ['--metrics-port', String(await holdPort()), '--api-key', 's3cret', '--cors-origin', '*'];
+      server = await startServer(ECHO, { args, key: 's3cret' });
+      url = await urlIn(server, OWN_LISTENER);
+    }, LIMIT);
+    after(() => void server.process.kill('SIGKILL'));
 
-  test('--metrics shows them on the main port, to clients with the key of /status', async (t) => {
-    const server = await start(t, ECHO, { args: ['--metrics', '--api-key', 's3cret'], key: 's3cret' });
-    assert.equal((await fetch(`${server.url}/metrics`)).status, 401);
-    const found = await scrape(server.url, { 'X-BANANA-API-KEY': 's3cret' });
-    assert.equal(found.sum('banana_info'), 1);
-    const head = await fetch(`${server.url}/metrics`, {
-      method: 'HEAD',
-      headers: { Authorization: 'Bearer s3cret' },
+    test('no page in a browser reads them on their own listener, neither by its origin nor by a name of its own', async () => {
+      const cross = await fetch(`${url}/metrics`, { headers: { origin: 'https://evil.example' } });
+      assert.equal(cross.headers.get('access-control-allow-origin'), null);
+      for (const [host, status] of [
+        ['evil.example', 403],
+        ['evil.example:8082', 403],
+        ['localhost:8082', 200],
+      ] as const) {
+        const request = `GET /metrics HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+        assert.equal((await RawConnection.ask({ url }, request)).status, status, host);
+      }
     });
-    assert.equal(head.status, 200);
-    await server.stop();
-  });
 
-  test('--metrics-port shows them on a listener of their own, without a key, and nothing else there', async (t) => {
-    const args = ['--metrics-port', String(await holdPort()), '--api-key', 's3cret'];
-    const server = await start(t, ECHO, { args, key: 's3cret' });
-    const url = await urlIn(server, OWN_LISTENER);
-    assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/);
-    assert.equal((await scrape(url)).sum('banana_info'), 1);
-    const statusOf = async (path: string, method: string): Promise<number> =>
-      (await fetch(`${url}${path}`, { method })).status;
-    assert.equal(await statusOf('/', 'POST'), 404);
-    assert.equal(await statusOf('/status', 'GET'), 404);
-    assert.equal(await statusOf('/metrics', 'POST'), 405);
-    assert.equal(await statusOf('/', 'OPTIONS'), 200);
-    assert.equal(await statusOf('/metrics', 'OPTIONS'), 200);
-    const headers = { 'X-BANANA-API-KEY': 's3cret' };
-    assert.equal((await fetch(`${server.url}/metrics`, { headers })).status, 404, 'not on the main port');
-    await server.stop();
-    await assert.rejects(fetch(`${url}/metrics`), 'it closes with the server');
-  });
-
-  test('no page in a browser reads them on their own listener, neither by its origin nor by a name of its own', async (t) => {
-    const args = ['--metrics-port', '0', '--cors-origin', '*'];
-    const server = await start(t, ECHO, { args });
-    const url = await urlIn(server, OWN_LISTENER);
-    const cross = await fetch(`${url}/metrics`, { headers: { origin: 'https://evil.example' } });
-    assert.equal(cross.headers.get('access-control-allow-origin'), null);
-    for (const [host, status] of [
-      ['evil.example', 403],
-      ['evil.example:8082', 403],
-      ['localhost:8082', 200],
-    ] as const) {
-      const request = `GET /metrics HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
-      assert.equal((await RawConnection.ask({ url }, request)).status, status, host);
-    }
-    await server.stop();
+    test('shows them on a listener of their own, without a key, and nothing else there', async () => {
+      assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/);
+      assert.equal((await scrape(url)).sum('banana_info'), 1);
+      const statusOf = async (path: string, method: string): Promise<number> =>
+        (await fetch(`${url}${path}`, { method })).status;
+      assert.equal(await statusOf('/', 'POST'), 404);
+      assert.equal(await statusOf('/status', 'GET'), 404);
+      assert.equal(await statusOf('/metrics', 'POST'), 405);
+      assert.equal(await statusOf('/', 'OPTIONS'), 200);
+      assert.equal(await statusOf('/metrics', 'OPTIONS'), 200);
+      const headers = { 'X-BANANA-API-KEY': 's3cret' };
+      assert.equal((await fetch(`${server.url}/metrics`, { headers })).status, 404, 'not on the main port');
+      await server.stop();
+      await assert.rejects(fetch(`${url}/metrics`), 'it closes with the server');
+    });
   });
 
   test('a port for metrics that is taken starts nothing, and names the flag', async () => {
@@ -102,7 +87,7 @@ describe('the address of metrics', LIMIT, () => {
     assert.match(stderr(), /--metrics-host and --metrics-port/);
   });
 
-  test('a route of the app with the same path is still called by POST', async (t) => {
+  test('--metrics shows them on the main port, to clients with the key of /status; a route of the app with the same path is still called by POST', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'banana-metrics-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const app = join(folder, 'app.mjs');
@@ -113,20 +98,15 @@ const app = new Potassium('own');
 app.handler('/metrics', () => new Response({ json: { own: true } }));
 export default app;\n`,
     );
-    const server = await start(t, app, { args: ['--metrics'] });
-    assert.deepEqual((await call(`${server.url}/metrics`, '{}')).json(), { own: true });
-    assert.equal((await scrape(server.url)).sum('banana_calls_total', { code: 'ok' }), 1);
-    await server.stop();
-  });
-
-  test('name[] asks for some of them', async (t) => {
-    const server = await start(t, ECHO, { args: ['--metrics'] });
-    await ask(server, {});
-    const found = await scrape(
-      `${server.url}/metrics?name[]=banana_info&name[]=banana_call_run_seconds_count`,
-    );
-    assert.deepEqual([...found.types.keys()], ['banana_call_run_seconds', 'banana_info']);
-    assert.deepEqual((await scrape(`${server.url}/metrics?name[]=nothing`)).samples, []);
+    const server = await start(t, app, { args: ['--metrics', '--api-key', 's3cret'], key: 's3cret' });
+    assert.equal((await fetch(`${server.url}/metrics`)).status, 401);
+    const key = { 'X-BANANA-API-KEY': 's3cret' };
+    assert.equal((await scrape(server.url, key)).sum('banana_info'), 1);
+    const headers = { Authorization: 'Bearer s3cret' };
+    assert.equal((await fetch(`${server.url}/metrics`, { method: 'HEAD', headers })).status, 200);
+    const answer = await call(`${server.url}/metrics`, '{}', { ...key, 'content-type': 'application/json' });
+    assert.deepEqual(answer.json(), { own: true });
+    assert.equal((await scrape(server.url, key)).sum('banana_calls_total', { code: 'ok' }), 1);
     await server.stop();
   });
 });
@@ -182,15 +162,6 @@ withOneRuntime(({ app }) => {
       await server.stop();
     });
 
-    test('restarts, by their cause', async (t) => {
-      const server = await start(t, app('killable'), { args: ['--metrics'], expectedRestarts: 1 });
-      process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
-      const found = await untilScraped(server.url, (one) => one.sum('banana_worker_restarts_total') === 1);
-      assert.equal(found.sum('banana_worker_restarts_total', { model: 'killable', cause: 'signal' }), 1);
-      await server.until(({ state }) => state === 'ready');
-      await server.stop();
-    });
-
     test('a model that is unregistered takes its metrics with it', async (t) => {
       const { server, management } = await startManagedCommand(
         t,
@@ -212,12 +183,16 @@ withOneRuntime(({ app }) => {
       await server.stop();
     });
 
-    test('exactly those of docs/metrics.md', async (t) => {
+    test('exactly those of docs/metrics.md: restarts by their cause, and the cards of the machine among them', async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'banana-metrics-'));
+      t.after(() => rmSync(folder, { recursive: true }));
+      const asked = join(folder, 'asked');
+      const startedAtMs = performance.now();
       const budget = process.platform === 'linux' ? ['--memory-budget', '90%'] : [];
       const server = await start(t, app('killable'), {
         args: ['--metrics', ...budget],
         expectedRestarts: 1,
-        env: withNvidiaSmi(t),
+        env: withNvidiaSmi(t, asked),
       });
       process.kill((await server.status()).model.workers[0]?.pid as number, 'SIGKILL');
       await untilScraped(server.url, (one) => one.sum('banana_worker_restarts_total') === 1);
@@ -241,36 +216,29 @@ withOneRuntime(({ app }) => {
         if (budget.length === 0 && /_memory_(?:budget|evictions|bytes)/.test(name)) continue;
         assert.deepEqual(Object.keys(one?.labels ?? {}), labels === '-' ? [] : labels.split(', '), name);
       }
+      assert.equal(found.sum('banana_worker_restarts_total', { model: 'killable', cause: 'signal' }), 1);
+
+      const card = { gpu: '0', uuid: 'GPU-aaaa', name: 'NVIDIA A100' };
+      assert.deepEqual(found.find('banana_gpu_utilization_ratio'), [
+        { name: 'banana_gpu_utilization_ratio', labels: card, value: 0.37 },
+      ]);
+      assert.equal(found.sum('banana_gpu_memory_used_bytes', card), 1024 ** 3);
+      assert.equal(found.sum('banana_gpu_memory_total_bytes', card), 40 * 1024 ** 3);
+
+      await t.test('name[] asks for some of them', async () => {
+        const two = 'name[]=banana_info&name[]=banana_call_run_seconds_count';
+        const some = await scrape(`${server.url}/metrics?${two}`);
+        assert.deepEqual([...some.types.keys()], ['banana_call_run_seconds', 'banana_info']);
+        assert.deepEqual((await scrape(`${server.url}/metrics?name[]=nothing`)).samples, []);
+      });
+
+      await t.test('nvidia-smi is asked every 10 seconds at most, and by no scrape', async () => {
+        for (let i = 0; i < 50; i += 1) await scrape(server.url);
+        const questions = readFileSync(asked, 'utf8').split('\n').length - 1;
+        const periods = Math.floor((performance.now() - startedAtMs) / 10_000);
+        assert.ok(questions >= 1 && questions <= 1 + periods, `${questions} questions`);
+      });
       await server.stop();
     });
-  });
-});
-
-describe('metrics of GPUs', LIMIT, () => {
-  test('the cards of the machine, as nvidia-smi reports them', async (t) => {
-    const env = withNvidiaSmi(t);
-    const server = await start(t, ECHO, { args: ['--metrics'], env });
-    const found = await untilScraped(server.url, (one) => one.sum('banana_gpu_utilization_ratio') !== null);
-    const labels = { gpu: '0', uuid: 'GPU-aaaa', name: 'NVIDIA A100' };
-    assert.deepEqual(found.find('banana_gpu_utilization_ratio'), [
-      { name: 'banana_gpu_utilization_ratio', labels, value: 0.37 },
-    ]);
-    assert.equal(found.sum('banana_gpu_memory_used_bytes', labels), 1024 ** 3);
-    assert.equal(found.sum('banana_gpu_memory_total_bytes', labels), 40 * 1024 ** 3);
-    await server.stop();
-  });
-
-  test('nvidia-smi is asked every 10 seconds at most, and by no scrape', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'banana-metrics-'));
-    t.after(() => rmSync(folder, { recursive: true }));
-    const asked = join(folder, 'asked');
-    const startedAtMs = performance.now();
-    const server = await start(t, ECHO, { args: ['--metrics'], env: withNvidiaSmi(t, asked) });
-    await untilScraped(server.url, (one) => one.sum('banana_gpu_utilization_ratio') !== null);
-    for (let i = 0; i < 50; i += 1) await scrape(server.url);
-    await server.stop();
-    const questions = readFileSync(asked, 'utf8').split('\n').length - 1;
-    const periods = Math.floor((performance.now() - startedAtMs) / 10_000);
-    assert.ok(questions >= 1 && questions <= 1 + periods, `${questions} questions`);
   });
 });

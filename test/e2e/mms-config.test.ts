@@ -12,6 +12,7 @@ import { editedApp } from '../helpers/edited-app.js';
 import { holdPort } from '../helpers/held-port.js';
 import { managementOf } from '../helpers/managed-command.js';
 import { RawConnection } from '../helpers/raw-http.js';
+import { refusalOf } from '../helpers/refusals.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import {
   call,
@@ -65,14 +66,6 @@ jobs_queue_size=7`;
     await server.stop();
   });
 
-  test('is found by MMS_CONFIG_FILE', async (t) => {
-    const config = `${LISTENS}model_store=models\nload_models=ALL`;
-    const cwd = folderOf(t, { 'other.properties': config });
-    const server = await startAsWritten(t, [], { cwd, env: { MMS_CONFIG_FILE: 'other.properties' } });
-    await server.until(({ model }) => model.name === 'echo' && model.state === 'ready');
-    await server.stop();
-  });
-
   test('sets up single models by name and version, below the values of a registration', async (t) => {
     const config = `${LISTENS}model_store=models
 load_models=echo.mjs
@@ -102,18 +95,6 @@ models={\\
     );
     assert.deepEqual(await facts('later'), [0, 0, 6, 100, 120, 0]);
     await server.stop();
-  });
-
-  test('that lies beside an app opens nothing, and a warning names it', async (t) => {
-    const cwd = folderOf(t, {
-      'config.properties': 'management_address=nonsense',
-      'app.mjs': 'export const inference = () => 1;',
-    });
-    const server = await startServer(null, { t, cwd });
-    await server.until(({ state }) => state === 'ready');
-    await server.untilPrinted('config.properties is not read, because the folder has an app to serve');
-    await server.stop();
-    assert.ok(!server.stderr().includes('management'), server.stderr());
   });
 
   test('beside an app counts where it is named, and the app answers as ever', async (t) => {
@@ -249,28 +230,13 @@ describe('secrets of the environment', RUNS, () => {
       if (isLogged) assert.match(server.stderr(), WITHHELD);
       else assert.doesNotMatch(server.stderr(), /names look like secrets/);
     });
-
-  test('an app of yours is given all of them', async (t) => {
-    const app = `export const inference = () => Object.keys(process.env).filter((name) => /(?:^|_)MINE(?:_|$)/i.test(name)).sort();`;
-    const cwd = folderOf(t, { 'app.mjs': app });
-    const server = await startServer('./app.mjs', { t, cwd, env: OF_THE_OPERATOR });
-    await server.until(({ state }) => state === 'ready');
-    assert.deepEqual((await call(server.url, '{}')).json(), Object.keys(OF_THE_OPERATOR).sort());
-    await server.stop();
-    assert.doesNotMatch(server.stderr(), /names look like secrets/);
-  });
 });
 
-test('a mistake in a config.properties ends the start with exit code 2 and a sentence', RUNS, async (t) => {
+test('a mistake in a config.properties is refused with a sentence', RUNS, async (t) => {
   const cwd = folderOf(t, { 'config.properties': 'model_store=./modles' });
-  const command = runCommand([], { t, cwd });
-  assert.deepEqual(await command.ended, { code: 2, signal: null });
-  assert.deepEqual(
-    [command.stdout(), command.stderr()],
-    [
-      '',
-      'banana-serve: config.properties line 1: model_store ./modles: no such folder. Did you mean models?\n',
-    ],
+  assert.equal(
+    await refusalOf({ cwd }),
+    'config.properties line 1: model_store ./modles: no such folder. Did you mean models?',
   );
 });
 
@@ -349,12 +315,13 @@ test('localhost beside 127.0.0.1 on one port is one address, reported with its l
 });
 
 test(
-  "a web page in the operator's browser gets nowhere with a management API of a config.properties",
+  "a web page in the operator's browser gets nowhere with a management API of the config.properties that MMS_CONFIG_FILE names",
   RUNS,
   async (t) => {
-    const config = `${LISTENS}model_store=models\ncors_allowed_origin=https://ours.example.com`;
-    const cwd = folderOf(t, { 'config.properties': config });
-    const server = await startAsWritten(t, [], { cwd });
+    const config = `${LISTENS}model_store=models\nload_models=ALL\ncors_allowed_origin=https://ours.example.com`;
+    const cwd = folderOf(t, { 'other.properties': config });
+    const server = await startAsWritten(t, [], { cwd, env: { MMS_CONFIG_FILE: 'other.properties' } });
+    await server.until(({ model }) => model.name === 'echo' && model.state === 'ready');
     await server.untilPrinted('the management API is on');
     const management = /the management API is on (\S+)/.exec(server.stderr())?.[1] as string;
     const { host, port } = new URL(management);
@@ -374,13 +341,23 @@ test(
   },
 );
 
-test("banana.json goes before the app's own config", RUNS, async (t) => {
-  const cwd = folderOf(t, {
-    'banana.json': '{ "queueSize": 5 }',
-    'app.mjs': 'export const config = { queueSize: 6 }; export const inference = () => 1;',
-  });
-  const server = await startServer('./app.mjs', { t, cwd });
-  const { model } = await server.until(({ state }) => state === 'ready');
-  assert.equal(model.queue.maxCalls, 5);
-  await server.stop();
-});
+test(
+  'an app of yours has all variables and its own files: banana.json goes before its config, config.properties is not read',
+  RUNS,
+  async (t) => {
+    const names = `Object.keys(process.env).filter((name) => /(?:^|_)MINE(?:_|$)/i.test(name)).sort()`;
+    const cwd = folderOf(t, {
+      'banana.json': '{ "queueSize": 5 }',
+      'config.properties': 'management_address=nonsense',
+      'app.mjs': `export const config = { queueSize: 6 }; export const inference = () => ${names};`,
+    });
+    const server = await startServer(null, { t, cwd, env: OF_THE_OPERATOR });
+    const { model } = await server.until(({ state }) => state === 'ready');
+    assert.equal(model.queue.maxCalls, 5);
+    assert.deepEqual((await call(server.url, '{}')).json(), Object.keys(OF_THE_OPERATOR).sort());
+    await server.untilPrinted('config.properties is not read, because the folder has an app to serve');
+    await server.stop();
+    assert.ok(!server.stderr().includes('management'), server.stderr());
+    assert.doesNotMatch(server.stderr(), /names look like secrets/);
+  },
+);

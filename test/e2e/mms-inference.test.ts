@@ -394,7 +394,7 @@ describe('an app with routes where Multi Model Server has paths', LIMIT, () => {
       args: ['--workers', '2'],
       expectedRestarts: 1,
     });
-    assert.match((await call(`${server.url}/ping`, null, {}, { method: 'GET' })).text, /"Unhealthy"/);
+    await assertUnhealthy(server, 503);
     const paths = [...OWN, '/models/has-mms-routes/invoke', '/predictions/has-mms-routes', '/predictions/no'];
     const held = Promise.all(paths.map((path) => call(server.url + path, '1')));
     await server.until(({ model }) => model.queue.arriving === paths.length);
@@ -419,57 +419,47 @@ describe('an app with routes where Multi Model Server has paths', LIMIT, () => {
   });
 });
 
-for (const [args, status] of [
-  [[], 503],
-  [['--ping', 'always-200'], 200],
-] as const)
-  test(
-    `a server that is Unhealthy answers ${status} when started with [${args.join(' ')}]`,
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      cues.give('import may not end');
-      const server = await startServer(fixture('has-mms-routes.mjs'), { t, args, env: cues.env });
-      const answer = await call(`${server.url}/ping`, null, {}, { method: 'GET' });
-      assert.deepEqual([answer.status, answer.text], [status, '{\n  "status": "Unhealthy"\n}\n']);
-      assert.equal(answer.headers.get('connection'), status === 503 ? 'close' : 'keep-alive');
-      cues.give('import may end');
-      await server.stop();
-    },
-  );
-
-test('a full queue is an error of its own, with the time to retry', LIMIT, async (t) => {
+test('a server that is Unhealthy answers 200 when started with --ping always-200', LIMIT, async (t) => {
   const cues = makeCues(t);
-  const server = await startServer(fixture('killable.mjs'), {
-    t,
-    args: ['--queue-size', '0'],
-    env: cues.env,
-  });
-  await server.until(({ state }) => state === 'ready');
-  const url = `${server.url}/predictions/killable`;
-  const held = call(url, '{"until":"it may end"}');
-  await server.until(({ model }) => model.inFlight === 1);
-  const refused = await call(url, '{}');
-  assert.equal(
-    said(refused),
-    '503 QueueFullException: No worker is available to serve request for model: killable. Consider increasing job queue size.',
-  );
-  assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
-  cues.give('it may end');
-  assert.equal((await held).status, 200);
+  cues.give('import may not end');
+  const args = ['--ping', 'always-200'];
+  const server = await startServer(fixture('has-mms-routes.mjs'), { t, args, env: cues.env });
+  await assertUnhealthy(server, 200);
+  cues.give('import may end');
   await server.stop();
 });
 
-test('a server that is asked to stop is Unhealthy while it ends its calls', LIMIT, async (t) => {
-  const cues = makeCues(t);
-  const server = await startServer(fixture('killable.mjs'), { t, env: cues.env });
-  const held = call(`${server.url}/predictions/killable`, '{"until":"it may end"}');
-  await server.until(({ model }) => model.inFlight === 1);
-  server.process.kill('SIGTERM');
-  await server.until(({ state }) => state === 'draining');
-  const { status, text } = await call(`${server.url}/ping`, null, {}, { method: 'GET' });
-  assert.deepEqual([status, text], [503, '{\n  "status": "Unhealthy"\n}\n']);
-  cues.give('it may end');
-  assert.equal((await held).status, 200);
-  assert.equal((await server.ended).code, 0);
-});
+async function assertUnhealthy(server: Server, status: number): Promise<void> {
+  const answer = await call(`${server.url}/ping`, null, {}, { method: 'GET' });
+  assert.deepEqual([answer.status, answer.text], [status, '{\n  "status": "Unhealthy"\n}\n']);
+  assert.equal(answer.headers.get('connection'), status === 503 ? 'close' : 'keep-alive');
+}
+
+test(
+  'a full queue is an error of its own, with the time to retry; a server that is asked to stop is Unhealthy while it ends its calls',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    const server = await startServer(fixture('killable.mjs'), {
+      t,
+      args: ['--queue-size', '0'],
+      env: cues.env,
+    });
+    await server.until(({ state }) => state === 'ready');
+    const url = `${server.url}/predictions/killable`;
+    const held = call(url, '{"until":"it may end"}');
+    await server.until(({ model }) => model.inFlight === 1);
+    const refused = await call(url, '{}');
+    assert.equal(
+      said(refused),
+      '503 QueueFullException: No worker is available to serve request for model: killable. Consider increasing job queue size.',
+    );
+    assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
+    server.process.kill('SIGTERM');
+    await server.until(({ state }) => state === 'draining');
+    await assertUnhealthy(server, 503);
+    cues.give('it may end');
+    assert.equal((await held).status, 200);
+    assert.equal((await server.ended).code, 0);
+  },
+);

@@ -15,39 +15,6 @@ withEachRuntime((runtime) => {
   const { store, url } = fixtureStore(runtime);
 
   describe('scale', LIMIT, () => {
-    test('a worker that ends its calls gets a shorter time, set by PUT or by DELETE', async (t) => {
-      const cues = cuesFor(t);
-      const server = await startManaged(t, { ...store, unregisterTimeout: 1000 });
-      await server.manage(`POST /models?${url('works')}&initial_workers=3`);
-      const calls = Array.from({ length: 3 }, async () => {
-        return (await server.infer('works', { until: 'never' })).status;
-      });
-      const haveBegun = (): boolean => cues.notes().filter((note) => note.startsWith('begun')).length === 3;
-      await eventually(haveBegun, 15_000, () => 'the calls have not begun');
-      const scaleTo = (count: number, more = ''): Promise<string> =>
-        server.said(`PUT /models/works?min_worker=${count}&synchronous=true${more}`);
-      const isBoundTo = async (count: number): Promise<void> => {
-        const isTaken = async (): Promise<boolean> => (await server.describe('works')).maxWorkers === count;
-        await eventually(isTaken, 15_000, () => 'it is not taken');
-      };
-
-      const waiting = scaleTo(2);
-      await isBoundTo(2);
-      const cut = scaleTo(2, '&timeout=0');
-      assert.notEqual(await Promise.race(calls), 200);
-      assert.deepEqual(await Promise.all([waiting, cut]), Array(2).fill('200 Workers scaled'));
-      const pids = await server.pids('works');
-      assert.equal(pids.length, 2, 'the others go on');
-
-      const left = scaleTo(1);
-      await isBoundTo(1);
-      await server.manage('DELETE /models/works'); // 408 if the machine is slow: it goes on all the same
-      for (const status of await Promise.all(calls)) assert.notEqual(status, 200);
-      const isGone = (): boolean => !pids.some(isAlive) && server.handle.models.describe().length === 0;
-      await eventually(isGone, 15_000, () => 'it is still there');
-      assert.match(await left, /was unregistered before its workers were ready/);
-    });
-
     test('another batch size replaces the workers one by one, since a service may rely on it', async (t) => {
       const server = await startManaged(t, store);
       const handler = `handler=${basename(runtime.app('mms-batch-size'))}:tell&batch_size=2`;
@@ -98,6 +65,10 @@ withEachRuntime((runtime) => {
       assert.equal(await changed, '200 Workers scaled');
     },
   );
+});
+
+withOneRuntime((runtime) => {
+  const { store, url } = fixtureStore(runtime);
 
   test('a dead worker is never described as ready, and the cause of its death is given', LIMIT, async (t) => {
     const cues = cuesFor(t);
@@ -125,12 +96,41 @@ withEachRuntime((runtime) => {
     cues.give('init may end');
     assert.equal((await server.infer('works')).status, 200);
   });
-});
-
-withOneRuntime((runtime) => {
-  const { store, url } = fixtureStore(runtime);
 
   describe('scale', LIMIT, () => {
+    test('a worker that ends its calls gets a shorter time, set by PUT or by DELETE', async (t) => {
+      const cues = cuesFor(t);
+      const server = await startManaged(t, { ...store, unregisterTimeout: 1000 });
+      await server.manage(`POST /models?${url('works')}&initial_workers=3`);
+      const calls = Array.from({ length: 3 }, async () => {
+        return (await server.infer('works', { until: 'never' })).status;
+      });
+      const haveBegun = (): boolean => cues.notes().filter((note) => note.startsWith('begun')).length === 3;
+      await eventually(haveBegun, 15_000, () => 'the calls have not begun');
+      const scaleTo = (count: number, more = ''): Promise<string> =>
+        server.said(`PUT /models/works?min_worker=${count}&synchronous=true${more}`);
+      const isBoundTo = async (count: number): Promise<void> => {
+        const isTaken = async (): Promise<boolean> => (await server.describe('works')).maxWorkers === count;
+        await eventually(isTaken, 15_000, () => 'it is not taken');
+      };
+
+      const waiting = scaleTo(2);
+      await isBoundTo(2);
+      const cut = scaleTo(2, '&timeout=0');
+      assert.notEqual(await Promise.race(calls), 200);
+      assert.deepEqual(await Promise.all([waiting, cut]), Array(2).fill('200 Workers scaled'));
+      const pids = await server.pids('works');
+      assert.equal(pids.length, 2, 'the others go on');
+
+      const left = scaleTo(1);
+      await isBoundTo(1);
+      await server.manage('DELETE /models/works'); // 408 if the machine is slow: it goes on all the same
+      for (const status of await Promise.all(calls)) assert.notEqual(status, 200);
+      const isGone = (): boolean => !pids.some(isAlive) && server.handle.models.describe().length === 0;
+      await eventually(isGone, 15_000, () => 'it is still there');
+      assert.match(await left, /was unregistered before its workers were ready/);
+    });
+
     test('up, down, to nothing and back: the description is the list of processes each time', async (t) => {
       cuesFor(t);
       const server = await startManaged(t, store);
@@ -279,7 +279,7 @@ withOneRuntime((runtime) => {
     ];
     const statuses = new Set<number>();
     const client = async (first: number): Promise<void> => {
-      for (let turn = first; turn < first + 12; turn += 1) {
+      for (let turn = first; turn < first + 8; turn += 1) {
         const reply = await server.manage(asked[turn % asked.length] as string);
         statuses.add(reply.status);
         if (reply.status < 400) continue;

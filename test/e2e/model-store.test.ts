@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, test, type TestContext } from 'node:test';
+import { planServer } from '../../supervisor/plan/plan-server.js';
 import { editedApp } from '../helpers/edited-app.js';
 import type { Described } from '../helpers/managed-server.js';
+import { refusalOf } from '../helpers/refusals.js';
 import {
   call,
   runCommand,
@@ -76,6 +78,17 @@ async function managedNames(server: Server): Promise<string[]> {
   return models.map(({ modelName }) => modelName);
 }
 
+/** Says by which of its exports it answers, and where it works. */
+const HANDLES =
+  'export const handle = (data, context) => data?.map(() => ({ by: "handle", dir: context.systemProperties.model_dir })) ?? null;';
+const CLASSES = `
+  class Helper {}
+  export class Predictor { initialize() {} handle(data) { return data.map(() => ({ by: "Predictor" })); } }
+  export class Other { initialize() {} handle(data) { return data.map(() => ({ by: "Other" })); } }`;
+
+const predict = async ({ url }: Server, name: string): Promise<unknown> =>
+  (await call(`${url}/predictions/${name}`, '{}')).json();
+
 describe('a server of a model store without an app', LIMIT, () => {
   test('serves every model in the store, and announces itself on stdout', async (t) => {
     const folder = storeOf(t, {
@@ -85,104 +98,177 @@ describe('a server of a model store without an app', LIMIT, () => {
       'res-net.v2/other.mjs': saying('resnet'),
       'words.mjs': saying('words'),
       '.hidden/app.ts': 'throw new Error("hidden files must not be loaded");',
-    });
-    const server = await serveStore(t, folder, ['--models', 'all']);
-    await server.until(({ state }) => state === 'ready');
-    assert.deepEqual(await namesOf(server), ['digits', 'res_net_v2', 'words']);
-    assert.equal(await whoIs(server, 'digits'), 'digits');
-    assert.equal(await whoIs(server, 'res_net_v2'), 'resnet');
-    assert.equal(await whoIs(server, 'words'), 'words');
-    await server.untilPrinted(READY_LINE);
-    assert.equal(server.stdout(), READY_LINE);
-    await server.stop();
-  });
-
-  test('serves the models that are named, by commas and repeated, beside those of --model', async (t) => {
-    const folder = storeOf(t, {
-      'zoo/cats/service.mjs': saying('cats'),
-      'dogs.mjs': saying('dogs'),
-      'birds.mjs': saying('birds'),
-      'fish.mjs': 'throw new Error("fish must not be loaded");',
-      '../other/app.mjs': saying('other'),
-    });
-    const models = [
-      '--models',
-      'felis=zoo/cats,dogs.mjs',
-      '--models',
-      'birds.mjs',
-      '--model',
-      'other=./other',
-    ];
-    const server = await serveStore(t, folder, models);
-    await server.until(({ state }) => state === 'ready');
-    assert.deepEqual(await namesOf(server), ['other', 'felis', 'dogs', 'birds']);
-    assert.equal(await whoIs(server, 'felis'), 'cats');
-    assert.equal(await whoIs(server, 'other'), 'other');
-    await server.stop();
-  });
-
-  test('serves every version of a model that lies there; the first one is the default', async (t) => {
-    const folder = storeOf(t, {
+      'handles/service.mjs': HANDLES,
+      'single.mjs': HANDLES,
+      'bad/service.mjs': '',
+      'two/service.mjs': CLASSES,
       ...versionOf('m-new', 'm', '2.0'),
       ...versionOf('m-old', 'm', '1.5'),
       ...versionOf('m-same', 'm', '2.0'),
     });
     const server = await serveStore(t, folder, ['--models', 'all']);
-    await server.until(({ state }) => state === 'ready');
-    const { models } = await server.status();
-    const shown = models.map(({ name, version, isDefaultVersion }) => [name, version, isDefaultVersion]);
-    assert.deepEqual(shown, [
-      ['m', '2.0', true],
-      ['m', '1.5', false],
-    ]);
-    for (const [path, said] of [
-      ['m', 'm 2.0 of m-new'],
-      ['m/1.5', 'm 1.5 of m-old'],
-      ['m/2.0', 'm 2.0 of m-new'],
-    ])
-      assert.equal((await call(`${server.url}/predictions/${path}`, '1')).text, said);
-    await server.untilPrinted('--models all: there is already a model m@2.0');
-    assert.equal((await manage(server, 'PUT', '/m/1.5/set-default')).status, 200);
-    assert.equal((await call(`${server.url}/predictions/m`, '1')).text, 'm 1.5 of m-old');
-    await server.stop();
-  });
-
-  test('starts without any model if none is named', async (t) => {
-    const server = await serveStore(t, storeOf(t, { 'm.mjs': saying('m') }), []);
-    assert.deepEqual(await namesOf(server), []);
-    await server.stop();
-  });
-
-  test('leaves out what it cannot find or serve, with a reason, and serves the others', async (t) => {
-    const folder = storeOf(t, {
-      'm.mjs': saying('m'),
-      'labels.json': '',
-      'm/app.mjs': saying('twin'),
+    const isBad = (name: string): boolean => name === 'bad' || name === 'two';
+    const { models } = await server.until((status) =>
+      status.models.every(({ name, state }) => isBad(name) || state === 'ready'),
+    );
+    await t.test('each has its name', async () => {
+      assert.deepEqual(
+        models.map(({ name }) => name),
+        ['bad', 'digits', 'handles', 'm', 'm', 'res_net_v2', 'single', 'two', 'words'],
+      );
+      for (const [name, said] of [
+        ['digits', 'digits'],
+        ['res_net_v2', 'resnet'],
+        ['words', 'words'],
+      ] as const)
+        assert.equal(await whoIs(server, name), said);
     });
-    const named = 'm.mjs,gone,../app.ts,labels.json,m,http://127.0.0.1:9/x.mar';
-    const server = await serveStore(t, folder, ['--models', named]);
+
+    await t.test('every version of a model that lies there; the first one is the default', async () => {
+      const shown = models
+        .filter(({ name }) => name === 'm')
+        .map(({ name, version, isDefaultVersion }) => [name, version, isDefaultVersion]);
+      assert.deepEqual(shown, [
+        ['m', '2.0', true],
+        ['m', '1.5', false],
+      ]);
+      for (const [path, said] of [
+        ['m', 'm 2.0 of m-new'],
+        ['m/1.5', 'm 1.5 of m-old'],
+        ['m/2.0', 'm 2.0 of m-new'],
+      ])
+        assert.equal((await call(`${server.url}/predictions/${path}`, '1')).text, said);
+      await server.untilPrinted('--models all: there is already a model m@2.0');
+      assert.equal((await manage(server, 'PUT', '/m/1.5/set-default')).status, 200);
+      assert.equal((await call(`${server.url}/predictions/m`, '1')).text, 'm 1.5 of m-old');
+    });
+
+    await t.test('a custom service, or an app if it has `inference`', async () => {
+      const dir = `${folder}/store`;
+      assert.deepEqual(await predict(server, 'handles'), { by: 'handle', dir: `${dir}/handles` });
+      assert.deepEqual(await predict(server, 'single'), { by: 'handle', dir });
+      assert.deepEqual(await predict(server, 'words'), { who: 'words' });
+    });
+
+    await t.test(
+      'one whose workers cannot start, or whose file may mean several things, is 503',
+      async () => {
+        await server.untilPrinted('service.mjs:1: no handler');
+        for (const name of ['bad', 'two']) {
+          await server.untilPrinted(`${name}: no worker could start`);
+          assert.equal(await whoIs(server, name), 503);
+          assert.equal((await call(`${server.url}/predictions/${name}`, '{}')).status, 503);
+        }
+      },
+    );
+    assert.equal(server.stdout(), READY_LINE);
+    await server.stop();
+  });
+
+  test('serves the models that are named, beside those of --model, and leaves out what it cannot find or serve, with a reason', async (t) => {
+    const folder = storeOf(t, {
+      'zoo/cats/service.mjs': saying('cats'),
+      'dogs.mjs': saying('dogs'),
+      'birds.mjs': saying('birds'),
+      'fish.mjs': 'throw new Error("fish must not be loaded");',
+      'late.mjs': saying('late'),
+      'labels.json': '',
+      'dogs/app.mjs': saying('twin'),
+      '../other/app.mjs': saying('other'),
+    });
+    const args = [
+      '--models',
+      'felis=zoo/cats,dogs.mjs',
+      '--models',
+      'birds.mjs,gone,../app.ts,labels.json,dogs,http://127.0.0.1:9/x.mar',
+      '--model',
+      'other=./other',
+    ];
+    const server = await serveStore(t, folder, args);
     await server.until(({ state }) => state === 'ready');
-    assert.deepEqual(await namesOf(server), ['m']);
-    assert.equal(await whoIs(server, 'm'), 'm');
+    assert.deepEqual(await namesOf(server), ['other', 'felis', 'dogs', 'birds']);
+    assert.equal(await whoIs(server, 'felis'), 'cats');
+    assert.equal(await whoIs(server, 'other'), 'other');
+    assert.equal(await whoIs(server, 'dogs'), 'dogs');
     for (const said of [
       '--models gone: Model not found in model store: gone; it is left out',
       '--models ../app.ts: Relative path is not allowed in url: ../app.ts; it is left out',
       '--models labels.json: labels.json: it is neither a zip archive nor a gzip-compressed tar archive',
-      '--models m: there is already a model m; give one of the two another name with name=path, or another version in its manifest; it is left out',
+      '--models dogs: there is already a model dogs; give one of the two another name with name=path, or another version in its manifest; it is left out',
       'x.mar: not allowed (allowed_urls); it is left out',
     ])
       await server.untilPrinted(said);
+
+    await t.test(
+      'the models of the start, however they were named, and those registered later are one set',
+      async () => {
+        assert.deepEqual(await managedNames(server), ['birds', 'dogs', 'felis', 'other']);
+        assert.equal((await manage(server, 'POST', '?url=late.mjs&initial_workers=1')).status, 200);
+        assert.deepEqual(
+          [await managedNames(server), await whoIs(server, 'late')],
+          [['birds', 'dogs', 'felis', 'late', 'other'], 'late'],
+        );
+        assert.equal((await manage(server, 'DELETE', '/other')).status, 200);
+        assert.deepEqual(await managedNames(server), ['birds', 'dogs', 'felis', 'late']);
+        assert.deepEqual((await namesOf(server)).sort(), ['birds', 'dogs', 'felis', 'late']);
+      },
+    );
     await server.stop();
   });
 
-  test('has models whose workers cannot start, and serves the others', async (t) => {
-    const folder = storeOf(t, { 'm.mjs': saying('m'), 'bad/service.mjs': '' });
-    const server = await serveStore(t, folder, ['--models', 'all']);
-    await server.until(({ models }) => models.some(({ name, state }) => name === 'm' && state === 'ready'));
-    await server.untilPrinted('service.mjs:1: no handler');
-    await server.untilPrinted('bad: no worker could start');
-    assert.equal(await whoIs(server, 'm'), 'm');
-    assert.equal(await whoIs(server, 'bad'), 503);
+  test('starts without any model if none is named', async (t) => {
+    const folder = storeOf(t, {
+      'm/labels.json': '[]',
+      '../secret/service.mjs': saying('secret'),
+      'runs/service.mjs': 'export const run = (data) => data?.map(() => "ran") ?? null;',
+    });
+    symlinkSync('../secret', `${folder}/store/away`);
+    symlinkSync('../../secret/service.mjs', `${folder}/store/m/service.mjs`);
+    const server = await serveStore(t, folder, []);
+    assert.deepEqual(await namesOf(server), []);
+
+    await t.test('nothing outside the store can be had: neither by a path nor by a link', async () => {
+      const refused = {
+        '../secret': 404,
+        [`${folder}/secret`]: 404,
+        away: 404,
+        'away/service.mjs': 404,
+        m: 400,
+      };
+      for (const [url, status] of Object.entries(refused)) {
+        const answer = await manage(server, 'POST', `?initial_workers=1&url=${encodeURIComponent(url)}`);
+        assert.equal(answer.status, status, url);
+      }
+      assert.equal(
+        (await manage(server, 'POST', '?initial_workers=1&url=m&handler=../../secret/service')).status,
+        400,
+      );
+      assert.deepEqual(await namesOf(server), []);
+    });
+
+    await t.test(
+      'a handler is looked for when a worker starts: without workers it is registered, with them refused',
+      async () => {
+        const register = (name: string, handler: string, workers: number) =>
+          manage(
+            server,
+            'POST',
+            `?url=runs&model_name=${name}&handler=${handler}&initial_workers=${workers}`,
+          );
+        assert.equal((await register('good', 'service.py:run', 1)).status, 200);
+        assert.equal((await call(`${server.url}/predictions/good`, '{}')).text, 'ran');
+        for (const handler of ['gone:handle', 'service.py:gone']) {
+          assert.equal((await register('later', handler, 0)).status, 200, handler);
+          const started = await manage(server, 'PUT', '/later?min_worker=1&synchronous=true');
+          assert.equal(started.status, 500, handler);
+          assert.equal(started.json<{ message: string }>().message, 'Failed to start workers');
+          const [worker] = (await manage(server, 'GET', '/later')).json<Described>().workers;
+          assert.match(worker?.lastError ?? '', /gone/, handler);
+          await server.untilPrinted(worker?.lastError ?? 'no reason'); // in the log, too
+          assert.equal((await manage(server, 'DELETE', '/later')).status, 200);
+        }
+      },
+    );
     await server.stop();
   });
 
@@ -194,43 +280,6 @@ describe('a server of a model store without an app', LIMIT, () => {
     await server.untilPrinted('Staying up and answering 503');
     assert.equal(await whoIs(server, 'broken'), 503);
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
-  });
-});
-
-describe('models in the store', LIMIT, () => {
-  /** Says by which of its exports it answers, and where it works. */
-  const HANDLES =
-    'export const handle = (data, context) => data?.map(() => ({ by: "handle", dir: context.systemProperties.model_dir })) ?? null;';
-  const CLASSES = `
-    class Helper {}
-    export class Predictor { initialize() {} handle(data) { return data.map(() => ({ by: "Predictor" })); } }
-    export class Other { initialize() {} handle(data) { return data.map(() => ({ by: "Other" })); } }`;
-
-  const predict = async ({ url }: Server, name: string): Promise<unknown> =>
-    (await call(`${url}/predictions/${name}`, '{}')).json();
-
-  test('is a custom service, or an app if it has `inference`', async (t) => {
-    const folder = storeOf(t, {
-      'handles/service.mjs': HANDLES,
-      'single.mjs': HANDLES,
-      'app/app.mjs': saying('app'),
-    });
-    const server = await serveStore(t, folder, ['--models', 'all']);
-    await server.until(({ state }) => state === 'ready');
-    assert.deepEqual(await predict(server, 'handles'), { by: 'handle', dir: `${folder}/store/handles` });
-    assert.deepEqual(await predict(server, 'single'), { by: 'handle', dir: `${folder}/store` });
-    assert.deepEqual(await predict(server, 'app'), { who: 'app' });
-    await server.stop();
-  });
-
-  test('has workers that cannot start, and the others serve, if nothing in its file can be meant', async (t) => {
-    const folder = storeOf(t, { 'two/service.mjs': CLASSES, 'one/service.mjs': HANDLES });
-    const server = await serveStore(t, folder, ['--models', 'all']);
-    await server.untilPrinted('two: no worker could start');
-    await server.until(({ models }) => models.some(({ name, state }) => name === 'one' && state === 'ready'));
-    assert.equal((await call(`${server.url}/predictions/two`, '{}')).status, 503);
-    assert.equal((await call(`${server.url}/predictions/one`, '{}')).status, 200);
-    await server.stop();
   });
 });
 
@@ -255,27 +304,22 @@ describe('a server of an app with a model store', LIMIT, () => {
   });
 });
 
-test('a model store that is no folder ends the start', LIMIT, async (t) => {
-  const folder = storeOf(t, {});
-  for (const [given, said] of [
-    ['none', 'no such folder.'],
-    ['app.ts', 'this is a file; give a folder of models.'],
-  ] as const) {
-    const command = runCommand(['--port', '0', '--model-store', given], { t, cwd: folder });
-    assert.equal((await command.ended).code, 2);
-    assert.equal(command.stderr(), `banana-serve: --model-store ${given}: ${said}\n`);
-  }
-});
-
-test('models of a store that was not given end the start', LIMIT, async (t) => {
-  const folder = storeOf(t, { 'a.mjs': saying('a') });
-  const command = runCommand(['--port', '0', '--models', 'a.mjs'], { t, cwd: folder });
-  assert.equal((await command.ended).code, 2);
-  assert.equal(
-    command.stderr(),
-    'banana-serve: --models names models of a store, but no store is given: give its folder as --model-store.\n',
-  );
-});
+test(
+  'a model store that is no folder, or none for the models that are named, is refused',
+  LIMIT,
+  async (t) => {
+    const cwd = storeOf(t, { 'a.mjs': saying('a') });
+    for (const [flags, said] of [
+      [{ modelStore: 'none' }, '--model-store none: no such folder.'],
+      [{ modelStore: 'app.ts' }, '--model-store app.ts: this is a file; give a folder of models.'],
+      [
+        { models: 'a.mjs' },
+        '--models names models of a store, but no store is given: give its folder as --model-store.',
+      ],
+    ] as const)
+      assert.equal(await refusalOf({ cwd, flags }), said);
+  },
+);
 
 test('the store and its models may stand in the config file and in the environment', LIMIT, async (t) => {
   const folder = storeOf(t, { 'a.mjs': saying('a'), 'b.mjs': saying('b'), 'c.mjs': saying('c') });
@@ -291,78 +335,14 @@ test('the store and its models may stand in the config file and in the environme
   assert.deepEqual(await namesOf(fromFile), ['a', 'bees']);
   await fromFile.until(({ state }) => state === 'ready');
   await fromFile.stop();
-  const fromEnvironment = await startServer(null, { t, cwd, env: { BANANA_MODELS: 'c.mjs' } });
-  assert.deepEqual(await namesOf(fromEnvironment), ['c']);
-  await fromEnvironment.until(({ state }) => state === 'ready');
-  await fromEnvironment.stop();
-});
-
-describe('over the management API', LIMIT, () => {
-  test('the models of the start, however they were named, and those registered later are one set', async (t) => {
-    const folder = storeOf(t, {
-      'words.mjs': saying('words'),
-      'late.mjs': saying('late'),
-      '../other/app.mjs': saying('other'),
-    });
-    const server = await serveStore(t, folder, ['--models', 'words.mjs', '--model', 'other=./other']);
-    await server.until(({ state }) => state === 'ready');
-    assert.deepEqual(await managedNames(server), ['other', 'words']);
-    assert.equal((await manage(server, 'POST', '?url=late.mjs&initial_workers=1')).status, 200);
-    assert.deepEqual(
-      [await managedNames(server), await whoIs(server, 'late')],
-      [['late', 'other', 'words'], 'late'],
-    );
-    assert.equal((await manage(server, 'DELETE', '/other')).status, 200);
-    assert.deepEqual(await managedNames(server), ['late', 'words']);
-    assert.deepEqual((await namesOf(server)).sort(), ['late', 'words']);
-    await server.stop();
-  });
-
-  test('nothing outside the store can be had: neither by a path nor by a link', async (t) => {
-    const folder = storeOf(t, { 'm/labels.json': '[]', '../secret/service.mjs': saying('secret') });
-    symlinkSync('../secret', `${folder}/store/away`);
-    symlinkSync('../../secret/service.mjs', `${folder}/store/m/service.mjs`);
-    const server = await serveStore(t, folder, []);
-    const refused = {
-      '../secret': 404,
-      [`${folder}/secret`]: 404,
-      away: 404,
-      'away/service.mjs': 404,
-      m: 400,
-    };
-    for (const [url, status] of Object.entries(refused)) {
-      const answer = await manage(server, 'POST', `?initial_workers=1&url=${encodeURIComponent(url)}`);
-      assert.equal(answer.status, status, url);
-    }
-    assert.equal(
-      (await manage(server, 'POST', '?initial_workers=1&url=m&handler=../../secret/service')).status,
-      400,
-    );
-    assert.deepEqual(await namesOf(server), []);
-    await server.stop();
-  });
-
-  test('a handler is looked for when a worker starts: without workers it is registered, with them refused', async (t) => {
-    const folder = storeOf(t, {
-      'm/service.mjs': 'export const run = (data) => data?.map(() => "ran") ?? null;',
-    });
-    const server = await serveStore(t, folder, []);
-    const register = (name: string, handler: string, workers: number) =>
-      manage(server, 'POST', `?url=m&model_name=${name}&handler=${handler}&initial_workers=${workers}`);
-    assert.equal((await register('good', 'service.py:run', 1)).status, 200);
-    assert.equal((await call(`${server.url}/predictions/good`, '{}')).text, 'ran');
-    for (const handler of ['gone:handle', 'service.py:gone']) {
-      assert.equal((await register('later', handler, 0)).status, 200, handler);
-      const started = await manage(server, 'PUT', '/later?min_worker=1&synchronous=true');
-      assert.equal(started.status, 500, handler);
-      assert.equal(started.json<{ message: string }>().message, 'Failed to start workers');
-      const [worker] = (await manage(server, 'GET', '/later')).json<Described>().workers;
-      assert.match(worker?.lastError ?? '', /gone/, handler);
-      await server.untilPrinted(worker?.lastError ?? 'no reason'); // in the log, too
-      assert.equal((await manage(server, 'DELETE', '/later')).status, 200);
-    }
-    await server.stop();
-  });
+  process.env['BANANA_MODELS'] = 'c.mjs';
+  t.after(() => delete process.env['BANANA_MODELS']);
+  const fromEnvironment = await planServer({ cwd }, {});
+  fromEnvironment.store.close();
+  assert.deepEqual(
+    fromEnvironment.models.map(({ spec }) => spec.name),
+    ['c'],
+  );
 });
 
 test(

@@ -206,29 +206,48 @@ const SHOWN_URL = 'http://localhost:8000';
 
 const BIN = `${ROOT}node_modules/.bin`;
 const STRICT = ['--strict', '--noUncheckedIndexedAccess', '--exactOptionalPropertyTypes', '--skipLibCheck'];
-const TARGET = ['--target', 'es2023', '--module', 'nodenext', '--types', 'node', '--outDir', 'out'];
+const TARGET = [
+  '--target',
+  'es2023',
+  '--lib',
+  'es2023',
+  '--module',
+  'nodenext',
+  '--types',
+  'node',
+  '--outDir',
+  'out',
+];
+
+/** An example that is served, and the document of its server. */
+interface Served {
+  readonly example: Example;
+  readonly server: Server;
+  readonly document: Document;
+}
 
 /**
- * A folder with the client of each kind, compiled with the types of the server's document: of its file, if there is one,
- * else of its address, as docs/http.md has it.
+ * A folder with a client of each example, compiled with the types of its server's document: of its file, if it needs a key,
+ * else of its address, as docs/http.md has it. All are compiled in one run.
  */
-async function makeClient(
-  t: TestContext,
-  example: string,
-  { url }: Server,
-  document: Document | null,
-): Promise<string> {
-  const folder = appFolder(t, {
-    'package.json': '{"type":"module"}',
-    'client.ts': readFileSync(`${ROOT}test/fixtures/openapi/client.ts`, 'utf8'),
-    'input.ts': readFileSync(`${ROOT}test/fixtures/openapi/${example}.ts`, 'utf8'),
-    'shown.ts': SHOWN.replace(SHOWN_URL, url),
-    'openapi.json': JSON.stringify(document),
-  });
+async function makeClients(t: TestContext, served: readonly Served[]): Promise<string> {
+  const read = (name: string): string => readFileSync(`${ROOT}test/fixtures/openapi/${name}.ts`, 'utf8');
+  const files = served.flatMap(({ example: { name }, server: { url }, document }) =>
+    Object.entries({
+      'client.ts': read('client'),
+      'input.ts': read(name),
+      'shown.ts': SHOWN.replace(SHOWN_URL, url),
+      'openapi.json': JSON.stringify(document),
+    }).map(([file, text]) => [`${name}/${file}`, text] as const),
+  );
+  const folder = appFolder(t, { 'package.json': '{"type":"module"}', ...Object.fromEntries(files) });
   symlinkSync(`${ROOT}node_modules`, join(folder, 'node_modules'));
-  const args = document === null ? GENERATE.replace(SHOWN_URL, url) : 'openapi.json -o api.d.ts';
-  await run(`${BIN}/openapi-typescript`, args.split(' '), { cwd: folder });
-  await run(`${BIN}/tsc`, [...STRICT, ...TARGET, 'client.ts', 'shown.ts'], { cwd: folder });
+  for (const { example, server } of served) {
+    const args = example.key === '' ? GENERATE.replace(SHOWN_URL, server.url) : 'openapi.json -o api.d.ts';
+    await run(`${BIN}/openapi-typescript`, args.split(' '), { cwd: join(folder, example.name) });
+  }
+  const sources = served.flatMap(({ example: { name } }) => [`${name}/client.ts`, `${name}/shown.ts`]);
+  await run(`${BIN}/tsc`, [...STRICT, ...TARGET, ...sources], { cwd: folder });
   return folder;
 }
 
@@ -248,36 +267,44 @@ const EXAMPLES: readonly Example[] = [
   { name: 'potassium', answer: /"outputs":\[/, key: 'k3y' },
 ];
 
-for (const { name, answer, key } of EXAMPLES)
-  test(`a client with generated types calls every operation of examples/${name}`, LIMIT, async (t) => {
-    const keyArgs = key === '' ? [] : ['--api-key', key];
-    const args = ['--name', 'model', ...keyArgs];
-    const server = await startServer(`${ROOT}examples/${name}/app.ts`, { t, args, key });
-    await server.until(({ state }) => state === 'ready', 60_000);
-    const document = await documentOf(server.url, { 'x-banana-api-key': key });
-    await assertValid(document);
-    const folder = await makeClient(t, name, server, key === '' ? null : document);
-    const lines = (await runClient(folder, 'client.js', [server.url, key])).split('\n');
-    const [badBody, noJob, ...calls] = lines
-      .filter((line) => line.startsWith('{'))
-      .map((line) => JSON.parse(line) as Called);
-    assert.deepEqual([badBody?.status, noJob?.status], [400, 404]);
-    assert.deepEqual(
-      lines.filter((line) => line.startsWith('SERVE_')),
-      ['SERVE_BAD_BODY', 'SERVE_NOT_FOUND'],
-      'errors have types',
-    );
-    assert.deepEqual(
-      calls.filter(({ called, status }) => status >= 300 && !TAKES_TENSORS.test(called)),
-      [],
-    );
-    const called = new Set(calls.map((one) => one.called));
-    assert.deepEqual([...called].sort(), operationsOf(document).sort());
-    for (const { called, text } of calls.filter((one) => RUNS_MODEL.test(one.called)))
-      assert.match(text, answer, called);
-    assert.match(await runClient(folder, 'shown.js', []), /message:|code:/);
-    await server.stop();
-  });
+async function serveExample(t: TestContext, example: Example): Promise<Served> {
+  const { name, key } = example;
+  const keyArgs = key === '' ? [] : ['--api-key', key];
+  const args = ['--name', 'model', ...keyArgs];
+  const server = await startServer(`${ROOT}examples/${name}/app.ts`, { t, args, key });
+  await server.until(({ state }) => state === 'ready', 60_000);
+  return { example, server, document: await documentOf(server.url, { 'x-banana-api-key': key }) };
+}
+
+test('a client with generated types calls every operation of an example', LIMIT, async (t) => {
+  const served = await Promise.all(EXAMPLES.map((example) => serveExample(t, example)));
+  const folder = await makeClients(t, served);
+  for (const { example, server, document } of served)
+    await t.test(`examples/${example.name}`, async () => {
+      const { name, answer, key } = example;
+      await assertValid(document);
+      const lines = (await runClient(folder, `${name}/client.js`, [server.url, key])).split('\n');
+      const [badBody, noJob, ...calls] = lines
+        .filter((line) => line.startsWith('{'))
+        .map((line) => JSON.parse(line) as Called);
+      assert.deepEqual([badBody?.status, noJob?.status], [400, 404]);
+      assert.deepEqual(
+        lines.filter((line) => line.startsWith('SERVE_')),
+        ['SERVE_BAD_BODY', 'SERVE_NOT_FOUND'],
+        'errors have types',
+      );
+      assert.deepEqual(
+        calls.filter(({ called, status }) => status >= 300 && !TAKES_TENSORS.test(called)),
+        [],
+      );
+      const called = new Set(calls.map((one) => one.called));
+      assert.deepEqual([...called].sort(), operationsOf(document).sort());
+      for (const { called, text } of calls.filter((one) => RUNS_MODEL.test(one.called)))
+        assert.match(text, answer, called);
+      assert.match(await runClient(folder, `${name}/shown.js`, []), /message:|code:/);
+      await server.stop();
+    });
+});
 
 /** The examples take no tensors, and answer these with errors of their own. */
 const TAKES_TENSORS = /\/infer$/;

@@ -4,74 +4,72 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, extname, join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { after, describe, test, type TestContext } from 'node:test';
 import { serve, type ServedFunctions } from '../../index.js';
 import { makeCues } from '../helpers/cues.js';
 import { holdPort } from '../helpers/held-port.js';
 import { needs } from '../helpers/needs.js';
 import { post, untilPotassium } from '../helpers/potassium.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
-import {
-  ROOT,
-  eventually,
-  fixture,
-  isAlive,
-  runCommand,
-  startServer,
-  type RunningCommand,
-} from '../helpers/server.js';
+import { ROOT, eventually, fixture, isAlive, runCommand, type RunningCommand } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 60_000 };
 
 withEachRuntime((runtime) => {
   const { language, app, potassium } = runtime;
 
-  test('the command serves an app that does not call itself app', LIMIT, async (t) => {
-    const server = await startServer(app('potassium-default'), { t });
-    assert.deepEqual((await post(server, '/greet', { name: 'you' })).json(), { out: 'hello you' });
-    assert.equal((await post(server, '/', {})).status, 404);
-    await server.stop();
-  });
+  describe('the command, with apps that would start themselves and others', LIMIT, () => {
+    const { folder, path } = folderWithSpace({ after }, app('potassium-legacy'));
+    const models = {
+      default: app('potassium-default'),
+      potassium: potassium(),
+      serves: app('potassium-serves'),
+      ...(language === 'TypeScript' && { functions: fixture('functions-serve.ts') }),
+    };
+    const args = Object.entries(models).flatMap(([name, app]) => ['--model', `${name}=${app}`]);
+    const shared = shareServer(path, { cwd: folder, args, env: { TEST_PORT: '1' } });
 
-  test('the command serves an app by the name of app', LIMIT, async (t) => {
-    const server = await startServer(potassium(), { t, env: makeCues(t).env });
-    assert.equal((await post(server, '/', 5)).json<{ json: number }>().json, 5);
-    await server.stop();
-  });
+    test('serves an app that does not call itself app', async () => {
+      const { server } = shared;
+      const answer = await post(server, '/models/default/greet', { name: 'you' });
+      assert.deepEqual(answer.json(), { out: 'hello you' });
+      assert.equal((await post(server, '/models/default/', {})).status, 404);
+    });
 
-  test(
-    'the command serves an app that would start itself, once, with its own options alone',
-    LIMIT,
-    async (t) => {
-      const server = await startServer(app('potassium-serves'), { t, env: { TEST_PORT: '1' } });
-      const answer = await post(server, '/', { name: 'you' });
+    test('serves an app by the name of app', async () => {
+      const answer = await post(shared.server, '/models/potassium/', 5);
+      assert.equal(answer.json<{ json: number }>().json, 5);
+    });
+
+    test('serves an app that would start itself with its own options alone', async () => {
+      const answer = await post(shared.server, '/models/serves/', { name: 'you' });
       assert.deepEqual(answer.json(), { workerNum: 0, json: { name: 'you' } });
-      assert.equal((await server.status()).model.workers.length, 1);
-      await server.stop();
-      assert.equal(server.stdout(), '', 'no line behind serve has run');
-    },
-  );
+    });
 
-  test(
-    'a legacy app takes any content type, an empty body as null, and is started once, by the command alone',
-    LIMIT,
-    async (t) => {
-      const server = await startServer(app('potassium-legacy'), { t, env: { TEST_PORT: '1' } });
+    test('serves functions that would start themselves', async () => {
+      if (language !== 'TypeScript') return; // Python has no serve()
+      const answer = await post(shared.server, '/models/functions/', { name: 'you' });
+      assert.deepEqual(answer.json(), { out: 'hello you' });
+    });
+
+    test('serves a legacy app, in a file and folder with a space, which takes any content type, and no body as null', async () => {
+      const { server } = shared;
       const send = async (body: string | null): Promise<unknown> =>
         (await fetch(server.url, { method: 'POST', body })).json();
       assert.deepEqual(await send('{"name":"you"}'), { out: 'hello you' });
       assert.deepEqual(await send(null), { out: 'hello nobody' });
-      assert.equal((await server.status()).model.workers.length, 1);
-      await server.stop();
-    },
-  );
+      assert.deepEqual((await post(server, '/', { name: 'you' })).json(), { out: 'hello you' });
+    });
 
-  test('the command serves an app whose file and folder have a space in their names', LIMIT, async (t) => {
-    const { folder, path } = folderWithSpace(t, app('potassium-legacy'));
-    const env = { TEST_PORT: '1' };
-    const server = await startServer(path, { t, cwd: folder, env });
-    assert.deepEqual((await post(server, '/', { name: 'you' })).json(), { out: 'hello you' });
-    await server.stop();
+    test('starts each of them once', async () => {
+      const { models: served } = await shared.server.status();
+      assert.deepEqual(
+        served.map(({ workers }) => workers.length),
+        Array(Object.keys(models).length + 1).fill(1),
+      );
+      assert.equal(shared.server.stdout(), '', 'no line behind serve has run');
+    });
   });
 
   test('a test client runs init and calls, and leaves nothing that keeps the process', LIMIT, async (t) => {
@@ -111,7 +109,7 @@ const CLIENTS: Readonly<Record<Language, (t: TestContext) => RunningCommand>> = 
 };
 
 /** A copy of an app, alone in a folder in which it finds what it imports. */
-function folderWithSpace(t: TestContext, app: string): { folder: string; path: string } {
+function folderWithSpace(t: { after(fn: () => void): void }, app: string): { folder: string; path: string } {
   const folder = mkdtempSync(join(tmpdir(), 'banana serve '));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   mkdirSync(join(folder, 'node_modules'));
@@ -144,7 +142,11 @@ for (const [name, workers, signal] of [
 ] as const) {
   test(`${name}, run directly, is the server: it answers, and ends by ${signal} with 0`, LIMIT, async (t) => {
     const port = await holdPort();
-    const program = runNode(t, fixture(name), { TEST_PORT: String(port) });
+    const isInSpace = name === 'potassium-legacy.ts'; // one of them, in a folder with a space in its name
+    const { folder, path } = isInSpace
+      ? folderWithSpace(t, fixture(name))
+      : { folder: ROOT, path: fixture(name) };
+    const program = runNode(t, path, { TEST_PORT: String(port) }, folder);
     const url = `http://127.0.0.1:${port}`;
     await untilAnswers(url, program);
     const status = await untilPotassium({ url }, ({ workers_ready }) => workers_ready === workers);
@@ -176,25 +178,6 @@ test(
     );
   },
 );
-
-test('an app that starts itself in a folder with a space in its name is found', LIMIT, async (t) => {
-  const { folder, path } = folderWithSpace(t, fixture('potassium-legacy.ts'));
-  const port = await holdPort();
-  const program = runNode(t, path, { TEST_PORT: String(port) }, folder);
-  const url = `http://127.0.0.1:${port}`;
-  await untilAnswers(url, program);
-  assert.deepEqual((await post({ url }, '/', { name: 'you' })).json(), { out: 'hello you' });
-  assert.equal((await untilPotassium({ url }, ({ workers_ready }) => workers_ready === 1)).restarts, 0);
-  program.process.kill('SIGTERM');
-  assert.equal((await program.ended).code, 0);
-});
-
-test('the command serves functions that would start themselves, once', LIMIT, async (t) => {
-  const server = await startServer(fixture('functions-serve.ts'), { t, env: { TEST_PORT: '1' } });
-  assert.deepEqual((await post(server, '/', { name: 'you' })).json(), { out: 'hello you' });
-  assert.equal((await server.status()).model.workers.length, 1);
-  await server.stop();
-});
 
 test('serve() with a value that is not a function names it', () => {
   const wrong = { inference: 'no function' } as unknown as ServedFunctions;

@@ -32,7 +32,7 @@ const KINDS: Readonly<Record<Language, readonly [type: string, value: string, ta
 withEachRuntime(({ app, language }) => {
   const APP = app('websockets');
   describe('one server', LIMIT, () => {
-    const shared = shareServer(APP, { expectedRestarts: 1 });
+    const shared = shareServer(APP, { args: ['--stall-timeout', '2s'], expectedRestarts: 1 });
 
     test('text, bytes, nothing and megabytes come back as they went, in their order', async (t) => {
       const { server } = shared;
@@ -155,38 +155,23 @@ withEachRuntime(({ app, language }) => {
       assert.deepEqual(await counting.heard(4), ['0', '1', '2', 'done'], 'sends need not be awaited');
       counting.socket.close();
     });
-  });
 
-  test(
-    'a connection has its worker to itself: others wait, or run elsewhere, and nothing is sent ahead',
-    LIMIT,
-    async (t) => {
-      const server = await startServer(APP, { t, args: ['--workers', '2'] });
-      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-      for (let i = 0; i < 100; i += 1) await post(server, '/', {}); // calls are known to be short: some may be sent ahead
-      const first = await openSocket(t, server, '/echo');
-      first.socket.send('a');
-      await first.heard(1);
-      const answers = await Promise.all(Array.from({ length: 50 }, () => post(server, '/', {})));
+    test('a client that does not read holds up the app, and is given up after --stall-timeout', async (t) => {
+      const { server, cues } = shared;
+      const client = await openSocket(t, server, '/does', { 'x-request-id': 'x' });
+      client.socket.send('flood');
+      await client.heard(1);
+      client.socket.pause();
+      await cues.untilNoted(`flooded x: ${CLOSED[language]}`);
+      const sent = cues.notes().filter((line) => line.startsWith('sent')).length;
       assert.ok(
-        answers.every(({ status }) => status === 200),
-        'the other worker answers them',
+        sent < 64 + client.messages.length,
+        `${sent} MiB went out to a client that read ${client.messages.length}`,
       );
-      const second = await openSocket(t, server, '/echo');
-      second.socket.send('b');
-      await second.heard(1);
-      const held = post(server, '/', {});
-      await server.until(({ model }) => model.queue.waiting === 1);
-      const status = await potassiumStatus(server);
-      assert.deepEqual([status.gpu_available, status.in_flight, status.queue_length], [false, 2, 1]);
-      assert.equal(status.sequence_number, 151, 'a handshake is no POST');
-      second.socket.close();
-      assert.equal((await held).status, 200);
-      first.socket.send('still there');
-      await first.heard(2);
-      await server.stop();
-    },
-  );
+      await server.until(({ replies }) => replies['SERVE_SLOW_READER'] === 1);
+      assert.equal((await post(server, '/', {})).status, 200, 'the worker lives');
+    });
+  });
 
   test('the run timeout is for one message; a silent client is disconnected', LIMIT, async (t) => {
     const cues = makeCues(t);
@@ -223,28 +208,6 @@ withEachRuntime(({ app, language }) => {
     await next.heard(1);
     await server.stop();
   });
-
-  test(
-    'a client that does not read holds up the app, and is given up after --stall-timeout',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(APP, { t, env: cues.env, args: ['--stall-timeout', '1s'] });
-      const client = await openSocket(t, server, '/does', { 'x-request-id': 'x' });
-      client.socket.send('flood');
-      await client.heard(1);
-      client.socket.pause();
-      await cues.untilNoted(`flooded x: ${CLOSED[language]}`);
-      const sent = cues.notes().filter((line) => line.startsWith('sent')).length;
-      assert.ok(
-        sent < 64 + client.messages.length,
-        `${sent} MiB went out to a client that read ${client.messages.length}`,
-      );
-      await server.until(({ replies }) => replies['SERVE_SLOW_READER'] === 1);
-      assert.equal((await post(server, '/', {})).status, 200, 'the worker lives');
-      await server.stop();
-    },
-  );
 
   test(
     'a drain closes a WebSocket that waits for its client with 1001; one that works sends its last message first',
@@ -390,22 +353,51 @@ withOneRuntime(({ app }) => {
     },
   );
 
-  test('a message longer than --max-body ends its connection with 1009, and no other', LIMIT, async (t) => {
-    const server = await startServer(APP, { t, args: ['--max-body', '1mb', '--workers', '2'] });
-    await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-    const other = await openSocket(t, server, '/echo');
-    other.socket.send('a');
-    await other.heard(1);
-    const client = await openSocket(t, server, '/echo');
-    client.socket.send(Buffer.alloc(2 * MIB));
-    assert.equal((await client.closed)[0], 1009);
-    other.socket.send('b');
-    await other.heard(2);
-    await eventually(
-      async () => (await server.status()).model.inFlight === 1,
-      15_000,
-      () => 'its worker is free again',
-    );
-    await server.stop();
+  describe('two workers', LIMIT, () => {
+    const shared = shareServer(APP, { args: ['--max-body', '1mb', '--workers', '2'] });
+
+    test('a connection has its worker to itself: others wait, or run elsewhere, and nothing is sent ahead', async (t) => {
+      const { server } = shared;
+      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+      for (let i = 0; i < 100; i += 1) await post(server, '/', {}); // calls are known to be short: some may be sent ahead
+      const first = await openSocket(t, server, '/echo');
+      first.socket.send('a');
+      await first.heard(1);
+      const answers = await Promise.all(Array.from({ length: 50 }, () => post(server, '/', {})));
+      assert.ok(
+        answers.every(({ status }) => status === 200),
+        'the other worker answers them',
+      );
+      const second = await openSocket(t, server, '/echo');
+      second.socket.send('b');
+      await second.heard(1);
+      const held = post(server, '/', {});
+      await server.until(({ model }) => model.queue.waiting === 1);
+      const status = await potassiumStatus(server);
+      assert.deepEqual([status.gpu_available, status.in_flight, status.queue_length], [false, 2, 1]);
+      assert.equal(status.sequence_number, 151, 'a handshake is no POST');
+      second.socket.close();
+      assert.equal((await held).status, 200);
+      first.socket.send('still there');
+      await first.heard(2);
+    });
+
+    test('a message longer than --max-body ends its connection with 1009, and no other', async (t) => {
+      const { server } = shared;
+      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
+      const other = await openSocket(t, server, '/echo');
+      other.socket.send('a');
+      await other.heard(1);
+      const client = await openSocket(t, server, '/echo');
+      client.socket.send(Buffer.alloc(2 * MIB));
+      assert.equal((await client.closed)[0], 1009);
+      other.socket.send('b');
+      await other.heard(2);
+      await eventually(
+        async () => (await server.status()).model.inFlight === 1,
+        15_000,
+        () => 'its worker is free again',
+      );
+    });
   });
 });

@@ -375,7 +375,7 @@ test(
       app: ECHO,
       name: 'storm',
       clients: 20,
-      ms: 5000,
+      ms: 1500,
     });
     t.diagnostic(JSON.stringify({ accepted, answers }));
     assert.deepEqual(surprises, []);

@@ -7,6 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { endOf, startJob } from '../helpers/potassium.js';
+import { refusalOf, type Refused } from '../helpers/refusals.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { call, fixture, runCommand, startServer, type Answer, type Server } from '../helpers/server.js';
 
@@ -86,11 +87,11 @@ withOneRuntime(({ app, potassium }) => {
   );
 
   test(
-    'the app on the command line keeps / beside other models, and has its name besides',
+    'the app on the command line keeps / beside other models, and has its name besides; a job names its model',
     LIMIT,
     async (t) => {
-      const args = [...modelArgs({ echo: app('echoes') }), '--name', 'first'];
-      const server = await startServer(app('works'), { t, args, env: makeCues(t).env });
+      const args = [...modelArgs({ echo: app('echoes'), later: potassium() }), '--name', 'first'];
+      const server = await startServer(potassium(), { t, args, env: makeCues(t).env });
       await server.until(({ state }) => state === 'ready');
       const answer = await ask(server, '/', { a: 1 });
       assert.equal(answer.status, 200, answer.text);
@@ -98,31 +99,17 @@ withOneRuntime(({ app, potassium }) => {
       assert.deepEqual((await ask(server, '/models/first/', { a: 1 })).json<{ pid: number }>().pid, pid);
       assert.deepEqual((await ask(server, '/models/echo/', { b: 2 })).json(), { b: 2 });
       const { model, models } = await server.status();
-      assert.deepEqual([model.name, models.map(({ name }) => name)], ['first', ['first', 'echo']]);
+      assert.deepEqual([model.name, models.map(({ name }) => name)], ['first', ['first', 'echo', 'later']]);
+      for (const [path, name] of [
+        ['/later', 'first'],
+        ['/models/later/later', 'later'],
+      ] as const) {
+        const job = await endOf(server, await startJob(server, path, {}));
+        assert.deepEqual([job.model, job.version, job.route], [name, '1', '/later']);
+      }
       await server.stop();
     },
   );
-
-  test('an app without a name is named by its file', LIMIT, async (t) => {
-    const server = await startServer(app('echoes'), { t });
-    await server.until(({ state }) => state === 'ready');
-    assert.deepEqual((await ask(server, '/models/echoes/', 1)).json(), 1);
-    await server.stop();
-  });
-
-  test('a job names the model and the version that its call was for', LIMIT, async (t) => {
-    const args = [...modelArgs({ later: potassium() }), '--name', 'first'];
-    const server = await startServer(potassium(), { t, args });
-    await server.until(({ state }) => state === 'ready');
-    for (const [path, model] of [
-      ['/later', 'first'],
-      ['/models/later/later', 'later'],
-    ] as const) {
-      const job = await endOf(server, await startJob(server, path, {}));
-      assert.deepEqual([job.model, job.version, job.route], [model, '1', '/later']);
-    }
-    await server.stop();
-  });
 
   test(
     'a model that crash-loops takes nothing from the others: they answer, the server is ready, the rest is named',
@@ -167,39 +154,42 @@ withOneRuntime(({ app, potassium }) => {
     },
   );
 
-  test('/readyz waits for every model that the server starts with', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    cues.give('init may not end');
-    const args = modelArgs({ echo: app('echoes'), slow: app('works') });
-    const server = await startServer(null, { t, args, env: cues.env });
-    await server.until(({ models }) => models[0]?.state === 'ready');
-    assert.deepEqual(await get(server, '/readyz'), [
-      503,
-      '{"state":"starting","notReady":{"slow":"starting"}}',
-    ]);
-    assert.deepEqual((await ask(server, '/models/echo/', 1)).json(), 1, 'it answers all the same');
-    cues.give('init may end');
-    await server.until(({ state }) => state === 'ready');
-    assert.deepEqual(await get(server, '/readyz'), [200, '{"state":"ready"}']);
-    await server.stop();
-  });
+  test(
+    '/readyz waits for every model that the server starts with; a drain answers the calls of every model, then ends all workers',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      cues.give('init may not end');
+      const args = modelArgs({ a: app('works'), b: app('works') });
+      const server = await startServer(app('echoes'), { t, args, env: cues.env });
+      await server.until(({ models }) => models[0]?.state === 'ready');
+      assert.deepEqual(await get(server, '/readyz'), [
+        503,
+        '{"state":"starting","notReady":{"a":"starting","b":"starting"}}',
+      ]);
+      assert.deepEqual((await ask(server, '/models/echoes/', 1)).json(), 1, 'named by its file, it answers');
+      cues.give('init may end');
+      await server.until(({ state }) => state === 'ready');
+      assert.deepEqual(await get(server, '/readyz'), [200, '{"state":"ready"}']);
+      const calls = ['a', 'b'].map((name) => ask(server, `/models/${name}/`, { until: 'go' }));
+      await server.until(({ models }) =>
+        models.slice(1).every(({ workers }) => workers[0]?.state === 'busy'),
+      );
+      const stopped = server.stop();
+      await server.untilPrinted(/waits for 2 calls running, [23] workers? to stop/);
+      cues.give('go');
+      for (const answer of await Promise.all(calls)) assert.equal(answer.status, 200);
+      assert.deepEqual(await stopped, { code: 0, signal: null });
+    },
+  );
 
-  test('a drain answers the calls of every model, then ends all workers', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const args = modelArgs({ a: app('works'), b: app('works') });
-    const server = await startServer(null, { t, args, env: cues.env });
-    const calls = ['a', 'b'].map((name) => ask(server, `/models/${name}/`, { until: 'go' }));
-    await server.until(({ models }) => models.every(({ workers }) => workers[0]?.state === 'busy'));
-    const stopped = server.stop();
-    await server.untilPrinted('waits for 2 calls running, 2 workers to stop');
-    cues.give('go');
-    for (const answer of await Promise.all(calls)) assert.equal(answer.status, 200);
-    assert.deepEqual(await stopped, { code: 0, signal: null });
-  });
-
-  describe('the config file', LIMIT, () => {
-    test('names models with options of their own, over the defaults that flags give all of them', async (t) => {
+  test(
+    'the config file names models with options of their own, over the defaults that flags give all of them, and the app on /',
+    LIMIT,
+    async (t) => {
       const folder = configFolder(t, {
+        app: app('echoes'),
+        name: 'main',
         models: {
           echo: app('echoes'),
           two: { app: app('works'), version: '2.1', workers: 2, queueSize: 7 },
@@ -211,124 +201,118 @@ withOneRuntime(({ app, potassium }) => {
       assert.deepEqual(
         models.map(({ name, version, workers, queue }) => [name, version, workers.length, queue.maxCalls]),
         [
+          ['main', '1', 1, 5],
           ['flag', '1', 1, 5],
           ['echo', '1', 1, 5],
           ['two', '2.1', 2, 7],
         ],
       );
-      assert.deepEqual((await ask(server, '/models/echo/', 1)).json(), 1);
+      for (const path of ['/', '/models/main/', '/models/echo/'])
+        assert.deepEqual((await ask(server, path, 1)).json(), 1);
       await server.until((status) =>
         status.models.every(({ workers }) => workers.every(({ pid }) => pid !== null)),
       );
       await server.stop();
-    });
-
-    test('may name the app on / beside them', async (t) => {
-      const folder = configFolder(t, {
-        app: app('echoes'),
-        name: 'main',
-        models: { echo: app('echoes') },
-      });
-      const server = await startServer(null, { t, cwd: folder });
-      await server.until(({ state }) => state === 'ready');
-      for (const path of ['/', '/models/main/', '/models/echo/'])
-        assert.deepEqual((await ask(server, path, 1)).json(), 1);
-      await server.stop();
-    });
-  });
+    },
+  );
 });
 
 describe('a mistake is reported before anything starts, with its place', LIMIT, () => {
   const ECHO = fixture('echoes.mjs');
   const MISTAKES: readonly (readonly [
     what: string,
-    args: string[],
+    given: Pick<Refused, 'app' | 'flags' | 'modelFlags'>,
     config: object,
     says: string | RegExp,
   ])[] = [
     [
       'two models with the same name',
-      ['--model', `a=${ECHO}`],
+      { modelFlags: [`a=${ECHO}`] },
       { models: { a: ECHO } },
       `banana.json: models.a and --model a=${ECHO} are two models with the same name; rename one.`,
     ],
     [
       'two models with the same name on the command line',
-      ['--model', `a=${ECHO}`, '--model', `a=${ECHO}`],
+      { modelFlags: [`a=${ECHO}`, `a=${ECHO}`] },
       {},
       `--model a=${ECHO} and --model a=${ECHO} are two models with the same name; rename one.`,
     ],
     [
       'a model named as the file of the app is',
-      [ECHO, '--model', `echoes=${ECHO}`],
+      { app: ECHO, modelFlags: [`echoes=${ECHO}`] },
       {},
       `--model echoes=${ECHO} and ${ECHO} (its file names it echoes; --name gives it another) are two models with the same name; rename one.`,
     ],
     [
       '--name without an app',
-      ['--name', 'x', '--model', `a=${ECHO}`],
+      { flags: { name: 'x' }, modelFlags: [`a=${ECHO}`] },
       {},
       '--name names the app that answers on /, but there is no such app: all models have names of their own.',
     ],
     [
       'a name with a slash',
-      ['--model', `a/b=${ECHO}`],
+      { modelFlags: [`a/b=${ECHO}`] },
       {},
       `--model a/b=${ECHO}: the name: "a/b" is not allowed; give up to 128 letters, digits, dots, underscores and hyphens, the first a letter, a digit or an underscore.`,
     ],
     [
       'a path without a name',
-      ['--model', './app.mjs'],
+      { modelFlags: ['./app.mjs'] },
       {},
       '--model ./app.mjs: give a name and the path of an app, such as --model digits=./digits/app.ts.',
     ],
     [
       'a file that is not there',
-      ['--model', 'a=./none.mjs'],
+      { modelFlags: ['a=./none.mjs'] },
       {},
       /^--model a=\.\/none\.mjs: \.\/none\.mjs: no such file\./,
     ],
     [
       'an option of the server for one model',
-      [],
+      {},
       { models: { a: { app: ECHO, port: 80 } } },
       'banana.json: models.a.port: this option belongs to the server, not to a model. Set --port or BANANA_PORT instead.',
     ],
     [
       'an option that does not exist for one model',
-      [],
+      {},
       { models: { a: { app: ECHO, worker: 2 } } },
       'banana.json: models.a.worker: there is no such option. Did you mean workers?',
     ],
     [
       'models that are neither an object nor names',
-      [],
+      {},
       { models: 7 },
       /^banana\.json: models: 7 is not allowed; give an object of models/,
     ],
     [
       'a model without an app',
-      [],
+      {},
       { models: { a: { workers: 2 } } },
       'banana.json: models.a.app: undefined is not allowed; give the path of the app.',
     ],
     [
       'a worker program in a file',
-      [],
+      {},
       { models: { a: { workerCommand: ['python3'] } } },
       /^banana\.json: models\.a\.app: undefined is not allowed/,
     ],
   ];
-  for (const [what, args, config, says] of MISTAKES) {
+  for (const [what, given, config, says] of MISTAKES) {
     test(what, async (t) => {
-      const command = runCommand(args, { t, cwd: configFolder(t, config) });
-      assert.deepEqual(await command.ended, { code: 2, signal: null });
-      const said = command
-        .stderr()
-        .replace(/^banana-serve: /, '')
-        .trimEnd();
+      const said = await refusalOf({ ...given, cwd: configFolder(t, config) });
       if (typeof says === 'string') assert.equal(said, says);
       else assert.match(said, says);
     });
   }
+
+  test('by the command, with exit code 2', async (t) => {
+    const cwd = configFolder(t, { models: { a: ECHO } });
+    const command = runCommand(['--model', `a=${ECHO}`], { t, cwd });
+    assert.deepEqual(await command.ended, { code: 2, signal: null });
+    assert.equal(
+      command.stderr(),
+      `banana-serve: banana.json: models.a and --model a=${ECHO} are two models with the same name; rename one.\n`,
+    );
+  });
 });

@@ -8,7 +8,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls, type SecureVersion, type TLSSocket } from 'node:tls';
-import { test, type TestContext } from 'node:test';
+import { after, before, describe, test, type TestContext } from 'node:test';
 import { text } from 'node:stream/consumers';
 import { ask, errorOf, logLines } from '../helpers/ask.js';
 import { makeCertificate, type Certificate } from '../helpers/certificates.js';
@@ -39,66 +39,66 @@ process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
 process.removeAllListeners('warning');
 
 async function startTls(
-  t: TestContext,
+  t: TestContext | undefined,
   app: string | null,
   { args = [], env = {}, ...options }: StartOptions = {},
-  certificate: Certificate = makeCertificate(t),
+  certificate: Certificate = makeCertificate(t ?? { after }),
 ): Promise<Server> {
   const tls = ['--tls-cert', certificate.certPath, '--tls-key', certificate.keyPath];
   const careful = { ...env, NODE_TLS_REJECT_UNAUTHORIZED: undefined };
-  return startServer(app, { t, ...options, env: careful, args: [...tls, ...args] });
+  return startServer(app, { ...(t && { t }), ...options, env: careful, args: [...tls, ...args] });
 }
-
-for (const kind of ['ec', 'rsa'] as const) {
-  for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-    test(
-      `${version} with a key of kind ${kind}: a call is answered with that certificate`,
-      LIMIT,
-      async (t) => {
-        const certificate = makeCertificate(t, kind);
-        const server = await startTls(t, fixture('echoes.mjs'), {}, certificate);
-        const { hostname, port, protocol } = new URL(server.url);
-        assert.equal(protocol, 'https:', 'the first line names it');
-        const trust = {
-          ca: certificate.cert,
-          rejectUnauthorized: true,
-          maxVersion: version,
-          agent: false as const,
-        };
-        const request = requestTls({ hostname, port, path: '/livez', ...trust });
-        request.end();
-        const [response] = (await once(request, 'response')) as [import('node:http').IncomingMessage];
-        response.resume();
-        assert.equal(response.statusCode, 200);
-        assert.equal((request.socket as TLSSocket).getProtocol(), version);
-        assert.equal((await ask(server, { hello: 'tls' })).status, 200);
-        await server.stop();
-      },
-    );
-  }
-}
-
-test('older versions of TLS are refused', LIMIT, async (t) => {
-  const server = await startTls(t, fixture('echoes.mjs'));
-  const { hostname, port } = new URL(server.url);
-  const old: { minVersion: SecureVersion; maxVersion: SecureVersion; ciphers: string } = {
-    minVersion: 'TLSv1',
-    maxVersion: 'TLSv1.1',
-    ciphers: 'DEFAULT@SECLEVEL=0',
-  };
-  const socket = connectTls({ host: hostname, port: Number(port), ...old });
-  const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
-  assert.match(`${error.code} ${error.message}`, /protocol.version/i);
-  await server.stop();
-});
 
 const PLAIN = 'This port uses TLS: use an address that begins with https://.';
 
-test(
-  'HTTP without TLS is answered, without TLS, that the address is another, and the connection ends',
-  LIMIT,
-  async (t) => {
-    const server = await startTls(t, fixture('echoes.mjs'));
+describe('a key of kind rsa', LIMIT, () => testVersions(shareTls('rsa')));
+
+/** Calls with each version of TLS, of a server that shows its certificate. */
+function testVersions(shared: SharedTls): void {
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const)
+    test(`${version}: a call is answered with that certificate`, async () => {
+      const { server, certificate } = shared();
+      const { hostname, port, protocol } = new URL(server.url);
+      assert.equal(protocol, 'https:', 'the first line names it');
+      const trust = {
+        ca: certificate.cert,
+        rejectUnauthorized: true,
+        maxVersion: version,
+        agent: false as const,
+      };
+      const request = requestTls({ hostname, port, path: '/livez', ...trust });
+      request.end();
+      const [response] = (await once(request, 'response')) as [import('node:http').IncomingMessage];
+      response.resume();
+      assert.equal(response.statusCode, 200);
+      assert.equal((request.socket as TLSSocket).getProtocol(), version);
+      assert.equal((await ask(server, { hello: 'tls' })).status, 200);
+    });
+}
+
+const SLOW_HANDSHAKES: readonly (readonly [what: string, bytes: Buffer])[] = [
+  ['that sends nothing', Buffer.alloc(0)],
+  ['that begins a handshake and stops', Buffer.from([0x16, 0x03, 0x01, 0x02])],
+];
+
+describe('a key of kind ec', LIMIT, () => {
+  const shared = shareTls('ec');
+  testVersions(shared);
+
+  test('older versions of TLS are refused', async () => {
+    const { hostname, port } = new URL(shared().server.url);
+    const old: { minVersion: SecureVersion; maxVersion: SecureVersion; ciphers: string } = {
+      minVersion: 'TLSv1',
+      maxVersion: 'TLSv1.1',
+      ciphers: 'DEFAULT@SECLEVEL=0',
+    };
+    const socket = connectTls({ host: hostname, port: Number(port), ...old });
+    const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
+    assert.match(`${error.code} ${error.message}`, /protocol.version/i);
+  });
+
+  test('HTTP without TLS is answered, without TLS, that the address is another, and the connection ends', async () => {
+    const { server } = shared();
     const plain = { url: server.url.replace('https', 'http') };
     const connection = await RawConnection.open(plain);
     connection.send('GET /livez HTTP/1.1\r\nHost: test\r\n\r\n');
@@ -111,87 +111,79 @@ test(
     const head = await fetch(plain.url, { method: 'HEAD' });
     assert.deepEqual([head.status, await head.text()], [400, '']);
     assert.equal((await ask(server, {})).status, 200, 'others are not disturbed');
-    await server.stop();
-  },
-);
-
-test('without an app it is answered in the manner of Multi Model Server', LIMIT, async (t) => {
-  const args = ['--model-store', `${ROOT}test/fixtures/apps`, '--management-port', '0'];
-  const server = await startTls(t, null, { args });
-  const answer = await call(server.url.replace('https', 'http'), '{}');
-  assert.deepEqual(answer.json(), { code: 400, type: 'BadRequestException', message: PLAIN });
-  await server.stop();
-});
-
-test('TLS where HTTP is spoken ends at once', LIMIT, async (t) => {
-  const server = await startServer(fixture('echoes.mjs'), { t });
-  const { hostname, port } = new URL(server.url);
-  const socket = connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false });
-  const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
-  assert.match(String(error.code), /^ERR_SSL/);
-  await server.stop();
-});
-
-const SLOW_HANDSHAKES: readonly (readonly [what: string, bytes: Buffer])[] = [
-  ['that sends nothing', Buffer.alloc(0)],
-  ['that begins a handshake and stops', Buffer.from([0x16, 0x03, 0x01, 0x02])],
-];
-for (const [what, bytes] of SLOW_HANDSHAKES) {
-  test(`a client ${what} is ended after --header-timeout`, LIMIT, async (t) => {
-    const server = await startTls(t, fixture('echoes.mjs'), { args: ['--header-timeout', '2s'] });
-    const { hostname, port } = new URL(server.url);
-    const socket = connect({ host: hostname, port: Number(port) });
-    socket.on('error', () => {});
-    t.after(() => socket.destroy());
-    await once(socket, 'connect');
-    socket.write(bytes);
-    await once(socket.resume(), 'close');
-    assert.equal((await ask(server, {})).status, 200);
-    await server.stop();
   });
+
+  for (const [what, bytes] of SLOW_HANDSHAKES)
+    test(`a client ${what} is ended after --header-timeout`, async (t) => {
+      const { server } = shared();
+      const { hostname, port } = new URL(server.url);
+      const socket = connect({ host: hostname, port: Number(port) });
+      socket.on('error', () => {});
+      t.after(() => socket.destroy());
+      await once(socket, 'connect');
+      socket.write(bytes);
+      await once(socket.resume(), 'close');
+      assert.equal((await ask(server, {})).status, 200);
+    });
+
+  test('noise, and a client that leaves in its handshake, do not affect other clients', async () => {
+    const { server } = shared();
+    const { hostname, port } = new URL(server.url);
+    const linesBefore = logLines(server).length;
+    for (const bytes of [Buffer.alloc(5000, 0xff), Buffer.from([0x16, 0x03]), Buffer.from('\x80\x2e\x01')]) {
+      const socket = connect({ host: hostname, port: Number(port) });
+      socket.on('error', () => {});
+      await once(socket, 'connect');
+      await new Promise<void>((resolve) => socket.write(bytes, () => resolve()));
+      socket.resetAndDestroy();
+    }
+    assert.equal((await ask(server, {})).status, 200);
+    assert.deepEqual(
+      logLines(server)
+        .slice(linesBefore)
+        .filter(({ level }) => level !== 'info'),
+      [],
+    );
+  });
+
+  test('large bodies and pipelined requests go both ways', async () => {
+    const { server } = shared();
+    const text = 'é漢🍌'.repeat(500_000);
+    const answer = await ask(server, { text });
+    assert.equal(answer.json<{ text: string }>().text, text);
+    const connection = await RawConnection.open(server);
+    for (const n of [1, 2, 3]) connection.post(JSON.stringify({ n }));
+    for (const n of [1, 2, 3]) assert.match((await connection.reply()).body, new RegExp(`"n":${n}`));
+    connection.destroy();
+  });
+
+  test('an upgrade that is not granted is served as a plain request', async () => {
+    const connection = await RawConnection.open(shared().server);
+    const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket';
+    for (let times = 0; times < 2; times += 1) {
+      connection.send(`GET /livez HTTP/1.1\r\nHost: test\r\n${upgrade}\r\n\r\n`);
+      assert.equal((await connection.reply()).status, 200);
+    }
+    connection.destroy();
+  });
+});
+
+type SharedTls = () => { server: Server; certificate: Certificate };
+
+/** A server of an echo for a group of tests, and its certificate. Handshakes have 2 s. */
+function shareTls(kind: 'ec' | 'rsa'): SharedTls {
+  let shared: { server: Server; certificate: Certificate } | null = null;
+  before(async () => {
+    const certificate = makeCertificate({ after }, kind);
+    const args = ['--header-timeout', '2s', '--log-format', 'json'];
+    shared = { certificate, server: await startTls(undefined, fixture('echoes.mjs'), { args }, certificate) };
+  });
+  after(() => shared?.server.stop());
+  return () => {
+    assert.ok(shared !== null, 'the server has started');
+    return shared;
+  };
 }
-
-test('noise, and a client that leaves in its handshake, do not affect other clients', LIMIT, async (t) => {
-  const server = await startTls(t, fixture('echoes.mjs'), { args: ['--log-format', 'json'] });
-  const { hostname, port } = new URL(server.url);
-  for (const bytes of [Buffer.alloc(5000, 0xff), Buffer.from([0x16, 0x03]), Buffer.from('\x80\x2e\x01')]) {
-    const socket = connect({ host: hostname, port: Number(port) });
-    socket.on('error', () => {});
-    await once(socket, 'connect');
-    await new Promise<void>((resolve) => socket.write(bytes, () => resolve()));
-    socket.resetAndDestroy();
-  }
-  assert.equal((await ask(server, {})).status, 200);
-  assert.deepEqual(
-    logLines(server).filter(({ level }) => level !== 'info'),
-    [],
-  );
-  await server.stop();
-});
-
-test('large bodies and pipelined requests go both ways', LIMIT, async (t) => {
-  const server = await startTls(t, fixture('echoes.mjs'));
-  const text = 'é漢🍌'.repeat(500_000);
-  const answer = await ask(server, { text });
-  assert.equal(answer.json<{ text: string }>().text, text);
-  const connection = await RawConnection.open(server);
-  for (const n of [1, 2, 3]) connection.post(JSON.stringify({ n }));
-  for (const n of [1, 2, 3]) assert.match((await connection.reply()).body, new RegExp(`"n":${n}`));
-  connection.destroy();
-  await server.stop();
-});
-
-test('an upgrade that is not granted is served as a plain request', LIMIT, async (t) => {
-  const server = await startTls(t, fixture('echoes.mjs'));
-  const connection = await RawConnection.open(server);
-  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket';
-  for (let times = 0; times < 2; times += 1) {
-    connection.send(`GET /livez HTTP/1.1\r\nHost: test\r\n${upgrade}\r\n\r\n`);
-    assert.equal((await connection.reply()).status, 200);
-  }
-  connection.destroy();
-  await server.stop();
-});
 
 test('WebSockets', LIMIT, async (t) => {
   const server = await startTls(t, fixture('websockets.mjs'));
@@ -259,46 +251,55 @@ test('a drain answers what runs, refuses later calls, and ends', LIMIT, async (t
 });
 
 test(
-  'the management API speaks TLS where it is named, and the main listener then does not',
+  'the management API and metrics speak TLS where they are named, and other listeners do not',
   LIMIT,
   async (t) => {
     const certificate = makeCertificate(t);
-    const store = ['--model-store', `${ROOT}test/fixtures/apps`, '--management-port', '0'];
-    for (const [listeners, main] of [
-      ['management', 'http:'],
-      ['main,management', 'https:'],
+    const store = [
+      '--model-store',
+      `${ROOT}test/fixtures/apps`,
+      '--management-port',
+      '0',
+      '--metrics-port',
+      '0',
+    ];
+    for (const [listeners, main, management, metrics] of [
+      ['management,metrics', 'http:', 'https:', 'https:'],
+      ['main,management', 'https:', 'https:', 'http:'],
     ] as const) {
       const server = await startTls(t, null, { args: [...store, '--tls-for', listeners] }, certificate);
-      const line = /the management API is on (https:\S+)/;
-      await server.untilPrinted(line);
-      const url = line.exec(server.stderr())?.[1] as string;
-      assert.equal((await fetch(`${url}/models`)).status, 200);
-      assert.equal(new URL(server.url).protocol, main);
+      const [api, page] = await Promise.all(
+        [/the management API is on (http\S+)/, /metrics are on (http\S+)/].map(async (line) => {
+          await server.untilPrinted(line);
+          return line.exec(server.stderr())?.[1] ?? '';
+        }),
+      );
+      const protocols = [server.url, api ?? '', page ?? ''].map((url) => new URL(url).protocol);
+      assert.deepEqual(protocols, [main, management, metrics]);
+      assert.equal((await fetch(`${api}/models`)).status, 200);
+      const { cert } = certificate;
+      const scraped =
+        metrics === 'https:' ? await askTrusting(page ?? '', cert) : await (await fetch(page ?? '')).text();
+      assert.match(scraped, /^banana_info\{/m);
       assert.equal((await fetch(`${server.url}/ping`)).status, 200);
+      const { hostname, port } = new URL(server.url);
+      if (main === 'https:') {
+        const answer = await call(server.url.replace('https', 'http'), '{}');
+        const inTheirManner = { code: 400, type: 'BadRequestException', message: PLAIN };
+        assert.deepEqual(
+          answer.json(),
+          inTheirManner,
+          'without an app, HTTP without TLS is answered like this',
+        );
+      } else {
+        const socket = connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false });
+        const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
+        assert.match(String(error.code), /^ERR_SSL/, 'TLS where HTTP is spoken ends at once');
+      }
       await server.stop();
     }
   },
 );
-
-test('metrics on a listener of their own speak TLS where it is named', LIMIT, async (t) => {
-  const certificate = makeCertificate(t);
-  for (const [listeners, main, metrics] of [
-    ['metrics', 'http:', 'https:'],
-    ['main', 'https:', 'http:'],
-  ] as const) {
-    const args = ['--metrics-port', '0', '--tls-for', listeners];
-    const server = await startTls(t, fixture('echoes.mjs'), { args }, certificate);
-    const line = /metrics are on (\S+)/;
-    await server.untilPrinted(line);
-    const page = line.exec(server.stderr())?.[1] ?? '';
-    assert.deepEqual([new URL(server.url).protocol, new URL(page).protocol], [main, metrics]);
-    const { cert } = certificate;
-    const scraped = metrics === 'https:' ? await askTrusting(page, cert) : await (await fetch(page)).text();
-    assert.match(scraped, /^banana_workers\{/m);
-    assert.equal((await fetch(`${server.url}/livez`)).status, 200);
-    await server.stop();
-  }
-});
 
 /** The body of what a client is answered that trusts this certificate and no other. */
 async function askTrusting(url: string, ca: string): Promise<string> {

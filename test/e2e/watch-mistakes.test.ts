@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { editedApp } from '../helpers/edited-app.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
-import { SAVED_APPS } from '../helpers/saved-apps.js';
+import { SAVED_APPS, type Mistake } from '../helpers/saved-apps.js';
 import { eventually, type Server } from '../helpers/server.js';
 import { answer, changes, readiness, watched } from '../helpers/watched.js';
 
@@ -38,7 +38,8 @@ withEachRuntime(({ language }) => {
     },
   );
 
-  for (const [what, broken, told] of apps.mistakes)
+  // One that a worker meets, and one that the server meets; the test below throws.
+  for (const [what, broken, told] of [apps.mistakes[0], apps.mistakes[3]] as Mistake[])
     test(`${what} at the very start does not end the server; the next save mends it`, LIMIT, async (t) => {
       const app = editedApp(t, { [apps.file]: broken });
       const server = await watched(t, app, apps.file, ['--on-crash-loop', 'exit']);
@@ -54,11 +55,11 @@ withEachRuntime(({ language }) => {
   test('a start that is broken and saved again and again: every save is tried at once', LIMIT, async (t) => {
     const app = editedApp(t, { [apps.file]: apps.throwing('broken 0') });
     const server = await watched(t, app, apps.file);
-    for (let i = 0; i < 4; i += 1) {
+    for (let i = 0; i < 3; i += 1) {
       await server.untilPrinted(new RegExp(`broken ${i}[^]*no worker could start; see the error`));
       app.save(apps.file, apps.throwing(`broken ${i + 1}`));
     }
-    await server.untilPrinted(/broken 4[^]*no worker could start; see the error/);
+    await server.untilPrinted(/broken 3[^]*no worker could start; see the error/);
     app.save(apps.file, apps.version(1));
     await server.until(({ state }) => state === 'ready');
     assert.doesNotMatch(server.stderr(), /restarting in/);

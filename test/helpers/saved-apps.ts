@@ -4,7 +4,7 @@ import type { Language } from './runtimes.js';
 import { ROOT } from './server.js';
 
 /** A mistake in an app, the app's text, and the line of the log. */
-type Mistake = readonly [what: string, broken: string, told: RegExp];
+export type Mistake = readonly [what: string, broken: string, told: RegExp];
 
 export interface SavedApps {
   /** Name of the app's file. */
