@@ -132,13 +132,6 @@ withEachRuntime(({ app }) => {
       assert.match(server.stdout(), /shutdown ran/);
     },
   );
-
-  test('a route that is taken ends the start at once, with the reason', LIMIT, async (t) => {
-    const command = runCommand([app('potassium-bad-route'), '--port', '0'], { t, env: { ROUTE: 'twice' } });
-    assert.deepEqual(await command.ended, { code: 3, signal: null });
-    assert.match(command.stderr(), /Route already in use: \/x\b/);
-    assert.doesNotMatch(command.stderr(), /restarting/);
-  });
 });
 
 for (const [what, init, said] of [
