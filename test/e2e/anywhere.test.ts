@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
-import { startServer } from '../helpers/server.js';
+import { startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 const MODULE = '{ "type": "module" }';
@@ -74,56 +74,82 @@ const APPS: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
   ['app.cts', { 'app.cts': TS }],
 ];
 
-for (const [what, files] of APPS) {
-  const [name = ''] = what.split(' ');
-  test(
-    `${what} in an empty folder has the server's own copy, once, and packages of where it was started`,
-    LIMIT,
-    async (t) => {
-      const folder = emptyFolder(t, files);
-      const cwd = emptyFolder(t, packageFiles('', 'from-start', 'start'));
-      const server = await startServer(join(folder, name), { t, cwd });
-      assert.deepEqual((await ask(server, {})).json(), { isOne: true, hasVersion: true, from: 'start' });
-      await server.stop();
-    },
-  );
-
-  test(
-    `${what}: packages of its own go before those of where the server was started, another banana-serve does not`,
-    LIMIT,
-    async (t) => {
-      const own = { ...packageFiles('', 'from-start', 'app'), ...packageFiles('', 'banana-serve', 'app') };
-      const folder = emptyFolder(t, { ...files, ...own });
-      const cwd = emptyFolder(t, packageFiles('', 'from-start', 'start'));
-      const server = await startServer(join(folder, name), { t, cwd });
-      assert.deepEqual((await ask(server, {})).json(), { isOne: true, hasVersion: true, from: 'app' });
-      await server.stop();
-    },
-  );
+/** One server for all of these models; each app lies in a folder of its own, and the server starts in another. */
+async function startAll(
+  t: TestContext,
+  apps: readonly (readonly [path: string, files: Readonly<Record<string, string>>])[],
+): Promise<Server> {
+  const cwd = emptyFolder(t, packageFiles('', 'from-start', 'start'));
+  const models = apps.flatMap(([name, files], i) => [
+    '--model',
+    `m${i}=${join(emptyFolder(t, files), name)}`,
+  ]);
+  return startServer(null, { t, cwd, args: models });
 }
 
-test('the server is started in the folder of an app that knows no package', LIMIT, async (t) => {
-  for (const text of [ES.replace('from-start', 'node:path'), CJS.replace('from-start', 'node:path')]) {
-    const name = text.startsWith('\n  import') ? 'app.mjs' : 'app.cjs';
-    const cwd = emptyFolder(t, { [name]: text });
-    const server = await startServer(join(cwd, name), { t, cwd });
-    assert.deepEqual((await ask(server, {})).json(), { isOne: true, hasVersion: true });
-    await server.stop();
-  }
+const fileOf = (what: string): string => what.split(' ')[0] ?? '';
+const askModel = (server: Server, i: number): ReturnType<typeof ask> =>
+  ask({ url: `${server.url}/models/m${i}/` }, {});
+
+test('in an empty folder', LIMIT, async (t) => {
+  const server = await startAll(
+    t,
+    APPS.map(([what, files]) => [fileOf(what), files]),
+  );
+  for (const [i, [what]] of APPS.entries())
+    await t.test(
+      `${what} has the server's own copy, once, and packages of where it was started`,
+      async () => {
+        const answer = (await askModel(server, i)).json();
+        assert.deepEqual(answer, { isOne: true, hasVersion: true, from: 'start' });
+      },
+    );
+  await server.stop();
 });
 
-for (const [name, text] of [
-  ['app.mjs', "import 'nowhere-at-all'; export const inference = () => 1;"],
-  ['app.cjs', "require('nowhere-at-all'); exports.inference = () => 1;"],
-  ['app.ts', "import 'nowhere-at-all'; export const inference = () => 1;"],
-] as const) {
-  test(`${name}: a missing package is reported with the file that imports it`, LIMIT, async (t) => {
-    const folder = emptyFolder(t, { [name]: text });
-    const server = await startServer(join(folder, name), { t, args: ['--on-crash-loop', 'exit'] });
-    assert.deepEqual(await server.ended, { code: 3, signal: null });
-    assert.match(
-      server.stderr(),
-      new RegExp(`${name.replace('.', String.raw`\.`)}.*nowhere-at-all|nowhere-at-all.*${name}`),
+test('beside packages of its own', LIMIT, async (t) => {
+  const own = { ...packageFiles('', 'from-start', 'app'), ...packageFiles('', 'banana-serve', 'app') };
+  const server = await startAll(
+    t,
+    APPS.map(([what, files]) => [fileOf(what), { ...files, ...own }]),
+  );
+  for (const [i, [what]] of APPS.entries())
+    await t.test(
+      `${what}: those go before the packages of where the server was started, another banana-serve does not`,
+      async () => {
+        const answer = (await askModel(server, i)).json();
+        assert.deepEqual(answer, { isOne: true, hasVersion: true, from: 'app' });
+      },
     );
-  });
-}
+  await server.stop();
+});
+
+test('the server is started in the folder of an app that knows no package', LIMIT, async (t) => {
+  const files = {
+    'app.mjs': ES.replace('from-start', 'node:path'),
+    'app.cjs': CJS.replace('from-start', 'node:path'),
+  };
+  const cwd = emptyFolder(t, files);
+  const args = Object.keys(files).flatMap((name, i) => ['--model', `m${i}=${name}`]);
+  const server = await startServer(null, { t, cwd, args });
+  for (const i of Object.keys(files).keys())
+    assert.deepEqual((await askModel(server, i)).json(), { isOne: true, hasVersion: true });
+  await server.stop();
+});
+
+test('a missing package is reported with the file that imports it', LIMIT, async (t) => {
+  const files = {
+    'app.mjs': "import 'nowhere-at-all'; export const inference = () => 1;",
+    'app.cjs': "require('nowhere-at-all'); exports.inference = () => 1;",
+    'app.ts': "import 'nowhere-at-all'; export const inference = () => 1;",
+  };
+  const folder = emptyFolder(t, files);
+  const models = Object.keys(files).flatMap((name, i) => ['--model', `m${i}=${join(folder, name)}`]);
+  const server = await startServer(null, { t, args: [...models, '--on-crash-loop', 'exit'] });
+  assert.deepEqual(await server.ended, { code: 3, signal: null });
+  for (const name of Object.keys(files))
+    await t.test(name, () => {
+      const file = name.replace('.', String.raw`\.`);
+      assert.match(server.stderr(), new RegExp(`${file}.*nowhere-at-all|nowhere-at-all.*${file}`));
+    });
+});

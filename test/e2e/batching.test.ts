@@ -21,7 +21,7 @@ const ENTRIES: Readonly<Record<Language, readonly Entry[]>> = {
     ['stream', 200, /^stream in parts$/],
     ['BigInt', 500, /SERVE_OUTPUT_INVALID.*output\.huge is a BigInt/],
     ['rejection', 500, /SERVE_INFERENCE_FAILED/, true],
-    ['value', 200, /"of":6/],
+    ['value', 200, /"of":3/],
   ],
   Python: [
     ['Error', 500, /SERVE_INFERENCE_FAILED/, true],
@@ -29,7 +29,7 @@ const ENTRIES: Readonly<Record<Language, readonly Entry[]>> = {
     ['stream', 200, /^stream in parts$/],
     ['async stream', 200, /^async stream in parts$/],
     ['object', 500, /SERVE_OUTPUT_INVALID.*output\[\\"huge\\"\] is an object/],
-    ['value', 200, /"of":6/],
+    ['value', 200, /"of":3/],
   ],
 };
 
@@ -128,17 +128,51 @@ withEachRuntime(({ language, app }) => {
         await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
       },
     );
+
+    test(
+      'each entry decides about its own call: a value, an error, a stream, what is no JSON',
+      LIMIT,
+      async () => {
+        const rows = ENTRIES[language];
+        const { server, cues } = shared;
+        const answers: Answer[] = [];
+        for (const half of [rows.slice(0, 3), rows.slice(3)])
+          answers.push(
+            ...(await askTogether(
+              server,
+              half.map(([what]) => ({ name: what, gives: what })),
+            )),
+          );
+        assert.deepEqual(
+          statuses(answers),
+          rows.map(([, status]) => status),
+        );
+        for (const [i, [, , text]] of rows.entries()) assert.match(answers[i]?.text ?? '', text);
+        for (const [what, , , printed] of rows) {
+          if (printed) await server.untilPrinted(`${what} is wrong`);
+        }
+        assert.equal(cues.notes().length, 2);
+      },
+    );
   });
 
   describe('on one server of an app that is repeatable', LIMIT, () => {
     const env = { REPEATABLE: '1' };
-    const shared = shareServer(APP, { args: fullBatches(3), env, expectedRestarts: 1 });
+    const shared = shareServer(APP, {
+      args: [...fullBatches(4), '--run-timeout', '2s'],
+      env,
+      expectedRestarts: 2,
+    });
+    after(() => assert.ok(!shared.server.stderr().includes('repeatable'), shared.server.stderr()));
 
     test('a wrong number of entries is an error for all, which names both numbers', LIMIT, async () => {
       const { server } = shared;
-      const answers = await askTogether(server, [{ name: 'a', forgets: true }, { name: 'b' }, { name: 'c' }]);
-      assert.deepEqual(statuses(answers), [500, 500, 500]);
-      for (const answer of answers) assert.match(errorOf(answer).message, /returned 0 entries for 3 calls/);
+      const answers = await askTogether(
+        server,
+        ['a', 'b', 'c', 'd'].map((name) => ({ name, forgets: true })),
+      );
+      assert.deepEqual(statuses(answers), [500, 500, 500, 500]);
+      for (const answer of answers) assert.match(errorOf(answer).message, /returned 0 entries for 4 calls/);
     });
 
     test(
@@ -150,94 +184,72 @@ withEachRuntime(({ language, app }) => {
           { name: 'a' },
           { name: 'b', dies: 'SIGKILL' },
           { name: 'c' },
+          { name: 'd' },
         ]);
-        assert.deepEqual(statuses(answers), [500, 500, 500]);
+        assert.deepEqual(statuses(answers), [500, 500, 500, 500]);
         assert.deepEqual(
           answers.map((answer) => errorOf(answer).code),
-          Array(3).fill('SERVE_WORKER_LOST'),
+          Array(4).fill('SERVE_WORKER_LOST'),
         );
         assert.deepEqual(
-          statuses(await askTogether(server, [{ name: 'd' }, { name: 'e' }, { name: 'f' }])),
-          [200, 200, 200],
+          statuses(
+            await askTogether(
+              server,
+              ['e', 'f', 'g', 'h'].map((name) => ({ name })),
+            ),
+          ),
+          [200, 200, 200, 200],
         );
-        assert.deepEqual(cues.notes(), ['run a b c', 'run d e f']);
-        await server.untilPrinted(/died \(signal SIGKILL\) while running call id-\d of \/ and 2 more;/);
+        assert.deepEqual(cues.notes(), ['run a b c d', 'run e f g h']);
+        await server.untilPrinted(/died \(signal SIGKILL\) while running call id-\d of \/ and 3 more;/);
+      },
+    );
+
+    test(
+      'with repeatable: true a throw fails only the call that causes it, and the others are answered',
+      LIMIT,
+      async () => {
+        const { server, cues } = shared;
+        const answers = await askTogether(server, [
+          { name: 'a' },
+          { name: 'b' },
+          { name: 'c', throws: 'boom' },
+          { name: 'd' },
+        ]);
+        assert.deepEqual(statuses(answers), [200, 200, 500, 200]);
+        const runs = cues.notes();
+        for (const name of ['a', 'b', 'c', 'd']) {
+          const count = runs.filter((run) => run.split(' ').includes(name)).length;
+          assert.ok(count >= 2 && count <= 3, `${name} ran ${count} times: ${runs.join('; ')}`);
+        }
+      },
+    );
+
+    test(
+      'a batch that is run again in halves has one run timeout: what is answered by then stays, the rest get 504',
+      LIMIT,
+      async () => {
+        const { server, cues } = shared;
+        const hangs = { hangsBelow: 4 };
+        const answers = await askTogether(server, [
+          { name: 'a', throws: 'boom' },
+          { name: 'b', ...hangs },
+          { name: 'c', ...hangs },
+          { name: 'd', ...hangs },
+        ]);
+        const timedOut = answers.filter(({ status }) => status === 504);
+        assert.ok(timedOut.length >= 2, statuses(answers).join());
+        assert.equal(answers[0]?.status === 500 || answers[0]?.status === 504, true);
+        for (const answer of timedOut) assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
+        await server.untilPrinted('run timeout');
+        assert.ok(
+          cues.notes().some((note) => note.startsWith('abort ')),
+          cues.notes().join('; '),
+        );
+        await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
       },
     );
   });
-
-  test(
-    'each entry decides about its own call: a value, an error, a stream, what is no JSON',
-    LIMIT,
-    async (t) => {
-      const rows = ENTRIES[language];
-      const { server, cues, askAll } = await batchServer(t, APP, rows.length);
-      const answers = await askAll(rows.map(([what]) => ({ name: what, gives: what })));
-      assert.deepEqual(
-        statuses(answers),
-        rows.map(([, status]) => status),
-      );
-      for (const [i, [, , text]] of rows.entries()) assert.match(answers[i]?.text ?? '', text);
-      for (const [what, , , printed] of rows) {
-        if (printed) await server.untilPrinted(`${what} is wrong`);
-      }
-      assert.equal(cues.notes().length, 1);
-      await server.stop();
-    },
-  );
-
-  test(
-    'with repeatable: true a throw fails only the call that causes it, and the others are answered',
-    LIMIT,
-    async (t) => {
-      const { server, cues, askAll } = await batchServer(t, APP, 4, { env: { REPEATABLE: '1' } });
-      const answers = await askAll([
-        { name: 'a' },
-        { name: 'b' },
-        { name: 'c', throws: 'boom' },
-        { name: 'd' },
-      ]);
-      assert.deepEqual(statuses(answers), [200, 200, 500, 200]);
-      const runs = cues.notes();
-      for (const name of ['a', 'b', 'c', 'd']) {
-        const count = runs.filter((run) => run.split(' ').includes(name)).length;
-        assert.ok(count >= 2 && count <= 3, `${name} ran ${count} times: ${runs.join('; ')}`);
-      }
-      await server.stop();
-      assert.ok(!server.stderr().includes('repeatable'), server.stderr());
-    },
-  );
-
-  test(
-    'a batch that is run again in halves has one run timeout: what is answered by then stays, the rest get 504',
-    LIMIT,
-    async (t) => {
-      const args = ['--run-timeout', '2s'];
-      const { server, cues, askAll } = await batchServer(t, APP, 4, {
-        args,
-        env: { REPEATABLE: '1' },
-        expectedRestarts: 1,
-      });
-      const hangs = { hangsBelow: 4 };
-      const answers = await askAll([
-        { name: 'a', throws: 'boom' },
-        { name: 'b', ...hangs },
-        { name: 'c', ...hangs },
-        { name: 'd', ...hangs },
-      ]);
-      const timedOut = answers.filter(({ status }) => status === 504);
-      assert.ok(timedOut.length >= 2, statuses(answers).join());
-      assert.equal(answers[0]?.status === 500 || answers[0]?.status === 504, true);
-      for (const answer of timedOut) assert.equal(errorOf(answer).code, 'SERVE_INFERENCE_TIMEOUT');
-      await server.untilPrinted('run timeout');
-      assert.ok(
-        cues.notes().some((note) => note.startsWith('abort ')),
-        cues.notes().join('; '),
-      );
-      await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
-      await server.stop();
-    },
-  );
 
   test('an app with a batch function alone answers a single call, a batch of one', LIMIT, async (t) => {
     const cues = makeCues(t);

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, describe, test, type TestContext } from 'node:test';
-import { makeCues } from '../helpers/cues.js';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { makeCues, type Cues, type Ending } from '../helpers/cues.js';
 import { Thrown, startClient, type PublishedClient } from '../helpers/published-client.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, isAlive, startServer, type Server } from '../helpers/server.js';
-import { shareServer } from '../helpers/shared-server.js';
+import { shareServer, type SharedServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -29,14 +29,15 @@ interface Worked {
 withEachRuntime(({ app }) => {
   describe('on one server', () => {
     const shared = shareServer(app('works'), { args: ['--log-format', 'json'] });
+    const clientOf = shareClients(shared);
 
     for (const major of [3, 4] as const) {
       test(
         `${major}.0.0: run of a long call gets the reply as documented, in ${major === 3 ? 'a start and one check' : 'one request'}`,
         LIMIT,
-        async (t) => {
-          const { cues, server } = shared;
-          const { client, paths } = await startNoted(t, major, server);
+        async () => {
+          const { cues } = shared;
+          const { client, paths } = clientOf(major);
           const run = client.ask<Outcome>('run', 'key', 'model', { until: 'go on', text: 'hi' });
           await cues.untilNoted(/^begun /);
           cues.give('go on');
@@ -56,9 +57,9 @@ withEachRuntime(({ app }) => {
       test(
         `${major}.0.0: start answers while the call runs; check holds, and gives the result again`,
         LIMIT,
-        async (t) => {
-          const { cues, server } = shared;
-          const { client, paths } = await startNoted(t, major, server);
+        async () => {
+          const { cues } = shared;
+          const { client, paths } = clientOf(major);
           const callID = await client.ask<string>('start', 'key', 'model', { until: 'go on' });
           await cues.untilNoted(/^begun /);
           const held = client.ask<Outcome>('check', 'key', callID);
@@ -77,8 +78,8 @@ withEachRuntime(({ app }) => {
         },
       );
 
-      test(`${major}.0.0: a megabyte of non-ASCII text goes there and back`, LIMIT, async (t) => {
-        const client = await startClient(t, major, shared.server);
+      test(`${major}.0.0: a megabyte of non-ASCII text goes there and back`, LIMIT, async () => {
+        const { client } = clientOf(major);
         const inputs = { text: 'Grüße, 世界 🍌 \u2028'.repeat(50_000) };
         const { modelOutputs } = await client.ask<Outcome>('run', 'key', 'model', inputs);
         assert.ok(Buffer.byteLength(inputs.text) > 1e6);
@@ -87,9 +88,9 @@ withEachRuntime(({ app }) => {
       });
     }
 
-    test('3.0.0: feedback is taken, and logged in one bounded line', LIMIT, async (t) => {
+    test('3.0.0: feedback is taken, and logged in one bounded line', LIMIT, async () => {
       const { server } = shared;
-      const client = await startClient(t, 3, server);
+      const { client } = clientOf(3);
       const feedback = { rating: 'süß', text: 'x'.repeat(10_000) };
       const reply = await client.ask<Outcome>('feedback', 'key', 'call_1', feedback);
       assert.equal(reply.message, 'success');
@@ -129,11 +130,11 @@ withEachRuntime(({ app }) => {
 
   describe('on one server whose app ends calls as its input asks', () => {
     const shared = shareServer(app('ends-as-told'));
+    const clientOf = shareClients(shared);
 
     for (const major of [3, 4] as const)
-      test(`${major}.0.0: throws a string that names what went wrong`, LIMIT, async (t) => {
-        const { server } = shared;
-        const client = await startClient(t, major, server);
+      test(`${major}.0.0: throws a string that names what went wrong`, LIMIT, async () => {
+        const { client } = clientOf(major);
         const run = (end: string): Promise<unknown> => client.ask('run', 'key', 'model', { end });
         await assert.rejects(run('throws'), says(/^inference server error: The model failed on this call/));
         await assert.rejects(run('bytes'), says(/application\/octet-stream; only JSON/));
@@ -161,68 +162,64 @@ withEachRuntime(({ app }) => {
 
 /** The queue, keys and the end of a server are the front's, which knows no language. */
 describe('a server of its own', () => {
-  for (const major of [3, 4] as const) {
-    test(
-      `${major}.0.0: runs that come during a slow init are held, however small the queue of calls is, and answered`,
-      LIMIT,
-      async (t) => {
-        const cues = makeCues(t);
-        cues.give('init may not end');
-        const server = await startServer(fixture('works.mjs'), {
-          t,
-          env: cues.env,
-          args: ['--queue-size', '1'],
-        });
-        const client = await startClient(t, major, server);
-        const held: Promise<Outcome>[] = [];
-        for (const n of [1, 2]) {
+  test(
+    '3.0.0, 4.0.0: runs that come during a slow init are held, however small the queue of calls is, and answered',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      cues.give('init may not end');
+      const args = ['--queue-size', '1'];
+      const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+      const held: Promise<Outcome>[] = [];
+      for (const client of await bothClients(t, server))
+        for (let i = 0; i < 2; i += 1) {
+          const n = held.length + 1;
           held.push(client.ask<Outcome>('run', 'key', 'model', { n }));
           await server.until(({ model }) => model.queue.waiting === n);
         }
-        assert.equal((await server.status()).state, 'starting');
-        cues.give('init may end');
-        for (const [i, run] of held.entries())
-          assert.deepEqual(((await run).modelOutputs[0] as Worked).input, { n: i + 1 });
-        await server.stop();
-      },
-    );
+      assert.equal((await server.status()).state, 'starting');
+      cues.give('init may end');
+      for (const [i, run] of held.entries())
+        assert.deepEqual(((await run).modelOutputs[0] as Worked).input, { n: i + 1 });
+      await server.stop();
+    },
+  );
 
-    test(`${major}.0.0: SIGTERM lets a run end and refuses the next one`, LIMIT, async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(fixture('works.mjs'), {
-        t,
-        env: cues.env,
-        args: ['--drain-lag', '0ms'],
-      });
-      const client = await startClient(t, major, server);
-      const run = client.ask<Outcome>('run', 'key', 'model', { until: 'go on' });
-      await cues.untilNoted(/^begun /);
-      const { model } = await server.status();
-      server.process.kill('SIGTERM');
-      await server.until(({ state }) => state === 'draining');
+  test('3.0.0, 4.0.0: SIGTERM lets a run end and refuses the next one', LIMIT, async (t) => {
+    const cues = makeCues(t);
+    const args = ['--drain-lag', '0ms', '--workers', '2'];
+    const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+    const clients = await bothClients(t, server);
+    const runs = clients.map((client) => client.ask<Outcome>('run', 'key', 'model', { until: 'go on' }));
+    await untilBegun(cues, 2);
+    const { model } = await server.status();
+    server.process.kill('SIGTERM');
+    await server.until(({ state }) => state === 'draining');
+    for (const client of clients)
       await assert.rejects(client.ask('run', 'key', 'model', {}), says(/error: The server is shutting down/));
-      cues.give('go on');
-      assert.equal((await run).message, 'success');
-      assert.deepEqual(await server.ended, { code: 0, signal: null });
-      assert.ok(model.workers.every(({ pid, restarts }) => restarts === 0 && !isAlive(pid as number)));
-    });
+    cues.give('go on');
+    for (const run of runs) assert.equal((await run).message, 'success');
+    assert.deepEqual(await server.ended, { code: 0, signal: null });
+    assert.ok(model.workers.every(({ pid, restarts }) => restarts === 0 && !isAlive(pid as number)));
+  });
 
-    test(
-      `${major}.0.0: the drain timeout fails a run that does not end, with that reason`,
-      LIMIT,
-      async (t) => {
-        const cues = makeCues(t);
-        const args = ['--drain-timeout', '1s', '--drain-lag', '0ms'];
-        const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
-        const client = await startClient(t, major, server);
-        const run = client.ask('run', 'key', 'model', { until: 'never' });
-        await cues.untilNoted(/^begun /);
-        server.process.kill('SIGTERM');
-        await assert.rejects(run, says(/error: The server stopped before this call was finished/));
-        assert.equal((await server.ended).code, 5);
-      },
-    );
-  }
+  test(
+    '3.0.0, 4.0.0: the drain timeout fails a run that does not end, with that reason',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const args = ['--drain-timeout', '1s', '--drain-lag', '0ms', '--workers', '2'];
+      const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
+      const runs = (await bothClients(t, server)).map((client) =>
+        client.ask('run', 'key', 'model', { until: 'never' }),
+      );
+      await untilBegun(cues, 2);
+      server.process.kill('SIGTERM');
+      const reason = says(/error: The server stopped before this call was finished/);
+      await Promise.all(runs.map((run) => assert.rejects(run, reason)));
+      assert.equal((await server.ended).code, 5);
+    },
+  );
 });
 
 describe('one server with a worker that is killed', () => {
@@ -299,21 +296,48 @@ function says(text: RegExp): (thrown: unknown) => boolean {
   };
 }
 
+const bothClients = (t: Ending, server: Server): Promise<PublishedClient[]> =>
+  Promise.all(([3, 4] as const).map((major) => startClient(t, major, server)));
+
+const untilBegun = (cues: Cues, count: number): Promise<void> =>
+  eventually(
+    () => cues.notes().filter((note) => note.startsWith('begun ')).length === count,
+    15_000,
+    () => cues.notes().join('\n'),
+  );
+
+/** Called in a `describe`: clients of both majors for all of its tests, each of which begins without paths. */
+function shareClients(shared: SharedServer): (major: 3 | 4) => Noted {
+  const clients = new Map<3 | 4, Noted>();
+  const endings: (() => void)[] = [];
+  const ending: Ending = { after: (then) => endings.push(then) };
+  before(async () => {
+    for (const major of [3, 4] as const) clients.set(major, await startNoted(ending, major, shared.server));
+  }, LIMIT);
+  after(() => endings.forEach((end) => end()));
+  beforeEach(() => clients.forEach(({ paths }) => paths.splice(0)));
+  return (major) => {
+    const noted = clients.get(major);
+    assert.ok(noted !== undefined, 'the client has started');
+    return noted;
+  };
+}
+
 interface Noted {
   readonly client: PublishedClient;
   /** The paths that the client asked for. */
-  readonly paths: readonly string[];
+  readonly paths: string[];
 }
 
 /** A client that asks through a proxy. */
-async function startNoted(t: TestContext, major: 3 | 4, server: Server): Promise<Noted> {
+async function startNoted(t: Ending, major: 3 | 4, server: Server): Promise<Noted> {
   const paths: string[] = [];
   const client = await startClient(t, major, await notingProxy(t, server, paths));
   return { client, paths };
 }
 
 /** Hands everything on, and notes the paths that were asked for. */
-async function notingProxy(t: TestContext, server: Server, paths: string[]): Promise<{ url: string }> {
+async function notingProxy(t: Ending, server: Server, paths: string[]): Promise<{ url: string }> {
   const proxy = createServer((request, response) => {
     paths.push(request.url ?? '');
     const { method = '', headers } = request;

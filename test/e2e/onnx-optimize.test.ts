@@ -1,8 +1,17 @@
 /** `banana-serve optimize`: workers share the weights of a model, and answers stay right whatever happens to the files. */
 import assert from 'node:assert/strict';
-import { existsSync, openSync, readdirSync, readFileSync, statSync, writeSync, closeSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeSync,
+  closeSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe, test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { HEAVY_ROW, heavyModel } from '../helpers/heavy-model.js';
 import { identity, writeOnnx } from '../helpers/onnx-model.js';
@@ -47,15 +56,26 @@ function graphsOf(model: string): string[] {
 
 describe('banana-serve optimize', LIMIT, () => {
   let expected: number[];
+  const folder = appFolder({ after }, {});
+  let first: { readonly model: string; readonly optimized: Ended };
   before(async () => {
-    const server = await startServer(writeOnnx(join(appFolder({ after }, {}), 'm.onnx'), heavyModel()));
+    const model = writeOnnx(join(folder, 'm.onnx'), heavyModel());
+    const server = await startServer(model);
     expected = await rowOf(server);
     await server.stop();
+    first = { model, optimized: await ended(optimize(model)) };
   });
 
+  /** A copy of the model and of its graph. */
+  function copyOfFirst(t: TestContext): string {
+    const copy = appFolder(t, {});
+    cpSync(folder, copy, { recursive: true, preserveTimestamps: true });
+    return join(copy, 'm.onnx');
+  }
+
   test('a server maps what it wrote, answers the same bytes, and says nothing', async (t) => {
-    const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), heavyModel());
-    const { code, stdout, stderr } = await ended(optimize(model));
+    const { model } = first;
+    const { code, stdout, stderr } = first.optimized;
     assert.equal(code, 0, stderr);
     assert.match(
       stdout,
@@ -72,8 +92,7 @@ describe('banana-serve optimize', LIMIT, () => {
   });
 
   test('a flipped bit is noticed at the start, and the original served', async (t) => {
-    const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), heavyModel());
-    await ended(optimize(model));
+    const model = copyOfFirst(t);
     const [folder = ''] = graphsOf(model);
     flipByte(join(folder, 'weights.bin'), 5000);
     const server = await startServer(model, { t });
@@ -89,9 +108,9 @@ describe('banana-serve optimize', LIMIT, () => {
   });
 
   test('a model that is replaced under --watch is not answered by the graph of the one before', async (t) => {
-    const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), heavyModel());
-    await ended(optimize(model));
+    const model = copyOfFirst(t);
     const server = await startServer(model, { t, args: ['--watch'] });
+    assert.ok(await sharesWeights(server));
     const [pid] = (await server.until(({ state }) => state === 'ready')).model.workers.map((one) => one.pid);
     writeOnnx(model, heavyModel(5));
     await server.until(({ model: { workers } }) =>

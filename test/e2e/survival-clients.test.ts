@@ -208,53 +208,52 @@ withEachRuntime(({ app }) => {
     },
   );
 
-  test(
-    'a client that stopped reading and then leaves: a handler that will not end is killed at --run-timeout all the same',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const args = ['--run-timeout', '1s'];
-      const server = await startServer(app('streams'), { t, env: cues.env, args, expectedRestarts: 1 });
-      const pid = await pidOf(server);
-      const stream = await openStream(server, { chunks: 1000, bytes: MIB / 4, stays: true });
-      stream.pause();
-      await standsStill(cues.notes); // the clock of the call stands, too
-      stream.destroy();
-      await cues.untilNoted('closed');
-      assert.notEqual(await pidOf(server), pid, 'the next call is answered, by another worker');
-      const { model } = await server.status();
-      assert.equal(model.workers[0]?.lastExit?.how, 'killed by the server: run timeout');
-      await server.stop();
-    },
-  );
+  describe('on one server with a run timeout', LIMIT, () => {
+    const args = ['--run-timeout', '2s'];
+    const shared = shareServer(app('streams'), { args, expectedRestarts: 1 });
 
-  test(
-    'a client that reads slowly, or a WebSocket that is silent, keeps its worker from others for --run-timeout at most; the worker stays',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const args = ['--run-timeout', '2s'];
-      const streams = await startServer(app('streams'), { t, env: cues.env, args });
-      const pid = await pidOf(streams);
-      const reader = await UnreadAnswer.ask(t, streams, { input: { chunks: 1e6, bytes: MIB / 64 } });
-      reader.readSlowly(2000);
-      await cues.untilNoted('chunk 0');
-      assert.equal(await pidOf(streams), pid, 'the other caller is answered by the same worker');
-      const { replies } = await streams.until(({ replies }) => replies['SERVE_SLOW_READER'] === 1);
-      assert.equal(replies['ok'], 2);
-      await cues.untilNoted('closed');
-      await streams.stop();
+    test(
+      'a client that reads slowly, or a WebSocket that is silent, keeps its worker from others for --run-timeout at most; the worker stays',
+      LIMIT,
+      async (t) => {
+        const { server: streams, cues } = shared;
+        const pid = await pidOf(streams);
+        const reader = await UnreadAnswer.ask(t, streams, { input: { chunks: 1e6, bytes: MIB / 64 } });
+        reader.readSlowly(2000);
+        await cues.untilNoted('chunk 0');
+        assert.equal(await pidOf(streams), pid, 'the other caller is answered by the same worker');
+        const { replies } = await streams.until(({ replies }) => replies['SERVE_SLOW_READER'] === 1);
+        assert.equal(replies['ok'], 2);
+        await cues.untilNoted('closed');
 
-      const sockets = await startServer(app('websockets'), { t, args });
-      const silent = await openSocket(t, sockets, '/echo');
-      silent.socket.send('hello');
-      await silent.heard(1);
-      assert.equal((await call(`${sockets.url}/`, '{}')).status, 200);
-      const [code, reason] = await silent.closed;
-      assert.deepEqual([code, reason.split(':')[0]], [1008, 'SERVE_REQUEST_TIMEOUT']);
-      await sockets.stop();
-    },
-  );
+        const sockets = await startServer(app('websockets'), { t, args });
+        const silent = await openSocket(t, sockets, '/echo');
+        silent.socket.send('hello');
+        await silent.heard(1);
+        assert.equal((await call(`${sockets.url}/`, '{}')).status, 200);
+        const [code, reason] = await silent.closed;
+        assert.deepEqual([code, reason.split(':')[0]], [1008, 'SERVE_REQUEST_TIMEOUT']);
+        await sockets.stop();
+      },
+    );
+
+    test(
+      'a client that stopped reading and then leaves: a handler that will not end is killed at --run-timeout all the same',
+      LIMIT,
+      async () => {
+        const { server, cues } = shared;
+        const pid = await pidOf(server);
+        const stream = await openStream(server, { chunks: 1000, bytes: MIB / 4, stays: true });
+        stream.pause();
+        await standsStill(cues.notes); // the clock of the call stands, too
+        stream.destroy();
+        await cues.untilNoted('closed');
+        assert.notEqual(await pidOf(server), pid, 'the next call is answered, by another worker');
+        const { model } = await server.status();
+        assert.equal(model.workers[0]?.lastExit?.how, 'killed by the server: run timeout');
+      },
+    );
+  });
 });
 
 /** Resolves once nothing new is noted for a while. */

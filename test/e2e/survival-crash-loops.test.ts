@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { serve } from '../../index.js';
 import { ask, errorOf, pidOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
-import { withEachRuntime } from '../helpers/runtimes.js';
+import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { runCommand, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -86,7 +86,10 @@ withEachRuntime(({ app, place, frame, exit }) => {
       );
     },
   );
+});
 
+/** Slots are latched by the front, which knows no language. */
+withOneRuntime(({ app }) => {
   test(
     'an app that breaks after it has served, --on-crash-loop stay: 503 for calls and readiness, status has the reason, a signal still ends it',
     LIMIT,

@@ -1,11 +1,12 @@
 /** A handler or an init that never returns costs its own call and at most its own worker, within stated limits. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { ask, errorOf, logLines, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { needs } from '../helpers/needs.js';
 import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
-import { CLI, eventually, fixture, runCommand, startServer } from '../helpers/server.js';
+import { CLI, eventually, fixture, startServer } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 import { startBy } from '../helpers/starters.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -68,7 +69,7 @@ withEachRuntime(({ app, language }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const args = ['--run-timeout', '1500ms'];
+      const args = ['--run-timeout', '1s'];
       const server = await startServer(app('spins'), { t, env: cues.env, args, expectedRestarts: 1 });
       const pid = await pidOf(server);
       const answer = await ask(server, { spin: true });
@@ -82,25 +83,44 @@ withEachRuntime(({ app, language }) => {
     },
   );
 
-  test(
-    'a worker that is frozen when a call comes is killed at --run-timeout; the call never began, so the next worker answers it',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const args = ['--run-timeout', '1500ms'];
-      const server = await startServer(app('works'), { t, env: cues.env, args, expectedRestarts: 1 });
-      const pid = await pidOf(server);
-      process.kill(pid, 'SIGSTOP');
-      const answer = await ask(server, {}, { id: 'patient' });
-      assert.equal(answer.status, 200, answer.text);
-      assert.notEqual(answer.json<{ pid: number }>().pid, pid);
-      assert.deepEqual(
-        cues.notes().filter((line) => line === 'begun patient'),
-        ['begun patient'],
-      );
-      await server.stop();
-    },
-  );
+  describe('on one server', LIMIT, () => {
+    const shared = shareServer(app('works'), { args: ['--run-timeout', '1500ms'], expectedRestarts: 1 });
+
+    test(
+      'a worker that is frozen when a call comes is killed at --run-timeout; the call never began, so the next worker answers it',
+      LIMIT,
+      async () => {
+        const { server, cues } = shared;
+        const pid = await pidOf(server);
+        process.kill(pid, 'SIGSTOP');
+        const answer = await ask(server, {}, { id: 'patient' });
+        assert.equal(answer.status, 200, answer.text);
+        assert.notEqual(answer.json<{ pid: number }>().pid, pid);
+        assert.deepEqual(
+          cues.notes().filter((line) => line === 'begun patient'),
+          ['begun patient'],
+        );
+      },
+    );
+
+    test(
+      'a call that was sent ahead has its own limit, also when the one before ran out of time and obeyed',
+      LIMIT,
+      async () => {
+        const { server } = shared;
+        const pid = await pidOf(server);
+        for (let i = 0; i < 10; i += 1) await ask(server, {}); // short calls: others are sent ahead
+        const answers = await Promise.all(
+          ['first', 'second'].map((id) => ask(server, { until: 'never given' }, { id })),
+        );
+        assert.deepEqual(
+          answers.map((answer) => errorOf(answer).code),
+          ['SERVE_INFERENCE_TIMEOUT', 'SERVE_INFERENCE_TIMEOUT'],
+        );
+        assert.equal(await pidOf(server), pid, 'both obeyed');
+      },
+    );
+  });
 
   test(
     'a worker that is only slow to begin is not killed, however short the run timeout',
@@ -130,45 +150,32 @@ withEachRuntime(({ app, language }) => {
   );
 
   test(
-    'a call that was sent ahead has its own limit, also when the one before ran out of time and obeyed',
+    'an import or an init that hangs is killed at --init-timeout; held callers get 503, the server exits with 3',
     LIMIT,
     async (t) => {
-      const cues = makeCues(t);
-      const args = ['--run-timeout', '1500ms'];
-      const server = await startServer(app('works'), { t, env: cues.env, args });
-      const pid = await pidOf(server);
-      for (let i = 0; i < 10; i += 1) await ask(server, {}); // short calls: others are sent ahead
+      const hangs = [
+        ['hangs-in-import', 'importing the app'],
+        ['hangs-in-init', 'running init'],
+      ] as const;
+      const models = hangs.flatMap(([name]) => ['--model', `${name}=${app(name)}`]);
+      const args = ['--init-timeout', '6s', '--restart-limit', '0'];
+      const server = await startServer(null, { t, args: [...models, ...args] });
       const answers = await Promise.all(
-        ['first', 'second'].map((id) => ask(server, { until: 'never given' }, { id })),
+        hangs.map(([name]) => ask({ url: `${server.url}/models/${name}/` }, {})),
       );
-      assert.deepEqual(
-        answers.map((answer) => errorOf(answer).code),
-        ['SERVE_INFERENCE_TIMEOUT', 'SERVE_INFERENCE_TIMEOUT'],
-      );
-      assert.equal(await pidOf(server), pid, 'both obeyed');
-      await server.stop();
-    },
-  );
-
-  for (const [what, name, phase] of [
-    ['an import', 'hangs-in-import', 'importing the app'],
-    ['an init', 'hangs-in-init', 'running init'],
-  ] as const)
-    test(
-      `${what} that hangs is killed at --init-timeout; the held caller gets 503, the server exits with 3`,
-      LIMIT,
-      async (t) => {
-        const args = ['--init-timeout', '6s', '--restart-limit', '0'];
-        const server = await startServer(app(name), { t, args });
-        const answer = await ask(server, {});
+      for (const answer of answers) {
         assert.equal(answer.status, 503, answer.text);
         assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
-        assert.deepEqual(await server.ended, { code: 3, signal: null });
-        assert.match(server.stdout(), /armed: hangs in i/);
+      }
+      assert.deepEqual(await server.ended, { code: 3, signal: null });
+      assert.match(server.stdout(), /armed: hangs in import/);
+      assert.match(server.stdout(), /armed: hangs in init/);
+      for (const [, phase] of hangs) {
         const told = `killed by the server: init timeout.*not ready within 6 s \\(--init-timeout\\), still ${phase}`;
         assert.match(server.stderr(), new RegExp(told));
-      },
-    );
+      }
+    },
+  );
 
   test(
     'a worker that ignores the stop and SIGTERM still ends within the drain timeout, and no call was lost',
@@ -181,22 +188,6 @@ withEachRuntime(({ app, language }) => {
       assert.match(server.stdout(), /armed: ignores the stop/);
       assert.match(server.stdout(), /SIGTERM was ignored/);
       assert.match(server.stderr(), /worker 0 has stopped \(killed by the server: did not stop in time\)/);
-    },
-  );
-
-  test(
-    'a worker that hangs in init does not delay the end beyond the drain timeout',
-    BELOW_DEFAULT_DRAIN,
-    async (t) => {
-      const args = [app('hangs-in-init'), '--port', '0', '--drain-timeout', '1s'];
-      const command = runCommand(args, { t });
-      await eventually(
-        () => command.stdout().includes('armed'),
-        15_000,
-        () => command.stderr(),
-      );
-      command.process.kill('SIGINT');
-      assert.deepEqual(await command.ended, { code: 0, signal: null });
     },
   );
 

@@ -21,7 +21,7 @@ const LONG_MS = 60;
 const SERVERS = [
   ['a plain app with 1 worker', 'killable', 1, 4],
   ['a plain app with 4 workers', 'killable', 4, 2],
-  ['a Potassium app with 4 workers', 'killable-potassium', 4, 1],
+  ['a Potassium app with 2 workers', 'killable-potassium', 2, 1],
 ] as const;
 
 withEachRuntime(({ app }) => {

@@ -5,11 +5,12 @@ import { once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { ask, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { CLI, eventually, isAlive, startServer, type Server } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -209,57 +210,53 @@ withEachRuntime(({ app }) => {
     await server.stop();
   });
 
-  test(
-    '--log-format json: what native code and programs print has the id of the call then running',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(app('prints-noise'), {
-        t,
-        env: cues.env,
-        args: ['--log-format', 'json'],
-      });
-      const ways = ['native', 'nativeError', 'child'];
-      for (const id of ['call-1', 'call-2']) {
-        const call = ask(server, { ways, begins: `${id} begins\n`, until: id, ends: 'ends\n' }, { id });
-        const texts = [
-          'printed by native code',
-          'complained by native code',
-          'printed by a child',
-          'complained by a child',
-        ];
-        const ids = (): (string | undefined)[] => texts.map((text) => lastPrint(server, text)?.requestId);
-        await eventually(
-          () => ids().every((each) => each === id),
-          15_000,
-          () => `${ids().join()} in:\n${server.stdout()}${server.stderr()}`,
-        );
-        cues.give(id);
-        assert.equal((await call).status, 200);
-      }
-      await server.stop();
-    },
-  );
+  describe('on one server', LIMIT, () => {
+    const shared = shareServer(app('prints-noise'), { args: ['--log-format', 'json'] });
 
-  test('--log-format json: noise becomes whole JSON lines, and nothing of it is lost', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const args = ['--log-format', 'json'];
-    const server = await startServer(app('prints-noise'), { t, env: cues.env, args });
-    assert.equal(
-      (await ask(server, { ways: ['garbage', 'longLine', 'native'] }, { id: 'noise' })).status,
-      200,
+    test(
+      '--log-format json: what native code and programs print has the id of the call then running',
+      LIMIT,
+      async () => {
+        const { server, cues } = shared;
+        const ways = ['native', 'nativeError', 'child'];
+        for (const id of ['call-1', 'call-2']) {
+          const call = ask(server, { ways, begins: `${id} begins\n`, until: id, ends: 'ends\n' }, { id });
+          const texts = [
+            'printed by native code',
+            'complained by native code',
+            'printed by a child',
+            'complained by a child',
+          ];
+          const ids = (): (string | undefined)[] => texts.map((text) => lastPrint(server, text)?.requestId);
+          await eventually(
+            () => ids().every((each) => each === id),
+            15_000,
+            () => `${ids().join()} in:\n${server.stdout()}${server.stderr()}`,
+          );
+          cues.give(id);
+          assert.equal((await call).status, 200);
+        }
+      },
     );
-    const text = (): string =>
-      prints(server)
-        .map(({ msg }) => msg)
-        .join('');
-    await eventually(
-      () => text().includes('printed by native code'),
-      15_000,
-      () => `${server.stdout().length} characters`,
-    );
-    assert.ok(text().includes(`<${'x'.repeat(10_000_000)}>`));
-    await server.stop();
+
+    test('--log-format json: noise becomes whole JSON lines, and nothing of it is lost', LIMIT, async () => {
+      const { server } = shared;
+      assert.equal(
+        (await ask(server, { ways: ['garbage', 'longLine', 'native'] }, { id: 'noise' })).status,
+        200,
+      );
+      const text = (): string =>
+        prints(server)
+          .filter(({ requestId }) => requestId === 'noise')
+          .map(({ msg }) => msg)
+          .join('');
+      await eventually(
+        () => text().includes('printed by native code'),
+        15_000,
+        () => `${server.stdout().length} characters`,
+      );
+      assert.ok(text().includes(`<${'x'.repeat(10_000_000)}>`));
+    });
   });
 
   test(

@@ -1,12 +1,13 @@
 /** Webhooks from a real app in a real worker, sent by the server to real receivers. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { ask, logLines } from '../helpers/ask.js';
 import { deadUrl } from '../helpers/held-port.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
 import { eventually, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 60_000 };
 const JAVASCRIPT_APP = fixture('sends-webhooks.mjs');
@@ -70,86 +71,98 @@ const MISTAKES: readonly (readonly [input: object, says: Readonly<Record<Languag
 withEachRuntime(({ language, app }) => {
   const APP = app('sends-webhooks');
 
-  test(
-    'sendWebhook: the JSON arrives, typed arrays included, with the id of its call and signed by the server',
-    LIMIT,
-    async (t) => {
-      const receiver = await startReceiver(t);
-      const env = { BANANA_WEBHOOK_SECRET: SECRET };
-      const server = await startServer(APP, { t, env, args: ['--log-level', 'debug'] });
-      for (const form of ['arguments', 'object']) {
-        const input = { url: `${receiver.url}/${form}`, json: { text: 'ü', form }, form };
-        const answer = await ask(server, input, { id: `req-${form}` });
-        assert.deepEqual(answer.json(), { said: 'resolved', secret: null }, 'the key stays in the front');
-      }
-      await receiver.until(2);
-      for (const { path, headers, body } of receiver.arrivals) {
-        const form = path.slice(1);
-        assert.equal(headers['content-type'], 'application/json');
-        assert.equal(headers['x-banana-request-id'], `req-${form}`);
-        const verified = new Verifier(SECRET).verify(body, headers as Record<string, string>);
-        assert.deepEqual(verified, { text: 'ü', form });
-      }
-      await server.stop();
+  describe('on one server with a secret', () => {
+    const args = [...JSON_LOG, '--log-level', 'debug'];
+    const shared = shareServer(APP, { env: { BANANA_WEBHOOK_SECRET: SECRET }, args, expectedRestarts: 1 });
+    after(() => {
+      const { server } = shared;
       assert.ok(!`${server.stdout()}${server.stderr()}`.includes('MfKQ9'), 'the secret is printed nowhere');
-    },
-  );
+    });
 
-  test(
-    'a webhook of several MB arrives whole, among others and answers; over 16 MiB is refused',
-    LIMIT,
-    async (t) => {
-      const receiver = await startReceiver(t);
-      const server = await startServer(APP, { t });
-      const json = 'x'.repeat(3_000_000);
-      assert.equal(await said(server, { url: receiver.url, json, together: 3 }), 'resolved');
-      await receiver.until(3);
-      for (const { body } of receiver.arrivals) assert.ok(body.equals(Buffer.from(JSON.stringify(json))));
-      const tooLarge = await said(server, { url: receiver.url, json: 'x'.repeat(16 * 1024 ** 2) });
-      assert.equal(tooLarge, TOO_LARGE[language]);
-      await server.stop();
-    },
-  );
+    test(
+      'sendWebhook: the JSON arrives, typed arrays included, with the id of its call and signed by the server',
+      LIMIT,
+      async (t) => {
+        const receiver = await startReceiver(t);
+        const { server } = shared;
+        for (const form of ['arguments', 'object']) {
+          const input = { url: `${receiver.url}/${form}`, json: { text: 'ü', form }, form };
+          const answer = await ask(server, input, { id: `req-${form}` });
+          assert.deepEqual(answer.json(), { said: 'resolved', secret: null }, 'the key stays in the front');
+        }
+        await receiver.until(2);
+        for (const { path, headers, body } of receiver.arrivals) {
+          const form = path.slice(1);
+          assert.equal(headers['content-type'], 'application/json');
+          assert.equal(headers['x-banana-request-id'], `req-${form}`);
+          const verified = new Verifier(SECRET).verify(body, headers as Record<string, string>);
+          assert.deepEqual(verified, { text: 'ü', form });
+        }
+      },
+    );
 
-  test(
-    'the death of a worker right after sendWebhook resolved loses nothing, a retry that was due later included',
-    LIMIT,
-    async (t) => {
-      const receiver = await startReceiver(t, (response, count) => {
-        response.statusCode = count === 1 ? 503 : 200;
-        response.end();
-      });
-      const server = await startServer(APP, { t, expectedRestarts: 1 });
-      const answer = await ask(server, { url: receiver.url, json: { n: 1 }, die: true });
-      assert.equal(answer.status, 500, 'the worker died');
-      await receiver.until(2);
-      assert.equal(receiver.arrivals[1]?.body.toString(), '{"n":1}');
-      await server.until(({ model }) => model.workers.some(({ state }) => state === 'idle'));
-      await server.stop();
-    },
-  );
+    test(
+      'a webhook of several MB arrives whole, among others and answers; over 16 MiB is refused',
+      LIMIT,
+      async (t) => {
+        const receiver = await startReceiver(t);
+        const { server } = shared;
+        const json = 'x'.repeat(3_000_000);
+        assert.equal(await said(server, { url: receiver.url, json, together: 3 }), 'resolved');
+        await receiver.until(3);
+        for (const { body } of receiver.arrivals) assert.ok(body.equals(Buffer.from(JSON.stringify(json))));
+        const tooLarge = await said(server, { url: receiver.url, json: 'x'.repeat(16 * 1024 ** 2) });
+        assert.equal(tooLarge, TOO_LARGE[language]);
+      },
+    );
 
-  test(
-    'a dead receiver: sendWebhook resolves even with await, and the log has one line, without token',
-    LIMIT,
-    async (t) => {
-      const url = await deadUrl();
-      const server = await startServer(APP, { t, args: JSON_LOG });
-      const options = { await: true, retries: 1 };
-      assert.equal(await said(server, { url: `${url}/hook?token=hunter2`, json: 1, options }), 'resolved');
-      await server.untilPrinted('(2 attempts)');
-      const lines = webhookLines(server);
-      assert.equal(lines.length, 1, 'await: true waits for the last attempt');
-      assert.match(
-        lines[0]?.['msg'] as string,
-        new RegExp(`^Webhook to ${url}/hook failed with connection error: .* \\(2 attempts\\)$`),
-      );
-      assert.equal(lines[0]?.['requestId'], 'req-1');
-      assert.equal(lines[0]?.['attempts'], 2);
-      await server.stop();
-      assert.doesNotMatch(server.stderr(), /hunter2/);
-    },
-  );
+    test(
+      'the death of a worker right after sendWebhook resolved loses nothing, a retry that was due later included',
+      LIMIT,
+      async (t) => {
+        const receiver = await startReceiver(t, (response, count) => {
+          response.statusCode = count === 1 ? 503 : 200;
+          response.end();
+        });
+        const { server } = shared;
+        const answer = await ask(server, { url: receiver.url, json: { n: 1 }, die: true });
+        assert.equal(answer.status, 500, 'the worker died');
+        await receiver.until(2);
+        assert.equal(receiver.arrivals[1]?.body.toString(), '{"n":1}');
+        await server.until(({ model }) => model.workers.some(({ state }) => state === 'idle'));
+      },
+    );
+
+    test(
+      'a dead receiver: sendWebhook resolves even with await, and the log has one line, without token',
+      LIMIT,
+      async () => {
+        const url = await deadUrl();
+        const { server } = shared;
+        const options = { await: true, retries: 1 };
+        assert.equal(
+          await said(server, { url: `${url}/hook?token=hunter2`, json: 1, options }, 'dead'),
+          'resolved',
+        );
+        await server.untilPrinted('(2 attempts)');
+        const lines = webhookLines(server).filter(
+          ({ requestId, level }) => requestId === 'dead' && level !== 'debug',
+        );
+        assert.equal(lines.length, 1, 'await: true waits for the last attempt');
+        assert.match(
+          lines[0]?.['msg'] as string,
+          new RegExp(`^Webhook to ${url}/hook failed with connection error: .* \\(2 attempts\\)$`),
+        );
+        assert.equal(lines[0]?.['attempts'], 2);
+        assert.doesNotMatch(server.stderr(), /hunter2/);
+      },
+    );
+
+    test('a wrong URL or option of a webhook is an error in the app, which names it', LIMIT, async () => {
+      const { server } = shared;
+      for (const [input, says] of MISTAKES) assert.match(await said(server, input), says[language]);
+    });
+  });
 
   test(
     'a webhook that is waited for has arrived; one from shutdown arrives before the server ends',
@@ -173,32 +186,46 @@ withEachRuntime(({ language, app }) => {
       );
     },
   );
-
-  test('a wrong URL or option of a webhook is an error in the app, which names it', LIMIT, async (t) => {
-    const server = await startServer(APP, { t });
-    for (const [input, says] of MISTAKES) assert.match(await said(server, input), says[language]);
-    await server.stop();
-  });
 });
 
 withOneRuntime(({ app }) => {
   const APP = app('sends-webhooks');
 
-  test(
-    'a hanging receiver delays neither its caller nor a later one, nor the webhooks of others',
-    LIMIT,
-    async (t) => {
-      const hanging = await startReceiver(t, () => {});
-      const working = await startReceiver(t);
-      const server = await startServer(APP, { t, args: ['--drain-timeout', '300ms'] });
-      assert.equal(await said(server, { url: hanging.url, json: 1, together: 20 }), 'resolved');
-      assert.equal(await said(server, { url: working.url, json: 2 }), 'resolved');
-      await working.until(1);
-      await hanging.until(1);
-      assert.ok(hanging.arrivals.length <= 8, 'and it does not get all at once');
-      await server.stop();
-    },
-  );
+  describe('on one server', () => {
+    const shared = shareServer(APP, { args: ['--drain-timeout', '300ms'] });
+
+    test('connections to receivers are closed when nothing is sent any more', LIMIT, async (t) => {
+      const receiver = await startReceiver(t);
+      const { server } = shared;
+      await said(server, { url: receiver.url, json: 1, together: 30 });
+      await receiver.until(30);
+      await eventually(
+        () => receiver.connections() === 0,
+        15_000,
+        () => `${receiver.connections()} connections stay open`,
+      );
+    });
+
+    test('sendWebhook without JSON rejects with a TypeError that explains it', LIMIT, async () => {
+      const input = { url: 'http://127.0.0.1:9/' };
+      assert.match(await said(shared.server, input), /^TypeError: sendWebhook: json is undefined/);
+    });
+
+    test(
+      'a hanging receiver delays neither its caller nor a later one, nor the webhooks of others',
+      LIMIT,
+      async (t) => {
+        const hanging = await startReceiver(t, () => {});
+        const working = await startReceiver(t);
+        const { server } = shared;
+        assert.equal(await said(server, { url: hanging.url, json: 1, together: 20 }), 'resolved');
+        assert.equal(await said(server, { url: working.url, json: 2 }), 'resolved');
+        await working.until(1);
+        await hanging.until(1);
+        assert.ok(hanging.arrivals.length <= 8, 'and it does not get all at once');
+      },
+    );
+  });
 
   test('SIGTERM: a webhook still owed is delivered before the server ends', LIMIT, async (t) => {
     const answers: (() => void)[] = [];
@@ -239,26 +266,6 @@ withOneRuntime(({ app }) => {
     assert.deepEqual(await server.ended, { code: 130, signal: null });
     assert.equal(webhookLines(server).length, 1);
   });
-
-  test('connections to receivers are closed when nothing is sent any more', LIMIT, async (t) => {
-    const receiver = await startReceiver(t);
-    const server = await startServer(APP, { t });
-    await said(server, { url: receiver.url, json: 1, together: 30 });
-    await receiver.until(30);
-    await eventually(
-      () => receiver.connections() === 0,
-      15_000,
-      () => `${receiver.connections()} connections stay open`,
-    );
-    await server.stop();
-  });
-});
-
-test('sendWebhook without JSON rejects with a TypeError that explains it', LIMIT, async (t) => {
-  const server = await startServer(JAVASCRIPT_APP, { t });
-  const input = { url: 'http://127.0.0.1:9/' };
-  assert.match(await said(server, input), /^TypeError: sendWebhook: json is undefined/);
-  await server.stop();
 });
 
 for (const [what, args, env, where] of [

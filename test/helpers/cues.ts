@@ -18,7 +18,7 @@ export interface Cues {
 }
 
 /** A test, or `node:test` for the group of tests whose definition is running. */
-interface Ending {
+export interface Ending {
   after(then: () => void): void;
 }
 

@@ -1,6 +1,6 @@
 /** Banana's own npm clients against our server: what they were published as, each in a child process. */
 import { fork } from 'node:child_process';
-import type { TestContext } from 'node:test';
+import type { Ending } from './cues.js';
 import { ROOT, eventually, type Server } from './server.js';
 
 /** The error of a client's method; majors up to 4 throw strings. */
@@ -30,7 +30,7 @@ interface News {
 
 /** Resolves once the client is loaded. `major`: of the package, as aliased in package.json. */
 export async function startClient(
-  t: TestContext,
+  t: Ending,
   major: 3 | 4 | 6,
   server: Pick<Server, 'url'>,
   apiKey = 'any key',

@@ -21,7 +21,8 @@ export function shareServer(app: string | null, options: StartOptions = {}): Sha
   let server: Server | null = null;
   before(async () => {
     server = await startServer(app, { ...options, env: { ...options.env, ...cues.env } });
-    await server.until(({ state }) => state === 'ready');
+    // Without a model it is not ready, and has nothing to wait for.
+    await server.until(({ state, models }) => state === 'ready' || models.length === 0);
   }, LIMIT);
   after(async () => {
     const kill = (): unknown => server?.process.kill('SIGKILL');
