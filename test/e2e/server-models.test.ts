@@ -146,7 +146,10 @@ test(
     const statuses = new Set<number>();
     let isOver = false;
     const callers = [1, 2].map(async () => {
-      while (!isOver) statuses.add((await ask(server, 'm')).status);
+      while (!isOver) {
+        statuses.add((await ask(server, 'm')).status);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
     });
     const { settled } = await server.models.replace({ name: 'm', app: fixture('works.mjs') });
     assert.deepEqual(await settled, { result: 'done', wanted: 2, ready: 2, error: null });

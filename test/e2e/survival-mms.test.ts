@@ -372,6 +372,7 @@ function startLoad(ask: () => Promise<Answer>): Load {
     while (!isOver) {
       const number = (begun += 1);
       ended.push({ number, answer: await ask() });
+      await new Promise((resolve) => setTimeout(resolve, 5));
     }
   });
   return {

@@ -8,7 +8,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls, type SecureVersion, type TLSSocket } from 'node:tls';
-import { test, type TestContext } from 'node:test';
+import { after, describe, test, type TestContext } from 'node:test';
 import { text } from 'node:stream/consumers';
 import { ask, errorOf, logLines } from '../helpers/ask.js';
 import { makeCertificate, type Certificate } from '../helpers/certificates.js';
@@ -27,6 +27,7 @@ import {
   type Server,
   type StartOptions,
 } from '../helpers/server.js';
+import { shareServer, type SharedServer } from '../helpers/shared-server.js';
 import { UnreadAnswer } from '../helpers/unread.js';
 import { openSocket } from '../helpers/web-socket.js';
 
@@ -44,19 +45,28 @@ async function startTls(
   { args = [], env = {}, ...options }: StartOptions = {},
   certificate: Certificate = makeCertificate(t),
 ): Promise<Server> {
-  const tls = ['--tls-cert', certificate.certPath, '--tls-key', certificate.keyPath];
   const careful = { ...env, NODE_TLS_REJECT_UNAUTHORIZED: undefined };
-  return startServer(app, { t, ...options, env: careful, args: [...tls, ...args] });
+  return startServer(app, { t, ...options, env: careful, args: [...tlsArgs(certificate), ...args] });
 }
 
-for (const kind of ['ec', 'rsa'] as const) {
+function tlsArgs({ certPath, keyPath }: Certificate): string[] {
+  return ['--tls-cert', certPath, '--tls-key', keyPath];
+}
+
+/** A server with TLS for a group of tests that leave it as they found it. */
+function shareTls(certificate: Certificate, args: readonly string[] = []): SharedServer {
+  const env = { NODE_TLS_REJECT_UNAUTHORIZED: undefined };
+  return shareServer(fixture('echoes.mjs'), { args: [...tlsArgs(certificate), ...args], env });
+}
+
+/** The versions of TLS that are spoken with this certificate. */
+function speaksVersions(shared: SharedServer, certificate: Certificate, kind: string): void {
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     test(
       `${version} with a key of kind ${kind}: a call is answered with that certificate`,
       LIMIT,
-      async (t) => {
-        const certificate = makeCertificate(t, kind);
-        const server = await startTls(t, fixture('echoes.mjs'), {}, certificate);
+      async () => {
+        const { server } = shared;
         const { hostname, port, protocol } = new URL(server.url);
         assert.equal(protocol, 'https:', 'the first line names it');
         const trust = {
@@ -72,125 +82,114 @@ for (const kind of ['ec', 'rsa'] as const) {
         assert.equal(response.statusCode, 200);
         assert.equal((request.socket as TLSSocket).getProtocol(), version);
         assert.equal((await ask(server, { hello: 'tls' })).status, 200);
-        await server.stop();
       },
     );
   }
 }
 
-test('older versions of TLS are refused', LIMIT, async (t) => {
-  const server = await startTls(t, fixture('echoes.mjs'));
-  const { hostname, port } = new URL(server.url);
-  const old: { minVersion: SecureVersion; maxVersion: SecureVersion; ciphers: string } = {
-    minVersion: 'TLSv1',
-    maxVersion: 'TLSv1.1',
-    ciphers: 'DEFAULT@SECLEVEL=0',
-  };
-  const socket = connectTls({ host: hostname, port: Number(port), ...old });
-  const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
-  assert.match(`${error.code} ${error.message}`, /protocol.version/i);
-  await server.stop();
+describe('a server with a key of kind rsa', LIMIT, () => {
+  const certificate = makeCertificate({ after }, 'rsa');
+  speaksVersions(shareTls(certificate), certificate, 'rsa');
 });
 
 const PLAIN = 'This port uses TLS: use an address that begins with https://.';
-
-test(
-  'HTTP without TLS is answered, without TLS, that the address is another, and the connection ends',
-  LIMIT,
-  async (t) => {
-    const server = await startTls(t, fixture('echoes.mjs'));
-    const plain = { url: server.url.replace('https', 'http') };
-    const connection = await RawConnection.open(plain);
-    connection.send('GET /livez HTTP/1.1\r\nHost: test\r\n\r\n');
-    const reply = await connection.reply();
-    assert.deepEqual([reply.status, reply.headers['connection']], [400, 'close']);
-    assert.match(reply.body, new RegExp(PLAIN));
-    assert.equal(await connection.closed(), 'ended');
-    const answer = await call(plain.url, Buffer.alloc(3 * MB));
-    assert.equal(errorOf(answer).message, PLAIN);
-    const head = await fetch(plain.url, { method: 'HEAD' });
-    assert.deepEqual([head.status, await head.text()], [400, '']);
-    assert.equal((await ask(server, {})).status, 200, 'others are not disturbed');
-    await server.stop();
-  },
-);
-
-test('without an app it is answered in the manner of Multi Model Server', LIMIT, async (t) => {
-  const args = ['--model-store', `${ROOT}test/fixtures/apps`, '--management-port', '0'];
-  const server = await startTls(t, null, { args });
-  const answer = await call(server.url.replace('https', 'http'), '{}');
-  assert.deepEqual(answer.json(), { code: 400, type: 'BadRequestException', message: PLAIN });
-  await server.stop();
-});
-
-test('TLS where HTTP is spoken ends at once', LIMIT, async (t) => {
-  const server = await startServer(fixture('echoes.mjs'), { t });
-  const { hostname, port } = new URL(server.url);
-  const socket = connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false });
-  const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
-  assert.match(String(error.code), /^ERR_SSL/);
-  await server.stop();
-});
 
 const SLOW_HANDSHAKES: readonly (readonly [what: string, bytes: Buffer])[] = [
   ['that sends nothing', Buffer.alloc(0)],
   ['that begins a handshake and stops', Buffer.from([0x16, 0x03, 0x01, 0x02])],
 ];
-for (const [what, bytes] of SLOW_HANDSHAKES) {
-  test(`a client ${what} is ended after --header-timeout`, LIMIT, async (t) => {
-    const server = await startTls(t, fixture('echoes.mjs'), { args: ['--header-timeout', '2s'] });
+
+describe('a server with a key of kind ec', LIMIT, () => {
+  const certificate = makeCertificate({ after });
+  const shared = shareTls(certificate, ['--header-timeout', '2s', '--log-format', 'json']);
+  speaksVersions(shared, certificate, 'ec');
+
+  test('older versions of TLS are refused', LIMIT, async () => {
+    const { server } = shared;
     const { hostname, port } = new URL(server.url);
-    const socket = connect({ host: hostname, port: Number(port) });
-    socket.on('error', () => {});
-    t.after(() => socket.destroy());
-    await once(socket, 'connect');
-    socket.write(bytes);
-    await once(socket.resume(), 'close');
-    assert.equal((await ask(server, {})).status, 200);
-    await server.stop();
+    const old: { minVersion: SecureVersion; maxVersion: SecureVersion; ciphers: string } = {
+      minVersion: 'TLSv1',
+      maxVersion: 'TLSv1.1',
+      ciphers: 'DEFAULT@SECLEVEL=0',
+    };
+    const socket = connectTls({ host: hostname, port: Number(port), ...old });
+    const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
+    assert.match(`${error.code} ${error.message}`, /protocol.version/i);
   });
-}
 
-test('noise, and a client that leaves in its handshake, do not affect other clients', LIMIT, async (t) => {
-  const server = await startTls(t, fixture('echoes.mjs'), { args: ['--log-format', 'json'] });
-  const { hostname, port } = new URL(server.url);
-  for (const bytes of [Buffer.alloc(5000, 0xff), Buffer.from([0x16, 0x03]), Buffer.from('\x80\x2e\x01')]) {
-    const socket = connect({ host: hostname, port: Number(port) });
-    socket.on('error', () => {});
-    await once(socket, 'connect');
-    await new Promise<void>((resolve) => socket.write(bytes, () => resolve()));
-    socket.resetAndDestroy();
-  }
-  assert.equal((await ask(server, {})).status, 200);
-  assert.deepEqual(
-    logLines(server).filter(({ level }) => level !== 'info'),
-    [],
+  test(
+    'HTTP without TLS is answered, without TLS, that the address is another, and the connection ends',
+    LIMIT,
+    async () => {
+      const { server } = shared;
+      const plain = { url: server.url.replace('https', 'http') };
+      const connection = await RawConnection.open(plain);
+      connection.send('GET /livez HTTP/1.1\r\nHost: test\r\n\r\n');
+      const reply = await connection.reply();
+      assert.deepEqual([reply.status, reply.headers['connection']], [400, 'close']);
+      assert.match(reply.body, new RegExp(PLAIN));
+      assert.equal(await connection.closed(), 'ended');
+      const answer = await call(plain.url, Buffer.alloc(3 * MB));
+      assert.equal(errorOf(answer).message, PLAIN);
+      const head = await fetch(plain.url, { method: 'HEAD' });
+      assert.deepEqual([head.status, await head.text()], [400, '']);
+      assert.equal((await ask(server, {})).status, 200, 'others are not disturbed');
+    },
   );
-  await server.stop();
-});
 
-test('large bodies and pipelined requests go both ways', LIMIT, async (t) => {
-  const server = await startTls(t, fixture('echoes.mjs'));
-  const text = 'é漢🍌'.repeat(500_000);
-  const answer = await ask(server, { text });
-  assert.equal(answer.json<{ text: string }>().text, text);
-  const connection = await RawConnection.open(server);
-  for (const n of [1, 2, 3]) connection.post(JSON.stringify({ n }));
-  for (const n of [1, 2, 3]) assert.match((await connection.reply()).body, new RegExp(`"n":${n}`));
-  connection.destroy();
-  await server.stop();
-});
-
-test('an upgrade that is not granted is served as a plain request', LIMIT, async (t) => {
-  const server = await startTls(t, fixture('echoes.mjs'));
-  const connection = await RawConnection.open(server);
-  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket';
-  for (let times = 0; times < 2; times += 1) {
-    connection.send(`GET /livez HTTP/1.1\r\nHost: test\r\n${upgrade}\r\n\r\n`);
-    assert.equal((await connection.reply()).status, 200);
+  for (const [what, bytes] of SLOW_HANDSHAKES) {
+    test(`a client ${what} is ended after --header-timeout`, LIMIT, async (t) => {
+      const { server } = shared;
+      const { hostname, port } = new URL(server.url);
+      const socket = connect({ host: hostname, port: Number(port) });
+      socket.on('error', () => {});
+      t.after(() => socket.destroy());
+      await once(socket, 'connect');
+      socket.write(bytes);
+      await once(socket.resume(), 'close');
+      assert.equal((await ask(server, {})).status, 200);
+    });
   }
-  connection.destroy();
-  await server.stop();
+
+  test('noise, and a client that leaves in its handshake, do not affect other clients', LIMIT, async () => {
+    const { server } = shared;
+    const { hostname, port } = new URL(server.url);
+    for (const bytes of [Buffer.alloc(5000, 0xff), Buffer.from([0x16, 0x03]), Buffer.from('\x80\x2e\x01')]) {
+      const socket = connect({ host: hostname, port: Number(port) });
+      socket.on('error', () => {});
+      await once(socket, 'connect');
+      await new Promise<void>((resolve) => socket.write(bytes, () => resolve()));
+      socket.resetAndDestroy();
+    }
+    assert.equal((await ask(server, {})).status, 200);
+    assert.deepEqual(
+      logLines(server).filter(({ level }) => level !== 'info'),
+      [],
+      'neither this nor what the tests before it did is logged',
+    );
+  });
+
+  test('large bodies and pipelined requests go both ways', LIMIT, async () => {
+    const { server } = shared;
+    const text = 'é漢🍌'.repeat(500_000);
+    const answer = await ask(server, { text });
+    assert.equal(answer.json<{ text: string }>().text, text);
+    const connection = await RawConnection.open(server);
+    for (const n of [1, 2, 3]) connection.post(JSON.stringify({ n }));
+    for (const n of [1, 2, 3]) assert.match((await connection.reply()).body, new RegExp(`"n":${n}`));
+    connection.destroy();
+  });
+
+  test('an upgrade that is not granted is served as a plain request', LIMIT, async () => {
+    const { server } = shared;
+    const connection = await RawConnection.open(server);
+    const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket';
+    for (let times = 0; times < 2; times += 1) {
+      connection.send(`GET /livez HTTP/1.1\r\nHost: test\r\n${upgrade}\r\n\r\n`);
+      assert.equal((await connection.reply()).status, 200);
+    }
+    connection.destroy();
+  });
 });
 
 test('WebSockets', LIMIT, async (t) => {
@@ -275,30 +274,48 @@ test(
       assert.equal((await fetch(`${url}/models`)).status, 200);
       assert.equal(new URL(server.url).protocol, main);
       assert.equal((await fetch(`${server.url}/ping`)).status, 200);
+      if (main === 'https:') {
+        const answer = await call(server.url.replace('https', 'http'), '{}');
+        const says = { code: 400, type: 'BadRequestException', message: PLAIN };
+        assert.deepEqual(answer.json(), says, 'HTTP without TLS, in the manner of Multi Model Server');
+      }
       await server.stop();
     }
   },
 );
 
-test('metrics on a listener of their own speak TLS where it is named', LIMIT, async (t) => {
-  const certificate = makeCertificate(t);
-  for (const [listeners, main, metrics] of [
-    ['metrics', 'http:', 'https:'],
-    ['main', 'https:', 'http:'],
-  ] as const) {
-    const args = ['--metrics-port', '0', '--tls-for', listeners];
-    const server = await startTls(t, fixture('echoes.mjs'), { args }, certificate);
-    const line = /metrics are on (\S+)/;
-    await server.untilPrinted(line);
-    const page = line.exec(server.stderr())?.[1] ?? '';
-    assert.deepEqual([new URL(server.url).protocol, new URL(page).protocol], [main, metrics]);
-    const { cert } = certificate;
-    const scraped = metrics === 'https:' ? await askTrusting(page, cert) : await (await fetch(page)).text();
-    assert.match(scraped, /^banana_workers\{/m);
-    assert.equal((await fetch(`${server.url}/livez`)).status, 200);
-    await server.stop();
-  }
-});
+test(
+  'metrics on a listener of their own speak TLS where it is named; TLS where HTTP is spoken ends at once',
+  LIMIT,
+  async (t) => {
+    const certificate = makeCertificate(t);
+    for (const [listeners, main, metrics] of [
+      ['metrics', 'http:', 'https:'],
+      ['main', 'https:', 'http:'],
+    ] as const) {
+      const args = ['--metrics-port', '0', '--tls-for', listeners];
+      const server = await startTls(t, fixture('echoes.mjs'), { args }, certificate);
+      const line = /metrics are on (\S+)/;
+      await server.untilPrinted(line);
+      const page = line.exec(server.stderr())?.[1] ?? '';
+      assert.deepEqual([new URL(server.url).protocol, new URL(page).protocol], [main, metrics]);
+      const { cert } = certificate;
+      const scraped = metrics === 'https:' ? await askTrusting(page, cert) : await (await fetch(page)).text();
+      assert.match(scraped, /^banana_workers\{/m);
+      assert.equal((await fetch(`${server.url}/livez`)).status, 200);
+      await endsTls(main === 'http:' ? server.url : page);
+      await server.stop();
+    }
+  },
+);
+
+/** TLS where HTTP is spoken ends at once. */
+async function endsTls(url: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const socket = connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false });
+  const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
+  assert.match(String(error.code), /^ERR_SSL/);
+}
 
 /** The body of what a client is answered that trusts this certificate and no other. */
 async function askTrusting(url: string, ca: string): Promise<string> {

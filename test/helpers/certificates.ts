@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 
 export interface Certificate {
   /** Paths of PEM files. */
@@ -13,13 +12,18 @@ export interface Certificate {
   readonly key: string;
 }
 
+/** A test, or `node:test` for the group of tests whose definition is running. */
+interface Ending {
+  after(then: () => void): void;
+}
+
 const KINDS = {
   ec: ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'],
   rsa: ['-newkey', 'rsa:2048'],
 } as const;
 
-/** For localhost, 127.0.0.1 and ::1, signed by itself. Its files are removed when the test ends. */
-export function makeCertificate(t: TestContext, kind: keyof typeof KINDS = 'ec'): Certificate {
+/** For localhost, 127.0.0.1 and ::1, signed by itself. Its files are removed when the test ends, or the group of tests. */
+export function makeCertificate(t: Ending, kind: keyof typeof KINDS = 'ec'): Certificate {
   const folder = mkdtempSync(join(tmpdir(), 'banana-certificate-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const [certPath, keyPath] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];

@@ -211,16 +211,19 @@ export async function startServer(app: string | null, options: StartOptions = {}
   };
 }
 
-/** Asks again until true. For facts that only another process knows; everything else has an event. */
+/**
+ * Asks again until true, less often with time, because each question costs CPU. For facts that only another process knows;
+ * everything else has an event.
+ */
 export async function eventually(
   test: () => boolean | Promise<boolean>,
   limitMs: number,
   explain: () => string,
 ): Promise<void> {
   const endMs = performance.now() + limitMs;
-  while (!(await test())) {
+  for (let pauseMs = 10; !(await test()); pauseMs = Math.min(pauseMs * 1.2, 30)) {
     if (performance.now() > endMs) throw new Error(`not so within ${limitMs} ms; ${explain()}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 
