@@ -1,7 +1,7 @@
 /** Clients of WebSockets that are slow, rude or gone, and connections on which upgrades are piled up. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import WebSocket from 'ws';
 import { makeCues } from '../helpers/cues.js';
 import { post } from '../helpers/potassium.js';
@@ -9,6 +9,7 @@ import { RawConnection } from '../helpers/raw-http.js';
 import { BINARY, HANDSHAKE, TEXT, frameHead, openRawSocket } from '../helpers/raw-web-socket.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { fixture, startServer } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -36,45 +37,46 @@ test('upgrades that are not granted, one behind the other, are answered one by o
   }
 });
 
-test('many upgrades on one connection leave no listeners behind', LIMIT, async (t) => {
-  const server = await startServer(APP, { t });
-  const connection = await RawConnection.open(server);
-  t.after(() => connection.destroy());
-  for (let i = 0; i < 40; i += 1) {
-    connection.send(`GET /livez HTTP/1.1\r\n${H2C}\r\n\r\n`);
-    assert.equal((await connection.reply()).status, 200);
-  }
-  await server.stop();
-  assert.doesNotMatch(server.stderr(), /MaxListeners/);
-});
+describe('one server', LIMIT, () => {
+  const shared = shareServer(APP);
 
-test('a handshake with a mistake in it is refused like any request', LIMIT, async (t) => {
-  const server = await startServer(APP, { t });
-  await server.until(({ state }) => state === 'ready');
-  for (const [mistake, expected] of [
-    ['Sec-WebSocket-Protocol: a,,b', [400, 'SERVE_BAD_REQUEST']],
-    ['Content-Length: 2', [426, 'SERVE_UPGRADE_REQUIRED']],
-  ] as const) {
+  test('many upgrades on one connection leave no listeners behind', LIMIT, async (t) => {
+    const { server } = shared;
     const connection = await RawConnection.open(server);
     t.after(() => connection.destroy());
-    connection.send(`GET /echo HTTP/1.1\r\n${HANDSHAKE}\r\n${mistake}\r\n\r\n`);
-    const { status, body } = await connection.reply();
-    const { error } = JSON.parse(body) as { error: { code: string } };
-    assert.deepEqual([status, error.code], expected);
-  }
-  for (const version of ['8', '13, 8', '']) {
-    const connection = await RawConnection.open(server);
-    t.after(() => connection.destroy());
-    connection.send(`GET /echo HTTP/1.1\r\n${HANDSHAKE.replace(': 13', `: ${version}`)}\r\n\r\n`);
-    const { status, headers, body } = await connection.reply();
-    assert.deepEqual([status, headers['sec-websocket-version']], [426, '13'], body);
-  }
-  const old = await RawConnection.open(server);
-  t.after(() => old.destroy());
-  old.send(`GET /echo HTTP/1.0\r\n${HANDSHAKE}\r\n\r\n`);
-  assert.equal((await old.reply()).status, 426);
-  assert.equal((await server.status()).model.queue.arriving, 0, 'no place is lost');
-  await server.stop();
+    for (let i = 0; i < 40; i += 1) {
+      connection.send(`GET /livez HTTP/1.1\r\n${H2C}\r\n\r\n`);
+      assert.equal((await connection.reply()).status, 200);
+    }
+    assert.doesNotMatch(server.stderr(), /MaxListeners/);
+  });
+
+  test('a handshake with a mistake in it is refused like any request', LIMIT, async (t) => {
+    const { server } = shared;
+    for (const [mistake, expected] of [
+      ['Sec-WebSocket-Protocol: a,,b', [400, 'SERVE_BAD_REQUEST']],
+      ['Content-Length: 2', [426, 'SERVE_UPGRADE_REQUIRED']],
+    ] as const) {
+      const connection = await RawConnection.open(server);
+      t.after(() => connection.destroy());
+      connection.send(`GET /echo HTTP/1.1\r\n${HANDSHAKE}\r\n${mistake}\r\n\r\n`);
+      const { status, body } = await connection.reply();
+      const { error } = JSON.parse(body) as { error: { code: string } };
+      assert.deepEqual([status, error.code], expected);
+    }
+    for (const version of ['8', '13, 8', '']) {
+      const connection = await RawConnection.open(server);
+      t.after(() => connection.destroy());
+      connection.send(`GET /echo HTTP/1.1\r\n${HANDSHAKE.replace(': 13', `: ${version}`)}\r\n\r\n`);
+      const { status, headers, body } = await connection.reply();
+      assert.deepEqual([status, headers['sec-websocket-version']], [426, '13'], body);
+    }
+    const old = await RawConnection.open(server);
+    t.after(() => old.destroy());
+    old.send(`GET /echo HTTP/1.0\r\n${HANDSHAKE}\r\n\r\n`);
+    assert.equal((await old.reply()).status, 426);
+    assert.equal((await server.status()).model.queue.arriving, 0, 'no place is lost');
+  });
 });
 
 test(
@@ -215,40 +217,41 @@ withEachRuntime(({ app }) => {
 });
 
 withOneRuntime(({ app }) => {
-  test('a handshake behind a call that runs waits for its answer', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(app('websockets'), { t, env: cues.env });
-    const connection = await RawConnection.open(server);
-    t.after(() => connection.destroy());
-    connection.post('1', ['Content-Type: application/json'], '/held');
-    connection.send(`GET /echo HTTP/1.1\r\n${HANDSHAKE}\r\n\r\n`);
-    await cues.untilNoted('held');
-    assert.equal(connection.rest, '');
-    cues.give('let go');
-    assert.equal((await connection.reply()).body, '"held"');
-    await connection.received('101 Switching Protocols');
-    connection.send(Buffer.concat([frameHead(TEXT, 5), Buffer.from('hello')]));
-    await connection.received('\x81\x05hello');
-    connection.destroy();
-    await server.stop();
-  });
+  describe('one server', LIMIT, () => {
+    const shared = shareServer(app('websockets'));
 
-  test(
-    'a client that closes, or breaks the protocol, and leaves the connection open holds no worker',
-    LIMIT,
-    async (t) => {
-      const server = await startServer(app('websockets'), { t });
-      for (const rude of [frameHead(8, 0), frameHead(TEXT, 1, false), Buffer.from([0xff, 0xff])]) {
-        const client = await openRawSocket(server, '/echo');
-        t.after(() => client.destroy());
-        client.send(rude);
-        await server.until(({ model }) => model.inFlight === 0, 10_000);
-        await client.closed(10_000);
-      }
-      assert.equal((await post(server, '/', {})).status, 200);
-      await server.stop();
-    },
-  );
+    test('a handshake behind a call that runs waits for its answer', LIMIT, async (t) => {
+      const { server, cues } = shared;
+      const connection = await RawConnection.open(server);
+      t.after(() => connection.destroy());
+      connection.post('1', ['Content-Type: application/json'], '/held');
+      connection.send(`GET /echo HTTP/1.1\r\n${HANDSHAKE}\r\n\r\n`);
+      await cues.untilNoted('held');
+      assert.equal(connection.rest, '');
+      cues.give('let go');
+      assert.equal((await connection.reply()).body, '"held"');
+      await connection.received('101 Switching Protocols');
+      connection.send(Buffer.concat([frameHead(TEXT, 5), Buffer.from('hello')]));
+      await connection.received('\x81\x05hello');
+      connection.destroy();
+    });
+
+    test(
+      'a client that closes, or breaks the protocol, and leaves the connection open holds no worker',
+      LIMIT,
+      async (t) => {
+        const { server } = shared;
+        for (const rude of [frameHead(8, 0), frameHead(TEXT, 1, false), Buffer.from([0xff, 0xff])]) {
+          const client = await openRawSocket(server, '/echo');
+          t.after(() => client.destroy());
+          client.send(rude);
+          await server.until(({ model }) => model.inFlight === 0, 10_000);
+          await client.closed(10_000);
+        }
+        assert.equal((await post(server, '/', {})).status, 200);
+      },
+    );
+  });
 
   test('five hundred short conversations leave no open file behind', LIMIT, async (t) => {
     const server = await startServer(app('websockets'), { t, args: ['--workers', '2'] });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
-import { test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { errorOf, logLines } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import {
@@ -16,6 +16,7 @@ import {
 } from '../helpers/potassium.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { startServer, type Server } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -76,43 +77,44 @@ withEachRuntime(({ potassium }) => {
     await server.stop();
   });
 
-  test('a job ends as what its function answers with, and keeps that', LIMIT, async (t) => {
-    const { server } = await start(potassium(), t);
-    for (const [kind, state, facts] of ENDS) {
-      const job = await endOf(server, await startJob(server, '/later-answer', kind));
-      assert.equal(job.state, state, kind);
-      for (const [name, value] of Object.entries(facts))
-        assert.deepEqual(job[name as keyof typeof job], value, `${name} of ${kind}`);
-      assert.equal(job.error?.code, state === 'failed' ? 'SERVE_INFERENCE_FAILED' : undefined, kind);
-      assert.equal(job.error?.source, state === 'failed' ? 'app' : undefined, kind);
-    }
-    assert.equal((await post(server, '/', {})).status, 200, 'the server is well');
-    await server.stop();
-  });
+  describe('one server', LIMIT, () => {
+    const shared = shareServer(potassium(), { expectedRestarts: 1 });
 
-  test('bad JSON too large to be read in the front fails the job', LIMIT, async (t) => {
-    const { server } = await start(potassium(), t);
-    const reply = await fetch(`${server.url}/later`, {
-      method: 'POST',
-      body: `{${' '.repeat(1024 * 1024)}`,
-      headers: { 'content-type': 'application/json' },
+    test('a job ends as what its function answers with, and keeps that', LIMIT, async () => {
+      const { server } = shared;
+      for (const [kind, state, facts] of ENDS) {
+        const job = await endOf(server, await startJob(server, '/later-answer', kind));
+        assert.equal(job.state, state, kind);
+        for (const [name, value] of Object.entries(facts))
+          assert.deepEqual(job[name as keyof typeof job], value, `${name} of ${kind}`);
+        assert.equal(job.error?.code, state === 'failed' ? 'SERVE_INFERENCE_FAILED' : undefined, kind);
+        assert.equal(job.error?.source, state === 'failed' ? 'app' : undefined, kind);
+      }
+      assert.equal((await post(server, '/', {})).status, 200, 'the server is well');
     });
-    const job = await endOf(server, reply.headers.get('x-banana-job-id') as string);
-    assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_BAD_BODY']);
-    await server.stop();
-  });
 
-  test('a job whose worker dies is lost, those behind it run', LIMIT, async (t) => {
-    const { server } = await start(potassium(), t, [], 1);
-    const first = await startJob(server, '/later', { dies: 'SIGKILL' }, 'doomed');
-    const second = await startJob(server, '/later', { result: 5 }, 'behind');
-    const lost = await endOf(server, first);
-    assert.deepEqual([lost.state, lost.error?.code, lost.result], ['lost', 'SERVE_WORKER_LOST', null]);
-    assert.equal(lost.error?.source, 'server');
-    const behind = await endOf(server, second);
-    assert.deepEqual([behind.state, behind.result], ['succeeded', 5]);
-    await untilPotassium(server, ({ gpu_available }) => gpu_available);
-    await server.stop();
+    test('bad JSON too large to be read in the front fails the job', LIMIT, async () => {
+      const { server } = shared;
+      const reply = await fetch(`${server.url}/later`, {
+        method: 'POST',
+        body: `{${' '.repeat(1024 * 1024)}`,
+        headers: { 'content-type': 'application/json' },
+      });
+      const job = await endOf(server, reply.headers.get('x-banana-job-id') as string);
+      assert.deepEqual([job.state, job.error?.code], ['failed', 'SERVE_BAD_BODY']);
+    });
+
+    test('a job whose worker dies is lost, those behind it run', LIMIT, async () => {
+      const { server } = shared;
+      const first = await startJob(server, '/later', { dies: 'SIGKILL' }, 'doomed');
+      const second = await startJob(server, '/later', { result: 5 }, 'behind');
+      const lost = await endOf(server, first);
+      assert.deepEqual([lost.state, lost.error?.code, lost.result], ['lost', 'SERVE_WORKER_LOST', null]);
+      assert.equal(lost.error?.source, 'server');
+      const behind = await endOf(server, second);
+      assert.deepEqual([behind.state, behind.result], ['succeeded', 5]);
+      await untilPotassium(server, ({ gpu_available }) => gpu_available);
+    });
   });
 
   test('--run-timeout ends a background job as any other', LIMIT, async (t) => {
@@ -125,29 +127,58 @@ withEachRuntime(({ potassium }) => {
 });
 
 withOneRuntime(({ potassium }) => {
-  test('a job is queued, running, succeeded; its result is kept', LIMIT, async (t) => {
-    const { server, cues } = await start(potassium(), t);
-    await server.until(({ state }) => state === 'ready');
-    const first = await startJob(server, '/later', { until: 'first', result: { a: 'é' } }, 'first');
-    const second = await startJob(server, '/later', {}, 'second');
-    assert.notEqual(first, second);
-    await cues.untilNoted('begun first');
-    assert.deepEqual(
-      [(await jobOf(server, first)).state, (await jobOf(server, second)).state],
-      ['running', 'queued'],
-    );
-    const busy = await untilPotassium(server, ({ inference_time }) => inference_time > 0);
-    assert.deepEqual([busy.gpu_available, busy.idle_time], [false, 0]);
-    cues.give('first');
-    const ended = await endOf(server, first);
-    assert.deepEqual([ended.state, ended.result, ended.error], ['succeeded', { a: 'é' }, null]);
-    assert.deepEqual(
-      [ended.requestId, ended.route, ended.status, ended.encoding],
-      ['first', '/later', 200, 'json'],
-    );
-    assert.equal((await endOf(server, second)).result, null, 'a function that returns nothing has no result');
-    await untilPotassium(server, ({ gpu_available }) => gpu_available);
-    await server.stop();
+  describe('one server', LIMIT, () => {
+    const shared = shareServer(potassium());
+
+    test('a job is queued, running, succeeded; its result is kept', LIMIT, async () => {
+      const { server, cues } = shared;
+      const first = await startJob(server, '/later', { until: 'first', result: { a: 'é' } }, 'first');
+      const second = await startJob(server, '/later', {}, 'second');
+      assert.notEqual(first, second);
+      await cues.untilNoted('begun first');
+      assert.deepEqual(
+        [(await jobOf(server, first)).state, (await jobOf(server, second)).state],
+        ['running', 'queued'],
+      );
+      const busy = await untilPotassium(server, ({ inference_time }) => inference_time > 0);
+      assert.deepEqual([busy.gpu_available, busy.idle_time], [false, 0]);
+      cues.give('first');
+      const ended = await endOf(server, first);
+      assert.deepEqual([ended.state, ended.result, ended.error], ['succeeded', { a: 'é' }, null]);
+      assert.deepEqual(
+        [ended.requestId, ended.route, ended.status, ended.encoding],
+        ['first', '/later', 200, 'json'],
+      );
+      assert.equal(
+        (await endOf(server, second)).result,
+        null,
+        'a function that returns nothing has no result',
+      );
+      await untilPotassium(server, ({ gpu_available }) => gpu_available);
+    });
+
+    test('a client that leaves, and a deadline that passes, do not end a background job', LIMIT, async () => {
+      const { server, cues } = shared;
+      const id = await new Promise<string>((resolve, reject) => {
+        const headers = { 'content-type': 'application/json', 'x-request-timeout-seconds': '2' };
+        const call = httpRequest(`${server.url}/later`, { method: 'POST', headers }, (response) => {
+          resolve(response.headers['x-banana-job-id'] as string);
+          response.destroy();
+        });
+        call.on('error', reject);
+        call.end('{"until":"go on","result":1}');
+      });
+      // Its own deadline is the proof that a deadline of 2 s that began before it has passed.
+      const other = await post(server, '/work', {}, 'other', { 'x-request-timeout-seconds': '2.1' });
+      assert.equal(errorOf(other).code, 'SERVE_DEADLINE');
+      assert.equal((await jobOf(server, id)).state, 'running');
+      cues.give('go on');
+      assert.deepEqual([(await endOf(server, id)).state, (await endOf(server, id)).result], ['succeeded', 1]);
+      assert.deepEqual(
+        cues.notes().filter((line) => line.startsWith('aborted')),
+        [],
+      );
+    });
   });
 
   for (const workers of ['1', '3']) {
@@ -181,31 +212,6 @@ withOneRuntime(({ potassium }) => {
       },
     );
   }
-
-  test('a client that leaves, and a deadline that passes, do not end a background job', LIMIT, async (t) => {
-    const { server, cues } = await start(potassium(), t);
-    await server.until(({ state }) => state === 'ready');
-    const id = await new Promise<string>((resolve, reject) => {
-      const headers = { 'content-type': 'application/json', 'x-request-timeout-seconds': '2' };
-      const call = httpRequest(`${server.url}/later`, { method: 'POST', headers }, (response) => {
-        resolve(response.headers['x-banana-job-id'] as string);
-        response.destroy();
-      });
-      call.on('error', reject);
-      call.end('{"until":"go on","result":1}');
-    });
-    // Its own deadline is the proof that a deadline of 2 s that began before it has passed.
-    const other = await post(server, '/work', {}, 'other', { 'x-request-timeout-seconds': '2.1' });
-    assert.equal(errorOf(other).code, 'SERVE_DEADLINE');
-    assert.equal((await jobOf(server, id)).state, 'running');
-    cues.give('go on');
-    assert.deepEqual([(await endOf(server, id)).state, (await endOf(server, id)).result], ['succeeded', 1]);
-    assert.deepEqual(
-      cues.notes().filter((line) => line.startsWith('aborted')),
-      [],
-    );
-    await server.stop();
-  });
 
   test('a client that leaves before the routes are known takes its call along', LIMIT, async (t) => {
     const cues = makeCues(t);

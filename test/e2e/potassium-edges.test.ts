@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { endOf, post, potassiumStatus, startJob, untilPotassium } from '../helpers/potassium.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { eventually, ROOT, runCommand, startServer } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 import { spawn } from 'node:child_process';
 
 const LIMIT = { timeout: 60_000 };
@@ -51,81 +52,80 @@ withEachRuntime(({ app }) => {
     await server.stop();
   });
 
-  test('results of jobs are returned as they are, whatever is in them', LIMIT, async (t) => {
-    const server = await startServer(app('potassium-edges'), { t, env: makeCues(t).env });
-    const resultOf = async (path: string): Promise<[string | undefined, unknown]> => {
-      const { encoding, result } = await endOf(server, await startJob(server, path, {}));
-      return [encoding, result];
-    };
-    assert.deepEqual(await resultOf('/dollars'), ['json', { price: "US$& $$ $' $`" }]);
-    assert.deepEqual(await resultOf('/broken'), ['base64', Buffer.from('{not json').toString('base64')]);
-    assert.deepEqual(await resultOf('/latin'), ['base64', Buffer.from([34, 233, 34]).toString('base64')]);
-    assert.deepEqual(await resultOf('/empty'), ['base64', '']);
-    assert.deepEqual(await resultOf('/nothing'), ['json', null]);
-    const id = await startJob(server, '/generator', {});
-    assert.equal((await endOf(server, id)).state, 'failed', 'a generator would never run');
-    await server.untilPrinted(`the background job ${id} of /generator failed`);
-    const { completed, failed } = await potassiumStatus(server);
-    assert.deepEqual([completed, failed], [5, 1], 'a background call counts as it ended');
-    await server.stop();
-  });
+  describe('one server', LIMIT, () => {
+    const shared = shareServer(app('potassium-edges'));
 
-  test('a worker that is still busy with a call whose client left is not available', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(app('potassium-edges'), { t, env: cues.env });
-    const leaving = new AbortController();
-    const held = { url: `${server.url}/held` };
-    const left = ask(held, {}, { id: 'leaver', signal: leaving.signal });
-    await cues.untilNoted('running leaver');
-    leaving.abort();
-    await assert.rejects(left);
-    const { gpu_available, idle_time } = await potassiumStatus(server);
-    assert.deepEqual([gpu_available, idle_time], [false, 0]);
-    cues.give('go on');
-    await cues.untilNoted('ended leaver');
-    await untilPotassium(server, ({ gpu_available }) => gpu_available);
+    test('results of jobs are returned as they are, whatever is in them', LIMIT, async () => {
+      const { server } = shared;
+      const resultOf = async (path: string): Promise<[string | undefined, unknown]> => {
+        const { encoding, result } = await endOf(server, await startJob(server, path, {}));
+        return [encoding, result];
+      };
+      assert.deepEqual(await resultOf('/dollars'), ['json', { price: "US$& $$ $' $`" }]);
+      assert.deepEqual(await resultOf('/broken'), ['base64', Buffer.from('{not json').toString('base64')]);
+      assert.deepEqual(await resultOf('/latin'), ['base64', Buffer.from([34, 233, 34]).toString('base64')]);
+      assert.deepEqual(await resultOf('/empty'), ['base64', '']);
+      assert.deepEqual(await resultOf('/nothing'), ['json', null]);
+      const id = await startJob(server, '/generator', {});
+      assert.equal((await endOf(server, id)).state, 'failed', 'a generator would never run');
+      await server.untilPrinted(`the background job ${id} of /generator failed`);
+      const { completed, failed } = await potassiumStatus(server);
+      assert.deepEqual([completed, failed], [5, 1], 'a background call counts as it ended');
+    });
 
-    const before = await potassiumStatus(server);
-    for (const path of ['/favicon.ico', '/', '/_k/status']) await fetch(`${server.url}${path}`);
-    const after = await potassiumStatus(server);
-    assert.ok(after.idle_time >= before.idle_time, 'a request that is no call does not count as activity');
-    assert.deepEqual([after.failed, after.sequence_number], [before.failed, before.sequence_number]);
-    await server.stop();
+    test('a worker that is still busy with a call whose client left is not available', LIMIT, async () => {
+      const { server, cues } = shared;
+      const leaving = new AbortController();
+      const held = { url: `${server.url}/held` };
+      const left = ask(held, {}, { id: 'leaver', signal: leaving.signal });
+      await cues.untilNoted('running leaver');
+      leaving.abort();
+      await assert.rejects(left);
+      const { gpu_available, idle_time } = await potassiumStatus(server);
+      assert.deepEqual([gpu_available, idle_time], [false, 0]);
+      cues.give('go on');
+      await cues.untilNoted('ended leaver');
+      await untilPotassium(server, ({ gpu_available }) => gpu_available);
+
+      const before = await potassiumStatus(server);
+      for (const path of ['/favicon.ico', '/', '/_k/status']) await fetch(`${server.url}${path}`);
+      const after = await potassiumStatus(server);
+      assert.ok(after.idle_time >= before.idle_time, 'a request that is no call does not count as activity');
+      assert.deepEqual([after.failed, after.sequence_number], [before.failed, before.sequence_number]);
+    });
+
+    test(
+      'an answer that cannot be sent is an error of its call alone, with nothing of it',
+      LIMIT,
+      async () => {
+        const { server } = shared;
+        const unsent = await post(server, '/told-status', 99);
+        assert.deepEqual([unsent.status, errorOf(unsent).code], [500, 'SERVE_INFERENCE_FAILED']);
+        const bad = { 'Content-Encoding': 'gzip', 'Set-Cookie': 'a=1', 'bad name': 'x' };
+        const broken = await post(server, '/headers', bad, 'mine');
+        assert.deepEqual([broken.status, errorOf(broken).code], [500, 'SERVE_OUTPUT_INVALID']);
+        assert.equal(broken.headers.get('content-encoding'), null);
+        assert.equal(broken.headers.get('set-cookie'), null);
+        assert.equal(broken.headers.get('x-banana-request-id'), 'mine');
+        const forged = await post(server, '/headers', { 'X-Banana-Request-Id': 'forged' }, 'mine');
+        assert.equal(forged.headers.get('x-banana-request-id'), 'mine', 'the id cannot be forged');
+      },
+    );
+
+    test('JSON that an app wrote itself reaches the clients of the gateway as ASCII', LIMIT, async () => {
+      const { server } = shared;
+      const answer = await ask({ url: `${server.url}/start/v4/` }, { modelInputs: {} });
+      assert.match(answer.text, /^[\x20-\x7e]+$/);
+      assert.deepEqual(answer.json<{ modelOutputs: unknown[] }>().modelOutputs, [{ a: 'é🍌' }]);
+    });
   });
 
   test(
-    'an answer that cannot be sent is an error of its call alone, with nothing of it',
-    LIMIT,
-    async (t) => {
-      const server = await startServer(app('potassium-edges'), { t, env: makeCues(t).env });
-      const unsent = await post(server, '/told-status', 99);
-      assert.deepEqual([unsent.status, errorOf(unsent).code], [500, 'SERVE_INFERENCE_FAILED']);
-      const bad = { 'Content-Encoding': 'gzip', 'Set-Cookie': 'a=1', 'bad name': 'x' };
-      const broken = await post(server, '/headers', bad, 'mine');
-      assert.deepEqual([broken.status, errorOf(broken).code], [500, 'SERVE_OUTPUT_INVALID']);
-      assert.equal(broken.headers.get('content-encoding'), null);
-      assert.equal(broken.headers.get('set-cookie'), null);
-      assert.equal(broken.headers.get('x-banana-request-id'), 'mine');
-      const forged = await post(server, '/headers', { 'X-Banana-Request-Id': 'forged' }, 'mine');
-      assert.equal(forged.headers.get('x-banana-request-id'), 'mine', 'the id cannot be forged');
-      await server.stop();
-    },
-  );
-
-  test('JSON that an app wrote itself reaches the clients of the gateway as ASCII', LIMIT, async (t) => {
-    const server = await startServer(app('potassium-edges'), { t, env: makeCues(t).env });
-    const answer = await ask({ url: `${server.url}/start/v4/` }, { modelInputs: {} });
-    assert.match(answer.text, /^[\x20-\x7e]+$/);
-    assert.deepEqual(answer.json<{ modelOutputs: unknown[] }>().modelOutputs, [{ a: 'é🍌' }]);
-    await server.stop();
-  });
-
-  test(
-    'config and shutdown beside an app that serves itself are obeyed, in a folder of any name',
+    'config and shutdown beside an app that serves itself are obeyed, in a folder and a file of any name',
     LIMIT,
     async (t) => {
       const fixture = app('potassium-configured');
-      const path = join(ownFolder(t), basename(fixture));
+      const path = join(ownFolder(t), `my ${basename(fixture)}`);
       copyFileSync(fixture, path);
       const server = await startServer(path, { t });
       assert.equal((await ask(server, {})).status, 504);
@@ -133,13 +133,6 @@ withEachRuntime(({ app }) => {
       assert.match(server.stdout(), /shutdown ran/);
     },
   );
-
-  test('a route that is taken ends the start at once, with the reason', LIMIT, async (t) => {
-    const command = runCommand([app('potassium-bad-route'), '--port', '0'], { t, env: { ROUTE: 'twice' } });
-    assert.deepEqual(await command.ended, { code: 3, signal: null });
-    assert.match(command.stderr(), /Route already in use: \/x\b/);
-    assert.doesNotMatch(command.stderr(), /restarting/);
-  });
 });
 
 for (const [what, init, said] of [

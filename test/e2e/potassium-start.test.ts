@@ -24,18 +24,12 @@ import {
 const LIMIT = { timeout: 60_000 };
 
 withEachRuntime((runtime) => {
-  const { language, app, potassium } = runtime;
+  const { language, app } = runtime;
 
   test('the command serves an app that does not call itself app', LIMIT, async (t) => {
     const server = await startServer(app('potassium-default'), { t });
     assert.deepEqual((await post(server, '/greet', { name: 'you' })).json(), { out: 'hello you' });
     assert.equal((await post(server, '/', {})).status, 404);
-    await server.stop();
-  });
-
-  test('the command serves an app by the name of app', LIMIT, async (t) => {
-    const server = await startServer(potassium(), { t, env: makeCues(t).env });
-    assert.equal((await post(server, '/', 5)).json<{ json: number }>().json, 5);
     await server.stop();
   });
 
@@ -51,28 +45,6 @@ withEachRuntime((runtime) => {
       assert.equal(server.stdout(), '', 'no line behind serve has run');
     },
   );
-
-  test(
-    'a legacy app takes any content type, an empty body as null, and is started once, by the command alone',
-    LIMIT,
-    async (t) => {
-      const server = await startServer(app('potassium-legacy'), { t, env: { TEST_PORT: '1' } });
-      const send = async (body: string | null): Promise<unknown> =>
-        (await fetch(server.url, { method: 'POST', body })).json();
-      assert.deepEqual(await send('{"name":"you"}'), { out: 'hello you' });
-      assert.deepEqual(await send(null), { out: 'hello nobody' });
-      assert.equal((await server.status()).model.workers.length, 1);
-      await server.stop();
-    },
-  );
-
-  test('the command serves an app whose file and folder have a space in their names', LIMIT, async (t) => {
-    const { folder, path } = folderWithSpace(t, app('potassium-legacy'));
-    const env = { TEST_PORT: '1' };
-    const server = await startServer(path, { t, cwd: folder, env });
-    assert.deepEqual((await post(server, '/', { name: 'you' })).json(), { out: 'hello you' });
-    await server.stop();
-  });
 
   test('a test client runs init and calls, and leaves nothing that keeps the process', LIMIT, async (t) => {
     const program = CLIENTS[language](t);

@@ -1,12 +1,13 @@
 /** Webhooks from a real app in a real worker, sent by the server to real receivers. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { ask, logLines } from '../helpers/ask.js';
 import { deadUrl } from '../helpers/held-port.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
 import { eventually, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 60_000 };
 const JAVASCRIPT_APP = fixture('sends-webhooks.mjs');
@@ -95,61 +96,67 @@ withEachRuntime(({ language, app }) => {
     },
   );
 
-  test(
-    'a webhook of several MB arrives whole, among others and answers; over 16 MiB is refused',
-    LIMIT,
-    async (t) => {
-      const receiver = await startReceiver(t);
-      const server = await startServer(APP, { t });
-      const json = 'x'.repeat(3_000_000);
-      assert.equal(await said(server, { url: receiver.url, json, together: 3 }), 'resolved');
-      await receiver.until(3);
-      for (const { body } of receiver.arrivals) assert.ok(body.equals(Buffer.from(JSON.stringify(json))));
-      const tooLarge = await said(server, { url: receiver.url, json: 'x'.repeat(16 * 1024 ** 2) });
-      assert.equal(tooLarge, TOO_LARGE[language]);
-      await server.stop();
-    },
-  );
+  describe('one server', LIMIT, () => {
+    const shared = shareServer(APP, { args: JSON_LOG, expectedRestarts: 1 });
 
-  test(
-    'the death of a worker right after sendWebhook resolved loses nothing, a retry that was due later included',
-    LIMIT,
-    async (t) => {
-      const receiver = await startReceiver(t, (response, count) => {
-        response.statusCode = count === 1 ? 503 : 200;
-        response.end();
-      });
-      const server = await startServer(APP, { t, expectedRestarts: 1 });
-      const answer = await ask(server, { url: receiver.url, json: { n: 1 }, die: true });
-      assert.equal(answer.status, 500, 'the worker died');
-      await receiver.until(2);
-      assert.equal(receiver.arrivals[1]?.body.toString(), '{"n":1}');
-      await server.until(({ model }) => model.workers.some(({ state }) => state === 'idle'));
-      await server.stop();
-    },
-  );
+    test(
+      'a webhook of several MB arrives whole, among others and answers; over 16 MiB is refused',
+      LIMIT,
+      async (t) => {
+        const receiver = await startReceiver(t);
+        const { server } = shared;
+        const json = 'x'.repeat(3_000_000);
+        assert.equal(await said(server, { url: receiver.url, json, together: 3 }), 'resolved');
+        await receiver.until(3);
+        for (const { body } of receiver.arrivals) assert.ok(body.equals(Buffer.from(JSON.stringify(json))));
+        const tooLarge = await said(server, { url: receiver.url, json: 'x'.repeat(16 * 1024 ** 2) });
+        assert.equal(tooLarge, TOO_LARGE[language]);
+      },
+    );
 
-  test(
-    'a dead receiver: sendWebhook resolves even with await, and the log has one line, without token',
-    LIMIT,
-    async (t) => {
-      const url = await deadUrl();
-      const server = await startServer(APP, { t, args: JSON_LOG });
-      const options = { await: true, retries: 1 };
-      assert.equal(await said(server, { url: `${url}/hook?token=hunter2`, json: 1, options }), 'resolved');
-      await server.untilPrinted('(2 attempts)');
-      const lines = webhookLines(server);
-      assert.equal(lines.length, 1, 'await: true waits for the last attempt');
-      assert.match(
-        lines[0]?.['msg'] as string,
-        new RegExp(`^Webhook to ${url}/hook failed with connection error: .* \\(2 attempts\\)$`),
-      );
-      assert.equal(lines[0]?.['requestId'], 'req-1');
-      assert.equal(lines[0]?.['attempts'], 2);
-      await server.stop();
-      assert.doesNotMatch(server.stderr(), /hunter2/);
-    },
-  );
+    test(
+      'the death of a worker right after sendWebhook resolved loses nothing, a retry that was due later included',
+      LIMIT,
+      async (t) => {
+        const receiver = await startReceiver(t, (response, count) => {
+          response.statusCode = count === 1 ? 503 : 200;
+          response.end();
+        });
+        const { server } = shared;
+        const answer = await ask(server, { url: receiver.url, json: { n: 1 }, die: true });
+        assert.equal(answer.status, 500, 'the worker died');
+        await receiver.until(2);
+        assert.equal(receiver.arrivals[1]?.body.toString(), '{"n":1}');
+        await server.until(({ model }) => model.workers.some(({ state }) => state === 'idle'));
+      },
+    );
+
+    test(
+      'a dead receiver: sendWebhook resolves even with await, and the log has one line, without token',
+      LIMIT,
+      async () => {
+        const url = await deadUrl();
+        const { server } = shared;
+        const options = { await: true, retries: 1 };
+        const input = { url: `${url}/hook?token=hunter2`, json: 1, options };
+        assert.equal(await said(server, input, 'dead'), 'resolved');
+        await server.untilPrinted('(2 attempts)');
+        const lines = webhookLines(server).filter(({ requestId }) => requestId === 'dead');
+        assert.equal(lines.length, 1, 'await: true waits for the last attempt');
+        assert.match(
+          lines[0]?.['msg'] as string,
+          new RegExp(`^Webhook to ${url}/hook failed with connection error: .* \\(2 attempts\\)$`),
+        );
+        assert.equal(lines[0]?.['attempts'], 2);
+        assert.doesNotMatch(server.stderr(), /hunter2/);
+      },
+    );
+
+    test('a wrong URL or option of a webhook is an error in the app, which names it', LIMIT, async () => {
+      const { server } = shared;
+      for (const [input, says] of MISTAKES) assert.match(await said(server, input), says[language]);
+    });
+  });
 
   test(
     'a webhook that is waited for has arrived; one from shutdown arrives before the server ends',
@@ -173,12 +180,6 @@ withEachRuntime(({ language, app }) => {
       );
     },
   );
-
-  test('a wrong URL or option of a webhook is an error in the app, which names it', LIMIT, async (t) => {
-    const server = await startServer(APP, { t });
-    for (const [input, says] of MISTAKES) assert.match(await said(server, input), says[language]);
-    await server.stop();
-  });
 });
 
 withOneRuntime(({ app }) => {
