@@ -3,15 +3,21 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { startServer } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 60_000 };
 const MODULE = '{ "type": "module" }';
 
-/** A folder with no package above it; removed when the test ends. */
-function emptyFolder(t: TestContext, files: Readonly<Record<string, string>>): string {
+/** A test, or `node:test` for the group of tests whose definition is running. */
+interface Ending {
+  after(then: () => void): void;
+}
+
+/** A folder with no package above it; removed when the test ends, or the group of tests. */
+function emptyFolder(t: Ending, files: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'banana-anywhere-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   for (const [name, text] of Object.entries(files)) {
@@ -74,33 +80,43 @@ const APPS: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
   ['app.cts', { 'app.cts': TS }],
 ];
 
-for (const [what, files] of APPS) {
-  const [name = ''] = what.split(' ');
-  test(
-    `${what} in an empty folder has the server's own copy, once, and packages of where it was started`,
-    LIMIT,
-    async (t) => {
-      const folder = emptyFolder(t, files);
-      const cwd = emptyFolder(t, packageFiles('', 'from-start', 'start'));
-      const server = await startServer(join(folder, name), { t, cwd });
-      assert.deepEqual((await ask(server, {})).json(), { isOne: true, hasVersion: true, from: 'start' });
-      await server.stop();
-    },
-  );
-
-  test(
-    `${what}: packages of its own go before those of where the server was started, another banana-serve does not`,
-    LIMIT,
-    async (t) => {
-      const own = { ...packageFiles('', 'from-start', 'app'), ...packageFiles('', 'banana-serve', 'app') };
-      const folder = emptyFolder(t, { ...files, ...own });
-      const cwd = emptyFolder(t, packageFiles('', 'from-start', 'start'));
-      const server = await startServer(join(folder, name), { t, cwd });
-      assert.deepEqual((await ask(server, {})).json(), { isOne: true, hasVersion: true, from: 'app' });
-      await server.stop();
-    },
-  );
+/** Each app twice: in a folder without packages, and in one with other packages of the same names. */
+interface Placed {
+  readonly what: string;
+  readonly path: string;
+  readonly from: 'start' | 'app';
 }
+
+function placed(): Placed[] {
+  const own = { ...packageFiles('', 'from-start', 'app'), ...packageFiles('', 'banana-serve', 'app') };
+  return APPS.flatMap(([what, files]) => {
+    const [name = ''] = what.split(' ');
+    const alone = join(emptyFolder({ after }, files), name);
+    const among = join(emptyFolder({ after }, { ...files, ...own }), name);
+    return [
+      { what, path: alone, from: 'start' },
+      { what, path: among, from: 'app' },
+    ] as const;
+  });
+}
+
+describe('one server of all of them', LIMIT, () => {
+  const apps = placed();
+  const args = apps.flatMap(({ path }, i) => ['--model', `m${i}=${path}`]);
+  const cwd = emptyFolder({ after }, packageFiles('', 'from-start', 'start'));
+  const shared = shareServer(null, { args, cwd });
+
+  for (const [i, { what, from }] of apps.entries()) {
+    const title =
+      from === 'start'
+        ? "in an empty folder has the server's own copy, once, and packages of where it was started"
+        : 'packages of its own go before those of where the server was started, another banana-serve does not';
+    test(from === 'start' ? `${what} ${title}` : `${what}: ${title}`, async () => {
+      const model = { url: `${shared.server.url}/models/m${i}/` };
+      assert.deepEqual((await ask(model, {})).json(), { isOne: true, hasVersion: true, from });
+    });
+  }
+});
 
 test('the server is started in the folder of an app that knows no package', LIMIT, async (t) => {
   for (const text of [ES.replace('from-start', 'node:path'), CJS.replace('from-start', 'node:path')]) {

@@ -47,14 +47,15 @@ function graphsOf(model: string): string[] {
 
 describe('banana-serve optimize', LIMIT, () => {
   let expected: number[];
+  /** Optimized by the first test, damaged and mended by the second, replaced by the third. */
+  const model = join(appFolder({ after }, {}), 'm.onnx');
   before(async () => {
-    const server = await startServer(writeOnnx(join(appFolder({ after }, {}), 'm.onnx'), heavyModel()));
+    const server = await startServer(writeOnnx(model, heavyModel()));
     expected = await rowOf(server);
     await server.stop();
   });
 
   test('a server maps what it wrote, answers the same bytes, and says nothing', async (t) => {
-    const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), heavyModel());
     const { code, stdout, stderr } = await ended(optimize(model));
     assert.equal(code, 0, stderr);
     assert.match(
@@ -72,8 +73,6 @@ describe('banana-serve optimize', LIMIT, () => {
   });
 
   test('a flipped bit is noticed at the start, and the original served', async (t) => {
-    const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), heavyModel());
-    await ended(optimize(model));
     const [folder = ''] = graphsOf(model);
     flipByte(join(folder, 'weights.bin'), 5000);
     const server = await startServer(model, { t });
@@ -89,8 +88,6 @@ describe('banana-serve optimize', LIMIT, () => {
   });
 
   test('a model that is replaced under --watch is not answered by the graph of the one before', async (t) => {
-    const model = writeOnnx(join(appFolder(t, {}), 'm.onnx'), heavyModel());
-    await ended(optimize(model));
     const server = await startServer(model, { t, args: ['--watch'] });
     const [pid] = (await server.until(({ state }) => state === 'ready')).model.workers.map((one) => one.pid);
     writeOnnx(model, heavyModel(5));

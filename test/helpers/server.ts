@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
@@ -124,10 +125,7 @@ export function runCommand(args: readonly string[], options: StartOptions = {}):
   });
   running.add(child);
   options.t?.after(() => child.kill('SIGKILL'));
-  const out: Buffer[] = [];
-  const err: Buffer[] = [];
-  child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
-  child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
+  const [out, err] = [gather(child.stdout), gather(child.stderr)];
   const ended = new Promise<Exit>((resolve) => {
     child.once('close', (code, signal) => {
       running.delete(child);
@@ -137,10 +135,25 @@ export function runCommand(args: readonly string[], options: StartOptions = {}):
   return {
     process: child,
     ended,
-    stdoutBytes: () => Buffer.concat(out),
-    stdout: () => Buffer.concat(out).toString(),
-    stderr: () => Buffer.concat(err).toString(),
+    stdoutBytes: out.bytes,
+    stdout: out.text,
+    stderr: err.text,
   };
+}
+
+/** All that a stream has brought. It is joined and decoded once, however often a test looks for its next line. */
+function gather(stream: Readable): { readonly bytes: () => Buffer; readonly text: () => string } {
+  let chunks: Buffer[] = [];
+  let decoded: string | null = '';
+  stream.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    decoded = null;
+  });
+  const bytes = (): Buffer => {
+    if (chunks.length !== 1) chunks = [Buffer.concat(chunks)];
+    return chunks[0] as Buffer;
+  };
+  return { bytes, text: () => (decoded ??= bytes().toString()) };
 }
 
 export interface RunningCommand {
