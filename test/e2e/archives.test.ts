@@ -494,7 +494,7 @@ describe('an archive that changes while it is unpacked', LIMIT, () => {
 });
 
 test(
-  'after 20 registrations and removals of an archive of 10 MB, disk and memory are as after the first',
+  'after 10 registrations and removals of an archive of 10 MB, disk and memory are as after the first',
   { timeout: 600_000 },
   async (t) => {
     const content = randomFillSync(Buffer.alloc(10_000_000));
@@ -506,10 +506,10 @@ test(
       assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
       await untilUnpacked(place, 0);
     };
-    for (let i = 0; i < 5; i++) await comeAndGo();
+    for (let i = 0; i < 3; i++) await comeAndGo();
     const before = (await server.status()).front.rssBytes;
     const descriptors = readdirSync(`/proc/${server.pid}/fd`).length;
-    for (let i = 0; i < 15; i++) await comeAndGo();
+    for (let i = 0; i < 7; i++) await comeAndGo();
     await server.until(({ front }) => front.rssBytes <= before + 50_000_000, 60_000);
     const isAsBefore = (): boolean => readdirSync(`/proc/${server.pid}/fd`).length <= descriptors;
     await eventually(isAsBefore, 15_000, () => 'descriptors stay open');

@@ -17,6 +17,7 @@ test(
     const args = ['--jobs', `local:${folder}/jobs`, '--drain-lag', '0s', '--workers', '2'];
     await killedAgainAndAgain({
       rounds: 12,
+      pauseMs: 10,
       cues,
       start: () => startServer(fixture('jobs.mjs'), { t, env: cues.env, args }),
     });

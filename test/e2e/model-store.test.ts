@@ -147,12 +147,6 @@ describe('a server of a model store without an app', LIMIT, () => {
     await server.stop();
   });
 
-  test('starts without any model if none is named', async (t) => {
-    const server = await serveStore(t, storeOf(t, { 'm.mjs': saying('m') }), []);
-    assert.deepEqual(await namesOf(server), []);
-    await server.stop();
-  });
-
   test('leaves out what it cannot find or serve, with a reason, and serves the others', async (t) => {
     const folder = storeOf(t, {
       'm.mjs': saying('m'),
@@ -209,27 +203,22 @@ describe('models in the store', LIMIT, () => {
   const predict = async ({ url }: Server, name: string): Promise<unknown> =>
     (await call(`${url}/predictions/${name}`, '{}')).json();
 
-  test('is a custom service, or an app if it has `inference`', async (t) => {
+  test('is a custom service, or an app if it has `inference`; if nothing in its file can be meant, the others serve', async (t) => {
     const folder = storeOf(t, {
       'handles/service.mjs': HANDLES,
       'single.mjs': HANDLES,
       'app/app.mjs': saying('app'),
+      'two/service.mjs': CLASSES,
     });
     const server = await serveStore(t, folder, ['--models', 'all']);
-    await server.until(({ state }) => state === 'ready');
+    await server.untilPrinted('two: no worker could start');
+    await server.until(({ models }) =>
+      models.every(({ name, state }) => name === 'two' || state === 'ready'),
+    );
     assert.deepEqual(await predict(server, 'handles'), { by: 'handle', dir: `${folder}/store/handles` });
     assert.deepEqual(await predict(server, 'single'), { by: 'handle', dir: `${folder}/store` });
     assert.deepEqual(await predict(server, 'app'), { who: 'app' });
-    await server.stop();
-  });
-
-  test('has workers that cannot start, and the others serve, if nothing in its file can be meant', async (t) => {
-    const folder = storeOf(t, { 'two/service.mjs': CLASSES, 'one/service.mjs': HANDLES });
-    const server = await serveStore(t, folder, ['--models', 'all']);
-    await server.untilPrinted('two: no worker could start');
-    await server.until(({ models }) => models.some(({ name, state }) => name === 'one' && state === 'ready'));
     assert.equal((await call(`${server.url}/predictions/two`, '{}')).status, 503);
-    assert.equal((await call(`${server.url}/predictions/one`, '{}')).status, 200);
     await server.stop();
   });
 });
@@ -323,6 +312,7 @@ describe('over the management API', LIMIT, () => {
     symlinkSync('../secret', `${folder}/store/away`);
     symlinkSync('../../secret/service.mjs', `${folder}/store/m/service.mjs`);
     const server = await serveStore(t, folder, []);
+    assert.deepEqual(await namesOf(server), [], 'a server starts without any model if none is named');
     const refused = {
       '../secret': 404,
       [`${folder}/secret`]: 404,

@@ -1,9 +1,9 @@
 /** `GET /openapi.json` of real servers: who gets it, what it says of each kind of app, and clients that are made of it. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFileSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { appFolder } from '../worker/app-folder.js';
@@ -13,6 +13,7 @@ import { holdPort } from '../helpers/held-port.js';
 import { startManaged } from '../helpers/managed-server.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { ROOT, fixture, startServer, type Server } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 
 const run = promisify(execFile);
 const LIMIT = { timeout: 120_000 };
@@ -209,27 +210,18 @@ const STRICT = ['--strict', '--noUncheckedIndexedAccess', '--exactOptionalProper
 const TARGET = ['--target', 'es2023', '--module', 'nodenext', '--types', 'node', '--outDir', 'out'];
 
 /**
- * A folder with the client of each kind, compiled with the types of the server's document: of its file, if there is one,
- * else of its address, as docs/http.md has it.
+ * Makes the clients of an example in a folder, with the types of the server's document: of its file, if there is one, else of
+ * its address, as docs/http.md has it.
  */
-async function makeClient(
-  t: TestContext,
-  example: string,
-  { url }: Server,
-  document: Document | null,
-): Promise<string> {
-  const folder = appFolder(t, {
-    'package.json': '{"type":"module"}',
-    'client.ts': readFileSync(`${ROOT}test/fixtures/openapi/client.ts`, 'utf8'),
-    'input.ts': readFileSync(`${ROOT}test/fixtures/openapi/${example}.ts`, 'utf8'),
-    'shown.ts': SHOWN.replace(SHOWN_URL, url),
-    'openapi.json': JSON.stringify(document),
-  });
-  symlinkSync(`${ROOT}node_modules`, join(folder, 'node_modules'));
+async function makeClient(folder: string, { url }: Server, document: Document | null): Promise<void> {
+  const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
+  mkdirSync(folder);
+  write('client.ts', readFileSync(`${ROOT}test/fixtures/openapi/client.ts`, 'utf8'));
+  write('input.ts', readFileSync(`${ROOT}test/fixtures/openapi/${basename(folder)}.ts`, 'utf8'));
+  write('shown.ts', SHOWN.replace(SHOWN_URL, url));
+  write('openapi.json', JSON.stringify(document));
   const args = document === null ? GENERATE.replace(SHOWN_URL, url) : 'openapi.json -o api.d.ts';
   await run(`${BIN}/openapi-typescript`, args.split(' '), { cwd: folder });
-  await run(`${BIN}/tsc`, [...STRICT, ...TARGET, 'client.ts', 'shown.ts'], { cwd: folder });
-  return folder;
 }
 
 async function runClient(folder: string, file: string, args: readonly string[]): Promise<string> {
@@ -248,36 +240,53 @@ const EXAMPLES: readonly Example[] = [
   { name: 'potassium', answer: /"outputs":\[/, key: 'k3y' },
 ];
 
-for (const { name, answer, key } of EXAMPLES)
-  test(`a client with generated types calls every operation of examples/${name}`, LIMIT, async (t) => {
-    const keyArgs = key === '' ? [] : ['--api-key', key];
-    const args = ['--name', 'model', ...keyArgs];
-    const server = await startServer(`${ROOT}examples/${name}/app.ts`, { t, args, key });
-    await server.until(({ state }) => state === 'ready', 60_000);
-    const document = await documentOf(server.url, { 'x-banana-api-key': key });
-    await assertValid(document);
-    const folder = await makeClient(t, name, server, key === '' ? null : document);
-    const lines = (await runClient(folder, 'client.js', [server.url, key])).split('\n');
-    const [badBody, noJob, ...calls] = lines
-      .filter((line) => line.startsWith('{'))
-      .map((line) => JSON.parse(line) as Called);
-    assert.deepEqual([badBody?.status, noJob?.status], [400, 404]);
-    assert.deepEqual(
-      lines.filter((line) => line.startsWith('SERVE_')),
-      ['SERVE_BAD_BODY', 'SERVE_NOT_FOUND'],
-      'errors have types',
-    );
-    assert.deepEqual(
-      calls.filter(({ called, status }) => status >= 300 && !TAKES_TENSORS.test(called)),
-      [],
-    );
-    const called = new Set(calls.map((one) => one.called));
-    assert.deepEqual([...called].sort(), operationsOf(document).sort());
-    for (const { called, text } of calls.filter((one) => RUNS_MODEL.test(one.called)))
-      assert.match(text, answer, called);
-    assert.match(await runClient(folder, 'shown.js', []), /message:|code:/);
-    await server.stop();
+describe('clients with generated types', LIMIT, () => {
+  const folder = appFolder({ after }, { 'package.json': '{"type":"module"}' });
+  symlinkSync(`${ROOT}node_modules`, join(folder, 'node_modules'));
+  const examples = EXAMPLES.map((example) => {
+    const { name, key } = example;
+    const args = ['--name', 'model', ...(key === '' ? [] : ['--api-key', key])];
+    return { ...example, shared: shareServer(`${ROOT}examples/${name}/app.ts`, { args, key }) };
   });
+  const documents = new Map<string, Document>();
+
+  before(async () => {
+    for (const { name, key, shared } of examples) {
+      const document = await documentOf(shared.server.url, { 'x-banana-api-key': key });
+      documents.set(name, document);
+      await makeClient(join(folder, name), shared.server, key === '' ? null : document);
+    }
+    // The compiler takes longer than all else: it runs once.
+    const programs = examples.flatMap(({ name }) => [`${name}/client.ts`, `${name}/shown.ts`]);
+    await run(`${BIN}/tsc`, [...STRICT, ...TARGET, ...programs], { cwd: folder });
+  }, LIMIT);
+
+  for (const { name, answer, key, shared } of examples)
+    test(`a client with generated types calls every operation of examples/${name}`, LIMIT, async () => {
+      const document = documents.get(name) as Document;
+      await assertValid(document);
+      const printed = await runClient(folder, `${name}/client.js`, [shared.server.url, key]);
+      const lines = printed.split('\n');
+      const [badBody, noJob, ...calls] = lines
+        .filter((line) => line.startsWith('{'))
+        .map((line) => JSON.parse(line) as Called);
+      assert.deepEqual([badBody?.status, noJob?.status], [400, 404]);
+      assert.deepEqual(
+        lines.filter((line) => line.startsWith('SERVE_')),
+        ['SERVE_BAD_BODY', 'SERVE_NOT_FOUND'],
+        'errors have types',
+      );
+      assert.deepEqual(
+        calls.filter(({ called, status }) => status >= 300 && !TAKES_TENSORS.test(called)),
+        [],
+      );
+      const called = new Set(calls.map((one) => one.called));
+      assert.deepEqual([...called].sort(), operationsOf(document).sort());
+      for (const { called, text } of calls.filter((one) => RUNS_MODEL.test(one.called)))
+        assert.match(text, answer, called);
+      assert.match(await runClient(folder, `${name}/shown.js`, []), /message:|code:/);
+    });
+});
 
 /** The examples take no tensors, and answer these with errors of their own. */
 const TAKES_TENSORS = /\/infer$/;

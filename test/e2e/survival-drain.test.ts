@@ -11,7 +11,12 @@ import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 60_000 };
 
-withEachRuntime(({ app }) => {
+/** The signal is the front's alone: each language is tried with one of the two. */
+const SIGNALS = { TypeScript: ['SIGINT', 130], Python: ['SIGTERM', 143] } as const;
+
+withEachRuntime(({ app, language }) => {
+  const [signal, code] = SIGNALS[language];
+
   test(
     'Ctrl-C: running and held calls are answered, new ones get 503 with Connection: close, shutdown runs, exit code 0',
     LIMIT,
@@ -43,33 +48,28 @@ withEachRuntime(({ app }) => {
     },
   );
 
-  for (const [first, second, code] of [
-    ['SIGINT', 'SIGINT', 130],
-    ['SIGTERM', 'SIGTERM', 143],
-  ] as const) {
-    test(
-      `a second signal stops at once, even while a worker spins: ${first}, ${second}, exit code ${code}`,
-      LIMIT,
-      async (t) => {
-        const cues = makeCues(t);
-        const server = await startServer(app('spins'), { t, env: cues.env });
-        const pid = await pidOf(server);
-        const call = ask(server, { spin: true });
-        call.catch(() => {});
-        await server.untilPrinted('armed: spins');
-        server.process.kill(first);
-        await server.until(({ state }) => state === 'draining');
-        server.process.kill(second);
-        assert.deepEqual(await server.ended, { code, signal: null });
-        await eventually(
-          () => !isAlive(pid),
-          15_000,
-          () => `worker ${pid} lives`,
-        );
-        await assert.rejects(call);
-      },
-    );
-  }
+  test(
+    `a second signal stops at once, even while a worker spins: ${signal}, exit code ${code}`,
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const server = await startServer(app('spins'), { t, env: cues.env });
+      const pid = await pidOf(server);
+      const call = ask(server, { spin: true });
+      call.catch(() => {});
+      await server.untilPrinted('armed: spins');
+      server.process.kill(signal);
+      await server.until(({ state }) => state === 'draining');
+      server.process.kill(signal);
+      assert.deepEqual(await server.ended, { code, signal: null });
+      await eventually(
+        () => !isAlive(pid),
+        15_000,
+        () => `worker ${pid} lives`,
+      );
+      await assert.rejects(call);
+    },
+  );
 
   test(
     '--drain-timeout cuts what is still running: its caller gets an error, what was held gets 503, exit code 5',
@@ -129,26 +129,24 @@ withEachRuntime(({ app }) => {
     },
   );
 
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    test(
-      `${signal} while init blocks and no call waits: the server does not wait for init`,
-      LIMIT,
-      async (t) => {
-        const args = ['--drain-timeout', '10m', '--drain-lag', '0s'];
-        const server = await startServer(app('hangs-in-init'), { t, args });
-        await server.untilPrinted('armed: hangs in init');
-        server.process.kill(signal);
-        assert.deepEqual(await server.ended, { code: 0, signal: null });
-        const name = signal === 'SIGINT' ? 'Ctrl-C' : 'SIGTERM';
-        assert.match(
-          server.stderr(),
-          new RegExp(
-            `draining \\(at most 10 min\\); waits for 1 worker to stop; a second ${name} stops at once`,
-          ),
-        );
-      },
-    );
-  }
+  test(
+    `${signal} while init blocks and no call waits: the server does not wait for init`,
+    LIMIT,
+    async (t) => {
+      const args = ['--drain-timeout', '10m', '--drain-lag', '0s'];
+      const server = await startServer(app('hangs-in-init'), { t, args });
+      await server.untilPrinted('armed: hangs in init');
+      server.process.kill(signal);
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+      const name = signal === 'SIGINT' ? 'Ctrl-C' : 'SIGTERM';
+      assert.match(
+        server.stderr(),
+        new RegExp(
+          `draining \\(at most 10 min\\); waits for 1 worker to stop; a second ${name} stops at once`,
+        ),
+      );
+    },
+  );
 });
 
 withOneRuntime(({ app }) => {
