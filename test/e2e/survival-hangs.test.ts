@@ -1,11 +1,12 @@
 /** A handler or an init that never returns costs its own call and at most its own worker, within stated limits. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { ask, errorOf, logLines, pidOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { needs } from '../helpers/needs.js';
 import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
 import { CLI, eventually, fixture, runCommand, startServer } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 import { startBy } from '../helpers/starters.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -83,26 +84,6 @@ withEachRuntime(({ app, language }) => {
   );
 
   test(
-    'a worker that is frozen when a call comes is killed at --run-timeout; the call never began, so the next worker answers it',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const args = ['--run-timeout', '1500ms'];
-      const server = await startServer(app('works'), { t, env: cues.env, args, expectedRestarts: 1 });
-      const pid = await pidOf(server);
-      process.kill(pid, 'SIGSTOP');
-      const answer = await ask(server, {}, { id: 'patient' });
-      assert.equal(answer.status, 200, answer.text);
-      assert.notEqual(answer.json<{ pid: number }>().pid, pid);
-      assert.deepEqual(
-        cues.notes().filter((line) => line === 'begun patient'),
-        ['begun patient'],
-      );
-      await server.stop();
-    },
-  );
-
-  test(
     'a worker that is only slow to begin is not killed, however short the run timeout',
     LIMIT,
     async (t) => {
@@ -129,26 +110,44 @@ withEachRuntime(({ app, language }) => {
     },
   );
 
-  test(
-    'a call that was sent ahead has its own limit, also when the one before ran out of time and obeyed',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const args = ['--run-timeout', '1500ms'];
-      const server = await startServer(app('works'), { t, env: cues.env, args });
-      const pid = await pidOf(server);
-      for (let i = 0; i < 10; i += 1) await ask(server, {}); // short calls: others are sent ahead
-      const answers = await Promise.all(
-        ['first', 'second'].map((id) => ask(server, { until: 'never given' }, { id })),
-      );
-      assert.deepEqual(
-        answers.map((answer) => errorOf(answer).code),
-        ['SERVE_INFERENCE_TIMEOUT', 'SERVE_INFERENCE_TIMEOUT'],
-      );
-      assert.equal(await pidOf(server), pid, 'both obeyed');
-      await server.stop();
-    },
-  );
+  describe('a server of short run timeouts', LIMIT, () => {
+    const shared = shareServer(app('works'), { args: ['--run-timeout', '1500ms'], expectedRestarts: 1 });
+
+    test(
+      'a call that was sent ahead has its own limit, also when the one before ran out of time and obeyed',
+      LIMIT,
+      async () => {
+        const { server } = shared;
+        const pid = await pidOf(server);
+        for (let i = 0; i < 10; i += 1) await ask(server, {}); // short calls: others are sent ahead
+        const answers = await Promise.all(
+          ['first', 'second'].map((id) => ask(server, { until: 'never given' }, { id })),
+        );
+        assert.deepEqual(
+          answers.map((answer) => errorOf(answer).code),
+          ['SERVE_INFERENCE_TIMEOUT', 'SERVE_INFERENCE_TIMEOUT'],
+        );
+        assert.equal(await pidOf(server), pid, 'both obeyed');
+      },
+    );
+
+    test(
+      'a worker that is frozen when a call comes is killed at --run-timeout; the call never began, so the next worker answers it',
+      LIMIT,
+      async () => {
+        const { server, cues } = shared;
+        const pid = await pidOf(server);
+        process.kill(pid, 'SIGSTOP');
+        const answer = await ask(server, {}, { id: 'patient' });
+        assert.equal(answer.status, 200, answer.text);
+        assert.notEqual(answer.json<{ pid: number }>().pid, pid);
+        assert.deepEqual(
+          cues.notes().filter((line) => line === 'begun patient'),
+          ['begun patient'],
+        );
+      },
+    );
+  });
 
   for (const [what, name, phase] of [
     ['an import', 'hangs-in-import', 'importing the app'],
