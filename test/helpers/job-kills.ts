@@ -6,7 +6,7 @@ import { eventually, type Server } from './server.js';
 
 export interface JobKills {
   readonly rounds: number;
-  /** Of each client behind each answer; 0 by default. */
+  /** Pause of each client behind each answer; 0 by default. */
   readonly pauseMs?: number;
   /** Gets a line from the app for each begin: outside the store of jobs. */
   readonly cues: Pick<Cues, 'notes'>;
