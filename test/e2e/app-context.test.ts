@@ -7,6 +7,7 @@ import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { call, startServer, type Server } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 60_000 };
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -161,25 +162,32 @@ withEachRuntime(({ app }) => {
     });
   });
 
-  test('fields that cannot be shown to people are written as JSON, and end no server', LIMIT, async (t) => {
-    const server = await startServer(app('tells-context'), { t });
-    const odd = { toString: 1 };
-    for (const name of ['level', 'time', 'pid', 'name', 'caller', 'hasOwnProperty']) {
-      const answer = await ask(server, { log: 'info', fields: { [name]: odd, of: name } });
-      assert.equal(answer.status, 200, answer.text);
-      await server.untilPrinted(`"of":"${name}"`);
-    }
-    await server.stop();
-  });
+  describe('in the text for people', LIMIT, () => {
+    const shared = shareServer(app('tells-context'));
 
-  test('a field that breaks the line begins no other in the text for people', LIMIT, async (t) => {
-    const server = await startServer(app('tells-context'), { t });
-    const names = ['name', 'pid', 'hostname', 'caller', 'other'];
-    const fields = Object.fromEntries(names.map((name) => [name, `\nforged ${name}`]));
-    await ask(server, { log: 'info', fields });
-    await server.untilPrinted('forged other');
-    await server.stop();
-    for (const name of names) assert.match(server.stderr(), new RegExp(`^.+forged ${name}`, 'm'));
+    test('fields that cannot be shown to people are written as JSON, and end no server', LIMIT, async () => {
+      const { server } = shared;
+      const odd = { toString: 1 };
+      for (const name of ['level', 'time', 'pid', 'name', 'caller', 'hasOwnProperty']) {
+        const answer = await ask(server, { log: 'info', fields: { [name]: odd, of: name } });
+        assert.equal(answer.status, 200, answer.text);
+        await server.untilPrinted(`"of":"${name}"`);
+      }
+    });
+
+    test('a field that breaks the line begins no other in the text for people', LIMIT, async () => {
+      const { server } = shared;
+      const names = ['name', 'pid', 'hostname', 'caller', 'other'];
+      const fields = Object.fromEntries(names.map((name) => [name, `\nforged ${name}`]));
+      await ask(server, {}, { id: 'quiet' });
+      await ask(server, { log: 'info', fields });
+      await server.untilPrinted('forged other');
+      assert.ok(
+        !server.stderr().includes('quiet'),
+        'without --access-log a call that succeeds leaves no line',
+      );
+      for (const name of names) assert.match(server.stderr(), new RegExp(`^.+forged ${name}`, 'm'));
+    });
   });
 
   test('--access-log has a line for a client that departed: no status, and the reason', LIMIT, async (t) => {
@@ -196,25 +204,6 @@ withEachRuntime(({ app }) => {
     assert.equal(lines.length, 1);
     const { msg, status, code } = lines[0] ?? {};
     assert.deepEqual([msg, status, code], ['POST /', null, 'SERVE_CANCELLED']);
-    await server.stop();
-  });
-
-  test('without --access-log a call that succeeds leaves no line', LIMIT, async (t) => {
-    const server = await startServer(app('works'), { t, env: makeCues(t).env });
-    await ask(server, {}, { id: 'quiet' });
-    await server.stop();
-    assert.ok(!server.stderr().includes('quiet'));
-  });
-
-  test('the app learns when the client leaves, with the reason', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(app('works'), { t, env: cues.env });
-    const client = new AbortController();
-    const answer = ask(server, { until: 'never' }, { id: 'leaver', signal: client.signal });
-    await cues.untilNoted('begun leaver');
-    client.abort();
-    await assert.rejects(answer);
-    await cues.untilNoted('aborted leaver: the client left');
     await server.stop();
   });
 });

@@ -1,11 +1,12 @@
 /** `ctx.metrics` of each kind of app, as a scrape of the real command shows it. */
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'node:test';
+import { after, describe, test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
-import { editedApp } from '../helpers/edited-app.js';
+import { editedApp, type Ending } from '../helpers/edited-app.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { untilScraped } from '../helpers/scrape.js';
 import { fixture, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -67,7 +68,7 @@ const SERVICE: Sources = {
 };
 
 withEachRuntime(({ language, app }) => {
-  const ownApp = (t: TestContext, sources: Sources): string => {
+  const ownApp = (t: Ending, sources: Sources): string => {
     const file = language === 'Python' ? 'app.py' : 'app.mjs';
     return editedApp(t, { [file]: sources[language] }).path(file);
   };
@@ -96,43 +97,56 @@ withEachRuntime(({ language, app }) => {
       ]);
       await server.stop();
     });
+  });
 
-    test('a name that is not allowed fails the call in words, and no scrape', async (t) => {
-      const server = await start(t, app('measures'), { args: ['--metrics', '--expose-errors'] });
-      const answer = await ask(server, { name: 'my-words' });
+  describe('ctx.metrics of several models of one server', LIMIT, () => {
+    const models = {
+      measures: app('measures'),
+      huge: ownApp({ after }, HUGE),
+      own: ownApp({ after }, POTASSIUM),
+      service: ownApp({ after }, SERVICE),
+    };
+    const args = Object.entries(models).flatMap(([name, path]) => ['--model', `${name}=${path}`]);
+    const shared = shareServer(null, { args: ['--metrics', '--expose-errors', ...args] });
+    const of = (name: keyof typeof models): { url: string } => ({
+      url: `${shared.server.url}/models/${name}/`,
+    });
+
+    test('a name that is not allowed fails the call in words, and no scrape', async () => {
+      const model = of('measures');
+      const answer = await ask(model, { name: 'my-words' });
       assert.equal(answer.status, 500);
       assert.match(
         answer.text,
         /metric "my-words": a name may have up to 256 letters, digits and underscores/,
       );
-      assert.equal((await untilScraped(server.url, (one) => one.sum('starts') === 1)).sum('words'), null);
-      await server.stop();
+      assert.equal(
+        (await untilScraped(shared.server.url, (one) => one.sum('starts') === 1)).sum('words'),
+        null,
+      );
     });
 
-    test('a sum that no number holds, and a name that every object has, cost no worker and no scrape', async (t) => {
-      const server = await start(t, ownApp(t, HUGE));
-      assert.equal((await ask(server, {})).status, 200);
-      assert.equal((await ask(server, {})).status, 200);
-      const found = await untilScraped(server.url, (one) => one.sum('after') === 2);
+    test('a sum that no number holds, and a name that every object has, cost no worker and no scrape', async () => {
+      const model = of('huge');
+      assert.equal((await ask(model, {})).status, 200);
+      assert.equal((await ask(model, {})).status, 200);
+      const found = await untilScraped(shared.server.url, (one) => one.sum('after') === 2);
       assert.deepEqual(found.find('huge'), []);
-      await server.stop();
     });
 
-    test("a Potassium app has them on its handlers' requests", async (t) => {
-      const server = await start(t, ownApp(t, POTASSIUM));
-      await ask(server, {});
-      await untilScraped(server.url, (one) => one.sum('pictures') === 2);
-      await server.stop();
+    test("a Potassium app has them on its handlers' requests", async () => {
+      const model = of('own');
+      await ask(model, {});
+      await untilScraped(shared.server.url, (one) => one.sum('pictures') === 2);
     });
 
-    test('a custom service has them beside those that it always had, which are there too', async (t) => {
-      const server = await start(t, ownApp(t, SERVICE));
-      assert.equal((await ask(server, {})).status, 200);
-      assert.equal((await ask(server, {})).status, 200);
-      const found = await untilScraped(server.url, (one) => one.sum('lengths_count') === 2);
+    test('a custom service has them beside those that it always had, which are there too', async () => {
+      const model = of('service');
+      assert.equal((await ask(model, {})).status, 200);
+      assert.equal((await ask(model, {})).status, 200);
+      const found = await untilScraped(shared.server.url, (one) => one.sum('lengths_count') === 2);
       assert.equal(found.sum('Texts'), 2);
       assert.equal(found.sum('Handler_Time'), 12.5);
-      await server.stop();
     });
   });
 });

@@ -97,54 +97,55 @@ withOneRuntime(({ app }) => {
     },
   );
 
-  test('6.2.0: after a full queue it asks again until it is served', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(app('works'), { t, env: cues.env, args: ['--queue-size', '0'] });
-    const client = await startClient(t, 6, server);
-    await client.ask('warmup');
-    const running = client.ask<Answer>('call', '/', { until: 'go on' });
-    await cues.untilNoted(/^begun /);
-    const refused = client.ask<Answer>('call', '/', { second: true });
-    await client.untilPrinted('Retrying...');
-    assert.match(client.printed(), /Status code: 503\n.*SERVE_QUEUE_FULL/);
-    cues.give('go on');
-    assert.deepEqual((await running).json.input, { until: 'go on' });
-    assert.deepEqual((await refused).json.input, { second: true });
-    const impatient = { until: 'go on again' };
-    const again = client.ask<Answer>('call', '/', impatient, { 'X-BANANA-REQUEST-ID': 'again' });
-    await cues.untilNoted('begun again');
-    await assert.rejects(client.ask('call', '/', {}, {}, false), tells('SERVE_QUEUE_FULL'));
-    cues.give('go on again');
-    assert.deepEqual((await again).json.input, impatient);
-    await server.stop();
-  });
+  describe('on one server without a queue', LIMIT, () => {
+    const shared = shareServer(app('works'), {
+      args: ['--queue-size', '0', '--access-log', '--log-format', 'json'],
+    });
 
-  test('6.2.0: the access log counts the attempts of a call that is tried again', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const args = ['--queue-size', '0', '--access-log', '--log-format', 'json'];
-    const server = await startServer(app('works'), { t, env: cues.env, args });
-    const client = await startClient(t, 6, server);
-    await client.ask('warmup');
-    const running = client.ask<Answer>('call', '/', { until: 'go on' });
-    await cues.untilNoted(/^begun /);
-    const call = client.ask<Answer>('call', '/', {}, { 'X-BANANA-REQUEST-ID': 'tried-again' });
-    await server.untilPrinted('"requestId":"tried-again","attempt":3');
-    cues.give('go on');
-    await Promise.all([running, call]);
-    await server.untilPrinted(/"requestId":"tried-again","attempt":\d+,"status":200/);
-    const lines = logLines(server);
-    const tries = lines.filter(({ requestId }) => requestId === 'tried-again');
-    assert.deepEqual(
-      tries.map(({ attempt }) => attempt),
-      tries.map((_, i) => (i === 0 ? undefined : i + 1)),
-    );
-    assert.deepEqual(new Set(tries.slice(0, -1).map(({ code }) => code)), new Set(['SERVE_QUEUE_FULL']));
-    assert.equal(
-      lines.filter(({ attempt }) => attempt !== undefined).length,
-      tries.length - 1,
-      'of no other',
-    );
-    await server.stop();
+    test('6.2.0: the access log counts the attempts of a call that is tried again', LIMIT, async (t) => {
+      const { server, cues } = shared;
+      const client = await startClient(t, 6, server);
+      await client.ask('warmup');
+      const running = client.ask<Answer>('call', '/', { until: 'go on' });
+      await cues.untilNoted(/^begun /);
+      const call = client.ask<Answer>('call', '/', {}, { 'X-BANANA-REQUEST-ID': 'tried-again' });
+      await server.untilPrinted('"requestId":"tried-again","attempt":3');
+      cues.give('go on');
+      await Promise.all([running, call]);
+      await server.untilPrinted(/"requestId":"tried-again","attempt":\d+,"status":200/);
+      const lines = logLines(server);
+      const tries = lines.filter(({ requestId }) => requestId === 'tried-again');
+      assert.deepEqual(
+        tries.map(({ attempt }) => attempt),
+        tries.map((_, i) => (i === 0 ? undefined : i + 1)),
+      );
+      assert.deepEqual(new Set(tries.slice(0, -1).map(({ code }) => code)), new Set(['SERVE_QUEUE_FULL']));
+      assert.equal(
+        lines.filter(({ attempt }) => attempt !== undefined).length,
+        tries.length - 1,
+        'of no other',
+      );
+    });
+
+    test('6.2.0: after a full queue it asks again until it is served', LIMIT, async (t) => {
+      const { server, cues } = shared;
+      const client = await startClient(t, 6, server);
+      await client.ask('warmup');
+      const running = client.ask<Answer>('call', '/', { until: 'go on' });
+      await cues.untilNoted(/^begun /);
+      const refused = client.ask<Answer>('call', '/', { second: true });
+      await client.untilPrinted('Retrying...');
+      assert.match(client.printed(), /Status code: 503\n.*SERVE_QUEUE_FULL/);
+      cues.give('go on');
+      assert.deepEqual((await running).json.input, { until: 'go on' });
+      assert.deepEqual((await refused).json.input, { second: true });
+      const impatient = { until: 'go on again' };
+      const again = client.ask<Answer>('call', '/', impatient, { 'X-BANANA-REQUEST-ID': 'again' });
+      await cues.untilNoted('begun again');
+      await assert.rejects(client.ask('call', '/', {}, {}, false), tells('SERVE_QUEUE_FULL'));
+      cues.give('go on again');
+      assert.deepEqual((await again).json.input, impatient);
+    });
   });
 
   test('6.2.0: the body of an error reaches its user', LIMIT, async (t) => {

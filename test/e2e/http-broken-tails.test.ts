@@ -6,6 +6,7 @@ import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { startServer, type Server } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 60_000 };
 const TRIES = 50;
@@ -66,46 +67,50 @@ async function untilRead(server: Server): Promise<void> {
 }
 
 withOneRuntime(({ app }) => {
-  for (const tail of TAILS) {
-    test(`behind calls that run, ${tail.what} is refused after their answers`, LIMIT, async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(app('works'), { t, env: cues.env });
-      const connection = await RawConnection.open(server);
-      t.after(() => connection.destroy());
-      const first = '{"until":"go on"}';
-      connection.send(callText(first, ['X-Request-Id: first']) + callText('"second"') + tail.bytes);
-      await cues.untilNoted('begun first');
-      connection.send(TRICKLE);
-      await untilRead(server);
-      assert.equal(connection.rest, '');
-      cues.give('go on');
-      await expectCall(connection, first);
-      await expectCall(connection, '"second"');
-      await expectTail(connection, tail);
-      assert.equal(cues.notes().filter((note) => note.startsWith('begun')).length, 2, 'only whole calls ran');
-      await server.stop();
-    });
-  }
+  describe('one server', LIMIT, () => {
+    const shared = shareServer(app('works'));
 
-  test(
-    'a client that sends half a request behind a call, and ends, gets the answer of its call',
-    LIMIT,
-    async (t) => {
-      const cues = makeCues(t);
-      const server = await startServer(app('works'), { t, env: cues.env });
-      const connection = await RawConnection.open(server, true);
-      t.after(() => connection.destroy());
-      connection.send(`${callText('{"until":"go on"}', ['X-Request-Id: first'])}POST / HT`);
-      await cues.untilNoted('begun first');
-      connection.socket.end();
-      await untilRead(server);
-      cues.give('go on');
-      await expectCall(connection, '{"until":"go on"}');
-      assert.equal((await connection.reply()).status, 400);
-      await connection.closed();
-      await server.stop();
-    },
-  );
+    for (const tail of TAILS) {
+      test(`behind calls that run, ${tail.what} is refused after their answers`, LIMIT, async (t) => {
+        const { server, cues } = shared;
+        const connection = await RawConnection.open(server);
+        t.after(() => connection.destroy());
+        const first = '{"until":"go on"}';
+        connection.send(callText(first, ['X-Request-Id: first']) + callText('"second"') + tail.bytes);
+        await cues.untilNoted('begun first');
+        connection.send(TRICKLE);
+        await untilRead(server);
+        assert.equal(connection.rest, '');
+        cues.give('go on');
+        await expectCall(connection, first);
+        await expectCall(connection, '"second"');
+        await expectTail(connection, tail);
+        assert.equal(
+          cues.notes().filter((note) => note.startsWith('begun')).length,
+          2,
+          'only whole calls ran',
+        );
+      });
+    }
+
+    test(
+      'a client that sends half a request behind a call, and ends, gets the answer of its call',
+      LIMIT,
+      async (t) => {
+        const { server, cues } = shared;
+        const connection = await RawConnection.open(server, true);
+        t.after(() => connection.destroy());
+        connection.send(`${callText('{"until":"go on"}', ['X-Request-Id: first'])}POST / HT`);
+        await cues.untilNoted('begun first');
+        connection.socket.end();
+        await untilRead(server);
+        cues.give('go on');
+        await expectCall(connection, '{"until":"go on"}');
+        assert.equal((await connection.reply()).status, 400);
+        await connection.closed();
+      },
+    );
+  });
 
   test('a stream is whole before the bytes behind its call are refused', LIMIT, async (t) => {
     const server = await startServer(app('streams'), { t, env: makeCues(t).env });
@@ -121,24 +126,6 @@ withOneRuntime(({ app }) => {
     await server.stop();
   });
 
-  test('bytes behind `Connection: close` do not cut off an answer that is on its way', LIMIT, async (t) => {
-    const server = await startServer(app('echoes'), { t });
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
-    t.after(() => socket.destroy());
-    const input = `"${'x'.repeat(20_000_000)}"`;
-    socket.write(callText(input, ['Connection: close']));
-    await server.until(({ unsent }) => unsent.bytes > 1_000_000);
-    socket.write(TRICKLE);
-    await untilRead(server);
-    const received: Buffer[] = [];
-    for await (const chunk of socket) received.push(chunk as Buffer);
-    const answer = Buffer.concat(received);
-    const bodyBytes = answer.length - answer.indexOf('\r\n\r\n') - 4;
-    assert.equal(bodyBytes, input.length);
-    assert.equal(answer.toString('latin1', 0, 15), 'HTTP/1.1 200 OK');
-    await server.stop();
-  });
-
   describe(`${TRIES} times each, in one write`, LIMIT, () => {
     let server: Server;
     before(async () => {
@@ -146,6 +133,22 @@ withOneRuntime(({ app }) => {
       await server.until(({ state }) => state === 'ready');
     });
     after(() => server.stop());
+
+    test('bytes behind `Connection: close` do not cut off an answer that is on its way', LIMIT, async (t) => {
+      const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+      t.after(() => socket.destroy());
+      const input = `"${'x'.repeat(20_000_000)}"`;
+      socket.write(callText(input, ['Connection: close']));
+      await server.until(({ unsent }) => unsent.bytes > 1_000_000);
+      socket.write(TRICKLE);
+      await untilRead(server);
+      const received: Buffer[] = [];
+      for await (const chunk of socket) received.push(chunk as Buffer);
+      const answer = Buffer.concat(received);
+      const bodyBytes = answer.length - answer.indexOf('\r\n\r\n') - 4;
+      assert.equal(bodyBytes, input.length);
+      assert.equal(answer.toString('latin1', 0, 15), 'HTTP/1.1 200 OK');
+    });
 
     for (const tail of TAILS) {
       test(`a call with ${tail.what} behind it is answered`, async () => {

@@ -1,11 +1,12 @@
 /** Queue limits, deadlines and Retry-After: calls that wait, calls that are refused. */
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { withEachRuntime, withOneRuntime, type Runtime } from '../helpers/runtimes.js';
 import { startServer, type Answer, type Server } from '../helpers/server.js';
+import { shareServer, type SharedServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -14,7 +15,7 @@ interface Busy {
   readonly cues: Cues;
   /** The call that the one worker is running. */
   readonly running: Promise<Answer>;
-  /** Lets it end and stops the server. */
+  /** Lets it end, and stops the server if that is not shared. */
   release(): Promise<void>;
 }
 
@@ -23,12 +24,22 @@ async function busyServer(app: Runtime['app'], t: TestContext, ...args: string[]
   const cues = makeCues(t);
   const server = await startServer(app('works'), { t, env: cues.env, args });
   await server.until(({ state }) => state === 'ready');
+  const { release, ...busy } = await keepBusy({ server, cues });
+  return {
+    ...busy,
+    release: async () => {
+      await release();
+      await server.stop();
+    },
+  };
+}
+
+async function keepBusy({ server, cues }: SharedServer): Promise<Busy> {
   const running = ask(server, { until: 'go' }, { id: 'running' });
   await cues.untilNoted('begun running');
   const release = async (): Promise<void> => {
     cues.give('go');
     assert.equal((await running).status, 200);
-    await server.stop();
   };
   return { server, cues, running, release };
 }
@@ -95,75 +106,81 @@ withOneRuntime(({ app }) => {
     },
   );
 
-  test('a refused client keeps its connection, and is served on it later', LIMIT, async (t) => {
-    const { server, cues, running } = await busyServer(app, t, '--queue-size', '0');
-    const connection = await RawConnection.open(server);
-    connection.post('{}');
-    const { status, headers } = await connection.reply();
-    assert.deepEqual([status, headers['connection']], [503, 'keep-alive']);
-    cues.give('go');
-    await running;
-    connection.post('{}');
-    assert.equal((await connection.reply()).status, 200);
-    connection.destroy();
-    await server.stop();
+  describe('a server in which nothing waits', LIMIT, () => {
+    const shared = shareServer(app('works'), { args: ['--queue-size', '0'] });
+
+    test('a refused client keeps its connection, and is served on it later', LIMIT, async () => {
+      const { server, cues, running } = await keepBusy(shared);
+      const connection = await RawConnection.open(server);
+      connection.post('{}');
+      const { status, headers } = await connection.reply();
+      assert.deepEqual([status, headers['connection']], [503, 'keep-alive']);
+      cues.give('go');
+      await running;
+      connection.post('{}');
+      assert.equal((await connection.reply()).status, 200);
+      connection.destroy();
+    });
+
+    test('--queue-size 0 refuses whenever the worker is busy, and only then', LIMIT, async () => {
+      const { server, cues, running } = await keepBusy(shared);
+      for (let i = 0; i < 3; i += 1) assertRefused(await ask(server, {}), 'SERVE_QUEUE_FULL');
+      cues.give('go');
+      await running;
+      for (let i = 0; i < 3; i += 1) assert.equal((await ask(server, {})).status, 200);
+    });
   });
 
-  test('--queue-size 0 refuses whenever the worker is busy, and only then', LIMIT, async (t) => {
-    const { server, cues, running } = await busyServer(app, t, '--queue-size', '0');
-    for (let i = 0; i < 3; i += 1) assertRefused(await ask(server, {}), 'SERVE_QUEUE_FULL');
-    cues.give('go');
-    await running;
-    for (let i = 0; i < 3; i += 1) assert.equal((await ask(server, {})).status, 200);
-    await server.stop();
-  });
+  describe('a server with --queue-bytes', LIMIT, () => {
+    const shared = shareServer(app('works'), { args: ['--queue-bytes', '1kb'] });
 
-  test(
-    '--queue-bytes counts bodies that wait and bodies that are still arriving, chunked ones too',
-    LIMIT,
-    async (t) => {
-      const { server, release } = await busyServer(app, t, '--queue-bytes', '1kb');
-      const body = (bytes: number): string => JSON.stringify('x'.repeat(bytes - 2));
-      const waiting = ask(server, 'x'.repeat(398)); // 400 bytes with its quotes
-      await server.until(({ model }) => model.queue.bytes === 400);
+    test(
+      '--queue-bytes counts bodies that wait and bodies that are still arriving, chunked ones too',
+      LIMIT,
+      async () => {
+        const { server, release } = await keepBusy(shared);
+        const body = (bytes: number): string => JSON.stringify('x'.repeat(bytes - 2));
+        const waiting = ask(server, 'x'.repeat(398)); // 400 bytes with its quotes
+        await server.until(({ model }) => model.queue.bytes === 400);
 
-      const arriving = await RawConnection.open(server);
-      const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
-      arriving.send(`${head}190\r\n"${'x'.repeat(399)}\r\n`); // 400 bytes so far
-      await server.until(({ model }) => model.queue.bytes === 800 && model.queue.arriving === 1);
+        const arriving = await RawConnection.open(server);
+        const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+        arriving.send(`${head}190\r\n"${'x'.repeat(399)}\r\n`); // 400 bytes so far
+        await server.until(({ model }) => model.queue.bytes === 800 && model.queue.arriving === 1);
 
-      assertRefused(await ask(server, 'x'.repeat(398)), 'SERVE_QUEUE_FULL');
-      const chunked = await RawConnection.open(server);
-      chunked.send(`${head}190\r\n${body(400)}\r\n0\r\n\r\n`);
-      const { status, body: text } = await chunked.reply();
-      assert.deepEqual(
-        [status, (JSON.parse(text) as { error: { code: string } }).error.code],
-        [503, 'SERVE_QUEUE_FULL'],
-      );
-      chunked.destroy();
+        assertRefused(await ask(server, 'x'.repeat(398)), 'SERVE_QUEUE_FULL');
+        const chunked = await RawConnection.open(server);
+        chunked.send(`${head}190\r\n${body(400)}\r\n0\r\n\r\n`);
+        const { status, body: text } = await chunked.reply();
+        assert.deepEqual(
+          [status, (JSON.parse(text) as { error: { code: string } }).error.code],
+          [503, 'SERVE_QUEUE_FULL'],
+        );
+        chunked.destroy();
 
-      arriving.destroy();
-      await server.until(({ model }) => model.queue.bytes === 400 && model.queue.arriving === 0);
-      const fits = ask(server, 'x'.repeat(398));
-      await server.until(({ model }) => model.queue.waiting === 2);
+        arriving.destroy();
+        await server.until(({ model }) => model.queue.bytes === 400 && model.queue.arriving === 0);
+        const fits = ask(server, 'x'.repeat(398));
+        await server.until(({ model }) => model.queue.waiting === 2);
+        await release();
+        assert.deepEqual([(await waiting).status, (await fits).status], [200, 200]);
+      },
+    );
+
+    test('a body that grows beyond --queue-bytes is refused while it arrives', LIMIT, async () => {
+      const { server, release } = await keepBusy(shared);
+      const connection = await RawConnection.open(server);
+      connection.send('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
+      connection.send(`320\r\n${'x'.repeat(800)}\r\n`);
+      await server.until(({ model }) => model.queue.bytes === 800);
+      connection.send(`320\r\n${'x'.repeat(800)}\r\n`);
+      const { status, headers } = await connection.reply();
+      assert.equal(status, 503);
+      assert.ok(Number(headers['retry-after']) >= 1);
+      connection.destroy();
+      await server.until(({ model }) => model.queue.bytes === 0);
       await release();
-      assert.deepEqual([(await waiting).status, (await fits).status], [200, 200]);
-    },
-  );
-
-  test('a body that grows beyond --queue-bytes is refused while it arrives', LIMIT, async (t) => {
-    const { server, release } = await busyServer(app, t, '--queue-bytes', '1kb');
-    const connection = await RawConnection.open(server);
-    connection.send('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
-    connection.send(`320\r\n${'x'.repeat(800)}\r\n`);
-    await server.until(({ model }) => model.queue.bytes === 800);
-    connection.send(`320\r\n${'x'.repeat(800)}\r\n`);
-    const { status, headers } = await connection.reply();
-    assert.equal(status, 503);
-    assert.ok(Number(headers['retry-after']) >= 1);
-    connection.destroy();
-    await server.until(({ model }) => model.queue.bytes === 0);
-    await release();
+    });
   });
 
   test('--queue-timeout: a call that waited too long gets 504 and never runs', LIMIT, async (t) => {
@@ -183,14 +200,32 @@ withOneRuntime(({ app }) => {
     );
   });
 
-  test('a call whose deadline passes while it waits gets 504 then, and never runs', LIMIT, async (t) => {
-    const { server, cues, release } = await busyServer(app, t);
-    const startedAtMs = performance.now();
-    const answer = await ask(server, {}, { id: 'late', headers: { 'x-request-timeout-seconds': '0.2' } });
-    assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_DEADLINE']);
-    assert.ok(performance.now() - startedAtMs >= 199, 'not before its time');
-    await release();
-    assert.ok(!cues.notes().includes('begun late'));
+  describe('a server with one worker', LIMIT, () => {
+    const shared = shareServer(app('works'), { args: [] });
+
+    test('a call whose deadline passes while it waits gets 504 then, and never runs', LIMIT, async () => {
+      const { server, cues, release } = await keepBusy(shared);
+      const startedAtMs = performance.now();
+      const answer = await ask(server, {}, { id: 'late', headers: { 'x-request-timeout-seconds': '0.2' } });
+      assert.deepEqual([answer.status, errorOf(answer).code], [504, 'SERVE_DEADLINE']);
+      assert.ok(performance.now() - startedAtMs >= 199, 'not before its time');
+      await release();
+      assert.ok(!cues.notes().includes('begun late'));
+    });
+
+    test('a time limit that is no duration is 400, whatever the worker is doing', LIMIT, async () => {
+      const { server, cues, release } = await keepBusy(shared);
+      for (const seconds of ['soon', '0', '-1', '', '1 s', 'NaN', 'Infinity', '1e9', '86401', '1,2']) {
+        const answer = await ask(server, {}, { headers: { 'x-request-timeout-seconds': seconds } });
+        assert.deepEqual([answer.status, errorOf(answer).code], [400, 'SERVE_BAD_REQUEST'], seconds);
+        assert.match(
+          errorOf(answer).message,
+          /X-Request-Timeout-Seconds must be a number of seconds above 0/,
+        );
+      }
+      await release();
+      assert.equal(cues.notes().filter((note) => note.startsWith('begun')).length, 1);
+    });
   });
 
   test(
@@ -233,17 +268,6 @@ withOneRuntime(({ app }) => {
     cues.give('go');
     for (const answer of await Promise.all([running, ...waiting])) assert.equal(answer.status, 200);
     await server.stop();
-  });
-
-  test('a time limit that is no duration is 400, whatever the worker is doing', LIMIT, async (t) => {
-    const { server, cues, release } = await busyServer(app, t);
-    for (const seconds of ['soon', '0', '-1', '', '1 s', 'NaN', 'Infinity', '1e9', '86401', '1,2']) {
-      const answer = await ask(server, {}, { headers: { 'x-request-timeout-seconds': seconds } });
-      assert.deepEqual([answer.status, errorOf(answer).code], [400, 'SERVE_BAD_REQUEST'], seconds);
-      assert.match(errorOf(answer).message, /X-Request-Timeout-Seconds must be a number of seconds above 0/);
-    }
-    await release();
-    assert.equal(cues.notes().filter((note) => note.startsWith('begun')).length, 1);
   });
 });
 

@@ -1,12 +1,13 @@
 /** The status page for the platform's balancer: every POST bumps `sequence_number` once, and availability is a fact. */
 import assert from 'node:assert/strict';
 import { request as httpRequest } from 'node:http';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { endOf, jobIdOf, post, potassiumStatus, untilPotassium } from '../helpers/potassium.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, startServer, type Server } from '../helpers/server.js';
+import { shareServer } from '../helpers/shared-server.js';
 
 const LIMIT = { timeout: 120_000 };
 
@@ -77,26 +78,66 @@ async function leave({ server, cues, next }: Mix): Promise<void> {
 }
 
 withOneRuntime(({ app, potassium }) => {
-  test(
-    'the four fields come first, in their order; all are whole numbers of their kind',
-    LIMIT,
-    async (t) => {
-      const server = await startServer(potassium(), { t, env: makeCues(t).env });
-      await server.until(({ state }) => state === 'ready');
-      for (const path of ['/_k/status', '/__status__']) {
-        const status = await potassiumStatus(server, path);
-        const [first, ...rest] = Object.entries(status);
-        assert.deepEqual(first, ['gpu_available', true]);
-        assert.deepEqual(
-          rest.slice(0, 3).map(([name]) => name),
-          ['idle_time', 'inference_time', 'sequence_number'],
-        );
-        for (const [name, value] of rest) assert.ok(Number.isInteger(value) && value >= 0, name);
-        assert.deepEqual([status.workers, status.workers_ready, status.restarts], [1, 1, 0]);
-      }
-      await server.stop();
-    },
-  );
+  describe('one server', LIMIT, () => {
+    const shared = shareServer(potassium());
+
+    test(
+      'the four fields come first, in their order; all are whole numbers of their kind',
+      LIMIT,
+      async () => {
+        const { server } = shared;
+        for (const path of ['/_k/status', '/__status__']) {
+          const status = await potassiumStatus(server, path);
+          const [first, ...rest] = Object.entries(status);
+          assert.deepEqual(first, ['gpu_available', true]);
+          assert.deepEqual(
+            rest.slice(0, 3).map(([name]) => name),
+            ['idle_time', 'inference_time', 'sequence_number'],
+          );
+          for (const [name, value] of rest) assert.ok(Number.isInteger(value) && value >= 0, name);
+          assert.deepEqual([status.workers, status.workers_ready, status.restarts], [1, 1, 0]);
+        }
+      },
+    );
+
+    test('a worker whose caller has left is not available until it has ended', LIMIT, async () => {
+      const { server, cues } = shared;
+      const input = { until: 'go on', deaf: true };
+      const late = await post(server, '/work', input, 'deaf', { 'x-request-timeout-seconds': '2' });
+      assert.equal(late.status, 504);
+      const busy = await potassiumStatus(server);
+      assert.deepEqual([busy.gpu_available, busy.idle_time, busy.in_flight], [false, 0, 0]);
+      assert.ok(busy.inference_time > 0, 'it runs');
+      cues.give('go on');
+      await untilPotassium(
+        server,
+        ({ gpu_available, inference_time }) => gpu_available && inference_time === 0,
+      );
+    });
+
+    test(
+      'idle_time grows until a call, a warm-up or a job ends; a POST to an unknown path does not reset it',
+      LIMIT,
+      async () => {
+        const { server } = shared;
+        const asks = [
+          () => post(server, '/work', {}, 'id'),
+          () => post(server, '/_k/warmup', {}),
+          async () => endOf(server, jobIdOf(await post(server, '/later', {}, 'job'))),
+        ];
+        for (const ask of asks) {
+          const before = await untilPotassium(server, ({ idle_time }) => idle_time > 200);
+          const askedAtMs = performance.now();
+          await ask();
+          const { idle_time } = await potassiumStatus(server);
+          assert.ok(idle_time <= performance.now() - askedAtMs, `${idle_time} after ${before.idle_time}`);
+        }
+        const before = await potassiumStatus(server);
+        assert.equal((await post(server, '/nope', {})).status, 404);
+        assert.ok((await potassiumStatus(server)).idle_time >= before.idle_time);
+      },
+    );
+  });
 
   test('available means that every worker is ready and one is free', LIMIT, async (t) => {
     const cues = makeCues(t);
@@ -127,49 +168,6 @@ withOneRuntime(({ app, potassium }) => {
     assert.deepEqual([idle.gpu_available, idle.inference_time, idle.sequence_number], [true, 0, 3]);
     await server.stop();
   });
-
-  test('a worker whose caller has left is not available until it has ended', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const server = await startServer(potassium(), { t, env: cues.env });
-    await server.until(({ state }) => state === 'ready');
-    const input = { until: 'go on', deaf: true };
-    const late = await post(server, '/work', input, 'deaf', { 'x-request-timeout-seconds': '2' });
-    assert.equal(late.status, 504);
-    const busy = await potassiumStatus(server);
-    assert.deepEqual([busy.gpu_available, busy.idle_time, busy.in_flight], [false, 0, 0]);
-    assert.ok(busy.inference_time > 0, 'it runs');
-    cues.give('go on');
-    await untilPotassium(
-      server,
-      ({ gpu_available, inference_time }) => gpu_available && inference_time === 0,
-    );
-    await server.stop();
-  });
-
-  test(
-    'idle_time grows until a call, a warm-up or a job ends; a POST to an unknown path does not reset it',
-    LIMIT,
-    async (t) => {
-      const server = await startServer(potassium(), { t, env: makeCues(t).env });
-      await server.until(({ state }) => state === 'ready');
-      const asks = [
-        () => post(server, '/work', {}, 'id'),
-        () => post(server, '/_k/warmup', {}),
-        async () => endOf(server, jobIdOf(await post(server, '/later', {}, 'job'))),
-      ];
-      for (const ask of asks) {
-        const before = await untilPotassium(server, ({ idle_time }) => idle_time > 200);
-        const askedAtMs = performance.now();
-        await ask();
-        const { idle_time } = await potassiumStatus(server);
-        assert.ok(idle_time <= performance.now() - askedAtMs, `${idle_time} after ${before.idle_time}`);
-      }
-      const before = await potassiumStatus(server);
-      assert.equal((await post(server, '/nope', {})).status, 404);
-      assert.ok((await potassiumStatus(server)).idle_time >= before.idle_time);
-      await server.stop();
-    },
-  );
 
   test('a warm-up is held until a worker is ready, and then counts once', LIMIT, async (t) => {
     const cues = makeCues(t);

@@ -1,9 +1,13 @@
 /** An app that its author is working on: real files in a folder of its own, saved as editors save. */
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { appFolder } from '../worker/app-folder.js';
 import { ROOT } from './server.js';
+
+/** A test, or `node:test` for the group of tests whose definition is running. */
+export interface Ending {
+  after(then: () => void): void;
+}
 
 export interface EditedApp {
   readonly folder: string;
@@ -13,8 +17,8 @@ export interface EditedApp {
   remove(name: string): void;
 }
 
-/** Makes an app in a folder that is removed when the test ends. */
-export function editedApp(t: TestContext, files: Readonly<Record<string, string>>): EditedApp {
+/** Makes an app in a folder that is removed when the test ends, or the group of tests. */
+export function editedApp(t: Ending, files: Readonly<Record<string, string>>): EditedApp {
   const folder = appFolder(t, files);
   const path = (name: string): string => join(folder, name);
   return {

@@ -44,6 +44,9 @@ const RUN_MS = 120;
 const CLIENTS = 12;
 const END_LIMIT_MS = 120_000;
 
+/** A look reads all logs, or asks for every job that is open. */
+const LOOK_MS = 200;
+
 /** The receiver is back so soon that few webhooks are given up: their attempts spread over 21 s. */
 const AWAY_MS = 3000;
 
@@ -204,6 +207,7 @@ class Chaos {
         else pages.set(id, page);
         waiting.delete(id);
       }
+      if (waiting.size > 0) await delay(LOOK_MS);
       return waiting.size === 0;
     };
     const ended = await eventually(look, END_LIMIT_MS, () => '').then(
@@ -238,11 +242,12 @@ class Chaos {
     let givenUp = new Set<string>();
     const succeeded = [...pages.values()].filter(({ state }) => state === 'succeeded');
     let missing: string[] = [];
-    const look = (): boolean => {
+    const look = async (): Promise<boolean> => {
       const came = new Set(this.#webhooks());
       const owed = succeeded.map(({ id }) => id).filter((id) => !came.has(`msg_${id}`));
       givenUp = this.#givenUp();
       missing = owed.filter((id) => !givenUp.has(`msg_${id}`));
+      if (missing.length > 0) await delay(LOOK_MS);
       return missing.length === 0;
     };
     await eventually(look, WEBHOOKS_LIMIT_MS, () => '').catch(() => {}); // `missing` says it

@@ -6,6 +6,8 @@ import { eventually, type Server } from './server.js';
 
 export interface JobKills {
   readonly rounds: number;
+  /** Pause of each client behind each answer; 0 by default. */
+  readonly pauseMs?: number;
   /** Gets a line from the app for each begin: outside the store of jobs. */
   readonly cues: Pick<Cues, 'notes'>;
   /** Starts a server of the app `jobs`, with the jobs of the one before. */
@@ -31,12 +33,17 @@ export interface KillsOutcome {
 }
 
 /** @throws AssertionError if a job did not keep its promise */
-export async function killedAgainAndAgain({ rounds, cues, start }: JobKills): Promise<KillsOutcome> {
+export async function killedAgainAndAgain({
+  rounds,
+  cues,
+  start,
+  pauseMs = 0,
+}: JobKills): Promise<KillsOutcome> {
   const jobs: Started[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const server = await start();
     const load = Array.from({ length: CLIENTS }, (_, client) =>
-      callUntilKilled(server, `r${round}c${client}`, jobs),
+      callUntilKilled(server, `r${round}c${client}`, jobs, pauseMs),
     );
     const before = jobs.length;
     const isLoaded = (): boolean => jobs.length >= before + 2 * CLIENTS;
@@ -68,7 +75,12 @@ export async function killedAgainAndAgain({ rounds, cues, start }: JobKills): Pr
   return { accepted: jobs.filter(({ id }) => id !== null).length, states };
 }
 
-async function callUntilKilled(server: Server, client: string, jobs: Started[]): Promise<void> {
+async function callUntilKilled(
+  server: Server,
+  client: string,
+  jobs: Started[],
+  pauseMs: number,
+): Promise<void> {
   for (let i = 0; ; i += 1) {
     const name = `${client}n${i}`;
     const path = i % 2 === 0 ? '/' : AGAIN;
@@ -77,6 +89,7 @@ async function callUntilKilled(server: Server, client: string, jobs: Started[]):
     jobs.push({ name, path, id: isAccepted ? answer.headers.get('x-banana-job-id') : null });
     if (answer === null) return;
     assert.equal(answer.status, 202, answer.text);
+    if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { BudgetStatus } from '../../supervisor/budget/budgeted.js';
@@ -128,10 +129,7 @@ export function runCommand(args: readonly string[], options: StartOptions = {}):
   });
   running.add(child);
   options.t?.after(() => child.kill('SIGKILL'));
-  const out: Buffer[] = [];
-  const err: Buffer[] = [];
-  child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
-  child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
+  const [out, err] = [gather(child.stdout), gather(child.stderr)];
   const ended = new Promise<Exit>((resolve) => {
     child.once('close', (code, signal) => {
       running.delete(child);
@@ -141,10 +139,25 @@ export function runCommand(args: readonly string[], options: StartOptions = {}):
   return {
     process: child,
     ended,
-    stdoutBytes: () => Buffer.concat(out),
-    stdout: () => Buffer.concat(out).toString(),
-    stderr: () => Buffer.concat(err).toString(),
+    stdoutBytes: out.bytes,
+    stdout: out.text,
+    stderr: err.text,
   };
+}
+
+/** All that a stream has brought. It is joined and decoded once, however often a test looks for its next line. */
+function gather(stream: Readable): { readonly bytes: () => Buffer; readonly text: () => string } {
+  let chunks: Buffer[] = [];
+  let decoded: string | null = '';
+  stream.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    decoded = null;
+  });
+  const bytes = (): Buffer => {
+    if (chunks.length !== 1) chunks = [Buffer.concat(chunks)];
+    return chunks[0] as Buffer;
+  };
+  return { bytes, text: () => (decoded ??= bytes().toString()) };
 }
 
 export interface RunningCommand {
@@ -215,16 +228,19 @@ export async function startServer(app: string | null, options: StartOptions = {}
   };
 }
 
-/** Asks again until true. For facts that only another process knows; everything else has an event. */
+/**
+ * Asks again until true, less often with time, because each question costs CPU. For facts that only another process knows;
+ * everything else has an event.
+ */
 export async function eventually(
   test: () => boolean | Promise<boolean>,
   limitMs: number,
   explain: () => string,
 ): Promise<void> {
   const endMs = performance.now() + limitMs;
-  while (!(await test())) {
+  for (let pauseMs = 10; !(await test()); pauseMs = Math.min(pauseMs * 1.2, 30)) {
     if (performance.now() > endMs) throw new Error(`not so within ${limitMs} ms; ${explain()}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 

@@ -5,7 +5,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { ROOT } from '../helpers/server.js';
 import type { FileTime } from './cpu-time.js';
 import { filesOf, GROUPS } from './groups.js';
@@ -85,7 +85,7 @@ function runNode(files: readonly string[], timesFile: string, outcomesFile: stri
     `--test-reporter-destination=${outcomesFile}`,
     ...files,
   ];
-  const env = { ...process.env, BANANA_TEST_TIMES: timesFile };
+  const env = { ...process.env, BANANA_TEST_TIMES: timesFile, BANANA_TEST_RUN: dirname(timesFile) };
   const child = spawn(process.execPath, args, { stdio: 'inherit', env });
   return new Promise((resolve, reject) => {
     child.on('error', reject);

@@ -97,6 +97,7 @@ const REFUSED: readonly (readonly [values: Record<string, unknown>, message: Reg
   [{ gpus: '0,,2' }, /give all, none/],
   [{ host: ' ' }, /give an address or a host name/],
   [{ prot: 1 }, /^in prot: there is no such option\. Did you mean port\?$/],
+  [{ 'run-timeout': '3s' }, /^in run-timeout: there is no such option\. Did you mean runTimeout\?$/],
   [{ zzz: 1 }, /^in zzz: there is no such option\. Known options: host, port, /],
   [{ toString: 1 }, /^in toString: there is no such option/],
   [{ __proto__x: 1 }, /there is no such option/],

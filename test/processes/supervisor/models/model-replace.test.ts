@@ -131,6 +131,7 @@ test(
     const caller = async (): Promise<void> => {
       while (!isOver) {
         versions.push(await versionOf(real));
+        await new Promise((resolve) => setTimeout(resolve, 1));
         most = Math.max(
           most,
           real.model.slots.flatMap(({ workers }) =>
