@@ -49,6 +49,7 @@ export class SlotFactory {
         generations.started(worker);
         return worker;
       },
+      othersServe: () => this.#model.slots.ready.length > 0,
       makesRoom: (device) => resources.memory?.makeRoom(device, `${name}@${version}`) ?? false,
       onNotNeeded: (slot) => this.#scaler.withdraw(slot),
       listener: this.#listenerOf(index),

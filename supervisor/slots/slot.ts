@@ -29,12 +29,20 @@ export interface SlotOptions {
   readonly gate: SpawnGate;
   rules(): RestartRules;
   spawn(listener: WorkerListener): WorkerHandle;
+  /** Whether other workers of the model are ready. */
+  othersServe(): boolean;
   /** Sends an idle worker of another model on this device away; false if there is none, or no memory budget. */
   makesRoom(device: string): boolean;
   /** No call waits for the worker of this slot, whose start waits for memory. */
   onNotNeeded(slot: Slot): void;
   readonly listener: SlotListener;
 }
+
+/**
+ * A start costs this process some ms: it waits for so long while other workers serve, because they have just got what a death
+ * has left.
+ */
+const OTHERS_FIRST_MS = 20;
 
 /** A start that waits at the gate. */
 interface Queued {
@@ -190,7 +198,12 @@ export class Slot {
       refuse: (error) => this.#refuseStart(queued, error),
       withdraw: () => this.#withdrawStart(queued),
     };
-    queued.leave = gate.enter(start, () => setImmediate(() => this.#start(queued)));
+    queued.leave = gate.enter(start, () => this.#startSoon(queued));
+  }
+
+  #startSoon(queued: Queued): void {
+    if (this.#options.othersServe()) setTimeout(() => this.#start(queued), OTHERS_FIRST_MS);
+    else setImmediate(() => this.#start(queued));
   }
 
   /** There will never be memory for this start. A renewal goes on without a worker meanwhile. */

@@ -20,6 +20,8 @@ export class Bench {
   readonly retired: RetireLimits[] = [];
   readonly states: string[] = [];
   failSpawn = false;
+  /** Whether other workers of the model are ready. */
+  othersServe = false;
   /** Whether another worker leaves for one that ran out of memory. */
   makesRoom = false;
   restartLimit: number;
@@ -43,6 +45,7 @@ export class Bench {
       gate,
       rules: () => ({ restartLimit: this.restartLimit, everReady: this.everReady }),
       spawn: (listener) => this.#spawn(listener),
+      othersServe: () => this.othersServe,
       makesRoom: () => this.makesRoom,
       onNotNeeded: (slot) => slot.retire({ finishMs: 0, graceMs: 0 }),
       listener: this.#listener(),

@@ -467,3 +467,15 @@ test('a start that will never have memory latches its slot', (t) => {
   assert.equal(bench.slot.state.name, 'latched');
   assert.ok(bench.gate.isIdle, 'it waits no more');
 });
+
+test('while other workers serve, the successor of a dead one starts a moment later', (t) => {
+  const bench = new Bench(t);
+  bench.start();
+  bench.ready();
+  bench.othersServe = true;
+  bench.die();
+  bench.turn();
+  assert.equal(bench.spawned.length, 1);
+  bench.tick(20);
+  assert.equal(bench.spawned.length, 2);
+});
