@@ -1,6 +1,7 @@
 /**
- * First each model once, since a start whose memory is not known may exceed the budget. Then twenty models of 300 MB under 2 GB, called one after the other as Zipf's law has it: how many calls find a worker, beside
- * the rules that know the past (least recently used) and the future (Belady) with room for as many models.
+ * Twenty models of 300 MB under 2 GB, called one after the other as Zipf's law has it: how many calls find a worker, beside the
+ * rules that know the past (least recently used) and the future (Belady) with room for as many models. Each model is called
+ * once before, since a start whose memory is not known may exceed the budget.
  */
 import type { BenchCase } from '../case.js';
 import { postOnce } from '../post-once.js';
