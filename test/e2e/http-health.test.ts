@@ -105,6 +105,7 @@ withOneRuntime(({ app }) => {
       assert.deepEqual(rest, {
         index,
         state: 'idle',
+        standby: false,
         device: 'cpu',
         held: 0,
         restarts: 0,

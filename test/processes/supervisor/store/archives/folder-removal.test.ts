@@ -33,7 +33,7 @@ test('one process at a time removes them, beside this one', async (t) => {
   void Promise.all([first, second].map((path) => removing.remove(path))).then(() => (isOver = true));
   let most = 0;
   while (!isOver) {
-    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setTimeout(resolve, 1)); // timers run when the handle of an ended process is closed
     const processes = process.getActiveResourcesInfo().filter((what) => what === 'ProcessWrap');
     most = Math.max(most, processes.length);
   }
