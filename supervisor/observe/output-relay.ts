@@ -20,6 +20,8 @@ export class OutputRelay {
   /** Streams with an unfinished line that waits for another worker's line to end. */
   readonly #waiting = new Map<OutputWriter, Map<Readable, LineSplitter>>();
   readonly #paused = new Map<OutputWriter, Set<Readable>>();
+  /** Streams whose unfinished line was ended for another worker's line, and that have sent nothing since. */
+  readonly #cut = new WeakSet<object>();
 
   /** `workers` returns the current number of workers. `copies` is null without log files. */
   constructor(
@@ -86,11 +88,14 @@ export class OutputRelay {
     this.#showBegun(writer);
   }
 
-  /** The unchanged bytes; ends the unfinished line of another worker first. */
+  /** The unchanged bytes; ends the unfinished line of another worker first, whose own line end is then left out. */
   #bare(writer: OutputWriter, text: Buffer, stream: Readable, ended: boolean): Buffer {
+    if (this.#cut.delete(stream) && text.equals(LINE_END)) return NOTHING;
     const owner = writer.lineOf;
     writer.lineOf = ended ? null : stream;
-    return owner === null || owner === stream ? text : Buffer.concat([LINE_END, text]);
+    if (owner === null || owner === stream) return text;
+    this.#cut.add(owner);
+    return Buffer.concat([LINE_END, text]);
   }
 
   #prefixed(
@@ -127,6 +132,7 @@ export class OutputRelay {
 const ABANDONED = {};
 
 const LINE_END = Buffer.from('\n');
+const NOTHING = Buffer.alloc(0);
 
 /** `continues`: the first line already has its prefix. */
 function prefixLines(text: Buffer, prefix: Buffer, continues: boolean): Buffer {

@@ -143,3 +143,13 @@ test('text: output is unchanged', () => {
   print('a\nb\r\n');
   assert.equal(stdout.text, 'a\nb\r\n');
 });
+
+test('text: a line that was ended for another worker has no second end, as Python sends it on its own', () => {
+  const { stdout, print } = relayOf('text', 2);
+  print('armed', 0);
+  print('armed', 1);
+  print('\n', 1);
+  print('\n', 0);
+  print('\n', 0);
+  assert.equal(stdout.text, 'armed\narmed\n\n');
+});
