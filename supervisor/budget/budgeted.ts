@@ -23,8 +23,8 @@ export interface BudgetedModel {
   facts(nowMs: number): BudgetedFacts;
   /** Memory was read anew: there may be some for a worker that stands by. */
   memoryRead(): void;
-  /** The worker ends what it holds and goes. `text`: why. */
-  sendAway(id: number, why: LeaveWhy, text: string): void;
+  /** The worker ends what it holds and goes. */
+  sendAway(id: number, why: LeaveWhy): void;
   /** The worker is ended, and its slot starts no other. */
   refuse(id: number, error: ServeError): void;
 }

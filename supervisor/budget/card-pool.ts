@@ -5,7 +5,7 @@
 import type { CardMemory } from '../machine/gpu-memory.js';
 
 /** The memory of a worker that has ended, until the driver says that it is back. */
-export interface Ghost {
+export interface OwedMemory {
   readonly id: number;
   readonly model: string;
   readonly bytes: number;
@@ -30,7 +30,7 @@ export class CardPool {
   /** Use of the card when the present start was allowed. */
   #before: { readonly id: () => number | null; readonly bytes: number } | null = null;
   readonly #rises = new Map<number, number>();
-  #ghosts: readonly Ghost[] = [];
+  #owed: readonly OwedMemory[] = [];
 
   constructor(card: CardMemory, limitBytes: number) {
     this.name = `gpu ${card.index}`;
@@ -45,8 +45,8 @@ export class CardPool {
     return device === `gpu ${index}` || (device.startsWith('gpu GPU-') && `gpu ${uuid}`.startsWith(device));
   }
 
-  get ghosts(): readonly Ghost[] {
-    return this.#ghosts;
+  get owed(): readonly OwedMemory[] {
+    return this.#owed;
   }
 
   /** Memory that all workers hold. */
@@ -81,20 +81,17 @@ export class CardPool {
       const rise = card.usedBytes - this.#before.bytes;
       this.#rises.set(starting, Math.max(rise, this.#rises.get(starting) ?? 0));
     }
-    this.#ghosts = this.#ghosts.filter(
+    this.#owed = this.#owed.filter(
       ({ bytes, usedBytes, diedAtMs }) =>
         card.usedBytes > usedBytes - BACK_SHARE * bytes && readAtMs - diedAtMs < BACK_MS,
     );
-    if (ids.size === 0 && this.#ghosts.length === 0) this.#baseBytes = card.usedBytes;
+    if (ids.size === 0 && this.#owed.length === 0) this.#baseBytes = card.usedBytes;
   }
 
   died(id: number, model: string, nowMs: number): void {
     const bytes = this.bytesOf(id);
     if (bytes === 0) return;
-    this.#ghosts = [
-      ...this.#ghosts,
-      { id: -id, model, bytes, diedAtMs: nowMs, usedBytes: this.#card.usedBytes },
-    ];
+    this.#owed = [...this.#owed, { id: -id, model, bytes, diedAtMs: nowMs, usedBytes: this.#card.usedBytes }];
     this.#rises.delete(id);
   }
 }

@@ -49,7 +49,7 @@ export class Ledger {
   /** Whether a start is under way or memory is about to come back. */
   get isMoving(): boolean {
     const nowMs = performance.now();
-    const isComingBack = this.#readings.cards.some(({ ghosts }) => ghosts.length > 0);
+    const isComingBack = this.#readings.cards.some(({ owed }) => owed.length > 0);
     return (
       this.starts.isAnyUnderWay ||
       isComingBack ||
@@ -129,7 +129,7 @@ export class Ledger {
       })),
       promised: this.starts.promised(),
       starts: this.starts.waiting(gathered),
-      workers: [...gathered.flatMap((model) => this.#held(model)), ...this.#ghosts()],
+      workers: [...gathered.flatMap((model) => this.#held(model)), ...this.#owed()],
       models: gathered.map(({ model: { name }, ...facts }) => ({ name, ...facts })),
       expendables: this.#expendables.ids.map((id) => ({ id, bytes: this.#readings.bytesOf(id) })),
     };
@@ -165,9 +165,9 @@ export class Ledger {
   }
 
   /** Memory of GPUs that the driver has not given back yet. */
-  #ghosts(): HeldWorker[] {
-    return this.#readings.cards.flatMap(({ name, ghosts }) =>
-      ghosts.map(({ id, model, bytes, diedAtMs }) => ({
+  #owed(): HeldWorker[] {
+    return this.#readings.cards.flatMap(({ name, owed }) =>
+      owed.map(({ id, model, bytes, diedAtMs }) => ({
         id,
         model,
         bytes: new Map([[name, bytes]]),

@@ -13,7 +13,7 @@ import { decide, findNextTurnMs } from './decide.js';
 import type { Lack, LeaveWhy, RefuseWhy, Step } from './facts.js';
 import { Ledger } from './ledger.js';
 import type { MemoryRoom, RoomStart } from './memory-room.js';
-import { lackText, leaveText, refusalError } from './memory-text.js';
+import { lackText, refusalError } from './memory-text.js';
 import { Readings, type BudgetLimits } from './readings.js';
 import type { StartEntry } from './start-book.js';
 
@@ -188,7 +188,7 @@ export class MemoryBudget implements MemoryRoom {
       this.#readings.look();
     } else {
       this.#sentAway[why.rule] += 1;
-      model.sendAway(id, why, leaveText(why));
+      model.sendAway(id, why);
     }
   }
 

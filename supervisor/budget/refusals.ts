@@ -78,7 +78,8 @@ function mayEnd(state: HeldWorker['state']): boolean {
   return state === 'starting' || state === 'standby' || state === 'idle';
 }
 
-function stays({ state }: Pick<HeldWorker, 'state'>): boolean {
+/** Whether a worker holds its memory until further notice. */
+export function stays({ state }: Pick<HeldWorker, 'state'>): boolean {
   return state !== 'leaving' && state !== 'standby';
 }
 

@@ -3,6 +3,7 @@ import type { WaitingStart } from './facts.js';
 import type { Gathered, Learner } from './learner.js';
 import type { RoomStart } from './memory-room.js';
 import type { MemoryReadings } from './readings.js';
+import { stays } from './refusals.js';
 
 /** A start that waits, or is under way. */
 export interface StartEntry {
@@ -140,9 +141,7 @@ export class StartBook {
   #stayingBeside(model: string, pool: string, gathered: readonly Gathered[]): number {
     const others = gathered.filter((other) => other.model.name !== model);
     return others.reduce((sum, { workers, pinned }) => {
-      const held = workers
-        .filter(({ state }) => state !== 'leaving' && state !== 'standby')
-        .map(({ id }) => this.#readings.bytesOf(id).get(pool) ?? 0);
+      const held = workers.filter(stays).map(({ id }) => this.#readings.bytesOf(id).get(pool) ?? 0);
       return held
         .sort((a, b) => a - b)
         .reduce((total, bytes, i) => (i < pinned ? total + bytes : total), sum);

@@ -67,12 +67,12 @@ describe('the memory of a worker that has ended', () => {
       const pool = withOne();
       pool.died(7, 'm@1', 1500);
       pool.read(card(used), atMs, new Set());
-      assert.equal(pool.ghosts.length, left);
+      assert.equal(pool.owed.length, left);
     });
 });
 
 test('a process that held nothing of the card leaves nothing', () => {
   const pool = withOne();
   pool.died(8, 'm@1', 1500);
-  assert.deepEqual(pool.ghosts, []);
+  assert.deepEqual(pool.owed, []);
 });

@@ -1,7 +1,6 @@
 /** Tests of replacing a model's spec while calls run: at once for options of the front, else worker by worker. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import type { Gpu } from '../../../../supervisor/machine/gpu-discovery.js';
 import { startPhase } from '../../../../supervisor/processes/worker-lifecycle.js';
 import { makeCues, type Cues } from '../../../helpers/cues.js';
 import { CUES_MODULE, PACKAGE, editedApp, type EditedApp } from '../../../helpers/edited-app.js';
@@ -13,24 +12,10 @@ import {
   type RealModel,
   type RealModelOptions,
 } from '../../../supervisor/models/real-model.js';
+import { CARDS, versionApp } from '../../../supervisor/models/version-app.js';
 import { exactly } from '../../../../supervisor/models/worker-bounds.js';
 
 const LIMIT = { timeout: 60_000 };
-const CARDS: Gpu[] = [{ index: 0, uuid: 'GPU-0', name: 'A100', card: 'GPU-0' }];
-
-/** Its init notes that it begins, and waits if the test has given the cue `hold`; a call waits for the cue that it names. */
-function versionApp(version: number): string {
-  return `
-    import { given, isGiven, note } from ${JSON.stringify(CUES_MODULE)};
-    export async function init() {
-      note('init ${version}');
-      if (isGiven('hold ${version}')) await given('go on ${version}');
-    }
-    export async function inference({ until }) {
-      if (until !== undefined) { note('begun'); await given(until); }
-      return { version: ${version}, pid: process.pid };
-    }`;
-}
 
 const BROKEN = 'throw new Error("no weights");';
 

@@ -1,11 +1,10 @@
 /** Workers that stand by, with real workers and without a server: in a model that scales itself, at a reload, on GPUs. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import type { Gpu } from '../../../../supervisor/machine/gpu-discovery.js';
 import type { Model } from '../../../../supervisor/models/model.js';
 import { exactly } from '../../../../supervisor/models/worker-bounds.js';
 import { makeCues, type Cues } from '../../../helpers/cues.js';
-import { CUES_MODULE, editedApp, type EditedApp } from '../../../helpers/edited-app.js';
+import { editedApp, type EditedApp } from '../../../helpers/edited-app.js';
 import { isAlive } from '../../../helpers/server.js';
 import {
   LIMITS,
@@ -14,23 +13,9 @@ import {
   type RealModel,
   type RealModelOptions,
 } from '../../../supervisor/models/real-model.js';
+import { CARDS, versionApp } from '../../../supervisor/models/version-app.js';
 
 const LIMIT = { timeout: 60_000 };
-const CARDS: Gpu[] = [{ index: 0, uuid: 'GPU-0', name: 'A100', card: 'GPU-0' }];
-
-/** Its init notes that it begins, and waits if the test has given the cue `hold`; a call waits for the cue that it names. */
-function versionApp(version: number): string {
-  return `
-    import { given, isGiven, note } from ${JSON.stringify(CUES_MODULE)};
-    export async function init() {
-      note('init ${version}');
-      if (isGiven('hold ${version}')) await given('go on ${version}');
-    }
-    export async function inference({ until }) {
-      if (until !== undefined) { note('begun ' + process.pid); await given(until); }
-      return { version: ${version}, pid: process.pid };
-    }`;
-}
 
 interface Answer {
   readonly version: number;
