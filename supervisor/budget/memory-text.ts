@@ -26,7 +26,7 @@ export function refusalError(why: RefuseWhy): ServeError {
   const limit = `${flag} ${bytes(why.limitBytes)}${why.pool === MEMORY ? '' : ` on ${why.pool}`}`;
   const detail =
     why.rule === 'alone'
-      ? `its worker needs ${bytes(why.bytes)}, and ${limit} is all that there is; raise ${flag}`
+      ? `its worker holds ${bytes(why.bytes)}, and ${limit} is all that there is; raise ${flag}`
       : `${heldText(why)}, which always stay, need ${bytes(why.bytes)} together, and ${limit} is all that there is; raise ${flag}, or let models start when they are called (--min-workers 0)`;
   return new ServeError('SERVE_APP_INVALID', undefined, { detail, kind: 'out-of-memory' });
 }

@@ -154,19 +154,8 @@ export class ServerParts {
     const { writers, printFiles } = this.logs;
     const { guard, spares, memory, log, webhooks, jobs } = this;
     const measuresLoad = metrics !== null;
-    const outputs = { writers, printFiles };
-    const shared = {
-      devices,
-      guard,
-      spares,
-      memory,
-      log,
-      webhooks,
-      jobs,
-      ...outputs,
-      sendAhead,
-      measuresLoad,
-    };
+    const own = { guard, spares, memory, log, webhooks, jobs, writers, printFiles };
+    const shared = { ...own, devices, sendAhead, measuresLoad };
     return new ServedModels(
       this.options,
       isMmsMode,

@@ -36,39 +36,19 @@ export interface SharedParts {
 
 export function sharedResources(
   { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput, withholdEnv, drainTimeout }: ServerOptions,
-  {
-    devices,
-    guard,
-    spares,
-    memory,
-    log,
-    webhooks,
-    jobs,
-    writers,
-    printFiles,
-    sendAhead,
-    measuresLoad,
-  }: SharedParts,
+  { writers, printFiles, ...parts }: SharedParts,
 ): Omit<ServerResources, 'labelOf' | 'isDefault'> {
   const copies = printFiles.length === 0 ? null : new PrintCopies(logFormat, printFiles);
   const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
   return {
-    devices,
-    gate: new SpawnGate(spawnConcurrency, memory ?? undefined),
-    memory,
+    ...parts,
+    gate: new SpawnGate(spawnConcurrency, parts.memory ?? undefined),
     budget: new ByteBudget(queueBytes),
-    guard,
-    spares,
-    relay: new OutputRelay(printFormat, () => devices.slots, writers, copies),
-    log,
-    webhooks,
-    jobs,
-    startReporter: chooseStartReporter(logFormat, log, writers),
+    relay: new OutputRelay(printFormat, () => parts.devices.slots, writers, copies),
+    startReporter: chooseStartReporter(logFormat, parts.log, writers),
     attributePrints: printFormat !== 'text',
     maxOutputBytes: maxOutput,
     withheldEnv: withholdEnv,
-    sendAhead,
-    measuresLoad,
     retireLimits: retireLimits(drainTimeout),
   };
 }

@@ -77,7 +77,7 @@ describe('two models that do not fit together', () => {
       await called;
       assert.equal((await ask(server, 'large')).status, 503);
       await server.untilPrinted(
-        /its worker needs [\d.]+ MB, and --memory-budget 180 MB is all that there is/,
+        /its worker holds [\d.]+ MB, and --memory-budget 180 MB is all that there is/,
       );
       await pidOf(server, 'a'); // the others go on
       await server.stop('SIGINT', 1);
