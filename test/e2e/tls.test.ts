@@ -393,12 +393,13 @@ test('a config.properties whose addresses say https', LIMIT, async (t) => {
   ];
   writeFileSync(join(folder, 'config.properties'), lines.join('\n'));
   const command = runCommand([], { t, cwd: folder, env: { NODE_TLS_REJECT_UNAUTHORIZED: undefined } });
+  const addresses = (): string[] => command.stderr().match(/https:\/\/127\.0\.0\.1:\d+/g) ?? [];
   await eventually(
-    () => command.stdout().includes('Model server started.'),
+    () => command.stdout().includes('Model server started.') && addresses().length >= 2,
     15_000,
     () => command.stderr(),
   );
-  const urls = command.stderr().match(/https:\/\/127\.0\.0\.1:\d+/g) ?? [];
+  const urls = addresses();
   assert.equal(urls.length, 2, command.stderr());
   const [main, management] = urls as [string, string];
   assert.equal((await fetch(`${main}/ping`)).status, 200);
