@@ -21,6 +21,7 @@ import { SeriesLimit } from './series-limit.js';
 import { TORCHSERVE_NAMES, type TorchServeText } from './torchserve-text.js';
 import { WorkerCounts } from './worker-counts.js';
 import { WORKER_METRICS } from './worker-metrics.js';
+import { TEXT_TYPE, writeText } from './write-text.js';
 
 export const HOUSE_METRICS: readonly HouseMetric[] = [
   ...CALL_METRICS,
@@ -78,7 +79,6 @@ export class ServerMetrics implements MetricsPage {
   }
 
   async scrape(names: readonly string[]): Promise<{ contentType: string; text: string }> {
-    const { TEXT_TYPE, writeText } = await import('./write-text.js');
     const added = this.#torchServe?.write(this.#models(), this.#sampler.gpus, names) ?? '';
     return { contentType: TEXT_TYPE, text: (await writeText(this.#families(names))) + added };
   }

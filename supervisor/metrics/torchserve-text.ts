@@ -6,6 +6,7 @@ import { hostname } from 'node:os';
 import type { GpuUsage } from '../machine/gpu-usage.js';
 import type { HostFigures } from '../machine/host-figures.js';
 import type { Model } from '../models/model.js';
+import type { Family, Labels } from './measured.js';
 import { hostMetrics } from './mms-lines.js';
 import {
   workerName,
@@ -14,9 +15,11 @@ import {
   type CallTimes,
   type MmsListener,
 } from './mms-events.js';
+import { headOf, pairsOf } from './write-text.js';
 
-type Labels = readonly (readonly [name: string, value: string])[];
+/** One combination of labels, and its value. */
 type Sample = readonly [labels: Labels, value: number];
+type OwnFamily = readonly [name: string, type: Family['type'], samples: readonly Sample[]];
 
 /** Figures of one model. */
 interface ModelFigures {
@@ -76,15 +79,16 @@ export class TorchServeText implements MmsListener {
     return families
       .filter(([name, , samples]) => samples.length > 0 && this.#shown.includes(name))
       .filter(([name]) => names.length === 0 || names.includes(name))
-      .map(([name, type, samples]) => {
-        const lines = samples.map(([labels, value]) => `${name}{${textOf(labels)}} ${asDouble(value)}\n`);
-        return `# HELP ${name} The metric of TorchServe with this name.\n# TYPE ${name} ${type}\n${lines.join('')}`;
-      })
+      .flatMap(([name, type, samples]) => [
+        ...headOf({ name, type, help: 'The metric of TorchServe with this name.' }),
+        ...samples.map(([labels, value]) => `${name}{${textOf(labels)}} ${asDouble(value)}`),
+      ])
+      .map((line) => `${line}\n`)
       .join('');
   }
 
-  #counters(models: readonly Model[]): Family[] {
-    const answers = Object.entries(this.#answers).map(([status, count]): Family => [
+  #counters(models: readonly Model[]): OwnFamily[] {
+    const answers = Object.entries(this.#answers).map(([status, count]): OwnFamily => [
       `Requests${status}`,
       'counter',
       [[ofHost(), count]],
@@ -99,7 +103,7 @@ export class TorchServeText implements MmsListener {
     ];
   }
 
-  #gauges(models: readonly Model[], gpus: readonly GpuUsage[]): Family[] {
+  #gauges(models: readonly Model[], gpus: readonly GpuUsage[]): OwnFamily[] {
     const times = this.#lastTimes;
     const host = this.#host === null ? [] : hostMetrics(this.#host);
     const predictions = models.flatMap((model): Sample[] => {
@@ -110,7 +114,7 @@ export class TorchServeText implements MmsListener {
       ['QueueTime', 'gauge', times === null ? [] : [[ofHost(), times.queueMs]]],
       ['WorkerThreadTime', 'gauge', times === null ? [] : [[ofHost(), threadMs(times)]]],
       ['WorkerLoadTime', 'gauge', models.flatMap((model) => this.#loads(model))],
-      ...host.map(([name, value]): Family => [name, 'gauge', [[ofHost(), value]]]),
+      ...host.map(([name, value]): OwnFamily => [name, 'gauge', [[ofHost(), value]]]),
       ['GPUMemoryUsed', 'gauge', perGpu(gpus, ({ usedBytes }) => usedBytes && usedBytes / 1024 ** 2)],
       ['GPUMemoryUtilization', 'gauge', perGpu(gpus, memoryPercent)],
       ['GPUUtilization', 'gauge', perGpu(gpus, ({ utilization }) => utilization && 100 * utilization)],
@@ -121,7 +125,7 @@ export class TorchServeText implements MmsListener {
 
   #loads(model: Model): Sample[] {
     return Array.from(this.#of(model).loadMs, ([worker, ms]) => [
-      [['WorkerName', workerName(model, worker)], ...ofHost()],
+      { WorkerName: workerName(model, worker), ...ofHost() },
       Math.round(ms),
     ]);
   }
@@ -140,8 +144,6 @@ export class TorchServeText implements MmsListener {
     return made;
   }
 }
-
-type Family = readonly [name: string, type: 'counter' | 'gauge', samples: readonly Sample[]];
 
 /** TorchServe's names, which apps may not use. */
 export const TORCHSERVE_NAMES: readonly string[] = [
@@ -169,26 +171,15 @@ export const TORCHSERVE_NAMES: readonly string[] = [
 ];
 
 function ofHost(): Labels {
-  return [
-    ['Level', 'Host'],
-    ['Hostname', hostname()],
-  ];
+  return { Level: 'Host', Hostname: hostname() };
 }
 
 function ofModel({ spec: { name } }: Model): Labels {
-  return [
-    ['ModelName', name],
-    ['Level', 'Model'],
-    ['Hostname', hostname()],
-  ];
+  return { ModelName: name, Level: 'Model', Hostname: hostname() };
 }
 
 function ofCalls({ spec: { name, version } }: Model): Labels {
-  return [
-    ['model_name', name],
-    ['model_version', version],
-    ['hostname', hostname()],
-  ];
+  return { model_name: name, model_version: version, hostname: hostname() };
 }
 
 /** Time of a call except its wait and its run. */
@@ -203,19 +194,15 @@ function memoryPercent({ usedBytes, totalBytes }: GpuUsage): number | null {
 function perGpu(gpus: readonly GpuUsage[], valueOf: (gpu: GpuUsage) => number | null): Sample[] {
   return gpus.flatMap((gpu): Sample[] => {
     const value = valueOf(gpu);
-    const labels: Labels = [
-      ['Level', 'Host'],
-      ['DeviceId', gpu.index],
-      ['Hostname', hostname()],
-    ];
+    const labels = { Level: 'Host', DeviceId: gpu.index, Hostname: hostname() };
     return value === null ? [] : [[labels, value]];
   });
 }
 
 function textOf(labels: Labels): string {
-  const escaped = (text: string): string =>
-    text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
-  return labels.map(([name, value]) => `${name}="${escaped(value)}",`).join('');
+  return pairsOf(labels)
+    .map((pair) => `${pair},`)
+    .join('');
 }
 
 /** Formats a number as Java formats a double: `8.0`, `0.5`, `1.2E7`. */
