@@ -138,11 +138,11 @@ describe('register', LIMIT, () => {
     assert.equal((await server.describe('works')).status, 'Healthy');
   });
 
-  test('takes a JSON body in place of the query, and one that only resembles JSON', async (t) => {
+  test('takes a JSON body in place of the query, whose numbers and booleans may be texts', async (t) => {
     const server = await startManaged(t);
     const bodies = [
       JSON.stringify({ url: 'echoes.mjs', model_name: 'one', initial_workers: 1, other: { a: [1] } }),
-      `{'url': 'echoes.mjs', model_name: "two", initial_workers: '1', 'synchronous': 'TRUE', handler: null,}`,
+      '{"url": "echoes.mjs", "model_name": "two", "initial_workers": "1", "synchronous": "TRUE", "handler": null}',
     ];
     for (const body of bodies) {
       const headers = { 'content-type': 'Application/JSON; charset=utf-8' };
@@ -305,7 +305,15 @@ describe('requests that are refused', LIMIT, () => {
   test('a body that is no object, or too large', async (t) => {
     const server = await startManaged(t);
     const headers = { 'content-type': 'application/json' };
-    for (const body of ['', '[', '{"url":', '{url: {a: 1}}', '"x"', '{"url": "\xff"'])
+    for (const body of [
+      '',
+      '[',
+      '{"url":',
+      "{'url': 'echoes.mjs'}",
+      '{url: {a: 1}}',
+      '"x"',
+      '{"url": "\xff"',
+    ])
       assert.equal((await server.manage('POST /models', { body, headers })).status, 400, body);
   });
 

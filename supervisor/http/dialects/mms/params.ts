@@ -6,7 +6,6 @@ import { isUtf8 } from 'node:buffer';
 import { ServeError } from '../../../../protocol/errors.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { readSmallBody } from '../../request/small-body.js';
-import { readLenientObject } from './lenient-object.js';
 import { queryOf } from './path.js';
 
 export class Params {
@@ -60,18 +59,19 @@ export async function bodyOrQueryParams(context: RequestContext): Promise<Params
   return new Params(members);
 }
 
+/** The plain members as texts; null if the text is no JSON object. */
 function membersOf(text: string): Map<string, string> | null {
-  const given = parsed(text) ?? readLenientObject(text);
-  if (given === null) return null;
-  const plain = [...given].filter(([, value]) => value !== null && typeof value !== 'object');
+  const given = parsed(text);
+  if (typeof given !== 'object' || given === null) return null;
+  const plain = Object.entries(given).filter(([, value]) => value !== null && typeof value !== 'object');
   return new Map(plain.map(([name, value]) => [name, String(value)]));
 }
 
-function parsed(text: string): Map<string, unknown> | null {
+/** Undefined for what is no JSON. */
+function parsed(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? new Map(Object.entries(value)) : null;
+    return JSON.parse(text.replace(/^\uFEFF/, '')) as unknown;
   } catch {
-    return null; // the lenient reader may accept it
+    return undefined;
   }
 }
