@@ -275,8 +275,9 @@ export class Job extends InLine implements Waiting {
     this.#sink.chunk(this, pieces, taken);
   }
 
+  /** Also while the handler of a call that was given up still runs. */
   progress(fraction: number, text: string): void {
-    if (!this.settled) this.#sink.progress?.(this, fraction, text);
+    this.#sink.progress?.(this, fraction, text);
   }
 
   end(runMs: number): void {

@@ -40,7 +40,7 @@ export interface JobRecord {
   readonly begunAt: number | null;
   /** Whether a client has cancelled it while it ran. */
   readonly isCancelled: boolean;
-  /** The newest report of its app; null if there is none. */
+  /** The newest report of its app, after its end the last one; null if there is none. */
   readonly progress: JobProgress | null;
   /** Null until it has ended. */
   readonly end: JobEnd | null;
@@ -139,6 +139,8 @@ export type Outcome = Answered | Failed;
 interface Measured {
   readonly runMs: number;
   readonly queueMs: number;
+  /** The last report of its app; absent or null: the one in the record is. */
+  readonly progress?: JobProgress | null;
 }
 
 export interface Answered extends Measured {

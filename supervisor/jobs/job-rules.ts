@@ -48,8 +48,9 @@ export function givenBack(record: JobRecord, isLoss: boolean, nowMs: number): Jo
 }
 
 /** The end of a running job, or the job in the queue again. `isDropped`: the store does not keep the body of the answer. */
-export function settled(record: JobRecord, outcome: Outcome, nowMs: number, isDropped: boolean): JobRecord {
+export function settled(noted: JobRecord, outcome: Outcome, nowMs: number, isDropped: boolean): JobRecord {
   const { runMs, queueMs } = outcome;
+  const record = { ...noted, progress: outcome.progress ?? noted.progress };
   const times = { endedAt: nowMs, runMs, queueMs };
   if ('error' in outcome) {
     const { error } = outcome;

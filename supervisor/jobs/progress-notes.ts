@@ -1,4 +1,4 @@
-/** Notes the progress of running jobs in the store, each at most once a second: the newest one counts. */
+/** Notes the progress of running jobs in the store, each at most once a second: the newest one counts. The outcome has the last. */
 import type { JobProgress } from './job-record.js';
 
 const INTERVAL_MS = 1000;

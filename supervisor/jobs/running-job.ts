@@ -17,6 +17,7 @@ export class RunningJob implements Sink {
   #head: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };
   #pieces: Buffer[] = [];
   #bytes = 0;
+  #progress: JobProgress | null = null;
 
   /** The bodies of answers above `maxBytes` are not kept. */
   constructor(maxBytes: number, listener: RunningJobListener) {
@@ -44,19 +45,22 @@ export class RunningJob implements Sink {
   }
 
   progress(_job: Job, fraction: number, text: string): void {
-    this.#listener.onProgress({ fraction, text: text.slice(0, MAX_PROGRESS_CHARS) });
+    this.#progress = { fraction, text: text.slice(0, MAX_PROGRESS_CHARS) };
+    this.#listener.onProgress(this.#progress);
   }
 
-  /** The handler of a job that has passed its limit may still run: another attempt must not begin meanwhile. */
+  /** The handler of a job that has passed its limit may still run, and report: another attempt must not begin meanwhile. */
   fail(job: Job, error: ServeError): void {
-    const outcome = { ...measuredOf(job), error: keptError(error) };
-    job.onceLetGo(() => this.#listener.onOutcome(outcome, job));
+    const measured = measuredOf(job);
+    job.onceLetGo(() => {
+      this.#listener.onOutcome({ ...measured, progress: this.#progress, error: keptError(error) }, job);
+    });
   }
 
   /** Copies the answer into memory of exactly its size: a slice of Buffer's pool would keep 8 KiB for each small result. */
   #succeed(job: Job, head: ReplyHead, pieces: readonly Buffer[], bytes: number): void {
     const body = bytes > this.#maxBytes ? null : copyExactly(pieces, bytes);
-    this.#listener.onOutcome({ ...measuredOf(job), head, bytes, body }, job);
+    this.#listener.onOutcome({ ...measuredOf(job), progress: this.#progress, head, bytes, body }, job);
   }
 }
 

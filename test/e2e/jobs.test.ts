@@ -82,10 +82,15 @@ withEachRuntime(({ app }) => {
       }
     });
 
-    test('a failed job answers with its own status', async () => {
-      const id = await startAsync(server, '/', { failing: 1 });
+    test('a failed job answers with its own status; the record of an ended job has the last report', async () => {
+      const progress = [0.1, 0.2, 0.3].map((fraction) => [fraction, `at ${fraction}`]);
+      const [succeeded, id] = (await Promise.all(
+        [0, 1].map((failing) => startAsync(server, '/', { progress, failing })),
+      )) as [string, string];
+      assert.deepEqual((await jobEnd(server, succeeded)).progress, { fraction: 1, text: 'at 0.3' });
       const page = await jobEnd(server, id);
       assert.deepEqual([page.state, page.error?.code], ['failed', 'SERVE_INFERENCE_FAILED']);
+      assert.deepEqual(page.progress, { fraction: 0.3, text: 'at 0.3' });
       const result = await fetch(`${server.url}/_k/jobs/${id}/result`);
       assert.deepEqual([result.status, /SERVE_INFERENCE_FAILED/.test(await result.text())], [500, true]);
     });

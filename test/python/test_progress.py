@@ -1,4 +1,4 @@
-"""Reports of a job's progress: few of them, the newest, and none behind the ending of the call."""
+"""Reports of a job's progress: few of them, the newest, the last one too, and none behind the ending of the call."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class _Channel:
         self.sent: List[Any] = []
         self.has_sent = threading.Semaphore(0)
 
-    def send_if(self, is_wanted: Callable[[], bool], fields: List[Any]) -> None:
-        if is_wanted():
+    def send_on_turn(self, messages: Callable[[], List[List[Any]]]) -> None:
+        for fields in messages():
             self.sent.append(fields[2:])
             self.has_sent.release()
 
@@ -43,17 +43,20 @@ class ProgressTest(unittest.TestCase):
         self.assertTrue(self.channel.has_sent.acquire(timeout=30))
         self.assertEqual(self.channel.sent[1:], [[0.3, "at 0.3"]])
 
-    def test_nothing_is_sent_behind_the_ending(self) -> None:
+    def test_the_last_report_is_sent_before_the_ending_and_nothing_behind_it(self) -> None:
         ctx = self.context(job_id="j", job_attempt=1)
+        for fraction in (0.1, 0.2, 0.3):
+            ctx.progress(fraction)
         ctx.end()
+        self.assertEqual(self.channel.sent, [[0.1, ""], [0.3, ""]])
         ctx.progress(0.5)
+        ctx.end()
         channel: Any = self.channel
-        waits = Progress(channel, 1)
-        waits.report((0.1, ""))
-        waits.report((0.2, ""))
-        waits.end()
-        waits._send()
-        self.assertEqual(self.channel.sent, [[0.1, ""]])
+        late = Progress(channel, 1)
+        late.end()
+        late.report((0.1, ""))
+        late._send()
+        self.assertEqual(len(self.channel.sent), 2)
 
     def test_a_call_whose_client_waits_is_no_job(self) -> None:
         ctx = self.context()

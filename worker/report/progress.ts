@@ -1,6 +1,6 @@
 /**
- * Reports how far a job is. The newest report counts: the first leaves at once, the next ones at most four a second. An app
- * that blocks the thread sends the newest one with its next report, or when it yields.
+ * Reports how far a job is. The newest report counts: the first leaves at once, the next ones at most four a second, the last
+ * one before the call's ending. An app that blocks the thread sends the newest one with its next report, or when it yields.
  */
 import type { Channel } from '../../protocol/wire/channel.js';
 import { MAX_PROGRESS_CHARS } from '../../protocol/wire/messages.js';
@@ -37,23 +37,22 @@ export class Progress {
   report(newest: Report): void {
     this.#newest = newest;
     const waitMs = this.#sentAtMs + INTERVAL_MS - performance.now();
-    if (waitMs <= 0) this.#send();
-    else this.#timer ??= setTimeout(() => this.#send(), waitMs);
+    if (waitMs <= 0) this.#sendNow();
+    else this.#timer ??= setTimeout(() => this.#sendNow(), waitMs);
   }
 
-  /** The call ends: its outcome says more than a report. */
+  /** Sends what waits: the call's ending follows, and takes it along. */
   end(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
+    const newest = this.#newest;
     this.#newest = null;
+    if (newest !== null) this.#channel.send({ type: 'progress', id: this.#id, ...newest });
   }
 
-  #send(): void {
-    const newest = this.#newest;
+  #sendNow(): void {
     this.end();
-    if (newest === null) return;
     this.#sentAtMs = performance.now();
-    this.#channel.send({ type: 'progress', id: this.#id, ...newest });
     this.#channel.flush();
   }
 }

@@ -98,7 +98,7 @@ export class CallContext implements CallInfo {
     this.#progress.report(report);
   }
 
-  /** The call has its ending: nothing more may be reported of it. */
+  /** Called before the call's ending is sent: nothing more may be reported of it. */
   end(): void {
     this.#hasEnded = true;
     this.#progress?.end();

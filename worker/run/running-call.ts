@@ -155,8 +155,10 @@ export class RunningCall {
       return;
     }
     this.#thrown = thrown;
-    sendError(this.#host.channel, this.call.id, failureOf(thrown), this.runMs);
-    this.#end();
+    const error = failureOf(thrown);
+    this.ctx.end();
+    sendError(this.#host.channel, this.call.id, error, this.runMs);
+    this.#host.onEnded(this);
   }
 
   #orFail(delivery: Promise<void>): void {
@@ -232,12 +234,12 @@ export class RunningCall {
     const asyncContext = new AsyncResource('banana-serve stream');
     await asyncContext.runInAsyncScope(() => prints.run(call.requestId, send));
     if (stream.cancelled) throw new ServeError('SERVE_CANCELLED');
-    channel.send({ type: 'end', id: call.id, runMs: this.runMs });
-    this.#end();
+    this.#sendEnd();
   }
 
-  #end(): void {
+  #sendEnd(): void {
     this.ctx.end();
+    this.#host.channel.send({ type: 'end', id: this.call.id, runMs: this.runMs });
     this.#host.onEnded(this);
   }
 
@@ -245,8 +247,7 @@ export class RunningCall {
   async #deliverSends(socket: CallSocket): Promise<void> {
     await socket.flushed();
     if (socket.cancelled) throw new ServeError('SERVE_CANCELLED');
-    this.#host.channel.send({ type: 'end', id: this.call.id, runMs: this.runMs });
-    this.#end();
+    this.#sendEnd();
   }
 
   /**
@@ -265,13 +266,14 @@ export class RunningCall {
     }
     const { id } = this.call;
     const { runMs } = this;
+    this.ctx.end();
     channel.sendBody(
       { type: 'result', id, status, contentType, headers, phrase, bodyBytes, runMs },
       id,
       [body],
       bodyBytes,
     );
-    this.#end();
+    this.#host.onEnded(this);
   }
 }
 

@@ -178,20 +178,35 @@ test('a cancel signals the app of a running job', async () => {
   assert.deepEqual(signals, ['the job was cancelled']);
 });
 
-test('progress is stored once a second, the newest, and not behind the end', async () => {
+test('progress is stored once a second, the newest; the record of the end has the text of the last', async () => {
   const bench = open();
   const { id } = await bench.accept();
   const seen: unknown[] = [];
-  bench.jobs.watch(id, (record) => seen.push(record?.progress?.fraction ?? record?.state));
+  bench.jobs.watch(id, (record) => seen.push(record?.progress ?? record?.state));
   const job = await bench.begin();
   for (const fraction of [0.1, 0.2, 0.3]) job.progress(fraction, '');
   mock.timers.tick(999);
-  assert.deepEqual(seen, ['running', 0.1]);
+  const at = (fraction: number, text = ''): object => ({ fraction, text });
+  assert.deepEqual(seen, ['running', at(0.1)]);
   mock.timers.tick(1);
-  job.progress(0.4, '');
+  job.progress(0.4, 'last');
   job.reply(HEAD, [], 0, 1);
   mock.timers.tick(5000);
-  assert.deepEqual(seen, ['running', 0.1, 0.3, 1]);
+  assert.deepEqual(seen, ['running', at(0.1), at(0.3), at(1, 'last')]);
+});
+
+test('the record of a job that failed has its last report, even one from behind its run limit', async () => {
+  const bench = open();
+  const { id } = await bench.accept();
+  const job = await bench.begin();
+  job.sendTo(new FakeWorker());
+  job.progress(0.1, 'early');
+  job.fail(new ServeError('SERVE_INFERENCE_TIMEOUT'));
+  job.progress(0.2, 'late');
+  job.leaveHolder();
+  await settled();
+  const record = await bench.jobs.get(id);
+  assert.deepEqual([record?.state, record?.progress], ['failed', { fraction: 0.2, text: 'late' }]);
 });
 
 test('the end of a job ends all waits for it: the store is asked once for each, when it comes', async () => {

@@ -120,7 +120,7 @@ test('the app sees a job; a call whose client waits has none, and its progress g
   assert.deepEqual([ctx.job, sent], [null, []]);
 });
 
-test('progress: the first leaves at once, then the newest four times a second, and none after the end', (t) => {
+test('progress: the first leaves at once, then the newest four times a second, the last with the end, none after it', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let nowMs = 1000;
   t.mock.method(performance, 'now', () => nowMs);
@@ -138,11 +138,12 @@ test('progress: the first leaves at once, then the newest four times a second, a
   ctx.progress(0.4, '🍌'.repeat(101));
   pass(250);
   assert.deepEqual(sent[2], ofProgress(0.4, '🍌'.repeat(100)));
-  ctx.progress(0.5);
+  ctx.progress(0.5, 'last');
   ctx.end();
   ctx.progress(0.6);
+  ctx.end();
   pass(1000);
-  assert.equal(sent.length, 3);
+  assert.deepEqual(sent.slice(3), [ofProgress(0.5, 'last')]);
 });
 
 test('progress takes a fraction and a text', () => {

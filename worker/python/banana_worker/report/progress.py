@@ -1,10 +1,12 @@
-"""Reports how far a job is. The newest report counts: the first is sent at once, the next ones at most four a second."""
+"""Reports how far a job is. The newest report counts: the first is sent at once, the next ones at most four a second, the
+last one before the call's ending."""
 
 from __future__ import annotations
 
+import collections
 import threading
 import time
-from typing import Optional, Tuple
+from typing import Any, Deque, List, Optional, Tuple
 
 from banana_worker.process.channel import Channel
 from banana_worker.protocol.messages import MAX_PROGRESS_CHARS
@@ -32,13 +34,14 @@ class Progress:
         self._call_id = call_id
         self._lock = threading.Lock()
         self._sent_at = float("-inf")
-        self._newest: Optional[Tuple[float, str]] = None
+        # The newest report that was not sent, or none.
+        self._newest: Deque[Tuple[float, str]] = collections.deque(maxlen=1)
         self._timer: Optional[threading.Timer] = None
         self._has_ended = False
 
     def report(self, newest: Tuple[float, str]) -> None:
         with self._lock:
-            self._newest = newest
+            self._newest.append(newest)
             wait_s = self._sent_at + _INTERVAL_S - time.monotonic()
             if wait_s > 0 and self._timer is None and not self._has_ended:
                 self._timer = threading.Timer(wait_s, self._send)
@@ -48,16 +51,28 @@ class Progress:
             self._send()
 
     def end(self) -> None:
-        """The call gets its ending, which must be its last message."""
+        """Sends what waits, and nothing after that: the call's ending must be its last message."""
         with self._lock:
-            self._has_ended = True
             if self._timer is not None:
                 self._timer.cancel()
+        self._channel.send_on_turn(self._take_last)
 
     def _send(self) -> None:
         with self._lock:
-            newest, self._newest, self._timer = self._newest, None, None
+            self._timer = None
             self._sent_at = time.monotonic()
-        if newest is not None:
-            fields = ["progress", self._call_id, *newest]
-            self._channel.send_if(lambda: not self._has_ended, fields)
+        self._channel.send_on_turn(self._take)
+
+    def _take(self) -> List[List[Any]]:
+        """Called when its turn has come to be sent: no other turn comes in between."""
+        if self._has_ended:
+            return []
+        try:
+            return [["progress", self._call_id, *self._newest.pop()]]
+        except IndexError:
+            return []
+
+    def _take_last(self) -> List[List[Any]]:
+        messages = self._take()
+        self._has_ended = True
+        return messages
