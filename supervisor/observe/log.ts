@@ -1,7 +1,7 @@
 /** The server's own log: pino to stderr, one line per event, as text or JSON. */
 import { pino, type Logger } from 'pino';
 import { prettyFactory } from 'pino-pretty';
-import type { LogLevel } from '../options/groups/logs.js';
+import type { LogLevel } from '../options/groups/running.js';
 import { escapeControls, indented, withoutControls } from './control-characters.js';
 import type { LogFile } from './log-file.js';
 import type { OutputWriter } from './output-writer.js';

@@ -3,19 +3,11 @@
  * the config file, the app's `config`, `serve()` and docs/options.md all use it. Each group of the help and of
  * docs/options.md is a file in `groups/`.
  */
-import { LISTENING } from './groups/listening.js';
-import { ACCESS } from './groups/access.js';
+import { LISTENING, ACCESS, MANAGEMENT } from './groups/listening.js';
 import { MODELS } from './groups/models.js';
-import { MANAGEMENT } from './groups/management.js';
 import { WORKERS } from './groups/workers.js';
-import { CALLS } from './groups/calls.js';
-import { JOBS } from './groups/jobs.js';
-import { CLIENTS } from './groups/clients.js';
-import { STOPPING } from './groups/stopping.js';
-import { DEVELOPMENT } from './groups/development.js';
-import { LOGS } from './groups/logs.js';
-import { METRICS } from './groups/metrics.js';
-import { WEBHOOKS } from './groups/webhooks.js';
+import { CALLS, JOBS, CLIENTS, WEBHOOKS } from './groups/calls.js';
+import { STOPPING, DEVELOPMENT, LOGS, METRICS } from './groups/running.js';
 import {
   DURATION,
   type EveryOption,

@@ -7,7 +7,7 @@ import { configError } from '../../protocol/errors.js';
 import { isUnixSocket } from './address.js';
 import type { ResolvedOptions } from './resolve.js';
 import { OPTIONS, type OptionName } from './table.js';
-import type { TlsListener } from './tls-values.js';
+import type { TlsListener } from './value-forms.js';
 
 /** Certificate and private key in PEM. */
 export interface TlsCredentials {

@@ -3,7 +3,7 @@ import { totalmem } from 'node:os';
 import { configError } from '../../protocol/errors.js';
 import type { BudgetLimits } from '../budget/readings.js';
 import { hasNvidiaSmi } from '../machine/nvidia-smi.js';
-import { bytesOf } from '../options/memory-share.js';
+import { bytesOf } from '../options/value-forms.js';
 import type { ServerOptions } from '../options/resolve.js';
 
 /** Null if there is none. @throws SERVE_CONFIG where memory cannot be measured */

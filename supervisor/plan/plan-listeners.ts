@@ -1,12 +1,11 @@
 /** Plans the listeners of a server: API keys, management API, metrics and TLS. */
 import { ApiKeys } from '../http/access/api-keys.js';
 import { readKeyFile } from '../options/api-key.js';
-import { planManagement, type ManagementPlan } from '../options/management.js';
-import { planMetrics, type MetricsPlan } from '../options/metrics.js';
+import { planManagement, type ManagementPlan, planMetrics, type MetricsPlan } from '../options/listeners.js';
 import type { ResolvedOptions, ServerOptions } from '../options/resolve.js';
 import { OPTIONS } from '../options/table.js';
 import { planTls, type TlsPlan } from '../options/tls.js';
-import type { TlsListener } from '../options/tls-values.js';
+import type { TlsListener } from '../options/value-forms.js';
 
 export interface ListenersPlan {
   readonly keys: ApiKeys;

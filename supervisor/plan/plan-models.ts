@@ -9,8 +9,8 @@ import type { AppSetting, AppSpec } from '../runtimes/runtime.js';
 import { refuseTwins, type ModelEntry } from '../options/model-entries.js';
 import { inheritedEnv } from '../options/inherited-env.js';
 import { FIRST_VERSION, nameOfApp } from '../options/model-name.js';
-import { boundsOf } from '../options/model-settings.js';
 import {
+  boundsOf,
   resolveModelOptions,
   scalesItself,
   type ModelSetting,

@@ -14,7 +14,7 @@ import { configError } from '../../protocol/errors.js';
 import { gatherOptions, type GatheredOptions, type GivenSources } from '../options/gather-options.js';
 import { readEnvironment, resolveOptions, type ResolvedOptions } from '../options/resolve.js';
 import { readServeOptions } from '../options/serve-options.js';
-import { IN_MEMORY } from '../options/jobs-place.js';
+import { IN_MEMORY } from '../options/value-forms.js';
 import { servedAs } from '../options/mms-mode.js';
 import type { Devices } from '../machine/devices.js';
 import { APP_SOURCES } from '../runtimes/index.js';

@@ -10,7 +10,7 @@ import { nearbyHint } from '../options/suggest.js';
 import { sourceNameOf, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
 import { withoutSecrets } from '../options/allowed-urls.js';
 import { labelOf, type FullModelRef } from '../options/model-name.js';
-import type { WantedModel, WantedModels } from '../options/wanted-models.js';
+import type { WantedModel, WantedModels } from '../options/value-forms.js';
 import { isWebAddress } from '../store/download.js';
 import { ModelStore } from '../store/model-store.js';
 import { releasedOnFailure } from '../store/stored-model.js';

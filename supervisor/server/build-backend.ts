@@ -5,7 +5,7 @@ import { inviteBody } from '../http/socket/http-server.js';
 import { isLastRequest } from '../http/socket/request-facts.js';
 import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
 import type { ModelRef } from '../models/models.js';
-import type { ManagementPlan } from '../options/management.js';
+import type { ManagementPlan } from '../options/listeners.js';
 import { HttpManagement } from './models/http-management.js';
 import { modelReadiness, type Readiness } from '../status/readiness.js';
 import type { ServerParts } from './parts.js';

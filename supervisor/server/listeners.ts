@@ -11,8 +11,7 @@ import type { Dialects } from '../http/dialects/index.js';
 import { LateHandler } from '../http/socket/http-server.js';
 import { listen, type Listening, type ListenOptions } from '../http/socket/listen.js';
 import type { Address, ListenFlags } from '../options/address.js';
-import type { ManagementPlan } from '../options/management.js';
-import type { MetricsPlan } from '../options/metrics.js';
+import type { ManagementPlan, MetricsPlan } from '../options/listeners.js';
 import type { TlsCredentials, TlsPlan } from '../options/tls.js';
 
 export interface Addresses extends Address {

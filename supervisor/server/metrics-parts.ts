@@ -7,7 +7,7 @@ import { MmsEvents } from '../metrics/mms-events.js';
 import { ServerMetrics } from '../metrics/server-metrics.js';
 import { ServiceLines } from '../metrics/service-lines.js';
 import { LEGACY_NAMES, TorchServeText } from '../metrics/torchserve-text.js';
-import type { MetricsPlan } from '../options/metrics.js';
+import type { MetricsPlan } from '../options/listeners.js';
 import type { ServerOptions } from '../options/resolve.js';
 import type { ServedModels, WorkerObserver } from './models/served-models.js';
 import type { ServerLogs } from './logs.js';

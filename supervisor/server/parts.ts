@@ -16,7 +16,7 @@ import type { JobStore } from '../jobs/job-store.js';
 import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';
 import type { FullModelRef } from '../options/model-name.js';
-import { metricsModeOf } from '../options/metrics.js';
+import { metricsModeOf } from '../options/listeners.js';
 import type { ServerOptions } from '../options/resolve.js';
 import { OrphanGuard } from '../processes/orphan-guard.js';
 import { SpareProcesses } from '../processes/spare-processes.js';

@@ -10,7 +10,7 @@
  * Cookies are never allowed: a key is sent in a header that only the page itself can set.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AllowedOrigins } from '../../options/cors-origin.js';
+import type { AllowedOrigins } from '../../options/value-forms.js';
 import type { ServerOptions } from '../../options/resolve.js';
 
 /** Browsers may cache a preflight this long: Chromium's own limit. */

@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import { isThisMachine } from '../../options/address.js';
 import type { ServerOptions } from '../../options/resolve.js';
-import type { AllowedOrigins } from '../../options/cors-origin.js';
+import type { AllowedOrigins } from '../../options/value-forms.js';
 import { keyOf, type ApiKeys } from './api-keys.js';
 import type { ClientHeaderNames } from './client-headers.js';
 

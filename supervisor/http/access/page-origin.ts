@@ -7,7 +7,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
-import type { AllowedOrigins } from '../../options/cors-origin.js';
+import type { AllowedOrigins } from '../../options/value-forms.js';
 
 /** Returns SERVE_ORIGIN_REFUSED for a page of another origin, unless `allowed` has it; else null. */
 export function pageMistake(

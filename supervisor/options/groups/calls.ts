@@ -1,4 +1,4 @@
-/** Options of calls: waiting, running, batching. */
+/** Options of calls (waiting, running, batching), of jobs, of the limits of clients, and of webhooks. */
 import { parseBytes, parseDurationMs, parsePositiveMs, parseSwitch, parseWhole } from '../units.js';
 import {
   DURATION,
@@ -8,8 +8,11 @@ import {
   operatorOption,
   serverOption,
   type SomeOptions,
+  SECOND,
 } from '../option-spec.js';
 import { MAX_CONCURRENCY } from '../../../protocol/wire/messages.js';
+import { IN_MEMORY, parseJobsPlace, type JobsPlace } from '../value-forms.js';
+import { type WebhookSigner, parseWebhookSecrets } from '../webhook-signer.js';
 
 export const CALLS = {
   queueSize: modelOption<number>({
@@ -83,5 +86,104 @@ export const CALLS = {
     defaultText: '1m',
     default: MINUTE,
     parse: parsePositiveMs,
+  }),
+} as const satisfies SomeOptions;
+
+export const JOBS = {
+  jobs: serverOption<JobsPlace>({
+    flag: '--jobs',
+    value: '<store>',
+    help: 'Where jobs are kept: memory loses them with the process; local keeps them in the folder .banana-jobs, local:<folder> in another, which one server at a time may use; redis://… (or rediss://…) keeps them in a Redis that many servers share. See docs/jobs.md.',
+    defaultText: 'memory',
+    default: IN_MEMORY,
+    secret: true, // may have a password
+    parse: parseJobsPlace,
+  }),
+  jobRetention: serverOption<number | null>({
+    flag: '--job-retention',
+    value: DURATION,
+    help: 'Time that an ended job is kept with its result, if there is room.',
+    defaultText: '24h; in memory 15m',
+    default: null,
+    parse: parsePositiveMs,
+  }),
+  jobBytes: serverOption<number | null>({
+    flag: '--job-bytes',
+    value: '<size>',
+    help: 'Bytes of the bodies and results of jobs, 1 KiB a job at least. When they run short, ended jobs are dropped, the oldest first; then new jobs are refused with 503, and results are dropped.',
+    defaultText: '1gb; in memory 256mb',
+    default: null,
+    parse: parseBytes,
+  }),
+} as const satisfies SomeOptions;
+
+export const CLIENTS = {
+  maxBody: serverOption<number>({
+    flag: '--max-body',
+    value: '<size>',
+    help: 'Largest request body; larger ones get 413 while they arrive.',
+    defaultText: '100000000',
+    default: 100_000_000,
+    parse: parseBytes,
+  }),
+  maxOutput: serverOption<number>({
+    flag: '--max-output',
+    value: '<size>',
+    help: 'Largest answer that is not a stream; a larger one is a 500.',
+    defaultText: '100000000',
+    default: 100_000_000,
+    parse: (raw) => Math.min(parseBytes(raw), 2 ** 32 - 1),
+  }),
+  compress: serverOption<boolean>({
+    flag: '--compress',
+    value: null,
+    help: 'Compress answers and pages of text, JSON or XML for clients that accept br or gzip. It takes CPU and may show secrets to observers: see docs/security.md.',
+    defaultText: 'off',
+    default: false,
+    parse: parseSwitch,
+  }),
+  unsentBytes: serverOption<number>({
+    flag: '--unsent-bytes',
+    value: '<size>',
+    help: 'Bytes of answers that clients have not read yet; beyond that the slowest readers are cut off. One answer of --max-output always has room.',
+    defaultText: '512mb',
+    default: 512 * MIB,
+    parse: parseBytes,
+  }),
+  headerTimeout: serverOption<number>({
+    flag: '--header-timeout',
+    value: DURATION,
+    help: 'Longest time for the request headers to arrive; then 408.',
+    defaultText: '20s',
+    default: 20 * SECOND,
+    parse: parsePositiveMs,
+  }),
+  bodyTimeout: serverOption<number>({
+    flag: '--body-timeout',
+    value: DURATION,
+    help: 'Longest pause inside a request body; then 408. A body of less than 1 kB/s on average gets 408 too, after 30 s.',
+    defaultText: '30s',
+    default: 30 * SECOND,
+    parse: parsePositiveMs,
+  }),
+  stallTimeout: serverOption<number>({
+    flag: '--stall-timeout',
+    value: DURATION,
+    help: 'Longest time a client may read nothing of its answer before it is cut off. One that reads at least 1 kB/s on average never is.',
+    defaultText: '60s',
+    default: 60 * SECOND,
+    parse: parsePositiveMs,
+  }),
+} as const satisfies SomeOptions;
+
+export const WEBHOOKS = {
+  webhookSecret: serverOption<WebhookSigner | null>({
+    flag: '--webhook-secret',
+    value: '<secret>',
+    help: 'Secret that signs webhooks (Standard Webhooks): whsec_ followed by base64; each of several, separated by spaces or commas, signs. Prefer the environment.',
+    defaultText: 'not signed',
+    default: null,
+    secret: true,
+    parse: parseWebhookSecrets,
   }),
 } as const satisfies SomeOptions;

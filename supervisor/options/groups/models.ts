@@ -1,7 +1,7 @@
 /** Options of models, the model store, and Multi Model Server's paths. */
 import { type AllowedUrls, NO_URLS, parseAllowedUrls } from '../allowed-urls.js';
 import { parseModelName } from '../model-name.js';
-import { type WantedModels, parseFolder, parseHandler, parseWantedModels } from '../wanted-models.js';
+import { type WantedModels, parseFolder, parseHandler, parseWantedModels } from '../value-forms.js';
 import { parseChoice, parseFilePath, parseWhole } from '../units.js';
 import { serverOption, type SomeOptions } from '../option-spec.js';
 

@@ -1,8 +1,7 @@
 /** Options of workers: number, devices, interpreter, environment, restarts. */
 import { availableCores } from '../../machine/cores.js';
-import { parseGpus } from '../gpu-list.js';
+import { parseGpus, parseBudget, type Budget } from '../value-forms.js';
 import { parseNamePattern } from '../secret-names.js';
-import { parseBudget, type Budget } from '../memory-share.js';
 import { NotAllowed, parseChoice, parsePositiveMs, parseWhole } from '../units.js';
 import {
   DURATION,

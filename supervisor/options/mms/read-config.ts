@@ -11,8 +11,8 @@ import { notAllowed, type ModelSettings, type OptionSource } from '../resolve.js
 import { suggest } from '../suggest.js';
 import { NotAllowed } from '../units.js';
 import type { FoundConfig } from './find-config.js';
-import { KEYS_LEFT_ASIDE } from './keys-left-aside.js';
 import {
+  KEYS_LEFT_ASIDE,
   ENVIRONMENT_SWITCH,
   MMS_KEYS,
   MMS_KEY_NAMES,
@@ -23,8 +23,9 @@ import {
   type OptionValuesGiven,
 } from './mms-keys.js';
 import { MODELS_KEY, readModelSettings, type ReadSettings } from './model-settings.js';
-import { readProperties } from './properties-file.js';
-import { concernsTls, tlsListeners } from './tls-addresses.js';
+import { concernsTls, tlsListeners } from './mms-address.js';
+import { isUtf8 } from 'node:buffer';
+import { parseLines, type Node, type Pair } from 'dot-properties';
 
 export interface MmsConfig {
   /** The MMS_<KEY> variables; empty unless the file enables them. */
@@ -201,4 +202,30 @@ function notEnabled(name: string, variables: readonly Setting[]): string[] {
   if (variables.length === 0) return [];
   const named = variables.map(({ place }) => place).join(', ');
   return [`${name} does not contain ${ENVIRONMENT_SWITCH}=true, so these variables are not read: ${named}`];
+}
+
+export interface Property {
+  readonly key: string;
+  /** Trimmed. */
+  readonly value: string;
+  /** Line of the key, from 1. */
+  readonly line: number;
+}
+
+/** Returns entries in file order; keys may repeat. Reads UTF-8, else Latin-1, the old encoding of Java for these files. */
+export function readProperties(bytes: Buffer): Property[] {
+  const text = (isUtf8(bytes) ? bytes.toString('utf8') : bytes.toString('latin1')).replace(/^\ufeff/, '');
+  let line = 1;
+  let at = 0;
+  return parseLines(text, true)
+    .filter(isPair)
+    .map(({ key, value, range: [start] }) => {
+      line += text.slice(at, start).split(/\r\n|\r|\n/).length - 1;
+      at = start;
+      return { key, value: value.trim(), line };
+    });
+}
+
+function isPair(node: Required<Node>): node is Required<Pair> {
+  return node.type === 'PAIR';
 }

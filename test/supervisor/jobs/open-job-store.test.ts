@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { keepLimits } from '../../../supervisor/jobs/open-job-store.js';
-import type { JobsPlace } from '../../../supervisor/options/jobs-place.js';
+import type { JobsPlace } from '../../../supervisor/options/value-forms.js';
 import { OPTIONS } from '../../../supervisor/options/table.js';
 
 const HOUR_MS = 3_600_000;

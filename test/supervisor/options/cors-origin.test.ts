@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseOrigins } from '../../../supervisor/options/cors-origin.js';
+import { parseOrigins } from '../../../supervisor/options/value-forms.js';
 import { NotAllowed } from '../../../supervisor/options/units.js';
 
 const ALLOWED: readonly (readonly [raw: unknown, origins: unknown])[] = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseGpus } from '../../../supervisor/options/gpu-list.js';
+import { parseGpus } from '../../../supervisor/options/value-forms.js';
 import { NotAllowed } from '../../../supervisor/options/units.js';
 
 const UUID = 'GPU-5d5ba0d6-1b9c-4d0d-8a3c-2f6f0c1c2d3e';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bytesOf, parseBudget } from '../../../supervisor/options/memory-share.js';
+import { bytesOf, parseBudget } from '../../../supervisor/options/value-forms.js';
 import { NotAllowed } from '../../../supervisor/options/units.js';
 
 const budgets: [raw: unknown, bytesOf1000: number][] = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseWantedModels, type WantedModels } from '../../../supervisor/options/wanted-models.js';
+import { parseWantedModels, type WantedModels } from '../../../supervisor/options/value-forms.js';
 import { NotAllowed } from '../../../supervisor/options/units.js';
 
 const READ: readonly (readonly [given: unknown, read: WantedModels])[] = [

@@ -1,7 +1,7 @@
 /** Recognises requests that a page of another origin made a browser send. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { AllowedOrigins } from '../../../../supervisor/options/cors-origin.js';
+import type { AllowedOrigins } from '../../../../supervisor/options/value-forms.js';
 import { pageMistake } from '../../../../supervisor/http/access/page-origin.js';
 
 type Row = readonly [

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readModelSettings } from '../../../../supervisor/options/mms/model-settings.js';
-import { boundsOf } from '../../../../supervisor/options/model-settings.js';
-import { resolveModelOptions, resolveOptions } from '../../../../supervisor/options/resolve.js';
+import { boundsOf, resolveModelOptions, resolveOptions } from '../../../../supervisor/options/resolve.js';
 
 const PLACE = 'config.properties line 3: models';
 const REF = { name: 'noop', version: '1.0' };

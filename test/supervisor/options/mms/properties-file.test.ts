@@ -1,7 +1,7 @@
 /** The syntax of `config.properties`, and line numbers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readProperties } from '../../../../supervisor/options/mms/properties-file.js';
+import { readProperties } from '../../../../supervisor/options/mms/read-config.js';
 
 const ROWS: readonly (readonly [
   what: string,

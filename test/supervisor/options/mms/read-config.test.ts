@@ -3,8 +3,12 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { KEYS_LEFT_ASIDE } from '../../../../supervisor/options/mms/keys-left-aside.js';
-import { MMS_KEYS, MMS_KEY_NAMES, type MmsKeyName } from '../../../../supervisor/options/mms/mms-keys.js';
+import {
+  KEYS_LEFT_ASIDE,
+  MMS_KEYS,
+  MMS_KEY_NAMES,
+  type MmsKeyName,
+} from '../../../../supervisor/options/mms/mms-keys.js';
 import { readMmsConfig, type MmsConfig } from '../../../../supervisor/options/mms/read-config.js';
 import { resolveOptions, type Options } from '../../../../supervisor/options/resolve.js';
 import { MODELS_KEY } from '../../../../supervisor/options/mms/model-settings.js';

@@ -1,10 +1,10 @@
 /**
- * The address of the management API. Anyone who reaches it can run any file of the model store, so it is not opened to
- * other machines without a key, unless --management-insecure is given.
+ * The listeners for management and metrics. Anyone who reaches the management API can run any file of the model store, so it
+ * is not opened to other machines without a key, unless --management-insecure is given.
  */
 import { configError } from '../../protocol/errors.js';
-import { isSameAddress, isThisMachine, isUnixSocket } from './address.js';
-import { sourceNameOf, type ResolvedOptions } from './resolve.js';
+import { isSameAddress, isThisMachine, isUnixSocket, type Address } from './address.js';
+import { sourceNameOf, type ResolvedOptions, type ServerOptions } from './resolve.js';
 import { envName, type OptionName } from './table.js';
 
 export interface ManagementPlan {
@@ -40,4 +40,34 @@ function openMistake(resolved: ResolvedOptions, isShared: boolean): Error {
       'Give it a key (--management-key, or --api-key for all), keep it to this machine (--management-host 127.0.0.1 with a ' +
       `port of its own, or a unix socket), or run it without a key (--management-insecure, ${envName('managementInsecure')}=1).`,
   );
+}
+
+export interface MetricsPlan {
+  /** Served on the server's own address. */
+  readonly isOnMain: boolean;
+  /** A separate address for metrics; null if there is none. */
+  readonly listener: Address | null;
+}
+
+/** Null if metrics are off. */
+export function planMetrics({
+  metrics,
+  metricsHost,
+  metricsPort,
+  host,
+  port,
+}: ServerOptions): MetricsPlan | null {
+  if (metricsPort === null) return metrics ? { isOnMain: true, listener: null } : null;
+  const own = { host: metricsHost, port: metricsPort };
+  return isSameAddress({ host, port }, own)
+    ? { isOnMain: true, listener: null }
+    : { isOnMain: metrics, listener: own };
+}
+
+/** The mode of Multi Model Server's own metrics; null if they are off. */
+export function metricsModeOf(
+  { metricsMode }: ServerOptions,
+  isMmsMode: boolean,
+): ServerOptions['metricsMode'] {
+  return metricsMode ?? (isMmsMode ? 'log' : null);
 }
