@@ -151,6 +151,8 @@ export interface StartSpec {
   readonly printMark: string;
   /** Maximum calls in one batch, as the operator set it; 0: not set, so the app may set it. */
   readonly batchSize: number;
+  /** True if the operator asks for batches of this model, and not of all models of a server. */
+  readonly asksForBatches?: boolean;
   /** Maximum calls at the same time, as the operator set it; the app decides if left out. */
   readonly concurrency?: number;
   /** True if a custom service gets items of bytes; left out if the operator did not set it, so the app may. */

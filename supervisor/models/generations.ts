@@ -4,7 +4,7 @@
  */
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import { AppDescription } from './app-description.js';
-import type { ModelSpec } from './model-spec.js';
+import { asksForBatches, type ModelSpec } from './model-spec.js';
 
 export class Generations {
   readonly #descriptionOf = new WeakMap<WorkerHandle, AppDescription>();
@@ -89,9 +89,20 @@ export function needsNewWorkers(before: ModelSpec, after: ModelSpec): boolean {
   const parts = ({ name, version, app, appPlace, service, program, resolved }: ModelSpec): string => {
     // A service gets its batch size at the start, and may have allocated memory for no more.
     const sizeAtStart = service === null ? null : resolved.options.batchSize;
+    const isAsked = program.takesBatchesIfAsked === true && asksForBatches({ resolved });
     const { concurrency } = resolved.options; // a worker gets it at the start as well
     const started = { ...program, warnings: [] };
-    return JSON.stringify([name, version, app, appPlace, service, started, sizeAtStart, concurrency]);
+    return JSON.stringify([
+      name,
+      version,
+      app,
+      appPlace,
+      service,
+      started,
+      sizeAtStart,
+      isAsked,
+      concurrency,
+    ]);
   };
   return parts(before) !== parts(after);
 }

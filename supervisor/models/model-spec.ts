@@ -17,3 +17,8 @@ export interface ModelSpec {
   /** The operator's options, without the app's own; including the devices that are asked for. */
   readonly resolved: ResolvedModelOptions;
 }
+
+/** Whether the operator asks for batches of this model, and not of all models of the server. */
+export function asksForBatches({ resolved: { own, options } }: Pick<ModelSpec, 'resolved'>): boolean {
+  return options.batchSize > 1 && own?.has('batchSize') === true;
+}

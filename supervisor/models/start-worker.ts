@@ -13,7 +13,7 @@ import type { Devices } from '../machine/devices.js';
 import type { Placement } from '../machine/placement.js';
 import type { WorkerProgram } from '../runtimes/runtime.js';
 import { NO_TELEMETRY } from '../runtimes/telemetry.js';
-import type { ModelSpec } from './model-spec.js';
+import { asksForBatches, type ModelSpec } from './model-spec.js';
 import { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerLimits, WorkerListener } from '../processes/worker-listener.js';
 import { VERSION } from '../version.js';
@@ -60,6 +60,7 @@ export function startWorker(
     limits: { maxOutputBytes, streamWindowBytes: STREAM_WINDOW_BYTES },
     printMark: mark,
     batchSize: model.resolved.explicit.has('batchSize') ? options.batchSize : 0,
+    ...(asksForBatches(model) ? { asksForBatches: true } : {}),
     ...(options.concurrency === null ? {} : { concurrency: options.concurrency }),
     ...(model.resolved.explicit.has('rawItems') ? { rawItems: options.rawItems } : {}),
     serverVersion: VERSION,

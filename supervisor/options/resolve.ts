@@ -65,6 +65,8 @@ export interface ResolvedModelOptions {
   readonly options: ModelOptions;
   /** Options that the operator set, with their sources; these take precedence over the app's `config`. */
   readonly explicit: ReadonlyMap<OptionName, string>;
+  /** Names of options that were set for this model, and not for all models of the server; left out: none. */
+  readonly own?: ReadonlySet<OptionName>;
 }
 
 /** Earlier sources take precedence. @throws SERVE_CONFIG with option, value, source and the allowed values */
@@ -101,7 +103,13 @@ export function resolveModelOptions(
   const options = Object.freeze(values as unknown as OptionValues);
   checkTogether(options, `${place}: `);
   const places = [...given.keys()].map((name) => [name, own.where(name)] as const);
-  return { options, explicit: new Map([...server.explicit, ...places]) };
+  const ofModel = new Set([...(server.own ?? []), ...given.keys()]);
+  return { options, explicit: new Map([...server.explicit, ...places]), own: ofModel };
+}
+
+/** Makes what is set for all models of a server the own options of its only model. */
+export function asOnlyModel<R extends ResolvedModelOptions>(resolved: R): R {
+  return { ...resolved, own: new Set(resolved.explicit.keys()) };
 }
 
 /** Options of the server on devices and numbers of workers that contradict those of a model. */

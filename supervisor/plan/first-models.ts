@@ -1,5 +1,5 @@
 /** Plans all models that a server starts with: its app, named models, and models of the store. */
-import { sourceNameOf, type ResolvedOptions } from '../options/resolve.js';
+import { asOnlyModel, sourceNameOf, type ResolvedOptions } from '../options/resolve.js';
 import type { ModelStore } from '../store/model-store.js';
 import { planModels, type ModelPlan, type ModelsGiven } from './plan-models.js';
 import { openStore, planStoreModels } from './store-models.js';
@@ -30,9 +30,10 @@ export async function planFirstModels(given: ModelsGiven): Promise<FirstModelPla
       stop,
     });
     stop?.throwIfAborted();
-    const programWarnings = [...named, ...plans].flatMap(({ spec }) => spec.program.warnings);
+    const all = [...named, ...plans];
+    const programWarnings = all.flatMap(({ spec }) => spec.program.warnings);
     return {
-      plans: [...named, ...plans],
+      plans: isOneModel(all) ? all.map(asOnly) : all,
       store,
       warnings: [...unusableUrls(resolved), ...warnings, ...programWarnings],
     };
@@ -42,6 +43,15 @@ export async function planFirstModels(given: ModelsGiven): Promise<FirstModelPla
   } finally {
     stop?.removeEventListener('abort', onStop);
   }
+}
+
+/** Whether all are versions of one model. */
+function isOneModel(plans: readonly ModelPlan[]): boolean {
+  return new Set(plans.map(({ spec }) => spec.name)).size === 1;
+}
+
+function asOnly(plan: ModelPlan): ModelPlan {
+  return { ...plan, spec: { ...plan.spec, resolved: asOnlyModel(plan.spec.resolved) } };
 }
 
 function mayUnpack({ options: { modelStore, allowedUrls } }: ResolvedOptions): boolean {

@@ -140,9 +140,9 @@ function withoutWarnings(plan: ModelPlan): ModelPlan {
 }
 
 /** Models of a store have other defaults than apps; settings of the operator or the app take precedence. */
-function withStoreDefaults({ options, explicit }: ResolvedOptions): ResolvedOptions {
-  const unset = Object.entries(STORE_DEFAULTS).filter(([name]) => !explicit.has(name as OptionName));
-  return { options: { ...options, ...Object.fromEntries(unset) }, explicit };
+function withStoreDefaults(server: ResolvedOptions): ResolvedOptions {
+  const unset = Object.entries(STORE_DEFAULTS).filter(([name]) => !server.explicit.has(name as OptionName));
+  return { ...server, options: { ...server.options, ...Object.fromEntries(unset) } };
 }
 
 /** The bounds of a model of the store that scales by itself: its own setting, and the default number as its most. */
@@ -151,12 +151,12 @@ function withStoreBounds(
   setting: ModelSetting | null,
   defaultWorkers: number | null,
 ): ResolvedModelOptions {
-  const { options, explicit } = resolved;
+  const { options } = resolved;
   if (!scalesItself(options)) return resolved;
   const max = setting?.max ?? options.maxWorkers;
   const minWorkers = setting?.min ?? options.minWorkers ?? (max === null ? 0 : Math.min(1, max));
   const maxWorkers = max ?? (defaultWorkers === null ? null : Math.max(defaultWorkers, minWorkers));
-  return { options: { ...options, minWorkers, maxWorkers }, explicit };
+  return { ...resolved, options: { ...options, minWorkers, maxWorkers } };
 }
 
 /** The defaults of Multi Model Server. */

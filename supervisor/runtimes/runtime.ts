@@ -60,6 +60,8 @@ export interface WorkerProgram {
   readonly isSingleFile?: boolean;
   /** For `--watch`: facts about its files; those about code in any language if left out. */
   readonly sources?: Sources;
+  /** Its workers take batches of some models only if the operator asks for them. */
+  readonly takesBatchesIfAsked?: boolean;
   /** Instruction for authors to make an app take batches. */
   readonly batchCure: string;
   /** Describes in a sentence where a worker hung that was not ready in time, from the text after its note (docs/wire.md). */

@@ -192,6 +192,36 @@ test(
   },
 );
 
+test(
+  'no row of one caller reaches another, though an example had as many rows out as in',
+  LIMIT,
+  async (t) => {
+    /** A row of `output` for each number of `images` that is not 0. */
+    const detector: OnnxModel = {
+      inputs: [{ name: 'images', type: 'FP32', shape: ['batch', 4] }],
+      outputs: [{ name: 'output', type: 'INT64', shape: ['num_dets', 2] }],
+      nodes: [
+        { op: 'NonZero', inputs: ['images'], outputs: ['places'] },
+        { op: 'Transpose', inputs: ['places'], outputs: ['output'], attributes: { perm: [1, 0] } },
+      ],
+    };
+    const folder = appFolder(t, { 'detector.example.json': '[[0, 1, 0, 0]]' });
+    const path = writeOnnx(join(folder, 'detector.onnx'), detector);
+    // Calls that may be joined would wait for each other.
+    const server = await startServer(path, { t, args: ['--max-batch-delay', '500ms'] });
+    await server.until(({ state }) => state === 'ready');
+    const [two, none] = await Promise.all([ask(server, [[0, 1, 1, 0]]), ask(server, [[0, 0, 0, 0]])]);
+    assert.deepEqual(two.json(), {
+      output: [
+        [0, 1],
+        [0, 2],
+      ],
+    });
+    assert.deepEqual(none.json(), { output: [] });
+    await server.stop();
+  },
+);
+
 describe('other ways to name a model', LIMIT, () => {
   test('a folder without code that has one', async (t) => {
     const folder = appFolder(t, { 'net/labels.json': '{}' });

@@ -28,7 +28,8 @@ export type OnnxType = keyof typeof ONNX_TYPES;
 export interface OnnxValue {
   readonly name: string;
   readonly type: OnnxType;
-  readonly shape: readonly (number | string)[];
+  /** Null if the model does not say how many dimensions it has. */
+  readonly shape: readonly (number | string)[] | null;
   /** Makes it a sequence of such tensors, which is no tensor. */
   readonly isSequence?: boolean;
 }
@@ -37,9 +38,13 @@ export interface OnnxNode {
   readonly op: string;
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
-  /** Whole numbers, lists of them, or floats as `{ float }`. */
-  readonly attributes?: Readonly<Record<string, number | readonly number[] | { readonly float: number }>>;
+  /** Whole numbers, lists of them, floats as `{ float }`, or the graph of a branch or a loop. */
+  readonly attributes?: Readonly<Record<string, OnnxAttribute>>;
+  /** The domain of a function of the model. */
+  readonly domain?: string;
 }
+
+type OnnxAttribute = number | readonly number[] | { readonly float: number } | { readonly graph: OnnxGraph };
 
 export interface OnnxWeights {
   readonly name: string;
@@ -51,11 +56,23 @@ export interface OnnxWeights {
   readonly external?: { readonly location: string; readonly offset: number; readonly length: number };
 }
 
-export interface OnnxModel {
+export interface OnnxGraph {
   readonly inputs: readonly OnnxValue[];
   readonly outputs: readonly OnnxValue[];
   readonly nodes: readonly OnnxNode[];
   readonly weights?: readonly OnnxWeights[];
+}
+
+/** A function of the model, in the domain `own`. */
+export interface OnnxFunction {
+  readonly name: string;
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  readonly nodes: readonly OnnxNode[];
+}
+
+export interface OnnxModel extends OnnxGraph {
+  readonly functions?: readonly OnnxFunction[];
   /** Version of the operator set; 17 by default. */
   readonly opset?: number;
 }
@@ -66,7 +83,7 @@ export function writeOnnx(path: string, model: OnnxModel): string {
 }
 
 /** A model `y = x` for tensors of one datatype. */
-export function identity(type: OnnxType, shape: readonly (number | string)[] = ['batch', 2]): OnnxModel {
+export function identity(type: OnnxType, shape: OnnxValue['shape'] = ['batch', 2]): OnnxModel {
   return {
     inputs: [{ name: 'x', type, shape }],
     outputs: [{ name: 'y', type, shape }],
@@ -74,39 +91,72 @@ export function identity(type: OnnxType, shape: readonly (number | string)[] = [
   };
 }
 
-export function onnxBytes({ inputs, outputs, nodes, weights = [], opset = 17 }: OnnxModel): Buffer {
-  const graph = Buffer.concat([
+export function onnxBytes({ opset = 17, functions = [], ...graph }: OnnxModel): Buffer {
+  const imports = opsets(functions.length === 0 ? { '': opset } : { '': opset, [OWN]: 1 });
+  return Buffer.concat([
+    integer(1, 8),
+    field(7, graphBytes(graph)),
+    ...imports.map((each) => field(8, each)),
+    ...functions.map((each) => field(25, functionBytes(each, opset))),
+  ]);
+}
+
+/** The domain of the functions of a model. */
+const OWN = 'own';
+
+function opsets(versions: Readonly<Record<string, number>>): Buffer[] {
+  return Object.entries(versions).map(([domain, version]) =>
+    Buffer.concat([field(1, text(domain)), integer(2, version)]),
+  );
+}
+
+function graphBytes({ inputs, outputs, nodes, weights = [] }: OnnxGraph): Buffer {
+  return Buffer.concat([
     ...nodes.map((node) => field(1, nodeBytes(node))),
     field(2, text('graph')),
     ...weights.map((each) => field(5, weightBytes(each))),
     ...inputs.map((value) => field(11, valueBytes(value))),
     ...outputs.map((value) => field(12, valueBytes(value))),
   ]);
-  const opsets = field(8, Buffer.concat([field(1, text('')), integer(2, opset)]));
-  return Buffer.concat([integer(1, 8), field(7, graph), opsets]);
 }
 
-function nodeBytes({ op, inputs, outputs, attributes = {} }: OnnxNode): Buffer {
+function functionBytes({ name, inputs, outputs, nodes }: OnnxFunction, opset: number): Buffer {
+  return Buffer.concat([
+    field(1, text(name)),
+    ...inputs.map((input) => field(4, text(input))),
+    ...outputs.map((output) => field(5, text(output))),
+    ...nodes.map((node) => field(7, nodeBytes(node))),
+    ...opsets({ '': opset }).map((each) => field(9, each)),
+    field(10, text(OWN)),
+  ]);
+}
+
+function nodeBytes({ op, inputs, outputs, attributes = {}, domain = '' }: OnnxNode): Buffer {
   return Buffer.concat([
     ...inputs.map((name) => field(1, text(name))),
     ...outputs.map((name) => field(2, text(name))),
     field(4, text(op)),
     ...Object.entries(attributes).map(([name, value]) => field(5, attributeBytes(name, value))),
+    ...(domain === '' ? [] : [field(7, text(domain))]),
   ]);
 }
 
-function attributeBytes(name: string, value: number | readonly number[] | { float: number }): Buffer {
+function attributeBytes(name: string, value: OnnxAttribute): Buffer {
   const named = field(1, text(name));
   if (typeof value === 'number') return Buffer.concat([named, integer(3, value), integer(20, 2)]);
   if ('float' in value) return Buffer.concat([named, float(2, value.float), integer(20, 1)]);
+  if ('graph' in value) return Buffer.concat([named, field(6, graphBytes(value.graph)), integer(20, 5)]);
   return Buffer.concat([named, ...value.map((each) => integer(8, each)), integer(20, 7)]);
 }
 
 function valueBytes({ name, type, shape, isSequence = false }: OnnxValue): Buffer {
-  const sizes = shape.map((size) =>
+  const sizes = shape?.map((size) =>
     field(1, typeof size === 'number' ? integer(1, size) : field(2, text(size))),
   );
-  const tensor = Buffer.concat([integer(1, ONNX_TYPES[type]), field(2, Buffer.concat(sizes))]);
+  const tensor = Buffer.concat([
+    integer(1, ONNX_TYPES[type]),
+    ...(sizes === undefined ? [] : [field(2, Buffer.concat(sizes))]),
+  ]);
   const whole = isSequence ? field(4, field(1, field(1, tensor))) : field(1, tensor);
   return Buffer.concat([field(1, text(name)), field(2, whole)]);
 }

@@ -9,7 +9,10 @@ import type { AppLoadError } from './explain-load-error.js';
  * The file of an app, and what a worker knows when it loads it: the GPU or CPU that it may use, how many threads, and the
  * operator's batch size.
  */
-export type AppFile = Pick<StartSpec, 'app' | 'appPlace' | 'service' | 'device' | 'batchSize'>;
+export type AppFile = Pick<
+  StartSpec,
+  'app' | 'appPlace' | 'service' | 'device' | 'batchSize' | 'asksForBatches'
+>;
 
 /** Exports of a module, or an object with the same names (`init`, `inference`, `config`, ...) of a file that is none. */
 export type Exports = Readonly<Record<string, unknown>>;

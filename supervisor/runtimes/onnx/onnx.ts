@@ -46,8 +46,9 @@ async function programOf(
     watches: [app],
     isSingleFile: true,
     sources: onnxSources,
+    takesBatchesIfAsked: true,
     batchCure:
-      'export the model with a free first dimension in every input and output, whose name no other dimension has',
+      'give the free first dimension of every input and output one name, which no other dimension has; if the model only lacks such names, set batchSize for this model alone',
     warnings: [...unreadConfig(app), ...optimizeAdvice(app, found, providers, workers)],
   };
 }

@@ -56,7 +56,8 @@ export class HttpManagement implements ModelManagement {
     const [plan, ...others] = await releasedOnFailure(stored.release, async () => {
       if (!isModelName(stored.name))
         throw new ServeError('SERVE_BAD_REQUEST', `A model's name must consist of ${MODEL_NAME_RULE}.`);
-      return planVersions(stored, sourceOf(options), this.#parts.resolved, this.#parts.cwd);
+      const server = this.#served.optionsFor(stored.name, this.#parts.resolved);
+      return planVersions(stored, sourceOf(options), server, this.#parts.cwd);
     });
     const { spec } = await this.#served.register(plan);
     const present = new Set(this.#served.registry.describe().map(({ model }) => labelOf(model.spec)));

@@ -95,7 +95,8 @@ export class ProgramManagement implements ModelsHandle {
       );
     const { name, ...source } = given;
     const { resolved, cwd } = this.#parts;
-    return planModel(readModelEntry(name, source, styleOf(operation)), resolved, cwd);
+    const entry = readModelEntry(name, source, styleOf(operation));
+    return planModel(entry, this.#served.optionsFor(entry.name, resolved), cwd);
   }
 
   #statusOf({ spec: { name, version } }: Model): ModelStatus {

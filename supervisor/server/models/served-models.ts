@@ -16,7 +16,7 @@ import {
 import { bareProgram } from '../../models/start-worker.js';
 import type { Log } from '../../observe/log.js';
 import { labelOf, type FullModelRef } from '../../options/model-name.js';
-import type { ServerOptions } from '../../options/resolve.js';
+import { asOnlyModel, type ResolvedOptions, type ServerOptions } from '../../options/resolve.js';
 import type { WorkerDeath } from '../../processes/worker-death.js';
 import type { AppMetric, RetireLimits } from '../../processes/worker-listener.js';
 import type { Slot } from '../../slots/slot.js';
@@ -88,6 +88,12 @@ export class ServedModels {
     this.startUp = new StartUp({ ...options, isMmsMode }, resources.log, {
       onEnd: (error) => listener.onEnd(error),
     });
+  }
+
+  /** The server's options for a new plan of the model of this name: those of its only model, if it is that. */
+  optionsFor(name: string, server: ResolvedOptions): ResolvedOptions {
+    const names = this.registry.describe().map(({ model }) => model.spec.name);
+    return names.length > 0 && names.every((one) => one === name) ? asOnlyModel(server) : server;
   }
 
   /** All models, including the ones that are being unregistered. */

@@ -145,7 +145,8 @@ export class StoreLoads {
     if (!isModelName(name))
       throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
     const stored = await store.find({ url: await this.#urlOf(name), name, mayGoUnnamed: true, signal });
-    return releasedOnFailure(stored.release, () => planVersions(stored, NO_OWN_OPTIONS, resolved, cwd));
+    const server = this.#served.optionsFor(stored.name, resolved);
+    return releasedOnFailure(stored.release, () => planVersions(stored, NO_OWN_OPTIONS, server, cwd));
   }
 
   /**

@@ -8,12 +8,14 @@ import type { Device } from '../../../protocol/wire/messages.js';
 import type { InitContext } from '../../api/types.js';
 import type { AppFile, Exports } from '../loader.js';
 import { explainSessionError, type SessionAttempt } from './explain-session-error.js';
+import { mayJoin, rowsClaim, unnamedText } from './joining.js';
+import { readModelWords } from './model-words.js';
 import { OnnxModel } from './onnx-model.js';
 import { librariesOf, requireOnnxruntime, type Onnxruntime } from './onnxruntime.js';
 import { optimizedGraph, sessionOfGraph } from './optimized-graph.js';
 import { checkProviders, CPU, providersOf } from './providers.js';
 import { sessionOptions } from './session-options.js';
-import { isBatchable, leftOutText, signatureOfSession, signatureText } from './session-signature.js';
+import { leftOutText, signatureOfSession, signatureText } from './session-signature.js';
 import { warmUp } from './warm-up.js';
 
 /** Most calls of a batch, and most rows of a run, unless the operator sets `--batch-size`. */
@@ -21,7 +23,7 @@ const BATCH_SIZE = 8;
 
 /** @throws AppLoadError that says what is wrong with the model or the options, and the cure */
 export async function exportsOfModel(
-  { app: path, batchSize, device }: AppFile,
+  { app: path, batchSize, asksForBatches = false, device }: AppFile,
   {
     BANANA_ONNXRUNTIME = 'onnxruntime-node',
     BANANA_PROVIDERS = '',
@@ -36,20 +38,23 @@ export async function exportsOfModel(
     (graph === null ? null : await sessionOfGraph(onnxruntime, path, graph, device)) ??
     (await createSession(onnxruntime, { path, providers }, device));
   const { signature, leftOut } = signatureOfSession(path, session);
-  const batches = isBatchable(signature, session);
+  const claim = rowsClaim(signature, readModelWords(path));
+  const joins = mayJoin(claim, asksForBatches);
   const maxRows = batchSize === 0 ? BATCH_SIZE : batchSize;
-  const model = new OnnxModel(onnxruntime, session, signature, batches ? maxRows : null);
+  const model = new OnnxModel(onnxruntime, session, signature, joins ? maxRows : null);
   const exports = {
     platform: 'onnx_onnxv1', // the name in the Open Inference Protocol
     signature,
     inference: (input: unknown) => model.infer(input),
     init: async ({ log, worker }: InitContext) => {
       if (worker.index === 0) log.info(`${signatureText(signature)}; runs on ${providers.join(', ')}`);
+      // For a batch size that has no effect, the front has a warning.
+      if (worker.index === 0 && claim === 'unnamed' && batchSize === 0) log.info(unnamedText(signature));
       if (leftOut.length > 0) log.warn(leftOutText(leftOut));
       await warmUp(path, model, signature, log);
     },
   };
-  if (!batches) return exports;
+  if (!joins) return exports;
   return {
     ...exports,
     inferenceBatch: (inputs: readonly unknown[]) => model.inferBatch(inputs),

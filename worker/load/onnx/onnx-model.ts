@@ -14,7 +14,7 @@ import { explainRunError } from './explain-run-error.js';
 import { nativeTensor, ownTensor } from './native-tensors.js';
 import { listsOf } from './nested-lists.js';
 import type { Onnxruntime } from './onnxruntime.js';
-import { arrangeRuns, haveRows, haveSameRows, joinRows, rowsOf, splitRows, type Tensors } from './rows.js';
+import { arrangeRuns, haveRows, joinRows, rowsOf, splitRows, type Tensors } from './rows.js';
 
 /** A call and its place in the batch. */
 interface Item extends CallInputs {
@@ -27,10 +27,8 @@ export class OnnxModel {
   readonly #signature: Signature;
   readonly #outputNames: readonly string[];
   readonly #maxRows: number;
-  /** False from the first run whose outputs cannot be split into those of its rows. */
-  #keepsRows: boolean;
-  /** Whether the outputs of a run of several calls have been compared with those of a call alone. */
-  #isCompared = false;
+  /** False from the first run whose outputs do not have a row for each row of its inputs. */
+  #joins: boolean;
 
   /** `maxRows`: most rows of a run; null if the calls of this model cannot be joined. */
   constructor(
@@ -44,7 +42,7 @@ export class OnnxModel {
     this.#signature = signature;
     this.#outputNames = signature.outputs.map(({ name }) => name);
     this.#maxRows = maxRows ?? 1;
-    this.#keepsRows = maxRows !== null;
+    this.#joins = maxRows !== null;
   }
 
   /**
@@ -53,21 +51,18 @@ export class OnnxModel {
    */
   async warmUp(input: unknown): Promise<void> {
     const { tensors } = readCallInputs(input, this.#signature);
-    const alone = await this.#run(tensors);
     const rows = rowsOf(tensors);
-    this.#noteRows(alone, rows);
-    if (!this.#keepsRows || rows === null || 2 * rows > this.#maxRows) return;
+    this.#check(await this.#run(tensors), rows);
+    if (!this.#joins || rows === null || 2 * rows > this.#maxRows) return;
     const calls = Math.floor(this.#maxRows / rows);
-    const together = await this.#run(joinRows(Array<Tensors>(calls).fill(tensors)));
-    this.#noteRows(together, calls * rows);
-    this.#compare(alone, together);
+    this.#check(await this.#run(joinRows(Array<Tensors>(calls).fill(tensors))), calls * rows);
   }
 
   /** Answers one call. @throws SERVE_BAD_BODY, and the errors of onnxruntime */
   async infer(input: unknown): Promise<unknown> {
     const call = readCallInputs(input, this.#signature);
     const outputs = await this.#run(call.tensors);
-    this.#noteRows(outputs, rowsOf(call.tensors));
+    this.#check(outputs, rowsOf(call.tensors));
     return answerOf(call, outputs);
   }
 
@@ -84,7 +79,7 @@ export class OnnxModel {
     });
     // The operator may have allowed larger batches since this worker started.
     const maxRows = Math.max(this.#maxRows, inputs.length);
-    const runs = this.#keepsRows ? arrangeRuns(items, maxRows) : items.map((item) => [item]);
+    const runs = this.#joins ? arrangeRuns(items, maxRows) : items.map((item) => [item]);
     for (const run of runs) await this.#answerRun(run, answers);
     return answers;
   }
@@ -94,37 +89,29 @@ export class OnnxModel {
     let outputs: Tensors;
     try {
       outputs = await this.#run(joinRows(items.map(({ tensors }) => tensors)));
-      if (items.length > 1 && !this.#isCompared) this.#compare(await this.#run(first.tensors), outputs);
     } catch (thrown) {
       if (items.length > 1) for (const half of halvesOf(items)) await this.#answerRun(half, answers);
       else answers[first.index] = thrown;
       return;
     }
     const counts = items.map(({ tensors }) => rowsOf(tensors));
-    this.#noteRows(outputs, counts.includes(null) ? null : sumOf(counts as number[]));
+    this.#check(outputs, counts.includes(null) ? null : sumOf(counts as number[]));
     if (items.length === 1) answers[first.index] = answerOf(first, outputs);
-    else if (this.#keepsRows) {
+    else if (this.#joins) {
       const parts = splitRows(outputs, counts as number[]);
       for (const [i, item] of items.entries()) answers[item.index] = answerOf(item, parts[i] as Tensors);
     } else for (const item of items) await this.#answerRun([item], answers);
   }
 
-  /** Notes whether the outputs of a run have its rows; null for a run whose inputs have none. */
-  #noteRows(outputs: Tensors, rows: number | null): void {
-    if (!this.#keepsRows || rows === null || haveRows(outputs, rows)) return;
-    this.#joinNoMore('The outputs of the model do not have a row for each row of its inputs');
-  }
-
-  /** Notes whether the rows of the outputs have the same shape in a run of several calls, which began with this one. */
-  #compare(alone: Tensors, together: Tensors): void {
-    this.#isCompared = true;
-    if (haveSameRows(alone, together)) return;
-    this.#joinNoMore('A row of the outputs has another shape if more rows run together');
-  }
-
-  #joinNoMore(why: string): void {
-    this.#keepsRows = false;
-    hintOnce('onnx rows', () => `${why}, so the calls of the model run one by one.`);
+  /** Joins no more calls if the outputs of a run do not have its rows; null for a run whose inputs have none. */
+  #check(outputs: Tensors, rows: number | null): void {
+    if (!this.#joins || rows === null || haveRows(outputs, rows)) return;
+    this.#joins = false;
+    hintOnce(
+      'onnx rows',
+      () =>
+        'The outputs of the model do not have a row for each row of its inputs, so its calls run one by one.',
+    );
   }
 
   async #run(tensors: Tensors): Promise<Tensors> {

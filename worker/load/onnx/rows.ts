@@ -78,11 +78,6 @@ export function haveRows(outputs: Tensors, rows: number): boolean {
   return Object.values(outputs).every(({ shape }) => shape[0] === rows);
 }
 
-/** Whether the rows of each output have the same shape in both runs. */
-export function haveSameRows(outputs: Tensors, others: Tensors): boolean {
-  return trailingShapes(outputs) === trailingShapes(others);
-}
-
 /** Splits outputs into those of calls with `counts` rows; the parts share their memory. */
 export function splitRows(outputs: Tensors, counts: readonly number[]): Tensors[] {
   let at = 0;

@@ -80,32 +80,3 @@ function specOf(path: string, metadata: Metadata, kind: string): TensorSpec | nu
     );
   return { name, datatype, shape: shape.map((size) => (typeof size === 'number' ? size : FREE)) };
 }
-
-/**
- * Whether rows of several calls can be joined: every input and output has a free first dimension, which is the same for
- * all inputs, and no other dimension grows with it. Exporters name the dimensions that have the same size alike.
- */
-export function isBatchable({ inputs, outputs }: Signature, session: Described): boolean {
-  const isFree = [...inputs, ...outputs].every(({ shape }) => shape[0] === FREE);
-  if (inputs.length === 0 || !isFree) return false;
-  const inputShapes = shapesOf(session.inputMetadata);
-  const shapes = [...inputShapes, ...shapesOf(session.outputMetadata)];
-  const rows = namesOf(shapes.map(([first]) => first));
-  const others = namesOf(shapes.flatMap(([, ...sizes]) => sizes));
-  const ofInputs = namesOf(inputShapes.map(([first]) => first));
-  return ofInputs.size <= 1 && ![...rows].some((name) => others.has(name));
-}
-
-type Shape = readonly (number | string)[];
-
-function shapesOf(metadata: readonly Metadata[]): Shape[] {
-  return metadata.flatMap((one) => (one.isTensor ? [one.shape] : []));
-}
-
-/** The names of dimensions, but for those that say nothing. */
-function namesOf(sizes: readonly (number | string | undefined)[]): Set<string> {
-  return new Set(sizes.filter((size) => typeof size === 'string').filter((name) => !SAYS_NOTHING.test(name)));
-}
-
-/** Names for any size: of tf2onnx (`unk__7`), and of PyTorch for an axis that was not named (`x_dynamic_axes_1`). */
-const SAYS_NOTHING = /^(?:|\?|-1|None|unk__\d+|.+_dynamic_axes_\d+)$/;

@@ -23,13 +23,15 @@ export interface Loading {
   readonly gpu?: string | null;
   /** 0 if the operator gives none. */
   readonly batchSize?: number;
+  /** Whether the operator asks for batches of this model. */
+  readonly asksForBatches?: boolean;
 }
 
 export async function loadModel(
   app: string,
-  { providers = '', gpu = null, batchSize = 0 }: Loading = {},
+  { providers = '', gpu = null, batchSize = 0, asksForBatches = false }: Loading = {},
 ): Promise<LoadedModel> {
   const env = { BANANA_ONNXRUNTIME: ONNXRUNTIME, BANANA_PROVIDERS: providers };
-  const exports = await exportsOfModel({ app, device: { gpu, threads: 1 }, batchSize }, env);
+  const exports = await exportsOfModel({ app, device: { gpu, threads: 1 }, batchSize, asksForBatches }, env);
   return exports as unknown as LoadedModel;
 }

@@ -45,21 +45,20 @@ const PICKS: OnnxModel = {
   ],
 };
 
-/** `y`: the rows twice, one half after the other. */
+/** `y`: the rows twice, one half after the other, although the names say that there are as many. */
 const TWICE: OnnxModel = {
   ...identity('FP32'),
-  outputs: [{ name: 'y', type: 'FP32', shape: ['twice', 2] }],
   nodes: [{ op: 'Concat', inputs: ['x', 'x'], outputs: ['y'], attributes: { axis: 0 } }],
 };
 
 /** `s = a · bᵀ`: each row of `a` by all rows of `b`, with these dimensions. */
-function products(n: string, m: string, outputs: readonly [string, string] = [n, m]): OnnxModel {
+function products(n: string, m: string): OnnxModel {
   return {
     inputs: [
       { name: 'a', type: 'FP32', shape: [n, 2] },
       { name: 'b', type: 'FP32', shape: [m, 2] },
     ],
-    outputs: [{ name: 's', type: 'FP32', shape: outputs }],
+    outputs: [{ name: 's', type: 'FP32', shape: [n, m] }],
     nodes: [
       { op: 'Transpose', inputs: ['b'], outputs: ['columns'], attributes: { perm: [1, 0] } },
       { op: 'MatMul', inputs: ['a', 'columns'], outputs: ['s'] },
@@ -68,10 +67,10 @@ function products(n: string, m: string, outputs: readonly [string, string] = [n,
 }
 
 /** `y = a + b`, with these first dimensions. */
-function sums(n: string, m: string): OnnxModel {
+function sums(n: string, m: string, sum = n): OnnxModel {
   return {
     ...products(n, m),
-    outputs: [{ name: 'y', type: 'FP32', shape: [n, 2] }],
+    outputs: [{ name: 'y', type: 'FP32', shape: [sum, 2] }],
     nodes: [{ op: 'Add', inputs: ['a', 'b'], outputs: ['y'] }],
   };
 }
@@ -152,49 +151,71 @@ describe('calls of one batch', () => {
     await inference({ x: [[1, 1]] });
     assert.equal(hints.length, 1);
   });
-
-  for (const isWarm of [true, false])
-    test(`run one by one if a row of the outputs is longer in a run of more rows, ${isWarm ? 'after' : 'without'} a warm-up`, async (t) => {
-      const hints: string[] = [];
-      writeHintsTo((line) => hints.push(line));
-      const model = await load(t, products('', '', ['', '']));
-      if (isWarm) await linesOfInit(model);
-      const answers = await model.inferenceBatch?.([1, 2].map((x) => ({ a: [x, 0], b: [x, 0] })));
-      assert.deepEqual(answers, [{ s: new Float32Array([1]) }, { s: new Float32Array([4]) }]);
-      assert.equal(hints.length, 1);
-      assert.match(hints[0] as string, /^A row of the outputs has another shape if more rows run together,/);
-    });
 });
 
-describe('a model takes no batches', () => {
+/** `y`: the places of what is not 0, as rows. */
+const FINDS: OnnxModel = {
+  inputs: [{ name: 'x', type: 'FP32', shape: ['n', 2] }],
+  outputs: [{ name: 'y', type: 'INT64', shape: ['n', 2] }],
+  nodes: [
+    { op: 'NonZero', inputs: ['x'], outputs: ['places'] },
+    { op: 'Transpose', inputs: ['places'], outputs: ['y'], attributes: { perm: [1, 0] } },
+  ],
+};
+
+const ASKED: Loading = { batchSize: 8, asksForBatches: true };
+
+describe('a model takes no batches, asked or not,', () => {
   for (const [why, model] of [
     ['with a fixed first dimension', identity('FP32', [1, 2])],
     ['of which another dimension is that of the rows', products('n', 'n')],
     ['of which another dimension is that of the rows of another input', products('s0', 's1')],
     ['whose inputs have rows of different names', sums('nodes', 'edges')],
+    ['whose outputs have rows of another name', sums('n', 'n', 'found')],
+    ['whose outputs do not say how many dimensions they have', unsized(identity('FP32', null))],
   ] as const)
     test(why, async (t) => {
-      const { inferenceBatch, config } = await load(t, model);
-      assert.deepEqual([inferenceBatch, config], [undefined, undefined]);
+      for (const loading of [{}, ASKED]) {
+        const { inferenceBatch, config } = await load(t, model, loading);
+        assert.deepEqual([inferenceBatch, config], [undefined, undefined]);
+      }
     });
 });
 
-for (const symbols of [
-  ['n', 'n'],
-  ['n', ''],
-  ['unk__1', 'unk__2'],
-  ['?', 'None'],
-  ['a_dynamic_axes_1', 'b_dynamic_axes_1'],
-] as const)
-  test(`inputs with rows named ${JSON.stringify(symbols)} can be joined`, async (t) => {
-    const { inferenceBatch } = await load(t, sums(symbols[0], symbols[1]));
+/** With an operator of which nobody knows the shape of the output. */
+function unsized(model: OnnxModel): OnnxModel {
+  const shape = { name: 'shape', type: 'INT64', shape: ['rank'] } as const;
+  const nodes: OnnxModel['nodes'] = [{ op: 'Reshape', inputs: ['x', 'shape'], outputs: ['y'] }];
+  return { ...model, inputs: [...model.inputs, shape], nodes };
+}
+
+describe('a model takes batches only if it is asked,', () => {
+  const alone =
+    /^calls run one by one, because the model does not name its rows: .* first dimension of a, b, y one name .*set batchSize for this model/;
+  for (const [why, model, told] of [
+    ['of which one input has no name for its rows', sums('n', '', 'n'), alone],
+    ['of tf2onnx', sums('unk__1', 'unk__2', 'unk__3'), alone],
+    ['of PaddlePaddle', sums('p2o.DynamicDimension.0', 'p2o.DynamicDimension.0'), alone],
+    ['with names of no meaning', sums('?', 'None'), alone],
+    ['of PyTorch without names', sums('a_dynamic_axes_1', 'b_dynamic_axes_1', 'Addy_dim_0'), alone],
+    ['of which the rows are those that it finds', FINDS, null],
+  ] as const)
+    test(why, async (t) => {
+      const quiet = await load(t, model);
+      assert.equal(quiet.inferenceBatch, undefined);
+      const [, second] = await linesOfInit(quiet, 'info');
+      if (told === null) assert.equal(second, undefined);
+      else assert.match(String(second), told);
+      const asked = await load(t, model, ASKED);
+      assert.equal((await linesOfInit(asked, 'info')).length, 1);
+      assert.notEqual(asked.inferenceBatch, undefined);
+    });
+
+  test('and then its rows come back as those of their calls', async (t) => {
+    const { inferenceBatch } = await load(t, sums('unk__1', 'unk__2'), ASKED);
     const answers = await inferenceBatch?.([1, 2].map((x) => ({ a: [x, 0], b: [x, 0] })));
     assert.deepEqual(answers, [{ y: new Float32Array([2, 0]) }, { y: new Float32Array([4, 0]) }]);
   });
-
-test('a symbol that means any size may be there twice', async (t) => {
-  const { inferenceBatch } = await load(t, identity('FP32', ['?', '?']));
-  assert.notEqual(inferenceBatch, undefined);
 });
 
 test('sizes that contradict each other are the fault of the call', async (t) => {
