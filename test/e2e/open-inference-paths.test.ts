@@ -167,7 +167,18 @@ withOneRuntime(({ app }) => {
       ['/v2/', 'There is no GET /v2/ here.'],
       ['/v2/models/m/generate', 'There is no GET /v2/models/m/generate here.'],
       ['/v2/repository/index', 'There is no GET /v2/repository/index here.'],
-      ['/v2/trace/setting', 'There is no GET /v2/trace/setting here.'],
+      [
+        '/v2/models/m/trace/setting',
+        'There is no GET /v2/models/m/trace/setting here: this server has no trace settings.',
+      ],
+      [
+        '/v2/logging',
+        'There is no GET /v2/logging here: this server has no log settings to change; its options are --log-level and --log-format.',
+      ],
+      [
+        '/v2/systemsharedmemory/status',
+        'There is no GET /v2/systemsharedmemory/status here: this server has no shared memory; send tensors as bytes.',
+      ],
     ] as const)
       test(`${path}: 404, ${text.slice(0, 24)}`, async () => {
         const { status, json, headers } = await get(path);

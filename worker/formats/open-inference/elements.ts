@@ -46,14 +46,25 @@ function bigIntegers(min: bigint, max: bigint, make: (count: number) => unknown)
   };
 }
 
-function floats(make: (count: number) => unknown, convert = (value: number): number => value): ElementType {
+/**
+ * `limit`: from there on a number would be rounded to an infinity. An infinity itself is one that somebody wrote. `max`: the
+ * largest number, for an error text.
+ */
+function floats(
+  make: (count: number) => unknown,
+  limit: number,
+  max: string,
+  convert = (value: number): number => value,
+): ElementType {
   return {
     make: make as ElementType['make'],
     read(value) {
-      if (typeof value === 'number') return convert(value);
-      return typeof value === 'bigint' ? convert(Number(value)) : undefined;
+      const number = typeof value === 'bigint' ? Number(value) : value;
+      if (typeof number !== 'number') return undefined;
+      const size = Math.abs(number);
+      return size >= limit && (size !== Infinity || number !== value) ? undefined : convert(number);
     },
-    values: 'numbers',
+    values: `numbers up to ${max}`,
   };
 }
 
@@ -73,10 +84,10 @@ const TYPES: Readonly<Record<Datatype, ElementType>> = {
   INT16: integers(16, true, (count) => new Int16Array(count)),
   INT32: integers(32, true, (count) => new Int32Array(count)),
   INT64: bigIntegers(-(2n ** 63n), 2n ** 63n - 1n, (count) => new BigInt64Array(count)),
-  FP16: floats(NEW_UINT16, (value) => halfBitsOf(value, 'FP16')),
-  BF16: floats(NEW_UINT16, (value) => halfBitsOf(value, 'BF16')),
-  FP32: floats((count) => new Float32Array(count)),
-  FP64: floats((count) => new Float64Array(count)),
+  FP16: floats(NEW_UINT16, 65_520, '65504', (value) => halfBitsOf(value, 'FP16')),
+  BF16: floats(NEW_UINT16, 2 ** 128 - 2 ** 119, '3.3895314e+38', (value) => halfBitsOf(value, 'BF16')),
+  FP32: floats((count) => new Float32Array(count), 2 ** 128 - 2 ** 103, '3.4028235e+38'),
+  FP64: floats((count) => new Float64Array(count), Infinity, '1.7976931348623157e+308'),
   BYTES: {
     make: (count) => new Array<Uint8Array>(count),
     read(value) {

@@ -201,6 +201,11 @@ function readParameters(parameters: unknown): { params: Record<string, Parameter
   for (const [name, value] of Object.entries({ priority, timeout }))
     if (!isWholeNumber(value))
       throw badBody(`The parameter ${name} must be a whole number from 0, not ${shown(value)}.`);
+  const { sequence_id: sequence = 0 } = params;
+  if (sequence !== 0 && sequence !== '')
+    throw badBody(
+      `The parameter sequence_id is ${shown(sequence)}, but this server has no sequences: each call stands alone. Send the state with it, or keep it in the app under a parameter of another name.`,
+    );
   for (const [name, value] of Object.entries(params)) {
     if (name.startsWith('triton_'))
       throw badBody(`The parameter ${shown(name)} is reserved: no name may begin with "triton_".`);

@@ -62,9 +62,15 @@ export function rawInput(body: Buffer, signature: Signature | null, mayView: boo
   return { [spec.name]: rawTensor(spec, body, mayView, refuse) };
 }
 
+/** What a client can do whose input does not say its shape. */
+export const SEND_THE_SHAPE = 'send the shape, as the Open Inference Protocol V2 does (/v2)';
+
 /** Reads bytes as one input, of which the signature says the rest. @throws the error of `refuse` */
 export function rawTensor(spec: TensorSpec, body: Buffer, mayView: boolean, refuse: Refuse): Tensor {
-  const bytes = spec.datatype === 'BYTES' ? oneElement(body) : body;
+  const isText = spec.datatype === 'BYTES';
+  const bytes = isText ? oneElement(body) : body;
+  if (!isText && spec.shape.slice(1).filter((size) => size === FREE).length > 1)
+    throw refuse(`${body.length} bytes may have several shapes of ${textOf(spec)}; ${SEND_THE_SHAPE}`);
   const shape = rawShape(spec, body.length);
   if (shape === null) throw refuse(`${body.length} bytes are not ${textOf(spec)}`);
   return tensorOfBytes(spec.datatype, shape, bytes, mayView, refuse);
@@ -76,7 +82,10 @@ function oneElement(body: Buffer): Buffer {
   return Buffer.concat([length, body]);
 }
 
-/** The shape with its free dimensions set: the last by the number of bytes, the others to 1. Null if none fits. */
+/**
+ * The shape with its free dimensions set: the last by the number of bytes, the first to 1; one element has a size of 1 in
+ * all. Null if none fits.
+ */
 function rawShape({ datatype, shape }: TensorSpec, bytes: number): number[] | null {
   const free = shape.lastIndexOf(FREE);
   const known = shape.map((size) => (size === FREE ? 1 : size));

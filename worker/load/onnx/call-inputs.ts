@@ -9,6 +9,7 @@ import {
   checkNames,
   FREE,
   rawTensor,
+  SEND_THE_SHAPE,
   textOf,
 } from '../../formats/open-inference/signed-inputs.js';
 import { withWholeTexts } from './whole-texts.js';
@@ -22,13 +23,16 @@ export interface CallInputs {
 }
 
 /**
- * `input` has a value for each name; a model of one input may also get the value alone. @throws SERVE_BAD_BODY that names
- * the tensor, what the model wants and what it got
+ * `input` has a value for each name; a model of one input may also get the value alone. `isJson`: it was JSON, which has no
+ * infinity: one in a list stands for a number that was too large. @throws SERVE_BAD_BODY that names the tensor, what the
+ * model wants and what it got
  */
-export function readCallInputs(input: unknown, signature: Signature): CallInputs {
+export function readCallInputs(input: unknown, signature: Signature, isJson = false): CallInputs {
   const values = valuesByName(input, signature);
   checkNames(values, signature);
-  const read = signature.inputs.map((spec) => [spec.name, readTensor(values[spec.name], spec)] as const);
+  const read = signature.inputs.map(
+    (spec) => [spec.name, readTensor(values[spec.name], spec, isJson)] as const,
+  );
   const tensors = Object.fromEntries(read.map(([name, { tensor }]) => [name, tensor]));
   checkInputs(tensors, signature);
   const whole = Object.entries(tensors).map(
@@ -65,26 +69,56 @@ interface ReadTensor {
   readonly isRow: boolean;
 }
 
-function readTensor(value: unknown, spec: TensorSpec): ReadTensor {
+function readTensor(value: unknown, spec: TensorSpec, isJson: boolean): ReadTensor {
   if (isTensor(value)) return { tensor: value, isTensor: true, isRow: false };
   const refuse = refuseFor(spec.name);
   if (value instanceof Uint8Array && spec.datatype !== 'BYTES')
     return { tensor: rawTensor(spec, Buffer.from(value), false, refuse), isTensor: false, isRow: false };
-  const shape = shapeOfLists(value, refuse);
-  const isRow = shape.length === spec.shape.length - 1 && isBatch(spec.shape[0]);
-  const isScalar = shape.length === 0;
-  if (shape.length !== spec.shape.length && !isRow)
+  const given = shapeOfLists(value, refuse);
+  const whole = wholeShape(given, spec);
+  const row = whole === null && isBatch(spec.shape[0]) ? wholeShape([1, ...given], spec) : null;
+  const shape = whole ?? row;
+  const isScalar = given.length === 0;
+  if (shape === null)
     throw refuse(
-      `the model wants ${textOf(spec)}, but got ${isScalar ? kindOf(value) : `lists of the shape ${shown(shape)}`}`,
+      `the model wants ${textOf(spec)}, but got ${isScalar ? kindOf(value) : `lists of the shape ${shown(given)}`}`,
     );
-  const list = isRow || isScalar ? [value] : value;
-  const tensor = tensorOfList(spec.datatype, isRow ? [1, ...shape] : shape, list, refuse);
+  if (shape.includes(FREE))
+    throw refuse(`an empty list does not say the sizes behind it in ${textOf(spec)}; ${SEND_THE_SHAPE}`);
+  const isRow = row !== null;
+  const tensor = tensorOfList(spec.datatype, shape, isRow || isScalar ? [value] : value, refuse);
+  if (isJson) checkFinite(tensor, refuse);
   return { tensor, isTensor: false, isRow };
+}
+
+function checkFinite({ datatype, data }: Tensor, refuse: Refuse): void {
+  if (!/^FP/.test(datatype)) return;
+  const isInfinite = datatype === 'FP16' ? isInfinityOfHalf : isInfinity;
+  const at = (data as Float32Array).findIndex(isInfinite);
+  if (at >= 0) throw refuse(`element ${at} is beyond the largest number`);
+}
+
+function isInfinity(value: number): boolean {
+  return Math.abs(value) === Infinity;
+}
+
+function isInfinityOfHalf(bits: number): boolean {
+  return (bits & 0x7fff) === 0x7c00;
 }
 
 /** Whether a first dimension of this size may be that of a batch. */
 function isBatch(size: number | undefined): boolean {
   return size === FREE || size === 1;
+}
+
+/**
+ * The shape of lists as the input has it: an empty list ends the nesting, and the signature has the sizes behind it, which
+ * may be free. Null if the lists are not nested like that.
+ */
+function wholeShape(given: readonly number[], { shape }: TensorSpec): number[] | null {
+  const rest = shape.slice(given.length);
+  const fits = given.every((size, i) => shape[i] === FREE || shape[i] === size);
+  return fits && (rest.length === 0 || given.at(-1) === 0) ? [...given, ...rest] : null;
 }
 
 /** By the first item of each list; the others are checked when the tensor is made. */

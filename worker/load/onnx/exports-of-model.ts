@@ -5,7 +5,8 @@
  * environment. After: `onnx-model.ts` answers the calls.
  */
 import type { Device } from '../../../protocol/wire/messages.js';
-import type { InitContext } from '../../api/types.js';
+import type { InferenceContext, InitContext } from '../../api/types.js';
+import { formatOf } from '../../formats/read-input.js';
 import type { AppFile, Exports } from '../loader.js';
 import { explainSessionError, type SessionAttempt } from './explain-session-error.js';
 import { mayJoin, rowsClaim, unnamedText } from './joining.js';
@@ -13,7 +14,7 @@ import { readModelWords } from './model-words.js';
 import { OnnxModel } from './onnx-model.js';
 import { librariesOf, requireOnnxruntime, type Onnxruntime } from './onnxruntime.js';
 import { optimizedGraph, sessionOfGraph } from './optimized-graph.js';
-import { checkProviders, CPU, providersOf } from './providers.js';
+import { checkedProviders, CPU, providersOf } from './providers.js';
 import { sessionOptions } from './session-options.js';
 import { leftOutText, signatureOfSession, signatureText } from './session-signature.js';
 import { warmUp } from './warm-up.js';
@@ -31,12 +32,17 @@ export async function exportsOfModel(
   }: NodeJS.ProcessEnv,
 ): Promise<Exports> {
   const onnxruntime = requireOnnxruntime(BANANA_ONNXRUNTIME);
-  const providers = providersOf(BANANA_PROVIDERS, device);
-  checkProviders(path, providers, onnxruntime.listSupportedBackends(), librariesOf(BANANA_ONNXRUNTIME));
+  const given = providersOf(BANANA_PROVIDERS, device);
+  const providers = checkedProviders(
+    path,
+    given,
+    onnxruntime.listSupportedBackends(),
+    librariesOf(BANANA_ONNXRUNTIME),
+  );
   const graph = providers.join() === CPU ? optimizedGraph(BANANA_OPTIMIZED) : null;
   const session =
     (graph === null ? null : await sessionOfGraph(onnxruntime, path, graph, device)) ??
-    (await createSession(onnxruntime, { path, providers }, device));
+    (await createSession(onnxruntime, { path, providers, given }, device));
   const { signature, leftOut } = signatureOfSession(path, session);
   const claim = rowsClaim(signature, readModelWords(path));
   const joins = mayJoin(claim, asksForBatches);
@@ -45,7 +51,7 @@ export async function exportsOfModel(
   const exports = {
     platform: 'onnx_onnxv1', // the name in the Open Inference Protocol
     signature,
-    inference: (input: unknown) => model.infer(input),
+    inference: (input: unknown, ctx: InferenceContext) => model.infer(input, isJson(ctx)),
     init: async ({ log, worker }: InitContext) => {
       if (worker.index === 0) log.info(`${signatureText(signature)}; runs on ${providers.join(', ')}`);
       // For a batch size that has no effect, the front has a warning.
@@ -57,9 +63,14 @@ export async function exportsOfModel(
   if (!joins) return exports;
   return {
     ...exports,
-    inferenceBatch: (inputs: readonly unknown[]) => model.inferBatch(inputs),
+    inferenceBatch: (inputs: readonly unknown[], ctxs: readonly InferenceContext[]) =>
+      model.inferBatch(inputs, ctxs.map(isJson)),
     config: { batchSize: BATCH_SIZE, maxBatchDelay: 0, repeatable: true },
   };
+}
+
+function isJson({ contentType }: InferenceContext): boolean {
+  return formatOf(contentType) === 'json';
 }
 
 async function createSession(

@@ -58,20 +58,20 @@ export class OnnxModel {
     this.#check(await this.#run(joinRows(Array<Tensors>(calls).fill(tensors))), calls * rows);
   }
 
-  /** Answers one call. @throws SERVE_BAD_BODY, and the errors of onnxruntime */
-  async infer(input: unknown): Promise<unknown> {
-    const call = readCallInputs(input, this.#signature);
+  /** Answers one call. @throws SERVE_BAD_BODY, and the errors of a run */
+  async infer(input: unknown, isJson = false): Promise<unknown> {
+    const call = readCallInputs(input, this.#signature, isJson);
     const outputs = await this.#run(call.tensors);
     this.#check(outputs, rowsOf(call.tensors));
     return answerOf(call, outputs);
   }
 
   /** Answers several calls; the entry of a call that fails is its error. */
-  async inferBatch(inputs: readonly unknown[]): Promise<unknown[]> {
+  async inferBatch(inputs: readonly unknown[], areJson: readonly boolean[] = []): Promise<unknown[]> {
     const answers: unknown[] = [];
     const items = inputs.flatMap((input, index): Item[] => {
       try {
-        return [{ ...readCallInputs(input, this.#signature), index }];
+        return [{ ...readCallInputs(input, this.#signature, areJson[index]), index }];
       } catch (thrown) {
         answers[index] = thrown;
         return [];

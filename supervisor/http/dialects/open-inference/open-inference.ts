@@ -58,9 +58,18 @@ function refusal({ request }: RequestContext, refuse: ServeError): Operation {
 }
 
 /** The path is shown as written, so that nothing in it can end its line. */
-function noPath({ request: { method, url } }: RequestContext): ServeError {
-  return new ServeError('SERVE_NOT_FOUND', `There is no ${method} ${writtenPath(url)} here.`);
+function noPath({ path, request: { method, url } }: RequestContext): ServeError {
+  const absent = ABSENT.find(([pattern]) => pattern.test(path))?.[1];
+  const why = absent === undefined ? '.' : `: this server has no ${absent}.`;
+  return new ServeError('SERVE_NOT_FOUND', `There is no ${method} ${writtenPath(url)} here${why}`);
 }
+
+/** Extensions of Triton that its clients ask for by a path. */
+const ABSENT: readonly (readonly [pattern: RegExp, name: string])[] = [
+  [/^\/v2(?:\/models\/.+)?\/trace(?:\/|$)/, 'trace settings'],
+  [/^\/v2\/logging(?:\/|$)/, 'log settings to change; its options are --log-level and --log-format'],
+  [/^\/v2\/(?:system|cuda|xpu)sharedmemory(?:\/|$)/, 'shared memory; send tensors as bytes'],
+];
 
 function noMethod({ request: { method, url } }: RequestContext, methods: string): ServeError {
   return new ServeError('SERVE_METHOD_NOT_ALLOWED', `${writtenPath(url)} takes ${methods}, not ${method}.`);

@@ -32,6 +32,23 @@ export async function loadModel(
   { providers = '', gpu = null, batchSize = 0, asksForBatches = false }: Loading = {},
 ): Promise<LoadedModel> {
   const env = { BANANA_ONNXRUNTIME: ONNXRUNTIME, BANANA_PROVIDERS: providers };
-  const exports = await exportsOfModel({ app, device: { gpu, threads: 1 }, batchSize, asksForBatches }, env);
-  return exports as unknown as LoadedModel;
+  const file = { app, device: { gpu, threads: 1 }, batchSize, asksForBatches };
+  const exports = (await exportsOfModel(file, env)) as unknown as OwnExports;
+  const { inference, inferenceBatch } = exports;
+  const batched = inferenceBatch && {
+    inferenceBatch: (inputs: readonly unknown[]) =>
+      inferenceBatch(
+        inputs,
+        inputs.map(() => OF_JSON),
+      ),
+  };
+  return { ...exports, inference: (input) => inference(input, OF_JSON), ...batched };
 }
+
+/** What the model reads of the context of a call. */
+const OF_JSON = { contentType: 'application/json' };
+
+type OwnExports = LoadedModel & {
+  inference(input: unknown, ctx: object): Promise<unknown>;
+  inferenceBatch?(inputs: readonly unknown[], ctxs: readonly object[]): Promise<unknown[]>;
+};

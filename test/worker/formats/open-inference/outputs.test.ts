@@ -108,9 +108,14 @@ for (const [what, value, message] of [
     { a: { b: 1 } },
     /^Output "a": an object is not a tensor; return a Tensor, a typed array, or lists of/,
   ],
+  [
+    'a number beyond its datatype',
+    { a: { datatype: 'FP16', shape: [1], data: [70_000] } },
+    /^Output "a": element 0 is 70000; FP16 has numbers up to 65504\.$/,
+  ],
   ['null by name', { a: null }, /^Output "a": null is not a tensor/],
   ['a list of null', { a: [null] }, /^Output "a": null is not a tensor/],
-  ['a mixed list', { a: [1, true] }, /^Output "a": element 1 is true; FP64 has numbers\.$/],
+  ['a mixed list', { a: [1, true] }, /^Output "a": element 1 is true; FP64 has numbers up to /],
   [
     'a ragged list',
     { a: [[1], [1, 2]] },

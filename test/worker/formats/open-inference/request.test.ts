@@ -47,7 +47,7 @@ for (const [datatype, values, data] of [
   ['INT64', [-5, 1.0], BigInt64Array.of(-5n, 1n)],
   ['FP16', [1, -2], Uint16Array.of(0x3c00, 0xc000)],
   ['BF16', [1, -2], Uint16Array.of(0x3f80, 0xc000)],
-  ['FP32', [0.1, 1e39], Float32Array.of(0.1, Infinity)],
+  ['FP32', [0.1, 3.4028235677973362e38], Float32Array.of(0.1, 3.4028234663852886e38)],
   ['FP64', [0.1, -1e300], Float64Array.of(0.1, -1e300)],
   ['BYTES', ['é\u0000', ''], [Buffer.from('é\u0000'), Buffer.from('')]],
 ] as const)
@@ -111,8 +111,36 @@ for (const [what, fields, message] of [
     { datatype: 'INT64', shape: [1], data: [0.5] },
     /element 0 is 0\.5; INT64 has whole numbers/,
   ],
-  ['text in FP32', { datatype: 'FP32', shape: [1], data: ['1'] }, /element 0 is "1"; FP32 has numbers\.$/],
-  ['null in FP64', { datatype: 'FP64', shape: [1], data: [null] }, /element 0 is null; FP64 has numbers\.$/],
+  [
+    'text in FP32',
+    { datatype: 'FP32', shape: [1], data: ['1'] },
+    /element 0 is "1"; FP32 has numbers up to 3\.4028235e\+38\.$/,
+  ],
+  [
+    'null in FP64',
+    { datatype: 'FP64', shape: [1], data: [null] },
+    /element 0 is null; FP64 has numbers up to 1\.7976931348623157e\+308\.$/,
+  ],
+  [
+    '1e39 in FP32',
+    { datatype: 'FP32', shape: [2], data: [1, 1e39] },
+    /element 1 is 1e\+39; FP32 has numbers/,
+  ],
+  [
+    'the least that FP32 rounds to an infinity',
+    { datatype: 'FP32', shape: [1], data: [-3.4028235677973366e38] },
+    /FP32 has numbers/,
+  ],
+  [
+    '70000 in FP16',
+    { datatype: 'FP16', shape: [1], data: [-65520] },
+    /is -65520; FP16 has numbers up to 65504\.$/,
+  ],
+  [
+    '2^128 in BF16',
+    { datatype: 'BF16', shape: [1], data: [2 ** 128] },
+    /BF16 has numbers up to 3\.3895314e\+38/,
+  ],
   [
     'a number in BOOL',
     { datatype: 'BOOL', shape: [1], data: [1] },
@@ -227,6 +255,11 @@ for (const [what, request, message] of [
   ],
   ['has a reserved parameter', { inputs: [X], parameters: { triton_x: 1 } }, /"triton_x" is reserved/],
   [
+    'is of a sequence',
+    { inputs: [X], parameters: { sequence_id: 42, sequence_start: true, sequence_end: false } },
+    /^The parameter sequence_id is 42, but this server has no sequences: each call stands alone\./,
+  ],
+  [
     'has a list as a parameter',
     { inputs: [X], parameters: { a: [] } },
     /The parameter "a" must be text, a number, true or false, not a list/,
@@ -267,7 +300,13 @@ for (const text of ['', '{', '{"inputs":[}', '['.repeat(100_000), `{"a":${'['.re
   });
 
 for (const [what, datatype, shape, data, message] of [
-  ['data', 'FP32', '[1]', DEEP, /^Input "x": element 0 is \[a list\]; FP32 has numbers\.$/],
+  [
+    'data',
+    'FP32',
+    '[1]',
+    DEEP,
+    /^Input "x": element 0 is \[a list\]; FP32 has numbers up to 3\.4028235e\+38\.$/,
+  ],
   ['data of INT64', 'INT64', '[1,1]', DEEP, /^Input "x": element 0 is \[a list\]; INT64 has/],
   ['a shape', 'FP32', DEEP, '[]', /^Input "x": the shape must have whole numbers from 0, not \[a list\]\.$/],
   [

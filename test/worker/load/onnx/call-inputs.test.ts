@@ -73,6 +73,21 @@ const READ: readonly Read[] = [
     { x: new Tensor('FP64', [], new Float64Array([3])) },
     false,
   ],
+  [
+    'an empty list, behind which the signature has the sizes',
+    wants({ past: ['FP32', [-1, 2, -1, 4]] }),
+    { past: [[[], []]] },
+    { past: new Tensor('FP32', [1, 2, 0, 4], new Float32Array(0)) },
+    false,
+  ],
+  [
+    'a row with an empty list',
+    wants({ past: ['FP32', [-1, 2, -1, 4]] }),
+    { past: [[], []] },
+    { past: new Tensor('FP32', [1, 2, 0, 4], new Float32Array(0)) },
+    true,
+  ],
+  ['no rows as a list', ROWS, { x: [] }, { x: new Tensor('FP32', [0, 2], new Float32Array(0)) }, false],
   ['no input of a model without any', wants({}), {}, {}, false],
 ];
 
@@ -114,7 +129,7 @@ const REFUSED: readonly (readonly [what: string, signature: Signature, input: un
     'another size',
     ROWS,
     { x: [[1, 2, 3]] },
-    'Input "x": the model wants FP32 of the shape [-1, 2], but got FP32 of the shape [1, 3].',
+    'Input "x": the model wants FP32 of the shape [-1, 2], but got lists of the shape [1, 3].',
   ],
   [
     'ragged rows',
@@ -122,12 +137,35 @@ const REFUSED: readonly (readonly [what: string, signature: Signature, input: un
     { x: [[1, 2], [3]] },
     'Input "x": a list in dimension 1 of data has 1 items; the shape [2, 2] wants 2.',
   ],
-  ['another kind of element', ROWS, { x: [[1, 'a']] }, 'Input "x": element 1 is "a"; FP32 has numbers.'],
+  [
+    'another kind of element',
+    ROWS,
+    { x: [[1, 'a']] },
+    'Input "x": element 1 is "a"; FP32 has numbers up to 3.4028235e+38.',
+  ],
   [
     'a fraction',
     TWO,
     { a: [1.5, 2], b: true },
     'Input "a": element 0 is 1.5; INT64 has whole numbers from -9223372036854775808 to 9223372036854775807.',
+  ],
+  [
+    'an empty list before a free size',
+    wants({ past: ['FP32', [-1, 2, -1, -1]] }),
+    { past: [[[], []]] },
+    'Input "past": an empty list does not say the sizes behind it in FP32 of the shape [-1, 2, -1, -1]; send the shape, as the Open Inference Protocol V2 does (/v2).',
+  ],
+  [
+    'empty lists where another number of them must be',
+    wants({ past: ['FP32', [-1, 2, -1, 4]] }),
+    { past: [[[], [], []]] },
+    'Input "past": the model wants FP32 of the shape [-1, 2, -1, 4], but got lists of the shape [1, 3, 0].',
+  ],
+  [
+    'bytes of which several shapes are possible',
+    wants({ x: ['FP32', [-1, 3, -1, -1]] }),
+    new Uint8Array(48),
+    'Input "x": 48 bytes may have several shapes of FP32 of the shape [-1, 3, -1, -1]; send the shape, as the Open Inference Protocol V2 does (/v2).',
   ],
   [
     'an object',
@@ -161,3 +199,14 @@ for (const [what, signature, input, message] of REFUSED)
   test(`refuses ${what} by the name of the input`, () => {
     assert.throws(() => readCallInputs(input, signature), { code: 'SERVE_BAD_BODY', message });
   });
+
+test('an infinity is refused in lists of JSON, which has none, and passes elsewhere', () => {
+  for (const datatype of ['FP16', 'FP64'] as const) {
+    const signature = wants({ x: [datatype, [-1]] });
+    const input = JSON.parse('{"x": [1, -1e400]}') as unknown;
+    const message = 'Input "x": element 1 is beyond the largest number.';
+    assert.throws(() => readCallInputs(input, signature, true), { code: 'SERVE_BAD_BODY', message });
+    const { x } = readCallInputs(input, signature).tensors;
+    assert.deepEqual(readCallInputs({ x }, signature, true).tensors, { x });
+  }
+});

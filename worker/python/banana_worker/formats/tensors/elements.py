@@ -10,7 +10,7 @@ from array import array
 from itertools import chain
 from typing import Any, Callable, List, Sequence, Union
 
-from banana_worker.values.tensor import FORMATS, Tensor, element_count, plural, shown
+from banana_worker.values.tensor import FORMATS, Tensor, element_count, plural, shown, size_of
 
 # Makes the error of an input or an output; the text goes on after its name, such as `Input "x"`.
 Refuse = Callable[[str], Exception]
@@ -18,6 +18,15 @@ Refuse = Callable[[str], Exception]
 _BITS = {"B": 8, "H": 16, "I": 32, "Q": 64}
 
 _INFINITY = float("inf")
+
+# What array and struct raise for a value that a format does not have.
+_REFUSALS = (OverflowError, ValueError, struct.error)
+
+# Formats of the module struct, which refuses what would be rounded to an infinity; it has none for BF16.
+_FLOATS = {"FP16": "e", "FP32": "f", "FP64": "d"}
+
+# The largest number of each, for an error text.
+_LARGEST = {"FP16": "65504", "BF16": "3.3895314e+38", "FP32": "3.4028235e+38", "FP64": "1.7976931348623157e+308"}
 
 
 def tensor_of_list(datatype: str, shape: Sequence[int], data: object, refuse: Refuse) -> Tensor:
@@ -65,25 +74,29 @@ def _string(value: Any, at: int, refuse: Refuse) -> bytes:
 
 
 def _numbers(datatype: str, values: Sequence[Any], refuse: Refuse) -> Any:
-    """`array` converts at native speed, but takes True for 1, and refuses without a place."""
+    try:
+        return _packed(datatype, values)
+    except _REFUSALS:
+        at = next(at for at, value in enumerate(values) if not _has(datatype, value))
+        raise _wrong(datatype, values[at], at, refuse) from None
+
+
+def _packed(datatype: str, values: Sequence[Any]) -> Any:
+    """Converts at native speed, which takes True for 1, and refuses without a place. @raises one of _REFUSALS for a
+    value that the datatype does not have, such as a float that it would round to an infinity"""
     types = set(map(type, values))
     code = FORMATS[datatype]
-    try:
-        if datatype == "BOOL" and types <= {bool}:
-            return memoryview(bytearray(values)).cast("?")
-        if code in "fd" and types <= {int, float}:
-            return array(code, values)
-        if datatype in ("FP16", "BF16") and types <= {int, float}:
-            return array("H", map(fp16_bits if datatype == "FP16" else bf16_bits, map(float, values)))
-        if code not in "fd" and datatype not in ("BOOL", "FP16", "BF16"):
-            if types <= {int}:
-                return array(code, values)
-            if types <= {int, float}:
-                return array(code, map(_whole, values))
-    except (OverflowError, ValueError):
-        pass
-    at = next(at for at, value in enumerate(values) if not _has(datatype, value))
-    raise _wrong(datatype, values[at], at, refuse)
+    if datatype == "BOOL" and types <= {bool}:
+        return memoryview(bytearray(values)).cast("?")
+    if datatype == "BOOL" or not types <= {int, float}:
+        raise ValueError
+    if datatype == "BF16":
+        return array(code, map(bf16_bits, map(float, values)))
+    if datatype in _FLOATS:
+        data = memoryview(bytearray(len(values) * size_of(datatype)))
+        struct.pack_into(f"<{len(values)}{_FLOATS[datatype]}", data, 0, *values)
+        return data.cast(code)
+    return array(code, values if types <= {int} else map(_whole, values))
 
 
 def _whole(value: Union[int, float]) -> int:
@@ -97,17 +110,10 @@ def _whole(value: Union[int, float]) -> int:
 
 def _has(datatype: str, value: Any) -> bool:
     """Whether the datatype has the value."""
-    if datatype == "BOOL":
-        return type(value) is bool
-    if type(value) not in (int, float):
-        return False
     try:
-        if datatype in ("FP16", "BF16", "FP32", "FP64"):
-            float(value)
-            return True
-        array(FORMATS[datatype], [_whole(value)])
+        _packed(datatype, [value])
         return True
-    except (OverflowError, ValueError):
+    except _REFUSALS:
         return False
 
 
@@ -116,8 +122,8 @@ def _wrong(datatype: str, value: Any, at: int, refuse: Refuse) -> Exception:
 
 
 def _values(datatype: str) -> str:
-    if datatype in ("FP16", "BF16", "FP32", "FP64"):
-        return "numbers"
+    if datatype in _LARGEST:
+        return f"numbers up to {_LARGEST[datatype]}"
     if datatype in ("BOOL", "BYTES"):
         return "true or false" if datatype == "BOOL" else "texts"
     bits = _BITS[FORMATS[datatype].upper()]
@@ -126,15 +132,8 @@ def _values(datatype: str) -> str:
     return f"whole numbers from {-(2 ** (bits - 1))} to {2 ** (bits - 1) - 1}"
 
 
-def fp16_bits(value: float) -> int:
-    """Rounds to the nearest, ties to even; a number beyond the largest becomes an infinity."""
-    if math.isfinite(value) and abs(value) >= 65520:
-        value = math.copysign(_INFINITY, value)
-    return int(struct.unpack("<H", struct.pack("<e", value))[0])
-
-
 def bf16_bits(value: float) -> int:
-    """Rounds once, to the nearest, ties to even; a number beyond the largest becomes an infinity."""
+    """Rounds once, to the nearest, ties to even. @raises OverflowError for a number that would become an infinity"""
     if math.isnan(value):
         return 0x7FC0
     sign = 0x8000 if math.copysign(1, value) < 0 else 0
@@ -142,8 +141,10 @@ def bf16_bits(value: float) -> int:
     if size in (0, _INFINITY):
         return sign | (0x7F80 if size else 0)
     exponent = max(math.frexp(size)[1] - 1, -126)
-    steps = round(math.ldexp(size, 7 - exponent))
-    return sign | min(steps + ((exponent + 126) << 7), 0x7F80)
+    bits = round(math.ldexp(size, 7 - exponent)) + ((exponent + 126) << 7)
+    if bits >= 0x7F80:
+        raise OverflowError
+    return sign | bits
 
 
 def elements_text(tensor: Tensor, refuse: Refuse) -> str:

@@ -195,6 +195,11 @@ def _read_parameters(request: Dict[str, Any]) -> Tuple[Dict[str, Parameter], boo
         value = params.pop(name, 0)
         if type(value) is not int or value < 0:
             raise _bad_body(f"The parameter {name} must be a whole number from 0, not {shown(value)}.")
+    sequence = params.get("sequence_id", 0)
+    if sequence not in (0, ""):
+        cure = "Send the state with it, or keep it in the app under a parameter of another name."
+        what = f"The parameter sequence_id is {shown(sequence)}, but this server has no sequences"
+        raise _bad_body(f"{what}: each call stands alone. {cure}")
     for name, value in params.items():
         if name.startswith("triton_"):
             raise _bad_body(f'The parameter {shown(name)} is reserved: no name may begin with "triton_".')

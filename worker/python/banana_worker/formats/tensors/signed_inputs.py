@@ -12,6 +12,9 @@ from banana_worker.values.tensor import Signature, Tensor, TensorSpec, element_c
 # The size of a dimension that may have any.
 FREE = -1
 
+# What a client can do whose input does not say its shape.
+_SEND_THE_SHAPE = "send the shape, as the Open Inference Protocol V2 does (/v2)"
+
 
 def check_inputs(inputs: Mapping[str, Tensor], signature: Signature) -> None:
     """@raises ServeError SERVE_BAD_BODY that names the tensor, what the app wants and what it got"""
@@ -47,17 +50,23 @@ def raw_input(body: bytes, signature: Optional[Signature]) -> Dict[str, Tensor]:
         what = "Inference-Header-Content-Length is 0, so the body must be the bytes of the one input of a model"
         raise _bad_body(f"{what}, but {problem}.")
     spec = signature.inputs[0]
+    is_text, wanted = spec.datatype == "BYTES", _text(spec.datatype, spec.shape)
+
+    def refuse(text: str) -> ServeError:
+        return _bad_body(f"Input {shown(spec.name)}: {text}.")
+
+    if not is_text and spec.shape[1:].count(FREE) > 1:
+        raise refuse(f"{len(body)} bytes may have several shapes of {wanted}; {_SEND_THE_SHAPE}")
     shape = _raw_shape(spec, len(body))
     if shape is None:
-        wanted = _text(spec.datatype, spec.shape)
-        raise _bad_body(f"Input {shown(spec.name)}: {len(body)} bytes are not {wanted}.")
-    data = struct.pack("<I", len(body)) + body if spec.datatype == "BYTES" else body
-    refuse = _bad_body
+        raise refuse(f"{len(body)} bytes are not {wanted}")
+    data = struct.pack("<I", len(body)) + body if is_text else body
     return {spec.name: tensor_of_bytes(spec.datatype, shape, memoryview(data), refuse)}
 
 
 def _raw_shape(spec: TensorSpec, size: int) -> Optional[List[int]]:
-    """The shape with its free dimensions set: the last by the number of bytes, the others to 1. None if none fits."""
+    """The shape with its free dimensions set: the last by the number of bytes, the first to 1; one element has a size of
+    1 in all. None if none fits."""
     shape = [1 if one == FREE else one for one in spec.shape]
     free = [at for at, one in enumerate(spec.shape) if one == FREE]
     count, rest = (1, 0) if spec.datatype == "BYTES" else divmod(size, size_of(spec.datatype))
