@@ -62,6 +62,8 @@ export interface WorkerProgram {
   readonly sources?: Sources;
   /** Its workers take batches of some models only if the operator asks for them. */
   readonly takesBatchesIfAsked?: boolean;
+  /** False for a model without code, whose failures are not those of an author. */
+  readonly hasCode?: boolean;
   /** Instruction for authors to make an app take batches. */
   readonly batchCure: string;
   /** Describes in a sentence where a worker hung that was not ready in time, from the text after its note (docs/wire.md). */

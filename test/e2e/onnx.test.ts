@@ -10,13 +10,28 @@ import { startManagedCommand } from '../helpers/managed-command.js';
 import { ROOT, call, startServer, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** `sum = a + b`, for any number of rows. */
 const SUM: OnnxModel = {
   inputs: ['a', 'b'].map((name) => ({ name, type: 'FP32', shape: ['batch', 2] })),
   outputs: [{ name: 'sum', type: 'FP32', shape: ['batch', 2] }],
   nodes: [{ op: 'Add', inputs: ['a', 'b'], outputs: ['sum'] }],
+};
+
+/** `y = table[at]`: an index beyond it fails the run. */
+const TABLE: OnnxModel = {
+  inputs: [{ name: 'at', type: 'INT64', shape: ['batch', 'count'] }],
+  outputs: [{ name: 'y', type: 'INT64', shape: ['batch', 'count'] }],
+  nodes: [{ op: 'Gather', inputs: ['table', 'at'], outputs: ['y'] }],
+  weights: [{ name: 'table', type: 'INT64', shape: [2], bytes: Buffer.alloc(16) }],
+};
+
+/** `y = 0` of the shape of the input: more than can be allocated fails the run. */
+const ZEROS: OnnxModel = {
+  inputs: [{ name: 'shape', type: 'INT64', shape: [2] }],
+  outputs: [{ name: 'y', type: 'FP32', shape: ['a', 'b'] }],
+  nodes: [{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['y'] }],
 };
 
 interface DigitsTest {
@@ -30,9 +45,11 @@ describe('banana-serve ./m.onnx', LIMIT, () => {
     writeOnnx(join(folder, 'm.onnx'), SUM);
     for (const type of ['FP32', 'FP16', 'BOOL', 'INT64', 'BYTES', 'UINT8'] as const)
       writeOnnx(join(folder, `${type}.onnx`), identity(type));
-    const others = ['FP32', 'FP16', 'BOOL', 'INT64', 'BYTES', 'UINT8'].flatMap((type) => [
+    writeOnnx(join(folder, 'table.onnx'), TABLE);
+    writeOnnx(join(folder, 'zeros.onnx'), ZEROS);
+    const others = ['FP32', 'FP16', 'BOOL', 'INT64', 'BYTES', 'UINT8', 'table', 'zeros'].flatMap((name) => [
       '--model',
-      `${type}=${type}.onnx`,
+      `${name}=${name}.onnx`,
     ]);
     server = await startServer('./m.onnx', { cwd: folder, args: others });
     await server.until(({ state }) => state === 'ready');
@@ -100,8 +117,8 @@ describe('banana-serve ./m.onnx', LIMIT, () => {
 
   test('has 64-bit integers exactly in MessagePack, and refuses them in JSON by name', async () => {
     const [body, type] = [pack([2n ** 63n - 1n, -(2n ** 63n)]), 'application/msgpack'];
-    const send = (accept: string): Promise<Response> =>
-      fetch(`${server.url}/models/INT64/`, {
+    const send = (accept: string, path = '/models/INT64/'): Promise<Response> =>
+      fetch(server.url + path, {
         method: 'POST',
         body,
         headers: { 'content-type': type, accept },
@@ -112,17 +129,20 @@ describe('banana-serve ./m.onnx', LIMIT, () => {
     const refused = await send('application/json');
     assert.equal(refused.status, 500);
     assert.match(await refused.text(), /SERVE_OUTPUT_INVALID.*y\[0\]/);
+    // Multi Model Server has 503 for an exception of a handler, and clients repeat that.
+    assert.equal((await send('application/json', '/predictions/INT64')).status, 500);
   });
 
   const ALONE: readonly (readonly [model: string, sent: string, got: string])[] = [
     ['FP32', '[[1,2],[3,4]]', '{"y":[[1,2],[3,4]]}'],
     ['FP32', '[1.5,-2]', '{"y":[1.5,-2]}'],
-    ['FP32', '{"x":[]}', ''],
+    ['FP32', '{"x":[]}', '{"y":[]}'],
     ['FP16', '[1.5,-65504]', '{"y":[1.5,-65504]}'],
     ['BOOL', '[true,false]', '{"y":[true,false]}'],
     ['INT64', '[9007199254740991,-1]', '{"y":[9007199254740991,-1]}'],
     ['BYTES', '["é",""]', '{"y":["é",""]}'],
     ['UINT8', '[[0,255]]', '{"y":[[0,255]]}'],
+    ['UINT8', '[[]]', ''],
   ];
   for (const [model, sent, got] of ALONE)
     test(`a model of one input ${got === '' ? 'refuses' : 'takes'} ${sent} as ${model}`, async () => {
@@ -148,7 +168,7 @@ describe('banana-serve ./m.onnx', LIMIT, () => {
     [
       '/',
       '{"a": [[1, 2]], "b": [[1]]}',
-      /^Input "b": the model wants FP32 of the shape \[-1, 2\], but got FP32 of the shape \[1, 1\]\.$/,
+      /^Input "b": the model wants FP32 of the shape \[-1, 2\], but got lists of the shape \[1, 1\]\.$/,
     ],
     ['/', '', /^The body is empty; the model wants a value for each input: \{"a":…,"b":…\}\.$/],
     [
@@ -162,12 +182,47 @@ describe('banana-serve ./m.onnx', LIMIT, () => {
       /^Input "x": element 0 has a NUL, and onnxruntime would cut it there\.$/,
     ],
     ['/models/BYTES/', '["\\ud800", ""]', /^Input "x": element 0 is /],
+    ['/models/FP16/', '[1, 70000]', /^Input "x": element 1 is 70000; FP16 has numbers up to 65504\.$/],
+    ['/models/FP32/', '[1, 1e400]', /^Input "x": element 1 is beyond the largest number\.$/],
   ];
   for (const [path, body, message] of BAD)
     test(`${body || 'an empty body'} to ${path} is 400, which names the tensor`, async () => {
       const answer = await call(server.url + path, body);
       assert.deepEqual([answer.status, errorOf(answer).code], [400, 'SERVE_BAD_BODY']);
       assert.match(errorOf(answer).message, message);
+    });
+
+  const v2 = (name: string, shape: readonly number[], data: readonly number[]): string =>
+    JSON.stringify({ inputs: [{ name, datatype: 'INT64', shape, data }] });
+  for (const [model, row, data, status, text] of [
+    [
+      'table',
+      { at: [1, 99_999] },
+      v2('at', [1, 2], [1, 99_999]),
+      400,
+      /: indices element out of data bounds, idx=99999/,
+    ],
+    [
+      'zeros',
+      { shape: [1e7, 1e7] },
+      v2('shape', [2], [1e7, 1e7]),
+      500,
+      /: Failed to allocate memory for .* 400000000000000/,
+    ],
+  ] as const)
+    test(`a run of ${model} that fails is ${status} by every path, in the words of onnxruntime`, async () => {
+      for (const [path, body] of [
+        [`/models/${model}/`, JSON.stringify(row)],
+        [`/v2/models/${model}/infer`, data],
+        [`/predictions/${model}`, JSON.stringify(row)],
+      ] as const) {
+        const answer = await call(server.url + path, body);
+        // Multi Model Server has a status for a lack of memory.
+        const own = status === 500 && path === '/predictions/zeros' ? 507 : status;
+        assert.equal(answer.status, own, answer.text);
+        if (own !== 507) assert.match(answer.text, text);
+        assert.doesNotMatch(answer.text, /onnxruntime_src|\.cc:/);
+      }
     });
 });
 
@@ -241,6 +296,7 @@ describe('other ways to name a model', LIMIT, () => {
     writeOnnx(join(store, 'sum/1/model.onnx'), identity('FP32'));
     writeOnnx(join(store, 'sum/2/model.onnx'), SUM);
     writeOnnx(join(store, 'one.onnx'), identity('INT32'));
+    writeOnnx(join(store, 'table.onnx'), TABLE);
     writeOnnx(join(store, 'handled/handled.onnx'), identity('FP32'));
     const args = ['--model-store', store, '--models', 'all', '--ping', 'health'];
     const server = await startServer(null, { t, cwd: ROOT, args: [...args, '--management-port', '0'] });
@@ -254,6 +310,9 @@ describe('other ways to name a model', LIMIT, () => {
     assert.deepEqual(await infer('one', [1, 2]), { y: [1, 2] });
     const handled = await call(`${server.url}/predictions/handled`, '{}');
     assert.equal(handled.text, 'the handler ran');
+    const wrong = await call(`${server.url}/predictions/table`, '{"at": [[7]]}');
+    assert.deepEqual([wrong.status, wrong.json<{ type: string }>().type], [400, 'BadRequestException']);
+    assert.match(wrong.text, /out of data bounds, idx=7/);
     assert.equal(server.stderr().split('sum/config.pbtxt is not read').length, 2, 'one line says so');
     await server.stop();
   });

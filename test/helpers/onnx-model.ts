@@ -20,6 +20,12 @@ export const ONNX_TYPES = {
   UINT32: 12,
   UINT64: 13,
   BF16: 16,
+  FLOAT8E8M0: 24,
+  UINT2: 25,
+  INT2: 26,
+  UINT4: 21,
+  INT4: 22,
+  FLOAT4: 23,
 } as const;
 
 export type OnnxType = keyof typeof ONNX_TYPES;

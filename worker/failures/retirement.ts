@@ -21,7 +21,8 @@ export class Retirement {
       this.#outOfMemory = 0;
       return null;
     }
-    if (isServeError(thrown)) return null; // a body that could not be read, an output that could not be encoded
+    // A body that could not be read, an output that could not be encoded.
+    if (isServeError(thrown) && thrown.code !== 'SERVE_INFERENCE_FAILED') return null;
     const loss = lossOfGpu(thrown);
     if (loss !== undefined) return lost(`this process can no longer use its GPU: ${firstLine(loss)}`);
     this.#outOfMemory = isOutOfMemory(thrown) ? this.#outOfMemory + 1 : 0;

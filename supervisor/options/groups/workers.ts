@@ -167,11 +167,11 @@ function parseProgram(raw: unknown): string {
 
 /** Names separated by commas; the worker compares them with those that its onnxruntime has. @throws NotAllowed */
 function parseProviders(raw: unknown): string {
-  const names = typeof raw === 'string' ? raw.split(',').map((name) => name.trim().toLowerCase()) : [];
+  const names = typeof raw === 'string' ? raw.split(',').map((name) => name.trim()) : [];
   if (
     names.length === 0 ||
-    !names.every((name) => /^[a-z]\w*$/.test(name)) ||
-    new Set(names).size < names.length
+    !names.every((name) => /^[a-z]\w*$/i.test(name)) ||
+    new Set(names.map((name) => name.toLowerCase())).size < names.length
   )
     throw new NotAllowed('names of execution providers, separated by commas, such as cuda,cpu');
   return names.join(',');

@@ -45,6 +45,7 @@ async function programOf(
     threadVariables: [], // onnxruntime reads none; the worker sets its threads
     watches: [app],
     isSingleFile: true,
+    hasCode: false,
     sources: onnxSources,
     takesBatchesIfAsked: true,
     batchCure:

@@ -267,7 +267,7 @@ const GIVEN: {
   targetWait: ['1s', 30],
   standby: [1],
   python: ['/usr/bin/python3', 'python3.12'],
-  providers: ['cpu', 'cuda,cpu'],
+  providers: ['cpu', 'CUDA,cpu'],
   onCrashLoop: ['stay', 'exit'],
   spawnConcurrency: [2],
   spares: [2],

@@ -9,7 +9,9 @@ import { CPU, SERVE_WITHOUT } from './providers.js';
 /** A session that was to be made. */
 export interface SessionAttempt {
   readonly path: string;
+  /** As onnxruntime has them, and as the operator wrote them. */
   readonly providers: readonly string[];
+  readonly given: readonly string[];
 }
 
 /** A lack of memory on a GPU may pass, as when another worker there ends; all else would fail every time. */
@@ -40,11 +42,11 @@ function headOf(path: string): string {
   }
 }
 
-function providerProblem({ providers }: SessionAttempt, message: string): string | null {
+function providerProblem({ providers, given }: SessionAttempt, message: string): string | null {
   if (message.includes('fallback to CPU EP has been explicitly disabled'))
-    return `a part of the model would run on the CPU, which --providers ${providers.join(',')} does not have. Add it: --providers ${[...providers, CPU].join(',')}`;
-  const [first = CPU] = providers;
-  if (first === CPU || !PROVIDER_FAILED.test(message)) return null;
+    return `a part of the model would run on the CPU, which --providers ${given.join(',')} does not have. Add it: --providers ${[...given, CPU].join(',')}`;
+  const [first = CPU] = given;
+  if (providers[0] === CPU || !PROVIDER_FAILED.test(message)) return null;
   const why = /Failed to load shared library/.test(message)
     ? 'the line of onnxruntime above names a library that it lacks; cuda needs CUDA 12 and cuDNN 9.'
     : asSentence(onOneLine(message));
@@ -68,7 +70,21 @@ const WORDS: readonly (readonly [pattern: RegExp, text: (...groups: string[]) =>
   [
     /No Op registered for (\S+) with domain_version of (\d+)/,
     (op, opset) =>
-      `its operator ${op} is unknown to this onnxruntime (operator set ${opset}). Export the model without it, or install a newer onnxruntime-node.`,
+      Number(opset) < OLDEST_OPSET
+        ? ofOldOpset(op, opset)
+        : `its operator ${op} is unknown to this onnxruntime (operator set ${opset}). Export the model without it, or install a newer onnxruntime-node.`,
+  ],
+  [
+    /Could not find an implementation for (\S+)\((\d+)\) node with name '(.*)'/,
+    (op, opset, name) =>
+      Number(opset) < OLDEST_OPSET
+        ? ofOldOpset(op, opset)
+        : `this onnxruntime cannot run its operator ${op}${name === '' ? '' : ` (${name})`} with the types of its inputs. Add a Cast before it, for example to FP32, and one behind it, or export it with another opset_version.`,
+  ],
+  [
+    /Type '(?:tensor\((\S+)\)|(\S+))' of input parameter \(.*?\) of operator \((\S+)\)/,
+    (tensor, other, op) =>
+      `its operator ${op} takes no ${tensor || other} in its operator set. Add a Cast before it, for example to FP32, or export it with a newer opset_version.`,
   ],
   [
     /Fatal error: (\S+?)\(-?\d+\) is not a registered function\/op/,
@@ -108,7 +124,7 @@ const WORDS: readonly (readonly [pattern: RegExp, text: (...groups: string[]) =>
   ],
 ];
 
-/** Names of the types of ONNX that onnxruntime-node does not know, by their numbers. */
+/** Names of the types of ONNX that onnxruntime-node does not know, by the numbers of onnxruntime: its last three differ. */
 const TYPE_NAMES: Readonly<Record<string, string>> = {
   14: 'COMPLEX64',
   15: 'COMPLEX128',
@@ -117,12 +133,23 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   18: 'FLOAT8E4M3FNUZ',
   19: 'FLOAT8E5M2',
   20: 'FLOAT8E5M2FNUZ',
+  23: 'FLOAT4E2M1',
+  24: 'UINT2',
+  25: 'INT2',
+  26: 'FLOAT8E8M0',
 };
+
+/** Of older ones onnxruntime has only some operators. */
+const OLDEST_OPSET = 7;
+
+function ofOldOpset(op: string, opset: string): string {
+  return `its operator ${op} is of operator set ${opset}, and onnxruntime runs those from ${OLDEST_OPSET} on. Convert it, in Python: onnx.version_converter.convert_version(onnx.load('old.onnx'), 17)`;
+}
 
 function reworded(message: string): string {
   for (const [pattern, text] of WORDS) {
     const found = pattern.exec(message);
-    if (found !== null) return text(...found.slice(1));
+    if (found !== null) return text(...found.slice(1).map((group) => group ?? ''));
   }
   return `onnxruntime cannot load it: ${asSentence(onOneLine(message))}`;
 }

@@ -85,7 +85,7 @@ async function create(
   try {
     return await InferenceSession.create(path, options);
   } catch (thrown) {
-    throw explainSessionError({ path: model, providers: [CPU] }, thrown);
+    throw explainSessionError({ path: model, providers: [CPU], given: [CPU] }, thrown);
   }
 }
 

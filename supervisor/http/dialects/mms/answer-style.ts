@@ -39,10 +39,9 @@ export function mmsStyleFor(
 export const mmsStyle = mmsStyleFor(({ maxBody }) => maxBody);
 
 function mmsFailure(error: ServeError, context: RequestContext | null, maxBody: MaxBody): Failure {
-  const options = context?.backend.options;
   const body = mmsError(error, {
     model: context?.model?.spec.name ?? '',
-    exceptionStatus: Number(options?.mmsExceptionStatus ?? 503),
+    exceptionStatus: exceptionStatusOf(context),
     exposed: exposedDetail(error, context),
   });
   const headers = { ...NO_CACHE, 'Content-Type': JSON_TYPE, ...headersOfStatus(error) };
@@ -51,6 +50,12 @@ function mmsFailure(error: ServeError, context: RequestContext | null, maxBody: 
       ? { readsOnBytes: bytesToRead(context, maxBody) }
       : { closes: true };
   return { status: body.code, headers, body: mmsJson(body), ...ending };
+}
+
+/** 503 is what that server answers for an exception of a handler. Clients repeat such calls, and a model has no handler. */
+function exceptionStatusOf(context: RequestContext | null): number {
+  if (context?.model?.spec.program.hasCode === false) return 500;
+  return Number(context?.backend.options.mmsExceptionStatus ?? 503);
 }
 
 /**

@@ -14,7 +14,7 @@ export function optimizeAdvice(
   providers: string | null,
   workers: number | null,
 ): string[] {
-  if (providers !== null && providers !== 'cpu') return [];
+  if (providers !== null && providers.toLowerCase() !== 'cpu') return [];
   const command = `banana-serve optimize ${model}`;
   if (why !== null) return [`${why}; the original is served. Run: ${command}`];
   const bytes = graph === null && (workers ?? 1) > 1 ? modelBytes(model) : 0;

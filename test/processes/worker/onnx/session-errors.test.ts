@@ -60,6 +60,11 @@ const REFUSED: readonly (readonly [what: string, write: Write, message: RegExp])
     model(identity('BF16')),
     /^an input or an output has the type BF16, which onnxruntime-node cannot pass on\. Add a Cast to the model, for example to FP32\.$/,
   ],
+  ...(['UINT2', 'INT2', 'FLOAT8E8M0', 'FLOAT4'] as const).map((type): (typeof REFUSED)[number] => [
+    `an unused input of ${type}`,
+    model({ ...identity('FP32'), inputs: [...identity('FP32').inputs, { name: 'z', type, shape: [1] }] }),
+    new RegExp(`has the type ${type === 'FLOAT4' ? 'FLOAT4E2M1' : type}, which onnxruntime-node cannot`),
+  ]),
   [
     'an input that is no tensor',
     model({

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { explainSessionError } from '../../../../worker/load/onnx/explain-session-error.js';
-import { checkProviders, providersOf } from '../../../../worker/load/onnx/providers.js';
+import { checkedProviders, providersOf } from '../../../../worker/load/onnx/providers.js';
 import { sessionOptions } from '../../../../worker/load/onnx/session-options.js';
 import { appFolder } from '../../app-folder.js';
 
@@ -39,8 +39,12 @@ test('a provider whose library is there is not refused', (t) => {
     { name: 'cpu', bundled: true },
     { name: 'cuda', bundled: false },
   ];
-  checkProviders('m.onnx', ['cuda', 'cpu'], supported, libraries);
-  assert.throws(() => checkProviders('m.onnx', ['cuda'], supported, join(libraries, 'none')), {
+  assert.deepEqual(checkedProviders('m.onnx', ['CUDA', 'cpu'], supported, libraries), ['cuda', 'cpu']);
+  assert.throws(() => checkedProviders('m.onnx', ['NoSuch'], supported, libraries), {
+    message:
+      'm.onnx: this onnxruntime-node has no execution provider NoSuch; it has cpu, cuda. `--providers cpu` serves without it.',
+  });
+  assert.throws(() => checkedProviders('m.onnx', ['cuda'], supported, join(libraries, 'none')), {
     message:
       'm.onnx: onnxruntime cannot use cuda: npm has left its libraries out. Run: ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node. `--providers cpu` serves without it.',
   });
@@ -72,15 +76,39 @@ const EXPLAINED: readonly (readonly [
     false,
   ],
   [
-    'cuda',
+    'Cuda',
     'This session contains graph nodes that are assigned to the default CPU EP, but fallback to CPU EP has been explicitly disabled by the user.',
-    'm.onnx: a part of the model would run on the CPU, which --providers cuda does not have. Add it: --providers cuda,cpu',
+    'm.onnx: a part of the model would run on the CPU, which --providers Cuda does not have. Add it: --providers Cuda,cpu',
     true,
   ],
   [
     'cpu',
     'std::bad_alloc',
     'm.onnx: there is not enough memory to load it. Give the process more, or export a smaller model.',
+    true,
+  ],
+  [
+    'cpu',
+    "Could not find an implementation for Add(6) node with name ''",
+    "m.onnx: its operator Add is of operator set 6, and onnxruntime runs those from 7 on. Convert it, in Python: onnx.version_converter.convert_version(onnx.load('old.onnx'), 17)",
+    true,
+  ],
+  [
+    'cpu',
+    "Could not find an implementation for Max(13) node with name '/top/Max'",
+    'm.onnx: this onnxruntime cannot run its operator Max (/top/Max) with the types of its inputs. Add a Cast before it, for example to FP32, and one behind it, or export it with another opset_version.',
+    true,
+  ],
+  [
+    'cpu',
+    "This is an invalid model. Type Error: Type 'tensor(uint8)' of input parameter (x) of operator (Sin) in node () is invalid.",
+    'm.onnx: its operator Sin takes no uint8 in its operator set. Add a Cast before it, for example to FP32, or export it with a newer opset_version.',
+    true,
+  ],
+  [
+    'cpu',
+    'Unsupported data type: 26',
+    'm.onnx: an input or an output has the type FLOAT8E8M0, which onnxruntime-node cannot pass on. Add a Cast to the model, for example to FP32.',
     true,
   ],
   [
@@ -93,6 +121,8 @@ const EXPLAINED: readonly (readonly [
 
 for (const [providers, thrown, message, permanent] of EXPLAINED)
   test(`"${thrown}" under --providers ${providers} is explained, ${permanent ? 'and latches' : 'and may pass'}`, () => {
-    const error = explainSessionError({ path: 'm.onnx', providers: providers.split(',') }, new Error(thrown));
+    const given = providers.split(',');
+    const attempt = { path: 'm.onnx', given, providers: given.map((name) => name.toLowerCase()) };
+    const error = explainSessionError(attempt, new Error(thrown));
     assert.deepEqual([error.message, error.permanent], [message, permanent]);
   });

@@ -82,7 +82,7 @@ const TABLE: Readonly<Record<ErrorCode, readonly [status: number, type: string, 
 const ASK = {
   request: { headers: { 'content-length': '5' } },
   backend: { options: { maxBody: 4 } },
-  model: { spec: { name: 'm' } },
+  model: { spec: { name: 'm', program: {} } },
 } as unknown as RequestContext;
 
 function sent(code: ErrorCode, message?: string, options?: ServeErrorOptions): unknown[] {
