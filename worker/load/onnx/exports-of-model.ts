@@ -43,8 +43,9 @@ export async function exportsOfModel(
   const session =
     (graph === null ? null : await sessionOfGraph(onnxruntime, path, graph, device)) ??
     (await createSession(onnxruntime, { path, providers, given }, device));
-  const { signature, leftOut } = signatureOfSession(path, session);
-  const claim = rowsClaim(signature, readModelWords(path));
+  const words = readModelWords(path);
+  const { signature, leftOut } = signatureOfSession(path, session, words.operators);
+  const claim = rowsClaim(signature, words);
   const joins = mayJoin(claim, asksForBatches);
   const maxRows = batchSize === 0 ? BATCH_SIZE : batchSize;
   const model = new OnnxModel(onnxruntime, session, signature, joins ? maxRows : null);
@@ -56,7 +57,7 @@ export async function exportsOfModel(
       if (worker.index === 0) log.info(`${signatureText(signature)}; runs on ${providers.join(', ')}`);
       // For a batch size that has no effect, the front has a warning.
       if (worker.index === 0 && claim === 'unnamed' && batchSize === 0) log.info(unnamedText(signature));
-      if (leftOut.length > 0) log.warn(leftOutText(leftOut));
+      if (leftOut.length > 0) log.warn(leftOutText(leftOut, words.operators));
       await warmUp(path, model, signature, log);
     },
   };

@@ -24,6 +24,7 @@ import { optimizedOptions } from './optimized-graph.js';
 import { CPU } from './providers.js';
 import { sampleInputs } from './sample-inputs.js';
 import { sessionOptions } from './session-options.js';
+import { readModelWords } from './model-words.js';
 import { signatureOfSession } from './session-signature.js';
 import type { Signature } from '../../api/signature.js';
 import type { Tensors } from './rows.js';
@@ -59,7 +60,7 @@ async function run(onnxruntime: typeof Onnxruntime, { model, graph, inputs }: Ru
   const options = graph === null ? sessionOptions([CPU], DEVICE) : optimizedOptions(DEVICE);
   const session = await create(onnxruntime, model, graph ?? model, options);
   const { user, system } = process.cpuUsage(before);
-  const { signature } = signatureOfSession(model, session);
+  const { signature } = signatureOfSession(model, session, readModelWords(model).operators);
   let reason: unknown = new Error('there is no example beside it');
   for (const kind of inputs === null ? INPUT_KINDS : [inputs]) {
     try {

@@ -36,8 +36,15 @@ export interface SessionSignature {
 
 type Described = Pick<Onnxruntime.InferenceSession, 'inputMetadata' | 'outputMetadata'>;
 
-/** @throws AppLoadError that names an input or output which cannot be used */
-export function signatureOfSession(path: string, session: Described): SessionSignature {
+/**
+ * `operators`: those of the model, which tell maps from sequences. @throws AppLoadError that names an input or output
+ * which cannot be used
+ */
+export function signatureOfSession(
+  path: string,
+  session: Described,
+  operators: ReadonlySet<string>,
+): SessionSignature {
   const specs = (all: readonly Metadata[], kind: string): TensorSpec[] =>
     all.map((one) => specOf(path, one, kind)).filter((spec) => spec !== null);
   const inputs = specs(session.inputMetadata, 'input');
@@ -49,7 +56,7 @@ export function signatureOfSession(path: string, session: Described): SessionSig
   const outputs = specs(session.outputMetadata, 'output');
   if (outputs.length === 0)
     throw new AppLoadError(
-      `${path}: the model has no output that is a tensor, and only those can be read. ${CURE_OF_MAPS}`,
+      `${path}: the model has no output that is a tensor, and only those can be read. ${cureOf(operators)}`,
     );
   const leftOut = session.outputMetadata.filter(({ isTensor }) => !isTensor).map(({ name }) => name);
   return { signature: { inputs, outputs }, leftOut };
@@ -63,11 +70,15 @@ export function signatureText({ inputs, outputs }: Signature): string {
 }
 
 /** The warning about outputs that are no tensors. */
-export function leftOutText(names: readonly string[]): string {
-  return `Outputs that are no tensors are left out of the answers: ${names.join(', ')}. ${CURE_OF_MAPS}`;
+export function leftOutText(names: readonly string[], operators: ReadonlySet<string>): string {
+  return `Outputs that are no tensors are left out of the answers: ${names.join(', ')}. ${cureOf(operators)}`;
 }
 
-const CURE_OF_MAPS = 'Export a classifier of scikit-learn with the option zipmap=False.';
+function cureOf(operators: ReadonlySet<string>): string {
+  return operators.has('ZipMap')
+    ? 'They are maps: export the classifier of scikit-learn with the option zipmap=False.'
+    : 'Make a tensor of a sequence in the model, such as with ConcatFromSequence.';
+}
 
 /** Null for one that is no tensor. @throws AppLoadError */
 function specOf(path: string, metadata: Metadata, kind: string): TensorSpec | null {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { Tensor } from '../../../../worker/api/tensor.js';
 import { writeHintsTo } from '../../../../worker/process/hint-once.js';
+import { leftOutText } from '../../../../worker/load/onnx/session-signature.js';
 import { identity, writeOnnx, type OnnxModel } from '../../../helpers/onnx-model.js';
 import { appFolder } from '../../../worker/app-folder.js';
 import { loadModel, type LoadedModel, type Loading } from './load-model.js';
@@ -303,8 +304,9 @@ test('outputs that are no tensors are left out, which the log says', async (t) =
   });
   assert.deepEqual(await model.inference([1, 2]), { y: new Float32Array([1, 2]) });
   assert.deepEqual(await linesOfInit(model), [
-    'Outputs that are no tensors are left out of the answers: all. Export a classifier of scikit-learn with the option zipmap=False.',
+    'Outputs that are no tensors are left out of the answers: all. Make a tensor of a sequence in the model, such as with ConcatFromSequence.',
   ]);
+  assert.match(leftOutText(['map'], new Set(['ZipMap'])), /: map\. They are maps: .* zipmap=False\.$/);
 });
 
 test('a model beyond the memory of the machine is the failure of its call alone', async (t) => {
