@@ -2,10 +2,11 @@
  * Decides about memory: which start may go, which worker leaves, what waits. One pure function of facts.
  *
  * 1. What alone needs more than a budget is refused, and so are workers that always stay and do not fit together.
- * 2. The others are served in the order in which they have waited: first what exceeds the budget already, then starts of
- *    models without a worker, then extra ones, then those for which no call waits. A start goes if its memory is free. If
- *    not, spares leave, then idle workers above their model's minimum; for a model without a worker also busy ones whose
- *    turn is over. For a start without calls nothing leaves.
+ * 2. The others are served in the order in which they have waited: first what exceeds the budget already, then starts that
+ *    restore a model whose last ready worker was lost, then those of other models without a worker, then extra ones, then
+ *    those for which no call waits. A start goes if its memory is free. If not, spares leave, then idle workers above their
+ *    model's minimum; for a model without a worker also busy ones whose turn is over. For a start without calls nothing
+ *    leaves.
  * 3. A start that has to wait keeps those behind it from the memory that it lacks, and from no other.
  */
 import type { BudgetFacts, HeldWorker, LeaveWhy, Lack, Step, WaitingStart } from './facts.js';
@@ -29,7 +30,10 @@ export function decide<S>(facts: BudgetFacts<S>): Step<S>[] {
 }
 
 function inOrder<S>(starts: readonly WaitingStart<S>[]): WaitingStart<S>[] {
-  const rank = ({ kind, isNeeded }: WaitingStart<S>): number => (isNeeded ? Number(kind === 'extra') : 2);
+  const rank = ({ kind, isNeeded, isRestore }: WaitingStart<S>): number => {
+    if (!isNeeded) return 3;
+    return isRestore ? 0 : kind === 'extra' ? 2 : 1;
+  };
   return starts.toSorted((a, b) => rank(a) - rank(b) || a.sinceMs - b.sinceMs);
 }
 

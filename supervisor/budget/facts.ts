@@ -55,6 +55,8 @@ export interface WaitingStart<S> {
   readonly kind: 'first' | 'extra' | 'renewal';
   /** Whether others leave for it: calls wait for its model, or its model always has so many workers. */
   readonly isNeeded: boolean;
+  /** Whether it replaces a worker that was lost, and its model has no ready worker since. */
+  readonly isRestore: boolean;
   /** Whether it waits for every worker that is leaving: the last start in its slot ran out of memory. */
   readonly afterLeaving: boolean;
 }

@@ -86,6 +86,12 @@ export class MemoryBudget implements MemoryRoom {
     return this.#isClosed || (this.#ledger.starts.find(start)?.granted ?? null) !== null;
   }
 
+  /** `memory: it needs 310 MB; 1.8 GB of --memory-budget 2 GB are used: a (1.2 GB)`; of a start that was not judged yet, `memory`. */
+  lackOf(start: RoomStart): string {
+    const lack = this.#lacks.get(start);
+    return lack === undefined ? 'memory' : `memory: it ${this.#describe(lack)}`;
+  }
+
   leave(start: RoomStart): void {
     this.#ledger.starts.leave(start);
     this.#readings.look();
@@ -214,7 +220,10 @@ export class MemoryBudget implements MemoryRoom {
     this.#lacks = new Map([...this.#lacks, [entry.start, lack]]);
     if (entry.isLogged || performance.now() - entry.sinceMs < LOGGED_AFTER_MS) return;
     entry.isLogged = true;
-    const text = lackText(lack, this.#ledger.holders(lack.pool));
-    this.#log.info(`a worker of ${entry.start.model} waits for memory: it ${text}`);
+    this.#log.info(`a worker of ${entry.start.model} waits for memory: it ${this.#describe(lack)}`);
+  }
+
+  #describe(lack: Lack): string {
+    return lackText(lack, this.#ledger.holders(lack.pool));
   }
 }

@@ -7,6 +7,10 @@ export interface RoomStart {
   readonly model: string;
   /** Whether the present worker of its slot stays until this one is ready. */
   readonly isRenewal: boolean;
+  /** Whether a worker of its slot was ready before, and is gone. */
+  readonly isReplacement: boolean;
+  /** Whether its model was ready before and has no ready worker now. */
+  isModelDown(): boolean;
   /** Whether the last start of its slot ran out of memory, and a worker leaves for this one. */
   readonly afterLeaving: boolean;
   /** Its process; null until it was started. */
@@ -22,6 +26,8 @@ export interface MemoryRoom {
   enter(start: RoomStart): void;
   /** Whether there is memory for this start. */
   mayGo(start: RoomStart): boolean;
+  /** What this start waits for, in words; asked of a start that may not go. */
+  lackOf(start: RoomStart): string;
   /** A start is over, or was given up. */
   leave(start: RoomStart): void;
   /** Calls `listener` when a start may go that could not before. */
@@ -32,6 +38,7 @@ export interface MemoryRoom {
 export const NO_BUDGET: MemoryRoom = {
   enter() {},
   mayGo: () => true,
+  lackOf: () => '',
   leave() {},
   onRoom() {},
 };

@@ -97,6 +97,7 @@ export class StartBook {
       sinceMs,
       needs: this.#needsOf(start, count, pinned, gathered),
       kind: isRenewal ? 'renewal' : isExtra ? 'extra' : 'first',
+      isRestore: start.isReplacement && start.isModelDown(),
       isNeeded: isRenewal || count < pinned || (hasCallers && count < wanted), // one beyond would only stand by
       afterLeaving,
     };

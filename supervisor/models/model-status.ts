@@ -98,6 +98,8 @@ export interface WorkerStatus {
   /** State of the worker that is to take its place; null if none is on its way. */
   readonly next: WorkerStateName | null;
   readonly retryInMs: number | null;
+  /** The reason why its next start waits, in words that follow "waiting for"; null if none waits. */
+  readonly waitsFor: string | null;
   readonly lastExit: WorkerExit | null;
 }
 
@@ -196,6 +198,7 @@ function slotStatus(slot: Slot, standby: boolean, showsWords: boolean): WorkerSt
     restarts: slot.restarts,
     next: state.name !== 'renewing' ? null : state.next === null ? 'waiting' : idleOr(state.next.state),
     retryInMs: state.name === 'backoff' ? Math.max(0, Math.round(state.untilMs - performance.now())) : null,
+    waitsFor: slot.startWait?.reason ?? null,
     lastExit:
       lastDeath === null
         ? null

@@ -50,6 +50,7 @@ export class SlotFactory {
         return worker;
       },
       othersServe: () => this.#model.slots.ready.length > 0,
+      isModelDown: () => health.firstReadyAtMs !== null && this.#model.slots.ready.length === 0,
       makesRoom: (device) => resources.memory?.makeRoom(device, `${name}@${version}`) ?? false,
       onNotNeeded: (slot) => this.#scaler.withdraw(slot),
       listener: this.#listenerOf(index),

@@ -11,19 +11,24 @@ import { startPhase, type WorkerState } from '../processes/worker-lifecycle.js';
 export interface StartingWorker {
   readonly worker: number;
   readonly state: WorkerState | 'waiting';
+  /** The reason why its start waits, in words; null if it does not wait. */
+  readonly waitsFor: string | null;
   /** Time in this state. */
   readonly stateMs: number;
-  /** Time since its process was started; 0 if it was not. */
+  /** Time since its process was started, or since its start waits. */
   readonly uptimeMs: number;
 }
 
 export function startingWorkers(slots: readonly Slot[]): StartingWorker[] {
-  return slots.flatMap(({ index: worker, state }): StartingWorker[] => {
-    if (state.name === 'waiting') return [{ worker, state: state.name, stateMs: 0, uptimeMs: 0 }];
+  return slots.flatMap(({ index: worker, state, startWait }): StartingWorker[] => {
+    if (startWait !== null) {
+      const { reason: waitsFor, ms } = startWait;
+      return [{ worker, state: 'waiting', waitsFor, stateMs: ms, uptimeMs: ms }];
+    }
     const starting = state.name === 'live' ? state.worker : state.name === 'renewing' ? state.next : null;
     if (starting === null || startPhase(starting.state) === null) return [];
     const { stateMs, uptimeMs } = starting;
-    return [{ worker, state: starting.state, stateMs, uptimeMs }];
+    return [{ worker, state: starting.state, waitsFor: null, stateMs, uptimeMs }];
   });
 }
 
@@ -65,7 +70,7 @@ export class SlowStarts {
 
   /** Called when a worker's state may have changed. */
   update(): void {
-    const isStarting = this.#starting().some(({ state }) => state !== 'waiting');
+    const isStarting = this.#starting().length > 0;
     if (isStarting && this.#timer === null) this.#wait();
     else if (!isStarting && this.#timer !== null) this.#end();
   }
@@ -79,8 +84,8 @@ export class SlowStarts {
   #report(): void {
     const workers = this.#starting();
     // Others may die and start again quickly meanwhile; they are not reported.
-    const slow = workers.filter(({ state, uptimeMs }) => state === 'waiting' || uptimeMs >= FIRST_REPORT_MS);
-    if (slow.some(({ state }) => state !== 'waiting')) {
+    const slow = workers.filter(({ uptimeMs }) => uptimeMs >= FIRST_REPORT_MS);
+    if (slow.length > 0) {
       this.#reported += 1;
       this.#reporter.report(reportText(slow, this.#limitMs(), this.#label()));
     }
@@ -95,15 +100,21 @@ export class SlowStarts {
   }
 }
 
-/** `still starting: workers 0, 1 importing the app for 12 s (limit for each: 10 min, --init-timeout)` */
+/**
+ * `still starting: workers 0, 1 importing the app for 12 s; worker 2 waiting for 2 workers of its own model to become ready
+ * (--spawn-concurrency 2) for 12 s (limit for each: 10 min, --init-timeout)`
+ */
 function reportText(workers: readonly StartingWorker[], limitMs: number, label: string): string {
-  const phases = [...new Set(workers.map(({ state }) => state))].map((state) => {
-    const group = workers.filter((worker) => worker.state === state);
+  const doing = ({ state, waitsFor }: StartingWorker): string =>
+    state === 'waiting' ? `waiting for ${waitsFor}` : (startPhase(state) ?? state);
+  const phases = [...new Set(workers.map(doing))].map((phase) => {
+    const group = workers.filter((worker) => doing(worker) === phase);
     const names = group.map(({ worker }) => (label === '' ? worker : `${label}/${worker}`)).join(', ');
     const longestMs = Math.max(...group.map(({ stateMs }) => stateMs));
-    const phase = state === 'waiting' ? 'waiting for a turn to start' : startPhase(state);
-    const time = state === 'waiting' ? '' : ` for ${formatMs(Math.round(longestMs / 1000) * 1000)}`;
-    return `${group.length === 1 ? 'worker' : 'workers'} ${names} ${phase}${time}`;
+    const time = formatMs(Math.round(longestMs / 1000) * 1000);
+    return `${group.length === 1 ? 'worker' : 'workers'} ${names} ${phase} for ${time}`;
   });
-  return `still starting: ${phases.join('; ')} (limit for each: ${formatMs(limitMs)}, --init-timeout)`;
+  const isLimited = workers.some(({ state }) => state !== 'waiting');
+  const limit = isLimited ? ` (limit for each: ${formatMs(limitMs)}, --init-timeout)` : '';
+  return `still starting: ${phases.join('; ')}${limit}`;
 }

@@ -7,7 +7,7 @@ import type { ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo } from '../../protocol/wire/messages.js';
 import { NEW_SLOT, afterDeath, type RestartRules, type SlotHistory } from './restart-policy.js';
 import { nextSlotState, type SlotEvent, type SlotState } from './slot-lifecycle.js';
-import type { SpawnGate, Start } from './spawn-gate.js';
+import type { SpawnGate, Start, StartWait } from './spawn-gate.js';
 import { lackedMemory, latchError } from './start-error.js';
 import { neverStarted, thrownAtStart, type WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
@@ -31,6 +31,8 @@ export interface SlotOptions {
   spawn(listener: WorkerListener): WorkerHandle;
   /** Whether other workers of the model are ready. */
   othersServe(): boolean;
+  /** Whether the model was ready before and has no ready worker now. */
+  isModelDown(): boolean;
   /** Sends an idle worker of another model on this device away; false if there is none, or no memory budget. */
   makesRoom(device: string): boolean;
   /** No call waits for the worker of this slot, whose start waits for memory. */
@@ -46,6 +48,7 @@ const OTHERS_FIRST_MS = 20;
 
 /** A start that waits at the gate. */
 interface Queued {
+  readonly start: Start;
   leave: () => void;
   /** Null until it was allowed. */
   worker: WorkerHandle | null;
@@ -64,6 +67,8 @@ export class Slot {
   /** The start that waits at the gate; null if none does. */
   #queued: Queued | null = null;
   #isSecondTry = false;
+  /** Whether a worker of it was ready before. */
+  #wasReady = false;
   #retireLimits: RetireLimits = { finishMs: 0, graceMs: 0 };
   #backoffTimer: NodeJS.Timeout | null = null;
   #restarts = 0;
@@ -113,6 +118,11 @@ export class Slot {
   /** Whether the last start ran out of memory, and does not count as failed since another worker leaves for the next one. */
   get isSecondTry(): boolean {
     return this.#isSecondTry;
+  }
+
+  /** The wait of its next start at the gate; null if none waits there. */
+  get startWait(): StartWait | null {
+    return this.#queued === null ? null : this.#options.gate.waitOf(this.#queued.start);
   }
 
   /** Starts a worker as soon as the device and the cap allow. */
@@ -184,20 +194,23 @@ export class Slot {
   }
 
   #queueAtGate(): void {
-    // `go` may be called before `enter` returns.
-    const queued: Queued = { leave: () => {}, worker: null };
-    this.#queued = queued;
-    const { gate, model } = this.#options;
+    const { gate, model, isModelDown } = this.#options;
+    const isRenewal = this.#state.name === 'renewing';
     const start: Start = {
       device: this.device,
       model,
       isRetry: this.#history.failedStarts > 0,
-      isRenewal: this.#state.name === 'renewing',
+      isRenewal,
+      isReplacement: this.#wasReady && !isRenewal,
+      isModelDown,
       afterLeaving: this.#isSecondTry,
       pid: () => queued.worker?.pid ?? null,
       refuse: (error) => this.#refuseStart(queued, error),
       withdraw: () => this.#withdrawStart(queued),
     };
+    // `go` may be called before `enter` returns.
+    const queued: Queued = { start, leave: () => {}, worker: null };
+    this.#queued = queued;
     queued.leave = gate.enter(start, () => this.#startSoon(queued));
   }
 
@@ -248,6 +261,7 @@ export class Slot {
   #onReady(worker: WorkerHandle): void {
     this.#leaveGate(worker);
     this.#isSecondTry = false;
+    this.#wasReady = true;
     if (this.#state.name === 'renewing' && this.#state.next === worker) {
       const before = this.#state.worker;
       this.#enter('nextReady', { name: 'live', worker }, null);
@@ -284,6 +298,7 @@ export class Slot {
     else if (state.name === 'replacing') this.#wait('death', death);
     else if (state.name === 'renewing') this.#onGoneBeforeNext(state.next, death);
     else this.#afterDeath(death);
+    this.#options.gate.look(); // the last ready worker of the model may have gone, and another slot's start wait
   }
 
   /** A worker has ended whose place another one had taken. */

@@ -211,6 +211,8 @@ export interface LiveWorker {
   readonly restarts: number;
   /** Time until the next start, while the slot backs off; else null. */
   readonly retryInMs: number | null;
+  /** The reason why its next start waits, in words that follow "waiting for"; null if none waits. */
+  readonly waitsFor: string | null;
   /** State of the worker that is to take its place; null if none is on its way. */
   readonly next: string | null;
   /** Why the slot has given up; null if it has not. */

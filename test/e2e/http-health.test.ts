@@ -111,6 +111,7 @@ withOneRuntime(({ app }) => {
         restarts: 0,
         next: null,
         retryInMs: null,
+        waitsFor: null,
         lastExit: null,
       });
     }

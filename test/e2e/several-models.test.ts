@@ -139,6 +139,36 @@ withOneRuntime(({ app, potassium }) => {
   );
 
   test(
+    'a model whose worker dies while first loads of another one hold all places is served again; what waits says for what',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      cues.give('init may not end');
+      const models = { echo: app('echoes'), slow: { app: app('works'), workers: 3 } };
+      const args = ['--spawn-concurrency', '2'];
+      const cwd = configFolder(t, { models });
+      const server = await startServer(null, { t, args, cwd, env: cues.env, expectedRestarts: 1 });
+      const { models: before } = await server.until(
+        ({ models: [echo, slow] }) =>
+          echo?.state === 'ready' &&
+          slow?.workers.filter(({ state }) => state === 'initializing').length === 2,
+      );
+      const reason = '2 workers of its own model to become ready (--spawn-concurrency 2)';
+      assert.equal(before[1]?.workers[2]?.waitsFor, reason);
+      await server.untilPrinted(`worker slow/2 waiting for ${reason} for `);
+      const pid = before[0]?.workers[0]?.pid as number;
+      process.kill(pid, 'SIGKILL');
+      await server.until(({ models: [echo] }) => echo?.state === 'ready' && echo.workers[0]?.pid !== pid);
+      assert.deepEqual((await ask(server, '/models/echo/', 1)).json(), 1);
+      cues.give('init may end');
+      await server.until(
+        ({ models: [, slow] }) => slow?.workers.every(({ state }) => state === 'idle') === true,
+      );
+      await server.stop();
+    },
+  );
+
+  test(
     'a server none of whose models can start ends with 3, once its callers are answered',
     LIMIT,
     async (t) => {

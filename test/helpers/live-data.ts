@@ -50,6 +50,7 @@ export function liveWorker(changes: Partial<LiveWorker> = {}): LiveWorker {
     calls: 0,
     restarts: 0,
     retryInMs: null,
+    waitsFor: null,
     next: null,
     latched: null,
     lastDeath: null,

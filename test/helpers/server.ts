@@ -41,6 +41,7 @@ export interface WorkerStatus {
   readonly held: number;
   readonly restarts: number;
   readonly device: string;
+  readonly waitsFor: string | null;
   readonly lastExit: {
     readonly how: string;
     readonly why: string;

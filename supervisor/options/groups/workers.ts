@@ -128,7 +128,7 @@ export const WORKERS = {
   spawnConcurrency: serverOption<number>({
     flag: '--spawn-concurrency',
     value: '<n>',
-    help: 'Workers that may start at once over all devices; one at a time per GPU.',
+    help: 'Workers that may start at once over all devices; one at a time per GPU. One more may start for a model that lost its last ready worker.',
     defaultText: 'cores, at least 2, at most 8',
     default: Math.min(8, Math.max(2, availableCores())),
     parse: (raw) => parseWhole(raw, 1, 1024),

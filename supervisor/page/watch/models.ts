@@ -81,8 +81,9 @@ export function loadingOf(models: readonly LiveModel[], at: number): Loading[] {
 }
 
 /** Says what a worker is doing, besides its state; may be empty. */
-export function workerNote({ retryInMs, next, runningMs, held }: LiveWorker): string {
+export function workerNote({ retryInMs, waitsFor, next, runningMs, held }: LiveWorker): string {
   if (retryInMs !== null) return `next start in ${age(retryInMs)}`;
+  if (waitsFor !== null) return `${next === null ? '' : 'its successor is '}waiting for ${waitsFor}`;
   if (next !== null) return `its successor is ${next}`;
   if (runningMs !== null && held > 1) return `holds ${held}`;
   return '';

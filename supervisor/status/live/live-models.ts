@@ -92,6 +92,7 @@ function describeSlot(
     calls: slot.calls,
     restarts: slot.restarts,
     retryInMs: state.name === 'backoff' ? Math.max(0, Math.round(state.untilMs - performance.now())) : null,
+    waitsFor: slot.startWait?.reason ?? null,
     next: state.name !== 'renewing' ? null : state.next === null ? 'waiting' : workerState(state.next),
     latched:
       state.name === 'latched'

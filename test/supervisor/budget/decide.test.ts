@@ -42,6 +42,7 @@ function start(
     needs: new Map([['memory', need]]),
     kind: 'first',
     isNeeded: true,
+    isRestore: false,
     afterLeaving: false,
     ...more,
   };
@@ -97,6 +98,14 @@ const rows: [string, BudgetFacts<string>, string[]][] = [
     'the least recently used idle worker leaves',
     facts([worker(1, 50), worker(2, 50, { idleSinceMs: NOW_MS - 9000 })], [start('a', 40)]),
     ['leave 2 memory', 'wait a'],
+  ],
+  [
+    'a model that lost its last worker goes before first loads that waited longer',
+    facts(
+      [worker(1, 50)],
+      [start('new', 40, { sinceMs: NOW_MS - 900 }), start('lost', 40, { isRestore: true })],
+    ),
+    ['go lost', 'leave 1 memory', 'wait new'],
   ],
   [
     'one whose start takes long stays longer',

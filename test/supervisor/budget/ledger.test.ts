@@ -80,6 +80,8 @@ function enter(ledger: Ledger, given: Partial<RoomStart> = {}): RoomStart {
     device: 'cpu',
     model: 'm@1',
     isRenewal: false,
+    isReplacement: false,
+    isModelDown: () => false,
     afterLeaving: false,
     pid: () => null,
     refuse() {},

@@ -45,7 +45,15 @@ class Bench {
     return this.#workers.flatMap(({ state, sinceMs, spawnedMs }, worker) =>
       state === 'ready'
         ? []
-        : [{ worker, state, stateMs: this.#nowMs - sinceMs, uptimeMs: this.#nowMs - spawnedMs }],
+        : [
+            {
+              worker,
+              state,
+              waitsFor: state === 'waiting' ? '2 workers of slow (--spawn-concurrency 2)' : null,
+              stateMs: this.#nowMs - sinceMs,
+              uptimeMs: this.#nowMs - spawnedMs,
+            },
+          ],
     );
   }
 }
@@ -82,7 +90,16 @@ test('several workers are logged in one line, without those that are ready', (t)
   bench.enter(3, 'waiting');
   bench.pass(3);
   assert.deepEqual(bench.lines, [
-    'still starting: workers 0, 1 importing the app for 3 s; worker 3 waiting for a turn to start (limit for each: 10 min, --init-timeout)',
+    'still starting: workers 0, 1 importing the app for 3 s; worker 3 waiting for 2 workers of slow (--spawn-concurrency 2) for 3 s (limit for each: 10 min, --init-timeout)',
+  ]);
+});
+
+test('a model whose starts all wait is logged with what they wait for', (t) => {
+  const bench = new Bench(t);
+  bench.enter(0, 'waiting');
+  bench.pass(3);
+  assert.deepEqual(bench.lines, [
+    'still starting: worker 0 waiting for 2 workers of slow (--spawn-concurrency 2) for 3 s',
   ]);
 });
 

@@ -46,6 +46,7 @@ export class Bench {
       rules: () => ({ restartLimit: this.restartLimit, everReady: this.everReady }),
       spawn: (listener) => this.#spawn(listener),
       othersServe: () => this.othersServe,
+      isModelDown: () => this.everReady && !this.othersServe,
       makesRoom: () => this.makesRoom,
       onNotNeeded: (slot) => slot.retire({ finishMs: 0, graceMs: 0 }),
       listener: this.#listener(),

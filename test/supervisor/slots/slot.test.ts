@@ -23,6 +23,7 @@ import {
   PERMANENT,
   RETIRE,
 } from './slot-bench.js';
+import { startOf } from './start-of.js';
 
 const STATES = Object.keys(SLOT_STATES) as SlotStateName[];
 const EVENTS = Object.keys(SLOT_EVENTS) as SlotEvent[];
@@ -478,4 +479,22 @@ test('while other workers serve, the successor of a dead one starts a moment lat
   assert.equal(bench.spawned.length, 1);
   bench.tick(20);
   assert.equal(bench.spawned.length, 2);
+});
+
+test('once the last ready worker of a model has died, a start of it that waits in another slot goes at once', (t) => {
+  const bench = new Bench(t, 1, new SpawnGate(1), 'cpu');
+  bench.start();
+  bench.ready();
+  bench.everReady = bench.othersServe = true;
+  bench.gate.enter(startOf({ device: 'cpu', model: 'slow', isRetry: false }), () => {});
+  let hasGone = false;
+  const isModelDown = (): boolean => !bench.othersServe;
+  bench.gate.enter(
+    startOf({ device: 'cpu', model: 'm', isRetry: false, isModelDown }),
+    () => (hasGone = true),
+  );
+  assert.equal(hasGone, false);
+  bench.othersServe = false;
+  bench.die({ during: 'idle', finishedCalls: 0 });
+  assert.deepEqual([bench.state, hasGone], ['backoff', true]);
 });

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { NO_BUDGET } from '../../../supervisor/budget/memory-room.js';
 import { SpawnGate, maxRetries, type Start } from '../../../supervisor/slots/spawn-gate.js';
 import { startOf } from './start-of.js';
 
 interface Inside extends Start {
+  isRestore: boolean;
   leave: () => void;
 }
 
@@ -48,7 +50,7 @@ test('a slot that withdraws while it waits is never called, and delays no other'
   assert.deepEqual(record, ['a', 'c']);
 });
 
-test('in any order of events never two start on a GPU, never more than the cap, and no slot waits without a reason', () => {
+test('in any order of events never two start on a GPU, never more than the cap but for one of a model that is down, and no slot waits without a reason', () => {
   const step = fc.oneof(
     fc.record({
       enter: fc.record({
@@ -58,21 +60,27 @@ test('in any order of events never two start on a GPU, never more than the cap, 
       }),
     }),
     fc.record({ leave: fc.nat(20) }),
+    fc.record({ down: fc.constantFrom('a', 'b'), is: fc.boolean() }),
   );
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }), (cap, steps) => {
       const gate = new SpawnGate(cap);
       const inside: Inside[] = [];
       const waiting: Inside[] = [];
+      const down = new Set<string>();
       for (const now of steps) {
         if ('enter' in now) {
-          const start = startOf(now.enter);
-          const entry = { ...start, leave: () => {} };
+          const start = startOf({ ...now.enter, isModelDown: () => down.has(now.enter.model) });
+          const entry = { ...start, isRestore: false, leave: () => {} };
           waiting.push(entry);
           entry.leave = gate.enter(start, () => {
             waiting.splice(waiting.indexOf(entry), 1);
+            entry.isRestore = start.isModelDown();
             inside.push(entry);
           });
+        } else if ('down' in now) {
+          down[now.is ? 'add' : 'delete'](now.down);
+          gate.look();
         } else {
           const all = [...inside, ...waiting];
           const entry = all[now.leave % Math.max(1, all.length)];
@@ -82,16 +90,96 @@ test('in any order of events never two start on a GPU, never more than the cap, 
         }
         const gpus = inside.map(({ device }) => device).filter((device) => device !== 'cpu');
         assert.equal(new Set(gpus).size, gpus.length, 'one per GPU');
-        assert.ok(inside.length <= cap);
-        const retries = inside.filter(({ isRetry }) => isRetry).length;
+        const beside = inside.find(({ isRestore }) => isRestore);
+        const places = inside.filter((entry) => entry !== beside);
+        assert.ok(places.length <= cap);
+        const retries = places.filter(({ isRetry }) => isRetry).length;
         assert.ok(retries <= maxRetries(cap));
-        const mayGo = waiting.filter(
-          ({ device, isRetry }) =>
-            (device === 'cpu' || !gpus.includes(device)) && (!isRetry || retries < maxRetries(cap)),
-        );
-        if (inside.length < cap) assert.deepEqual(mayGo, [], 'no slot waits without a reason');
+        const mayGo = waiting.filter(({ device, isRetry, isModelDown }) => {
+          if (device !== 'cpu' && gpus.includes(device)) return false;
+          if (isModelDown() && beside === undefined) return true;
+          return places.length < cap && (!isRetry || retries < maxRetries(cap));
+        });
+        assert.deepEqual(mayGo, [], 'no slot waits without a reason');
       }
     }),
+  );
+});
+
+test('a model that was ready and has no ready worker does not wait for first loads: one such start goes beside the cap', () => {
+  const gate = new SpawnGate(2);
+  const record: string[] = [];
+  const go = (given: Partial<Start> & { model: string; device?: string }): (() => void) =>
+    gate.enter(startOf({ device: 'cpu', isRetry: false, ...given }), () => record.push(given.model));
+  const leaveSlow = go({ model: 'slow' });
+  go({ model: 'slow' });
+  go({ model: 'new' });
+  const leaveLost = go({ model: 'lost', isModelDown: () => true, isRetry: true });
+  go({ model: 'lost too', isModelDown: () => true });
+  assert.deepEqual(record, ['slow', 'slow', 'lost'], 'also if its last start failed');
+  leaveSlow();
+  assert.deepEqual(record, ['slow', 'slow', 'lost', 'lost too'], 'first in line');
+  leaveLost();
+  assert.deepEqual(record, ['slow', 'slow', 'lost', 'lost too', 'new'], 'one place is left of the cap');
+});
+
+test('on a GPU such a start is first in line, and does not wait for the cap', () => {
+  const gate = new SpawnGate(1);
+  const record: string[] = [];
+  const go = (name: string, device: string, isDown: boolean): (() => void) =>
+    gate.enter(startOf({ device, model: name, isRetry: false, isModelDown: () => isDown }), () =>
+      record.push(name),
+    );
+  const leaveFirst = go('first', 'gpu 0', false);
+  go('second', 'gpu 0', false);
+  go('lost on 0', 'gpu 0', true);
+  assert.deepEqual(record, ['first'], 'memory peaks during init: never two on a GPU');
+  const leaveLost = go('lost on 1', 'gpu 1', true);
+  assert.deepEqual(record, ['first', 'lost on 1']);
+  leaveLost();
+  leaveFirst();
+  assert.deepEqual(record, ['first', 'lost on 1', 'lost on 0']);
+});
+
+test('a start that replaces a worker goes before one that adds a worker', () => {
+  const gate = new SpawnGate(1);
+  const record: string[] = [];
+  const leave = enter(gate, 'cpu', 'first', record);
+  enter(gate, 'cpu', 'added', record);
+  const replaces = startOf({ device: 'cpu', model: 'm', isRetry: false, isReplacement: true });
+  gate.enter(replaces, () => record.push('replaced'));
+  leave();
+  assert.deepEqual(record, ['first', 'replaced']);
+});
+
+test('a start that waits says what it waits for', () => {
+  const lacking = {
+    ...NO_BUDGET,
+    mayGo: ({ model }: Start) => model !== 'large',
+    lackOf: () => 'memory: it needs 2 GB',
+  };
+  const gate = new SpawnGate(4, lacking);
+  const reasonOf = (given: Parameters<typeof startOf>[0]): string | undefined => {
+    const start = startOf(given);
+    gate.enter(start, () => {});
+    return gate.waitOf(start)?.reason;
+  };
+  assert.equal(reasonOf({ device: 'gpu 0', model: 'm@1', isRetry: true }), undefined, 'it has gone');
+  assert.equal(
+    reasonOf({ device: 'gpu 0', model: 'n@1', isRetry: false }),
+    'gpu 0, where a worker of m@1 is starting',
+  );
+  assert.equal(reasonOf({ device: 'cpu', model: 'large', isRetry: false }), 'memory: it needs 2 GB');
+  assert.equal(reasonOf({ device: 'cpu', model: 'm@1', isRetry: true }), undefined);
+  assert.equal(
+    reasonOf({ device: 'cpu', model: 'bad@1', isRetry: true }),
+    '2 workers of m@1 to become ready (starts after a failed one have 2 of --spawn-concurrency 4)',
+  );
+  for (const model of ['n@1', 'm@1'])
+    assert.equal(reasonOf({ device: 'cpu', model, isRetry: false }), undefined);
+  assert.equal(
+    reasonOf({ device: 'cpu', model: 'n@1', isRetry: false }),
+    '3 workers of m@1, 1 of its own model to become ready (--spawn-concurrency 4)',
   );
 });
 
