@@ -14,7 +14,6 @@ import type { PageFile } from '../../request/page-files.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { HOUSE_ERROR } from '../../openapi/house-error-body.js';
 import { chooseCoding } from '../../socket/answer-coding.js';
-import { discardRest } from '../../socket/refuse.js';
 import { PAGE_OPERATIONS } from './describe-paths.js';
 import type { Dialect, Operation } from '../dialect.js';
 
@@ -93,7 +92,6 @@ function sendFile(context: RequestContext, file: PageFile, cacheControl: string)
   const coded = coding === null ? undefined : file.coded[coding];
   const bytes = coded ?? file.identity;
   addVary(response, 'Accept-Encoding');
-  response.once('finish', () => discardRest(request));
   response.writeHead(200, {
     ...SAFETY,
     'Content-Type': file.type,
@@ -110,7 +108,6 @@ function sendFile(context: RequestContext, file: PageFile, cacheControl: string)
 function answerLive(context: RequestContext, live: ServedPage['live']): void {
   const { backend, request, response } = context;
   const stream = new EventStream(context);
-  response.once('finish', () => discardRest(request));
   try {
     if (request.method === 'HEAD') {
       stream.open();
