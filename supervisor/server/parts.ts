@@ -146,7 +146,14 @@ export class ServerParts {
     const modelOf = (ref: FullModelRef): Model | null => this.served.find(ref);
     const listener = new JobOutcomes({ log, observer, webhooks, modelOf });
     const { maxOutput: maxResultBytes } = this.options;
-    return new KeptJobs({ newId: newRequestId, statusOf, store, maxResultBytes, listener });
+    return new KeptJobs({
+      newId: newRequestId,
+      statusOf,
+      store,
+      maxResultBytes,
+      onHeldBytes: (bytes) => this.unsent.share(bytes),
+      listener,
+    });
   }
 
   #newServed(): ServedModels {

@@ -5,6 +5,7 @@ import { ServeError, describeThrown } from '../../../protocol/errors.js';
 import type { Log } from '../../observe/log.js';
 import { loggedPath } from '../../observe/logged-path.js';
 import { writtenPath } from '../socket/request-facts.js';
+import { turns } from '../socket/shared-turns.js';
 import { answerError } from './answer-error.js';
 import type { RequestContext } from '../request/request-context.js';
 
@@ -54,6 +55,7 @@ export function koaAnswers(log: Log): AnswerWithKoa {
     if (context.backend.closing(ctx.req)) ctx.set('Connection', 'close');
     ctx.set(context.dialect.headers?.(context) ?? {});
     try {
+      await turns.own();
       await write(ctx, context);
       if (context.dialect.closes?.(ctx.status) === true) ctx.set('Connection', 'close');
     } catch (thrown) {
