@@ -108,6 +108,7 @@ const WITH_WORKER: Readonly<Record<Exclude<WorkerState, 'ready'>, State>> = {
   spawning: 'starting',
   loading: 'starting',
   initializing: 'starting',
+  warming: 'starting',
   finishing: 'stopping',
   stopping: 'stopping',
   killing: 'stopping',

@@ -30,6 +30,10 @@ export class ModelLog {
     this.#log.info(facts, `worker ${this.#named(worker)} is ready (init ${formatMs(initMs)})`);
   }
 
+  slowWarmUp(worker: number, advice: string): void {
+    this.#log.warn(this.#who(worker), `the warm-up of worker ${this.#named(worker)} takes long. ${advice}`);
+  }
+
   scaled(worker: number, change: 'started' | 'retired', why: string): void {
     const verb = change === 'started' ? 'starts' : 'leaves';
     this.#log.info(this.#who(worker), `worker ${this.#named(worker)} ${verb}: ${why}`);

@@ -66,6 +66,7 @@ export type WorkerStateName =
   | 'spawning'
   | 'loading'
   | 'initializing'
+  | 'warming'
   | 'finishing'
   | 'stopping'
   | 'killing'

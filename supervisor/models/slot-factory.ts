@@ -44,8 +44,9 @@ export class SlotFactory {
         everReady: health.hasServed && !generations.isUntried,
       }),
       spawn: (workerListener) => {
-        const { spec, options } = generations.newest;
-        const worker = startWorker(spec, options, resources, { index, placement }, workerListener);
+        const { spec, options, skipsWarmUp } = generations.newest;
+        const place = { index, placement, skipsWarmUp };
+        const worker = startWorker(spec, options, resources, place, workerListener);
         generations.started(worker);
         return worker;
       },
@@ -61,6 +62,7 @@ export class SlotFactory {
     const { dispatcher, listener, log, resources } = this.#model;
     return {
       onLoaded: (worker, info) => this.#onLoaded(worker, info),
+      onSlowWarmUp: (advice) => log.slowWarmUp(index, advice),
       onReady: (worker) => this.#onReady(index, worker),
       onFinished: (job, runMs) => {
         this.#model.noteIdle();
@@ -136,6 +138,7 @@ export class SlotFactory {
   }
 
   #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
+    if (death?.inWarmUp === true && !death.wanted) this.#model.generations.newest.skipWarmUp();
     if (death?.during === 'start' && !death.wanted && !slot.isSecondTry) this.#model.health.onFailedStart();
     this.#refreshReady();
     if (death !== null) {

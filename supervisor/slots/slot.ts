@@ -341,6 +341,11 @@ export class Slot {
     }
     this.#isSecondTry = false;
     this.#lastDeath = death;
+    if (death.inWarmUp === true && !death.wanted) {
+      this.#restarts += 1;
+      this.#wait('death', death); // the next start does without: no failure of the app
+      return;
+    }
     const cause = { ...death, permanent: death.fatal?.permanent ?? false, thrown: thrownAtStart(death) };
     const decision = afterDeath(this.#history, cause, this.#options.rules(), Math.random());
     this.#history = decision.history;

@@ -66,6 +66,7 @@ const RECORD_STATES: Readonly<Record<WorkerState, ProcessRecord['state']>> = {
   spawning: 'loading',
   loading: 'loading',
   initializing: 'loading',
+  warming: 'loading',
   ready: 'ready',
   finishing: 'unloading',
   stopping: 'unloading',

@@ -37,6 +37,7 @@ const WORKER_TONES: Readonly<Record<string, Tone>> = {
   spawning: 'busy',
   loading: 'busy',
   initializing: 'busy',
+  warming: 'busy',
   waiting: 'busy',
 };
 
@@ -50,6 +51,7 @@ const STEPS: Readonly<Record<string, string>> = {
   spawning: 'starts its process',
   loading: 'imports the app',
   initializing: 'runs init and the example',
+  warming: 'runs its warm-up',
 };
 
 export interface Loading {

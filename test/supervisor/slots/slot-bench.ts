@@ -143,6 +143,7 @@ export class Bench {
     const ignore = (): void => {};
     return {
       onLoaded: () => ({ initTimeout: LIMIT, runTimeout: LIMIT, maxOutputBytes: 1, startBatchSize: 1 }),
+      onSlowWarmUp: ignore,
       onReady: ignore,
       onLeaving: ignore,
       onFrozen: ignore,

@@ -498,3 +498,11 @@ test('once the last ready worker of a model has died, a start of it that waits i
   bench.die({ during: 'idle', finishedCalls: 0 });
   assert.deepEqual([bench.state, hasGone], ['backoff', true]);
 });
+
+test('a death in the warm-up is followed by a start without it, at once, and counts for nothing', (t) => {
+  const bench = new Bench(t, 0);
+  bench.start();
+  bench.die({ ...AT_START, inWarmUp: true });
+  bench.turn();
+  assert.deepEqual([bench.state, bench.spawned.length, bench.slot.restarts], ['live', 2, 1]);
+});
