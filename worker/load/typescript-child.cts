@@ -2,6 +2,7 @@
  * Preloaded (`--require`) into the Node processes that an app in TypeScript starts: lets Node run a file in TypeScript as
  * the worker runs the app. It is CommonJS, because `--import` would change how Node loads every other program.
  */
+/* eslint-disable @typescript-eslint/no-require-imports -- the way of CommonJS */
 import Module = require('node:module');
 import path = require('node:path');
 import url = require('node:url');
