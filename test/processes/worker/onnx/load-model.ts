@@ -43,7 +43,7 @@ export async function loadModel(
   return { ...exports, inference: (input) => inference(input, OF_JSON), ...batched };
 }
 
-/** What the model reads of the context of a call. */
+/** The part of a call's context that a model reads. */
 const OF_JSON = { contentType: 'application/json' };
 
 type OwnExports = LoadedModel & {
