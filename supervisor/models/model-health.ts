@@ -124,6 +124,12 @@ export class ModelHealth {
     this.wake();
   }
 
+  /** A slot that had given up starts again. */
+  forgetLatch(): void {
+    this.#latched = null;
+    this.wake();
+  }
+
   /** The code has changed: whether its workers can start is not known. */
   forgetServing(): void {
     this.#hasServed = false;

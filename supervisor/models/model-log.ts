@@ -39,6 +39,11 @@ export class ModelLog {
     this.#log.info(this.#who(worker), `worker ${this.#named(worker)} ${verb}: ${why}`);
   }
 
+  /** Somebody has asked for it. */
+  restarting(worker: number): void {
+    this.#log.info(this.#who(worker), `worker ${this.#named(worker)} is restarted on request`);
+  }
+
   /** A worker of a model that scales itself gets calls from now on, because the number of its workers grows. */
   stepsIn(worker: number, why: string): void {
     this.#log.info(this.#who(worker), `worker ${this.#named(worker)} stands by no longer: ${why}`);

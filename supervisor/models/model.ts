@@ -273,6 +273,16 @@ export class Model {
   }
 
   /**
+   * Replaces the worker of one slot: on the CPU the next one is ready before the present one stops, on a GPU, and if the
+   * present one is not ready, the present one ends first. It finishes the calls that it has begun, as far as `limits` allow.
+   * A slot that waits after a death, or has given up, starts at once. Resolves with the error of a next one that cannot start.
+   * @throws SERVE_NOT_FOUND, SERVE_SHUTTING_DOWN
+   */
+  async restartWorker(index: number, limits: RetireLimits): Promise<Outcome> {
+    return this.#changes.restartWorker(index, limits);
+  }
+
+  /**
    * The app has changed: every slot starts again, with the code that is on disk now, and the description of the old code
    * is dropped. Calls wait meanwhile, so that none is answered by old code. No effect once the server drains.
    */

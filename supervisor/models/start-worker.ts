@@ -81,6 +81,7 @@ export function startWorker(
     worker: index,
     mark,
     runningRequestId: () => worker.lookUpRunningRequestId(),
+    lastRequestId: () => worker.lookUpLastRequestId(),
   };
   relay.attach(worker.stdout, 'stdout', source);
   relay.attach(worker.stderr, 'stderr', source);

@@ -166,6 +166,11 @@ export class WorkerHandle implements ReadyWorker {
     return another === undefined ? (running?.calls[0]?.job.call.requestId ?? '') : '';
   }
 
+  /** Looks up the same; if none runs, the call that has just ended: its output may arrive after its answer. */
+  lookUpLastRequestId(): string {
+    return this.#calls.lookUpRunning().length === 0 ? this.#calls.justEnded : this.lookUpRunningRequestId();
+  }
+
   /** Looks up when the oldest running call began, on the monotonic clock; null if none runs. */
   lookUpCallBegan(): number | null {
     return this.#calls.lookUpRunning()[0]?.beganAtMs ?? null;

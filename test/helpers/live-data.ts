@@ -72,7 +72,8 @@ export function liveModel(changes: Partial<LiveModel> = {}): LiveModel {
     wantedWorkers: 1,
     minWorkers: 1,
     maxWorkers: 1,
-    lastChange: null,
+    changes: [],
+    minute: { queueP95Ms: null, runP95Ms: null },
     maxQueueCalls: 1024,
     batchSize: 1,
     initTimeoutMs: 600_000,
@@ -135,6 +136,7 @@ export function liveCall(changes: Partial<LiveCall> = {}): LiveCall {
     outBytes: 188,
     worker: 0,
     requestId: 'call-1',
+    error: null,
     ...changes,
   };
 }

@@ -13,6 +13,7 @@ export function modelAlerts(model: LiveModel, watched: Watched): Alert[] {
   return [
     ...gaveUp(model, watched),
     ...withoutWorkers(model, watched),
+    ...halfStrength(model, watched),
     ...fullQueue(model),
     ...frozen(model),
     ...died(model, watched),
@@ -70,7 +71,33 @@ function withoutWorkers(model: LiveModel, { at, models, deaths }: Watched): Aler
   ];
 }
 
-function nextStart({ workers }: LiveModel): string {
+/** It serves, but a worker that died is not back: what it could do is missing. */
+function halfStrength(model: LiveModel, { models, deaths }: Watched): Alert[] {
+  const ready = model.sample.readyWorkers ?? 0;
+  if (!isWanted(model) || model.state !== 'ready' || ready >= model.wantedWorkers) return [];
+  const away = model.workers.filter(({ state, lastDeath, latched }) => {
+    return lastDeath !== null && latched === null && AWAY.has(state);
+  });
+  const [first] = away;
+  if (first === undefined) return [];
+  const death = deathOf(first, deaths);
+  const why = death === null ? '' : ` Worker ${first.index} died: ${death.how}.`;
+  return [
+    {
+      ...WARNING,
+      id: `half-${model.key}`,
+      title: `${modelName(model, models)} has ${ready} of ${plural(model.wantedWorkers, 'worker')}`,
+      text: `Calls wait longer meanwhile.${why} ${nextStart({ workers: away })}`,
+      todo: death?.during === 'start' ? 'It dies before it is ready: read the last lines of its output.' : '',
+      death: death?.during === 'start' ? death : null,
+    },
+  ];
+}
+
+/** States of a worker that is not back yet. */
+const AWAY: ReadonlySet<string> = new Set(['backoff', 'waiting', 'spawning', 'loading', 'initializing']);
+
+function nextStart({ workers }: Pick<LiveModel, 'workers'>): string {
   const starting = workers.filter(({ pid }) => pid !== null).length;
   if (starting > 0) return `${plural(starting, 'worker')} ${starting === 1 ? 'is' : 'are'} starting.`;
   const pauses = workers.flatMap(({ retryInMs }) => (retryInMs === null ? [] : [retryInMs]));

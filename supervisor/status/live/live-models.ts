@@ -24,7 +24,7 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
   const { model, bounds } = registered;
   const { spec, options, wantedWorkers, dispatcher, standbys } = model;
   const { record, state, isDefault } = facts;
-  const { sample, errors, createdAt } = record.meterOf(model);
+  const { sample, minute, errors, createdAt } = record.meterOf(model);
   return {
     key: record.keys.of(model),
     name: spec.name,
@@ -38,7 +38,8 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
     wantedWorkers,
     minWorkers: bounds?.min ?? wantedWorkers,
     maxWorkers: bounds?.max ?? wantedWorkers,
-    lastChange: lastChangeOf(model),
+    changes: changesOf(model),
+    minute,
     maxQueueCalls: options.queueSize,
     batchSize: options.batchSize,
     initTimeoutMs: options.initTimeout,
@@ -51,11 +52,12 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
   };
 }
 
-function lastChangeOf({ scaling }: Model): LiveChange | null {
-  const last = scaling?.changes.last.at(-1);
-  if (last === undefined) return null;
-  const { worker, change, why } = last;
-  return { at: Date.parse(last.at), worker, change, why };
+/** Every snapshot has them; `/status` has more. */
+const CHANGES_SHOWN = 8;
+
+function changesOf({ scaling }: Model): LiveChange[] {
+  const last = scaling?.changes.last.slice(-CHANGES_SHOWN) ?? [];
+  return last.map(({ at, worker, change, why }) => ({ at: Date.parse(at), worker, change, why }));
 }
 
 /** All workers of a model latch for the same reason, and `LiveDeath.why` has more of it. */
