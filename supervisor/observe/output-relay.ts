@@ -6,7 +6,8 @@
 import type { Readable } from 'node:stream';
 import { LineSplitter } from './line-splitter.js';
 import type { OutputWriter } from './output-writer.js';
-import { CR, LF, lineEnd, wrapped, type PrintReceiver, type PrintSource, type StreamName } from './prints.js';
+import type { PrintCopies } from './print-copies.js';
+import { CR, LF, lineEnd, wrapped, type PrintSource, type StreamName } from './prints.js';
 
 /** `text`: unchanged. `json`: wrapped. `potassium`: each line with Potassium's prefix. */
 export type PrintFormat = 'text' | 'json' | 'potassium';
@@ -15,24 +16,24 @@ export class OutputRelay {
   readonly #format: PrintFormat;
   readonly #workers: () => number;
   readonly #writers: Readonly<Record<StreamName, OutputWriter>>;
-  readonly #receivers: readonly PrintReceiver[];
+  readonly #copies: PrintCopies | null;
   /** Streams with an unfinished line that waits for another worker's line to end. */
   readonly #waiting = new Map<OutputWriter, Map<Readable, LineSplitter>>();
   readonly #paused = new Map<OutputWriter, Set<Readable>>();
   /** Streams whose unfinished line was ended for another worker's line, and that have sent nothing since. */
   readonly #cut = new WeakSet<object>();
 
-  /** `workers` returns the current number of workers. `receivers` get copies. */
+  /** `workers` returns the current number of workers. `copies` is null without log files. */
   constructor(
     format: PrintFormat,
     workers: () => number,
     writers: Readonly<Record<StreamName, OutputWriter>>,
-    receivers: readonly PrintReceiver[] = [],
+    copies: PrintCopies | null = null,
   ) {
     this.#format = format;
     this.#workers = workers;
     this.#writers = writers;
-    this.#receivers = receivers;
+    this.#copies = copies;
     for (const writer of Object.values(writers)) {
       this.#paused.set(writer, new Set());
       this.#waiting.set(writer, new Map());
@@ -51,16 +52,16 @@ export class OutputRelay {
           : this.#bare(writer, this.#prefixed(writer, text, source, requestId, stream), stream, ended);
       if (bytes.length > 0 && !writer.write(bytes)) this.#pause(writer, stream);
     });
-    const copies = this.#receivers.map((receiver) => receiver.of(name, source));
+    const copy = this.#copies?.of(name, source);
     stream.on('data', (chunk: Buffer) => {
-      for (const copy of copies) copy.push(chunk);
+      copy?.push(chunk);
       splitter.push(chunk);
       if (this.#format !== 'text') return;
       if (splitter.holdsText) this.#waiting.get(writer)?.set(stream, splitter);
       this.#showBegun(writer);
     });
     const end = (): void => {
-      for (const copy of copies) copy.end();
+      copy?.end();
       splitter.end();
     };
     stream.on('error', end);

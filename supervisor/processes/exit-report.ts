@@ -11,7 +11,6 @@ export interface Exit {
 export type KillCause =
   | StuckCause
   | 'init timeout'
-  | 'warm-up timeout'
   | 'its options are wrong'
   | 'over the memory budget'
   | 'protocol error'

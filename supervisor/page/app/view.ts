@@ -1,13 +1,18 @@
 import { useEffect, useState } from 'preact/hooks';
-import { addressOf, type Address } from './address.js';
+
+export type View = 'try' | 'watch';
 
 /** The view that the address names, so that it can be linked to, and the browser's way back works. */
-export function useAddress(): Address {
-  const [hash, setHash] = useState(location.hash);
+export function useView(): View {
+  const [view, setView] = useState(viewOfAddress);
   useEffect(() => {
-    const listener = (): void => setHash(location.hash);
+    const listener = (): void => setView(viewOfAddress());
     addEventListener('hashchange', listener);
     return () => removeEventListener('hashchange', listener);
   }, []);
-  return addressOf(hash);
+  return view;
+}
+
+function viewOfAddress(): View {
+  return location.hash === '#watch' ? 'watch' : 'try';
 }

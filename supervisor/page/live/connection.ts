@@ -24,38 +24,27 @@ export interface ConnectionListener {
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 5_000;
 
-export interface KeptConnection {
-  /** Connects anew, such as with another key. */
-  restart(): void;
-  stop(): void;
-}
-
-/** Connects to `path` while the page is visible. `headers` has the key, if there is one. */
+/**
+ * Connects while the page is visible. `headers` has the key, if there is one.
+ * @returns a function that connects anew, with another key
+ */
 export function keepConnected(
-  path: string,
   listener: ConnectionListener,
   headers: () => Readonly<Record<string, string>>,
-): KeptConnection {
+): () => void {
   let abort = new AbortController();
   const restart = (): void => {
     abort.abort();
     abort = new AbortController();
     if (document.hidden) listener.changed({ state: 'hidden' });
-    else void connectUntil(path, abort.signal, listener, headers);
+    else void connectUntil(abort.signal, listener, headers);
   };
   document.addEventListener('visibilitychange', restart);
   restart();
-  return {
-    restart,
-    stop: () => {
-      document.removeEventListener('visibilitychange', restart);
-      abort.abort();
-    },
-  };
+  return restart;
 }
 
 async function connectUntil(
-  path: string,
   signal: AbortSignal,
   listener: ConnectionListener,
   headers: () => Readonly<Record<string, string>>,
@@ -69,7 +58,7 @@ async function connectUntil(
   show(shown);
   let pauseMs = FIRST_PAUSE_MS;
   while (!signal.aborted) {
-    const outcome = await readLive(path, headers(), signal, {
+    const outcome = await readLive(headers(), signal, {
       began: () => {
         pauseMs = FIRST_PAUSE_MS;
         show({ state: 'live' });

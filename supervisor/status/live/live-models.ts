@@ -24,13 +24,14 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
   const { model, bounds } = registered;
   const { spec, options, wantedWorkers, dispatcher, standbys } = model;
   const { record, state, isDefault } = facts;
-  const { sample, minute, errors, createdAt } = record.meterOf(model);
+  const { sample, errors, createdAt } = record.meterOf(model);
   return {
     key: record.keys.of(model),
     name: spec.name,
     version: spec.version,
     state,
-    isLatched: model.isLatched,
+    isLatched: model.standstill?.state === 'latched',
+    problem: model.problem,
     isDefault,
     isDefaultVersion: registered.isDefault,
     app: basename(spec.app),
@@ -38,8 +39,7 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
     wantedWorkers,
     minWorkers: bounds?.min ?? wantedWorkers,
     maxWorkers: bounds?.max ?? wantedWorkers,
-    changes: changesOf(model),
-    minute,
+    lastChange: lastChangeOf(model),
     maxQueueCalls: options.queueSize,
     batchSize: options.batchSize,
     initTimeoutMs: options.initTimeout,
@@ -52,16 +52,15 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
   };
 }
 
-/** Every snapshot has them; `/status` has more. */
-const CHANGES_SHOWN = 8;
-
-function changesOf({ scaling }: Model): LiveChange[] {
-  const last = scaling?.changes.last.slice(-CHANGES_SHOWN) ?? [];
-  return last.map(({ at, worker, change, why }) => ({ at: Date.parse(at), worker, change, why }));
+function lastChangeOf({ scaling }: Model): LiveChange | null {
+  const last = scaling?.changes.last.at(-1);
+  if (last === undefined) return null;
+  const { worker, change, why } = last;
+  return { at: Date.parse(last.at), worker, change, why };
 }
 
-/** All workers of a model latch for the same reason, and `LiveDeath.why` has more of it. */
-const MAX_LATCH_CHARS = 300;
+/** All workers of a model fail for the same reason, and `LiveDeath.why` has more of it. */
+const MAX_FAILURE_CHARS = 300;
 
 function stateOf(slot: Slot, standbys: readonly Slot[]): string {
   const { worker, state } = slot;
@@ -76,7 +75,7 @@ function describeSlot(
   modelAt: number,
   { record, memory, showsWords }: ModelFacts,
 ): LiveWorker {
-  const { worker, state } = slot;
+  const { worker, state, failure } = slot;
   const pids = slot.workers.map(({ pid }) => pid);
   const running = worker === null ? null : runningCall(worker);
   return {
@@ -96,10 +95,10 @@ function describeSlot(
     retryInMs: state.name === 'backoff' ? Math.max(0, Math.round(state.untilMs - performance.now())) : null,
     waitsFor: slot.startWait?.reason ?? null,
     next: state.name !== 'renewing' ? null : state.next === null ? 'waiting' : workerState(state.next),
-    latched:
-      state.name === 'latched'
-        ? { code: state.error.code, message: showsWords ? state.error.detail.slice(0, MAX_LATCH_CHARS) : '' }
-        : null,
+    failure:
+      failure === null
+        ? null
+        : { code: failure.code, message: showsWords ? failure.detail.slice(0, MAX_FAILURE_CHARS) : '' },
     lastDeath: record.deaths.idOf(slot),
   };
 }

@@ -28,7 +28,6 @@ function relayOf(format: PrintFormat, workers: number, label = '') {
       worker,
       mark: '',
       runningRequestId: () => running[worker] ?? '',
-      lastRequestId: () => '',
     });
     return stream;
   });
