@@ -14,10 +14,12 @@ const UPGRADE = getWith(['Connection: Upgrade', 'Upgrade: h2c']);
 /** As many headers as are taken. */
 const LARGE_GET = getWith(Array.from({ length: 199 }, (_, i) => `x-${i}: 1`));
 
+const LISTED_JOBS = 100;
+
 /** Uses one connection. Resolves when it is to be opened anew. */
 type Attack = (socket: Socket) => Promise<void>;
 
-const ATTACKS: Readonly<Record<string, () => Attack>> = {
+const ATTACKS: Readonly<Record<string, () => Attack | Promise<Attack>>> = {
   control: () => askAgain(GET),
   ping: () => askAgain(`GET /ping HTTP/1.1\r\nHost: ${host}\r\n\r\n`),
   probes: () => askAgain(`GET /nothing-here HTTP/1.1\r\nHost: ${host}\r\n\r\n`),
@@ -28,6 +30,8 @@ const ATTACKS: Readonly<Record<string, () => Attack>> = {
   'chunks-401': () => flood(post('/', ['Transfer-Encoding: chunked']), '1\r\nx\r\n'.repeat(11_000)),
   'chunks-404': () =>
     flood(post('/nothing-here', ['Transfer-Encoding: chunked']), '1\r\nx\r\n'.repeat(11_000)),
+  'chunks-livez': () => flood(unread('/livez'), '1\r\nx\r\n'.repeat(11_000)),
+  'chunks-metrics': () => flood(unread('/metrics'), '1\r\nx\r\n'.repeat(11_000)),
   'chunks-200': () =>
     askAgain(
       `${post('/', ['Transfer-Encoding: chunked'])}${'1\r\n \r\n'.repeat(20_000)}2\r\n{}\r\n0\r\n\r\n`,
@@ -44,6 +48,16 @@ const ATTACKS: Readonly<Record<string, () => Attack>> = {
         Buffer.from(JSON.stringify({ apiKey: key, modelInputs: { pad: 'x'.repeat(40 * MB) } })),
       ),
     ),
+  openapi: () => flood('', asked('/openapi.json').repeat(100)),
+  'job-list': async () => {
+    for (let i = 0; i < LISTED_JOBS; i += 1) await endedJob(1);
+    return flood('', asked(`/_k/jobs?limit=${LISTED_JOBS}`).repeat(100));
+  },
+  'job-pages': async () => flood('', asked(await endedJob(0.9 * MB)).repeat(100)),
+  'result-readers': async () => staySilent(asked(`${await endedJob(20 * MB)}/result`), 'reads nothing'),
+  'event-viewers': async () =>
+    staySilent(asked(await endedJob(0.7 * MB), ['Accept: text/event-stream']), 'reads nothing'),
+  'waiting-readers': async () => staySilent(asked(`${await endedJob(0.6 * MB)}?wait=50s`), 'reads nothing'),
   archives: () =>
     askAgain(manage('POST', '/models?url=many.mar&initial_workers=0'), manage('DELETE', '/models/many')),
   'refused-archives': () => askAgain(manage('POST', '/models?url=entries.tar.gz&initial_workers=0')),
@@ -53,6 +67,29 @@ const ATTACKS: Readonly<Record<string, () => Attack>> = {
 
 function getWith(headers: readonly string[]): string {
   return ['GET /livez HTTP/1.1', `Host: ${host}`, ...headers, '', ''].join('\r\n');
+}
+
+/** A request with the key. */
+function asked(path: string, headers: readonly string[] = []): string {
+  return [`GET ${path} HTTP/1.1`, `Host: ${host}`, `X-Banana-Api-Key: ${key}`, ...headers, '', ''].join(
+    '\r\n',
+  );
+}
+
+/** The head of a request whose body nobody reads. */
+function unread(path: string): string {
+  return [`GET ${path} HTTP/1.1`, `Host: ${host}`, 'Transfer-Encoding: chunked', '', ''].join('\r\n');
+}
+
+/** Runs a call as a job whose result has so many bytes. Resolves with the path of the ended job. */
+async function endedJob(bytes: number): Promise<string> {
+  const headers = { 'Content-Type': 'application/json', Prefer: 'respond-async', 'X-Banana-Api-Key': key };
+  const body = JSON.stringify({ prompt: 'x'.repeat(bytes) });
+  const accepted = await fetch(`${url}/`, { method: 'POST', headers, body });
+  const path = `/_k/jobs/${accepted.headers.get('x-banana-job-id')}`;
+  const ended = await fetch(`${url}${path}?wait=50s`, { headers });
+  await ended.arrayBuffer();
+  return path;
 }
 
 function manage(method: string, path: string): string {
@@ -124,10 +161,12 @@ function readSlowly(request: Buffer): Attack {
     });
 }
 
-function staySilent(request: string): Attack {
+function staySilent(request: string, reading: 'reads' | 'reads nothing' = 'reads'): Attack {
   return (socket) =>
     new Promise((resolve) => {
-      socket.on('close', resolve).resume();
+      socket.on('close', resolve);
+      if (reading === 'reads') socket.resume();
+      else socket.pause();
       socket.write(request);
     });
 }
@@ -156,7 +195,7 @@ async function keepAttacking(attack: Attack): Promise<never> {
   }
 }
 
-const attack = ATTACKS[kind]?.();
+const attack = await ATTACKS[kind]?.();
 if (attack === undefined) throw new RangeError(`no attack is called ${kind}`);
 process.on('disconnect', () => process.exit(0));
 for (let i = 0; i < Number(connections); i += 1) void keepAttacking(attack);

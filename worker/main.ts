@@ -21,7 +21,7 @@ import { writeHintsTo } from './process/hint-once.js';
 import { offerWebhooks } from './api/send-webhook.js';
 import type { WorkerInfo } from './api/types.js';
 import { isClosedSocket } from './run/call-socket.js';
-import { DOWN_FD, UP_FD, dieIfLost, watchDescriptors } from './process/descriptors.js';
+import { DOWN_FD, UP_FD, dieIfLost, refuseFork, watchDescriptors } from './process/descriptors.js';
 import type { LoadedApp } from './adapters/loaded-app.js';
 import { NO_ATTRIBUTION, attributePrints } from './report/print-attribution.js';
 import { outlookOf, type Outlook } from './failures/outlook.js';
@@ -36,6 +36,7 @@ import { WebhookHandover } from './run/webhook-handover.js';
 /** Errors of a write after the front has exited. */
 const FRONT_GONE: ReadonlySet<string> = new Set(['EPIPE', 'ECONNRESET']);
 
+refuseFork();
 const arriving = new ArrivingCalls((batch) => runLoop().accept(batch));
 let app: LoadedApp | null = null;
 let loop: CallLoop | null = null;

@@ -41,6 +41,37 @@ const ATTACKS: readonly Attack[] = [
   { kind: 'chunks-401', connections: 8, what: 'refused bodies (401) in chunks of one byte' },
   { kind: 'chunks-404', connections: 8, what: 'refused bodies (404) in chunks of one byte', hasKey: true },
   { kind: 'chunks-200', connections: 8, what: 'accepted bodies in chunks of one byte', hasKey: true },
+  { kind: 'chunks-livez', connections: 8, what: 'bodies in chunks of one byte behind the answer of /livez' },
+  {
+    kind: 'chunks-metrics',
+    connections: 8,
+    what: 'such bodies behind the answer of the listener for metrics',
+    setUp: openMetrics,
+  },
+  { kind: 'openapi', connections: 8, what: 'pipelined GET /openapi.json', hasKey: true },
+  { kind: 'job-list', connections: 8, what: 'pipelined lists of 100 jobs', hasKey: true },
+  { kind: 'job-pages', connections: 8, what: 'pipelined pages of a job of 0.9 MB', hasKey: true },
+  {
+    kind: 'result-readers',
+    connections: 150,
+    what: 'a result of 20 MB that is not read',
+    hasKey: true,
+    setUp: storeJobs,
+  },
+  {
+    kind: 'event-viewers',
+    connections: 800,
+    what: 'events of a job of 0.7 MB that are not read',
+    hasKey: true,
+    setUp: storeJobs,
+  },
+  {
+    kind: 'waiting-readers',
+    connections: 1500,
+    what: 'pages of a job of 0.6 MB that are not read',
+    hasKey: true,
+    setUp: storeJobs,
+  },
   { kind: 'probes', connections: 8, what: 'requests for a path that is not there' },
   { kind: 'ping', connections: 8, what: "probes of Multi Model Server's health" },
   {
@@ -175,6 +206,11 @@ async function callAs(bench: Bench, server: ChildServer, path: string): Promise<
 function openMetrics(folder: string) {
   const socketPath = join(folder, 'metrics.sock');
   return { flags: ['--metrics-port', socketPath], socketPath };
+}
+
+/** Jobs in the folder: each reader of a result would read it from there. */
+function storeJobs(folder: string) {
+  return { flags: ['--jobs', `local:${join(folder, 'jobs')}`] };
 }
 
 /** A store with an archive of many files and one of too many entries, and the management API on a socket; this is Multi Model Server's mode. */

@@ -68,6 +68,8 @@ function toFields(message: Message): unknown[] {
       return ['hello', message.protocol, message.runtime];
     case 'loaded':
       return ['loaded', loadedField(message.info)];
+    case 'warmUp':
+      return ['warmUp', message.advice];
     case 'ready':
       return ['ready', message.initMs];
     case 'result':
@@ -182,6 +184,8 @@ function fromFields(type: string, f: Fields): Message {
       return { type, protocol: f.uint(1), runtime: f.string(2) };
     case 'loaded':
       return { type, info: readLoaded(f.object(1)) };
+    case 'warmUp':
+      return { type, advice: f.string(1) };
     case 'ready':
       return { type, initMs: f.number(1) };
     case 'result':

@@ -5,6 +5,7 @@
  *   worker -> front   hello    which protocol and runtime this is
  *   front  -> worker  start    the app, its slot, the limits
  *   worker -> front   loaded   the app is imported; these are its routes and options
+ *   worker -> front   warmUp   init ran; a model without code tries an input of its own now
  *   worker -> front   ready    init (and the example) ran; calls may come
  *   front  -> worker  call     calls of one batch, bodies attached; more batches may be sent ahead
  *   (note on fd 5)    begun    this batch starts now (`begun-note.ts`; before user code runs)
@@ -163,6 +164,8 @@ export interface StartSpec {
    * hangs in.
    */
   readonly readyWithinMs?: number;
+  /** True if a worker of this model has died or hung in its warm-up: this one is ready without. */
+  readonly skipsWarmUp?: boolean;
   /** Environment variables to set before the app is loaded; left out unless the process was started before its slot was known. */
   readonly env?: Readonly<Record<string, string>>;
   /** Set for a custom service; if left out, the kind of app follows from its exports. */
@@ -332,6 +335,8 @@ export type DownMessage =
 export type UpMessage =
   | { readonly type: 'hello'; readonly protocol: number; readonly runtime: string }
   | { readonly type: 'loaded'; readonly info: LoadedInfo }
+  /** `advice`: what it runs and how the operator makes that short, for the log. May be left out by a worker. */
+  | { readonly type: 'warmUp'; readonly advice: string }
   | { readonly type: 'ready'; readonly initMs: number }
   | ({
       readonly type: 'result';

@@ -30,6 +30,9 @@ export interface HeldCallsListener extends RunTimeoutListener {
   onFinished(job: Job, runMs: number | null): void;
 }
 
+/** Output of a call may be read so long after its answer, which comes by another pipe. */
+const JUST_MS = 50;
+
 export class HeldCalls implements TimedBatches, AnsweredCalls {
   readonly #channel: Channel;
   readonly #listener: HeldCallsListener;
@@ -44,6 +47,8 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
   #finished = 0;
   #callersWait = false;
   #places = 1;
+  #lastId = '';
+  #lastEndedAt = 0;
 
   constructor(channel: Channel, readBegun: () => BegunNote, limits: CallLimits, listener: HeldCallsListener) {
     this.#channel = channel;
@@ -76,6 +81,11 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
   /** Number of batches that these calls are in. */
   get batchCount(): number {
     return this.#batches.length;
+  }
+
+  /** Request id of the call that has ended last, if that was just now; else empty. */
+  get justEnded(): string {
+    return Date.now() - this.#lastEndedAt < JUST_MS ? this.#lastId : '';
   }
 
   get finished(): number {
@@ -201,6 +211,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     if (this.#places > 1) this.#timeout.onEnded();
     this.#noteOthers();
     if (call.knownBegun) this.#finished += 1;
+    this.#noteEnded(call.job);
     this.#listener.onFinished(call.job, runMs);
   }
 
@@ -219,9 +230,15 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
   /** The worker is dead: returns the jobs that it held, in order. */
   lose(): Job[] {
     const jobs = this.jobs();
+    if (jobs[0]?.hasBegun === true) this.#noteEnded(jobs[0]);
     this.#batches = [];
     this.#count = 0;
     return jobs;
+  }
+
+  #noteEnded({ call }: Job): void {
+    this.#lastId = call.requestId;
+    this.#lastEndedAt = Date.now();
   }
 
   /** The worker's event loop turns. */

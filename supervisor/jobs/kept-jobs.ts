@@ -20,6 +20,7 @@ import { hasEnded, type JobPage, type JobRecord, type ListQuery } from './job-re
 import { JobWatchers, watchUntil } from './job-watchers.js';
 import { ModelFeed, type FedModel } from './model-feed.js';
 import { newJob, type AcceptedCall } from './new-job.js';
+import { SharedResults, type HeldResult } from './shared-results.js';
 import { StrandedJobs } from './stranded-jobs.js';
 
 export { JOB_STATES, hasEnded } from './job-record.js';
@@ -45,6 +46,8 @@ export interface KeptJobsOptions {
   readonly store: GuardedStore;
   /** Larger answers are not kept. */
   readonly maxResultBytes: number;
+  /** So many more bytes of results are held for clients that read them; fewer, if negative. */
+  readonly onHeldBytes?: (bytes: number) => void;
   readonly listener?: Partial<KeptJobsListener>;
 }
 
@@ -71,6 +74,7 @@ export class KeptJobs {
   readonly #options: KeptJobsOptions;
   readonly #store: GuardedStore;
   readonly #begins: Begins;
+  readonly #results: SharedResults;
   readonly #feeds = new Set<ModelFeed>();
   readonly #watchers = new JobWatchers();
   readonly #stranded: StrandedJobs;
@@ -78,9 +82,13 @@ export class KeptJobs {
   #hasToldOfLoss = false;
 
   constructor(options: KeptJobsOptions) {
-    const { store, newId: newToken, statusOf, maxResultBytes, listener } = options;
+    const { store, newId: newToken, statusOf, maxResultBytes, onHeldBytes, listener } = options;
     this.#options = options;
     this.#store = store;
+    this.#results = new SharedResults({
+      read: (id) => store.readResult(id),
+      onBytes: (bytes) => onHeldBytes?.(bytes),
+    });
     this.#begins = new Begins({
       store,
       newToken,
@@ -131,9 +139,9 @@ export class KeptJobs {
     return this.#store.get(id);
   }
 
-  /** The body of the job's answer; null if there is none or it was dropped. @throws SERVE_JOBS_UNAVAILABLE */
-  readResult(id: string): Promise<Buffer | null> {
-    return this.#store.readResult(id);
+  /** The body of the job's answer, null if there is none or it was dropped, which its readers share. */
+  holdResult({ id, end }: JobRecord): HeldResult {
+    return this.#results.hold(id, end?.result?.bytes ?? 0);
   }
 
   /** Everybody's jobs, the newest first. @throws SERVE_JOBS_UNAVAILABLE */

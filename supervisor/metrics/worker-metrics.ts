@@ -16,7 +16,6 @@ export const WORKER_STATES = [
   'frozen',
   'stopping',
   'backoff',
-  'failing',
   'latched',
 ] as const;
 
@@ -87,8 +86,7 @@ function countStates(model: Model): Measured[] {
   }));
 }
 
-function stateOf({ worker, state, failure }: Slot): State {
-  if (failure !== null && state.name !== 'latched') return 'failing'; // also while it starts once more
+function stateOf({ worker, state }: Slot): State {
   if (worker === null) return WITHOUT_WORKER[state.name];
   if (worker.state !== 'ready') return WITH_WORKER[worker.state];
   if (worker.isFrozen) return 'frozen';
@@ -110,6 +108,7 @@ const WITH_WORKER: Readonly<Record<Exclude<WorkerState, 'ready'>, State>> = {
   spawning: 'starting',
   loading: 'starting',
   initializing: 'starting',
+  warming: 'starting',
   finishing: 'stopping',
   stopping: 'stopping',
   killing: 'stopping',

@@ -1,5 +1,5 @@
 /** Writes metrics in Prometheus's text format 0.0.4. */
-import { nextTurn } from '../http/json/slices.js';
+import { turns } from '../http/socket/shared-turns.js';
 import { sampleNames, type Family, type Labels, type Measured } from './measured.js';
 
 export const TEXT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
@@ -17,11 +17,11 @@ export async function writeText(families: Iterable<Family>): Promise<string> {
     const lines = headOf(family);
     const measured = Array.from(family.measured);
     for (let from = 0; from < measured.length; from += SLICE_SERIES) {
-      if (from > 0) await nextTurn();
+      if (from > 0) await turns.own();
       for (const one of measured.slice(from, from + SLICE_SERIES)) lines.push(...linesOf(family, one));
     }
     texts.push(lines.join('\n'));
-    await nextTurn();
+    await turns.own();
   }
   return `${texts.join('\n\n')}\n`;
 }

@@ -16,6 +16,7 @@ export class AppDescription {
   #routes: Routes | null = null;
   #batchSizes: ReadonlyMap<string, number> = new Map();
   #info: LoadedInfo | null = null;
+  #skipsWarmUp = false;
 
   constructor(spec: ModelSpec) {
     this.spec = spec;
@@ -58,6 +59,15 @@ export class AppDescription {
     return (this.#options.concurrency ?? 1) > 1 && (this.#info?.concurrency ?? 1) === 1;
   }
 
+  /** Whether workers start without a warm-up, because one has died or hung in it. */
+  get skipsWarmUp(): boolean {
+    return this.#skipsWarmUp;
+  }
+
+  skipWarmUp(): void {
+    this.#skipsWarmUp = true;
+  }
+
   /** Takes the description from a worker. @throws SERVE_CONFIG if the app's options are wrong; then nothing has changed */
   update(info: LoadedInfo): void {
     const options = withAppConfig(this.spec.resolved, info.modelOptions, this.spec.app);
@@ -74,6 +84,7 @@ export class AppDescription {
   withOptionsOf(spec: ModelSpec): AppDescription {
     const description = new AppDescription(spec);
     if (this.#info !== null) description.update(this.#info);
+    description.#skipsWarmUp = this.#skipsWarmUp;
     return description;
   }
 

@@ -1,16 +1,17 @@
 /** Changes of a running model: another number of workers, another spec. */
-import { shuttingDown } from '../../protocol/errors.js';
+import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
+import { startError } from '../slots/start-error.js';
 import { needsNewWorkers } from './generations.js';
 import type { ModelParts } from './model-parts.js';
 import type { ModelSpec } from './model-spec.js';
 import type { OptionsApplier } from './options-applier.js';
-import type { Outcome } from './outcome.js';
+import { outcomeOf, type Outcome } from './outcome.js';
 import { untilQuiet } from './quiet.js';
 import { rollingReplace } from './rolling-replace.js';
 import type { Placement } from '../machine/placement.js';
 import type { Scaler } from './scaler.js';
-import { isBetween } from './slot-summary.js';
+import { isBetween, isSettled } from './slot-summary.js';
 import type { Standbys } from './standbys.js';
 import { countWithin, exactly, type WorkerBounds } from './worker-bounds.js';
 
@@ -68,19 +69,13 @@ export class ModelChanges {
     else {
       this.#emptyAtMs = Infinity;
       slots.retire(slots.kept.length - count - this.#standbys.most(count), limits);
-      for (const slot of slots.kept) slot.startAgain();
+      for (const slot of slots.kept) if (slot.state.name === 'latched') slot.replace(limits);
       slots.add(more);
       this.#standbys.keep();
     }
     this.#applier.applyQueueLimits(); // also lets one that stood by take what waits
     this.#scaler.follow(this.#own === null ? null : bounds);
     return health.whenSettled();
-  }
-
-  /** See `Model.startAgain`. */
-  startAgain(): void {
-    const { health, slots } = this.#model;
-    if (!health.isDraining) for (const slot of slots.kept) slot.startAgain();
   }
 
   /** See `Model.replace`. */
@@ -117,6 +112,20 @@ export class ModelChanges {
     if (error !== null) log.replacingFailed(error);
     const outcome = await health.whenSettled();
     return { ...outcome, error: error ?? outcome.error };
+  }
+
+  /** See `Model.restartWorker`. */
+  async restartWorker(index: number, limits: RetireLimits): Promise<Outcome> {
+    const { slots, health, log } = this.#model;
+    if (health.isDraining) throw shuttingDown();
+    const slot = slots.kept.find((one) => one.index === index);
+    if (slot === undefined) throw noWorker(index);
+    log.restarting(index);
+    if (slot.state.name === 'latched') health.forgetLatch();
+    slot.renew(limits);
+    await health.until(() => !slot.isKept || isSettled(slot) || health.isDraining);
+    const error = slot.lastDeath === null ? null : startError(slot.lastDeath);
+    return outcomeOf(1, error === null ? 1 : 0, error);
   }
 
   /** See `Model.replaceAtOnce`. */
@@ -161,4 +170,8 @@ export class ModelChanges {
     const leftMs = Math.max(0, endAtMs - performance.now());
     slots.retire(slots.kept.length, { finishMs: leftMs, graceMs });
   }
+}
+
+export function noWorker(index: number): ServeError {
+  return new ServeError('SERVE_NOT_FOUND', `The model has no worker ${index}.`);
 }

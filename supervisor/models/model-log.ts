@@ -30,9 +30,18 @@ export class ModelLog {
     this.#log.info(facts, `worker ${this.#named(worker)} is ready (init ${formatMs(initMs)})`);
   }
 
+  slowWarmUp(worker: number, advice: string): void {
+    this.#log.warn(this.#who(worker), `the warm-up of worker ${this.#named(worker)} takes long. ${advice}`);
+  }
+
   scaled(worker: number, change: 'started' | 'retired', why: string): void {
     const verb = change === 'started' ? 'starts' : 'leaves';
     this.#log.info(this.#who(worker), `worker ${this.#named(worker)} ${verb}: ${why}`);
+  }
+
+  /** Somebody has asked for it. */
+  restarting(worker: number): void {
+    this.#log.info(this.#who(worker), `worker ${this.#named(worker)} is restarted on request`);
   }
 
   /** A worker of a model that scales itself gets calls from now on, because the number of its workers grows. */

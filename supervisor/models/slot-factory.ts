@@ -2,7 +2,6 @@
  * Makes the slots of one model and handles the events of their workers: it updates the queue, the health, the log and the
  * generations of the model, and passes on what concerns the whole server to the model's listener.
  */
-import { ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo } from '../../protocol/wire/messages.js';
 import type { Placement } from '../machine/placement.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
@@ -14,7 +13,7 @@ import type { AppDescription } from './app-description.js';
 import type { ModelParts } from './model-parts.js';
 import type { OptionsApplier } from './options-applier.js';
 import type { Scaler } from './scaler.js';
-import { noneWantedError } from './slot-summary.js';
+import { allLatchedError, noneWantedError } from './slot-summary.js';
 import type { Standbys } from './standbys.js';
 import { startWorker, workerLimits } from './start-worker.js';
 
@@ -35,7 +34,6 @@ export class SlotFactory {
   newSlot(index: number, placement: Placement): Slot {
     const { generations, health, resources } = this.#model;
     const { name, version } = generations.newest.spec;
-    const wasReady = (): boolean => health.firstReadyAtMs !== null;
     return new Slot({
       index,
       device: placement.device,
@@ -43,13 +41,12 @@ export class SlotFactory {
       gate: resources.gate,
       rules: () => ({
         restartLimit: generations.inForce.options.restartLimit,
-        // With --watch, what counts is the code as it is now. New code that was never ready is given up, and taken back.
-        everReady: (resources.watch ? health.hasServed : wasReady()) && !generations.isUntried,
-        awaitsChange: resources.watch,
+        everReady: health.hasServed && !generations.isUntried,
       }),
       spawn: (workerListener) => {
-        const { spec, options } = generations.newest;
-        const worker = startWorker(spec, options, resources, { index, placement }, workerListener);
+        const { spec, options, skipsWarmUp } = generations.newest;
+        const place = { index, placement, skipsWarmUp };
+        const worker = startWorker(spec, options, resources, place, workerListener);
         generations.started(worker);
         return worker;
       },
@@ -65,6 +62,7 @@ export class SlotFactory {
     const { dispatcher, listener, log, resources } = this.#model;
     return {
       onLoaded: (worker, info) => this.#onLoaded(worker, info),
+      onSlowWarmUp: (advice) => log.slowWarmUp(index, advice),
       onReady: (worker) => this.#onReady(index, worker),
       onFinished: (job, runMs) => {
         this.#model.noteIdle();
@@ -110,23 +108,14 @@ export class SlotFactory {
     const isNew = generations.settle(worker);
     if (isNew) this.#applier.apply();
     this.#refreshReady();
-    this.#checkStandstill();
     log.ready(index, worker.pid, worker.initMs);
     listener.onReady(index, worker.uptimeMs);
     if (isFirst || isNew) this.#warnOfUnusedOptions();
-    if (isFirst) this.#reviveLatched();
     if (isFirst) listener.onFirstReady();
     else if (slots.callable.includes(worker)) this.#model.noteIdle(); // a successor of one that died or was replaced
     dispatcher.pump();
     this.#scaler.started(worker.uptimeMs);
     this.#standbys.keep();
-  }
-
-  /** Its starts go on for ever now: also those of slots that were latched earlier, unless they never fit into memory. */
-  #reviveLatched(): void {
-    if (this.#model.resources.watch) return;
-    for (const slot of this.#model.slots.kept)
-      if (slot.state.name === 'latched' && !slot.state.neverFits) slot.startAgain();
   }
 
   #warnOfUnusedOptions(): void {
@@ -149,6 +138,7 @@ export class SlotFactory {
   }
 
   #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
+    if (death?.inWarmUp === true && !death.wanted) this.#model.generations.newest.skipWarmUp();
     if (death?.during === 'start' && !death.wanted && !slot.isSecondTry) this.#model.health.onFailedStart();
     this.#refreshReady();
     if (death !== null) {
@@ -156,7 +146,7 @@ export class SlotFactory {
       this.#model.listener.onDeath(slot, death);
     }
     if (slot.state.name === 'closed') this.#onSlotClosed(slot);
-    this.#checkStandstill();
+    this.#checkLatched();
     if (death === null) return;
     this.#scaler.ask();
     this.#model.resources.memory?.changed();
@@ -172,13 +162,13 @@ export class SlotFactory {
     health.wake();
   }
 
-  #checkStandstill(): void {
+  #checkLatched(): void {
     const { dispatcher, generations, health, listener } = this.#model;
-    if (this.#model.isClosed()) return; // its workers stop on request: what failed before is no reason to end
+    if (this.#model.isClosed()) return; // its workers stop on request: slots that latched before are no reason to end
     if (generations.isUntried) return; // the previous generation is tried again
-    const standstill = health.checkStandstill();
-    if (standstill === null) return;
-    dispatcher.failQueued(health.noWorkerError ?? new ServeError('SERVE_NOT_READY'));
-    listener.onStandstill(standstill);
+    const error = health.latchIfAllSlotsHave();
+    if (error === null) return;
+    dispatcher.failQueued(allLatchedError());
+    listener.onLatched(error, health.firstReadyAtMs !== null);
   }
 }

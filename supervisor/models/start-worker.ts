@@ -37,6 +37,7 @@ export interface WorkerResources {
 export interface SlotPlacement {
   readonly index: number;
   readonly placement: Placement;
+  readonly skipsWarmUp: boolean;
 }
 
 /** @throws Error if the program cannot be started */
@@ -44,7 +45,7 @@ export function startWorker(
   model: ModelSpec,
   options: ModelOptions,
   resources: WorkerResources,
-  { index, placement }: SlotPlacement,
+  { index, placement, skipsWarmUp }: SlotPlacement,
   listener: WorkerListener,
 ): WorkerHandle {
   const { guard, devices, relay, attributePrints, labelOf, maxOutputBytes } = resources;
@@ -63,6 +64,7 @@ export function startWorker(
     ...(asksForBatches(model) ? { asksForBatches: true } : {}),
     ...(options.concurrency === null ? {} : { concurrency: options.concurrency }),
     ...(model.resolved.explicit.has('rawItems') ? { rawItems: options.rawItems } : {}),
+    ...(skipsWarmUp ? { skipsWarmUp } : {}),
     serverVersion: VERSION,
     ...(model.service === null ? {} : { service: model.service }),
     ...(lateEnv === null ? {} : { env: lateEnv }),
@@ -79,6 +81,7 @@ export function startWorker(
     worker: index,
     mark,
     runningRequestId: () => worker.lookUpRunningRequestId(),
+    lastRequestId: () => worker.lookUpLastRequestId(),
   };
   relay.attach(worker.stdout, 'stdout', source);
   relay.attach(worker.stderr, 'stderr', source);

@@ -15,12 +15,15 @@ export interface ProjectKind {
   readonly files: readonly (readonly [name: string, purpose: string])[];
   /** Files that are copied, by their names: the path in the package. */
   readonly copies: Readonly<Record<string, string>>;
+  /** The command that installs the project's packages. */
+  readonly install: string;
 }
 
 export const TYPESCRIPT_PROJECT: ProjectKind = {
   templates: ['templates/new'],
   app: 'app.ts',
   copies: {},
+  install: 'npm install',
   files: [
     ['app.ts', 'your model: init() and inference()'],
     ['app.test.ts', 'a test of it, over HTTP'],
@@ -29,7 +32,6 @@ export const TYPESCRIPT_PROJECT: ProjectKind = {
     ['Dockerfile', 'a container that finishes its calls when it is stopped'],
     ['.dockerignore', ''],
     ['.gitignore', ''],
-    ['.npmrc', 'settings for onnxruntime-node, in case you use it'],
   ],
 };
 
@@ -37,10 +39,12 @@ const PYTHON_PROJECT: ProjectKind = {
   templates: ['templates/new-python'],
   app: 'app.py',
   copies: {},
+  install: 'npm install',
   files: [
     ['app.py', 'your model: init() and inference()'],
     ['test_app.py', 'a test of it, over HTTP; pytest runs it, too'],
     ['requirements.txt', 'what the app imports'],
+    ['pyrightconfig.json', 'lets your editor find banana_serve, for the types of ctx'],
     ['package.json', 'npm start, npm run dev, npm test'],
     ['Dockerfile', 'a container that finishes its calls when it is stopped'],
     ['.dockerignore', ''],
@@ -52,6 +56,8 @@ const ONNX_PROJECT: ProjectKind = {
   templates: ['templates/new-onnx', 'templates/new'],
   app: 'model.onnx',
   copies: { 'model.onnx': 'examples/digits/digits.onnx' },
+  // Else its install script downloads CUDA's libraries, and fails without internet.
+  install: 'ONNXRUNTIME_NODE_INSTALL=skip npm install',
   files: [
     ['model.onnx', 'a small model that reads digits; put yours in its place'],
     ['model.example.json', 'an input that it takes: the server warms up with it'],
@@ -60,7 +66,6 @@ const ONNX_PROJECT: ProjectKind = {
     ['Dockerfile', 'a container that finishes its calls when it is stopped'],
     ['.dockerignore', ''],
     ['.gitignore', ''],
-    ['.npmrc', 'settings for onnxruntime-node'],
   ],
 };
 
@@ -110,7 +115,7 @@ function placeholders(folder: string, { app }: ProjectKind): ReadonlyMap<string,
   const known = {
     ...devDependencies,
     ...dependencies,
-    'banana-serve': version,
+    'banana-serve': isFromRegistry() ? `^${version}` : `file:banana-serve-${version}.tgz`,
     name: packageName(folder),
     app,
   };
@@ -148,15 +153,25 @@ function report(folder: string, kind: ProjectKind): string {
   const width = Math.max(...kind.files.map(([name]) => name.length));
   const files = kind.files.map(([name, purpose]) => `  ${name.padEnd(width)}  ${purpose}`.trimEnd());
   const enter = folder === '' ? [] : [`  cd ${quoted(folder)}`];
-  const next = [...enter, ...installing(), '  npm test', '  npm run dev'];
+  // A tarball in the project, not a link to the package: the project's image is built from it, too.
+  const pack = isFromRegistry()
+    ? []
+    : [`  npm pack --silent --ignore-scripts ${quoted(fileURLToPath(PACKAGE))}`];
+  const next = [...enter, ...pack, `  ${kind.install}`, '  npm test', '  npm run dev'];
   return `Created ${folder === '' ? 'here' : folder}:\n${files.join('\n')}\n\nNext:\n${next.join('\n')}\n`;
 }
 
-/** Lines that install the project's packages. A clone is packed: what is in it may not be published. */
-function installing(): string[] {
-  const isClone = existsSync(new URL('tsconfig.base.json', PACKAGE)); // it is not in the package
-  if (!isClone) return ['  npm install'];
-  return [`  npm pack ${quoted(fileURLToPath(PACKAGE))}`, '  npm install ./banana-serve-*.tgz'];
+/** Whether npm has installed this package by its name. A clone, a link and a tarball may be newer than the registry's. */
+function isFromRegistry(): boolean {
+  try {
+    const { packages } = JSON.parse(readFileSync(new URL('../.package-lock.json', PACKAGE), 'utf8')) as {
+      packages: Record<string, { readonly resolved?: string }>;
+    };
+    const installed = packages['node_modules/banana-serve'];
+    return installed !== undefined && installed.resolved?.startsWith('file:') !== true;
+  } catch {
+    return false; // not installed by npm
+  }
 }
 
 /** The path as a word of a shell. */

@@ -5,6 +5,7 @@
 import { escapeControls, indented, withoutControls } from './control-characters.js';
 import type { LogFile } from './log-file.js';
 import type { OutputWriter } from './output-writer.js';
+import type { RecentLines } from './recent-lines.js';
 
 /** Lines kept for a reader that has stopped reading; later ones are dropped. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
@@ -15,17 +16,24 @@ export class LineLog {
   readonly #format: 'text' | 'json';
   readonly #writer: OutputWriter | null;
   readonly #files: readonly LogFile[];
+  readonly #recent: Pick<RecentLines, 'addText'> | null;
   /** Pending lines for the terminal, and for files; equal in JSON. */
   #shown = '';
   #kept = '';
   #timeMs = 0;
   #times = { ofDay: '', iso: '' };
 
-  /** `writer` null: the lines go to the files only. */
-  constructor(format: 'text' | 'json', writer: OutputWriter | null, files: readonly LogFile[]) {
+  /** `writer` null: the lines go to the files only. `recent` gets the lines that are shown, too. */
+  constructor(
+    format: 'text' | 'json',
+    writer: OutputWriter | null,
+    files: readonly LogFile[],
+    recent: Pick<RecentLines, 'addText'> | null = null,
+  ) {
     this.#format = format;
     this.#writer = writer;
     this.#files = files;
+    this.#recent = recent;
   }
 
   get isWanted(): boolean {
@@ -36,6 +44,7 @@ export class LineLog {
   info(text: string, fields: Readonly<Record<string, string | number>> | null = null): void {
     if (!this.isWanted) return;
     if (this.#shown === '') setImmediate(() => this.#flush());
+    if (this.#writer !== null) this.#recent?.addText(INFO, text);
     const { ofDay, iso } = this.#now();
     if (this.#format === 'json') {
       const line = escapeControls(`${JSON.stringify({ level: INFO, time: iso, ...fields, msg: text })}\n`);

@@ -5,18 +5,23 @@ import type { LogLevel } from '../options/groups/running.js';
 import { escapeControls, indented, withoutControls } from './control-characters.js';
 import type { LogFile } from './log-file.js';
 import type { OutputWriter } from './output-writer.js';
+import type { RecentLines } from './recent-lines.js';
 
 export type Log = Logger;
 
 /** Bytes of lines kept while the reader does not read; later lines are dropped. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
-/** `writer` null: lines go to files only. Lines in files have no colours, and have the date. */
+/**
+ * `writer` null: lines go to files only. Lines in files have no colours, and have the date. `recent` gets the lines that are
+ * shown, too.
+ */
 export function createLog(
   format: 'text' | 'json',
   level: LogLevel,
   writer: OutputWriter | null,
   files: readonly LogFile[] = [],
+  recent: Pick<RecentLines, 'addJson'> | null = null,
 ): Log {
   const show = (line: string): void => {
     if (writer !== null && writer.writableLength < MAX_UNREAD_BYTES) writer.writeLines(line);
@@ -27,7 +32,10 @@ export function createLog(
   const [shown, kept] =
     format === 'json' ? [escapeControls, escapeControls] : [prettyForPeople(), prettyForFiles()];
   const write = (line: string): void => {
-    if (writer !== null) show(shown(line));
+    if (writer !== null) {
+      recent?.addJson(line);
+      show(shown(line));
+    }
     if (files.length > 0) keep(kept(line));
   };
   const timestamp = format === 'json' ? pino.stdTimeFunctions.isoTime : true;

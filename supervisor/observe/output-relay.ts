@@ -6,8 +6,7 @@
 import type { Readable } from 'node:stream';
 import { LineSplitter } from './line-splitter.js';
 import type { OutputWriter } from './output-writer.js';
-import type { PrintCopies } from './print-copies.js';
-import { CR, LF, lineEnd, wrapped, type PrintSource, type StreamName } from './prints.js';
+import { CR, LF, lineEnd, wrapped, type PrintReceiver, type PrintSource, type StreamName } from './prints.js';
 
 /** `text`: unchanged. `json`: wrapped. `potassium`: each line with Potassium's prefix. */
 export type PrintFormat = 'text' | 'json' | 'potassium';
@@ -16,24 +15,24 @@ export class OutputRelay {
   readonly #format: PrintFormat;
   readonly #workers: () => number;
   readonly #writers: Readonly<Record<StreamName, OutputWriter>>;
-  readonly #copies: PrintCopies | null;
+  readonly #receivers: readonly PrintReceiver[];
   /** Streams with an unfinished line that waits for another worker's line to end. */
   readonly #waiting = new Map<OutputWriter, Map<Readable, LineSplitter>>();
   readonly #paused = new Map<OutputWriter, Set<Readable>>();
   /** Streams whose unfinished line was ended for another worker's line, and that have sent nothing since. */
   readonly #cut = new WeakSet<object>();
 
-  /** `workers` returns the current number of workers. `copies` is null without log files. */
+  /** `workers` returns the current number of workers. `receivers` get copies. */
   constructor(
     format: PrintFormat,
     workers: () => number,
     writers: Readonly<Record<StreamName, OutputWriter>>,
-    copies: PrintCopies | null = null,
+    receivers: readonly PrintReceiver[] = [],
   ) {
     this.#format = format;
     this.#workers = workers;
     this.#writers = writers;
-    this.#copies = copies;
+    this.#receivers = receivers;
     for (const writer of Object.values(writers)) {
       this.#paused.set(writer, new Set());
       this.#waiting.set(writer, new Map());
@@ -52,16 +51,16 @@ export class OutputRelay {
           : this.#bare(writer, this.#prefixed(writer, text, source, requestId, stream), stream, ended);
       if (bytes.length > 0 && !writer.write(bytes)) this.#pause(writer, stream);
     });
-    const copy = this.#copies?.of(name, source);
+    const copies = this.#receivers.map((receiver) => receiver.of(name, source));
     stream.on('data', (chunk: Buffer) => {
-      copy?.push(chunk);
+      for (const copy of copies) copy.push(chunk);
       splitter.push(chunk);
       if (this.#format !== 'text') return;
       if (splitter.holdsText) this.#waiting.get(writer)?.set(stream, splitter);
       this.#showBegun(writer);
     });
     const end = (): void => {
-      copy?.end();
+      for (const copy of copies) copy.end();
       splitter.end();
     };
     stream.on('error', end);

@@ -4,9 +4,9 @@
  */
 import { LineSplitter } from './line-splitter.js';
 import type { LogFile } from './log-file.js';
-import { wrapped, type PrintSource, type StreamName } from './prints.js';
+import { wrapped, type PrintReceiver, type PrintSource, type StreamName } from './prints.js';
 
-export class PrintCopies {
+export class PrintCopies implements PrintReceiver {
   readonly #format: 'text' | 'json';
   readonly #files: readonly LogFile[];
 

@@ -9,6 +9,14 @@ export interface PrintSource {
   readonly mark: string;
   /** The call of a print without a mark; empty if unknown. */
   runningRequestId(): string;
+  /** The same, or the call that has just ended: its print may arrive after its answer. */
+  lastRequestId(): string;
+}
+
+/** Gets a copy of everything that workers print, apart from what is shown. */
+export interface PrintReceiver {
+  /** Returns a receiver for the bytes of one worker's stream. */
+  of(name: StreamName, source: PrintSource): { push(chunk: Buffer): void; end(): void };
 }
 
 export const LF = 0x0a;

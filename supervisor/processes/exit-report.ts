@@ -11,6 +11,7 @@ export interface Exit {
 export type KillCause =
   | StuckCause
   | 'init timeout'
+  | 'warm-up timeout'
   | 'its options are wrong'
   | 'over the memory budget'
   | 'protocol error'

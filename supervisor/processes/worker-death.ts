@@ -29,6 +29,8 @@ export interface WorkerDeath {
   /** The reason that the worker gave itself, if it gave one. */
   readonly fatal: Fatal | null;
   readonly during: 'start' | 'idle' | 'call';
+  /** Whether the start had come as far as the warm-up, which the next start skips; left out: it had not. */
+  readonly inWarmUp?: boolean;
   /** The call that it was running; of a batch the first. */
   readonly call: DyingCall | null;
   readonly uptimeMs: number;

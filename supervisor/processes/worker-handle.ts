@@ -26,7 +26,7 @@ import { WorkerStart } from './worker-start.js';
 import { WorkerStop } from './worker-stop.js';
 import { WorkerWebhooks } from './worker-webhooks.js';
 
-type Moment = Pick<WorkerDeath, 'during' | 'call'>;
+type Moment = Pick<WorkerDeath, 'during' | 'inWarmUp' | 'call'>;
 
 export class WorkerHandle implements ReadyWorker {
   readonly index: number;
@@ -67,6 +67,7 @@ export class WorkerHandle implements ReadyWorker {
         begun.concurrency = concurrency;
         return limits.startBatchSize;
       },
+      onSlowWarmUp: (advice) => listener.onSlowWarmUp(advice),
       onReady: () => {
         this.#frozen.start();
         listener.onReady();
@@ -163,6 +164,11 @@ export class WorkerHandle implements ReadyWorker {
   lookUpRunningRequestId(): string {
     const [running, another] = this.#calls.lookUpRunning();
     return another === undefined ? (running?.calls[0]?.job.call.requestId ?? '') : '';
+  }
+
+  /** Looks up the same; if none runs, the call that has just ended: its output may arrive after its answer. */
+  lookUpLastRequestId(): string {
+    return this.#calls.lookUpRunning().length === 0 ? this.#calls.justEnded : this.lookUpRunningRequestId();
   }
 
   /** Looks up when the oldest running call began, on the monotonic clock; null if none runs. */
@@ -272,6 +278,8 @@ export class WorkerHandle implements ReadyWorker {
         return this.#start.onHello(message.protocol);
       case 'loaded':
         return this.#start.onLoaded(message.info);
+      case 'warmUp':
+        return this.#start.onWarmUp(message.advice);
       case 'ready':
         return this.#start.onReady(message.initMs);
       case 'pong':
@@ -351,6 +359,7 @@ export class WorkerHandle implements ReadyWorker {
       return { during: 'call', call: { facts: callFacts(first.job.call), others: others.length } };
     // A call that it was reading may have killed it as well, though no code of the app ran for it.
     if (this.#calls.first !== null) return { during: 'call', call: null };
-    return { during: this.#core.state.wasReady ? 'idle' : 'start', call: null };
+    const during = this.#core.state.wasReady ? 'idle' : 'start';
+    return { during, inWarmUp: this.#start.isWarming, call: null };
   }
 }

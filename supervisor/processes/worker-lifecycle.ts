@@ -9,6 +9,7 @@ export const WORKER_STATES = {
   spawning: 'The process was started; no message has come from it yet.',
   loading: 'It has said hello and imports the app.',
   initializing: 'The app is imported; init and the example run.',
+  warming: 'init has run; a model without code runs once, before any call.',
   ready: 'It takes calls; idle or busy by the calls it holds.',
   finishing: 'Another worker takes its slot: it finishes the calls it holds and gets no more.',
   stopping:
@@ -20,6 +21,7 @@ export const WORKER_STATES = {
 export const WORKER_EVENTS = {
   hello: 'The worker reports its protocol version.',
   loaded: 'The worker has imported the app.',
+  warmUp: 'The worker begins its warm-up.',
   ready: 'The worker has run init and the example.',
   fatal: 'The worker reports that it cannot go on, and why.',
   retireRequested: 'The front replaces it by another worker.',
@@ -33,17 +35,28 @@ export type WorkerEvent = keyof typeof WORKER_EVENTS;
 
 /** `null`: the pair makes no sense. */
 const TRANSITIONS: Readonly<Record<WorkerState, Readonly<Record<WorkerEvent, WorkerState | null>>>> = {
-  spawning: row('loading', null, null, 'stopping', 'finishing', 'stopping', 'killing'),
-  loading: row(null, 'initializing', null, 'stopping', 'finishing', 'stopping', 'killing'),
-  initializing: row(null, null, 'ready', 'stopping', 'finishing', 'stopping', 'killing'),
-  ready: row(null, null, null, 'stopping', 'finishing', 'stopping', 'killing'),
-  finishing: row(null, null, null, 'stopping', 'finishing', 'stopping', 'killing'),
+  spawning: row('loading', null, null, null, 'stopping', 'finishing', 'stopping', 'killing'),
+  loading: row(null, 'initializing', null, null, 'stopping', 'finishing', 'stopping', 'killing'),
+  initializing: row(null, null, 'warming', 'ready', 'stopping', 'finishing', 'stopping', 'killing'),
+  warming: row(null, null, null, 'ready', 'stopping', 'finishing', 'stopping', 'killing'),
+  ready: row(null, null, null, null, 'stopping', 'finishing', 'stopping', 'killing'),
+  finishing: row(null, null, null, null, 'stopping', 'finishing', 'stopping', 'killing'),
   // The worker may have sent these before it read the stop.
-  stopping: row('stopping', 'stopping', 'stopping', 'stopping', 'stopping', 'stopping', 'killing'),
-  killing: row('killing', 'killing', 'killing', 'killing', 'killing', 'killing', 'killing'),
+  stopping: row(
+    'stopping',
+    'stopping',
+    'stopping',
+    'stopping',
+    'stopping',
+    'stopping',
+    'stopping',
+    'killing',
+  ),
+  killing: row('killing', 'killing', 'killing', 'killing', 'killing', 'killing', 'killing', 'killing'),
   gone: {
     hello: null,
     loaded: null,
+    warmUp: null,
     ready: null,
     fatal: null,
     retireRequested: 'gone',
@@ -56,13 +69,24 @@ const TRANSITIONS: Readonly<Record<WorkerState, Readonly<Record<WorkerEvent, Wor
 function row(
   hello: WorkerState | null,
   loaded: WorkerState | null,
+  warmUp: WorkerState | null,
   ready: WorkerState | null,
   fatal: WorkerState,
   retireRequested: WorkerState,
   stopRequested: WorkerState,
   killRequested: WorkerState,
 ): Record<WorkerEvent, WorkerState | null> {
-  return { hello, loaded, ready, fatal, retireRequested, stopRequested, killRequested, ended: 'gone' };
+  return {
+    hello,
+    loaded,
+    warmUp,
+    ready,
+    fatal,
+    retireRequested,
+    stopRequested,
+    killRequested,
+    ended: 'gone',
+  };
 }
 
 /** @throws SERVE_PROTOCOL if the event makes no sense in this state */
@@ -76,6 +100,7 @@ const START_PHASES: Partial<Record<WorkerState, string>> = {
   spawning: 'starting the process',
   loading: 'importing the app',
   initializing: 'running init or the example',
+  warming: 'running the warm-up',
 };
 
 /** Describes the activity of a worker on its way to `ready`, for people; null in other states. */

@@ -35,6 +35,8 @@ export interface AppMetric extends Omit<Metric, 'callIds'> {
 export interface WorkerListener {
   /** The app is imported. Returns the limits from now on. @throws SERVE_CONFIG if its options are wrong */
   onLoaded(info: LoadedInfo): LoadedLimits;
+  /** Its warm-up takes long. */
+  onSlowWarmUp(advice: string): void;
   onReady(): void;
   /** It was frozen by a signal while it was idle, or continues. */
   onFrozen(isFrozen: boolean): void;

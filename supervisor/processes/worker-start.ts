@@ -10,8 +10,16 @@ import type { WorkerStop } from './worker-stop.js';
 export interface WorkerStartListener {
   /** The app is imported. Returns the most calls of a batch, for all routes. @throws SERVE_CONFIG if its options are wrong */
   onLoaded(info: LoadedInfo): number;
+  /** The warm-up takes longer than usual. */
+  onSlowWarmUp(advice: string): void;
   onReady(): void;
 }
+
+/** Time after which a warm-up is told of. */
+export const SLOW_WARM_UP_MS = 5000;
+
+/** Longest time of a warm-up; less if the init timeout is short. A model may hang for ever in an input that it was not made for. */
+const MAX_WARM_UP_MS = 30_000;
 
 export class WorkerStart {
   readonly #core: WorkerCore;
@@ -23,6 +31,8 @@ export class WorkerStart {
   #initTimer: LimitTimer;
   #maxBatches: ReadonlyMap<string, number> = new Map();
   #initMs = 0;
+  /** The limits of a warm-up that is under way; empty before it and after it. */
+  #warmUpTimers: readonly LimitTimer[] = [];
 
   constructor(
     core: WorkerCore,
@@ -60,6 +70,11 @@ export class WorkerStart {
     return this.#initMs;
   }
 
+  /** Whether it runs its warm-up, or was ended in it. */
+  get isWarming(): boolean {
+    return this.#warmUpTimers.length > 0;
+  }
+
   /** Most calls of this route that may begin together; 1 before the app is loaded. */
   maxBatch(route: string): number {
     return this.#maxBatches.get(route) ?? 1;
@@ -90,9 +105,20 @@ export class WorkerStart {
     }
   }
 
+  onWarmUp(advice: string): void {
+    const { state, timers } = this.#core;
+    state.enter('warmUp');
+    const limitMs = Math.min(MAX_WARM_UP_MS, this.#initTimeout.ms / 4);
+    this.#warmUpTimers = [
+      timers.start(SLOW_WARM_UP_MS, () => this.#listener.onSlowWarmUp(advice)),
+      timers.start(limitMs, () => this.#onWarmUpTimeout(limitMs, advice)),
+    ];
+  }
+
   onReady(initMs: number): void {
     const { state, timers } = this.#core;
-    timers.stop(this.#initTimer);
+    for (const timer of [this.#initTimer, ...this.#warmUpTimers]) timers.stop(timer);
+    this.#warmUpTimers = [];
     state.enter('ready');
     if (state.name !== 'ready') return;
     this.#initMs = initMs;
@@ -101,6 +127,13 @@ export class WorkerStart {
 
   #startTimer(delayMs: number): LimitTimer {
     return this.#core.timers.start(delayMs, () => this.#onTimeout());
+  }
+
+  #onWarmUpTimeout(limitMs: number, advice: string): void {
+    const message = `the warm-up has taken more than ${formatMs(limitMs)}, so the next start skips it. ${advice}`;
+    const error = { code: 'SERVE_INIT_TIMEOUT', message, detail: '', permanent: false, transient: false };
+    this.#core.notes.noteFatal(error);
+    this.#stop.kill('warm-up timeout');
   }
 
   #onTimeout(): void {

@@ -3,6 +3,7 @@ import { createLog, type Log } from '../observe/log.js';
 import { LineLog } from '../observe/line-log.js';
 import type { LogFile } from '../observe/log-file.js';
 import { OutputWriter } from '../observe/output-writer.js';
+import { RecentLines } from '../observe/recent-lines.js';
 import { openLogFiles, openMetricFiles, present } from '../observe/log-files.js';
 import type { ServerOptions } from '../options/resolve.js';
 
@@ -13,6 +14,8 @@ export class ServerLogs {
   readonly log: Log;
   /** The access log; null if it is neither shown nor written to a file. */
   readonly calls: Log | null;
+  /** The last lines, for the page; null without a page. */
+  readonly recent: RecentLines | null;
   /** Files that get a copy of the workers' output. */
   readonly printFiles: readonly LogFile[];
   /** Logs of metrics lines: the server's, and the custom services'. */
@@ -23,16 +26,20 @@ export class ServerLogs {
   constructor(options: ServerOptions, folder: string) {
     const { logFormat, logLevel, logLocation, metricsLocation } = options;
     this.format = logFormat;
+    this.recent = options.page ? new RecentLines() : null;
     const onTrouble = (text: string): void => this.log.warn(text);
     const { access, server, model } = openLogFiles(logLocation, folder, onTrouble);
     const metrics = openMetricFiles(metricsLocation, folder, onTrouble);
-    this.log = createLog(logFormat, logLevel, this.writers.stderr, present(server));
+    this.log = createLog(logFormat, logLevel, this.writers.stderr, present(server), this.recent);
     const shown = options.accessLog && this.log.isLevelEnabled('info') ? this.writers.stderr : null;
     this.calls =
-      shown === null && access === null ? null : createLog(logFormat, 'info', shown, present(access));
+      shown === null && access === null
+        ? null
+        : createLog(logFormat, 'info', shown, present(access), this.recent);
     this.printFiles = present(server, model);
     const metricsShown = this.log.isLevelEnabled('info') ? this.writers.stderr : null;
-    const metricsLog = (file: LogFile | null): LineLog => new LineLog(logFormat, metricsShown, present(file));
+    const metricsLog = (file: LogFile | null): LineLog =>
+      new LineLog(logFormat, metricsShown, present(file), this.recent);
     this.metrics = { host: metricsLog(metrics.host), model: metricsLog(metrics.model) };
     this.#files = present(access, server, model, metrics.host, metrics.model);
   }

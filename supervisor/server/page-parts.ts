@@ -5,6 +5,7 @@ import { readGpuUsage, type GpuUsage } from '../machine/gpu-usage.js';
 import { residentBytes } from '../machine/process-memory.js';
 import type { ServerOptions } from '../options/resolve.js';
 import type { ServerPlan } from '../plan/plan-server.js';
+import type { RecentLines } from '../observe/recent-lines.js';
 import { LiveFeed } from '../status/live/live-feed.js';
 import type { LiveSources } from '../status/live/live-view.js';
 import { readPageFiles } from '../status/page-files.js';
@@ -25,9 +26,13 @@ export class PageParts implements ServedPage, WorkerObserver {
   readonly live: LiveFeed;
 
   /** `server` may still be incomplete: its parts are used from its start on. */
-  constructor(server: ShownServer, { keys, pageFolder }: Pick<ServerPlan, 'keys' | 'pageFolder'>) {
+  constructor(
+    server: ShownServer,
+    lines: RecentLines,
+    { keys, pageFolder }: Pick<ServerPlan, 'keys' | 'pageFolder'>,
+  ) {
     this.files = readPageFiles(pageFolder);
-    this.live = new LiveFeed(sourcesIn(server), keys.required);
+    this.live = new LiveFeed(sourcesIn(server, lines), keys.required);
   }
 
   get calls(): LiveFeed['calls'] {
@@ -43,8 +48,9 @@ export class PageParts implements ServedPage, WorkerObserver {
   measured(): void {}
 }
 
-function sourcesIn(server: ShownServer): LiveSources {
+function sourcesIn(server: ShownServer, lines: RecentLines): LiveSources {
   return {
+    lines,
     counts: server.metrics.calls,
     maxQueueBytes: server.options.queueBytes,
     get facts() {

@@ -92,7 +92,8 @@ export class ServerParts {
     });
     this.jobWebhooks = new JobWebhooks(this.webhooks, webhookStore);
     this.metrics = this.#newMetrics();
-    this.page = this.options.page ? new PageParts(this, plan) : null;
+    const { recent } = this.logs;
+    this.page = recent === null ? null : new PageParts(this, recent, plan);
     this.answerCounts = this.#newAnswerCounts();
     this.unsent = this.#newUnsent();
     this.facts = {
@@ -146,15 +147,22 @@ export class ServerParts {
     const modelOf = (ref: FullModelRef): Model | null => this.served.find(ref);
     const listener = new JobOutcomes({ log, observer, webhooks, modelOf });
     const { maxOutput: maxResultBytes } = this.options;
-    return new KeptJobs({ newId: newRequestId, statusOf, store, maxResultBytes, listener });
+    return new KeptJobs({
+      newId: newRequestId,
+      statusOf,
+      store,
+      maxResultBytes,
+      onHeldBytes: (bytes) => this.unsent.share(bytes),
+      listener,
+    });
   }
 
   #newServed(): ServedModels {
     const { isMmsMode, devices, sendAhead, metrics } = this.plan;
-    const { writers, printFiles } = this.logs;
+    const { writers, printFiles, recent } = this.logs;
     const { guard, spares, memory, log, webhooks, jobs } = this;
     const measuresLoad = metrics !== null;
-    const own = { guard, spares, memory, log, webhooks, jobs, writers, printFiles };
+    const own = { guard, spares, memory, log, webhooks, jobs, writers, printFiles, recent };
     const shared = { ...own, devices, sendAhead, measuresLoad };
     return new ServedModels(
       this.options,

@@ -10,6 +10,7 @@ import type { Log } from '../observe/log.js';
 import { OutputRelay } from '../observe/output-relay.js';
 import type { OutputWriter } from '../observe/output-writer.js';
 import { PrintCopies } from '../observe/print-copies.js';
+import type { PrintReceiver } from '../observe/prints.js';
 import type { ServerOptions } from '../options/resolve.js';
 import type { OrphanGuard } from '../processes/orphan-guard.js';
 import type { SpareProcesses } from '../processes/spare-processes.js';
@@ -30,31 +31,26 @@ export interface SharedParts {
   readonly writers: { readonly stdout: OutputWriter; readonly stderr: OutputWriter };
   /** Files that get a copy of the workers' output. */
   readonly printFiles: readonly LogFile[];
+  /** The last lines, for the page; null without a page. */
+  readonly recent: PrintReceiver | null;
   readonly sendAhead: SendAhead | undefined;
   readonly measuresLoad: boolean;
 }
 
 export function sharedResources(
-  {
-    logFormat,
-    logPrefix,
-    queueBytes,
-    spawnConcurrency,
-    maxOutput,
-    withholdEnv,
-    drainTimeout,
-    watch,
-  }: ServerOptions,
-  { writers, printFiles, ...parts }: SharedParts,
+  { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput, withholdEnv, drainTimeout }: ServerOptions,
+  { writers, printFiles, recent, ...parts }: SharedParts,
 ): Omit<ServerResources, 'labelOf' | 'isDefault'> {
-  const copies = printFiles.length === 0 ? null : new PrintCopies(logFormat, printFiles);
+  const receivers = [
+    ...(printFiles.length === 0 ? [] : [new PrintCopies(logFormat, printFiles)]),
+    ...(recent === null ? [] : [recent]),
+  ];
   const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
   return {
     ...parts,
-    watch,
     gate: new SpawnGate(spawnConcurrency, parts.memory ?? undefined),
     budget: new ByteBudget(queueBytes),
-    relay: new OutputRelay(printFormat, () => parts.devices.slots, writers, copies),
+    relay: new OutputRelay(printFormat, () => parts.devices.slots, writers, receivers),
     startReporter: chooseStartReporter(logFormat, parts.log, writers),
     attributePrints: printFormat !== 'text',
     maxOutputBytes: maxOutput,

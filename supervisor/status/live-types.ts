@@ -9,6 +9,9 @@
  *    reads too slowly misses some. It may connect again, at most once a minute, to get what it has missed.
  * 4. `end`, once: the server ends, and the stream with it. A stream that ends without it was cut.
  *
+ * `GET /_k/live?log` sends the log instead: `lines`, at first the last ones, then the new ones some times a second, and `end`.
+ * It is for viewers only who may read the app's words.
+ *
  * An empty text takes the place of the app's words (lines of stderr, messages of errors) for viewers that may not see them.
  */
 
@@ -17,6 +20,7 @@ export interface LiveEvents {
   readonly viewer: LiveViewer;
   readonly samples: LiveHistory;
   readonly snapshot: LiveSnapshot;
+  readonly lines: LiveLines;
   readonly end: LiveEnd;
 }
 
@@ -25,6 +29,11 @@ export interface LiveViewer {
   readonly needsKey: boolean;
   /** Why this viewer does not see the app's words; null if it does. */
   readonly hidden: HiddenBecause | null;
+  /**
+   * Whether this viewer may manage models at the page's own address, which takes a key: null if that is not possible there;
+   * `needs key` if it takes another key than the viewer's.
+   */
+  readonly management: 'allowed' | 'needs key' | null;
 }
 
 /**
@@ -33,6 +42,26 @@ export interface LiveViewer {
  * `X-Forwarded-*`. `page`: it has an `Origin`.
  */
 export type HiddenBecause = 'remote' | 'host' | 'proxied' | 'page';
+
+/** Lines of the log and of the workers' output. */
+export interface LiveLines {
+  /** Whether there were lines before these that the viewer did not get, because it reads too slowly. */
+  readonly missed: boolean;
+  readonly lines: readonly LiveLine[];
+}
+
+export interface LiveLine {
+  /** When the server got it. */
+  readonly at: number;
+  /** Of the server's own lines and those of an app's log; of other output `stdout` or `stderr`. */
+  readonly level: string;
+  /** Empty on a server with one model, and if it is about none. */
+  readonly model: string;
+  readonly worker: number | null;
+  /** Empty if it is about no call, or about several. */
+  readonly requestId: string;
+  readonly text: string;
+}
 
 export interface LiveHistory {
   /** The number of the last snapshot before this event: the next one has the number after it. */
@@ -106,7 +135,7 @@ export interface LiveSnapshot {
 
 export interface LiveServer {
   /** As in `/status`. */
-  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'failing' | 'draining';
+  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'draining';
   readonly version: string;
   readonly pid: number;
   readonly startedAt: number;
@@ -139,14 +168,10 @@ export interface LiveModel {
   readonly name: string;
   readonly version: string;
   /**
-   * As in `/status`. `unhealthy`: it wants workers, none is ready, and one has died or cannot start. `failing`: it was ready
-   * once, and more starts in a row fail than allowed; they go on, and calls are refused. `unloaded`: it wants no
+   * As in `/status`. `unhealthy`: it wants workers, none is ready, and one has died or cannot start. `unloaded`: it wants no
    * workers. `unloading`: it was unregistered, and ends its last calls.
    */
-  readonly state:
-    'starting' | 'ready' | 'idle' | 'unhealthy' | 'failing' | 'draining' | 'unloaded' | 'unloading';
-  /** Why no worker can start while calls are refused, and what to do, in the server's words; else null. */
-  readonly problem: string | null;
+  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'draining' | 'unloaded' | 'unloading';
   /** Whether no worker will be started any more: every slot has given up. */
   readonly isLatched: boolean;
   /** Whether it answers at the paths of the app's routes. */
@@ -160,8 +185,10 @@ export interface LiveModel {
   readonly wantedWorkers: number;
   readonly minWorkers: number;
   readonly maxWorkers: number;
-  /** The last worker that came or went because the model scales itself; null if none did. */
-  readonly lastChange: LiveChange | null;
+  /** The last workers that came or went because the model scales itself, oldest first. */
+  readonly changes: readonly LiveChange[];
+  /** Percentiles of the last minute, approximate; null without a call. */
+  readonly minute: LiveMinute;
   readonly maxQueueCalls: number;
   readonly batchSize: number;
   readonly initTimeoutMs: number;
@@ -177,6 +204,11 @@ export interface LiveModel {
   readonly sample: LiveSample;
   /** Calls of the last second that ended with an error code, by code. */
   readonly errors: Readonly<Record<string, number>>;
+}
+
+export interface LiveMinute {
+  readonly queueP95Ms: number | null;
+  readonly runP95Ms: number | null;
 }
 
 export interface LiveChange {
@@ -219,8 +251,8 @@ export interface LiveWorker {
   readonly waitsFor: string | null;
   /** State of the worker that is to take its place; null if none is on its way. */
   readonly next: string | null;
-  /** Why the slot is latched, or failing: more starts in a row have failed than allowed. Null if it is neither. */
-  readonly failure: LiveError | null;
+  /** Why the slot has given up; null if it has not. */
+  readonly latched: LiveError | null;
   /** `LiveDeath.id` of the last worker that died in this slot; null if none did since it last started anew. */
   readonly lastDeath: number | null;
 }
@@ -288,6 +320,15 @@ export interface LiveCall {
   /** `LiveWorker.index` of the worker that ran it; null if it never began. */
   readonly worker: number | null;
   readonly requestId: string;
+  /** Why it failed or was refused; null if it did not. */
+  readonly error: LiveFailure | null;
+}
+
+export interface LiveFailure {
+  /** As the client got it. */
+  readonly message: string;
+  /** The app's words: type, message and stack of what it threw, of a long one beginning and end. Empty if there is none. */
+  readonly detail: string;
 }
 
 export interface LiveJobs {

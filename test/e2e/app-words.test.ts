@@ -89,6 +89,7 @@ describe('the words of an app on a server without a key', LIMIT, () => {
       const [death, job] = await readWords(server, await startRefusedJob(server, {}), headers);
       assert.match(death, isShown ? /the weights are missing/ : /^$/);
       assert.match(job, isShown ? /./ : /^$/);
+      if (!isShown) assert.equal((await ask(server, '/_k/live?log', headers)).status, 403);
     });
   }
 

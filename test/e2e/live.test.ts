@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
+import type { LiveLine } from '../../supervisor/status/live-types.js';
 import { LiveViewer } from '../helpers/live.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { call, eventually, fixture, startServer } from '../helpers/server.js';
@@ -26,7 +27,20 @@ describe('a viewer', LIMIT, () => {
       viewer.events.slice(0, 4).map(({ name }) => name),
       ['viewer', 'samples', 'snapshot', 'snapshot'],
     );
-    assert.deepEqual(viewer.last('viewer'), { needsKey: false, hidden: null });
+    assert.deepEqual(viewer.last('viewer'), { needsKey: false, hidden: null, management: null });
+  });
+
+  test('of the log gets lines of the server and of its app, each with its level and worker, and nothing else', async (t) => {
+    const viewer = await LiveViewer.open(t, shared.server, {}, '?log');
+    const lines = (): LiveLine[] =>
+      viewer.events.flatMap((event) => (event.name === 'lines' ? [...event.data.lines] : []));
+    await viewer.until(() => lines().some(({ text }) => text.startsWith('worker 0 is ready')));
+    const print = lines().find(({ text }) => text === 'armed: works');
+    assert.deepEqual([print?.level, print?.worker], ['stdout', 0]);
+    assert.deepEqual(
+      viewer.events.filter(({ name }) => name !== 'lines'),
+      [],
+    );
   });
 
   test('sees what it would need to try the app', async (t) => {
@@ -167,7 +181,7 @@ test(
     const [death] = near.all('deaths');
     assert.match(death?.why ?? '', /the weights are missing/);
     const latched = await near.snapshot(({ models }) => models[1]?.isLatched === true);
-    assert.match(latched.models[1]?.workers[0]?.failure?.message ?? '', /the weights are missing/);
+    assert.match(latched.models[1]?.workers[0]?.latched?.message ?? '', /the weights are missing/);
     assert.deepEqual([latched.server.state, latched.models[1]?.state], ['ready', 'unhealthy']);
     const proxied = await LiveViewer.open(t, server, { 'x-forwarded-for': '10.0.0.7' });
     await proxied.until(isDead(proxied));

@@ -15,7 +15,8 @@ test('docs/http.md has a request for each method of each path of the management 
     const [method, path = ''] = request.replace(/\?.*/, '').split(' ');
     const segments = path
       .replace(/\/(echoes|two)(?=\/|$)/, '/{model_name}')
-      .replace(/\/1(?=\/|$)/, '/{model_version}');
+      .replace(/\/1(?=\/|$)/, '/{model_version}')
+      .replace(/\/workers\/\d+/, '/workers/{worker}');
     return `${method} ${segments}`;
   });
   const all = [...mmsManagement.paths].flatMap(([path, methods]) =>

@@ -12,7 +12,6 @@ const LIMIT = { timeout: 120_000 };
 const FILES = [
   '.dockerignore',
   '.gitignore',
-  '.npmrc',
   'Dockerfile',
   'model.example.json',
   'model.onnx',
@@ -29,6 +28,7 @@ describe('a new project of a model without code', () => {
     const command = runCommand(['new', 'my-model', '--onnx'], { cwd: folder, command: installed });
     assert.equal((await command.ended).code, 0, command.stderr());
     assert.deepEqual((await readdir(project)).sort(), FILES);
+    assert.match(command.stdout(), /\n {2}npm pack .*\n {2}ONNXRUNTIME_NODE_INSTALL=skip npm install\n/);
   }, INSTALL_LIMIT);
   after(() => rm(folder, { recursive: true, force: true }));
 

@@ -6,10 +6,10 @@ import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { buildImage } from '../helpers/dockerfile.js';
 import { needs } from '../helpers/needs.js';
-import { assertAnswersAsInReadme, startImage } from '../helpers/new-project.js';
-import { INSTALL_LIMIT, completeLock, npmInstall, packInto, placePacked, run } from '../helpers/packed.js';
+import { assertAnswersAsInReadme, followSteps, startImage } from '../helpers/new-project.js';
+import { INSTALL_LIMIT, completeLock, packInto, placePacked, run } from '../helpers/packed.js';
 import { presentPythons } from '../helpers/pythons.js';
-import { call, runCommand, startServer } from '../helpers/server.js';
+import { ROOT, call, runCommand, startServer } from '../helpers/server.js';
 
 const LIMIT = { timeout: 120_000 };
 const COMPILED_WORKER = 'node_modules/banana-serve/worker/python/banana_worker/__pycache__';
@@ -21,6 +21,7 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
     'Dockerfile',
     'app.py',
     'package.json',
+    'pyrightconfig.json',
     'requirements.txt',
     'test_app.py',
   ];
@@ -34,14 +35,9 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
       command: await placePacked(packed, folder),
     });
     assert.equal((await command.ended).code, 0, command.stderr());
-    assert.match(
-      command.stdout(),
-      /Next:\n {2}cd my-python-model\n {2}npm install\n {2}npm test\n {2}npm run dev\n$/,
-    );
     assert.deepEqual((await readdir(inPython)).sort(), FILES_IN_PYTHON);
     tarball = basename(packed.tarball);
-    await cp(packed.tarball, join(inPython, tarball));
-    await npmInstall(inPython, `./${tarball}`);
+    await followSteps(command.stdout(), folder);
     installed = join(inPython, 'node_modules/.bin/banana-serve');
   }, INSTALL_LIMIT);
   after(() => rm(folder, { recursive: true, force: true }));
@@ -50,6 +46,29 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
     const { stderr } = await run('npm', ['test'], { cwd: inPython });
     assert.match(stderr, /stopped[^]*Ran 1 test in [^\n]*\n\nOK/);
     assert.doesNotMatch(stderr, /Warning/);
+  });
+
+  test('an editor knows the types of ctx, by the project alone', LIMIT, async () => {
+    const wrong = join(inPython, 'wrong.py');
+    await writeFile(
+      wrong,
+      'from banana_serve import Context\n\n\ndef late(ctx: Context):\n    return ctx.deadlin\n',
+    );
+    const args = [`${ROOT}node_modules/pyright/index.js`, '--pythonpath', '/bin/false', '--outputjson'];
+    await assert.rejects(run(process.execPath, args, { cwd: inPython }), ({ stdout }: { stdout: string }) => {
+      const { generalDiagnostics } = JSON.parse(stdout) as Pyright;
+      const found = generalDiagnostics.map(({ file, message }) => `${basename(file)}: ${message}`);
+      assert.equal(found.length, 1, found.join('\n'));
+      assert.match(found[0] ?? '', /^wrong\.py: Cannot access attribute "deadlin" for class "CallContext"/);
+      return true;
+    });
+    await rm(wrong);
+  });
+
+  test('python3 app.py finds banana_serve by the line of docs/python.md', LIMIT, async () => {
+    const page = await readFile(`${ROOT}docs/python.md`, 'utf8');
+    const [, line = ''] = /^(export PYTHONPATH=.*)$/m.exec(page) ?? [];
+    await run('sh', ['-ec', `${line}\npython3 -W error app.py`], { cwd: inPython });
   });
 
   test("gives the README's call the answer in the README", { ...LIMIT, skip: needs('curl') }, async (t) => {
@@ -72,7 +91,7 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
 
   test(
     'is built by its Dockerfile in two stages, and answers and drains as process 1',
-    { ...LIMIT, skip: needs('unshare') },
+    { ...INSTALL_LIMIT, skip: needs('unshare') },
     async (t) => {
       const image = join(folder, 'image-python');
       const bin = await baseImages(folder);
@@ -103,6 +122,10 @@ describe('a new project in Python', { skip: needs('python3') }, () => {
     },
   );
 });
+
+interface Pyright {
+  readonly generalDiagnostics: readonly { readonly file: string; readonly message: string }[];
+}
 
 /** The programs of the base images: Node and Python are those of this machine, the others note that they ran, and where. */
 async function baseImages(folder: string): Promise<string> {

@@ -229,11 +229,56 @@ test(
   },
 );
 
+/** `y`: the first number from `x` on, in steps of `x`, that is 1 or more. From zeros it counts for ever. */
+const HANGS_ON_ZEROS: OnnxModel = {
+  inputs: [{ name: 'x', type: 'FP32', shape: [1] }],
+  outputs: [{ name: 'y', type: 'FP32', shape: [1] }],
+  nodes: [
+    { op: 'Less', inputs: ['x', 'one'], outputs: ['begins'] },
+    { op: 'Squeeze', inputs: ['begins'], outputs: ['goes'] },
+    {
+      op: 'Loop',
+      inputs: ['', 'goes', 'x'],
+      outputs: ['y'],
+      attributes: {
+        body: {
+          graph: {
+            inputs: [
+              { name: 'i', type: 'INT64', shape: [] },
+              { name: 'was', type: 'BOOL', shape: [] },
+              { name: 'sum', type: 'FP32', shape: [1] },
+            ],
+            outputs: [
+              { name: 'still', type: 'BOOL', shape: [] },
+              { name: 'next', type: 'FP32', shape: [1] },
+            ],
+            nodes: [
+              { op: 'Add', inputs: ['sum', 'x'], outputs: ['next'] },
+              { op: 'Less', inputs: ['next', 'one'], outputs: ['less'] },
+              { op: 'Squeeze', inputs: ['less'], outputs: ['still'] },
+            ],
+          },
+        },
+      },
+    },
+  ],
+  weights: [{ name: 'one', type: 'FP32', shape: [1], bytes: new Uint8Array(new Float32Array([1]).buffer) }],
+};
+
+test('a death in the warm-up is followed by a start without it', LIMIT, async (t) => {
+  const path = writeOnnx(join(appFolder(t, {}), 'm.onnx'), HANGS_ON_ZEROS);
+  const server = await startServer(path, { t, expectedRestarts: 1, args: ['--restart-limit', '0'] });
+  const { model } = await server.until(({ model: { workers } }) => workers[0]?.state === 'warming');
+  process.kill(model.workers[0]?.pid as number, 'SIGKILL');
+  assert.deepEqual(await outputOf(server, [0.5]), [1]);
+  await server.stop();
+});
+
 test('a warm-up that fails is a warning, and the server is ready', LIMIT, async (t) => {
   const folder = appFolder(t, { 'm.example.json': '{"z": 1}' });
   const server = await startServer(writeOnnx(join(folder, 'm.onnx'), identity('FP32')), { t });
   await server.untilPrinted(
-    /WARN.*The warm-up failed, so the first calls are slower: Input "x" is missing; .* into m\.example\.json beside the model\./,
+    /WARN.*The warm-up with m\.example\.json failed, so the first calls are slower: Input "x" is missing;/,
   );
   assert.deepEqual(await outputOf(server), [1, 2]);
   await server.stop();

@@ -1,4 +1,4 @@
-/** Clients without a key that pipeline requests do not hold up others, on any listener. */
+/** Clients without a key that pipeline requests, or send bodies that nobody reads, do not hold up others, on any listener. */
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -9,14 +9,14 @@ import { connectTo } from '../helpers/connect-to.js';
 import { needs } from '../helpers/needs.js';
 import { fixture, startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 120_000 };
 const CONNECTIONS = 300;
 
 process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
 process.removeAllListeners('warning');
 
 test(
-  'each listener, with TLS or without, ends a connection after 256 pipelined requests',
+  'each listener, with TLS or without, ends a connection after 256 pipelined requests, and one whose unread body is in chunks of one byte',
   { ...LIMIT, skip: needs('openssl') },
   async (t) => {
     const { certPath, keyPath } = makeCertificate(t);
@@ -49,6 +49,9 @@ test(
       socket.on('error', () => {}).write(requests(url, 1000));
       assert.equal((await text(socket)).split('HTTP/1.1 ').length - 1, 256, url);
     }
+    const pages = ['/livez', '/readyz', '/', '/openapi.json', '/v2/health/live', '/status', '/not-found'];
+    for (const url of [...pages.map((path) => server.url + path), `${management}/models`, metrics])
+      assert.equal(await answersBeforeCut(url), 1, url);
     await server.stop();
   },
 );
@@ -70,6 +73,19 @@ test(
 function requests(url: string, count: number): string {
   const { pathname, host } = new URL(url);
   return `GET ${pathname} HTTP/1.1\r\nHost: ${host}\r\n\r\n`.repeat(count);
+}
+
+/** Sends a body in chunks of one byte, then another request. Returns the number of answers until the connection is ended. */
+async function answersBeforeCut(url: string): Promise<number> {
+  const { pathname, host } = new URL(url);
+  const head = `GET ${pathname} HTTP/1.1\r\nHost: ${host}\r\nAccept: text/html\r\n`;
+  const body = `Transfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(20_000)}0\r\n\r\n`;
+  const socket = await connectTo(url);
+  const pieces: Buffer[] = [];
+  socket.on('error', () => {}).on('data', (piece: Buffer) => pieces.push(piece));
+  socket.write(`${head}${body}${head}Connection: close\r\n\r\n`);
+  await new Promise((resolve) => socket.once('close', resolve));
+  return Buffer.concat(pieces).toString('latin1').split('HTTP/1.1 ').length - 1;
 }
 
 /** Keeps pipelining on so many connections; one that the server has ended is opened anew. */

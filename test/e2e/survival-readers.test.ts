@@ -1,5 +1,8 @@
 /** Clients that read their answers slowly, or never, take no more memory than their limit and harm no other client. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { ask, logLines } from '../helpers/ask.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
@@ -109,6 +112,39 @@ withOneRuntime(({ app }) => {
     }
     await server.stop();
   });
+
+  test(
+    'readers of one result share a copy, which counts for --unsent-bytes until the last of them has gone',
+    LIMIT,
+    async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'banana-readers-'));
+      t.after(() => rmSync(folder, { recursive: true, force: true }));
+      const args = ['--jobs', `local:${folder}`, '--unsent-bytes', '64mb', '--max-output', '20mb'];
+      const server = await startServer(APP, { t, args });
+      const results: string[] = [];
+      for (let i = 1; i <= 4; i += 1) {
+        const { headers } = await call(`${server.url}/job`, JSON.stringify({ bytes: BYTES }));
+        results.push(`/_k/jobs/${headers.get('x-banana-job-id')}/result`);
+        await server.until(({ replies }) => replies['ok'] === i);
+      }
+      const [first = '', ...others] = results;
+      const readers = await Promise.all(
+        Array.from({ length: 10 }, () => UnreadAnswer.ask(t, server, { method: 'GET', path: first })),
+      );
+      const { unsent } = await server.until(
+        ({ unsent: { clients, bytes } }) => clients === 10 && bytes >= BYTES,
+      );
+      assert.ok(unsent.bytes < 2 * BYTES, `${unsent.bytes} bytes are counted`);
+
+      for (const path of others) readers.push(await UnreadAnswer.ask(t, server, { method: 'GET', path }));
+      const { unsent: bound } = await server.until(({ replies }) => (replies['SERVE_SLOW_READER'] ?? 0) > 0);
+      assert.ok(bound.bytes <= bound.maxBytes, `${bound.bytes} bytes are held`);
+
+      await Promise.all(readers.map((reader) => reader.rest(0)));
+      await server.until(({ unsent: { clients, bytes } }) => clients === 0 && bytes === 0);
+      await server.stop();
+    },
+  );
 
   test(
     '--stall-timeout is for whole answers too, and judges by bytes: a slow reader is not cut',

@@ -51,14 +51,13 @@ withOneRuntime(({ app }) => {
     const env = { PATH: pathWithGpus(cues.folder, 1) };
     const server = await startServer(app('throws-in-one-slot'), { t, env, args });
     const { model } = await server.until((status) =>
-      status.model.workers.every(({ state, lastExit }) => state === 'idle' || lastExit !== null),
+      status.model.workers.every(({ state }) => state === 'latched' || state === 'idle'),
     );
     assert.deepEqual(
-      model.workers.map(({ lastExit }) => lastExit === null),
-      [true, false],
+      model.workers.map(({ state }) => state),
+      ['idle', 'latched'],
     );
-    server.process.kill('SIGINT');
-    await server.ended;
+    await server.stop();
   });
 });
 

@@ -52,7 +52,7 @@ export function liveWorker(changes: Partial<LiveWorker> = {}): LiveWorker {
     retryInMs: null,
     waitsFor: null,
     next: null,
-    failure: null,
+    latched: null,
     lastDeath: null,
     ...changes,
   };
@@ -64,7 +64,6 @@ export function liveModel(changes: Partial<LiveModel> = {}): LiveModel {
     name: 'digits',
     version: '1',
     state: 'ready',
-    problem: null,
     isLatched: false,
     isDefault: true,
     isDefaultVersion: true,
@@ -73,7 +72,8 @@ export function liveModel(changes: Partial<LiveModel> = {}): LiveModel {
     wantedWorkers: 1,
     minWorkers: 1,
     maxWorkers: 1,
-    lastChange: null,
+    changes: [],
+    minute: { queueP95Ms: null, runP95Ms: null },
     maxQueueCalls: 1024,
     batchSize: 1,
     initTimeoutMs: 600_000,
@@ -136,6 +136,7 @@ export function liveCall(changes: Partial<LiveCall> = {}): LiveCall {
     outBytes: 188,
     worker: 0,
     requestId: 'call-1',
+    error: null,
     ...changes,
   };
 }

@@ -25,10 +25,11 @@ export class LiveViewer {
     t: TestContext,
     { url }: Pick<Server, 'url'>,
     headers: Record<string, string> = {},
+    query = '',
   ): Promise<LiveViewer> {
     const leaving = new AbortController();
     t.after(() => leaving.abort());
-    const response = await fetch(`${url}/_k/live`, { headers, signal: leaving.signal });
+    const response = await fetch(`${url}/_k/live${query}`, { headers, signal: leaving.signal });
     assert.equal(response.status, 200, response.status === 200 ? '' : await response.text());
     return new LiveViewer(response);
   }

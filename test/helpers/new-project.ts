@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import type { Image } from './dockerfile.js';
-import { run } from './packed.js';
+import { install, run } from './packed.js';
 import { ROOT, eventually } from './server.js';
 
 /** Sends the README's first call with curl. */
@@ -13,6 +13,13 @@ export async function assertAnswersAsInReadme(url: string): Promise<void> {
   const [, sent, got] = /\$ curl -d '(.*)' localhost:8000\n(\{.*)\n/.exec(page) ?? [];
   const { stdout } = await run('curl', ['-sS', '-d', sent as string, url]);
   assert.equal(stdout, got);
+}
+
+/** Does what `banana-serve new` printed as next, in a shell, up to `npm test`. */
+export async function followSteps(printed: string, cwd: string): Promise<void> {
+  const [, steps = ''] = /\nNext:\n([^]*) {2}npm test\n {2}npm run dev\n$/.exec(printed) ?? [];
+  const env = { ...process.env, npm_config_prefer_offline: 'true' };
+  await install('sh', ['-ec', steps], { cwd, env });
 }
 
 export interface StartedImage {

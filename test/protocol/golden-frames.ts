@@ -45,6 +45,7 @@ export const SENDERS: Record<Message['type'], readonly ('front' | 'worker')[]> =
   stop: ['front'],
   hello: ['worker'],
   loaded: ['worker'],
+  warmUp: ['worker'],
   ready: ['worker'],
   result: ['worker'],
   head: ['worker'],

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pickle
 import unittest
+from bdb import BdbQuit
+from contextlib import redirect_stderr, redirect_stdout
 from http import HTTPStatus
+from io import StringIO
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import banana_serve
 import potassium
 from banana_serve import HttpError, Response
+from banana_serve.testing import context
 from banana_worker.failures.failure import failure_of
 from banana_worker.reply.response import may_answer_several
 
@@ -42,6 +47,25 @@ class HttpErrors(unittest.TestCase):
     def test_it_can_be_pickled(self) -> None:
         again = pickle.loads(pickle.dumps(HttpError(409, "taken")))
         self.assertEqual((type(again), again.status, again.message), (HttpError, 409, "taken"))
+
+
+class Breakpoints(unittest.TestCase):
+    def test_the_end_of_pdb_without_a_terminal_says_what_to_do(self) -> None:
+        with patch("sys.stdin", StringIO()), redirect_stdout(StringIO()), self.assertRaises(BdbQuit) as quit:
+            breakpoint()
+            self.fail("it went on")
+        self.assertRegex(
+            failure_of(quit.exception).detail, r"bdb\.BdbQuit: breakpoint\(\) and pdb need a terminal, .*debugpy"
+        )
+
+    def test_a_context_of_this_process_logs_to_stderr(self) -> None:
+        ctx = context()
+        with redirect_stderr(StringIO()) as printed:
+            ctx.log.info("loaded", {"layers": 2})
+            ctx.metrics.counter("tokens")
+            ctx.progress(0.5)
+        self.assertEqual(printed.getvalue(), "info local loaded {'layers': 2}\n")
+        self.assertEqual((ctx.cancelled, ctx.headers, ctx.worker.index), (False, {}, 0))
 
 
 def validation_error(*errors: Any) -> BaseException:
@@ -134,9 +158,11 @@ class ValidationErrors(unittest.TestCase):
 class Responses(unittest.TestCase):
     def test_it_is_the_class_of_potassium(self) -> None:
         self.assertIs(Response, potassium.Response)
-        with self.assertRaisesRegex(ImportError, "banana_serve has no Potassium. It has: HttpError, Response, Tensor"):
+        with self.assertRaisesRegex(
+            ImportError, "banana_serve has no Potassium. It has: Context, HttpError, InitContext, Response, Tensor"
+        ):
             exec("from banana_serve import Potassium")
-        self.assertEqual(sorted(banana_serve.__all__), ["HttpError", "Response", "Tensor"])
+        self.assertEqual(sorted(banana_serve.__all__), ["Context", "HttpError", "InitContext", "Response", "Tensor"])
 
     def test_only_a_whole_answer_with_an_error_may_answer_several_calls(self) -> None:
         for response, may in (

@@ -4,7 +4,7 @@ import { inputWishes } from '../api/input-wishes.js';
 import type { BananaApp } from '../api/types.js';
 import { onlyEntry } from './batch-entries.js';
 import type { CallInfo } from '../api/call-info.js';
-import { ANY_BATCH, type LoadedApp } from './loaded-app.js';
+import { ANY_BATCH, WARM_UP, type LoadedApp, type WarmUp } from './loaded-app.js';
 import { signatureOf } from './signature.js';
 import { assertFunctionOrNone, assertNoGenerator, configOf, shutdownOf, splitConfig } from './exports.js';
 
@@ -45,8 +45,14 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
       app.inference === undefined ? inferAlone(app, input, ctx) : app.inference(input, ctx),
     handleBatch: (_route, inputs, ctxs) => app.inferenceBatch?.(inputs, ctxs),
     repeatable: repeat.repeatable === true,
+    ...warmUpOf(exports),
     ...shutdownOf(exports),
   };
+}
+
+function warmUpOf(exports: { readonly [WARM_UP]?: WarmUp }): { warmUp?: WarmUp } {
+  const { [WARM_UP]: warmUp } = exports;
+  return warmUp === undefined ? {} : { warmUp };
 }
 
 /** A loader of files that are no code names their kind; an app of code may, too. */

@@ -27,6 +27,17 @@ export interface OwnDescription extends Omit<
   readonly concurrency: number;
 }
 
+/** A run of a model before any call. */
+export interface WarmUp {
+  /** For the log of a warm-up that takes long: what it runs, and the cure. */
+  readonly advice: string;
+  /** Never rejects. */
+  run(ctx: Pick<InitContext, 'log' | 'worker'>): Promise<void>;
+}
+
+/** The property of exports that is their warm-up; only loaders of files that are no code set it. */
+export const WARM_UP = Symbol('warm-up');
+
 export interface LoadedApp {
   readonly description: OwnDescription;
   /** Kinds of body that a route accepts in addition to those that every route accepts. */
@@ -48,6 +59,8 @@ export interface LoadedApp {
   handleBatch?(route: string, inputs: readonly unknown[], ctxs: readonly CallInfo[]): unknown;
   /** True if the app allows inputs to run again when `handleBatch` throws. */
   readonly repeatable: boolean;
+  /** Runs after `init`, unless a worker of this model has died or hung in it; left out if there is none. */
+  readonly warmUp?: WarmUp;
   /** Runs before the worker ends; left out if the app has nothing to do then. */
   shutdown?(): unknown;
 }

@@ -3,6 +3,7 @@
  * `load-app.ts` has the list.
  */
 import type { StartSpec } from '../../protocol/wire/messages.js';
+import type { WARM_UP, WarmUp } from '../adapters/loaded-app.js';
 import type { AppLoadError } from './explain-load-error.js';
 
 /**
@@ -15,7 +16,7 @@ export type AppFile = Pick<
 >;
 
 /** Exports of a module, or an object with the same names (`init`, `inference`, `config`, ...) of a file that is none. */
-export type Exports = Readonly<Record<string, unknown>>;
+export type Exports = Readonly<Record<string, unknown>> & { readonly [WARM_UP]?: WarmUp };
 
 export interface LoadedFile {
   /** Objects that may be an app, the likeliest first; an adapter takes one of them. */

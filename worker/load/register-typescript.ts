@@ -5,8 +5,16 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
 
-/** `folder` is the folder of the app; the nearest tsconfig.json from there upwards is used. */
+/** Preloaded into the Node processes that this one starts. */
+const CHILD_PRELOAD = fileURLToPath(new URL('./typescript-child.cjs', import.meta.url));
+
+/**
+ * `folder` is the folder of the app; the nearest tsconfig.json from there upwards is used. Node processes that this one
+ * starts can run files in TypeScript, too.
+ */
 export async function registerTypeScript(folder: string): Promise<void> {
   const [cjs, esm] = await loadTsx();
   const tsconfig = nearestTsconfig(folder);
@@ -20,6 +28,36 @@ export async function registerTypeScript(folder: string): Promise<void> {
   } finally {
     restore(); // programs that the app starts must not inherit it
   }
+  passToProcesses();
+  explainThreads();
+}
+
+/** `fork` takes the arguments of this process, whatever environment it is given; `spawn` takes only the environment. */
+function passToProcesses(): void {
+  if (!process.execArgv.includes(CHILD_PRELOAD)) process.execArgv.push('--require', CHILD_PRELOAD);
+  const before = process.env['NODE_OPTIONS'] ?? '';
+  const option = `--require ${JSON.stringify(CHILD_PRELOAD)}`; // in quotes, as the path may have spaces
+  if (!before.includes(option)) process.env['NODE_OPTIONS'] = `${before} ${option}`.trim();
+}
+
+/** Threads load files without tsx: their error says what to do. A newer Node runs files whose types it can strip. */
+function explainThreads(): void {
+  if (Object.hasOwn(Worker.prototype, 'emit')) return;
+  const { emit } = Worker.prototype;
+  Worker.prototype.emit = function (this: Worker, name: string, ...given: unknown[]): boolean {
+    const [error] = given;
+    if (name === 'error' && isUnreadTypeScript(error)) error.message += `. ${THREAD_CURE}`;
+    return emit.call(this, name, ...given);
+  };
+}
+
+const THREAD_CURE =
+  'Threads cannot load this file in TypeScript: write it in JavaScript (.mjs), compile it, or start it with fork().';
+
+function isUnreadTypeScript(error: unknown): error is Error {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  if (code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') return true;
+  return code === 'ERR_UNKNOWN_FILE_EXTENSION' && / "\.[mc]?ts" /.test(String(message));
 }
 
 /** Loads what `registerTypeScript` needs; a failure is left to that. */

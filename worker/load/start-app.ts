@@ -97,7 +97,13 @@ export async function initApp(app: LoadedApp, start: Start): Promise<number> {
   let step = app.initStep ?? 'init';
   try {
     app.surround?.({ spec, sendMetrics: (measured) => sendMetrics(channel, measured) });
-    await app.init({ worker, log: appLog(channel, ''), metrics });
+    const log = appLog(channel, '');
+    await app.init({ worker, log, metrics });
+    if (app.warmUp !== undefined && spec.skipsWarmUp !== true) {
+      channel.send({ type: 'warmUp', advice: app.warmUp.advice });
+      channel.flush(); // a run may hold this thread for ever
+      await app.warmUp.run({ worker, log });
+    }
     step = 'the example call';
     if (app.description.example !== null) await runExample(app, app.description.example, start);
     return performance.now() - startedAtMs;

@@ -9,6 +9,21 @@ export const UP_FD = 3;
 export const DOWN_FD = 4;
 export const BEGUN_FD = 5;
 
+/** The original, before `app-exit.ts` and the app replace it. */
+const exit = process.exit.bind(process);
+
+/**
+ * Ends this process if an app has forked it: `cluster.fork()` starts the program of its own process, here the worker, in
+ * which Node's channel has the number of ours.
+ */
+export function refuseFork(): void {
+  if (process.channel === undefined) return;
+  process.stderr.write(
+    "cluster.fork() in an app has started the worker's own program, which cannot run so. Name a file of yours before: cluster.setupPrimary({ exec: fileURLToPath(new URL('./child.js', import.meta.url)) })\n",
+  );
+  exit(1);
+}
+
 /**
  * Interval of the checks in ms, and so the longest time that a call waits for a worker that no longer receives it. A
  * check takes some microseconds.
@@ -17,9 +32,6 @@ const LOOK_MS = 250;
 
 /** The file behind each descriptor at the start. */
 const FIRST = [UP_FD, DOWN_FD, BEGUN_FD].map((fd) => [fd, identity(fd)] as const);
-
-/** The original, before `app-exit.ts` and the app replace it. */
-const exit = process.exit.bind(process);
 
 /** Checks regularly whether fd 4 is lost, which shows nowhere else. The front notices the loss of fd 3. */
 export function watchDescriptors(): void {

@@ -16,6 +16,11 @@ export class EventStream implements Viewer {
     this.leavesFirst = !context.hasKey && context.client !== 'unix' && !isThisMachine(context.client);
   }
 
+  get isFree(): boolean {
+    const { response } = this.#context;
+    return response.writableLength === 0 && !response.destroyed;
+  }
+
   /** Sends the head, if it was not sent yet. */
   open(): void {
     if (!this.#context.response.headersSent) this.#writeHead();
@@ -23,7 +28,7 @@ export class EventStream implements Viewer {
 
   send(bytes: Buffer): boolean {
     const { response } = this.#context;
-    if (response.writableLength > 0 || response.destroyed) return false;
+    if (!this.isFree) return false;
     this.open();
     response.write(bytes);
     return true;

@@ -5,6 +5,7 @@
 import type { JobRecord } from '../../jobs/kept-jobs.js';
 import type { RequestContext } from '../request/request-context.js';
 import { onceClosed } from '../socket/request-facts.js';
+import { turns } from '../socket/shared-turns.js';
 
 /** Banana's platform held a client this long; load balancers in front of a server time out after 60 s. */
 export const HOLD_MS = 50_000;
@@ -20,5 +21,6 @@ export async function whenEnded(
 ): Promise<JobRecord | null> {
   if (response.destroyed) return null;
   const record = await backend.jobs.whenEnded(id, limitMs, (stop) => onceClosed(request, response, stop));
+  await turns.own(); // one end may be what thousands wait for
   return response.destroyed ? null : record;
 }

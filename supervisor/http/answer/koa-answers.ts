@@ -4,8 +4,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../../protocol/errors.js';
 import type { Log } from '../../observe/log.js';
 import { loggedPath } from '../../observe/logged-path.js';
-import { discardRest } from '../socket/refuse.js';
 import { writtenPath } from '../socket/request-facts.js';
+import { turns } from '../socket/shared-turns.js';
 import { answerError } from './answer-error.js';
 import type { RequestContext } from '../request/request-context.js';
 
@@ -54,8 +54,8 @@ export function koaAnswers(log: Log): AnswerWithKoa {
     ctx.set('X-Request-Id', context.requestId);
     if (context.backend.closing(ctx.req)) ctx.set('Connection', 'close');
     ctx.set(context.dialect.headers?.(context) ?? {});
-    context.response.once('finish', () => discardRest(context.request));
     try {
+      await turns.own();
       await write(ctx, context);
       if (context.dialect.closes?.(ctx.status) === true) ctx.set('Connection', 'close');
     } catch (thrown) {

@@ -110,7 +110,7 @@ export function dialectsOf({
     first === null ? dialects : { ...dialects, inOrder: [first, ...dialects.inOrder] };
   const house = metrics === null ? null : inStyle(metricsDialect(metrics));
   const shared = isManagementShared ? withManagement(main) : main;
-  const withPage = before(page === null ? null : inStyle(pageDialect(page)), shared);
+  const withPage = before(page === null ? null : inStyle(pageDialect(page, isManagementShared)), shared);
   const answering = before(areMetricsOnMain ? house : null, withPage);
   const described = inStyle(openApiDialect(answering.inOrder));
   return {

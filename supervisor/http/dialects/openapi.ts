@@ -4,6 +4,8 @@ import type { WriteAnswer } from '../answer/koa-answers.js';
 import { openApiDocument } from '../openapi/document.js';
 import { HOUSE_ERROR } from '../openapi/house-error-body.js';
 import { jsonReply, type DescribedOperation } from '../openapi/operation.js';
+import type { Backend } from '../request/backend.js';
+import type { RequestContext } from '../request/request-context.js';
 import { VERSION } from '../../version.js';
 import type { Dialect } from './dialect.js';
 
@@ -19,12 +21,42 @@ const OPERATION: DescribedOperation = {
   responses: { 200: jsonReply('What this server answers now, as OpenAPI 3.1.', { type: 'object' }) },
 };
 
-/** `others`: the other dialects of the listener, in order of precedence. Other methods of this path are the app's. */
+/** What can change while a server runs: its models, and what their apps have told of themselves. */
+function describedOf({ models }: Backend): unknown[] {
+  const all = models.describe();
+  return [
+    models.default,
+    ...all.flatMap(({ model, isDefault, isLeaving }) => [
+      model,
+      isDefault,
+      isLeaving,
+      model.info,
+      model.routes,
+    ]),
+  ];
+}
+
+function isSame(before: readonly unknown[], now: readonly unknown[]): boolean {
+  return before.length === now.length && before.every((one, i) => one === now[i]);
+}
+
+/** The document is made once per change of the models. `others`: the other dialects of the listener, in order of precedence. Other methods of this path are the app's. */
 export function openApiDialect(others: readonly Dialect[]): Dialect {
+  const documents = new WeakMap<Backend, { readonly of: readonly unknown[]; readonly bytes: Buffer }>();
   const write: WriteAnswer = (ctx, context) => {
+    const of = describedOf(context.backend);
+    let known = documents.get(context.backend);
+    if (known === undefined || !isSame(known.of, of)) {
+      known = { of, bytes: Buffer.from(JSON.stringify(documentOf(context))) };
+      documents.set(context.backend, known);
+    }
+    ctx.type = 'application/json';
+    ctx.body = known.bytes;
+  };
+  const documentOf = (context: RequestContext): object => {
     const { backend, headerNames } = context;
     const { models, keys, management } = backend;
-    ctx.body = openApiDocument({
+    return openApiDocument({
       title: models.default?.spec.name ?? 'banana-serve',
       version: VERSION,
       keys: {

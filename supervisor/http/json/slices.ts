@@ -1,9 +1,10 @@
 /**
  * Cuts long work on bytes in the front into slices, between which other requests are served. The work is a generator
- * that yields after each slice; of all the work in progress, one slice is done in each turn of the event loop.
+ * that yields after each slice.
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 import { escapeNonAscii } from '../../../protocol/text/ascii-json.js';
+import { turns } from '../socket/shared-turns.js';
 import { TopLevelScan, type ScannedBody } from './top-level-fields.js';
 
 /**
@@ -16,22 +17,8 @@ export async function inSlices<Result>(work: Generator<void, Result>): Promise<R
   for (;;) {
     const { done, value } = work.next();
     if (done === true) return value;
-    await nextTurn();
+    await turns.own();
   }
-}
-
-const waiting: (() => void)[] = [];
-
-/** Resolves in a later turn of the event loop, in which no other work of this kind goes on. */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    if (waiting.push(resolve) === 1) setImmediate(resumeNext);
-  });
-}
-
-function resumeNext(): void {
-  waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(resumeNext);
 }
 
 /** Copies bytes into new memory. */
@@ -78,11 +65,25 @@ export function* writeAscii(json: Buffer): Generator<void, Buffer[]> {
 }
 
 /** Views of the bytes in order; no view cuts a UTF-8 character. */
-export function* slicesOf(bytes: Buffer): Generator<Buffer> {
+export function* slicesOf(bytes: Buffer, sliceBytes = SLICE_BYTES): Generator<Buffer> {
   for (let start = 0; start < bytes.length;) {
-    const end = characterStart(bytes, start + SLICE_BYTES);
+    const end = characterStart(bytes, start + sliceBytes);
     yield bytes.subarray(start, end);
     start = end;
+  }
+}
+
+/** Bytes of an answer that are written at once: what a client that does not read makes the front hold. */
+export const SENT_SLICE_BYTES = 64 * 1024;
+
+/** Pieces below it cost little. */
+const SMALL_BYTES = 16 * 1024;
+
+/** The pieces of an answer as its client takes them, the large ones in turn with other work. */
+export async function* inTurns(pieces: Iterable<Buffer>): AsyncGenerator<Buffer> {
+  for (const piece of pieces) {
+    if (piece.length > SMALL_BYTES) await turns.own();
+    yield piece;
   }
 }
 

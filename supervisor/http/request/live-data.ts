@@ -8,6 +8,8 @@ export interface Viewer {
   readonly hidden: HiddenBecause | null;
   /** Whether it has to leave when there are too many: it has no key and is not on this machine. */
   readonly leavesFirst: boolean;
+  /** Whether it has read everything that was sent. */
+  readonly isFree: boolean;
   /** Sends bytes, unless earlier ones still wait for the client; then returns false, and nothing is queued. */
   send(bytes: Buffer): boolean;
   /** Sends the last bytes and ends the stream; cuts the connection if earlier ones still wait. */
@@ -18,9 +20,14 @@ export interface Viewer {
   onceGone(callback: () => void): void;
 }
 
+/** What a viewer may do besides reading: `null` if models are not managed by the page's own address, or without a key. */
+export type PageManagement = 'allowed' | 'needs key' | null;
+
 export interface LiveData {
   /** Names the paths of routes in the descriptions of apps; called once, before any viewer comes. */
   findPathsBy(find: FindCallPaths): void;
   /** Sends the data to a viewer until it leaves or the server ends. @throws SERVE_OVERLOADED, SERVE_SHUTTING_DOWN */
-  join(viewer: Viewer): void;
+  join(viewer: Viewer, management: PageManagement): void;
+  /** Sends the last lines of the log and those to come. @throws SERVE_OVERLOADED, SERVE_SHUTTING_DOWN */
+  joinLog(viewer: Viewer): void;
 }

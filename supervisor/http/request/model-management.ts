@@ -96,6 +96,11 @@ export interface ModelManagement {
    */
   scale(ref: ModelRef, bounds: WorkerBounds, drainMs: number): Accepted;
   /**
+   * Replaces one worker, which finishes the calls that it has begun; see `Model.restartWorker`. The outcome is about this
+   * worker. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND, SERVE_NOT_FOUND without such a worker
+   */
+  restartWorker(ref: ModelRef, index: number): Accepted;
+  /**
    * Changes options; they apply at once. If workers need to know them, workers are replaced one by one. No call is lost.
    * @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND
    */

@@ -12,7 +12,7 @@ import {
 import type { Socket } from 'node:net';
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
 import type { TlsCredentials } from '../../options/tls.js';
-import type { Failure } from './refuse.js';
+import { discardRest, type Failure } from './refuse.js';
 import { readOnWithoutUpgrade } from './declined-upgrades.js';
 import { JoinedRequest } from './joined-request.js';
 import { currentResponse } from './node-internals.js';
@@ -75,6 +75,8 @@ export function createHttpServer(
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     noteRequest(request);
     turns.count(response);
+    // Before Node's own listener, which would read what is left of a body without an end, unseen by `turns`.
+    if (hasBody(request)) response.prependListener('finish', () => discardRest(request));
     late.use((handler) => {
       if (!request.socket.destroyed) handler.request(request, response); // a handler would wait for a client that has disconnected
     });

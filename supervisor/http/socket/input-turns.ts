@@ -4,8 +4,9 @@
  * connections stop everyone for seconds.
  *
  * 1. A request on a connection that owes no answer, with no body or one of a known length, passes at once, at no cost.
- * 2. Pipelined requests count. After `TURN_REQUESTS` of them, on all connections together, the parser is stopped in the
- *    middle of its input, and the rest of that goes back into the socket.
+ * 2. Pipelined requests count. After `TURN_REQUESTS` of them, on all connections together, or when the turn has no time
+ *    left (`shared-turns.ts`), the parser is stopped in the middle of its input, and the rest of that goes back into the
+ *    socket.
  * 3. The parser is also stopped at the head of a chunked body, which it then gets in slices, the smaller the more pieces
  *    they hold.
  * 4. In later turns the connections with such input go on in rotation, a few requests or slices each.
@@ -32,6 +33,7 @@ import {
 } from './node-internals.js';
 import { piecesReceived, type JoinedRequest } from './joined-request.js';
 import { hasLastAnswer, onceAnswered } from './request-facts.js';
+import { turns } from './shared-turns.js';
 
 /** Pipelined requests of all connections that one turn of the event loop hands over: about a millisecond. */
 const TURN_REQUESTS = 32;
@@ -225,7 +227,7 @@ export class InputTurns {
     this.#current = pipeline;
     const result = handOver();
     this.#current = null;
-    if (result !== 0 || this.#left > this.#stopAt) return result;
+    if (result !== 0 || (this.#left > this.#stopAt && turns.hasTime())) return result;
     if (!asksForUpgrade) {
       pipeline.isStopped = true;
       return STOP_HERE;
@@ -266,7 +268,13 @@ export class InputTurns {
     this.#left = TURN_REQUESTS;
     this.#piecesLeft = TURN_PIECES;
     this.#bytesLeft = TURN_BYTES;
-    for (let count = this.#waiting.length; count > 0 && this.#hasTime(); count -= 1) {
+    // One goes on in any case: others may use up the time of every turn.
+    for (
+      let count = this.#waiting.length, isFirst = true;
+      count > 0 && (isFirst || this.#hasTime());
+      count -= 1
+    ) {
+      isFirst = false;
       const pipeline = this.#waiting.shift() as Pipeline;
       this.#waitingBytes -= pipeline.waitingBytes ?? 0;
       pipeline.waitingBytes = null;
@@ -276,7 +284,7 @@ export class InputTurns {
   }
 
   #hasTime(): boolean {
-    return this.#left > 0 && this.#mayTakeSlice();
+    return this.#left > 0 && this.#mayTakeSlice() && turns.hasTime();
   }
 
   /** Hands some of the input to the parser; all of it if it holds few requests and pieces. */

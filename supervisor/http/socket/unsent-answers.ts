@@ -4,7 +4,8 @@
  * 1. A write that the kernel does not take completely is passed to `watch` (watched-response.ts, websocket-call.ts).
  *    Most writes are taken at once, and cost nothing here: no timer, no listener.
  * 2. Above `maxBytes` the slowest readers are cut, one at a time, until the rest fits.
- * 3. A timer checks how much each client has taken since; a client that takes too little for too long is cut.
+ * 3. Bytes that several answers share, the result of a job, count once, as long as any of these needs them.
+ * 4. A timer checks how much each client has taken since; a client that takes too little for too long is cut.
  *
  * `slow-readers.ts` decides which clients are slow. Time in which this process did not run does not count.
  */
@@ -33,6 +34,7 @@ export class UnsentAnswers {
   readonly #connections = new Map<Socket, UnsentConnection>();
   /** As of the last check, plus what was written since. */
   #bytes = 0;
+  #sharedBytes = 0;
   #timer: NodeJS.Timeout | null = null;
   #makesRoom = false;
   /** Bytes freed by cuts since the last collection. */
@@ -51,7 +53,7 @@ export class UnsentAnswers {
   /** Describes what is held now, for /status. */
   describe(): { clients: number; bytes: number; maxBytes: number } {
     this.#update(null);
-    return { clients: this.#connections.size, bytes: this.#bytes, maxBytes: this.#limits.maxBytes };
+    return { clients: this.#connections.size, bytes: this.#heldBytes, maxBytes: this.#limits.maxBytes };
   }
 
   /** Call this after a write that left bytes in `socket`, or in `answer` if that waits for its turn. */
@@ -68,10 +70,13 @@ export class UnsentAnswers {
     connection.add(answer);
     this.#bytes += connection.unsentBytes;
     this.#timer ??= this.#scheduleCheck();
-    if (this.#bytes > this.#limits.maxBytes && !this.#makesRoom) {
-      this.#makesRoom = true;
-      process.nextTick(() => this.#makeRoom()); // a caller in the middle of writing an answer must not be cut there
-    }
+    this.#bound();
+  }
+
+  /** Answers share so many more bytes; fewer, if negative. */
+  share(bytes: number): void {
+    this.#sharedBytes += bytes;
+    this.#bound();
   }
 
   close(): void {
@@ -79,10 +84,20 @@ export class UnsentAnswers {
     this.#connections.clear();
   }
 
+  get #heldBytes(): number {
+    return this.#bytes + this.#sharedBytes;
+  }
+
+  #bound(): void {
+    if (this.#heldBytes <= this.#limits.maxBytes || this.#makesRoom) return;
+    this.#makesRoom = true;
+    process.nextTick(() => this.#makeRoom()); // a caller in the middle of writing an answer must not be cut there
+  }
+
   #makeRoom(): void {
     this.#makesRoom = false;
     this.#update(null);
-    while (this.#bytes > this.#limits.maxBytes) {
+    while (this.#heldBytes > this.#limits.maxBytes) {
       const connection = slowest(this.#connections.values());
       if (connection === null) return;
       this.#cut(connection);
@@ -119,9 +134,11 @@ export class UnsentAnswers {
   }
 
   #cut(connection: UnsentConnection): void {
+    const { unsentBytes } = connection;
+    const sharedBytes = this.#sharedBytes;
     this.#forget(connection.socket);
     connection.cut();
-    this.#freedBytes += connection.unsentBytes;
+    this.#freedBytes += unsentBytes + sharedBytes - this.#sharedBytes;
     if (this.#freedBytes < COLLECT_BYTES) return;
     this.#freedBytes = -Infinity; // a collection is scheduled
     setTimeout(() => {

@@ -4,6 +4,7 @@
  */
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
+import { onceClosed } from './request-facts.js';
 import type { UnsentAnswers } from './unsent-answers.js';
 import type { Answer } from './unsent-connection.js';
 
@@ -12,6 +13,18 @@ const CUT = Symbol('cut');
 /** Calls back if the connection is cut because its client reads too slowly, before the response closes. */
 export function onceCut(response: ServerResponse, callback: (error: ServeError) => void): void {
   response.once(CUT, callback);
+}
+
+const OVER = Symbol('over');
+
+/** Calls back once nothing of the answer is needed any more: it was sent, was cut, or has no client. Perhaps more than once. */
+export function onceOver(request: IncomingMessage, response: ServerResponse, callback: () => void): void {
+  if (request.socket.destroyed) {
+    callback();
+    return;
+  }
+  response.once(OVER, callback);
+  onceClosed(request, response, callback);
 }
 
 const NAME = Symbol('name');
@@ -43,6 +56,7 @@ export function watchedResponses(
     }
 
     onCut(error: ServeError): void {
+      this.emit(OVER);
       if (!this.emit(CUT, error)) onCut(this.req, (this as Named)[NAME] ?? '', error);
     }
 

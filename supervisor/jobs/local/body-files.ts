@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { constants, readdirSync, rmSync } from 'node:fs';
-import { access, open, readFile, rename, rm, statfs } from 'node:fs/promises';
+import { access, open, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startLimit } from '../../machine/limit-timer.js';
 import { formatMs } from '../../options/units.js';
@@ -60,7 +60,7 @@ export class BodyFiles {
     if (bytes !== null) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     if (file === null) throw new LostBody('it was not kept');
     try {
-      return await inTime(readFile(join(this.#folder, file)));
+      return await readAll(join(this.#folder, file));
     } catch (error) {
       await inTime(access(this.#folder, READ_AND_WRITE)); // else no body can be read, and that is no fault of this one
       if (isPassing(error)) throw error;
@@ -109,6 +109,23 @@ export class BodyFiles {
     }
   }
 }
+
+/** Reads a file in steps, each of which the disk must end in time: a large file may take longer, on a disk that is busy. */
+async function readAll(path: string): Promise<Buffer> {
+  const handle = await inTime(open(path));
+  try {
+    const { size } = await inTime(handle.stat());
+    const bytes = Buffer.allocUnsafeSlow(size);
+    let filled = 0;
+    for (let read = -1; read !== 0 && filled < size; filled += read)
+      read = (await inTime(handle.read(bytes, filled, Math.min(STEP_BYTES, size - filled)))).bytesRead;
+    return bytes.subarray(0, filled);
+  } finally {
+    void handle.close().catch(() => {}); // not awaited: it waits for a read that hangs
+  }
+}
+
+const STEP_BYTES = 1024 ** 2;
 
 /** Failures of this process, or of a disk that hangs: none of the file. */
 function isPassing(error: unknown): boolean {

@@ -3,12 +3,16 @@ import { age } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
 import { State } from '../parts/state.js';
 import type { Tone } from '../parts/tone.js';
+import { serverState } from '../watch/server-state.js';
+import type { History } from '../live/history.js';
+import { saveOpenApi } from './open-api.js';
 import type { Store } from './store.js';
-import type { View } from './view.js';
+import type { View } from './address.js';
 
 const VIEWS: readonly (readonly [View, string])[] = [
   ['try', 'Try it'],
   ['watch', 'Watch it'],
+  ['logs', 'Logs'],
 ];
 
 /** Name and state of the server, and the way between the views. */
@@ -22,6 +26,16 @@ export function Header({ store, view }: { readonly store: Store; readonly view: 
           html`<a href=${`#${name}`} aria-current=${name === view ? 'page' : undefined}>${title}</a>`,
       )}
     </nav>
+    <a
+      href="openapi.json"
+      class="api-link"
+      onClick=${(event: Event) => {
+        if (store.key === '') return;
+        event.preventDefault(); // a link can send no key
+        void saveOpenApi();
+      }}
+      >OpenAPI</a
+    >
     ${
       store.key !== '' &&
       html`<button type="button" class="small quiet" onClick=${() => store.useKey('')}>
@@ -33,7 +47,7 @@ export function Header({ store, view }: { readonly store: Store; readonly view: 
 
 function ServerState({ store: { connection, history } }: { readonly store: Store }): VNode {
   const server = history?.server ?? null;
-  const [tone, text] = stateOf(connection.state, server?.state ?? null);
+  const [tone, text] = stateOf(connection.state, history);
   const isLive = connection.state === 'live' && server !== null && history !== null;
   return html`<p class="server-state">
     ${h(State, { tone, text })}
@@ -41,21 +55,10 @@ function ServerState({ store: { connection, history } }: { readonly store: Store
   </p>`;
 }
 
-type ServerStateName = 'starting' | 'ready' | 'idle' | 'unhealthy' | 'failing' | 'draining';
-
-const TONES: Readonly<Record<ServerStateName, Tone>> = {
-  starting: 'busy',
-  ready: 'good',
-  idle: 'good',
-  unhealthy: 'bad',
-  failing: 'bad',
-  draining: 'warn',
-};
-
-function stateOf(connection: Store['connection']['state'], server: ServerStateName | null): [Tone, string] {
+function stateOf(connection: Store['connection']['state'], history: History | null): [Tone, string] {
   switch (connection) {
     case 'live':
-      return server === null ? ['busy', 'connecting'] : [TONES[server], server];
+      return history === null ? ['busy', 'connecting'] : serverState(history);
     case 'ended':
       return ['bad', 'ended'];
     case 'waiting':

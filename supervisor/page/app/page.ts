@@ -1,6 +1,7 @@
-/** The whole page: what is wrong comes first, then one of two views. The other one stays as it was left. */
+/** The whole page: what is wrong comes first, then one of three views. The one for calls stays as it was left. */
 import type { VNode } from 'preact';
 import { html, h } from '../parts/html.js';
+import { LogsView } from '../logs/logs-view.js';
 import { TryView } from '../try/try-view.js';
 import { AlertsView } from '../watch/alerts-view.js';
 import { LoadingView } from '../watch/loading-view.js';
@@ -8,11 +9,11 @@ import { WatchView } from '../watch/watch-view.js';
 import { Header } from './header.js';
 import { KeyPrompt } from './key-prompt.js';
 import { useStore } from './store.js';
-import { useView } from './view.js';
+import { useAddress } from './view.js';
 
 export function Page(): VNode {
   const store = useStore();
-  const view = useView();
+  const { view, wishes } = useAddress();
   const { asksKey, history } = store;
   return html`
     ${h(Header, { store, view })} ${asksKey && h(KeyPrompt, { store })} ${h(AlertsView, { store })}
@@ -20,6 +21,7 @@ export function Page(): VNode {
     <main>
       <section hidden=${view !== 'try'} aria-label="Try it">${h(TryView, { store })}</section>
       ${view === 'watch' && html`<section aria-label="Watch it">${h(WatchView, { store })}</section>`}
+      ${view === 'logs' && html`<section aria-label="Logs of the server">${h(LogsView, { store, wishes })}</section>`}
     </main>
   `;
 }

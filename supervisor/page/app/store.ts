@@ -48,6 +48,7 @@ function received(event: AnyLiveEvent): boolean {
       history?.add(event.data);
       if (history?.hasGap === true && performance.now() - begunAt > RELOAD_MS) return false;
       break;
+    case 'lines':
     case 'end':
       break;
   }
@@ -71,7 +72,7 @@ export function startStore(): void {
     if (next.state === 'needs key') forget(); // who has no key any more must not read on
     changed();
   };
-  reconnect = keepConnected({ changed: setConnection, received }, keyHeaders);
+  reconnect = keepConnected('_k/live', { changed: setConnection, received }, keyHeaders).restart;
 }
 
 function useKey(key: string): void {

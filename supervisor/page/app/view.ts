@@ -1,18 +1,13 @@
 import { useEffect, useState } from 'preact/hooks';
-
-export type View = 'try' | 'watch';
+import { addressOf, type Address } from './address.js';
 
 /** The view that the address names, so that it can be linked to, and the browser's way back works. */
-export function useView(): View {
-  const [view, setView] = useState(viewOfAddress);
+export function useAddress(): Address {
+  const [hash, setHash] = useState(location.hash);
   useEffect(() => {
-    const listener = (): void => setView(viewOfAddress());
+    const listener = (): void => setHash(location.hash);
     addEventListener('hashchange', listener);
     return () => removeEventListener('hashchange', listener);
   }, []);
-  return view;
-}
-
-function viewOfAddress(): View {
-  return location.hash === '#watch' ? 'watch' : 'try';
+  return addressOf(hash);
 }

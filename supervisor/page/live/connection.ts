@@ -24,27 +24,38 @@ export interface ConnectionListener {
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 5_000;
 
-/**
- * Connects while the page is visible. `headers` has the key, if there is one.
- * @returns a function that connects anew, with another key
- */
+export interface KeptConnection {
+  /** Connects anew, such as with another key. */
+  restart(): void;
+  stop(): void;
+}
+
+/** Connects to `path` while the page is visible. `headers` has the key, if there is one. */
 export function keepConnected(
+  path: string,
   listener: ConnectionListener,
   headers: () => Readonly<Record<string, string>>,
-): () => void {
+): KeptConnection {
   let abort = new AbortController();
   const restart = (): void => {
     abort.abort();
     abort = new AbortController();
     if (document.hidden) listener.changed({ state: 'hidden' });
-    else void connectUntil(abort.signal, listener, headers);
+    else void connectUntil(path, abort.signal, listener, headers);
   };
   document.addEventListener('visibilitychange', restart);
   restart();
-  return restart;
+  return {
+    restart,
+    stop: () => {
+      document.removeEventListener('visibilitychange', restart);
+      abort.abort();
+    },
+  };
 }
 
 async function connectUntil(
+  path: string,
   signal: AbortSignal,
   listener: ConnectionListener,
   headers: () => Readonly<Record<string, string>>,
@@ -58,7 +69,7 @@ async function connectUntil(
   show(shown);
   let pauseMs = FIRST_PAUSE_MS;
   while (!signal.aborted) {
-    const outcome = await readLive(headers(), signal, {
+    const outcome = await readLive(path, headers(), signal, {
       began: () => {
         pauseMs = FIRST_PAUSE_MS;
         show({ state: 'live' });

@@ -1,6 +1,7 @@
 /** The API key of the person before the page: kept for this tab, never in an address. */
 
 const NAME = 'banana-serve-key';
+const MANAGEMENT_NAME = 'banana-serve-management-key';
 
 export const KEY_HEADER = 'X-Banana-Api-Key';
 
@@ -14,6 +15,7 @@ const storage = ((): Storage | null => {
 })();
 
 let current = storage?.getItem(NAME) ?? '';
+let management = storage?.getItem(MANAGEMENT_NAME) ?? '';
 
 /** Empty if there is none. */
 export function storedKey(): string {
@@ -25,14 +27,36 @@ export function storedKey(): string {
  * header, and the server is to say that it does not know the key.
  */
 export function storeKey(typed: string): void {
-  const key = typed.replace(/[^\x21-\x7e]/g, '?');
-  current = key;
-  if (key === '') storage?.removeItem(NAME);
-  else storage?.setItem(NAME, key);
+  current = typed.replace(/[^\x21-\x7e]/g, '?');
+  store(NAME, current);
+  if (current === '') storeManagementKey(''); // forgets everything
+}
+
+/** Kept beside the key of calls, where managing models takes another one. */
+export function storeManagementKey(typed: string): void {
+  management = typed.replace(/[^\x21-\x7e]/g, '?');
+  store(MANAGEMENT_NAME, management);
+}
+
+export function storedManagementKey(): string {
+  return management;
+}
+
+function store(name: string, key: string): void {
+  if (key === '') storage?.removeItem(name);
+  else storage?.setItem(name, key);
 }
 
 export function keyHeaders(): Record<string, string> {
-  const key = storedKey();
+  return headersOf(current);
+}
+
+/** Of a request that manages models. */
+export function managementHeaders(): Record<string, string> {
+  return headersOf(management === '' ? current : management);
+}
+
+function headersOf(key: string): Record<string, string> {
   return key === '' ? {} : { [KEY_HEADER]: key };
 }
 

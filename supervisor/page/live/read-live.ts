@@ -1,4 +1,4 @@
-/** Reads one connection to `_k/live` from its request to its end. */
+/** Reads one connection to `_k/live`, or to the log there, from its request to its end. */
 import type { LiveEnd, LiveEvents } from '../../status/live-types.js';
 import { EventStreamReader } from './event-stream.js';
 
@@ -21,10 +21,11 @@ export interface LiveReader {
   received(event: AnyLiveEvent): boolean;
 }
 
-/** The server sends a snapshot each second. One that is suspended, or cut off, sends nothing, not even an end. */
+/** The server sends a snapshot each second, and of the log something every few seconds. One that is suspended, or cut off, sends nothing, not even an end. */
 const SILENCE_MS = 15_000;
 
 export async function readLive(
+  path: string,
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
   reader: LiveReader,
@@ -34,7 +35,7 @@ export async function readLive(
   const signals = AbortSignal.any([signal, silence.signal, left.signal]);
   const request = { headers, signal: signals, cache: 'no-store' } as const;
   try {
-    const response = await orNull(fetch('_k/live', request));
+    const response = await orNull(fetch(path, request));
     if (response === null) return cut(silence.signal.aborted ? SILENT : 'The server cannot be reached.');
     if (response.status === 401) return { kind: 'refused key' };
     if (!response.ok || response.body === null) return refused(response);

@@ -1,4 +1,7 @@
 import type { VNode } from 'preact';
+import type { Store } from '../app/store.js';
+import { failedCall } from '../watch/failure.js';
+import { FailureView } from '../watch/failure-view.js';
 import { bytes, duration } from '../parts/format.js';
 import { CopyButton } from '../parts/copy-button.js';
 import { html, h } from '../parts/html.js';
@@ -11,22 +14,35 @@ import { JobResult } from './job-result.js';
 import type { Answer, AnswerHead } from './send-call.js';
 
 /** The answer of a call: what became of it, in figures, and what the app sent. */
-export function AnswerView({ answer }: { readonly answer: Answer | null }): VNode {
+export function AnswerView({
+  answer,
+  store,
+}: {
+  readonly answer: Answer | null;
+  readonly store: Store;
+}): VNode {
   return html`<section class="panel answer" aria-labelledby="answer-title">
     <div class="panel-head">
       <h2 id="answer-title">Answer</h2>
       ${answer !== null && h(Outcome, { answer })}
       ${answer !== null && answer.body !== null && answer.phase !== 'receiving' && h(SaveButton, { body: answer.body })}
     </div>
-    ${answer === null ? html`<p class="muted">Press Send, or Ctrl+Enter in the input.</p>` : h(AnswerParts, { answer })}
+    ${answer === null ? html`<p class="muted">Press Send, or Ctrl+Enter in the input.</p>` : h(AnswerParts, { answer, store })}
   </section>`;
 }
 
-function AnswerParts({ answer }: { readonly answer: Answer }): VNode {
-  const { head, body, phase, problem } = answer;
+function AnswerParts({ answer, store }: { readonly answer: Answer; readonly store: Store }): VNode {
+  const { head, body, phase, problem, requestId } = answer;
+  const { history, viewer } = store;
+  // The server tells of it within a second of its end.
+  const failed = history === null ? null : failedCall(history, requestId);
   return html`
     ${h(Figures, { answer })} ${problem !== '' && html`<p class="problem" role="alert">${problem}</p>`}
     ${head !== null && head.retryAfter !== '' && html`<p class="muted">The server asks to wait ${head.retryAfter} s before another try.</p>`}
+    ${
+      failed !== null &&
+      h(FailureView, { error: failed.error, requestId, hidden: viewer?.hidden ?? null, isOpen: true })
+    }
     ${body !== null && h(AnswerContent, { body, isOver: phase !== 'receiving' })}
     ${
       head !== null &&

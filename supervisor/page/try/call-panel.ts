@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Store } from '../app/store.js';
 import type { LivePath } from '../../status/live-types.js';
 import { Choice } from '../parts/choice.js';
 import { html, h } from '../parts/html.js';
@@ -18,6 +19,7 @@ export interface PanelProps {
   readonly target: Target;
   readonly path: LivePath;
   readonly needsKey: boolean;
+  readonly store: Store;
 }
 
 /** Drafts outlive the panel: a person who looks at another route finds this one as it was. */
@@ -26,7 +28,7 @@ const drafts = new Map<string, Draft>();
 const MODES: Readonly<Record<Mode, string>> = { json: 'JSON', form: 'Form', file: 'File' };
 
 /** Input, call and answer of one route. */
-export function CallPanel({ target, path, needsKey }: PanelProps): VNode {
+export function CallPanel({ target, path, needsKey, store }: PanelProps): VNode {
   const { description, route } = target;
   const first = firstInput(description, route, path);
   const draftId = `${target.id} ${path.dialect}`;
@@ -34,6 +36,7 @@ export function CallPanel({ target, path, needsKey }: PanelProps): VNode {
   useEffect(() => void drafts.set(draftId, draft), [draft]);
   useNewExample(first, setDraft);
   const call = useCall();
+  const hasEnded = store.connection.state === 'ended';
 
   const fields = takesOwnInput(path) ? fieldsOf(description.signature, exampleOf(description, route)) : null;
   const takesFiles = !isJsonOnly(route, path);
@@ -46,7 +49,7 @@ export function CallPanel({ target, path, needsKey }: PanelProps): VNode {
   const request = requestOf(draft, fields, { url: urlOf(path, document.baseURI), needsKey });
   const send = (event: Event): void => {
     event.preventDefault();
-    if (request !== null && !call.isRunning) call.send(request, payloadOf(draft, request));
+    if (request !== null && !call.isRunning && !hasEnded) call.send(request, payloadOf(draft, request));
   };
   const sendByKey = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send(event);
@@ -64,7 +67,7 @@ export function CallPanel({ target, path, needsKey }: PanelProps): VNode {
       </div>
       ${h(InputOf, { draft, setDraft, fields, first })}
       <div class="row send">
-        <button type="submit" class="primary" disabled=${request === null} aria-disabled=${call.isRunning}>
+        <button type="submit" class="primary" disabled=${request === null || hasEnded} aria-disabled=${call.isRunning}>
           ${call.isRunning ? 'Sending …' : 'Send'}
         </button>
         ${call.isRunning && html`<button type="button" onClick=${call.cancel}>Cancel</button>`}
@@ -80,7 +83,7 @@ export function CallPanel({ target, path, needsKey }: PanelProps): VNode {
         }
       </div>
     </form>
-    ${h(AnswerView, { answer: call.answer })} ${request !== null && h(SnippetsView, { request })}
+    ${h(AnswerView, { answer: call.answer, store })} ${request !== null && h(SnippetsView, { request })}
   </div>`;
 }
 

@@ -17,7 +17,13 @@ export function TryView({ store }: { readonly store: Store }): VNode {
   if (target === null) return html`<div class="panel">${h(NothingToTry, { store })}</div>`;
   const path = target.route.paths.find((one) => one.path === pathText) ?? target.route.paths[0];
   if (path === undefined) return html`<div class="panel">${h(NothingToTry, { store })}</div>`;
-  const props = { key: `${target.id} ${path.dialect}`, target, path, needsKey: viewer?.needsKey === true };
+  const props = {
+    key: `${target.id} ${path.dialect}`,
+    target,
+    path,
+    needsKey: viewer?.needsKey === true,
+    store,
+  };
   return html`<div class="try">
     ${h(TargetPicker, { all: history?.models ?? [], targets, target, path, choose, choosePath })}
     ${target.route.kind === 'websocket' ? h(SocketConsole, { ...props, key: target.id }) : h(CallPanel, props)}

@@ -30,8 +30,8 @@ export function AlertsView({ store }: { readonly store: Store }): VNode {
             <span class="sign" aria-hidden="true">${LEVELS[alert.level].sign}</span>
             <span class="offscreen">${LEVELS[alert.level].word}: </span>${alert.title}
           </p>
-          ${alert.text !== '' && html`<p>${alert.text}</p>`}
-          ${alert.todo !== '' && html`<p class="todo">${alert.todo}</p>`}
+          ${alert.text !== '' && html`<p class="text">${alert.text}</p>`}
+          ${alert.todo !== '' && html`<p class="text todo">${alert.todo}</p>`}
           ${
             alert.death !== null &&
             h(DeathDetails, {

@@ -79,18 +79,30 @@ function pointsOf(color: string): uPlot.Series.Points {
   return {
     show: false,
     filter: (plot, index) => loneValues(plot.data[index] ?? []),
-    size: 4,
+    size: 5,
     stroke: color,
     fill: color,
   };
 }
 
-/** Returns the places of the values without a neighbour; null without any. */
+/** A line through fewer seconds than these is too short to be seen. */
+const SEEN_SECONDS = 8;
+
+/**
+ * Returns the places of the values whose line could not be seen: those that stand alone, a few in a row, and a few above
+ * zero among zeros; null without any.
+ */
 export function loneValues(values: ArrayLike<number | null | undefined>): number[] | null {
-  const isMissing = (at: number): boolean => (values[at] ?? null) === null;
-  const places = Array.from(values, (_, at) => at);
-  const lone = places.filter((at) => !isMissing(at) && isMissing(at - 1) && isMissing(at + 1));
-  return lone.length === 0 ? null : lone;
+  const lone = new Set<number>();
+  for (const isGap of [(value: number | null) => value === null, (value: number | null) => !value]) {
+    let start = 0;
+    for (let at = 0; at <= values.length; at += 1) {
+      if (at < values.length && !isGap(values[at] ?? null)) continue;
+      if (at - start < SEEN_SECONDS) for (let i = start; i < at; i += 1) lone.add(i);
+      start = at + 1;
+    }
+  }
+  return lone.size === 0 ? null : [...lone].sort((a, b) => a - b);
 }
 
 /** `14:03`, or `14:03:20` where ticks are less than a minute apart; of the viewer's clock. */

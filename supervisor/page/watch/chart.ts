@@ -17,13 +17,15 @@ interface ChartProps {
   readonly seconds: readonly number[];
   readonly lines: readonly Line[];
   readonly format: (value: number) => string;
+  /** Said where there is nothing to see. */
+  readonly empty: string;
 }
 
 /**
  * Lines over the last ten minutes. The legend is ours: it has the last values, or those under the pointer, and is what
  * people read who do not see the canvas.
  */
-export function Chart({ title, seconds, lines, format }: ChartProps): VNode {
+export function Chart({ title, seconds, lines, format, empty }: ChartProps): VNode {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const [at, setAt] = useState<number | null>(null);
@@ -53,11 +55,11 @@ export function Chart({ title, seconds, lines, format }: ChartProps): VNode {
   useEffect(() => plot.current?.setData([[...seconds], ...lines.map(({ values }) => values)]));
 
   const shown = at === null || at >= seconds.length ? null : at;
+  const isEmpty = lines.every(({ values }) => values.every((value) => !value));
   const time = shown === null ? '' : clock((seconds[shown] ?? 0) * 1000);
   return html`<figure class="chart">
     <figcaption>
       <span class="chart-title">${title}<span class="muted">${time === '' ? '' : ` at ${time}`}</span></span>
-      ${lines.length === 0 && html`<span class="muted">none</span>`}
       ${lines.map(({ label, values }, i) => {
         const value = shown === null ? values.at(-1) : values[shown];
         return html`<span class="legend" key=${label}>
@@ -75,6 +77,9 @@ export function Chart({ title, seconds, lines, format }: ChartProps): VNode {
         </span>`;
       })}
     </figcaption>
-    <div ref=${place} class=${`plot ${lines.length === 0 ? 'empty' : ''}`} aria-hidden="true"></div>
+    <div class="plot-place">
+      <div ref=${place} class=${`plot ${lines.length === 0 ? 'empty' : ''}`} aria-hidden="true"></div>
+      ${isEmpty && html`<p class="plot-note muted">${empty}</p>`}
+    </div>
   </figure>`;
 }

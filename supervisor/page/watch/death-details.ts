@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import type { HiddenBecause, LiveDeath } from '../../status/live-types.js';
+import { logsAddress } from '../app/address.js';
 import { age, clock } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
 
@@ -46,6 +47,7 @@ export function DeathDetails({ death, hidden, isOpen = false, title }: DeathProp
           ? html`<p class="muted">It wrote nothing to stderr.</p>`
           : html`<pre tabindex="0" aria-label="Last lines of stderr">${stderr.join('\n')}</pre>`
     }
+    ${hidden === null && html`<p><a href=${logsAddress({ worker: String(death.worker) })}>Log lines of worker ${death.worker}</a></p>`}
   </details>`;
 }
 

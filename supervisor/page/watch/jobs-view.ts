@@ -2,8 +2,8 @@ import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type {
   HiddenBecause,
+  LiveFailure,
   LiveJob,
-  LiveJobs,
   LiveJobState,
   LiveProgress,
 } from '../../status/live-types.js';
@@ -11,6 +11,9 @@ import { age, clock, duration } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
 import { State } from '../parts/state.js';
 import type { Tone } from '../parts/tone.js';
+import type { History } from '../live/history.js';
+import { failedCall } from './failure.js';
+import { FailureView } from './failure-view.js';
 import { JobResult } from '../try/job-result.js';
 
 const TONES: Readonly<Record<LiveJobState, Tone>> = {
@@ -24,13 +27,13 @@ const TONES: Readonly<Record<LiveJobState, Tone>> = {
 };
 
 interface JobsProps {
-  readonly jobs: LiveJobs;
+  readonly history: History;
   readonly hidden: HiddenBecause | null;
-  readonly at: number;
 }
 
 /** The newest jobs. Nothing is shown on a server that had none. */
-export function JobsView({ jobs, hidden, at }: JobsProps): VNode | null {
+export function JobsView({ history, hidden }: JobsProps): VNode | null {
+  const { jobs, at } = history;
   const [open, setOpen] = useState<string | null>(null);
   const [shown, show] = useState<LiveJobState | null>(null);
   const { states, newest } = jobs;
@@ -55,7 +58,17 @@ export function JobsView({ jobs, hidden, at }: JobsProps): VNode | null {
     <ul class="jobs">
       ${newest
         .filter(({ state }) => shown === null || state === shown)
-        .map((job) => h(JobItem, { key: keyOf(job), job, hidden, at, isOpen: open === job.id, setOpen }))}
+        .map((job) =>
+          h(JobItem, {
+            key: keyOf(job),
+            job,
+            failure: job.error === null ? null : (failedCall(history, job.requestId)?.error ?? null),
+            hidden,
+            at,
+            isOpen: open === job.id,
+            setOpen,
+          }),
+        )}
     </ul>
   </section>`;
 }
@@ -67,13 +80,15 @@ function keyOf({ id, requestId, createdAt }: LiveJob): string {
 
 interface ItemProps {
   readonly job: LiveJob;
+  /** More of its error, while the page knows its last attempt. */
+  readonly failure: LiveFailure | null;
   readonly hidden: HiddenBecause | null;
   readonly at: number;
   readonly isOpen: boolean;
   readonly setOpen: (id: string | null) => void;
 }
 
-function JobItem({ job, hidden, at, isOpen, setOpen }: ItemProps): VNode {
+function JobItem({ job, failure, hidden, at, isOpen, setOpen }: ItemProps): VNode {
   const { id, model, route, state, createdAt, endedAt, runMs, progress, error } = job;
   const isOver = endedAt !== null;
   return html`<li>
@@ -102,6 +117,7 @@ function JobItem({ job, hidden, at, isOpen, setOpen }: ItemProps): VNode {
         ${error.code}${error.message === '' ? (hidden === null ? '' : ' (message hidden)') : `: ${error.message}`}
       </p>`
     }
+    ${failure !== null && hidden === null && h(FailureView, { error: failure, requestId: job.requestId, hidden })}
     ${isOpen && h(JobResult, { id })}
   </li>`;
 }

@@ -1,17 +1,18 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import type { HiddenBecause, LiveChange, LiveModel } from '../../status/live-types.js';
+import type { HiddenBecause, LiveChange, LiveModel, LiveViewer } from '../../status/live-types.js';
 import type { History } from '../live/history.js';
 import { age, bytes, count, duration, plural } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
 import { State } from '../parts/state.js';
 import { modelName } from './names.js';
+import { ManageModel, ManageServer } from './manage-view.js';
 import { callsOf, latest, modelState, modelTone } from './models.js';
 import { WorkersTable } from './workers-table.js';
 
 interface ModelsProps {
   readonly history: History;
-  readonly hidden: HiddenBecause | null;
+  readonly viewer: LiveViewer | null;
   /** Key of the model whose charts are shown. */
   readonly chosen: number | null;
   readonly choose: (key: number) => void;
@@ -21,17 +22,28 @@ interface ModelsProps {
 const FEW = 3;
 
 /** All models with their workers. */
-export function ModelsView({ history, hidden, chosen, choose }: ModelsProps): VNode {
+export function ModelsView({ history, viewer, chosen, choose }: ModelsProps): VNode {
+  const [mayManage, setMayManage] = useState(false);
+  const hidden = viewer?.hidden ?? null;
   const { models } = history;
   const ready = models.filter(({ state }) => state === 'ready').length;
-  return html`<section class="panel models" aria-labelledby="models-title">
+  return html`<section class=${`panel models ${models.length > FEW ? 'many' : ''}`} aria-labelledby="models-title">
     <div class="panel-head">
       <h2 id="models-title">Models and workers</h2>
       <span class="muted">${ready} of ${plural(models.length, 'model')} ready</span>
     </div>
+    ${h(ManageServer, { management: viewer?.management ?? null, mayManage, setMayManage })}
     ${models.length === 0 && html`<p class="muted">No model is registered.</p>`}
     ${models.map((model) =>
-      h(ModelCard, { key: model.key, model, history, hidden, isChosen: model.key === chosen, choose }),
+      h(ModelCard, {
+        key: model.key,
+        model,
+        history,
+        hidden,
+        mayManage,
+        isChosen: model.key === chosen,
+        choose,
+      }),
     )}
   </section>`;
 }
@@ -40,11 +52,12 @@ interface CardProps {
   readonly model: LiveModel;
   readonly history: History;
   readonly hidden: HiddenBecause | null;
+  readonly mayManage: boolean;
   readonly isChosen: boolean;
   readonly choose: (key: number) => void;
 }
 
-function ModelCard({ model, history, hidden, isChosen, choose }: CardProps): VNode {
+function ModelCard({ model, history, hidden, mayManage, isChosen, choose }: CardProps): VNode {
   const { models } = history;
   const tone = modelTone(model);
   const [wish, setWish] = useState<boolean | null>(null);
@@ -70,14 +83,35 @@ function ModelCard({ model, history, hidden, isChosen, choose }: CardProps): VNo
       </button>
     </div>
     ${h(ModelFigures, { model, history })}
-    ${model.lastChange !== null && html`<p class="muted">${changeText(model.lastChange, history.at)}</p>`}
+    ${h(Changes, { changes: model.changes, at: history.at })}
+    ${mayManage && isOpen && h(ManageModel, { model })}
     ${
       isOpen &&
       (model.workers.length === 0
         ? html`<p class="muted">${whyWithout(model)}</p>`
-        : h(WorkersTable, { workers: model.workers, at: history.at, deaths: history.deaths, hidden }))
+        : h(WorkersTable, { model, at: history.at, deaths: history.deaths, hidden, mayManage }))
     }
   </article>`;
+}
+
+/** Why workers came and went: the last change at once, the ones before on demand. */
+function Changes({
+  changes,
+  at,
+}: {
+  readonly changes: readonly LiveChange[];
+  readonly at: number;
+}): VNode | null {
+  const last = changes.at(-1);
+  if (last === undefined) return null;
+  const before = changes.slice(0, -1).reverse();
+  if (before.length === 0) return html`<p class="muted">${changeText(last, at)}</p>`;
+  return html`<details class="changes">
+    <summary class="muted">${changeText(last, at)}</summary>
+    <ul>
+      ${before.map((change) => html`<li key=${`${change.at} ${change.worker}`} class="muted">${changeText(change, at)}</li>`)}
+    </ul>
+  </details>`;
 }
 
 function changeText({ worker, change, why, at }: LiveChange, nowMs: number): string {
@@ -96,16 +130,15 @@ function ModelFigures({ model, history }: { readonly model: LiveModel; readonly 
   const { sample } = model;
   const lastMinute = callsOf(series, 60);
   const memory = latest(series, 'memoryBytes');
-  const runMs = latest(series, 'runP95Ms');
-  const queueMs = latest(series, 'queueP95Ms');
+  const { runP95Ms: runMs, queueP95Ms: queueMs } = model.minute;
   const figures: readonly (readonly [label: string, value: string, isBad?: boolean])[] = [
     ['ready', `${sample.readyWorkers ?? 0} of ${model.wantedWorkers}`],
     ['waiting', `${(sample.waiting ?? 0) + (sample.arriving ?? 0)} of ${model.maxQueueCalls}`],
     ['running', count(sample.running ?? 0)],
     ['calls/min', count(lastMinute.calls)],
     ['failed/min', count(lastMinute.failed), lastMinute.failed > 0],
-    ['queue p95', queueMs === null ? '–' : `≈ ${duration(queueMs)}`],
-    ['run p95', runMs === null ? '–' : `≈ ${duration(runMs)}`],
+    ['queue p95/min', queueMs === null ? '–' : `≈ ${duration(queueMs)}`],
+    ['run p95/min', runMs === null ? '–' : `≈ ${duration(runMs)}`],
     ['memory', memory === null ? '–' : bytes(memory)],
   ];
   return html`<dl class="figures">

@@ -9,7 +9,6 @@ const MODEL_TONES: Readonly<Record<LiveModel['state'], Tone>> = {
   ready: 'good',
   idle: 'good',
   unhealthy: 'bad',
-  failing: 'bad',
   draining: 'warn',
   unloaded: 'off',
   unloading: 'off',
@@ -38,6 +37,7 @@ const WORKER_TONES: Readonly<Record<string, Tone>> = {
   spawning: 'busy',
   loading: 'busy',
   initializing: 'busy',
+  warming: 'busy',
   waiting: 'busy',
 };
 
@@ -51,6 +51,7 @@ const STEPS: Readonly<Record<string, string>> = {
   spawning: 'starts its process',
   loading: 'imports the app',
   initializing: 'runs init and the example',
+  warming: 'runs its warm-up',
 };
 
 export interface Loading {

@@ -5,7 +5,9 @@ import { isFailed, type History } from '../live/history.js';
 import { bytes, clock, duration } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
 import { deathText } from './names.js';
+import { logsAddress } from '../app/address.js';
 import { DeathDetails } from './death-details.js';
+import { FailureView } from './failure-view.js';
 import { timelineOf, type TimelineEntry } from './timeline.js';
 
 interface TimelineProps {
@@ -71,7 +73,11 @@ export function TimelineView({ history, hidden, filter, setFilter }: TimelinePro
               <tbody>
                 ${entries.map((entry) =>
                   entry.kind === 'call'
-                    ? h(CallRow, { key: `call ${entry.call.id}`, call: entry.call })
+                    ? [
+                        h(CallRow, { key: `call ${entry.call.id}`, call: entry.call }),
+                        isFailed(entry.call) &&
+                          h(FailureRow, { key: `why ${entry.call.id}`, call: entry.call, hidden }),
+                      ]
                     : h(DeathRow, { key: `death ${entry.death.id}`, death: entry.death, hidden }),
                 )}
               </tbody>
@@ -101,10 +107,29 @@ function CallRow({ call }: { readonly call: LiveCall }): VNode {
     duration(runMs),
     `${bytes(inBytes)}, ${bytes(outBytes)}`,
     worker ?? '–',
-    html`<code>${call.requestId}</code>`,
+    html`<a href=${logsAddress({ request: call.requestId })} title="Log lines of this call"
+      ><code>${call.requestId}</code></a
+    >`,
   ];
   return html`<tr class=${isBad ? 'failed' : ''}>
     ${cells.map((cell, i) => html`<td key=${COLUMNS[i]} data-label=${COLUMNS[i]}>${cell}</td>`)}
+  </tr>`;
+}
+
+/** Why the call above it failed. */
+function FailureRow({
+  call,
+  hidden,
+}: {
+  readonly call: LiveCall;
+  readonly hidden: HiddenBecause | null;
+}): VNode {
+  const { error, requestId } = call;
+  return html`<tr class="failed why-row">
+    <td></td>
+    <td colspan=${COLUMNS.length - 1}>
+      <div class="death-text">${h(FailureView, { error, requestId, hidden })}</div>
+    </td>
   </tr>`;
 }
 

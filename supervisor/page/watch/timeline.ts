@@ -1,6 +1,7 @@
 /** The list of ended calls, in which the deaths of workers stand at their time; it can be filtered. */
 import type { LiveCall, LiveDeath } from '../../status/live-types.js';
 import type { History } from '../live/history.js';
+import { hasWords } from '../live/log-lines.js';
 
 export type TimelineEntry =
   | { readonly kind: 'call'; readonly at: number; readonly call: LiveCall }
@@ -36,11 +37,7 @@ export function timelineOf(
 }
 
 function matches(entry: TimelineEntry, words: readonly string[]): boolean {
-  if (words.length === 0) return true;
-  const text = textOf(entry).toLowerCase();
-  return words.every((word) =>
-    word.length > 1 && word.startsWith('!') ? !text.includes(word.slice(1)) : text.includes(word),
-  );
+  return words.length === 0 || hasWords(textOf(entry).toLowerCase(), words);
 }
 
 function textOf(entry: TimelineEntry): string {

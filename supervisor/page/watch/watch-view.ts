@@ -8,7 +8,7 @@ import { ModelsView } from './models-view.js';
 import { ServerFacts } from './server-facts.js';
 import { TimelineView } from './timeline-view.js';
 
-/** Shows a person on call the models, calls and jobs, beside the charts of one model. */
+/** Shows a person on call the calls, which need the whole width, then models, charts and jobs. */
 export function WatchView({ store: { history, viewer } }: { readonly store: Store }): VNode {
   const [chosen, choose] = useState<number | null>(null);
   const [filter, setFilter] = useState('');
@@ -19,14 +19,9 @@ export function WatchView({ store: { history, viewer } }: { readonly store: Stor
     models.find(({ key }) => key === chosen) ?? models.find(({ isDefault }) => isDefault) ?? models[0];
   const hidden = viewer?.hidden ?? null;
   return html`<div class="watch">
-    <div class="column">
-      ${h(ModelsView, { history, hidden, chosen: model?.key ?? null, choose })}
-      ${model !== undefined && h(ChartsView, { key: model.key, history, model })}
-    </div>
-    <div class="column">
-      ${h(TimelineView, { history, hidden, filter, setFilter })}
-      ${h(JobsView, { jobs: history.jobs, hidden, at: history.at })}
-      ${h(ServerFacts, { server: history.server, at: history.at })}
-    </div>
+    ${h(TimelineView, { history, hidden, filter, setFilter })}
+    ${h(ModelsView, { history, viewer, chosen: model?.key ?? null, choose })}
+    ${model !== undefined && h(ChartsView, { history, model })} ${h(JobsView, { history, hidden })}
+    ${h(ServerFacts, { server: history.server, at: history.at })}
   </div>`;
 }

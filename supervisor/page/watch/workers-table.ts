@@ -1,36 +1,40 @@
 import type { VNode } from 'preact';
-import type { HiddenBecause, LiveDeath, LiveWorker } from '../../status/live-types.js';
+import type { HiddenBecause, LiveDeath, LiveModel, LiveWorker } from '../../status/live-types.js';
 import { age, bytes, count, duration } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
 import { State } from '../parts/state.js';
+import { RestartWorker } from './manage-view.js';
 import { DeathDetails } from './death-details.js';
 import { workerNote, workerTone } from './models.js';
 
 interface WorkersProps {
-  readonly workers: readonly LiveWorker[];
+  readonly model: LiveModel;
   readonly at: number;
   readonly deaths: readonly LiveDeath[];
   readonly hidden: HiddenBecause | null;
+  readonly mayManage: boolean;
 }
 
+const ACTION = 'Action';
 const COLUMNS = ['Worker', 'State', 'Since', 'Device', 'Pid', 'Memory', 'Running call', 'Calls', 'Restarts'];
 
 /** The workers of one model, each with the last death in its slot. On a narrow screen a row becomes a block. */
-export function WorkersTable({ workers, at, deaths, hidden }: WorkersProps): VNode {
+export function WorkersTable({ model, at, deaths, hidden, mayManage }: WorkersProps): VNode {
+  const columns = mayManage ? [...COLUMNS, ACTION] : COLUMNS;
   return html`<table class="rows workers">
     <thead>
       <tr>
-        ${COLUMNS.map((name) => html`<th scope="col" key=${name}>${name}</th>`)}
+        ${columns.map((name) => html`<th scope="col" key=${name}>${name}</th>`)}
       </tr>
     </thead>
     <tbody>
-      ${workers.map((worker) => {
+      ${model.workers.map((worker) => {
         const death = deaths.find(({ id }) => id === worker.lastDeath);
         return [
-          h(WorkerRow, { key: worker.index, worker, at }),
+          h(WorkerRow, { key: worker.index, model, worker, at, mayManage }),
           death !== undefined &&
             html`<tr key=${`death ${worker.index}`} class="sub">
-              <td colspan=${COLUMNS.length}>
+              <td colspan=${columns.length}>
                 ${h(DeathDetails, { death, hidden, title: `Died ${age(at - death.at)} ago: ${death.how}` })}
               </td>
             </tr>`,
@@ -40,22 +44,14 @@ export function WorkersTable({ workers, at, deaths, hidden }: WorkersProps): VNo
   </table>`;
 }
 
-function WorkerRow({ worker, at }: { readonly worker: LiveWorker; readonly at: number }): VNode {
-  const {
-    index,
-    state,
-    since,
-    device,
-    pid,
-    memoryBytes,
-    runningMs,
-    requestId,
-    calls,
-    restarts,
-    retryInMs,
-    failure,
-  } = worker;
-  const note = retryInMs === null && failure !== null ? failure.code : workerNote(worker);
+interface RowProps extends Pick<WorkersProps, 'model' | 'at' | 'mayManage'> {
+  readonly worker: LiveWorker;
+}
+
+function WorkerRow({ model, worker, at, mayManage }: RowProps): VNode {
+  const { index, state, since, device, pid, memoryBytes, runningMs, requestId, calls, restarts, latched } =
+    worker;
+  const note = latched === null ? workerNote(worker) : latched.code;
   const cells: readonly unknown[] = [
     index,
     html`${h(State, { tone: workerTone(worker), text: state })}
@@ -70,5 +66,6 @@ function WorkerRow({ worker, at }: { readonly worker: LiveWorker; readonly at: n
   ];
   return html`<tr>
     ${cells.map((cell, i) => html`<td key=${COLUMNS[i]} data-label=${COLUMNS[i]}>${cell}</td>`)}
+    ${mayManage && html`<td key=${ACTION}>${h(RestartWorker, { model, index })}</td>`}
   </tr>`;
 }

@@ -9,6 +9,7 @@ import type {
 } from '../../http/request/model-management.js';
 import { within } from '../../machine/within.js';
 import { needsNewWorkers } from '../../models/generations.js';
+import { noWorker } from '../../models/model-changes.js';
 import type { ModelSpec } from '../../models/model-spec.js';
 import type { Model } from '../../models/model.js';
 import { completed } from '../../models/own-scaling.js';
@@ -93,6 +94,15 @@ export class HttpManagement implements ModelManagement {
   scale(ref: ModelRef, bounds: WorkerBounds, drainMs: number): Accepted {
     const { accepted, settled } = this.#served.scale(ref, bounds, retireLimits(drainMs));
     const model = this.#served.registry.find(accepted);
+    return { accepted, settled: this.#starts.withinInitTimeout(model, settled) };
+  }
+
+  restartWorker(ref: ModelRef, index: number): Accepted {
+    const { registry } = this.#served;
+    const model = registry.registered(ref);
+    if (!model.slots.some((slot) => slot.isKept && slot.index === index)) throw noWorker(index);
+    const limits = retireLimits(this.#parts.resolved.options.drainTimeout);
+    const { accepted, settled } = registry.replace(ref, (now) => now.restartWorker(index, limits));
     return { accepted, settled: this.#starts.withinInitTimeout(model, settled) };
   }
 

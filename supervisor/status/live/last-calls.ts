@@ -7,16 +7,25 @@ import type { Job } from '../../dispatch/job.js';
 import type { CountedRequest, RequestObserver } from '../../http/request/backend.js';
 import { HTTP_STATUS } from '../../http/socket/http-status.js';
 import { writtenPath } from '../../http/socket/request-facts.js';
-import type { LiveCall } from '../live-types.js';
+import { shownMessage } from '../../http/access/app-words.js';
+import type { LiveCall, LiveFailure } from '../live-types.js';
 import { RecentList } from './recent-list.js';
 
 export const CALLS_KEPT = 200;
 const MAX_PATH_CHARS = 200;
+export const MAX_MESSAGE_CHARS = 500;
+/** Of a stack the beginning and the end say most, which one depends on the language. */
+export const MAX_DETAIL_CHARS = 3000;
 /** Least time between two calls without a valid key in the list: strangers must not push the others out of it. */
 const STRANGERS_PAUSE_MS = 1000;
 
+/** A call with what viewers see of its error who may not read the app's words. */
+interface KeptCall extends LiveCall {
+  readonly publicError: LiveFailure | null;
+}
+
 export class LastCalls implements RequestObserver {
-  readonly list = new RecentList<LiveCall>(CALLS_KEPT);
+  readonly list = new RecentList<KeptCall>(CALLS_KEPT);
   #strangerAtMs = -Infinity;
 
   settled({ model }: CountedRequest, job: Job, status: number, error: ServeError | null): void {
@@ -28,7 +37,7 @@ export class LastCalls implements RequestObserver {
       version: model?.spec.version ?? '',
       route: call.route,
       method: call.method,
-      path: shortened(call.path),
+      path: shortened(call.path, MAX_PATH_CHARS),
       status: statusOf(status, error),
       code: codeOf(error),
       queueMs: rounded(job.queueMs(performance.now())),
@@ -37,6 +46,8 @@ export class LastCalls implements RequestObserver {
       outBytes: job.replyBytes,
       worker: hasBegun ? job.worker : null,
       requestId: call.requestId,
+      error: failureOf(error),
+      publicError: publicFailureOf(error),
     });
   }
 
@@ -49,7 +60,7 @@ export class LastCalls implements RequestObserver {
       version: model?.spec.version ?? '',
       route: '',
       method: request.method ?? '',
-      path: shortened(writtenPath(request.url)),
+      path: shortened(writtenPath(request.url), MAX_PATH_CHARS),
       status: statusOf(status, error),
       code: codeOf(error),
       queueMs: 0,
@@ -58,6 +69,8 @@ export class LastCalls implements RequestObserver {
       outBytes: 0,
       worker: null,
       requestId,
+      error: failureOf(error),
+      publicError: publicFailureOf(error),
     });
   }
 
@@ -77,6 +90,24 @@ export class LastCalls implements RequestObserver {
   cut(): void {}
 }
 
+/** The calls as a viewer gets them, who may read the app's words or not. */
+export function shownCalls(calls: readonly KeptCall[], showsWords: boolean): LiveCall[] {
+  return calls.map(({ publicError, ...call }) => (showsWords ? call : { ...call, error: publicError }));
+}
+
+function failureOf(error: ServeError | null): LiveFailure | null {
+  if (error === null) return null;
+  return {
+    message: shortened(error.message, MAX_MESSAGE_CHARS),
+    detail: withoutMiddle(error.detail, MAX_DETAIL_CHARS),
+  };
+}
+
+function publicFailureOf(error: ServeError | null): LiveFailure | null {
+  if (error === null) return null;
+  return { message: shortened(shownMessage(error, false), MAX_MESSAGE_CHARS), detail: '' };
+}
+
 /** Null if the client left, or was cut off. */
 function statusOf(status: number, error: ServeError | null): number | null {
   return error !== null && HTTP_STATUS[error.code] === null ? null : status;
@@ -90,7 +121,12 @@ function rounded(ms: number): number {
   return Math.round(ms * 100) / 100;
 }
 
-/** A part of a string keeps the whole one in memory, so a long path is copied. */
-function shortened(path: string): string {
-  return path.length > MAX_PATH_CHARS ? Buffer.from(path.slice(0, MAX_PATH_CHARS)).toString() : path;
+/** A part of a string keeps the whole one in memory, so a long one is copied. */
+function shortened(text: string, max: number): string {
+  return text.length > max ? Buffer.from(text.slice(0, max)).toString() : text;
+}
+
+function withoutMiddle(text: string, max: number): string {
+  if (text.length <= max) return text;
+  return Buffer.from(`${text.slice(0, max / 2)}\n…\n${text.slice(-max / 2)}`).toString();
 }

@@ -5,9 +5,11 @@
  */
 import { shuttingDown } from '../../../protocol/errors.js';
 import type { FindCallPaths } from '../../http/request/call-paths.js';
-import type { LiveData, Viewer } from '../../http/request/live-data.js';
-import type { LiveEnd, LiveEvents } from '../live-types.js';
+import type { LiveData, PageManagement, Viewer } from '../../http/request/live-data.js';
+import type { LiveEnd } from '../live-types.js';
+import { eventBytes } from './event-bytes.js';
 import { LiveView, type LiveSources } from './live-view.js';
+import { LogFeed } from './log-feed.js';
 import { Viewers } from './viewers.js';
 
 const SECOND_MS = 1000;
@@ -16,6 +18,7 @@ export class LiveFeed implements LiveData {
   readonly #view: LiveView;
   readonly #needsKey: boolean;
   readonly #viewers = new Viewers();
+  readonly #log: LogFeed;
   /** Histories of this second, by whether they have the app's words. */
   readonly #histories = new Map<boolean, Buffer>();
   #timer: NodeJS.Timeout | null = null;
@@ -24,6 +27,7 @@ export class LiveFeed implements LiveData {
   /** `needsKey`: whether calls need a key. */
   constructor(sources: LiveSources, needsKey: boolean) {
     this.#view = new LiveView(sources);
+    this.#log = new LogFeed(sources.lines);
     this.#needsKey = needsKey;
   }
 
@@ -45,13 +49,17 @@ export class LiveFeed implements LiveData {
     if (!this.#isEnded) this.#timer = setInterval(() => this.tick(), SECOND_MS).unref();
   }
 
-  join(viewer: Viewer): void {
+  join(viewer: Viewer, management: PageManagement = null): void {
     if (this.#isEnded) throw shuttingDown();
     this.#viewers.add(viewer);
     this.#view.prepare();
     const { hidden } = viewer;
-    const facts = eventBytes('viewer', { needsKey: this.#needsKey, hidden });
+    const facts = eventBytes('viewer', { needsKey: this.#needsKey, hidden, management });
     viewer.send(Buffer.concat([facts, this.#historyFor(hidden === null)]));
+  }
+
+  joinLog(viewer: Viewer): void {
+    this.#log.join(viewer);
   }
 
   /** Ends a second. The timer calls it. */
@@ -66,11 +74,13 @@ export class LiveFeed implements LiveData {
     const end = eventBytes('end', { reason });
     // In one piece: a viewer that has not read the bytes before is cut.
     this.#viewers.end((showsWords) => Buffer.concat([snapshotFor(showsWords), end]));
+    this.#log.end(end);
   }
 
   stop(): void {
     this.#isEnded = true;
     if (this.#timer !== null) clearInterval(this.#timer);
+    this.#log.stop();
   }
 
   /** Returns its snapshot for each kind of viewer. */
@@ -93,9 +103,4 @@ export class LiveFeed implements LiveData {
     this.#histories.set(showsWords, bytes);
     return bytes;
   }
-}
-
-/** JSON has no line ends, so one `data` line holds it. */
-function eventBytes<Name extends keyof LiveEvents>(name: Name, data: LiveEvents[Name]): Buffer {
-  return Buffer.from(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
 }

@@ -24,14 +24,13 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
   const { model, bounds } = registered;
   const { spec, options, wantedWorkers, dispatcher, standbys } = model;
   const { record, state, isDefault } = facts;
-  const { sample, errors, createdAt } = record.meterOf(model);
+  const { sample, minute, errors, createdAt } = record.meterOf(model);
   return {
     key: record.keys.of(model),
     name: spec.name,
     version: spec.version,
     state,
-    isLatched: model.standstill?.state === 'latched',
-    problem: model.problem,
+    isLatched: model.isLatched,
     isDefault,
     isDefaultVersion: registered.isDefault,
     app: basename(spec.app),
@@ -39,7 +38,8 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
     wantedWorkers,
     minWorkers: bounds?.min ?? wantedWorkers,
     maxWorkers: bounds?.max ?? wantedWorkers,
-    lastChange: lastChangeOf(model),
+    changes: changesOf(model),
+    minute,
     maxQueueCalls: options.queueSize,
     batchSize: options.batchSize,
     initTimeoutMs: options.initTimeout,
@@ -52,15 +52,16 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
   };
 }
 
-function lastChangeOf({ scaling }: Model): LiveChange | null {
-  const last = scaling?.changes.last.at(-1);
-  if (last === undefined) return null;
-  const { worker, change, why } = last;
-  return { at: Date.parse(last.at), worker, change, why };
+/** Every snapshot has them; `/status` has more. */
+const CHANGES_SHOWN = 8;
+
+function changesOf({ scaling }: Model): LiveChange[] {
+  const last = scaling?.changes.last.slice(-CHANGES_SHOWN) ?? [];
+  return last.map(({ at, worker, change, why }) => ({ at: Date.parse(at), worker, change, why }));
 }
 
-/** All workers of a model fail for the same reason, and `LiveDeath.why` has more of it. */
-const MAX_FAILURE_CHARS = 300;
+/** All workers of a model latch for the same reason, and `LiveDeath.why` has more of it. */
+const MAX_LATCH_CHARS = 300;
 
 function stateOf(slot: Slot, standbys: readonly Slot[]): string {
   const { worker, state } = slot;
@@ -75,7 +76,7 @@ function describeSlot(
   modelAt: number,
   { record, memory, showsWords }: ModelFacts,
 ): LiveWorker {
-  const { worker, state, failure } = slot;
+  const { worker, state } = slot;
   const pids = slot.workers.map(({ pid }) => pid);
   const running = worker === null ? null : runningCall(worker);
   return {
@@ -95,10 +96,10 @@ function describeSlot(
     retryInMs: state.name === 'backoff' ? Math.max(0, Math.round(state.untilMs - performance.now())) : null,
     waitsFor: slot.startWait?.reason ?? null,
     next: state.name !== 'renewing' ? null : state.next === null ? 'waiting' : workerState(state.next),
-    failure:
-      failure === null
-        ? null
-        : { code: failure.code, message: showsWords ? failure.detail.slice(0, MAX_FAILURE_CHARS) : '' },
+    latched:
+      state.name === 'latched'
+        ? { code: state.error.code, message: showsWords ? state.error.detail.slice(0, MAX_LATCH_CHARS) : '' }
+        : null,
     lastDeath: record.deaths.idOf(slot),
   };
 }

@@ -8,6 +8,7 @@ import type { KeptJobs } from '../../jobs/kept-jobs.js';
 import type { GpuUsage } from '../../machine/gpu-usage.js';
 import type { CallCounts } from '../../metrics/call-counts.js';
 import type { Model } from '../../models/model.js';
+import type { RecentLines } from '../../observe/recent-lines.js';
 import type { LiveDeath, LiveDescription, LiveHistory, LiveServer, LiveSnapshot } from '../live-types.js';
 import type { Readiness } from '../readiness.js';
 import {
@@ -19,6 +20,7 @@ import {
 } from '../snapshot.js';
 import { AppDescriptions, type DescribedModel } from './app-descriptions.js';
 import { GpuWatch } from './gpu-watch.js';
+import { shownCalls } from './last-calls.js';
 import { withoutWords } from './last-deaths.js';
 import { describeJobs } from './live-jobs.js';
 import { describeModel } from './live-models.js';
@@ -30,6 +32,7 @@ import { ProcessMemory } from './process-memory.js';
 export interface LiveSources {
   readonly facts: Pick<ServerFacts, 'version' | 'startedAt' | 'eventLoopDelay'>;
   readonly maxQueueBytes: number;
+  readonly lines: RecentLines;
   readonly counts: CallCounts;
   readonly jobs: Pick<KeptJobs, 'list'>;
   readonly unsent: Pick<UnsentAnswers, 'describe'>;
@@ -119,7 +122,7 @@ export class LiveView {
         }),
       ),
       descriptions: this.#described,
-      calls: this.record.calls.list.between(this.#calls.first, this.#calls.last),
+      calls: shownCalls(this.record.calls.list.between(this.#calls.first, this.#calls.last), showsWords),
       deaths: this.#deathsAfter(this.#deaths.first, showsWords),
       jobs: this.#areJobsNew ? describeJobs(this.#jobs.records, showsWords) : null,
     };
@@ -132,7 +135,7 @@ export class LiveView {
       at: this.#at,
       models: this.record.describeHistory(),
       descriptions: this.#descriptions.all,
-      calls: this.record.calls.list.between(0, this.#calls.last),
+      calls: shownCalls(this.record.calls.list.between(0, this.#calls.last), showsWords),
       deaths: this.#deathsAfter(0, showsWords),
       jobs: describeJobs(this.#jobs.records, showsWords),
     };

@@ -2,7 +2,7 @@
 import type { Buckets } from '../../metrics/buckets.js';
 import type { ModelCalls } from '../../metrics/call-counts.js';
 import type { Model } from '../../models/model.js';
-import type { LiveSample } from '../live-types.js';
+import type { LiveMinute, LiveSample } from '../live-types.js';
 import { ModelHistory, NO_SAMPLE } from './model-history.js';
 import { percentile } from './percentiles.js';
 
@@ -40,13 +40,22 @@ export class ModelMeter {
     return this.#sample;
   }
 
+  /** The last minute. */
+  get minute(): LiveMinute {
+    return { queueP95Ms: this.#queue.minuteP95Ms(), runP95Ms: this.#run.minuteP95Ms() };
+  }
+
   get errors(): ErrorCounts {
     return this.#errors;
   }
 
   /** Ends a second. `missed`: seconds before it in which nothing was measured. */
   measure(memoryBytes: number | null, missed: number): void {
-    for (let i = 0; i < missed; i += 1) this.history.add(NO_SAMPLE, {});
+    for (let i = 0; i < missed; i += 1) {
+      this.history.add(NO_SAMPLE, {});
+      this.#queue.miss();
+      this.#run.miss();
+    }
     const outcomes = this.#takeOutcomes();
     const { ok = 0, ...errors } = outcomes;
     const failed = Object.values(errors).reduce((sum, calls) => sum + calls, 0);
@@ -100,26 +109,52 @@ function sumOf(sizes: readonly (readonly [size: number, batches: number])[]): [n
   return [calls, batches];
 }
 
-/** The values that were added to a histogram since the second before. */
+const MINUTE_S = 60;
+
+/** The values that were added to a histogram in the last second, and in the last minute. */
 class AddedValues {
   readonly #buckets: Buckets;
-  #before: Float64Array;
+  /** The counts at the end of each second of the last minute, oldest first; the first one is from before it. */
+  #seconds: Float64Array[];
   #added: Float64Array;
 
   constructor(buckets: Buckets) {
     this.#buckets = buckets;
-    this.#before = new Float64Array(buckets.counts.length);
+    this.#seconds = [new Float64Array(buckets.counts.length)];
     this.#added = new Float64Array(buckets.counts.length);
   }
 
   take(): void {
     const { counts } = this.#buckets;
-    this.#added = counts.map((count, i) => count - (this.#before[i] as number));
-    this.#before = counts.slice();
+    this.#added = difference(counts, this.#seconds.at(-1));
+    this.#note(counts.slice());
+  }
+
+  /** A second was not measured: what was added in it counts for the next one. */
+  miss(): void {
+    const last = this.#seconds.at(-1);
+    if (last !== undefined) this.#note(last);
   }
 
   percentileMs(share: number): number | null {
-    const seconds = percentile(this.#buckets.bounds, this.#added, share);
+    return this.#percentileOf(this.#added, share);
+  }
+
+  minuteP95Ms(): number | null {
+    return this.#percentileOf(difference(this.#buckets.counts, this.#seconds[0]), 0.95);
+  }
+
+  #note(counts: Float64Array): void {
+    this.#seconds.push(counts);
+    if (this.#seconds.length > MINUTE_S + 1) this.#seconds.shift();
+  }
+
+  #percentileOf(counts: Float64Array, share: number): number | null {
+    const seconds = percentile(this.#buckets.bounds, counts, share);
     return seconds === null ? null : Number((1000 * seconds).toPrecision(3));
   }
+}
+
+function difference(now: Float64Array, before: Float64Array | undefined): Float64Array {
+  return now.map((count, i) => count - (before?.[i] ?? 0));
 }

@@ -88,6 +88,50 @@ const LOADS: readonly (readonly [what: string, files: Files, output: unknown])[]
     'ab',
   ],
   [
+    'processes that it starts in TypeScript, with its tsconfig, whatever starts them',
+    {
+      'package.json': ESM,
+      'tsconfig.json': '{ "compilerOptions": { "baseUrl": ".", "paths": { "@lib/*": ["src/lib/*"] } } }',
+      'src/lib/mood.ts': "export enum Mood { Happy = 'happy' }",
+      'child.ts':
+        "import { Mood } from '@lib/mood'; console.log(Mood.Happy, process.argv[2]); process.disconnect();",
+      'child.mts': "await null; import { Mood } from '@lib/mood'; console.log(Mood.Happy, process.argv[2]);",
+      'child.cts': "import { Mood } from '@lib/mood'; console.log(Mood.Happy, require.main === module);",
+      'app.ts': `import cluster from 'node:cluster';
+        import { type ChildProcess, exec, fork, spawn } from 'node:child_process';
+        import { text } from 'node:stream/consumers';
+        import { fileURLToPath } from 'node:url';
+        const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+        cluster.setupPrimary({ exec: here('child.ts'), args: ['cluster'], silent: true });
+        const started = (): ChildProcess[] => [
+          fork(new URL('./child.ts', import.meta.url), ['fork'], { silent: true, env: {} }),
+          spawn(process.execPath, [here('child.mts'), 'spawn']),
+          exec(\`"\${process.execPath}" child.cts\`, { cwd: here('.') }),
+          cluster.fork().process,
+          spawn(process.execPath, ['-p', '"of Node"']),
+        ];
+        export const inference = () => Promise.all(started().map(async ({ stdout, stderr }) => {
+          const [out, err] = await Promise.all([text(stdout!), text(stderr!)]);
+          return out.trim() + err;
+        }));`,
+    },
+    ['happy fork', 'happy spawn', 'happy true', 'happy cluster', 'of Node'],
+  ],
+  [
+    'a thread in TypeScript ends with an error that says what to do',
+    {
+      'package.json': ESM,
+      'thread.ts': "enum Mood { Happy = 'happy' }",
+      'app.ts': `import { once } from 'node:events';
+        import { Worker } from 'node:worker_threads';
+        export const inference = async (): Promise<string> => {
+          const [{ message }] = await once(new Worker(new URL('./thread.ts', import.meta.url)), 'error');
+          return /Threads cannot .*$/.exec(message)?.[0] ?? message;
+        };`,
+    },
+    'Threads cannot load this file in TypeScript: write it in JavaScript (.mjs), compile it, or start it with fork().',
+  ],
+  [
     '.mts with top-level await',
     { 'app.mts': "const x: string = await Promise.resolve('mts'); export const inference = () => x;" },
     'mts',

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { MONOTONIC_OFFSET_MS } from '../../../protocol/wire/begun-note.js';
 import { PROTOCOL_VERSION, type Call } from '../../../protocol/wire/messages.js';
 import { printMark } from '../../../protocol/wire/print-mark.js';
+import { WORKER_ENTRY } from '../../../supervisor/runtimes/node/node.js';
 import { GOLDEN, type GoldenFrame } from '../../protocol/golden-frames.js';
 import { appFolder } from '../../worker/app-folder.js';
 import { callWith } from '../../worker/calls.js';
@@ -20,6 +25,14 @@ async function started(t: TestContext, source: string): Promise<WorkerProcess> {
   const { worker, app } = workerOf(t, source);
   await worker.start(app);
   return worker;
+}
+
+function forked(program: string): { stderr: Promise<string>; ended: Promise<unknown> } {
+  const child = fork(program, { silent: true });
+  return {
+    stderr: text(child.stderr as Readable),
+    ended: once(child, 'exit').then(([code]) => code as unknown),
+  };
 }
 
 const types = (worker: WorkerProcess): string[] => worker.received.map(({ message }) => message.type);
@@ -49,6 +62,12 @@ test('a worker sends hello, loaded and ready, in this order', async (t) => {
   const ready = await worker.next('ready');
   assert.ok(ready.message.initMs >= 0);
   assert.deepEqual(worker.order, ['hello', 'loaded', 'ready']);
+});
+
+test('a worker that an app forks, as cluster.fork() does, ends with what to do', async () => {
+  const { stderr, ended } = forked(WORKER_ENTRY);
+  assert.match(await stderr, /^cluster\.fork\(\) in an app .*cluster\.setupPrimary\(\{ exec: /);
+  assert.equal(await ended, 1);
 });
 
 test('a call leaves a note that it has begun, and is answered', async (t) => {

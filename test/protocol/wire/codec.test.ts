@@ -79,6 +79,7 @@ const HEADS: Record<Message['type'], unknown[]> = {
       concurrency: 8,
     },
   ],
+  warmUp: ['It runs zeros.'],
   ready: [12.5],
   result: [1, 200, 'application/json', '', 2, 1.5],
   head: [1, 200, 'text/plain', ''],

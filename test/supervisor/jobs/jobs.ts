@@ -98,6 +98,12 @@ export class JobsBench {
     return job;
   }
 
+  /** Reads the result of a job; null if it has none. */
+  async result(id: string): Promise<Buffer | null> {
+    const record = await this.jobs.get(id);
+    return record === null ? null : this.jobs.holdResult(record).body;
+  }
+
   async state(id: string): Promise<string | undefined> {
     return (await this.jobs.get(id))?.state;
   }

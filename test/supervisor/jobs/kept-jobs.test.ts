@@ -47,7 +47,7 @@ test('an answer ends the job, and is a copy that holds no more memory than its b
   job.reply(HEAD, [piece], 6, 1);
   piece.fill(0);
   await settled();
-  const result = await bench.jobs.readResult(id);
+  const result = await bench.result(id);
   assert.deepEqual([result?.toString(), result?.buffer.byteLength], ['before', 6]);
   const [ended] = bench.ended;
   assert.deepEqual([ended?.record.state, ended?.job, ended?.body?.toString()], ['succeeded', job, 'before']);
@@ -74,12 +74,12 @@ test('a stream is collected with its head, never makes its worker wait, and fail
   job.end(3);
   const record = await bench.jobs.get(whole.id);
   assert.deepEqual([record?.state, record?.end?.result?.head.status], ['succeeded', 201]);
-  assert.equal((await bench.jobs.readResult(whole.id))?.toString(), 'abc');
+  assert.equal((await bench.result(whole.id))?.toString(), 'abc');
   const cut = await bench.accept();
   const other = await bench.begin();
   other.chunk([Buffer.from('a')], () => {});
   other.fail(new ServeError('SERVE_INFERENCE_FAILED'));
-  assert.deepEqual([await bench.state(cut.id), await bench.jobs.readResult(cut.id)], ['failed', null]);
+  assert.deepEqual([await bench.state(cut.id), await bench.result(cut.id)], ['failed', null]);
 });
 
 test('an answer above the largest is dropped, streamed ones too', async () => {

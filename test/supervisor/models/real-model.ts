@@ -56,8 +56,7 @@ export async function realModel(
 export class RealModel {
   readonly model: Model;
   readonly devices: Devices;
-  /** Each time that all its slots were latched or failing. */
-  readonly stops: string[] = [];
+  readonly latched: ServeError[] = [];
   #log = '';
   #calls = 0;
 
@@ -91,7 +90,6 @@ export class RealModel {
         sendAhead: undefined,
         retireLimits: LIMITS,
         measuresLoad: false,
-        watch: false,
         maxOutputBytes: 1e6,
         withheldEnv: null,
         labelOf: () => '',
@@ -102,7 +100,7 @@ export class RealModel {
         onReady() {},
         onDeath() {},
         onMetrics() {},
-        onStandstill: ({ state }) => this.stops.push(state),
+        onLatched: (error) => this.latched.push(error),
         onClosed() {},
       },
     );

@@ -28,6 +28,7 @@ function relayOf(format: PrintFormat, workers: number, label = '') {
       worker,
       mark: '',
       runningRequestId: () => running[worker] ?? '',
+      lastRequestId: () => '',
     });
     return stream;
   });

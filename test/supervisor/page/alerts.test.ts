@@ -1,10 +1,11 @@
 /** The page's alerts: which come first, and what is no problem. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { serverState } from '../../../supervisor/page/watch/server-state.js';
 import type { Watched } from '../../../supervisor/page/watch/alert.js';
 import { alertsOf } from '../../../supervisor/page/watch/alerts.js';
 import { loadingOf, modelState } from '../../../supervisor/page/watch/models.js';
-import type { LiveModel } from '../../../supervisor/status/live-types.js';
+import type { LiveModel, LiveServer } from '../../../supervisor/status/live-types.js';
 import { liveDeath, liveModel, liveSample, liveServer, liveWorker, START } from '../../helpers/live-data.js';
 
 const NOW = START + 20_000;
@@ -27,7 +28,7 @@ const latched = liveModel({
       state: 'latched',
       pid: null,
       lastDeath: 9,
-      failure: { code: 'SERVE_INIT_FAILED', message: 'no such file: weights.bin' },
+      latched: { code: 'SERVE_INIT_FAILED', message: 'no such file: weights.bin' },
     }),
   ],
 });
@@ -49,28 +50,6 @@ test('a model that has given up comes first, with its reason and what to do', ()
   assert.match(alerts[0]?.todo ?? '', /correct it, then start the server again/);
 });
 
-test('a model that is failing says when it is tried again, and that nobody need start the server again', () => {
-  const failing = liveWorker({
-    state: 'backoff',
-    pid: null,
-    retryInMs: 42_000,
-    failure: { code: 'SERVE_INIT_FAILED', message: 'no route to redis' },
-  });
-  const [alert, ...others] = alertsOf(watched([liveModel({ state: 'failing', workers: [failing] })]));
-  assert.deepEqual(
-    [alert?.level, alert?.title, alert?.text, others],
-    [
-      'bad',
-      'digits cannot start: its workers failed too often in a row',
-      'SERVE_INIT_FAILED: no route to redis',
-      [],
-    ],
-  );
-  assert.match(alert?.todo ?? '', /^The next start is in 42 s\. The server goes on trying/);
-  const [half] = alertsOf(watched([liveModel({ workers: [liveWorker(), failing] })]));
-  assert.deepEqual([half?.level, half?.title], ['warn', 'digits cannot start 1 worker of 2']);
-});
-
 test('a call that ran too long got the error of that', () => {
   const death = liveDeath({
     at: NOW,
@@ -86,7 +65,7 @@ test('without the words of the app the code is left, and the last words are open
   const [worker] = latched.workers;
   const silent = {
     ...latched,
-    workers: [{ ...worker!, failure: { code: 'SERVE_CRASH_LOOP', message: '' } }],
+    workers: [{ ...worker!, latched: { code: 'SERVE_CRASH_LOOP', message: '' } }],
   };
   const [alert] = alertsOf(watched([silent], { deaths: [liveDeath({ id: 9, key: 2 })] }));
   assert.deepEqual([alert?.text, alert?.opensDeath, alert?.death?.id], ['SERVE_CRASH_LOOP', true, 9]);
@@ -167,3 +146,40 @@ test('while a model is loading, the page says what it does and for how long', ()
     [0, 'runs init and the example', 12_000, 15_000, 1],
   );
 });
+
+test('a model at half strength is a warning, one that is being scaled up is none', () => {
+  const dying = liveWorker({ index: 1, state: 'backoff', pid: null, retryInMs: 4000, lastDeath: 1 });
+  const half = liveModel({ wantedWorkers: 2, workers: [liveWorker(), dying] });
+  const deaths = [liveDeath({ at: NOW - 6 * 60_000, how: 'exit code 1', during: 'start' })];
+  const [alert, ...others] = alertsOf(watched([half], { deaths }));
+  assert.deepEqual(
+    [alert?.level, alert?.title, alert?.text, others.length],
+    [
+      'warn',
+      'digits has 1 of 2 workers',
+      'Calls wait longer meanwhile. Worker 1 died: exit code 1. The next start is in 4 s.',
+      0,
+    ],
+  );
+  const growing = liveModel({
+    wantedWorkers: 2,
+    workers: [liveWorker(), liveWorker({ index: 1, state: 'loading' })],
+  });
+  assert.deepEqual(alertsOf(watched([growing])), []);
+});
+
+for (const [title, change, models, expected] of [
+  ['well', {}, [liveModel()], ['good', 'ready']],
+  ['with a model that has given up', {}, [liveModel(), latched], ['bad', '1 problem']],
+  ['with nothing else', { state: 'unhealthy' }, [latched], ['bad', 'not ready, 1 problem']],
+  [
+    'starting while one model serves',
+    { state: 'starting' },
+    [liveModel(), liveModel({ key: 3, name: 'late', state: 'starting', workers: [] })],
+    ['good', 'ready, 1 loading'],
+  ],
+  ['starting', { state: 'starting' }, [liveModel({ state: 'starting' })], ['busy', 'starting']],
+] as [string, Partial<LiveServer>, LiveModel[], string[]][])
+  test(`the header of a server that is ${title}`, () => {
+    assert.deepEqual(serverState(watched(models, { server: liveServer(change) })), expected);
+  });

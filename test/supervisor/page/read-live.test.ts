@@ -31,7 +31,7 @@ function answerWith(
 }
 
 function read(seen: AnyLiveEvent[], takes: (event: AnyLiveEvent) => boolean = () => true): Promise<Outcome> {
-  return readLive({}, new AbortController().signal, {
+  return readLive('_k/live', {}, new AbortController().signal, {
     began: () => {},
     received: (event) => {
       seen.push(event);

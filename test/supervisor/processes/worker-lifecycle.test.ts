@@ -15,15 +15,16 @@ const EVENTS = Object.keys(WORKER_EVENTS) as WorkerEvent[];
 
 /** Every state times every event, written down a second time; `-` makes no sense. */
 const GRID = `
-              hello     loaded        ready     fatal     retireRequested stopRequested killRequested ended
-spawning      loading   -             -         stopping  finishing       stopping      killing       gone
-loading       -         initializing  -         stopping  finishing       stopping      killing       gone
-initializing  -         -             ready     stopping  finishing       stopping      killing       gone
-ready         -         -             -         stopping  finishing       stopping      killing       gone
-finishing     -         -             -         stopping  finishing       stopping      killing       gone
-stopping      stopping  stopping      stopping  stopping  stopping        stopping      killing       gone
-killing       killing   killing       killing   killing   killing         killing       killing       gone
-gone          -         -             -         -         gone            gone          gone          -
+              hello     loaded        warmUp    ready     fatal     retireRequested stopRequested killRequested ended
+spawning      loading   -             -         -         stopping  finishing       stopping      killing       gone
+loading       -         initializing  -         -         stopping  finishing       stopping      killing       gone
+initializing  -         -             warming   ready     stopping  finishing       stopping      killing       gone
+warming       -         -             -         ready     stopping  finishing       stopping      killing       gone
+ready         -         -             -         -         stopping  finishing       stopping      killing       gone
+finishing     -         -             -         -         stopping  finishing       stopping      killing       gone
+stopping      stopping  stopping      stopping  stopping  stopping  stopping        stopping      killing       gone
+killing       killing   killing       killing   killing   killing   killing         killing       killing       gone
+gone          -         -             -         -         -         gone            gone          gone          -
 `;
 
 const [header = [], ...rows] = GRID.trim()

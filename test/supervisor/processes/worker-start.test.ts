@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { PROTOCOL_VERSION, type Message, type StartSpec } from '../../../protocol/wire/messages.js';
-import type { WorkerCore } from '../../../supervisor/processes/worker-core.js';
+import { Timers } from '../../../supervisor/processes/timers.js';
+import { CurrentState, type WorkerCore } from '../../../supervisor/processes/worker-core.js';
+import type { Fatal } from '../../../supervisor/processes/worker-death.js';
 import { WorkerStart, type WorkerStartListener } from '../../../supervisor/processes/worker-start.js';
 import type { WorkerStop } from '../../../supervisor/processes/worker-stop.js';
 
@@ -25,4 +27,49 @@ test('the start message has the time that is left of the init timeout after hell
     sent,
     [7000, 0].map((readyWithinMs) => ({ type: 'start', spec: { app: '/app.py', readyWithinMs } })),
   );
+});
+
+describe('a warm-up', () => {
+  /** A worker that has begun its warm-up, with this init timeout; what it is told, and why it is killed. */
+  function warming(t: TestContext, initTimeoutMs: number) {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const told: string[] = [];
+    const notes = { noteFatal: ({ message }: Fatal) => told.push(message) };
+    const state = new CurrentState(() => {});
+    for (const event of ['hello', 'loaded'] as const) state.enter(event);
+    const core = { state, notes, timers: new Timers() } as unknown as WorkerCore;
+    const stop = { kill: (cause: string) => told.push(cause) } as unknown as WorkerStop;
+    const limit = { ms: initTimeoutMs, name: '--init-timeout' };
+    const listener = { onSlowWarmUp: (advice: string) => told.push(`slow: ${advice}`), onReady: () => {} };
+    const start = new WorkerStart(core, stop, {} as StartSpec, limit, listener as never);
+    start.onWarmUp('Put an input there.');
+    return { start, told, pass: (ms: number) => t.mock.timers.tick(ms) };
+  }
+
+  for (const [initTimeoutMs, limitMs, shown] of [
+    [600_000, 30_000, '30 s'],
+    [40_000, 10_000, '10 s'],
+  ] as const)
+    test(`of an init timeout of ${initTimeoutMs} ms is told of after 5 s, and ends after ${shown}`, (t) => {
+      t.mock.method(performance, 'now', () => 0); // timers are never late
+      const { start, told, pass } = warming(t, initTimeoutMs);
+      pass(4999);
+      assert.deepEqual(told, []);
+      pass(1);
+      assert.deepEqual(told, ['slow: Put an input there.']);
+      pass(limitMs - 5000);
+      assert.deepEqual(told.slice(1), [
+        `the warm-up has taken more than ${shown}, so the next start skips it. Put an input there.`,
+        'warm-up timeout',
+      ]);
+      assert.equal(start.isWarming, true, 'it ended in it');
+    });
+
+  test('that ends in time is nothing to tell', (t) => {
+    const { start, told, pass } = warming(t, 600_000);
+    start.onReady(12);
+    pass(700_000);
+    assert.deepEqual(told, []);
+    assert.equal(start.isWarming, false);
+  });
 });

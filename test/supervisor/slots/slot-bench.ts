@@ -43,7 +43,7 @@ export class Bench {
       device,
       model: 'm',
       gate,
-      rules: () => ({ restartLimit: this.restartLimit, everReady: this.everReady, awaitsChange: false }),
+      rules: () => ({ restartLimit: this.restartLimit, everReady: this.everReady }),
       spawn: (listener) => this.#spawn(listener),
       othersServe: () => this.othersServe,
       isModelDown: () => this.everReady && !this.othersServe,
@@ -143,6 +143,7 @@ export class Bench {
     const ignore = (): void => {};
     return {
       onLoaded: () => ({ initTimeout: LIMIT, runTimeout: LIMIT, maxOutputBytes: 1, startBatchSize: 1 }),
+      onSlowWarmUp: ignore,
       onReady: ignore,
       onLeaving: ignore,
       onFrozen: ignore,

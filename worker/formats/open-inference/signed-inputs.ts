@@ -62,7 +62,7 @@ export function rawInput(body: Buffer, signature: Signature | null, mayView: boo
   return { [spec.name]: rawTensor(spec, body, mayView, refuse) };
 }
 
-/** What a client can do whose input does not say its shape. */
+/** The cure for an input that does not say its shape. */
 export const SEND_THE_SHAPE = 'send the shape, as the Open Inference Protocol V2 does (/v2)';
 
 /** Reads bytes as one input, of which the signature says the rest. @throws the error of `refuse` */

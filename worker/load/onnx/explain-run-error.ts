@@ -84,7 +84,7 @@ const NOT_FOR_CLIENTS = [
 /** The condition in C++ that did not hold, before what it means. */
 const CONDITION = /^.* was false\. ?(?=\S)/;
 
-/** What a Cast of texts says: only the name of the function of C++ that refused one. */
+/** A Cast of texts only names the function of C++ that refused one. */
 const NO_NUMBER = /^sto[dfilu]{1,3}$/;
 
 /** More is not read: the text of an input may be in it. */

@@ -139,7 +139,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   26: 'FLOAT8E8M0',
 };
 
-/** Of older ones onnxruntime has only some operators. */
+/** onnxruntime has only some operators of older ones. */
 const OLDEST_OPSET = 7;
 
 function ofOldOpset(op: string, opset: string): string {

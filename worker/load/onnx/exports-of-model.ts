@@ -5,6 +5,7 @@
  * environment. After: `onnx-model.ts` answers the calls.
  */
 import type { Device } from '../../../protocol/wire/messages.js';
+import { WARM_UP } from '../../adapters/loaded-app.js';
 import type { InferenceContext, InitContext } from '../../api/types.js';
 import { formatOf } from '../../formats/read-input.js';
 import type { AppFile, Exports } from '../loader.js';
@@ -17,7 +18,7 @@ import { optimizedGraph, sessionOfGraph } from './optimized-graph.js';
 import { checkedProviders, CPU, providersOf } from './providers.js';
 import { sessionOptions } from './session-options.js';
 import { leftOutText, signatureOfSession, signatureText } from './session-signature.js';
-import { warmUp } from './warm-up.js';
+import { warmUpOf } from './warm-up.js';
 
 /** Most calls of a batch, and most rows of a run, unless the operator sets `--batch-size`. */
 const BATCH_SIZE = 8;
@@ -53,13 +54,13 @@ export async function exportsOfModel(
     platform: 'onnx_onnxv1', // the name in the Open Inference Protocol
     signature,
     inference: (input: unknown, ctx: InferenceContext) => model.infer(input, isJson(ctx)),
-    init: async ({ log, worker }: InitContext) => {
+    init: ({ log, worker }: InitContext) => {
       if (worker.index === 0) log.info(`${signatureText(signature)}; runs on ${providers.join(', ')}`);
       // For a batch size that has no effect, the front has a warning.
       if (worker.index === 0 && claim === 'unnamed' && batchSize === 0) log.info(unnamedText(signature));
       if (leftOut.length > 0) log.warn(leftOutText(leftOut, words.operators));
-      await warmUp(path, model, signature, log);
     },
+    [WARM_UP]: warmUpOf(path, model, signature),
   };
   if (!joins) return exports;
   return {

@@ -1,44 +1,42 @@
 /** Runs a model before any call: with the example beside it, else with zeros. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describeThrown } from '../../../protocol/errors.js';
 import { asSentence } from '../../../protocol/text/sentences.js';
 import type { Signature, TensorSpec } from '../../api/signature.js';
 import { elementCount, Tensor, type TensorData } from '../../api/tensor.js';
-import type { AppLog } from '../../api/types.js';
+import type { WarmUp } from '../../adapters/loaded-app.js';
 import { readJson } from '../../formats/json.js';
 import { newData } from '../../formats/open-inference/elements.js';
 import { FREE } from '../../formats/open-inference/signed-inputs.js';
 import type { OnnxModel } from './onnx-model.js';
 
-/** Never rejects: a model may want inputs that only its callers know, so a failure is a warning. */
-export async function warmUp(
-  path: string,
-  model: OnnxModel,
-  signature: Signature,
-  log: AppLog,
-): Promise<void> {
+/** Runs what stands beside the model when it is called; a failure of that is a warning, of zeros just a remark. */
+export function warmUpOf(path: string, model: OnnxModel, signature: Signature): WarmUp {
   const file = path.replace(/\.onnx$/, '.example.json');
   const name = basename(file);
-  try {
-    const example = readIfThere(file);
-    await model.warmUp(example === null ? zeros(signature) : readJson(example, name));
-  } catch (thrown) {
-    const problem = asSentence(describeThrown(thrown).message.replace(/\s+/g, ' ').trim());
-    log.warn(
-      `The warm-up failed, so the first calls are slower: ${problem} Put an input that works, as callers send it, into ${name} beside the model.`,
-    );
-  }
+  const isThere = existsSync(file);
+  return {
+    advice: isThere
+      ? `It runs the model with ${name}: a shorter input is enough.`
+      : `It runs the model with zeros: put an input that works, as callers send it, into ${name} beside the model.`,
+    async run({ log, worker }) {
+      try {
+        await model.warmUp(isThere ? readJson(readFileSync(file), name) : zeros(signature));
+      } catch (thrown) {
+        if (isThere) log.warn(failureOf(name, thrown));
+        else if (worker.index === 0)
+          log.info(
+            `the model does not run with zeros, so the first calls are slower: ${name} beside it may have an input that works`,
+          );
+      }
+    },
+  };
 }
 
-/** Null if there is no such file. */
-function readIfThere(file: string): Buffer | null {
-  try {
-    return readFileSync(file);
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw thrown;
-  }
+function failureOf(name: string, thrown: unknown): string {
+  const problem = asSentence(describeThrown(thrown).message.replace(/\s+/g, ' ').trim());
+  return `The warm-up with ${name} failed, so the first calls are slower: ${problem}`;
 }
 
 /** One row; other free dimensions are 1. */

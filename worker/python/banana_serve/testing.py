@@ -1,7 +1,8 @@
 """A server for the tests of an app of any kind: `from banana_serve.testing import serve`.
 
 `serve` starts the `banana-serve` that this file belongs to, on a free port of this machine. The server names the port in
-its `--ready-file` once the model is loaded; nothing is read from its log.
+its `--ready-file` once the model is loaded; nothing is read from its log. `context` makes a `ctx` for calls without a
+server.
 """
 
 from __future__ import annotations
@@ -18,12 +19,22 @@ from threading import Thread
 from typing import IO, Any, Generator, List, Mapping, Optional
 from urllib.parse import urlsplit
 
+from banana_worker.protocol.messages import Call
+from banana_worker.run.call_context import CallContext, CallSurroundings, WorkerInfo
 from potassium.test_client.response import TestResponse
+from potassium.test_client.surroundings import StderrLog, UncountedMetrics
 
 _CLI = Path(__file__).resolve().parents[3] / "dist" / "front" / "cli.js"
 # A stop need not wait for a load balancer, and an app that fails to start fails the test at once.
 _OPTIONS = ("--host", "127.0.0.1", "--port", "0", "--drain-lag", "0s", "--restart-limit", "0")
 _POLL_S = 0.02
+
+
+def context() -> CallContext:
+    """A `ctx` for `init` and `inference`, to call them in this process: in a debugger, a notebook, a test. Its log is on
+    stderr; metrics and progress are dropped."""
+    surroundings = CallSurroundings(WorkerInfo(0, None, 1), StderrLog("local"), UncountedMetrics())  # type: ignore[arg-type]
+    return CallContext(Call(0, 0, 0, "local", "/", "/", "", "json", "", "", None, ""), b"", surroundings)
 
 
 class TestServer:

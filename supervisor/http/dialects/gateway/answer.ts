@@ -2,6 +2,7 @@
 import type { EndedRecord } from '../../../jobs/kept-jobs.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { echoedHeaders } from '../../access/banana-clients.js';
+import { readResult } from '../../answer/job-result.js';
 import { serverTiming } from '../../answer/server-timing.js';
 import { endedReply, type ReplyFields } from './reply.js';
 
@@ -32,7 +33,7 @@ export async function sendEnded(
   record: EndedRecord,
   fields: ReplyFields = {},
 ): Promise<void> {
-  const body = await context.backend.jobs.readResult(record.id);
+  const body = await readResult(context, record);
   const pieces = await endedReply(context.requestId, { ...record.end, body }, fields);
   if (!context.response.destroyed) sendReply(context, pieces, record);
 }

@@ -265,6 +265,25 @@ export const MANAGEMENT_API: ApiPaths = {
     ]),
     delete: unregistering('unregisterModelVersion', 'Unregisters one version of a model.', [MODEL, VERSION]),
   },
+  '/models/{model_name}/{model_version}/workers/{worker}/restart': {
+    put: operation('restartWorker', 'Replaces one worker, which finishes the calls that it has begun.', {
+      parameters: [
+        MODEL,
+        VERSION,
+        pathParameter('worker', 'The number of the worker.'),
+        queryParameter('synchronous', 'Whether the reply waits for the next worker.', {
+          ...FLAG,
+          default: false,
+        }),
+      ],
+      replies: {
+        200: statusReply('The next worker is ready, and the one before has ended.'),
+        202: statusReply('The worker is being replaced.'),
+        210: statusReply('The next worker is still starting, or the one before has not ended.'),
+      },
+      errors: { 404: 'There is no such model, version or worker.', ...FAILED },
+    }),
+  },
   '/models/{model_name}/{model_version}/set-default': {
     put: operation('setDefault', 'Makes a version the default version of its model.', {
       parameters: [MODEL, VERSION],

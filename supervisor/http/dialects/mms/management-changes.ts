@@ -17,6 +17,7 @@ const MOST_MS = 2 ** 31 - 1;
 
 const STARTED = 'Processing worker updates...';
 const SCALED = 'Workers scaled';
+const RESTARTED = 'Worker restarted';
 const UNFINISHED = 'Workers scaling in progress...';
 
 /** `POST /models` */
@@ -76,6 +77,20 @@ export async function scale(ctx: AnswerContext, context: RequestContext, ref: Mo
   writeOutcome(ctx, settled[0] as Outcome);
 }
 
+/** `PUT /models/{model}/{version}/workers/{worker}/restart` */
+export async function restartWorker(
+  ctx: AnswerContext,
+  context: RequestContext,
+  ref: ModelRef,
+  worker: string,
+): Promise<void> {
+  const { modelManagement } = context.backend;
+  const index = /^\d{1,4}$/.test(worker) ? Number(worker) : -1; // no worker has this number: 404
+  const { settled } = withMmsErrors(ref, () => modelManagement.restartWorker(ref, index));
+  if (!queryParams(context).flag('synchronous', false)) return writeStatus(ctx, 202, STARTED);
+  writeOutcome(ctx, await settled, RESTARTED);
+}
+
 /** `DELETE /models/{model}` and `/models/{model}/{version}` */
 export async function unregister(ctx: AnswerContext, context: RequestContext, ref: ModelRef): Promise<void> {
   const { modelManagement, options } = context.backend;
@@ -103,7 +118,7 @@ function writeStatus(ctx: AnswerContext, status: number, text: string): void {
 }
 
 /** @throws SERVE_INIT_FAILED, SERVE_SHUTTING_DOWN */
-function writeOutcome(ctx: AnswerContext, outcome: Outcome): void {
+function writeOutcome(ctx: AnswerContext, outcome: Outcome, done = SCALED): void {
   const { result, error } = outcome;
   switch (result) {
     case 'failed':
@@ -114,7 +129,7 @@ function writeOutcome(ctx: AnswerContext, outcome: Outcome): void {
         status: error?.kind === 'out-of-memory' ? 507 : 0,
       });
     case 'done':
-      return writeStatus(ctx, 200, SCALED);
+      return writeStatus(ctx, 200, done);
     case 'unfinished':
       writeStatus(ctx, 210, UNFINISHED);
       ctx.res.statusMessage = 'Partial Success';

@@ -13,7 +13,7 @@ import { describeApi } from './describe-api.js';
 import { describeManagement } from './describe-paths.js';
 import { writeMmsJson } from './json.js';
 import { MANAGEMENT_API } from './management-api.js';
-import { register, scale, setDefault, unregister } from './management-changes.js';
+import { register, restartWorker, scale, setDefault, unregister } from './management-changes.js';
 import { describe, describeAll, list } from './management-views.js';
 import { segmentsOf } from './path.js';
 import { mmsStyleFor } from './answer-style.js';
@@ -52,12 +52,14 @@ function claim(context: RequestContext, models: Models): Operation | null {
   return isAlone ? operation(allow(methods), { refuse: new ServeError('SERVE_METHOD_NOT_ALLOWED') }) : null;
 }
 
-function methodsOf([first, name, version, action]: readonly string[]): Methods | null {
+function methodsOf([first, name, version, action, worker = '', verb]: readonly string[]): Methods | null {
   if (first === undefined) return { OPTIONS: (ctx) => writeMmsJson(ctx, 200, describeApi(MANAGEMENT_API)) };
   if (first !== 'models') return null;
   if (name === undefined) return { GET: list, POST: register };
   if (version === ALL_VERSIONS) return { GET: (ctx, context) => describeAll(ctx, context, name) };
   const ref = version === undefined ? { name } : { name, version };
+  if (action === 'workers' && verb === 'restart')
+    return { PUT: (ctx, context) => restartWorker(ctx, context, ref, worker) };
   return {
     GET: (ctx, context) => describe(ctx, context, ref),
     PUT: (ctx, context) =>

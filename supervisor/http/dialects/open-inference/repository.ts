@@ -35,7 +35,6 @@ const STATES: Readonly<Record<ModelRecord['state'], IndexEntry['state']>> = {
   unloading: 'UNLOADING',
   draining: 'UNLOADING',
   unhealthy: 'UNAVAILABLE',
-  failing: 'UNAVAILABLE',
   unloaded: 'UNAVAILABLE',
 };
 

@@ -3,32 +3,37 @@
  * slowly gets the newest page, not every one.
  */
 import { Readable } from 'node:stream';
-import { hasEnded, type JobRecord, type KeptJobs } from '../../../jobs/kept-jobs.js';
+import { hasEnded, type JobRecord } from '../../../jobs/kept-jobs.js';
+import { readResult } from '../../answer/job-result.js';
+import { SENT_SLICE_BYTES, inTurns } from '../../json/slices.js';
+import type { RequestContext } from '../../request/request-context.js';
 import { describeJob, includesResult } from './job-page.js';
 
 /** Proxies and load balancers drop a connection on which nothing comes for a minute. */
 const KEEP_ALIVE_MS = 20_000;
 
 export class JobEvents extends Readable {
-  readonly #jobs: KeptJobs;
+  readonly #context: RequestContext;
   readonly #id: string;
   readonly #showsWords: boolean;
   readonly #unwatch: () => void;
   readonly #keepAlive: NodeJS.Timeout;
+  /** The rest of the page that is being sent. */
+  #pieces: AsyncIterator<Buffer, void> | null = null;
   /** Whether the client takes more, and whether it has not been told of the newest change. */
   #isWanted = false;
   #isNew = true;
   #isWriting = false;
   #isOver = false;
 
-  constructor(jobs: KeptJobs, id: string, showsWords: boolean) {
+  constructor(context: RequestContext, id: string, showsWords: boolean) {
     super();
-    this.#jobs = jobs;
+    this.#context = context;
     this.#id = id;
     this.#showsWords = showsWords;
-    this.#unwatch = jobs.watch(id, (record) => this.#onChange(record));
+    this.#unwatch = context.backend.jobs.watch(id, (record) => this.#onChange(record));
     this.#keepAlive = setInterval(() => {
-      if (this.#isWanted && !this.#isWriting) this.push(':\n\n');
+      if (this.#isWanted && !this.#isWriting) this.push(':\n\n'); // then no page is being sent
     }, KEEP_ALIVE_MS);
   }
 
@@ -52,27 +57,49 @@ export class JobEvents extends Readable {
   }
 
   #write(): void {
-    if (!this.#isNew || !this.#isWanted || this.#isWriting || this.destroyed) return;
+    if (!this.#isWanted || this.#isWriting || this.destroyed) return;
+    if (this.#pieces === null && !this.#isNew) return;
     this.#isWriting = true;
-    this.#isNew = false;
-    this.#page().then(
-      (page) => {
+    this.#next().then(
+      (piece) => {
         this.#isWriting = false;
-        this.#isWanted = this.push(page);
-        if (this.#isOver) this.push(null);
-        else this.#write();
+        if (piece === null && this.#isOver) {
+          this.push(null);
+          return;
+        }
+        if (piece !== null) this.#isWanted = this.push(piece);
+        this.#write();
       },
       (error: Error) => this.destroy(error),
     );
   }
 
-  async #page(): Promise<Buffer> {
-    const record = await this.#jobs.get(this.#id);
+  /** The next piece; null at the end of a page. */
+  async #next(): Promise<Buffer | null> {
+    if (this.#pieces === null) {
+      this.#isNew = false;
+      this.#pieces = this.#page();
+    }
+    const piece = await this.#pieces.next();
+    if (piece.done !== true) return piece.value;
+    this.#pieces = null;
+    return null;
+  }
+
+  /** A large one is sent in pieces as its client takes them: thousands may watch one job. */
+  async *#page(): AsyncGenerator<Buffer, void> {
+    const record = await this.#context.backend.jobs.get(this.#id);
     if (record === null || hasEnded(record)) this.#isOver = true;
-    if (record === null) return Buffer.alloc(0);
-    const body = includesResult(record) ? await this.#jobs.readResult(this.#id) : null;
-    const { pieces } = await describeJob(record, body, this.#showsWords);
-    return Buffer.concat([DATA, ...Array.from(pieces, onOneLine), END]);
+    if (record === null) return;
+    const body = includesResult(record) ? await readResult(this.#context, record) : null;
+    const { pieces, bytes } = await describeJob(record, body, this.#showsWords);
+    if (bytes <= SENT_SLICE_BYTES) {
+      yield Buffer.concat([DATA, ...Array.from(pieces, onOneLine), END]);
+      return;
+    }
+    yield DATA;
+    for await (const piece of inTurns(pieces)) yield onOneLine(piece);
+    yield END;
   }
 }
 

@@ -5,7 +5,7 @@ import type { JobRecord, KeptError, KeptResult } from '../../../jobs/kept-jobs.j
 import { statusOf } from '../../answer/house-error.js';
 import { shownMessage } from '../../access/app-words.js';
 import { isJson } from '../../call/route-check.js';
-import { SLICE_BYTES, checkJson, inSlices, slicesOf } from '../../json/slices.js';
+import { SENT_SLICE_BYTES, checkJson, inSlices, slicesOf } from '../../json/slices.js';
 
 export interface Description {
   readonly pieces: Iterable<Buffer>;
@@ -97,7 +97,7 @@ function isIncludedAsJson({ head }: KeptResult, body: Buffer): Promise<boolean> 
 const verdicts = new WeakMap<Buffer, Promise<boolean>>();
 
 function jsonOf(body: Buffer): Description {
-  return { pieces: slicesOf(body), bytes: body.length };
+  return { pieces: slicesOf(body, SENT_SLICE_BYTES), bytes: body.length };
 }
 
 /** Encodes base64 while it is sent, and does not keep it: it is a third larger than the bytes. */
@@ -108,7 +108,7 @@ function base64Of(body: Buffer): Description {
 const QUOTE = Buffer.from('"');
 
 function* base64Slices(body: Buffer): Generator<Buffer> {
-  const step = SLICE_BYTES - (SLICE_BYTES % 3); // three bytes are four characters
+  const step = SENT_SLICE_BYTES - (SENT_SLICE_BYTES % 3); // three bytes are four characters
   for (let start = 0; start < body.length; start += step)
     yield Buffer.from(body.toString('base64', start, Math.min(body.length, start + step)), 'latin1');
 }

@@ -13,9 +13,11 @@ import { NotAllowed, parseDurationMs } from '../../../options/units.js';
 import { hiddenBecause, shownMessage } from '../../access/app-words.js';
 import { HOLD_MS, whenEnded } from '../../answer/hold.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
+import { readResult } from '../../answer/job-result.js';
 import { PathTable } from '../../call/path-table.js';
-import { slicesOf } from '../../json/slices.js';
+import { SENT_SLICE_BYTES, inTurns, slicesOf } from '../../json/slices.js';
 import type { RequestContext } from '../../request/request-context.js';
+import { turns } from '../../socket/shared-turns.js';
 import { JobEvents } from './job-events.js';
 import { describeJob, factsOf, includesResult } from './job-page.js';
 
@@ -38,22 +40,19 @@ export const JOB_PATHS = new PathTable<JobPath>([
 ]);
 
 async function writeJob(...[ctx, context, id]: Parameters<Write>): Promise<void> {
-  const { jobs } = context.backend;
   if (/\btext\/event-stream\b/.test(context.request.headers.accept ?? '')) {
-    found(await jobs.get(id));
+    found(await context.backend.jobs.get(id));
     ctx.type = 'text/event-stream';
     ctx.set('Cache-Control', 'no-store, no-transform'); // no proxy and no compression may hold events back
     ctx.set('X-Accel-Buffering', 'no');
-    ctx.body = new JobEvents(jobs, id, showsWords(context));
+    ctx.body = new JobEvents(context, id, showsWords(context));
     return;
   }
   const record = found(await whenEnded(context, id, waitOf(context)));
-  const body = includesResult(record) ? await jobs.readResult(id) : null;
+  const body = includesResult(record) ? await readResult(context, record) : null;
   const { pieces, bytes } = await describeJob(record, body, showsWords(context));
   ctx.type = 'application/json';
-  // In pieces as the client takes them: thousands may request one result.
-  ctx.body = Readable.from(pieces, { objectMode: false });
-  ctx.length = bytes;
+  send(ctx, pieces, bytes);
 }
 
 /** Answers as the call would have: with the status, the type and the bytes of the app, or with the error. */
@@ -66,14 +65,19 @@ async function writeResult(...[ctx, context, id]: Parameters<Write>): Promise<vo
   }
   const { error, result } = record.end;
   if (error !== null) throw shownError(error, showsWords(context));
-  const body = await context.backend.jobs.readResult(id);
+  const body = await readResult(context, record);
   if (body === null || result === null) throw new ServeError('SERVE_RESULT_DROPPED');
   const { status, contentType, phrase } = result.head;
   ctx.status = status;
   if (phrase !== '') ctx.message = phrase;
   if (contentType !== '') ctx.set('Content-Type', contentType);
-  ctx.body = Readable.from(slicesOf(body), { objectMode: false });
-  ctx.length = body.length;
+  send(ctx, slicesOf(body, SENT_SLICE_BYTES), body.length);
+}
+
+/** Sends the pieces as the client takes them: thousands may request one result. */
+function send(ctx: AnswerContext, pieces: Iterable<Buffer>, bytes: number): void {
+  ctx.body = Readable.from(inTurns(pieces), { objectMode: false });
+  ctx.length = bytes;
 }
 
 async function writeList(...[ctx, context]: Parameters<Write>): Promise<void> {
@@ -88,6 +92,7 @@ async function writeList(...[ctx, context]: Parameters<Write>): Promise<void> {
     limit: wholeIn(query.get('limit'), 'limit', MAX_LISTED) ?? MAX_LISTED,
     from: wholeIn(query.get('cursor'), 'cursor', Number.MAX_SAFE_INTEGER),
   });
+  await turns.own(); // a store may answer many at once
   ctx.body = {
     jobs: page.records.map((record) => factsOf(record, true)),
     cursor: page.next === null ? null : String(page.next),

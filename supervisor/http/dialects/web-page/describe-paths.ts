@@ -33,7 +33,20 @@ export const PAGE_OPERATIONS: readonly DescribedOperation[] = [
     operationId: 'live',
     description: 'The data of the page: server-sent events, which end with the server.',
     auth: 'call',
+    parameters: [
+      {
+        name: 'log',
+        in: 'query',
+        required: false,
+        description: 'Sends the lines of the log instead.',
+        schema: TEXT,
+      },
+    ],
     responses: { 200: { description: 'Events.', content: { 'text/event-stream': { schema: BYTES } } } },
-    failures: [new ServeError('SERVE_OVERLOADED'), new ServeError('SERVE_SHUTTING_DOWN')],
+    failures: [
+      new ServeError('SERVE_FORBIDDEN'),
+      new ServeError('SERVE_OVERLOADED'),
+      new ServeError('SERVE_SHUTTING_DOWN'),
+    ],
   },
 ];

@@ -5,16 +5,18 @@
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../../protocol/errors.js';
 import { LIVE_PATH, PAGE_FILES_PATH } from '../../../../protocol/reserved-paths.js';
+import { hiddenBecause } from '../../access/app-words.js';
+import { managementMistake } from '../../access/management-access.js';
 import { refuseRequest } from '../../answer/answer-error.js';
 import { EventStream } from '../../answer/event-stream.js';
 import { houseFailure } from '../../answer/house-error.js';
 import { prefersHtml } from '../../answer/koa-answers.js';
 import type { ServedPage } from '../../request/backend.js';
+import type { PageManagement } from '../../request/live-data.js';
 import type { PageFile } from '../../request/page-files.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { HOUSE_ERROR } from '../../openapi/house-error-body.js';
 import { chooseCoding } from '../../socket/answer-coding.js';
-import { discardRest } from '../../socket/refuse.js';
 import { PAGE_OPERATIONS } from './describe-paths.js';
 import type { Dialect, Operation } from '../dialect.js';
 
@@ -44,8 +46,8 @@ const SAFETY = {
 /** Their names change with their content. */
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
-/** Other methods of `/` are the app's. */
-export function pageDialect({ files, live }: ServedPage): Dialect {
+/** Other methods of `/` are the app's. `hasManagement`: whether the listener has the management API, too. */
+export function pageDialect({ files, live }: ServedPage, hasManagement: boolean): Dialect {
   return {
     name: 'page',
     paths: new Map([ROOT, LIVE_PATH, `${FILES_PREFIX}{name}`].map((path) => [path, METHODS])),
@@ -54,7 +56,7 @@ export function pageDialect({ files, live }: ServedPage): Dialect {
       if (isWebSocket || !isRead(request)) return null;
       if (path === LIVE_PATH)
         return operation('call', (context) => {
-          answerLive(context, live);
+          answerLive(context, live, hasManagement);
         });
       if (files === null) return null;
       if (path === ROOT) return prefersHtml(request) ? fileOperation(files.index, 'no-cache') : null;
@@ -93,7 +95,6 @@ function sendFile(context: RequestContext, file: PageFile, cacheControl: string)
   const coded = coding === null ? undefined : file.coded[coding];
   const bytes = coded ?? file.identity;
   addVary(response, 'Accept-Encoding');
-  response.once('finish', () => discardRest(request));
   response.writeHead(200, {
     ...SAFETY,
     'Content-Type': file.type,
@@ -107,20 +108,38 @@ function sendFile(context: RequestContext, file: PageFile, cacheControl: string)
   backend.observer.answered(context, 200, null);
 }
 
-function answerLive(context: RequestContext, live: ServedPage['live']): void {
+function answerLive(context: RequestContext, live: ServedPage['live'], hasManagement: boolean): void {
   const { backend, request, response } = context;
   const stream = new EventStream(context);
-  response.once('finish', () => discardRest(request));
   try {
+    const isLog = wantsLog(request);
+    if (isLog && hiddenBecause(context) !== null)
+      throw new ServeError(
+        'SERVE_FORBIDDEN',
+        'Without a key, only programs of this machine may read the log.',
+      );
     if (request.method === 'HEAD') {
       stream.open();
       response.end();
-    } else live.join(stream);
+    } else if (isLog) live.joinLog(stream);
+    else live.join(stream, hasManagement ? managementOf(context) : null);
     backend.observer.answered(context, 200, null);
   } catch (thrown) {
     if (!(thrown instanceof ServeError)) throw thrown;
     refuseRequest(context, thrown, {});
   }
+}
+
+function wantsLog({ url = '' }: IncomingMessage): boolean {
+  const start = url.indexOf('?');
+  return start >= 0 && new URLSearchParams(url.slice(start)).has('log');
+}
+
+/** A page in a browser manages models by a key only. */
+function managementOf(context: RequestContext): PageManagement {
+  const { management, options } = context.backend;
+  if (!management.keys.required) return null;
+  return managementMistake(context, management, options.corsOrigin) === null ? 'allowed' : 'needs key';
 }
 
 function addVary(response: RequestContext['response'], name: string): void {

@@ -1,7 +1,7 @@
 /** Loads a model in this process as a worker does. */
 import { createRequire } from 'node:module';
 import type { Signature } from '../../../../worker/api/signature.js';
-import type { AppLog } from '../../../../worker/api/types.js';
+import type { WARM_UP, WarmUp } from '../../../../worker/adapters/loaded-app.js';
 import { exportsOfModel } from '../../../../worker/load/onnx/exports-of-model.js';
 
 export const ONNXRUNTIME = createRequire(import.meta.url).resolve('onnxruntime-node');
@@ -11,10 +11,8 @@ export interface LoadedModel {
   readonly config?: Readonly<Record<string, unknown>>;
   readonly inference: (input: unknown) => Promise<unknown>;
   readonly inferenceBatch?: (inputs: readonly unknown[]) => Promise<unknown[]>;
-  readonly init: (ctx: {
-    readonly log: AppLog;
-    readonly worker: { readonly index: number };
-  }) => Promise<void>;
+  readonly init: (ctx: Parameters<WarmUp['run']>[0]) => void;
+  readonly [WARM_UP]: WarmUp;
 }
 
 export interface Loading {
@@ -45,7 +43,7 @@ export async function loadModel(
   return { ...exports, inference: (input) => inference(input, OF_JSON), ...batched };
 }
 
-/** What the model reads of the context of a call. */
+/** The part of a call's context that a model reads. */
 const OF_JSON = { contentType: 'application/json' };
 
 type OwnExports = LoadedModel & {

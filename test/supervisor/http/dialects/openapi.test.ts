@@ -78,9 +78,12 @@ function documentOf(served: Served): { document: Document; dialects: Dialects; r
   const context = contextOf(served, registry, { method: 'GET', url: '/openapi.json' });
   const { act } = claimOf(dialects, context) ?? {};
   assert.ok(act !== undefined && 'write' in act);
-  const ctx = { body: {} };
-  void act.write(ctx as Parameters<typeof act.write>[0], context);
-  return { document: JSON.parse(JSON.stringify(ctx.body)) as Document, dialects, registry };
+  const ctx = { body: Buffer.alloc(0) } as unknown as Parameters<typeof act.write>[0];
+  void act.write(ctx, context);
+  const made = ctx.body;
+  void act.write(ctx, context);
+  assert.equal(ctx.body, made, 'it is made once while the models are the same');
+  return { document: JSON.parse(String(made)) as Document, dialects, registry };
 }
 
 function operationsOf({ paths }: Document): { path: string; method: string; operation: ApiOperation }[] {

@@ -7,7 +7,6 @@ import {
   SLICE_BYTES,
   checkJson,
   copySlices,
-  inSlices,
   slicesOf,
   writeAscii,
 } from '../../../../supervisor/http/json/slices.js';
@@ -88,28 +87,4 @@ test('large work pauses after each slice', () => {
   const json = Buffer.from(JSON.stringify('x'.repeat(10 * SLICE_BYTES)));
   assert.ok(run(checkJson(json)).pauses >= 20, 'ten for UTF-8, ten for JSON');
   assert.ok(run(writeAscii(json)).pauses >= 10);
-});
-
-test('pieces of work take turns, one slice in each turn of the event loop', async () => {
-  const order: string[] = [];
-  function* work(name: string): Generator<void, string> {
-    for (let i = 0; i < 3; i += 1) {
-      order.push(name);
-      yield;
-    }
-    return name;
-  }
-  const both = Promise.all([inSlices(work('a')), inSlices(work('b'))]);
-  const turns = setInterval(() => order.push('a timer'), 0);
-  const ticks = async (): Promise<void> => {
-    for (let i = 0; i < 4; i += 1) {
-      await new Promise((resolve) => setImmediate(resolve));
-      order.push('turn');
-    }
-  };
-  const [results] = await Promise.all([both, ticks()]);
-  clearInterval(turns);
-  assert.deepEqual(results, ['a', 'b']);
-  const works = order.filter((entry) => entry !== 'a timer');
-  assert.deepEqual(works, ['a', 'b', 'a', 'turn', 'b', 'turn', 'a', 'turn', 'b', 'turn']);
 });

@@ -305,6 +305,16 @@ for (const count of [60, 100, 200]) {
   });
 }
 
+test('a body in chunks of one byte that goes on behind its answer is cut off, whoever answered', async (t) => {
+  const server = await listening(t, ({ url = '' }, response) => answer(response, url));
+  const socket = open(t, server);
+  socket.write(CHUNKED);
+  assert.deepEqual(bodiesIn(await receive(socket, '/chunked')), ['/chunked']);
+  socket.write(`${'1\r\nx\r\n'.repeat(200_000)}0\r\n\r\n${get('kept')}`);
+  const text = await receive(socket, '/kept').catch(() => ''); // a reset, as a rule
+  assert.deepEqual(bodiesIn(text), []);
+});
+
 test('the waiting part of a chunked body is thrown away once its client has left', async (t) => {
   const clients = 8;
   const chunks = 9000;

@@ -38,7 +38,7 @@ class LatchedModel {
     return this.wantedWorkers === 0 ? null : new ServeError('SERVE_INIT_FAILED');
   }
 
-  whenOneFails(ended: Promise<unknown>): Promise<ServeError | null> {
+  whenOneLatched(ended: Promise<unknown>): Promise<ServeError | null> {
     return this.whenFirstFailed(ended);
   }
 

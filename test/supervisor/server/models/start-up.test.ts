@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
-import type { Standstill } from '../../../../supervisor/models/standstill.js';
 import { StartUp, type StartUpRules } from '../../../../supervisor/server/models/start-up.js';
 import { nextTurn } from '../../../protocol/streams.js';
 
 class Fake {
-  standstill: Standstill | null = null;
+  isLatched = false;
   firstReadyAtMs: number | null = null;
 }
 
@@ -36,15 +35,14 @@ class Bench {
 
   async isReady(model: Fake): Promise<void> {
     model.firstReadyAtMs ??= 1;
-    model.standstill = null;
+    model.isLatched = false;
     this.#startUp.onFirstReady(model);
     await nextTurn();
   }
 
   async givesUp(model: Fake, label = 'digits'): Promise<void> {
-    const state = model.firstReadyAtMs === null ? 'latched' : 'failing';
-    model.standstill = { state, error: new ServeError('SERVE_CRASH_LOOP') };
-    this.#startUp.onStandstill(model, model.standstill, label);
+    model.isLatched = true;
+    this.#startUp.onLatched(model, new ServeError('SERVE_CRASH_LOOP'), label);
     await nextTurn();
   }
 
@@ -194,7 +192,7 @@ test('the log names the model without workers, if there are several, and what fo
   await bench.givesUp(b, '');
   assert.deepEqual(bench.lines, [
     'digits: no worker could start; see the error above. Staying up and answering 503 for this model',
-    'no worker can be restarted; see the error above. Staying up and answering 503 until a start succeeds (--on-crash-loop)',
+    'no worker can be restarted; see the error above. Staying up and answering 503 (--on-crash-loop)',
   ]);
 });
 

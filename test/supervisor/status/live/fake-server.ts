@@ -1,6 +1,7 @@
 /** The parts of a server that the live data is about, as far as it reads them; and viewers that keep what they get. */
 import type { HiddenBecause } from '../../../../supervisor/http/access/app-words.js';
 import type { Viewer } from '../../../../supervisor/http/request/live-data.js';
+import { RecentLines } from '../../../../supervisor/observe/recent-lines.js';
 import { CallCounts } from '../../../../supervisor/metrics/call-counts.js';
 import type { Model } from '../../../../supervisor/models/model.js';
 import type { LiveEvents } from '../../../../supervisor/status/live-types.js';
@@ -30,17 +31,7 @@ export function fakeModel(name: string, workers = 1, firstPid = 100): Model {
       startedAt: new Date(),
     };
     const state = { name: 'live', worker };
-    const counts = { calls: 0, restarts: 0 };
-    return {
-      index,
-      device: 'cpu',
-      worker,
-      workers: [worker],
-      state,
-      ...counts,
-      failure: null,
-      lastDeath: null,
-    };
+    return { index, device: 'cpu', worker, workers: [worker], state, calls: 0, restarts: 0, lastDeath: null };
   });
   return {
     spec: { name, version: '1', app: `/srv/${name}.ts`, program: { label: 'node' } },
@@ -52,8 +43,7 @@ export function fakeModel(name: string, workers = 1, firstPid = 100): Model {
     standbys: [],
     wantedWorkers: workers,
     readyWorkers: workers,
-    standstill: null,
-    problem: null,
+    isLatched: false,
   } as unknown as Model;
 }
 
@@ -75,6 +65,7 @@ export function fakeServer(models: Model[]): FakeServer {
       startedAt: new Date(),
       eventLoopDelay: { percentile: () => 0, max: 0 },
     } as unknown as LiveSources['facts'],
+    lines: new RecentLines(),
     maxQueueBytes: 1,
     counts: new CallCounts(),
     jobs: { list: () => Promise.resolve({ records: [], next: null }) },
@@ -117,6 +108,10 @@ export class FakeViewer implements Viewer {
   /** The data of the last event of this name. */
   last<Name extends keyof LiveEvents>(name: Name): LiveEvents[Name] | undefined {
     return this.events.findLast((event) => event.name === name)?.data as LiveEvents[Name] | undefined;
+  }
+
+  get isFree(): boolean {
+    return this.reads;
   }
 
   send(bytes: Buffer): boolean {

@@ -5,7 +5,12 @@ import { ServeError } from '../../../../protocol/errors.js';
 import type { CountedRequest } from '../../../../supervisor/http/request/backend.js';
 import type { Model } from '../../../../supervisor/models/model.js';
 import type { WorkerDeath } from '../../../../supervisor/processes/worker-death.js';
-import { CALLS_KEPT, LastCalls } from '../../../../supervisor/status/live/last-calls.js';
+import {
+  CALLS_KEPT,
+  LastCalls,
+  MAX_DETAIL_CHARS,
+  shownCalls,
+} from '../../../../supervisor/status/live/last-calls.js';
 import { LastDeaths, withoutWords } from '../../../../supervisor/status/live/last-deaths.js';
 import { ModelKeys } from '../../../../supervisor/status/live/model-keys.js';
 import { RecentList } from '../../../../supervisor/status/live/recent-list.js';
@@ -70,6 +75,31 @@ test('many calls without a valid key do not push the others out', () => {
     calls.refused(asked('/'), new ServeError('SERVE_UNAUTHORIZED'), 401);
   const kept = calls.list.between(0, calls.list.lastId);
   assert.deepEqual([kept[0]?.path, kept[1]?.status], ['/mine', 401]);
+});
+
+test('a failed call has its error; without the words only what the server says itself', () => {
+  const calls = new LastCalls();
+  const threw = new ServeError('SERVE_INFERENCE_FAILED', 'secret', {
+    detail: 'TypeError: secret\n    at app.ts',
+  });
+  calls.settled(asked('/'), newJob('a'), 500, threw);
+  calls.refused(asked('/'), new ServeError('SERVE_QUEUE_FULL'), 503);
+  calls.settled(asked('/'), newJob('b'), 200, null);
+  const all = calls.list.between(0, 3);
+  const errors = (showsWords: boolean): unknown[] => shownCalls(all, showsWords).map(({ error }) => error);
+  const full = { message: 'The queue is full; try again later.', detail: '' };
+  assert.deepEqual(errors(true), [{ message: 'secret', detail: threw.detail }, full, null]);
+  assert.deepEqual(errors(false), [{ message: '', detail: '' }, full, null]);
+  assert.doesNotMatch(JSON.stringify(shownCalls(all, false)), /secret/);
+});
+
+test('a long stack keeps its beginning and its end', () => {
+  const calls = new LastCalls();
+  const detail = `begins ${'x'.repeat(1e6)} ends`;
+  calls.settled(asked('/'), newJob('a'), 500, new ServeError('SERVE_INFERENCE_FAILED', 'm', { detail }));
+  const kept = calls.list.between(0, 1)[0]?.error?.detail ?? '';
+  assert.match(kept, /^begins x+\n…\nx+ ends$/);
+  assert.ok(kept.length < MAX_DETAIL_CHARS + 10);
 });
 
 test('long paths are cut', () => {

@@ -43,7 +43,7 @@ test('a viewer first learns about itself, then gets the samples, then a snapshot
     viewer.events.map(({ name }) => name),
     ['viewer', 'samples', 'snapshot', 'snapshot'],
   );
-  assert.deepEqual(viewer.last('viewer'), { needsKey: false, hidden: 'remote' });
+  assert.deepEqual(viewer.last('viewer'), { needsKey: false, hidden: 'remote', management: null });
   assert.equal(viewer.last('samples')?.number, 2);
   assert.deepEqual(viewer.last('samples')?.models[0]?.columns.readyWorkers, [1, 1]);
   assert.equal(viewer.last('snapshot')?.number, 4);

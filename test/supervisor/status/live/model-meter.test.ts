@@ -39,6 +39,21 @@ test('percentiles are of the calls of the second alone', () => {
   assert.equal(meter.sample.runP50Ms, null, 'no call ended');
 });
 
+test('the last minute has its own percentiles, and forgets what is older', () => {
+  const calls = new ModelCalls();
+  const meter = new ModelMeter(IDLE, calls);
+  calls.runSeconds.add(50);
+  meter.measure(null, 0);
+  for (let i = 0; i < 100; i += 1) calls.runSeconds.add(0.003);
+  meter.measure(null, 0);
+  assert.ok(Number(meter.minute.runP95Ms) <= 5, `${meter.minute.runP95Ms}`);
+  assert.equal(meter.minute.queueP95Ms, null);
+  for (let second = 0; second < 57; second += 1) meter.measure(null, 0);
+  assert.notEqual(meter.minute.runP95Ms, null);
+  meter.measure(null, 3);
+  assert.equal(meter.minute.runP95Ms, null, 'no call ended in the last minute');
+});
+
 test('the batch size is the mean of the batches that ended', () => {
   const calls = new ModelCalls();
   const meter = new ModelMeter(IDLE, calls);

@@ -55,12 +55,20 @@ def place_on_stack(innermost: FrameType) -> Optional[str]:
     return None
 
 
+# The end of pdb, which reads commands from a terminal.
+_NO_TERMINAL = (
+    "breakpoint() and pdb need a terminal, and a worker has none. Call the function in a process of your own "
+    "(banana_serve.testing.context makes its ctx), or attach debugpy: docs/debugging.md"
+)
+
+
 def traceback_without_own_frames(thrown: BaseException) -> str:
     """The whole traceback, causes included, without our frames. Never raises."""
     try:
         whole = import_standard("traceback").TracebackException(type(thrown), thrown, traceback_of(thrown))
         _strip(whole)
-        return "".join(whole.format()).rstrip("\n")
+        text = "".join(whole.format()).rstrip("\n")
+        return "%s: %s" % (text, _NO_TERMINAL) if class_name(thrown) == "BdbQuit" else text
     except BaseException:
         return plain_traceback(thrown)
 

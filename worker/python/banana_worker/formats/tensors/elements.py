@@ -10,7 +10,7 @@ from array import array
 from itertools import chain
 from typing import Any, Callable, List, Sequence, Union
 
-from banana_worker.values.tensor import FORMATS, Tensor, element_count, plural, shown, size_of
+from banana_worker.values.tensor import FORMATS, Tensor, element_count, elements_of, plural, shown, size_of
 
 # Makes the error of an input or an output; the text goes on after its name, such as `Input "x"`.
 Refuse = Callable[[str], Exception]
@@ -19,7 +19,7 @@ _BITS = {"B": 8, "H": 16, "I": 32, "Q": 64}
 
 _INFINITY = float("inf")
 
-# What array and struct raise for a value that a format does not have.
+# Raised by array and struct for a value that a format does not have.
 _REFUSALS = (OverflowError, ValueError, struct.error)
 
 # Formats of the module struct, which refuses what would be rounded to an infinity; it has none for BF16.
@@ -93,9 +93,9 @@ def _packed(datatype: str, values: Sequence[Any]) -> Any:
     if datatype == "BF16":
         return array(code, map(bf16_bits, map(float, values)))
     if datatype in _FLOATS:
-        data = memoryview(bytearray(len(values) * size_of(datatype)))
+        data = bytearray(len(values) * size_of(datatype))
         struct.pack_into(f"<{len(values)}{_FLOATS[datatype]}", data, 0, *values)
-        return data.cast(code)
+        return elements_of(datatype, data)
     return array(code, values if types <= {int} else map(_whole, values))
 
 

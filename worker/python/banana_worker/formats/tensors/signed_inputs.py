@@ -12,7 +12,7 @@ from banana_worker.values.tensor import Signature, Tensor, TensorSpec, element_c
 # The size of a dimension that may have any.
 FREE = -1
 
-# What a client can do whose input does not say its shape.
+# The cure for an input that does not say its shape.
 _SEND_THE_SHAPE = "send the shape, as the Open Inference Protocol V2 does (/v2)"
 
 

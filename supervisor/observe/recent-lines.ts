@@ -1,0 +1,174 @@
+/**
+ * The last lines of the server's log and of its workers' output, for the page: at most 4 MB of them. Adding one copies its
+ * text and no more; it is read as lines when somebody asks.
+ */
+import { stripVTControlCharacters } from 'node:util';
+import { LineSplitter } from './line-splitter.js';
+import type { PrintReceiver, PrintSource, StreamName } from './prints.js';
+
+/** Number of lines that a reader who begins gets at most; as many entries are kept, each of a line or more. */
+export const LINES_KEPT = 2000;
+const MAX_CHARS = 4 * 1024 * 1024;
+/** A longer line of the server's own, such as one with a stack, loses its end. */
+export const MAX_LINE_CHARS = 64 * 1024;
+/** A page that is read has about so many characters of text. */
+const PAGE_CHARS = 256 * 1024;
+/** What an entry takes besides its text. */
+const ENTRY_CHARS = 100;
+
+/** One line, as `docs/http.md` describes it for clients. */
+export interface RecentLine {
+  /** In ms since the epoch. */
+  readonly at: number;
+  /** Of the server's own lines and those of an app's log; of other output `stdout` or `stderr`. */
+  readonly level: string;
+  /** Empty on a server with one model, and if it is about none. */
+  readonly model: string;
+  readonly worker: number | null;
+  /** Empty if it is about no call, or about several. */
+  readonly requestId: string;
+  readonly text: string;
+}
+
+/** Lines from `from` to before `next`; `missed`: earlier ones are not kept any more. */
+export interface LinePage {
+  readonly lines: readonly RecentLine[];
+  readonly next: number;
+  readonly missed: boolean;
+}
+
+interface Entry {
+  readonly chars: number;
+  read(): RecentLine[];
+}
+
+export class RecentLines implements PrintReceiver {
+  /** The oldest first; those before `#first` have been dropped, and their places are freed now and then. */
+  #entries: Entry[] = [];
+  #dropped = 0;
+  #first = 0;
+  #chars = 0;
+
+  /** Number of the next entry; entries count up from 0. */
+  get end(): number {
+    return this.#dropped + this.#entries.length;
+  }
+
+  /** Adds a line of the server's log, as pino writes it. */
+  addJson(line: string): void {
+    const at = Date.now();
+    this.#add(line.length, () => [lineOfJson(line, at)]);
+  }
+
+  /** Adds a line of text without fields. */
+  addText(level: string, text: string): void {
+    const at = Date.now();
+    this.#add(text.length, () => [
+      { at, level, model: '', worker: null, requestId: '', text: shortened(text) },
+    ]);
+  }
+
+  /** Returns a receiver for the bytes of one worker's stream. */
+  of(name: StreamName, source: PrintSource): Pick<LineSplitter, 'push' | 'end'> {
+    return new LineSplitter(source.mark, (bytes, markedId) => {
+      const text = bytes.toString(); // a copy: a part of the bytes would keep all of them
+      const whose = {
+        at: Date.now(),
+        level: name,
+        model: source.label(),
+        worker: source.worker,
+        requestId: markedId ?? source.lastRequestId(),
+      };
+      this.#add(text.length, () => linesOf(text).map((line) => ({ ...whose, text: line })));
+    });
+  }
+
+  /** The entry at which a reader begins who wants the last lines. */
+  begin(): number {
+    let lines = 0;
+    let from = this.end;
+    while (from > this.#start && lines < LINES_KEPT) {
+      from -= 1;
+      lines += this.#at(from).length;
+    }
+    return from;
+  }
+
+  /** Reads some lines from entry `from` on. */
+  read(from: number): LinePage {
+    const lines: RecentLine[] = [];
+    const first = Math.max(from, this.#start);
+    let [next, chars] = [first, 0];
+    for (; next < this.end && chars < PAGE_CHARS; next += 1) {
+      const some = this.#at(next);
+      for (const line of some) lines.push(line);
+      chars += some.reduce((sum, { text }) => sum + text.length, 0);
+    }
+    return { lines, next, missed: first > from };
+  }
+
+  /** Number of the oldest entry. */
+  get #start(): number {
+    return this.#dropped + this.#first;
+  }
+
+  #at(number: number): RecentLine[] {
+    return this.#entries[number - this.#dropped]?.read() ?? [];
+  }
+
+  #add(textChars: number, read: () => RecentLine[]): void {
+    const chars = textChars + ENTRY_CHARS;
+    this.#entries.push({ chars, read });
+    this.#chars += chars;
+    while (this.#chars > MAX_CHARS || this.#entries.length - this.#first > LINES_KEPT) this.#drop();
+    if (this.#first < LINES_KEPT) return;
+    this.#entries = this.#entries.slice(this.#first);
+    this.#dropped += this.#first;
+    this.#first = 0;
+  }
+
+  #drop(): void {
+    this.#chars -= this.#entries[this.#first]?.chars ?? 0;
+    this.#entries[this.#first] = NO_ENTRY; // frees its text
+    this.#first += 1;
+  }
+}
+
+const NO_ENTRY: Entry = { chars: 0, read: () => [] };
+
+function shortened(text: string): string {
+  return text.length > MAX_LINE_CHARS ? `${text.slice(0, MAX_LINE_CHARS)}…` : text;
+}
+
+function linesOf(text: string): string[] {
+  const lines = stripVTControlCharacters(text).split(/[\r\n]+/);
+  return lines.filter((line) => line !== '');
+}
+
+/** Fields that have their own column, or say nothing to a reader. */
+type Fields = Readonly<Record<string, unknown>>;
+
+function lineOfJson(json: string, at: number): RecentLine {
+  const { level, time: _, msg, model, worker, requestId, ...others } = parsed(json);
+  const text = typeof msg === 'string' ? msg : '';
+  const lineEnd = text.indexOf('\n');
+  const facts = Object.keys(others).length === 0 ? '' : ` ${JSON.stringify(others)}`;
+  // The fields of a stack stand on its first line, as in the log.
+  const whole = lineEnd < 0 ? text + facts : text.slice(0, lineEnd) + facts + text.slice(lineEnd);
+  return {
+    at,
+    level: typeof level === 'string' ? level : 'info',
+    model: typeof model === 'string' ? model : '',
+    worker: typeof worker === 'number' ? worker : null,
+    requestId: typeof requestId === 'string' ? requestId : '',
+    text: shortened(stripVTControlCharacters(whole)),
+  };
+}
+
+function parsed(json: string): Fields {
+  try {
+    return JSON.parse(json) as Fields;
+  } catch {
+    return { level: 'info', msg: json };
+  }
+}
