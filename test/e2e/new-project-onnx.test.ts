@@ -1,6 +1,6 @@
 /** `banana-serve new --onnx`: the project it writes, with the packed package beside this checkout's dependencies. */
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -54,6 +54,16 @@ describe('a new project of a model without code', () => {
     assert.equal(answer.json<{ probabilities: number[] }>().probabilities.length, 10);
     assert.doesNotMatch(server.stderr(), /WARN/);
     assert.equal((await server.stop()).code, 0);
+  });
+
+  test('asks for the version once npm has installed the package by its name', async () => {
+    const lock = join(folder, 'node_modules/.package-lock.json');
+    await writeFile(lock, '{"packages":{"node_modules/banana-serve":{"version":"0.1.0"}}}');
+    const command = runCommand(['new', 'later', '--onnx'], { cwd: folder, command: installed });
+    assert.equal((await command.ended).code, 0);
+    assert.match(command.stdout(), /Next:\n {2}cd later\n {2}ONNXRUNTIME_NODE_INSTALL=skip npm install\n/);
+    assert.match(await readFile(join(folder, 'later/package.json'), 'utf8'), /"banana-serve": "\^\d/);
+    await rm(lock);
   });
 
   test('is written in Python or without code, not both', async () => {
