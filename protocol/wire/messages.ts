@@ -232,8 +232,8 @@ export interface TensorSpec {
   readonly name: string;
   /** One of those of the Open Inference Protocol V2, or BF16; only the worker knows what they mean. */
   readonly datatype: string;
-  /** The size of each dimension; -1 for one that may have any size. */
-  readonly shape: readonly number[];
+  /** The size of each dimension; -1 for one that may have any size. Left out: nobody knows how many dimensions there are. */
+  readonly shape?: readonly number[];
 }
 
 /** The inputs and outputs of an app that describes them as tensors. */

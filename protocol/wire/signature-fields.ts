@@ -16,6 +16,7 @@ function readSpecs(specs: unknown): readonly TensorSpec[] {
 function readSpec(spec: unknown): TensorSpec {
   const { name, datatype, shape } = new Fields([spec]).object(0);
   const fields = new Fields([name, datatype]);
+  if (shape === undefined) return { name: fields.string(0), datatype: fields.string(1) };
   if (!Array.isArray(shape) || !shape.every(isSize)) throw malformed('a tensor of a signature has no shape');
   return { name: fields.string(0), datatype: fields.string(1), shape };
 }

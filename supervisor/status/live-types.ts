@@ -404,8 +404,8 @@ export interface LiveTensor {
   readonly name: string;
   /** Such as `FP32`, `INT64`, `BYTES`. */
   readonly datatype: string;
-  /** The size of each dimension; -1 for one that may have any size. */
-  readonly shape: readonly number[];
+  /** The size of each dimension; -1 for one that may have any size. Left out: nobody knows how many there are. */
+  readonly shape?: readonly number[];
 }
 
 export interface LiveEnd {

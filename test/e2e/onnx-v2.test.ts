@@ -28,6 +28,7 @@ test('metadata and calls of a model without code, and a kill -9 during its run',
   const args = [
     ['floats', writeOnnx(join(folder, 'floats.onnx'), identity('FP32'))],
     ['texts', writeOnnx(join(folder, 'texts.onnx'), identity('BYTES', ['batch', 1]))],
+    ['any', writeOnnx(join(folder, 'any.onnx'), identity('FP32', null))],
     ['slow', writeOnnx(join(folder, 'slow.onnx'), SLOW)],
   ].flatMap(([name, path]) => ['--model', `${String(name)}=${String(path)}`]);
   const server = await startServer(null, { t, args, expectedRestarts: 1 });
@@ -39,6 +40,27 @@ test('metadata and calls of a model without code, and a kill -9 during its run',
     inputs: [{ name: 'x', datatype: 'FP32', shape: [-1, 2] }],
     outputs: [{ name: 'y', datatype: 'FP32', shape: [-1, 2] }],
   });
+
+  const { json: config } = await ask(server.url, '/v2/models/floats/config');
+  assert.deepEqual(
+    [config['max_batch_size'], config['input'], config['output']],
+    [
+      8,
+      [{ name: 'x', data_type: 'TYPE_FP32', dims: [2] }],
+      [{ name: 'y', data_type: 'TYPE_FP32', dims: [2] }],
+    ],
+    'as Triton has it where calls are joined',
+  );
+
+  const any = (await ask(server.url, '/v2/models/any')).json;
+  assert.deepEqual(any['inputs'], [{ name: 'x', datatype: 'FP32' }], 'no shape is no scalar');
+  for (const shape of [[], [1], [1, 2]]) {
+    const data = shape.length === 2 ? [1, 2] : [1];
+    const { outputs } = await infer(server, '/v2/models/any/infer', {
+      inputs: [{ name: 'x', datatype: 'FP32', shape, data }],
+    });
+    assert.deepEqual(outputs['y'], { shape, datatype: 'FP32', data });
+  }
 
   const x = { name: 'x', datatype: 'FP32', shape: [1, 2] };
   const json = await infer(server, '/v2/models/floats/infer', { inputs: [{ ...x, data: [1.5, -2] }] });

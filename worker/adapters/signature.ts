@@ -32,6 +32,7 @@ function specOf(given: unknown, place: string): TensorSpec {
   };
   if (typeof name !== 'string' || name === '') return fail(`name must be text, not ${shown(name)}`);
   if (!isDatatype(datatype)) return fail(`datatype is ${shown(datatype)}; there are ${DATATYPES.join(', ')}`);
+  if (shape === undefined) return { name, datatype };
   const isShape = Array.isArray(shape) && shape.length <= MAX_DIMENSIONS && Array.from(shape).every(isSize);
   if (!isShape) return fail(`shape must be a list of sizes, with -1 for a free one, not ${shown(shape)}`);
   return { name, datatype, shape: [...(shape as readonly number[])] };

@@ -4,8 +4,8 @@ import type { Datatype } from './tensor.js';
 export interface TensorSpec {
   readonly name: string;
   readonly datatype: Datatype;
-  /** The size of each dimension; −1 for one that may have any size. */
-  readonly shape: readonly number[];
+  /** The size of each dimension; −1 for one that may have any size. Left out: nobody knows how many dimensions there are. */
+  readonly shape?: readonly number[];
 }
 
 export interface Signature {

@@ -14,6 +14,7 @@ export function outputTensors(specs: readonly TensorSpec[]): JsonSchema {
   return named(specs, (spec) => {
     const flat = listOf(elementOf(spec));
     const tensor = objectOf({ datatype: TEXT, shape: listOf({ type: 'integer' }), data: flat });
+    if (spec.shape === undefined) return FREE;
     return { anyOf: spec.shape.length === 1 ? [flat, tensor] : [nestedLists(spec), flat, tensor] };
   });
 }
@@ -24,7 +25,7 @@ function named(specs: readonly TensorSpec[], schemaOf: (spec: TensorSpec) => Jso
 }
 
 function nestedLists(spec: TensorSpec): JsonSchema {
-  if (spec.shape.length > MAX_DIMENSIONS) return FREE;
+  if (spec.shape === undefined || spec.shape.length > MAX_DIMENSIONS) return FREE;
   return spec.shape.reduceRight((items, size) => listOf(items, size), elementOf(spec));
 }
 

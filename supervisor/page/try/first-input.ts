@@ -46,7 +46,7 @@ function tensorRequest({ signature, example }: LiveDescription): object {
   const inputs = (signature?.inputs ?? []).map((tensor) => {
     const { name, datatype } = tensor;
     const data = given[name] ?? zeros(tensor);
-    return { name, datatype, shape: shapeOf(data, tensor.shape.length), data };
+    return { name, datatype, shape: shapeOf(data, tensor.shape?.length ?? Infinity), data };
   });
   return { inputs };
 }
@@ -60,7 +60,7 @@ function readObject(text: string): Readonly<Record<string, unknown>> {
 const MAX_ZEROS = 1_000;
 
 /** A tensor of nothing, with one of each size that is free. */
-function zeros({ datatype, shape }: LiveTensor): unknown {
+function zeros({ datatype, shape = [] }: LiveTensor): unknown {
   const sizes = shape.map((size) => (size < 0 ? 1 : size));
   if (sizes.reduce((product, size) => product * size, 1) > MAX_ZEROS) return [];
   const zero = datatype === 'BYTES' ? '' : datatype === 'BOOL' ? false : 0;

@@ -24,7 +24,7 @@ export function fieldsOf(signature: LiveSignature | null, example: string): read
   return node.entries.map(([name, value]) => ({ name, kind: kindOf(value), hint: '' }));
 }
 
-function tensorField({ name, datatype, shape }: LiveTensor): Field {
+function tensorField({ name, datatype, shape = [] }: LiveTensor): Field {
   const sizes = shape.map((size) => (size < 0 ? 'any' : String(size)));
   return { name, kind: 'json', hint: sizes.length === 0 ? datatype : `${datatype} [${sizes.join(', ')}]` };
 }

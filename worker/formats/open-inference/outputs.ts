@@ -139,12 +139,13 @@ function tensorOfTypedArray(
 
 /** The shape that the signature gives so many elements, if it gives one. */
 function shapeBySpec(spec: TensorSpec | undefined, count: number): readonly number[] {
-  if (spec === undefined) return [count];
-  const free = spec.shape.filter((size) => size === FREE).length;
-  const rest = count / elementCount(spec.shape.filter((size) => size !== FREE));
-  if (free === 0) return rest === 1 ? spec.shape : [count];
+  if (spec?.shape === undefined) return [count];
+  const { shape } = spec;
+  const free = shape.filter((size) => size === FREE).length;
+  const rest = count / elementCount(shape.filter((size) => size !== FREE));
+  if (free === 0) return rest === 1 ? shape : [count];
   const isOne = free === 1 && Number.isSafeInteger(rest);
-  return isOne ? spec.shape.map((size) => (size === FREE ? rest : size)) : [count];
+  return isOne ? shape.map((size) => (size === FREE ? rest : size)) : [count];
 }
 
 function tensorOfLists(value: readonly unknown[], spec: TensorSpec | undefined, refuse: Refuse): Tensor {
@@ -165,7 +166,7 @@ function tensorOfLists(value: readonly unknown[], spec: TensorSpec | undefined, 
 }
 
 function tensorOfScalar(value: unknown, spec: TensorSpec | undefined, refuse: Refuse): Tensor {
-  const shape = spec?.shape.length === 0 ? [] : [1];
+  const shape = spec?.shape?.length === 0 ? [] : [1];
   return tensorOfList(spec?.datatype ?? datatypeOf(value, refuse), shape, [value], refuse);
 }
 

@@ -1,7 +1,7 @@
 /** Inputs of an app that has a signature: checked against it, or read without a head, because it says all. */
 import { ServeError } from '../../../protocol/errors.js';
 import type { Signature, TensorSpec } from '../../api/signature.js';
-import { elementCount, shown, type Tensor } from '../../api/tensor.js';
+import { elementCount, shown, type Datatype, type Tensor } from '../../api/tensor.js';
 import { newData, type Refuse } from './elements.js';
 import { tensorOfBytes } from './raw-data.js';
 
@@ -32,9 +32,16 @@ export function checkNames(values: Readonly<Record<string, unknown>>, { inputs: 
 function fits({ datatype, shape }: Tensor, spec: TensorSpec): boolean {
   return (
     datatype === spec.datatype &&
-    shape.length === spec.shape.length &&
-    spec.shape.every((size, i) => size === FREE || size === shape[i])
+    (spec.shape === undefined ||
+      isScalar(shape, spec) ||
+      (shape.length === spec.shape.length &&
+        spec.shape.every((size, i) => size === FREE || size === shape[i])))
   );
+}
+
+/** Whether this is the shape of one element, for an input that is a scalar: it may have any dimensions around it. */
+export function isScalar(shape: readonly number[], spec: TensorSpec): boolean {
+  return spec.shape?.length === 0 && elementCount(shape) === 1;
 }
 
 /** The size of a dimension that may have any. */
@@ -42,7 +49,7 @@ export const FREE = -1;
 
 /** The tensors that an input may be, for an error text. */
 export function textOf({ datatype, shape }: TensorSpec): string {
-  return `${datatype} of the shape ${shown(shape)}`;
+  return shape === undefined ? `${datatype} of any shape` : `${datatype} of the shape ${shown(shape)}`;
 }
 
 /**
@@ -69,9 +76,11 @@ export const SEND_THE_SHAPE = 'send the shape, as the Open Inference Protocol V2
 export function rawTensor(spec: TensorSpec, body: Buffer, mayView: boolean, refuse: Refuse): Tensor {
   const isText = spec.datatype === 'BYTES';
   const bytes = isText ? oneElement(body) : body;
-  if (!isText && spec.shape.slice(1).filter((size) => size === FREE).length > 1)
+  const { shape: wanted } = spec;
+  if (wanted === undefined) throw refuse(`${body.length} bytes may have any shape; ${SEND_THE_SHAPE}`);
+  if (!isText && wanted.slice(1).filter((size) => size === FREE).length > 1)
     throw refuse(`${body.length} bytes may have several shapes of ${textOf(spec)}; ${SEND_THE_SHAPE}`);
-  const shape = rawShape(spec, body.length);
+  const shape = rawShape(spec.datatype, wanted, body.length);
   if (shape === null) throw refuse(`${body.length} bytes are not ${textOf(spec)}`);
   return tensorOfBytes(spec.datatype, shape, bytes, mayView, refuse);
 }
@@ -86,7 +95,7 @@ function oneElement(body: Buffer): Buffer {
  * The shape with its free dimensions set: the last by the number of bytes, the first to 1; one element has a size of 1 in
  * all. Null if none fits.
  */
-function rawShape({ datatype, shape }: TensorSpec, bytes: number): number[] | null {
+function rawShape(datatype: Datatype, shape: readonly number[], bytes: number): number[] | null {
   const free = shape.lastIndexOf(FREE);
   const known = shape.map((size) => (size === FREE ? 1 : size));
   const size =

@@ -8,6 +8,7 @@ import {
   checkInputs,
   checkNames,
   FREE,
+  isScalar,
   rawTensor,
   SEND_THE_SHAPE,
   textOf,
@@ -76,17 +77,17 @@ function readTensor(value: unknown, spec: TensorSpec, isJson: boolean): ReadTens
     return { tensor: rawTensor(spec, Buffer.from(value), false, refuse), isTensor: false, isRow: false };
   const given = shapeOfLists(value, refuse);
   const whole = wholeShape(given, spec);
-  const row = whole === null && isBatch(spec.shape[0]) ? wholeShape([1, ...given], spec) : null;
+  const row = whole === null && isBatch(spec.shape?.[0]) ? wholeShape([1, ...given], spec) : null;
   const shape = whole ?? row;
-  const isScalar = given.length === 0;
+  const isNoList = given.length === 0;
   if (shape === null)
     throw refuse(
-      `the model wants ${textOf(spec)}, but got ${isScalar ? kindOf(value) : `lists of the shape ${shown(given)}`}`,
+      `the model wants ${textOf(spec)}, but got ${isNoList ? kindOf(value) : `lists of the shape ${shown(given)}`}`,
     );
   if (shape.includes(FREE))
     throw refuse(`an empty list does not say the sizes behind it in ${textOf(spec)}; ${SEND_THE_SHAPE}`);
   const isRow = row !== null;
-  const tensor = tensorOfList(spec.datatype, shape, isRow || isScalar ? [value] : value, refuse);
+  const tensor = tensorOfList(spec.datatype, shape, isRow || isNoList ? [value] : value, refuse);
   if (isJson) checkFinite(tensor, refuse);
   return { tensor, isTensor: false, isRow };
 }
@@ -115,7 +116,9 @@ function isBatch(size: number | undefined): boolean {
  * The shape of lists as the input has it: an empty list ends the nesting, and the signature has the sizes behind it, which
  * may be free. Null if the lists are not nested like that.
  */
-function wholeShape(given: readonly number[], { shape }: TensorSpec): number[] | null {
+function wholeShape(given: readonly number[], spec: TensorSpec): readonly number[] | null {
+  const { shape } = spec;
+  if (shape === undefined || isScalar(given, spec)) return given;
   const rest = shape.slice(given.length);
   const fits = given.every((size, i) => shape[i] === FREE || shape[i] === size);
   return fits && (rest.length === 0 || given.at(-1) === 0) ? [...given, ...rest] : null;

@@ -45,7 +45,7 @@ export async function exportsOfModel(
     (graph === null ? null : await sessionOfGraph(onnxruntime, path, graph, device)) ??
     (await createSession(onnxruntime, { path, providers, given }, device));
   const words = readModelWords(path);
-  const { signature, leftOut } = signatureOfSession(path, session, words.operators);
+  const { signature, leftOut } = signatureOfSession(path, session, words);
   const claim = rowsClaim(signature, words);
   const joins = mayJoin(claim, asksForBatches);
   const maxRows = batchSize === 0 ? BATCH_SIZE : batchSize;

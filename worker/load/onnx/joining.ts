@@ -14,7 +14,7 @@ import type { DeclaredShape, ModelWords } from './model-words.js';
 export type RowsClaim = 'rows' | 'found' | 'unnamed' | 'none';
 
 export function rowsClaim({ inputs, outputs }: Signature, words: ModelWords): RowsClaim {
-  const isFree = [...inputs, ...outputs].every(({ shape }) => shape[0] === FREE);
+  const isFree = [...inputs, ...outputs].every(({ shape }) => shape?.[0] === FREE);
   if (inputs.length === 0 || !isFree) return 'none';
   const shapes = [
     ...inputs.map(({ name }) => words.inputs.get(name)),

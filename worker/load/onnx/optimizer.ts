@@ -60,7 +60,7 @@ async function run(onnxruntime: typeof Onnxruntime, { model, graph, inputs }: Ru
   const options = graph === null ? sessionOptions([CPU], DEVICE) : optimizedOptions(DEVICE);
   const session = await create(onnxruntime, model, graph ?? model, options);
   const { user, system } = process.cpuUsage(before);
-  const { signature } = signatureOfSession(model, session, readModelWords(model).operators);
+  const { signature } = signatureOfSession(model, session, readModelWords(model));
   let reason: unknown = new Error('there is no example beside it');
   for (const kind of inputs === null ? INPUT_KINDS : [inputs]) {
     try {

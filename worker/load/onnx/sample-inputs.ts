@@ -14,7 +14,7 @@ export function sampleInputs({ inputs }: Signature, rows: number, isZero: boolea
   return Object.fromEntries(inputs.map((spec) => [spec.name, sampleOf(spec, rows, isZero)]));
 }
 
-function sampleOf({ datatype, shape }: TensorSpec, rows: number, isZero: boolean): Tensor {
+function sampleOf({ datatype, shape = [] }: TensorSpec, rows: number, isZero: boolean): Tensor {
   const sizes = shape.map((size, i) => (size !== FREE ? size : i === 0 ? rows : 1));
   const count = elementCount(sizes);
   if (datatype === 'BYTES') return new Tensor(datatype, sizes, Array<string>(count).fill(''));

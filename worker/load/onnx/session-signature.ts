@@ -3,6 +3,7 @@ import type { Signature, TensorSpec } from '../../api/signature.js';
 import { shown, type Datatype } from '../../api/tensor.js';
 import { FREE } from '../../formats/open-inference/signed-inputs.js';
 import { AppLoadError } from '../explain-load-error.js';
+import type { ModelWords } from './model-words.js';
 import type { Onnxruntime } from './onnxruntime.js';
 
 type Metadata = Onnxruntime.InferenceSession.ValueMetadata;
@@ -37,16 +38,13 @@ export interface SessionSignature {
 type Described = Pick<Onnxruntime.InferenceSession, 'inputMetadata' | 'outputMetadata'>;
 
 /**
- * `operators`: those of the model, which tell maps from sequences. @throws AppLoadError that names an input or output
+ * `words`: what the model's file says: its operators tell maps from sequences, its shapes scalars from tensors that may
+ * have any number of dimensions. @throws AppLoadError that names an input or output
  * which cannot be used
  */
-export function signatureOfSession(
-  path: string,
-  session: Described,
-  operators: ReadonlySet<string>,
-): SessionSignature {
-  const specs = (all: readonly Metadata[], kind: string): TensorSpec[] =>
-    all.map((one) => specOf(path, one, kind)).filter((spec) => spec !== null);
+export function signatureOfSession(path: string, session: Described, words: ModelWords): SessionSignature {
+  const specs = (all: readonly Metadata[], kind: 'input' | 'output'): TensorSpec[] =>
+    all.map((one) => specOf(path, one, kind, words)).filter((spec) => spec !== null);
   const inputs = specs(session.inputMetadata, 'input');
   const noTensor = session.inputMetadata.find(({ isTensor }) => !isTensor);
   if (noTensor !== undefined)
@@ -56,7 +54,7 @@ export function signatureOfSession(
   const outputs = specs(session.outputMetadata, 'output');
   if (outputs.length === 0)
     throw new AppLoadError(
-      `${path}: the model has no output that is a tensor, and only those can be read. ${cureOf(operators)}`,
+      `${path}: the model has no output that is a tensor, and only those can be read. ${cureOf(words.operators)}`,
     );
   const leftOut = session.outputMetadata.filter(({ isTensor }) => !isTensor).map(({ name }) => name);
   return { signature: { inputs, outputs }, leftOut };
@@ -65,7 +63,12 @@ export function signatureOfSession(
 /** A line for the log: what to send, and what comes back. */
 export function signatureText({ inputs, outputs }: Signature): string {
   const listed = (specs: readonly TensorSpec[]): string =>
-    specs.map(({ name, datatype, shape }) => `${name} ${datatype} ${shown(shape)}`).join(', ');
+    specs
+      .map(
+        ({ name, datatype, shape }) =>
+          `${name} ${datatype} ${shape === undefined ? 'of any shape' : shown(shape)}`,
+      )
+      .join(', ');
   return `takes ${listed(inputs) || 'nothing'}; gives ${listed(outputs)}`;
 }
 
@@ -81,7 +84,12 @@ function cureOf(operators: ReadonlySet<string>): string {
 }
 
 /** Null for one that is no tensor. @throws AppLoadError */
-function specOf(path: string, metadata: Metadata, kind: string): TensorSpec | null {
+function specOf(
+  path: string,
+  metadata: Metadata,
+  kind: 'input' | 'output',
+  words: ModelWords,
+): TensorSpec | null {
   if (!metadata.isTensor) return null;
   const { name, type, shape } = metadata;
   const datatype = DATATYPES[type];
@@ -89,5 +97,7 @@ function specOf(path: string, metadata: Metadata, kind: string): TensorSpec | nu
     throw new AppLoadError(
       `${path}: the ${kind} ${name} has the type ${type}, which onnxruntime-node cannot pass on. Add a Cast to the model.`,
     );
+  // The session has `[]` for both.
+  if (shape.length === 0 && !words[`${kind}s`].has(name)) return { name, datatype };
   return { name, datatype, shape: shape.map((size) => (typeof size === 'number' ? size : FREE)) };
 }

@@ -44,7 +44,7 @@ export function zeros({ inputs }: Signature): Readonly<Record<string, Tensor>> {
   return Object.fromEntries(inputs.map((spec) => [spec.name, zeroOf(spec)]));
 }
 
-function zeroOf({ datatype, shape }: TensorSpec): Tensor {
+function zeroOf({ datatype, shape = [] }: TensorSpec): Tensor {
   const sizes = shape.map((size) => (size === FREE ? 1 : size));
   const count = elementCount(sizes);
   const data = datatype === 'BYTES' ? Array<string>(count).fill('') : newData(datatype, count);

@@ -50,15 +50,16 @@ export async function modelConfig(
   const model = calledModel(context, params);
   const info = await awaitInfo(context, model);
   const { inputs, outputs } = signatureOf(info);
+  const maxBatch = maxBatchOf(model, info);
+  const described = (spec: TensorSpec): object => tensorConfig(spec, maxBatch > 0);
   ctx.body = {
     name: model.spec.name,
     platform: platformOf(model, info),
     backend: model.spec.program.label,
     version_policy: { latest: { num_versions: 1 } },
-    // Shapes have all dimensions: the server adds none for a batch, and calls are joined whatever their shapes are.
-    max_batch_size: 0,
-    input: inputs.map(tensorConfig),
-    output: outputs.map(tensorConfig),
+    max_batch_size: maxBatch,
+    input: inputs.map(described),
+    output: outputs.map(described),
     model_transaction_policy: { decoupled: false },
   };
 }
@@ -73,6 +74,14 @@ function platformOf({ spec }: Model, { platform }: LoadedInfo): string {
   return platform ?? spec.program.label;
 }
 
-function tensorConfig({ name, datatype, shape }: TensorSpec): object {
-  return { name, data_type: `TYPE_${datatype === 'BYTES' ? 'STRING' : datatype}`, dims: shape };
+/** As Triton has it, a model of which calls are joined has a first dimension that its shapes do not name; 0 for others. */
+function maxBatchOf({ options: { batchSize } }: Model, info: LoadedInfo): number {
+  const { inputs, outputs } = signatureOf(info);
+  const hasRows = inputs.length > 0 && [...inputs, ...outputs].every(({ shape }) => shape?.[0] === -1);
+  return batchSize > 1 && hasRows && info.routes.some(({ maxBatch }) => maxBatch > 1) ? batchSize : 0;
+}
+
+function tensorConfig({ name, datatype, shape }: TensorSpec, isBatched: boolean): object {
+  const type = `TYPE_${datatype === 'BYTES' ? 'STRING' : datatype}`;
+  return { name, data_type: type, ...(shape === undefined ? {} : { dims: shape.slice(isBatched ? 1 : 0) }) };
 }

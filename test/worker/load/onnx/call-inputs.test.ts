@@ -16,7 +16,18 @@ const X12 = new Tensor('FP32', [1, 2], new Float32Array([1, 2]));
 
 type Read = readonly [what: string, signature: Signature, input: unknown, tensors: object, isRow: boolean];
 
+/** Declared as a scalar, and not declared at all. */
+const SCALAR = wants({ sr: ['FP32', []] });
+const ANY: Signature = { inputs: [{ name: 'x', datatype: 'FP32' }], outputs: [] };
+const ONE = new Tensor('FP32', [1], new Float32Array([5]));
+
 const READ: readonly Read[] = [
+  ['a number for a scalar', SCALAR, { sr: 5 }, { sr: new Tensor('FP32', [], ONE.data) }, false],
+  ['a list of one for a scalar', SCALAR, { sr: [5] }, { sr: ONE }, false],
+  ['a tensor of one for a scalar', SCALAR, { sr: ONE }, { sr: ONE }, false],
+  ['lists of any shape', ANY, { x: [[1, 2]] }, { x: X12 }, false],
+  ['a list of any shape', ANY, { x: [5] }, { x: ONE }, false],
+  ['a number of any shape', ANY, 5, { x: new Tensor('FP32', [], ONE.data) }, false],
   ['rows by name', ROWS, { x: [[1, 2]] }, { x: X12 }, false],
   ['a row by name', ROWS, { x: [1, 2] }, { x: X12 }, true],
   ['rows alone', ROWS, [[1, 2]], { x: X12 }, false],

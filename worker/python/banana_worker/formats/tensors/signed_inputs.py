@@ -33,7 +33,11 @@ def check_inputs(inputs: Mapping[str, Tensor], signature: Signature) -> None:
 
 
 def _fits(tensor: Tensor, spec: TensorSpec) -> bool:
-    if tensor.datatype != spec.datatype or len(tensor.shape) != len(spec.shape):
+    if tensor.datatype != spec.datatype:
+        return False
+    if len(spec.shape) == 0:
+        return element_count(tensor.shape) == 1  # a scalar may have any dimensions around it
+    if len(tensor.shape) != len(spec.shape):
         return False
     return all(size in (FREE, given) for size, given in zip(spec.shape, tensor.shape))
 
