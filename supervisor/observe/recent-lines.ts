@@ -13,14 +13,14 @@ const MAX_CHARS = 4 * 1024 * 1024;
 export const MAX_LINE_CHARS = 64 * 1024;
 /** A page that is read has about so many characters of text. */
 const PAGE_CHARS = 256 * 1024;
-/** What an entry takes besides its text. */
+/** The room of an entry besides its text. */
 const ENTRY_CHARS = 100;
 
 /** One line, as `docs/http.md` describes it for clients. */
 export interface RecentLine {
   /** In ms since the epoch. */
   readonly at: number;
-  /** Of the server's own lines and those of an app's log; of other output `stdout` or `stderr`. */
+  /** That of a line of the server or of an app's log; `stdout` or `stderr` for other output. */
   readonly level: string;
   /** Empty on a server with one model, and if it is about none. */
   readonly model: string;

@@ -53,7 +53,7 @@ export interface LiveLines {
 export interface LiveLine {
   /** When the server got it. */
   readonly at: number;
-  /** Of the server's own lines and those of an app's log; of other output `stdout` or `stderr`. */
+  /** That of a line of the server or of an app's log; `stdout` or `stderr` for other output. */
   readonly level: string;
   /** Empty on a server with one model, and if it is about none. */
   readonly model: string;

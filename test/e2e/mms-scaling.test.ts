@@ -70,6 +70,32 @@ withEachRuntime((runtime) => {
 withOneRuntime((runtime) => {
   const { store, url } = fixtureStore(runtime);
 
+  test('a worker that is restarted finishes its call while the next one serves', LIMIT, async (t) => {
+    const cues = cuesFor(t);
+    const server = await startManaged(t, store);
+    await server.manage(`POST /models?${url('works')}&initial_workers=1`);
+    const [before = 0] = await server.pids('works');
+    const running = server.infer('works', { until: 'go on' });
+    await cues.untilNoted(/^begun/);
+    const restart = 'PUT /models/works/1/workers/0/restart';
+    assert.equal(await server.said(restart), '202 Processing worker updates...');
+    // This call waits for the next worker: the one before is busy, and begins no other.
+    const served = (await server.infer('works')).json<{ pid: number }>();
+    assert.notEqual(served.pid, before);
+    cues.give('go on');
+    assert.equal((await running).json<{ pid: number }>().pid, before);
+    await eventually(
+      () => !isAlive(before),
+      15_000,
+      () => 'the worker has not ended',
+    );
+    assert.deepEqual(await server.pids('works'), [served.pid]);
+    assert.equal(
+      await server.said('PUT /models/works/1/workers/7/restart'),
+      '404 The model has no worker 7.',
+    );
+  });
+
   test('a dead worker is never described as ready, and the cause of its death is given', LIMIT, async (t) => {
     const cues = cuesFor(t);
     const server = await startManaged(t, store);

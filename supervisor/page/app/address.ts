@@ -4,7 +4,7 @@ export type View = 'try' | 'watch' | 'logs';
 
 export interface Address {
   readonly view: View;
-  /** What the address asks of the view, such as `request` for the logs. */
+  /** The parameters for the view, such as `request` for the logs. */
   readonly wishes: URLSearchParams;
 }
 

@@ -51,7 +51,7 @@ export function keyHeaders(): Record<string, string> {
   return headersOf(current);
 }
 
-/** Of a request that manages models. */
+/** The headers of a request that manages models. */
 export function managementHeaders(): Record<string, string> {
   return headersOf(management === '' ? current : management);
 }

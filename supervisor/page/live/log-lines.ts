@@ -30,7 +30,7 @@ export interface LineFilter {
 
 export const NO_FILTER: LineFilter = { text: '', level: '', model: '', worker: '', request: '' };
 
-/** What one may ask for, and the levels that it stands for. */
+/** The choices of a person, and the levels that each stands for. */
 export const LEVELS: Readonly<Record<string, readonly string[]>> = {
   errors: ['error', 'fatal'],
   warnings: ['error', 'fatal', 'warn'],

@@ -2,7 +2,7 @@
 import type { LiveModel } from '../../status/live-types.js';
 import { managementHeaders } from '../live/key.js';
 
-/** What became of a request, in words for the person who made it. */
+/** The outcome of a request, in words for the person who made it. */
 export interface Managed {
   readonly isDone: boolean;
   readonly text: string;

@@ -102,7 +102,8 @@ function nextStart({ workers }: Pick<LiveModel, 'workers'>): string {
   if (starting > 0) return `${plural(starting, 'worker')} ${starting === 1 ? 'is' : 'are'} starting.`;
   const pauses = workers.flatMap(({ retryInMs }) => (retryInMs === null ? [] : [retryInMs]));
   if (pauses.length > 0) return `The next start is in ${age(Math.min(...pauses))}.`;
-  return 'The next one waits for its turn to start.';
+  const waits = workers.find(({ waitsFor }) => waitsFor !== null)?.waitsFor ?? 'its turn to start';
+  return `The next one waits for ${waits}.`;
 }
 
 function fullQueue({ key, name, sample, maxQueueCalls }: LiveModel): Alert[] {

@@ -76,7 +76,8 @@ export function loadingOf(models: readonly LiveModel[], at: number): Loading[] {
       const starting = model.workers.filter(({ state }) => STEPS[state] !== undefined);
       const [worker] = starting.toSorted((a, b) => begun(a) - begun(b));
       if (worker === undefined) return [];
-      const step = STEPS[worker.state] ?? worker.state;
+      const { state, waitsFor } = worker;
+      const step = waitsFor === null ? (STEPS[state] ?? state) : `waits for ${waitsFor}`;
       const [stepMs, totalMs] = [at - (worker.since ?? at), at - begun(worker)];
       return [{ model, worker, others: starting.length - 1, step, stepMs, totalMs }];
     });

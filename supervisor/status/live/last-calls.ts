@@ -14,7 +14,7 @@ import { RecentList } from './recent-list.js';
 export const CALLS_KEPT = 200;
 const MAX_PATH_CHARS = 200;
 export const MAX_MESSAGE_CHARS = 500;
-/** Of a stack the beginning and the end say most, which one depends on the language. */
+/** A longer stack loses its middle: the beginning or the end says most, which one depends on the language. */
 export const MAX_DETAIL_CHARS = 3000;
 /** Least time between two calls without a valid key in the list: strangers must not push the others out of it. */
 const STRANGERS_PAUSE_MS = 1000;

@@ -15,7 +15,7 @@ export class Viewers {
     return this.#present.size;
   }
 
-  /** Those that have not left. */
+  /** The viewers that have not left. */
   get all(): Iterable<Viewer> {
     return this.#present;
   }

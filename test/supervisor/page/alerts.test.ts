@@ -147,6 +147,15 @@ test('while a model is loading, the page says what it does and for how long', ()
   );
 });
 
+test('a worker that waits says what for', () => {
+  const waitsFor = 'a place among 2 starts (--spawn-concurrency): big';
+  const waiting = liveWorker({ state: 'waiting', pid: null, startedAt: null, waitsFor });
+  const [alert] = alertsOf(watched([liveModel({ state: 'unhealthy', workers: [waiting] })]));
+  assert.equal(alert?.text, `Calls wait meanwhile. The next one waits for ${waitsFor}.`);
+  const [loading] = loadingOf([liveModel({ state: 'starting', workers: [waiting] })], NOW);
+  assert.equal(loading?.step, `waits for ${waitsFor}`);
+});
+
 test('a model at half strength is a warning, one that is being scaled up is none', () => {
   const dying = liveWorker({ index: 1, state: 'backoff', pid: null, retryInMs: 4000, lastDeath: 1 });
   const half = liveModel({ wantedWorkers: 2, workers: [liveWorker(), dying] });

@@ -41,7 +41,11 @@ function fill(feed: LiveFeed, { models, counts }: FakeServer): void {
 function longCall(i: number): [CountedRequest, ServeError, number] {
   const request = { method: 'POST', url: `/${i}${'x'.repeat(8000)}` };
   const counted = { model: null, request, requestId: `${i}`.padEnd(128, 'r'), counts: true };
-  return [counted as unknown as CountedRequest, new ServeError('SERVE_NOT_FOUND'), 404];
+  return [
+    counted as unknown as CountedRequest,
+    new ServeError('SERVE_NOT_FOUND', `${i}`, { detail: `${i}${'€'.repeat(60_000)}` }),
+    404,
+  ];
 }
 
 function die(feed: LiveFeed, model: Model, i: number): void {
