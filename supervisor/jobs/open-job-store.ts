@@ -19,9 +19,6 @@ export interface JobStoreOptions {
 /** Longest time to open a store on a disk: it reads all jobs first. */
 const LOCAL_LIMIT_MS = 5 * 60_000;
 
-/** Longest time to open a Redis that answers: a start that hangs tells no one why. */
-const REDIS_LIMIT_MS = 12_000;
-
 const MINUTE = 60_000;
 const MIB = 1024 ** 2;
 
@@ -39,7 +36,7 @@ export async function openJobStore(options: JobStoreOptions): Promise<JobStore> 
     }
     case 'redis': {
       const { openRedisStore } = await import('./redis/open-redis-store.js');
-      return inTime(openRedisStore(place.url, limits), REDIS_LIMIT_MS);
+      return explained(openRedisStore(place.url, limits)); // it has a limit of its own, for the connection alone
     }
     case 'local': {
       const folder = resolve(cwd, place.folder);
@@ -57,12 +54,17 @@ export function keepLimits({ place, retentionMs, maxBytes }: Omit<JobStoreOption
 
 /** A store that is opened too late is closed. @throws SERVE_CONFIG */
 async function inTime(opening: Promise<JobStore>, limitMs: number): Promise<JobStore> {
+  const store = await explained(within(limitMs, opening));
+  if (store !== null) return store;
+  void opening.then((late) => late.close()).catch(() => {});
+  throw configError(`--jobs: the store of jobs was not open after ${formatMs(limitMs)}.`);
+}
+
+/** @throws SERVE_CONFIG */
+async function explained<T>(opening: Promise<T>): Promise<T> {
   try {
-    const store = await within(limitMs, opening);
-    if (store !== null) return store;
+    return await opening;
   } catch (cause) {
     throw configError(`--jobs: ${asSentence(describeThrown(cause).message)}`);
   }
-  void opening.then((store) => store.close()).catch(() => {});
-  throw configError(`--jobs: the store of jobs was not open after ${formatMs(limitMs)}.`);
 }

@@ -30,6 +30,9 @@ const MISSING_MS = 1000;
  */
 const SUSPECT_MS = 2000;
 
+/** A search costs Redis commands by the number of jobs, a sweep only by what is due: under load sweeps are many. */
+const SEARCH_MS = 1000;
+
 /** A job without a lock. */
 interface Suspect {
   readonly token: string;
@@ -38,8 +41,12 @@ interface Suspect {
 
 export class JobSweep {
   readonly #parts: SweepParts;
-  #suspects = new Map<string, Suspect>();
-  #cursor = '-inf';
+  readonly #suspects = new Map<string, Suspect>();
+  /** Those that were seen since the search began anew. */
+  readonly #seen = new Set<string>();
+  #searchedAtMs = -Infinity;
+  #fromRunning = START;
+  #fromQueued = START;
 
   constructor(parts: SweepParts) {
     this.#parts = parts;
@@ -48,29 +55,35 @@ export class JobSweep {
   /** The connection is new: what was seen before it counts no more. */
   forget(): void {
     this.#suspects.clear();
+    this.#searchedAtMs = -Infinity;
   }
 
   /** Resolves with the time at which something is due next; Infinity if nothing is. */
   async run(nowMs: number): Promise<number> {
-    const { link, front, retentionMs, entries } = this.#parts;
+    const { link, front, retentionMs } = this.#parts;
     const times = [nowMs, nowMs - retentionMs, nowMs - MISSING_MS].map(String);
-    const reply = await link.run('sweep', [front, ...times, this.#cursor]);
-    const [due, next, missing, stray, cursor, isMore] = reply as [
-      string[],
-      string,
-      string[],
-      string[],
-      string,
-      number,
-    ];
-    this.#cursor = cursor;
-    await Promise.all([
-      ...due.map((id) => this.#onTime(id)),
-      ...this.#lostOf(stray).map((one) => this.#lose(...one)),
-    ]);
-    for (const id of missing) entries.addMissing(id, nowMs);
+    const reply = await link.run('sweep', [front, ...times]);
+    const [due, next, missing, isMore] = reply as [string[], string, string[], number];
+    await Promise.all(due.map((id) => this.#onTime(id)));
+    this.#addMissing(missing, nowMs);
+    if (performance.now() - this.#searchedAtMs >= SEARCH_MS) await this.#search(nowMs);
     if (isMore === 1) return nowMs;
     return next === '' ? Infinity : Number(next);
+  }
+
+  /** Looks at some running and some queued jobs, in turn, for locks and entries that are not there. */
+  async #search(nowMs: number): Promise<void> {
+    this.#searchedAtMs = performance.now();
+    const reply = await this.#parts.link.run('search', [this.#fromRunning, this.#fromQueued]);
+    const [stray, missing, fromRunning, fromQueued] = reply as [string[], string[], string, string];
+    this.#fromRunning = fromRunning;
+    this.#fromQueued = fromQueued;
+    await Promise.all(this.#lostOf(stray).map((one) => this.#lose(...one)));
+    this.#addMissing(missing, nowMs);
+  }
+
+  #addMissing(ids: readonly string[], nowMs: number): void {
+    for (const id of ids) this.#parts.entries.addMissing(id, nowMs);
   }
 
   async #onTime(id: string): Promise<void> {
@@ -87,17 +100,23 @@ export class JobSweep {
   /** Selects the jobs that have been without a lock for some time. */
   #lostOf(stray: readonly string[]): [id: string, token: string][] {
     const nowMs = performance.now();
-    const seen = new Map<string, Suspect>();
     const lost: [string, string][] = [];
     for (let i = 0; i < stray.length; i += 2) {
       const [id, token] = [stray[i] as string, stray[i + 1] as string];
       const known = this.#suspects.get(id);
       const suspect = known?.token === token ? known : { token, sinceMs: nowMs };
+      this.#suspects.set(id, suspect);
       if (nowMs - suspect.sinceMs >= SUSPECT_MS) lost.push([id, token]);
-      else seen.set(id, suspect);
+      else this.#seen.add(id);
     }
-    this.#suspects = seen;
+    if (this.#fromRunning === START) this.#endRound();
     return lost;
+  }
+
+  /** All running jobs were looked at: those that were not seen have locks, or have ended. */
+  #endRound(): void {
+    for (const id of [...this.#suspects.keys()]) if (!this.#seen.has(id)) this.#suspects.delete(id);
+    this.#seen.clear();
   }
 
   async #lose(id: string, token: string): Promise<Moved | null> {
@@ -108,6 +127,9 @@ export class JobSweep {
     return moved;
   }
 }
+
+/** The score at which a search begins anew. */
+const START = '-inf';
 
 function nextOnTime({ record }: Stored, nowMs: number): Step | null {
   if (record.state !== 'queued') return null;

@@ -6,7 +6,7 @@ import { loadPackages } from './load-packages.js';
 import { RedisLink } from './redis-link.js';
 import { RedisStore } from './redis-store.js';
 
-/** A start waits so long for a Redis that is away, then goes on without it. */
+/** A start waits so long for a Redis that is away, then goes on without it. The imports before are this process's own time. */
 const PATIENCE_MS = 4000;
 
 /**

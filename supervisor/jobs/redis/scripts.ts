@@ -315,9 +315,8 @@ return 0
 `;
 
 /**
- * from, now, ended before this are dropped, entries missing since before this are added, where the slow look goes on.
- * Returns ids whose time has come, the next such time, ids without an entry, running ids and marks without BullMQ's lock,
- * where the slow look goes on, and whether there is more to do at once.
+ * from, now, ended before this are dropped, entries missing since before this are added. Returns ids whose time has come, the
+ * next such time, ids without an entry, and whether there is more to do at once.
  */
 const SWEEP = `
 local most, isMore = 200, 0
@@ -332,26 +331,38 @@ local due = redis.call('ZRANGEBYSCORE', P .. 'times', '-inf', ARGV[2], 'LIMIT', 
 if #due == most then isMore = 1 end
 local later = redis.call('ZRANGEBYSCORE', P .. 'times', '(' .. ARGV[2], '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 local missing = redis.call('ZRANGEBYSCORE', P .. 'toadd', '-inf', ARGV[4], 'LIMIT', 0, most)
-local stray = {}
-for _, id in ipairs(redis.call('ZRANGE', P .. 'st:running', 0, -1)) do
+tell(ARGV[1])
+return { due, later[2] or '', missing, isMore }
+`;
+
+/**
+ * Where it goes on among running and among queued jobs. Looks at each of the next ones: this costs commands by their number,
+ * whether anything happens or not. Returns running ids and marks without BullMQ's lock, ids without an entry, and where it
+ * goes on.
+ */
+const SEARCH = `
+local function next(state, from, most)
+  local found = redis.call('ZRANGEBYSCORE', P .. 'st:' .. state, from, '+inf', 'WITHSCORES', 'LIMIT', 0, most)
+  return found, #found == 2 * most and '(' .. found[#found] or '-inf'
+end
+local stray, missing = {}, {}
+local running, fromRunning = next('running', ARGV[1], 500)
+for i = 1, #running, 2 do
+  local id = running[i]
   local known = redis.call('HMGET', job(id), 'line', 'tok')
   if known[1] and redis.call('EXISTS', B .. known[1] .. ':' .. id .. ':lock') == 0 then
     stray[#stray + 1] = id
     stray[#stray + 1] = known[2]
   end
 end
-local queued = redis.call('ZRANGEBYSCORE', P .. 'st:queued', ARGV[5], '+inf', 'WITHSCORES', 'LIMIT', 0, most)
+local queued, fromQueued = next('queued', ARGV[2], 50)
 for i = 1, #queued, 2 do
   local id = queued[i]
   local known = redis.call('HMGET', job(id), 'line', 'q')
-  local isNew = redis.call('ZSCORE', P .. 'toadd', id)
-  if known[2] == 'due' and not isNew and redis.call('EXISTS', B .. known[1] .. ':' .. id) == 0 then
-    missing[#missing + 1] = id
-  end
+  local isMissing = known[2] == 'due' and redis.call('EXISTS', B .. known[1] .. ':' .. id) == 0
+  if isMissing and not redis.call('ZSCORE', P .. 'toadd', id) then missing[#missing + 1] = id end
 end
-local cursor = #queued == 2 * most and '(' .. queued[#queued] or '-inf'
-tell(ARGV[1])
-return { due, later[2] or '', missing, stray, cursor, isMore }
+return { stray, missing, fromRunning, fromQueued }
 `;
 
 /** The keys of queues up to their last colon: which of them has the first job, from 1 on; 0 if all are empty. */
@@ -422,6 +433,7 @@ export const SCRIPTS = {
   look: script(LOOK),
   leave: script(LEAVE),
   sweep: script(SWEEP),
+  search: script(SEARCH),
   heads: script(HEADS),
   held: script(HELD),
   since: script(SINCE),

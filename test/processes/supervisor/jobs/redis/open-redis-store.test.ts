@@ -1,7 +1,8 @@
-/** The start of a store whose Redis answers, but not as it should. */
+/** The start of a store whose Redis is not there, or does not answer as it should. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NO_LISTENER } from '../../../../../supervisor/jobs/job-store.js';
+import { openJobStore } from '../../../../../supervisor/jobs/open-job-store.js';
 import { openRedisStore } from '../../../../../supervisor/jobs/redis/open-redis-store.js';
 import { fakeRedis, type Answers } from './fake-redis.js';
 
@@ -9,6 +10,17 @@ const LIMITS = { retentionMs: 60_000, maxBytes: 1e8 };
 const LIMIT = { timeout: 30_000 };
 
 const LOADING = '-LOADING Redis is loading the dataset in memory';
+
+// The first test, because later ones have the packages already.
+test('the time that this server takes to load its packages is not that of Redis', LIMIT, async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const place = { in: 'redis', url: 'redis://127.0.0.1:1' } as const;
+  const opening = openJobStore({ place, retentionMs: null, maxBytes: null, cwd: '' });
+  let isOver = false;
+  void opening.catch(() => {}).finally(() => (isOver = true));
+  for (; !isOver; await new Promise((resolve) => setImmediate(resolve))) t.mock.timers.tick(1000);
+  await (await opening).close();
+});
 
 for (const [title, answer] of [
   ['reads its file', (name) => (name === 'INFO' ? info('standalone') : LOADING)],
