@@ -3,6 +3,7 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 
 import { dirname, join } from 'node:path';
 import type { DatabaseSync, DatabaseSyncInstance } from '@photostructure/sqlite';
 import { bodiesFolder } from './body-files.js';
+import { damageOfLog, type LogDamage } from './log-damage.js';
 import { isDamage, isTaken, reasonOf } from './sqlite-errors.js';
 
 export type Database = DatabaseSyncInstance;
@@ -90,6 +91,7 @@ export function openDatabase(Database: DatabaseClass, folder: string): Database 
   const file = databaseFile(folder);
   let database: Database | null = null;
   try {
+    checkLog(Database, file);
     makeFile(folder, file);
     database = new Database(file, { timeout: LOCK_WAIT_MS });
     database.exec(SETUP);
@@ -98,6 +100,26 @@ export function openDatabase(Database: DatabaseClass, folder: string): Database 
   } catch (error) {
     database?.close();
     throw error instanceof CannotOpen ? error : new CannotOpen(explain(error, folder), { cause: error });
+  }
+}
+
+/** @throws CannotOpen if the log of commits is damaged; SQLite's error if another server uses it */
+function checkLog(Database: DatabaseClass, file: string): void {
+  const damage = damageOfLog(file);
+  if (damage === null) return;
+  if (statSync(file, { throwIfNoEntry: false })?.size) touch(Database, file);
+  throw new CannotOpen(damagedLog(file, damage));
+}
+
+/** Looks whether another server uses the file, which may have been writing its log. Changes nothing. */
+function touch(Database: DatabaseClass, file: string): void {
+  const database = new Database(file, { readOnly: true, timeout: LOCK_WAIT_MS });
+  try {
+    database.exec('PRAGMA locking_mode = EXCLUSIVE; SELECT 1 FROM sqlite_schema');
+  } catch (error) {
+    if (isTaken(error)) throw error;
+  } finally {
+    database.close();
   }
 }
 
@@ -176,6 +198,19 @@ export function explain(error: unknown, folder: string): string {
   if (isDamage(error)) return damaged(file, (error as Error).message);
   const place = existsSync(file) ? file : folder;
   return `the store of jobs ${place} cannot be opened: ${reasonOf(error)}. Mend that, or give another folder with --jobs local:<folder>.`;
+}
+
+function damagedLog(file: string, { why, wholeBytes }: LogDamage): string {
+  const log = quoted(`${file}-wal`);
+  const keep = `mv ${log} ${quoted(`${file}-wal.damaged`)}`;
+  const anyway =
+    wholeBytes === 0 ? keep : `${keep} && head -c ${wholeBytes} ${quoted(`${file}-wal.damaged`)} > ${log}`;
+  return `${file} is damaged (${why}), and was left as it is. Restore its folder from a copy; or start without the jobs, and the changes of jobs, that cannot be read, after: ${anyway}`;
+}
+
+/** As a shell reads it. */
+function quoted(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 function damaged(file: string, why: string): string {

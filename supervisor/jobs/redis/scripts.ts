@@ -336,7 +336,7 @@ return { due, later[2] or '', missing, isMore }
 `;
 
 /**
- * Where it goes on among running and among queued jobs. Looks at each of the next ones: this costs commands by their number,
+ * From where on among running, and among queued jobs. Looks at each of the next ones: this costs commands by their number,
  * whether anything happens or not. Returns running ids and marks without BullMQ's lock, ids without an entry, and where it
  * goes on.
  */
