@@ -58,5 +58,5 @@ test('a page of 600 models is written over many turns of the event loop, each li
     '',
   ];
   assert.deepEqual(text.split('\n'), expected);
-  assert.ok(turns >= 20, `${turns} turns`);
+  assert.ok(turns >= 2, `${turns} turns`); // a turn ends by its time
 });
