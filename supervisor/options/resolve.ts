@@ -6,7 +6,7 @@ import { inspect } from 'node:util';
 import { ServeError, configError } from '../../protocol/errors.js';
 import type { FullModelRef } from './model-name.js';
 import type { OptionScope } from './option-spec.js';
-import { suggest } from './suggest.js';
+import { suggest } from '../../protocol/text/suggest.js';
 import {
   OPTIONS,
   OPTION_NAMES,

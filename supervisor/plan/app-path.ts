@@ -3,7 +3,7 @@ import { existsSync, lstatSync, readdirSync, readlinkSync, statSync } from 'node
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
 import { EXTENSIONS, onlyModelOf } from '../runtimes/index.js';
-import { suggest } from '../options/suggest.js';
+import { suggest } from '../../protocol/text/suggest.js';
 
 const DEFAULT_NAMES = EXTENSIONS.defaults.map((extension) => `app${extension}`);
 

@@ -6,7 +6,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ServeError, configError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/text/sentences.js';
-import { nearbyHint } from '../options/suggest.js';
+import { nearbyHint } from '../options/nearby-path.js';
 import { sourceNameOf, type OptionSource, type ResolvedOptions } from '../options/resolve.js';
 import { withoutSecrets } from '../options/allowed-urls.js';
 import { labelOf, type FullModelRef } from '../options/model-name.js';

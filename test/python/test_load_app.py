@@ -14,6 +14,7 @@ import unittest
 
 from banana_worker.load.load_app import AppLoadError, load_app
 from banana_worker.load.loader import Imported
+from banana_worker.process.hint_once import write_hints_to
 from banana_worker.protocol.messages import Device, Limits, StartSpec
 from banana_worker.formats.reply import Reply
 
@@ -546,6 +547,15 @@ class Mistakes(Apps):
         """
         self.assertEqual(self.load(self.write("app.py", source))["output"], 12)
 
+    def test_a_function_that_is_nearly_one_of_an_app_is_named_in_the_log(self):
+        lines = []
+        write_hints_to(lines.append)
+        self.addCleanup(write_hints_to, None)
+        names = ("inti", "inferense_batch", "unit", "load", "shutdwon")
+        self.output("def inference(x): return x\n" + "".join(f"def {name}(): pass\n" for name in names))
+        meant = [re.findall("`(\\w+)`", line) for line in lines]
+        self.assertEqual(meant, [["inti", "init"], ["inferense_batch", "inference_batch"], ["shutdwon", "shutdown"]])
+
     def test_the_error_for_a_file_without_inference_lists_its_names(self):
         no = "app.py has no function `inference`."
         for source, said in (
@@ -553,6 +563,7 @@ class Mistakes(Apps):
             ("x = 1\ndef load(): pass", f"app.py:1: {no} It has: x, load. Add `def inference"),
             ("\ndef infer(x): pass", f"app.py:2: {no} It has: infer. Rename `infer` to `inference`."),
             ("def run_batch(x): pass", "Rename `run_batch` to `inference_batch`."),
+            ("def infrence(x): pass", "Did you mean `inference`? Rename `infrence` to `inference`."),
             ("\ninference = 5", "app.py:2: `inference` is an int; make it a function"),
             ("inference_batch = []", "app.py:1: `inference_batch` is a list; make it a function or remove it"),
             ("init = 1\ndef inference(x): pass", "app.py:1: `init` is an int; make it a function or remove it"),

@@ -73,6 +73,10 @@ function missingImport(path: string, text: string): AppLoadError {
   const isLocal = specifier.startsWith('.') || specifier.startsWith('/') || specifier.startsWith('file:');
   if (isLocal) {
     const file = specifier.startsWith('file:') ? fileURLToPath(specifier) : specifier;
+    if (path.startsWith(`${file}?`))
+      return new AppLoadError(
+        `${path}: the TypeScript loader (tsx) takes the "?" in this path for the beginning of a query, and looks for ${file}. Rename the folder or file that has it in its name.`,
+      );
     const name = file.split('/').at(-1) ?? file;
     return new AppLoadError(
       `${locateText(importer, name.replace(/\.\w+$/, ''))}: cannot import ${JSON.stringify(file)}: no such file. Check the path and its extension.`,

@@ -3,6 +3,8 @@ import { accessSync, constants, readFileSync, statSync, type Stats } from 'node:
 import { basename, dirname } from 'node:path';
 import { kindOf } from '../adapters/exports.js';
 import { serviceClasses } from '../adapters/service-handler.js';
+import { suggest } from '../../protocol/text/suggest.js';
+import { hintOnce } from '../process/hint-once.js';
 import { AppLoadError, locateText } from './explain-load-error.js';
 import type { Exports } from './loader.js';
 
@@ -79,16 +81,47 @@ function missingInference(path: string, candidates: readonly Exports[]): AppLoad
       `${where}: the default export is a function; export it by name: \`export function inference(modelInputs) { … }\`.`,
     );
   }
-  const close = names.find((name) => /infer|predict|handler|run/i.test(name));
-  const right = /batch/i.test(close ?? '') ? 'inferenceBatch' : 'inference';
+  const close = names.find(
+    (name) => /infer|predict|handler|run/i.test(name) || mistypedAs(name, CALLED) !== null,
+  );
+  const right =
+    mistypedAs(close ?? '', CALLED) ?? (/batch/i.test(close ?? '') ? 'inferenceBatch' : 'inference');
+  const question = mistypedAs(close ?? '', CALLED) === null ? '' : `Did you mean \`${right}\`? `;
   const cure =
     close === undefined
       ? 'Add `export function inference(modelInputs) { … }`.'
-      : `Rename \`${close}\` to \`${right}\`, or export it under that name.`;
+      : `${question}Rename \`${close}\` to \`${right}\`, or export it under that name.`;
   const where = close === undefined ? `${path}:1` : locateText(path, close);
   return new AppLoadError(
     `${where}: ${basename(path)} exports no \`inference\` function. ${exportsOf(names)} ${cure}`,
   );
+}
+
+/** Functions of which an app needs one. */
+const CALLED = ['inference', 'inferenceBatch'] as const;
+
+const FUNCTIONS = [...CALLED, 'init', 'shutdown'] as const;
+
+/**
+ * Writes a line to the log about each exported function that nothing calls, and whose name is nearly that of one that the
+ * app does not have: an `inti` would never run, and nobody would know.
+ */
+export function hintMisnamed(path: string, exports: Exports): void {
+  const missing = FUNCTIONS.filter((name) => exports[name] === undefined);
+  for (const name of exportedNames([exports])) {
+    const right = mistypedAs(name, missing);
+    if (right === null || typeof exports[name] !== 'function') continue;
+    const where = locateText(path, name);
+    hintOnce(
+      `export ${name}`,
+      () => `${where}: the server never calls \`${name}\`. Did you mean \`${right}\`?`,
+    );
+  }
+}
+
+/** The one of `words` that was meant; null if none is near, or the name is one of them. */
+function mistypedAs(name: string, words: readonly string[]): string | null {
+  return words.includes(name) ? null : suggest(name, words);
 }
 
 /** The error of a custom service without a handler of the given name. */

@@ -4,7 +4,7 @@ import type { StartedService } from '../../protocol/wire/messages.js';
 import { fromBananaApp } from '../adapters/banana-app.js';
 import { fromPotassiumApp } from '../adapters/potassium-app.js';
 import { AppLoadError, locateText } from './explain-load-error.js';
-import { missingHandler, notLoadable } from './explain-missing-app.js';
+import { hintMisnamed, missingHandler, notLoadable } from './explain-missing-app.js';
 import { modules } from './load-module.js';
 import type { LoadedApp } from '../adapters/loaded-app.js';
 import type { AppFile, Exports, Loader } from './loader.js';
@@ -31,7 +31,9 @@ function adaptAny(path: string, candidates: readonly Exports[]): LoadedApp | nul
   for (const exports of candidates) {
     for (const adapt of ADAPTERS) {
       const app = adaptOrExplain(path, exports, adapt);
-      if (app !== null) return app;
+      if (app === null) continue;
+      if (adapt === fromBananaApp) hintMisnamed(path, exports);
+      return app;
     }
   }
   return null;

@@ -2,7 +2,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { configError } from '../../../protocol/errors.js';
-import { nearbyHint } from '../suggest.js';
+import { nearbyHint } from '../nearby-path.js';
 
 const VARIABLE = 'MMS_CONFIG_FILE';
 const USUAL_NAME = 'config.properties';

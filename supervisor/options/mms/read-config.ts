@@ -8,7 +8,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { configError } from '../../../protocol/errors.js';
 import { notAllowed, type ModelSettings, type OptionSource } from '../resolve.js';
-import { suggest } from '../suggest.js';
+import { suggest } from '../../../protocol/text/suggest.js';
 import { NotAllowed } from '../units.js';
 import type { FoundConfig } from './find-config.js';
 import {

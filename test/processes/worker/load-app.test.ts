@@ -31,7 +31,7 @@ async function load(t: TestContext, files: Files): Promise<Outcome & { folder: s
 }
 
 function appName(files: Files): string {
-  return Object.keys(files).find((name) => name.startsWith('app.')) ?? 'app.ts';
+  return Object.keys(files).find((name) => name.startsWith('app.') || name.includes('/app.')) ?? 'app.ts';
 }
 
 async function probe(paths: readonly string[]): Promise<Outcome[]> {
@@ -254,6 +254,16 @@ const FAILS: readonly (readonly [what: string, files: Files, message: string | R
     'a function under another name',
     { 'app.mjs': '\nexport const size = 3;\nexport function predict() {}' },
     `${HERE}/app.mjs:3: app.mjs exports no \`inference\` function. It exports: predict, size. Rename \`predict\` to \`inference\`, or export it under that name.`,
+  ],
+  [
+    'a question mark in its path',
+    { 'wh?t/app.ts': 'export const inference = () => 1;' },
+    `${HERE}/wh?t/app.ts: the TypeScript loader (tsx) takes the "?" in this path for the beginning of a query, and looks for ${HERE}/wh. Rename the folder or file that has it in its name.`,
+  ],
+  [
+    'a mistyped name',
+    { 'app.mjs': '\nexport function infrence() {}' },
+    `${HERE}/app.mjs:2: app.mjs exports no \`inference\` function. It exports: infrence. Did you mean \`inference\`? Rename \`infrence\` to \`inference\`, or export it under that name.`,
   ],
   [
     'a batch function under another name',

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import types
-from typing import Any, List, Optional, Set
+from collections import Counter
+from typing import Any, List, Optional, Sequence, Set
 
 from banana_worker.adapters.potassium_app import potassium_class
 from banana_worker.failures.sentences import kind_of
 from banana_worker.failures.thrown import is_a
 from banana_worker.load.explain_load_error import AppLoadError, locate_text
+from banana_worker.process.hint_once import hint_once
 from banana_worker.standard_modules import import_standard
 
 _CLOSE = re.compile(r"infer|predict|handler|run|generate|forward|main", re.IGNORECASE)
@@ -47,13 +49,48 @@ def missing_inference(path: str, module: types.ModuleType) -> AppLoadError:
     if _knows_potassium(module):
         cure = f"{_MAKE_APP}, if it is a Potassium app, or add `def inference(model_inputs): ...`."
         return AppLoadError(f"{path}:1: {file} has no function `inference`. {_names(names)} {cure}")
-    close = next((name for name in names if _CLOSE.search(name) and callable(getattr(module, name))), None)
+    callables = [name for name in names if callable(getattr(module, name))]
+    close = next((name for name in callables if _CLOSE.search(name) or _mistyped_as(name, _CALLED)), None)
     if close is None:
         cure = "Add `def inference(model_inputs): ...`."
         return AppLoadError(f"{path}:1: {file} has no function `inference`. {_names(names)} {cure}")
-    right = "inference_batch" if "batch" in close.lower() else "inference"
+    meant = _mistyped_as(close, _CALLED)
+    right = meant or ("inference_batch" if "batch" in close.lower() else "inference")
+    cure = f"Rename `{close}` to `{right}`."
+    if meant is not None:
+        cure = f"Did you mean `{meant}`? {cure}"
     where = locate_text(path, f" {close}")
-    return AppLoadError(f"{where}: {file} has no function `inference`. {_names(names)} Rename `{close}` to `{right}`.")
+    return AppLoadError(f"{where}: {file} has no function `inference`. {_names(names)} {cure}")
+
+
+# Functions of which an app needs one.
+_CALLED = ("inference", "inference_batch")
+
+_FUNCTIONS = (*_CALLED, "init", "shutdown")
+
+
+def hint_misnamed(path: str, module: types.ModuleType) -> None:
+    """Writes a line to the log about each function of the file whose name is nearly that of one that the app does not
+    have: an `inti` would never run, and nobody would know."""
+    missing = [name for name in _FUNCTIONS if name not in vars(module)]
+    for name, value in vars(module).items():
+        if not is_a(value, types.FunctionType) or value.__module__ != module.__name__ or name in _FUNCTIONS:
+            continue
+        meant = _mistyped_as(name, missing)
+        if meant is not None:
+            where = locate_text(path, f" {name}")
+            hint_once(f"function {name}", f"{where}: the server never calls `{name}`. Did you mean `{meant}`?")
+
+
+def _mistyped_as(name: str, words: Sequence[str]) -> Optional[str]:
+    """The one of `words` that was meant: it begins alike, and at most two letters differ, whatever their order. This runs
+    at every start, and `difflib` takes longer to import than all else here."""
+    return next((word for word in words if name[:1] == word[0] and _letters_apart(name.lower(), word) <= 2), None)
+
+
+def _letters_apart(one: str, other: str) -> int:
+    letters, others = Counter(one), Counter(other)
+    return sum((letters - others).values()) + sum((others - letters).values())
 
 
 def missing_handler(path: str, module: types.ModuleType, name: str, classes: List[str]) -> AppLoadError:

@@ -11,7 +11,7 @@ from banana_worker.adapters.coroutine_functions import runs_in_event_loop
 from banana_worker.adapters.potassium_app import from_potassium_app
 from banana_worker.failures.app_function import WrongFunction, place_of
 from banana_worker.load.explain_load_error import AppLoadError, explain_own_mms, locate_text
-from banana_worker.load.explain_missing_app import missing_handler, not_loadable
+from banana_worker.load.explain_missing_app import hint_misnamed, missing_handler, not_loadable
 from banana_worker.load.load_module import load_module
 from banana_worker.load.loader import Imported, Loader
 from banana_worker.load.service_logging import log_from_info
@@ -68,7 +68,13 @@ _PLAIN = (
 
 
 def _potassium_or_banana(imported: Imported) -> Optional[LoadedApp]:
-    return from_potassium_app(imported.module, imported.served) or from_banana_app(imported.module)
+    potassium = from_potassium_app(imported.module, imported.served)
+    if potassium is not None:
+        return potassium
+    banana = from_banana_app(imported.module)
+    if banana is not None:
+        hint_misnamed(imported.path, imported.module)
+    return banana
 
 
 def _service(imported: Imported, spec: StartSpec) -> Optional[LoadedApp]:

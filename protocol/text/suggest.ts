@@ -1,6 +1,4 @@
-/** "Did you mean": the known word, or the existing path, nearest to a mistyped one. */
-import { readdirSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+/** "Did you mean": the known word nearest to a mistyped one. */
 
 /** The closest of `words`, or null if none is within a third of the word's length in edits. */
 export function suggest(word: string, words: readonly string[]): string | null {
@@ -32,18 +30,4 @@ function editDistance(a: string, b: string): number {
     }
   }
   return at(a.length, b.length);
-}
-
-/** A sentence, after a space, with the path beside `given` whose name is nearest; empty if none is near. */
-export function nearbyHint(given: string, folder: string): string {
-  const close = suggest(basename(given), namesIn(resolve(folder, dirname(given))));
-  return close === null ? '' : ` Did you mean ${join(dirname(given), close)}?`;
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return []; // it does not exist, or may not be read
-  }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { suggest } from '../../../supervisor/options/suggest.js';
+import { suggest } from '../../../protocol/text/suggest.js';
 
 const WORDS = ['port', 'host', 'workers', 'queueSize', 'runTimeout'];
 
