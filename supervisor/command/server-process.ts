@@ -42,7 +42,7 @@ interface SignalWatch {
 /**
  * SIGINT or SIGTERM: the first one drains, the second stops at once. A hang-up of the server's terminal, or the end of
  * npm's shell, drains like SIGTERM but does not count as a second signal, because the kernel, the shell and npm may each
- * send one. All are watched from the start of the process, so that a signal during the start is applied afterwards.
+ * send one. Without a terminal, SIGHUP starts workers again that could not start. All are watched from the start of the process, so that a signal during the start is applied afterwards.
  */
 function watchSignals(endsWithNpm: boolean): SignalWatch {
   const beforeStart = new AbortController();
@@ -82,8 +82,12 @@ function watchSignals(endsWithNpm: boolean): SignalWatch {
   const forgetNpm = endsWithNpm ? watchNpmShell(() => drainAs('SIGTERM')) : () => {};
   const ownTerminal = isAtTerminal();
   process.on('SIGHUP', () => {
-    if (ownTerminal) drainAs('SIGTERM');
-    else forgetNpm(); // npm dies of the same hang-up, which this server is meant to survive
+    if (ownTerminal) {
+      drainAs('SIGTERM');
+      return;
+    }
+    forgetNpm(); // npm dies of the same hang-up, which this server is meant to survive
+    server?.startAgain();
   });
   return {
     beforeStart: beforeStart.signal,

@@ -16,6 +16,7 @@ export const WORKER_STATES = [
   'frozen',
   'stopping',
   'backoff',
+  'failing',
   'latched',
 ] as const;
 
@@ -86,7 +87,8 @@ function countStates(model: Model): Measured[] {
   }));
 }
 
-function stateOf({ worker, state }: Slot): State {
+function stateOf({ worker, state, failure }: Slot): State {
+  if (failure !== null && state.name !== 'latched') return 'failing'; // also while it starts once more
   if (worker === null) return WITHOUT_WORKER[state.name];
   if (worker.state !== 'ready') return WITH_WORKER[worker.state];
   if (worker.isFrozen) return 'frozen';

@@ -69,13 +69,19 @@ export class ModelChanges {
     else {
       this.#emptyAtMs = Infinity;
       slots.retire(slots.kept.length - count - this.#standbys.most(count), limits);
-      for (const slot of slots.kept) if (slot.state.name === 'latched') slot.replace(limits);
+      for (const slot of slots.kept) slot.startAgain();
       slots.add(more);
       this.#standbys.keep();
     }
     this.#applier.applyQueueLimits(); // also lets one that stood by take what waits
     this.#scaler.follow(this.#own === null ? null : bounds);
     return health.whenSettled();
+  }
+
+  /** See `Model.startAgain`. */
+  startAgain(): void {
+    const { health, slots } = this.#model;
+    if (!health.isDraining) for (const slot of slots.kept) slot.startAgain();
   }
 
   /** See `Model.replace`. */
@@ -121,7 +127,6 @@ export class ModelChanges {
     const slot = slots.kept.find((one) => one.index === index);
     if (slot === undefined) throw noWorker(index);
     log.restarting(index);
-    if (slot.state.name === 'latched') health.forgetLatch();
     slot.renew(limits);
     await health.until(() => !slot.isKept || isSettled(slot) || health.isDraining);
     const error = slot.lastDeath === null ? null : startError(slot.lastDeath);

@@ -5,11 +5,10 @@
 import { shuttingDown, type ServeError } from '../../protocol/errors.js';
 import type { Routes } from './app-description.js';
 import {
+  areClosing,
   healthOf,
-  noWorkerError,
   isChanging,
   isSettled,
-  latchErrors,
   memoryErrors,
   noneWantedError,
   readyInMs,
@@ -17,16 +16,19 @@ import {
 } from './slot-summary.js';
 import { outcomeOf, type Outcome } from './outcome.js';
 import type { SlotSet } from './slot-set.js';
+import { describeStandstill, failuresOf, findStandstill, refusalOf, type Standstill } from './standstill.js';
 import { Waiters } from './waiters.js';
 
 export class ModelHealth {
   readonly #slots: SlotSet;
   readonly #routes: () => Routes | null;
+  /** Whether a change of the app starts latched slots again. */
+  readonly #watch: boolean;
   readonly #untilReady = new Waiters(() => this.#findReady());
   readonly #untilLoaded = new Waiters(() => this.#findRoutes());
   readonly #untilSettled = new Waiters(() => this.#findSettled());
-  readonly #untilOneLatched = new Waiters(() => this.#findOneLatched());
-  readonly #untilFirstFailed = new Waiters(() => this.#findOneLatched() ?? this.#findOutOfMemory());
+  readonly #untilOneFails = new Waiters(() => this.#findOneFailed());
+  readonly #untilFirstFailed = new Waiters(() => this.#findOneFailed() ?? this.#findOutOfMemory());
   readonly #others = new Set<Waiters<true>>();
   #wanted = 0;
   #takesCalls = false;
@@ -34,21 +36,22 @@ export class ModelHealth {
   #isClosed = false;
   #drain: 'no' | 'announced' | 'refusing' = 'no';
   #rejection: ServeError | null = null;
-  #latched: ServeError | null = null;
+  #standstill: Standstill | null = null;
   #hasServed = false;
   #lastInitMs: number | null = null;
   #firstReadyAtMs: number | null = null;
 
-  constructor(slots: SlotSet, routes: () => Routes | null) {
+  constructor(slots: SlotSet, routes: () => Routes | null, watch: boolean) {
     this.#slots = slots;
     this.#routes = routes;
+    this.#watch = watch;
   }
 
   get health(): Health {
     return healthOf({
       isDraining: this.#drain !== 'no',
       readyWorkers: this.#slots.ready.length,
-      isLatched: this.#latched !== null,
+      standstill: this.#standstill?.state ?? null,
       isIdle: this.#isIdle,
       hasServed: this.#hasServed,
       hasLost: this.#slots.all.some((slot) => slot.lastDeath !== null),
@@ -65,9 +68,15 @@ export class ModelHealth {
     return this.#takesCalls;
   }
 
-  /** Whether every slot has latched. */
-  get isLatched(): boolean {
-    return this.#latched !== null;
+  /** Why calls are refused: every slot is latched or failing. Null: they are not. */
+  get standstill(): Standstill | null {
+    return this.#standstill;
+  }
+
+  /** What is wrong while it wants workers and none can start, and what to do, without the app's words; else null. */
+  get problem(): string | null {
+    const standstill = this.#takesCalls ? this.#standstill : null;
+    return standstill === null ? null : describeStandstill(standstill, this.predictReadyMs(), this.#watch);
   }
 
   /** Whether a worker of the present code was ready. */
@@ -90,7 +99,7 @@ export class ModelHealth {
 
   /** Whether jobs may wait for its workers; during a drain, the store decides. */
   get takesJobs(): boolean {
-    return this.#takesCalls && this.#rejection === null && this.#latched === null;
+    return this.#takesCalls && this.#rejection === null && this.#standstill === null;
   }
 
   /** The error with which a new call is refused; null if it is taken. */
@@ -100,13 +109,15 @@ export class ModelHealth {
     return this.#takesCalls ? this.noWorkerError : noneWantedError();
   }
 
-  /** The error of a call that was taken if no worker will ever come for it; null if one may. */
+  /** The error of a call that was taken if no worker will come for it, or none soon; null if one may. */
   get noWorkerError(): ServeError | null {
     if (this.#rejection !== null) return this.#rejection;
     const isGivenUp = !this.#takesCalls && this.#slots.kept.length === 0;
     if (isGivenUp && this.#drain !== 'refusing') return noneWantedError();
     if (this.#takesCalls && this.#wanted === 0) return this.#isClosed ? shuttingDown() : null;
-    return noWorkerError(this.#slots.all, this.#latched !== null);
+    if (areClosing(this.#slots.all)) return shuttingDown();
+    const standstill = this.#standstill;
+    return standstill === null ? null : refusalOf(standstill, this.predictReadyMs(), this.#watch);
   }
 
   /** Estimated time until a first worker is ready; null if none will come. */
@@ -114,26 +125,20 @@ export class ModelHealth {
     return readyInMs(this.#slots.all, this.#lastInitMs, performance.now());
   }
 
-  /** Sets the number of workers, and whether calls are taken; slots that latched before do not count any more. */
+  /** Sets the number of workers, and whether calls are taken; what failed before does not count any more. */
   want(count: number, takesCalls: boolean): void {
     this.#wanted = count;
     this.#takesCalls = takesCalls;
     if (count > 0) this.#slots.want(count); // with none, those there end the accepted calls
     if (count === 0) this.#isIdle = takesCalls;
-    this.#latched = null;
-    this.wake();
-  }
-
-  /** A slot that had given up starts again. */
-  forgetLatch(): void {
-    this.#latched = null;
+    this.#standstill = null;
     this.wake();
   }
 
   /** The code has changed: whether its workers can start is not known. */
   forgetServing(): void {
     this.#hasServed = false;
-    this.#latched = null;
+    this.#standstill = null;
   }
 
   /** A worker has died before it was ready. */
@@ -172,15 +177,13 @@ export class ModelHealth {
     return true;
   }
 
-  /** Returns the error of the slot that latched last, if now all have; else null. */
-  latchIfAllSlotsHave(): ServeError | null {
-    const { kept } = this.#slots;
-    const errors = latchErrors(kept);
-    const error = errors.at(-1);
-    if (this.#latched !== null || error === undefined || errors.length < kept.length) return null;
-    this.#latched = error;
+  /** Called when a slot has changed. Returns what has just stopped the model; null if nothing has, or had before. */
+  checkStandstill(): Standstill | null {
+    const before = this.#standstill;
+    this.#standstill = findStandstill(this.#slots.kept);
+    if (this.#standstill === null || this.#standstill.state === before?.state) return null;
     this.wake();
-    return error;
+    return this.#standstill;
   }
 
   /** Resolves once a worker is ready, or when `givenUp` does. @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN */
@@ -194,19 +197,19 @@ export class ModelHealth {
   }
 
   /**
-   * Resolves once as many workers as are wanted are ready, or each slot has a ready worker or is latched, and workers that
-   * were retired or replaced are gone. Its error is that of a latched slot. @throws SERVE_SHUTTING_DOWN
+   * Resolves once as many workers as are wanted are ready, or each slot has a ready worker or is latched or failing, and
+   * workers that were retired or replaced are gone. Its error is that of a slot that is not ready. @throws SERVE_SHUTTING_DOWN
    */
   async whenSettled(): Promise<Outcome> {
     return (await this.#untilSettled.wait(never())) as Outcome;
   }
 
-  /** Resolves with the error of the first slot that latches; with null when `givenUp` settles first. */
-  whenOneLatched(givenUp: Promise<unknown>): Promise<ServeError | null> {
-    return this.#untilOneLatched.wait(givenUp);
+  /** Resolves with the error of the first slot that is latched or failing; with null when `givenUp` settles first. */
+  whenOneFails(givenUp: Promise<unknown>): Promise<ServeError | null> {
+    return this.#untilOneFails.wait(givenUp);
   }
 
-  /** As `whenOneLatched`; also with the error of the first worker that runs out of memory while it starts. */
+  /** As `whenOneFails`; also with the error of the first worker that runs out of memory while it starts. */
   whenFirstFailed(givenUp: Promise<unknown>): Promise<ServeError | null> {
     return this.#untilFirstFailed.wait(givenUp);
   }
@@ -224,13 +227,13 @@ export class ModelHealth {
     this.#untilReady.wake();
     this.#untilLoaded.wake();
     this.#untilSettled.wake();
-    this.#untilOneLatched.wake();
+    this.#untilOneFails.wake();
     this.#untilFirstFailed.wake();
     for (const waiters of this.#others) waiters.wake();
   }
 
-  #findOneLatched(): ServeError | null {
-    return !this.#takesCalls ? null : this.#firstThatMatters(latchErrors(this.#slots.kept));
+  #findOneFailed(): ServeError | null {
+    return !this.#takesCalls ? null : this.#firstThatMatters(failuresOf(this.#slots.kept));
   }
 
   #findOutOfMemory(): ServeError | null {
@@ -260,9 +263,9 @@ export class ModelHealth {
     const wanted = this.#wanted;
     if (kept.length < all.length || kept.length < wanted || (wanted === 0 && kept.length > 0)) return null;
     if (kept.some(isChanging)) return null;
-    const serving = kept.filter((slot) => slot.state.name !== 'latched' && isSettled(slot));
+    const serving = kept.filter((slot) => slot.failure === null && isSettled(slot));
     if (serving.length < wanted && !kept.every(isSettled)) return null;
-    return outcomeOf(wanted, ready.length, ready.length < wanted ? (latchErrors(kept)[0] ?? null) : null);
+    return outcomeOf(wanted, ready.length, ready.length < wanted ? (failuresOf(kept)[0] ?? null) : null);
   }
 }
 

@@ -1,5 +1,4 @@
 /** The resources that a model uses, and the listener to which it reports. */
-import type { ServeError } from '../../protocol/errors.js';
 import type { MemoryBudget } from '../budget/memory-budget.js';
 import type { ByteBudget } from '../dispatch/byte-budget.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
@@ -13,6 +12,7 @@ import type { Slot } from '../slots/slot.js';
 import type { SpawnGate } from '../slots/spawn-gate.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import type { StartReporter } from './slow-starts.js';
+import type { Standstill } from './standstill.js';
 import type { WorkerResources } from './start-worker.js';
 
 /** Shared by all models of a server. */
@@ -34,6 +34,8 @@ export interface ServerResources extends WorkerResources {
   readonly sendAhead: SendAhead | undefined;
   /** Time limits for workers that leave because they are not needed. */
   readonly retireLimits: RetireLimits;
+  /** Whether the apps' files are watched: code that cannot start waits for its next change. */
+  readonly watch: boolean;
   /** Whether the load of every model is measured, for metrics. */
   readonly measuresLoad: boolean;
 }
@@ -47,8 +49,8 @@ export interface ModelListener {
   onDeath(slot: Slot, death: WorkerDeath): void;
   /** A worker has sent metrics of its app. */
   onMetrics(worker: number, metrics: readonly AppMetric[]): void;
-  /** No worker can start any more. `everReady`: the model has served before. */
-  onLatched(error: ServeError, everReady: boolean): void;
+  /** Every slot has become latched or failing; calls are refused. */
+  onStandstill(standstill: Standstill): void;
   /** Every slot is closed, because the model was. */
   onClosed(): void;
 }

@@ -11,9 +11,13 @@ export interface ModelStatus {
   readonly name: string;
   readonly version: string;
   /**
-   * `idle`: it has no worker because none was needed; the next call starts one. `unloaded`: it wants no workers. `unloading`: it was unregistered, and ends its last calls.
+   * `idle`: it has no worker because none was needed; the next call starts one. `failing`: it was ready once, and its starts
+   * fail; they go on. `unloaded`: it wants no workers. `unloading`: it was unregistered, and ends its last calls.
    */
-  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'draining' | 'unloaded' | 'unloading';
+  readonly state:
+    'starting' | 'ready' | 'idle' | 'unhealthy' | 'failing' | 'draining' | 'unloaded' | 'unloading';
+  /** Why no worker can start, and what to do, in the server's words; null while calls are taken, or none are wanted. */
+  readonly problem: string | null;
   /** Whether calls that name no version get this one. */
   readonly isDefaultVersion: boolean;
   /** Whether the server started with it. */
@@ -129,6 +133,7 @@ export function modelStatus(
     name: model.spec.name,
     version: model.spec.version,
     state,
+    problem: model.problem,
     isDefaultVersion: isDefault,
     loadedAtStartup: isFirst,
     minWorkers: bounds?.min ?? wantedWorkers,
@@ -157,6 +162,7 @@ export const NO_MODEL: ModelStatus = {
   name: '',
   version: '',
   state: 'unloaded',
+  problem: null,
   isDefaultVersion: false,
   loadedAtStartup: false,
   minWorkers: 0,

@@ -23,6 +23,7 @@ import type { Health } from './slot-summary.js';
 import { OptionsApplier, dispatchLimits } from './options-applier.js';
 import type { Outcome } from './outcome.js';
 import { SlotSet } from './slot-set.js';
+import type { Standstill } from './standstill.js';
 import { SlowStarts, startingWorkers } from './slow-starts.js';
 import type { ModelSpec } from './model-spec.js';
 import { Standbys } from './standbys.js';
@@ -79,7 +80,7 @@ export class Model {
       (worker) => this.#generations.mayServe(worker),
       (index, placement) => factory.newSlot(index, placement),
     );
-    this.#health = new ModelHealth(this.#slots, () => this.routes);
+    this.#health = new ModelHealth(this.#slots, () => this.routes, resources.watch);
     const parts = this.#parts(resources);
     this.#applier = new OptionsApplier(parts);
     const standbys = new Standbys(parts);
@@ -149,9 +150,14 @@ export class Model {
     return this.#health.health;
   }
 
-  /** Whether every slot has latched. */
-  get isLatched(): boolean {
-    return this.#health.isLatched;
+  /** Why calls are refused: every slot is latched or failing. Null: they are not. */
+  get standstill(): Standstill | null {
+    return this.#health.standstill;
+  }
+
+  /** What is wrong while it wants workers and none can start, and what to do, without the app's words; else null. */
+  get problem(): string | null {
+    return this.#health.problem;
   }
 
   /** When a call last ended in a worker, or a worker was ready again, on the monotonic clock; at first, the start of the model. */
@@ -192,14 +198,19 @@ export class Model {
     return this.#scaler.counting(untilMs, () => this.#health.whenLoaded(givenUp));
   }
 
-  /** Resolves with the error of the first slot that latches; with null when `givenUp` settles first. */
-  whenOneLatched(givenUp: Promise<unknown>): Promise<ServeError | null> {
-    return this.#health.whenOneLatched(givenUp);
+  /** Resolves with the error of the first slot that is latched or failing; with null when `givenUp` settles first. */
+  whenOneFails(givenUp: Promise<unknown>): Promise<ServeError | null> {
+    return this.#health.whenOneFails(givenUp);
   }
 
-  /** As `whenOneLatched`; also with the error of the first worker that runs out of memory while it starts. */
+  /** As `whenOneFails`; also with the error of the first worker that runs out of memory while it starts. */
   whenFirstFailed(givenUp: Promise<unknown>): Promise<ServeError | null> {
     return this.#health.whenFirstFailed(givenUp);
+  }
+
+  /** Lets its latched and failing slots start again at once, as if they had never failed. No effect once the server drains. */
+  startAgain(): void {
+    this.#changes.startAgain();
   }
 
   /** Starts a worker in each of these placements, which `Devices` gave. */
@@ -239,11 +250,11 @@ export class Model {
   }
 
   /**
-   * Adds or retires slots until their number is within the bounds; latched slots do not count, and try again. A worker that
+   * Adds or retires slots until their number is within the bounds; latched slots do not count, and try again, as failing ones do. A worker that
    * is retired first ends the calls that it holds, as far as `limits` allow; no call is lost or run twice. With none, new
    * calls are refused from now on, and accepted calls end before the workers stop.
    *
-   * Resolves once every slot has a ready worker or is latched, and all other workers are gone. If another `scale` overtakes
+   * Resolves once every slot has a ready worker or is latched or failing, and all other workers are gone. If another `scale` overtakes
    * this one, it resolves with the numbers of that one.
    * @throws SERVE_CONFIG if there are not enough devices, and SERVE_SHUTTING_DOWN
    */

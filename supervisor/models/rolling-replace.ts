@@ -24,7 +24,7 @@ export async function rollingReplace(model: ModelParts, limits: RetireLimits): P
     slot.renew(limits);
     await health.until(() => isOvertaken() || !slot.isKept || hasStarted(slot));
     if (isOvertaken()) return null;
-    if (!slot.isKept || (isNew(slot) && slot.state.name === 'live')) continue;
+    if (!slot.isKept || (isNew(slot) && slot.failure === null)) continue;
     const error = slot.lastDeath === null ? null : startError(slot.lastDeath);
     takeBackIfUntried(model, limits);
     return error;

@@ -147,7 +147,13 @@ export class Scaler implements CallWatch {
     const { rules } = this;
     const { health, slots } = this.#model;
     const history = this.#history;
-    if (rules === null || history === null || this.#isClosed || health.isLatched || !health.takesCalls)
+    if (
+      rules === null ||
+      history === null ||
+      this.#isClosed ||
+      health.standstill !== null ||
+      !health.takesCalls
+    )
       return;
     if (health.isDraining && slots.kept.length > 0) return; // only calls that are held are worth a start
     const decision = decide(this.#gather(rules, history), rules);
@@ -177,7 +183,7 @@ export class Scaler implements CallWatch {
     const placements = resources.devices.take(options, more - standbys.length);
     health.want(serving + more, true);
     const stayBehind = slots.standbys;
-    const stepIn = standbys.filter((slot) => slot.state.name !== 'latched' && !stayBehind.includes(slot));
+    const stepIn = standbys.filter((slot) => slot.failure === null && !stayBehind.includes(slot));
     for (const { index } of stepIn) this.#noteStepIn(index, why);
     for (const { index } of slots.add(placements)) this.#note(index, 'started', why);
     this.#standbys.keep();
@@ -225,7 +231,7 @@ export class Scaler implements CallWatch {
     const endsCalls = kept.some(({ workers }) => workers.length > 1);
     if (isLast && (endsCalls || slots.holders.some((worker) => !dispatcher.isFree(worker)))) return false;
     const serving = kept.length - standbys.length - fewer;
-    const mayServe = standbys.filter(({ state }) => state.name !== 'latched').length;
+    const mayServe = standbys.filter(({ failure }) => failure === null).length;
     const leavers = isLast ? idle.length : Math.max(0, fewer + mayServe - this.#standbys.most(serving));
     const order = idle.toSorted((a, b) => Number(isFrozen(a)) - Number(isFrozen(b)));
     const leaving = order.slice(Math.max(0, order.length - leavers));

@@ -10,7 +10,7 @@ export interface CountedWorkers {
 }
 
 /**
- * Counts each slot once, but for latched ones, which will have no worker. `isFree`: whether the worker holds no call and
+ * Counts each slot once, but for latched and failing ones, which may never have a worker. `isFree`: whether the worker holds no call and
  * none is on its way to it.
  */
 export function countWorkers(
@@ -22,7 +22,7 @@ export function countWorkers(
   const startingSinceMs: number[] = [];
   for (const slot of slots) {
     const { state, worker } = slot;
-    if (state.name === 'latched') continue;
+    if (slot.failure !== null) continue;
     if (worker?.state === 'ready' && state.name !== 'replacing') ready.push(asScaled(worker, isFree(worker)));
     else startingSinceMs.push(sinceMs(slot, nowMs));
   }

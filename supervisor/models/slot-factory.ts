@@ -2,6 +2,7 @@
  * Makes the slots of one model and handles the events of their workers: it updates the queue, the health, the log and the
  * generations of the model, and passes on what concerns the whole server to the model's listener.
  */
+import { ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo } from '../../protocol/wire/messages.js';
 import type { Placement } from '../machine/placement.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
@@ -13,7 +14,7 @@ import type { AppDescription } from './app-description.js';
 import type { ModelParts } from './model-parts.js';
 import type { OptionsApplier } from './options-applier.js';
 import type { Scaler } from './scaler.js';
-import { allLatchedError, noneWantedError } from './slot-summary.js';
+import { noneWantedError } from './slot-summary.js';
 import type { Standbys } from './standbys.js';
 import { startWorker, workerLimits } from './start-worker.js';
 
@@ -34,6 +35,7 @@ export class SlotFactory {
   newSlot(index: number, placement: Placement): Slot {
     const { generations, health, resources } = this.#model;
     const { name, version } = generations.newest.spec;
+    const wasReady = (): boolean => health.firstReadyAtMs !== null;
     return new Slot({
       index,
       device: placement.device,
@@ -41,7 +43,9 @@ export class SlotFactory {
       gate: resources.gate,
       rules: () => ({
         restartLimit: generations.inForce.options.restartLimit,
-        everReady: health.hasServed && !generations.isUntried,
+        // With --watch, what counts is the code as it is now. New code that was never ready is given up, and taken back.
+        everReady: (resources.watch ? health.hasServed : wasReady()) && !generations.isUntried,
+        awaitsChange: resources.watch,
       }),
       spawn: (workerListener) => {
         const { spec, options, skipsWarmUp } = generations.newest;
@@ -108,14 +112,23 @@ export class SlotFactory {
     const isNew = generations.settle(worker);
     if (isNew) this.#applier.apply();
     this.#refreshReady();
+    this.#checkStandstill();
     log.ready(index, worker.pid, worker.initMs);
     listener.onReady(index, worker.uptimeMs);
     if (isFirst || isNew) this.#warnOfUnusedOptions();
+    if (isFirst) this.#reviveLatched();
     if (isFirst) listener.onFirstReady();
     else if (slots.callable.includes(worker)) this.#model.noteIdle(); // a successor of one that died or was replaced
     dispatcher.pump();
     this.#scaler.started(worker.uptimeMs);
     this.#standbys.keep();
+  }
+
+  /** Its starts go on for ever now: also those of slots that were latched earlier, unless they never fit into memory. */
+  #reviveLatched(): void {
+    if (this.#model.resources.watch) return;
+    for (const slot of this.#model.slots.kept)
+      if (slot.state.name === 'latched' && !slot.state.neverFits) slot.startAgain();
   }
 
   #warnOfUnusedOptions(): void {
@@ -146,7 +159,7 @@ export class SlotFactory {
       this.#model.listener.onDeath(slot, death);
     }
     if (slot.state.name === 'closed') this.#onSlotClosed(slot);
-    this.#checkLatched();
+    this.#checkStandstill();
     if (death === null) return;
     this.#scaler.ask();
     this.#model.resources.memory?.changed();
@@ -162,13 +175,13 @@ export class SlotFactory {
     health.wake();
   }
 
-  #checkLatched(): void {
+  #checkStandstill(): void {
     const { dispatcher, generations, health, listener } = this.#model;
-    if (this.#model.isClosed()) return; // its workers stop on request: slots that latched before are no reason to end
+    if (this.#model.isClosed()) return; // its workers stop on request: what failed before is no reason to end
     if (generations.isUntried) return; // the previous generation is tried again
-    const error = health.latchIfAllSlotsHave();
-    if (error === null) return;
-    dispatcher.failQueued(allLatchedError());
-    listener.onLatched(error, health.firstReadyAtMs !== null);
+    const standstill = health.checkStandstill();
+    if (standstill === null) return;
+    dispatcher.failQueued(health.noWorkerError ?? new ServeError('SERVE_NOT_READY'));
+    listener.onStandstill(standstill);
   }
 }

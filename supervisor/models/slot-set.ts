@@ -48,7 +48,7 @@ export class SlotSet {
     return this.#slots.filter(({ isKept }) => isKept);
   }
 
-  /** The kept slots beyond the wanted ones, in the order of their indices: last ready, latched or frozen ones go first. */
+  /** The kept slots beyond the wanted ones, in the order of their indices: last ready, latched, failing or frozen ones go first. */
   get standbys(): readonly Slot[] {
     const { kept } = this;
     const most = Math.max(0, kept.length - this.#wanted);
@@ -129,8 +129,8 @@ export class SlotSet {
   }
 
   /** The order in which slots are wanted; equal ones in that of their indices. */
-  #rank({ state, worker }: Slot): number {
-    if (state.name === 'latched') return 3;
+  #rank({ failure, worker }: Slot): number {
+    if (failure !== null) return 3;
     if (worker?.state !== 'ready' || !this.#mayServe(worker)) return 2;
     return worker.isFrozen ? 1 : 0;
   }

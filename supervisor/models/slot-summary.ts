@@ -1,24 +1,26 @@
 /** Summary of a model's slots for its callers: its health, whether a worker may still come, and when. Pure. */
-import { ServeError, shuttingDown } from '../../protocol/errors.js';
+import { ServeError } from '../../protocol/errors.js';
 import type { Slot } from '../slots/slot.js';
 import type { SlotState } from '../slots/slot-lifecycle.js';
 import { startError } from '../slots/start-error.js';
+import { LATCHED_RETRY_S, type Standstill } from './standstill.js';
 
 type SlotWithState = Pick<Slot, 'state'>;
 
-/** `idle`: no worker is ready, since none was needed; the first call starts one. It counts as ready. */
-export type Health = 'starting' | 'ready' | 'idle' | 'unhealthy' | 'draining';
+/**
+ * `idle`: no worker is ready, since none was needed; the first call starts one. It counts as ready. `failing`: it was ready
+ * once, and its starts fail more often in a row than allowed; they go on, and calls are refused until one succeeds.
+ */
+export type Health = 'starting' | 'ready' | 'idle' | 'unhealthy' | 'failing' | 'draining';
 
 /** Assumed time of import and init before one was measured. */
 const FIRST_INIT_MS = 1000;
 
-/** Retry-After of calls that are refused for lack of workers: an operator has to act first. */
-const LATCHED_RETRY_S = 30;
-
 export interface HealthFacts {
   readonly isDraining: boolean;
   readonly readyWorkers: number;
-  readonly isLatched: boolean;
+  /** Null: a call may be held for a worker. */
+  readonly standstill: Standstill['state'] | null;
   /** Its scaling has left it without a worker, and no start has failed since. */
   readonly isIdle: boolean;
   /** A worker of the present code was ready. */
@@ -30,19 +32,15 @@ export interface HealthFacts {
 export function healthOf(facts: HealthFacts): Health {
   if (facts.isDraining) return 'draining';
   if (facts.readyWorkers > 0) return 'ready';
-  if (facts.isIdle && !facts.isLatched) return 'idle';
-  return facts.isLatched || facts.hasServed || facts.hasLost ? 'unhealthy' : 'starting';
+  if (facts.standstill === 'failing') return 'failing';
+  if (facts.standstill === 'latched') return 'unhealthy';
+  if (facts.isIdle) return 'idle';
+  return facts.hasServed || facts.hasLost ? 'unhealthy' : 'starting';
 }
 
-/** The error of a call for which no worker will ever come; null if one may. */
-export function noWorkerError(slots: readonly SlotWithState[], isLatched: boolean): ServeError | null {
-  if (slots.every(({ state }) => state.name === 'closing' || state.name === 'closed')) return shuttingDown();
-  return isLatched ? allLatchedError() : null;
-}
-
-/** The error of calls once every slot has latched. */
-export function allLatchedError(): ServeError {
-  return new ServeError('SERVE_NOT_READY', undefined, { retryAfterS: LATCHED_RETRY_S });
+/** Whether the server ends, or the model: no slot will have a worker again. */
+export function areClosing(slots: readonly SlotWithState[]): boolean {
+  return slots.every(({ state }) => state.name === 'closing' || state.name === 'closed');
 }
 
 /** The error of calls while no workers are wanted. */
@@ -51,13 +49,13 @@ export function noneWantedError(): ServeError {
   return new ServeError('SERVE_NOT_READY', message, { retryAfterS: LATCHED_RETRY_S });
 }
 
-/** Whether the slot has a ready worker or has latched; its previous worker may still be ending its calls. */
-export function hasStarted({ state }: SlotWithState): boolean {
-  return state.name === 'latched' || (state.name === 'live' && state.worker.state === 'ready');
+/** Whether the slot has a ready worker, or is latched or failing; its previous worker may still be ending its calls. */
+export function hasStarted({ state, failure }: Pick<Slot, 'state' | 'failure'>): boolean {
+  return failure !== null || (state.name === 'live' && state.worker.state === 'ready');
 }
 
-/** Whether the slot stays as it is unless a worker dies or a change is asked for. */
-export function isSettled(slot: Pick<Slot, 'state' | 'worker' | 'workers'>): boolean {
+/** Whether the slot is where its start has led it, unless a worker dies, a failing one starts or a change is asked for. */
+export function isSettled(slot: Pick<Slot, 'state' | 'failure' | 'worker' | 'workers'>): boolean {
   return hasStarted(slot) && slot.workers.every((worker) => worker === slot.worker);
 }
 
@@ -69,11 +67,6 @@ export function isBetween({ state }: SlotWithState): boolean {
 /** Whether another worker is to take the place of the present one, or one of before is still ending its calls. */
 export function isChanging(slot: Pick<Slot, 'state' | 'worker' | 'workers'>): boolean {
   return isBetween(slot) || slot.workers.some((worker) => worker !== slot.worker);
-}
-
-/** The errors of the slots that have latched, in their order. */
-export function latchErrors(slots: readonly SlotWithState[]): ServeError[] {
-  return slots.flatMap(({ state }) => (state.name === 'latched' ? state.error : []));
 }
 
 /** The errors of workers that ran out of memory while they started, by the last death of each slot. */

@@ -23,7 +23,13 @@ export class Standbys {
   /** Adds the slots that are missing, and retires those that are too many. */
   keep(): void {
     const { health, slots, resources, isClosed } = this.#model;
-    if (isClosed() || health.isDraining || health.isLatched || !health.takesCalls || health.wanted === 0)
+    if (
+      isClosed() ||
+      health.isDraining ||
+      health.standstill !== null ||
+      !health.takesCalls ||
+      health.wanted === 0
+    )
       return;
     const standing = slots.kept.length - health.wanted;
     if (standing < 0) return; // the wanted ones are being added or retired now

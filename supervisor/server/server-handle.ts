@@ -30,6 +30,8 @@ export interface ServerHandle {
   readonly models: ModelsHandle;
   /** The answer to `GET /status`. */
   status(): ServerStatus;
+  /** Lets models whose workers cannot start try again at once, as SIGHUP does: once what they need is back. */
+  startAgain(): void;
   /** Drains and stops. Only the first call's options count. */
   close(options?: CloseOptions): Promise<ServerEnd>;
   /** Stops at once: kills workers and cuts connections. */

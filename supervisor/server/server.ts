@@ -99,6 +99,10 @@ export class Server implements ServerHandle {
     if (plan.isMmsMode) logs.writers.stdout.writeLines(MMS_READY);
   }
 
+  startAgain(): void {
+    this.#parts.served.startAgain();
+  }
+
   close(options: CloseOptions = {}): Promise<ServerEnd> {
     this.#parts.ending.drain(options);
     return this.ended;

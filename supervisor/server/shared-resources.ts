@@ -38,7 +38,16 @@ export interface SharedParts {
 }
 
 export function sharedResources(
-  { logFormat, logPrefix, queueBytes, spawnConcurrency, maxOutput, withholdEnv, drainTimeout }: ServerOptions,
+  {
+    logFormat,
+    logPrefix,
+    queueBytes,
+    spawnConcurrency,
+    maxOutput,
+    withholdEnv,
+    drainTimeout,
+    watch,
+  }: ServerOptions,
   { writers, printFiles, recent, ...parts }: SharedParts,
 ): Omit<ServerResources, 'labelOf' | 'isDefault'> {
   const receivers = [
@@ -48,6 +57,7 @@ export function sharedResources(
   const printFormat = logFormat === 'text' && logPrefix === 'potassium' ? logPrefix : logFormat;
   return {
     ...parts,
+    watch,
     gate: new SpawnGate(spawnConcurrency, parts.memory ?? undefined),
     budget: new ByteBudget(queueBytes),
     relay: new OutputRelay(printFormat, () => parts.devices.slots, writers, receivers),

@@ -12,7 +12,8 @@ export type SlotState =
   | { readonly name: 'renewing'; readonly worker: WorkerHandle; readonly next: WorkerHandle | null }
   | { readonly name: 'replacing'; readonly worker: WorkerHandle }
   | { readonly name: 'backoff'; readonly untilMs: number }
-  | { readonly name: 'latched'; readonly error: ServeError }
+  /** `neverFits`: for lack of memory; the memory budget or the model has to change. */
+  | { readonly name: 'latched'; readonly error: ServeError; readonly neverFits: boolean }
   | { readonly name: 'closing'; readonly worker: WorkerHandle }
   | { readonly name: 'closed' };
 
@@ -24,7 +25,7 @@ export const SLOT_STATES: Readonly<Record<SlotStateName, string>> = {
   renewing: 'Its worker continues until the next one is ready.',
   replacing: 'Its worker finishes its calls and ends; then the next one starts.',
   backoff: 'Its worker died; the next start waits for a pause to end.',
-  latched: 'Its workers keep dying, or can never start: none is started again.',
+  latched: 'Its workers never started, or can never fit into the memory budget: none is started again.',
   closing: 'It was retired, or the server stops; its workers finish their calls.',
   closed: 'It was retired, or the server has stopped.',
 };
@@ -36,14 +37,15 @@ export const SLOT_EVENTS = {
     'Its worker dies, and the next one may start at once: it died during a call, idle after a finished one, on request, or out of memory while it started, and another one leaves.',
   badDeath: 'Its worker dies at any other time, or its process cannot be started: the next one has to wait.',
   lastDeath:
-    'As `badDeath`, but the restart limit is reached or the cause would repeat, or a start will never fit into the memory budget: no worker follows.',
+    'As `badDeath`, but no worker was ever ready (with `--watch`: of this code) and the restart limit is reached or the cause would repeat; or a start will never fit into the memory budget: no worker follows.',
   pauseOver: 'The pause before the next start is over.',
   nextReady: 'The next worker is ready.',
   nextDies: 'The next worker dies before it is ready, or its process cannot be started.',
   nextAlone: 'Its worker dies, or gets no more calls, while the next one starts.',
   leaves:
     'Its worker gets no more calls, because one of them does not end or its app is in doubt; on a GPU nothing changes until it dies.',
-  replace: 'The app has changed: the slot starts again with a new worker.',
+  replace:
+    'The app has changed, or a slot that is latched or failing is to try again: it starts again with a new worker.',
   renew:
     'Replace its worker without a gap; on a GPU, or if the worker is not ready, the slot gets `replace` instead.',
   retire: 'Fewer workers are wanted, or the server stops; a process of the slot exists.',

@@ -8,7 +8,7 @@ import type { LoadedInfo } from '../../protocol/wire/messages.js';
 import { NEW_SLOT, afterDeath, type RestartRules, type SlotHistory } from './restart-policy.js';
 import { nextSlotState, type SlotEvent, type SlotState } from './slot-lifecycle.js';
 import type { SpawnGate, Start, StartWait } from './spawn-gate.js';
-import { lackedMemory, latchError } from './start-error.js';
+import { failingError, lackedMemory, latchError } from './start-error.js';
 import { neverStarted, thrownAtStart, type WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { LoadedLimits, RetireLimits, WorkerListener } from '../processes/worker-listener.js';
@@ -60,6 +60,8 @@ export class Slot {
   readonly #options: SlotOptions;
   #state: SlotState = { name: 'waiting' };
   #history: SlotHistory = NEW_SLOT;
+  /** The error of the last start, if more in a row have failed than allowed and none was ready since. */
+  #failure: ServeError | null = null;
   /** Every process of this slot: the worker in its state, and workers that are starting or ending. */
   readonly #workers = new Set<WorkerHandle>();
   /** For each worker that is starting, the function that frees its place at the gate. */
@@ -70,7 +72,7 @@ export class Slot {
   /** Whether a worker of it was ready before. */
   #wasReady = false;
   #retireLimits: RetireLimits = { finishMs: 0, graceMs: 0 };
-  #backoffTimer: NodeJS.Timeout | null = null;
+  #backoffTimer: NodeJS.Timeout | undefined;
   #restarts = 0;
   #calls = 0;
   #lastDeath: WorkerDeath | null = null;
@@ -115,6 +117,11 @@ export class Slot {
     return this.#lastDeath;
   }
 
+  /** Why it is latched or `failing`: more starts in a row have failed than allowed, and none is ready yet. Null if it is neither. */
+  get failure(): ServeError | null {
+    return this.#state.name === 'latched' ? this.#state.error : this.#failure;
+  }
+
   /** Whether the last start ran out of memory, and does not count as failed since another worker leaves for the next one. */
   get isSecondTry(): boolean {
     return this.#isSecondTry;
@@ -139,10 +146,21 @@ export class Slot {
       this.#enter('replace', { name: 'replacing', worker: state.worker }, null);
       this.#withdraw();
       for (const worker of this.workers) worker.retire(limits);
-    } else if (state.name === 'backoff' || state.name === 'latched') {
-      this.#cancelStart();
-      this.#wait('replace', null);
-    }
+    } else this.#startNow();
+  }
+
+  /** If it is latched or failing, starts at once and without its history; a start that is under way goes on. */
+  startAgain(): void {
+    if (!this.isKept || this.failure === null) return;
+    this.#forgetHistory();
+    this.#startNow();
+    this.#options.listener.onSlotChange(this, null); // a start that is under way does not fail calls any more
+  }
+
+  #startNow(): void {
+    if (this.#state.name !== 'backoff' && this.#state.name !== 'latched') return;
+    this.#cancelStart();
+    this.#wait('replace', null);
   }
 
   /**
@@ -190,6 +208,7 @@ export class Slot {
 
   #forgetHistory(): void {
     this.#history = NEW_SLOT;
+    this.#failure = null;
     this.#lastDeath = null;
   }
 
@@ -227,7 +246,7 @@ export class Slot {
       return;
     }
     this.#withdraw();
-    this.#enter('lastDeath', { name: 'latched', error }, null);
+    this.#enter('lastDeath', { name: 'latched', error, neverFits: true }, null);
   }
 
   /** No call waits for this start any more. */
@@ -262,6 +281,7 @@ export class Slot {
     this.#leaveGate(worker);
     this.#isSecondTry = false;
     this.#wasReady = true;
+    this.#failure = null;
     if (this.#state.name === 'renewing' && this.#state.next === worker) {
       const before = this.#state.worker;
       this.#enter('nextReady', { name: 'live', worker }, null);
@@ -280,11 +300,12 @@ export class Slot {
     // One that ends its last calls is enough: else a slot would have a process more with each that leaves.
     if (this.workers.some((other) => other !== worker && other !== next)) return;
     this.#history = NEW_SLOT;
+    this.#failure = null;
     this.#restarts += 1;
     if (state.name === 'live') this.#wait('leaves', null);
-    else if (state.next === null)
+    else if (next === null)
       this.#enter('leaves', { name: 'waiting' }, null); // its start is queued at the gate
-    else this.#enter('nextAlone', { name: 'live', worker: state.next }, null);
+    else this.#enter('nextAlone', { name: 'live', worker: next }, null);
   }
 
   #onGone(worker: WorkerHandle, death: WorkerDeath): void {
@@ -294,17 +315,13 @@ export class Slot {
     const state = this.#state;
     if (state.name === 'closing') this.#onGoneAtEnd(death);
     else if (state.name === 'renewing' && state.next === worker) this.#onFailedStart(death);
-    else if (this.worker !== worker) this.#onReplacedGone(death);
-    else if (state.name === 'replacing') this.#wait('death', death);
+    else if (this.worker !== worker) {
+      if (!death.wanted) this.#lastDeath = death; // another one had taken its place
+      this.#options.listener.onSlotChange(this, death);
+    } else if (state.name === 'replacing') this.#wait('death', death);
     else if (state.name === 'renewing') this.#onGoneBeforeNext(state.next, death);
     else this.#afterDeath(death);
     this.#options.gate.look(); // the last ready worker of the model may have gone, and another slot's start wait
-  }
-
-  /** A worker has ended whose place another one had taken. */
-  #onReplacedGone(death: WorkerDeath): void {
-    if (!death.wanted) this.#lastDeath = death;
-    this.#options.listener.onSlotChange(this, death);
   }
 
   #onGoneAtEnd(death: WorkerDeath): void {
@@ -346,13 +363,17 @@ export class Slot {
       this.#wait('death', death); // the next start does without: no failure of the app
       return;
     }
-    const cause = { ...death, permanent: death.fatal?.permanent ?? false, thrown: thrownAtStart(death) };
+    const { permanent = false } = death.fatal ?? {};
+    const neverFits = death.cause === 'over the memory budget';
+    const cause = { ...death, permanent, neverFits, thrown: thrownAtStart(death) };
     const decision = afterDeath(this.#history, cause, this.#options.rules(), Math.random());
     this.#history = decision.history;
     if (decision.action === 'latch') {
-      this.#enter('lastDeath', { name: 'latched', error: latchError(death, decision.repeats) }, death);
+      const error = latchError(death, decision.repeats);
+      this.#enter('lastDeath', { name: 'latched', error, neverFits }, death);
       return;
     }
+    this.#failure = decision.isFailing ? failingError(death) : null;
     this.#restarts += 1;
     if (decision.delayMs === 0) this.#wait('death', death);
     else this.#backOff(decision.delayMs, death);
@@ -366,11 +387,8 @@ export class Slot {
   }
 
   #backOff(delayMs: number, death: WorkerDeath): void {
-    this.#enter('badDeath', { name: 'backoff', untilMs: performance.now() + delayMs }, death);
-    this.#backoffTimer = setTimeout(() => {
-      this.#backoffTimer = null;
-      this.#wait('pauseOver', null);
-    }, delayMs);
+    this.#backoffTimer = setTimeout(() => this.#wait('pauseOver', null), delayMs);
+    this.#enter('badDeath', { name: 'backoff', untilMs: performance.now() + delayMs }, death); // may end the server
   }
 
   /** Waits at the gate. */
@@ -380,8 +398,7 @@ export class Slot {
   }
 
   #cancelStart(): void {
-    if (this.#backoffTimer !== null) clearTimeout(this.#backoffTimer);
-    this.#backoffTimer = null;
+    clearTimeout(this.#backoffTimer);
     this.#withdraw();
   }
 

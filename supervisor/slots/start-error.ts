@@ -1,5 +1,5 @@
-/** Turns the death of a worker into an error: for requests that wait for it, and for a slot that latches. */
-import { ServeError } from '../../protocol/errors.js';
+/** Turns the death of a worker into an error: for requests that wait for it, and for a slot that latches or is failing. */
+import { ServeError, type ErrorCode } from '../../protocol/errors.js';
 import { isMemoryHint } from '../processes/exit-report.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
 
@@ -10,11 +10,21 @@ export function startError(death: WorkerDeath): ServeError {
 
 /** The error of a slot that latches: the reason that its last worker sent, or how it died. `repeats`: the next one would die of the same. */
 export function latchError(death: WorkerDeath, repeats: boolean): ServeError {
-  const detail = death.fatal?.message ?? (death.hint === '' ? death.how : `${death.how}; ${death.hint}`);
-  const kind = lackedMemory(death) ? 'out-of-memory' : '';
-  if (!repeats) return new ServeError('SERVE_CRASH_LOOP', undefined, { detail, kind });
+  if (!repeats) return asError('SERVE_CRASH_LOOP', death);
   const isInit = death.fatal?.code === 'SERVE_INIT_FAILED';
-  return new ServeError(isInit ? 'SERVE_INIT_FAILED' : 'SERVE_APP_INVALID', undefined, { detail, kind });
+  return asError(isInit ? 'SERVE_INIT_FAILED' : 'SERVE_APP_INVALID', death);
+}
+
+/** The error of a slot that is failing: its next start may succeed. */
+export function failingError(death: WorkerDeath): ServeError {
+  return asError(START_ERRORS.find((code) => code === death.fatal?.code) ?? 'SERVE_CRASH_LOOP', death);
+}
+
+const START_ERRORS: readonly ErrorCode[] = ['SERVE_APP_INVALID', 'SERVE_INIT_FAILED', 'SERVE_INIT_TIMEOUT'];
+
+function asError(code: ErrorCode, death: WorkerDeath): ServeError {
+  const detail = death.fatal?.message ?? (death.hint === '' ? death.how : `${death.how}; ${death.hint}`);
+  return new ServeError(code, undefined, { detail, kind: lackedMemory(death) ? 'out-of-memory' : '' });
 }
 
 /** Errors of runtimes and libraries that mean too little memory. */

@@ -135,7 +135,7 @@ export interface LiveSnapshot {
 
 export interface LiveServer {
   /** As in `/status`. */
-  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'draining';
+  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'failing' | 'draining';
   readonly version: string;
   readonly pid: number;
   readonly startedAt: number;
@@ -168,10 +168,14 @@ export interface LiveModel {
   readonly name: string;
   readonly version: string;
   /**
-   * As in `/status`. `unhealthy`: it wants workers, none is ready, and one has died or cannot start. `unloaded`: it wants no
+   * As in `/status`. `unhealthy`: it wants workers, none is ready, and one has died or cannot start. `failing`: it was ready
+   * once, and more starts in a row fail than allowed; they go on, and calls are refused. `unloaded`: it wants no
    * workers. `unloading`: it was unregistered, and ends its last calls.
    */
-  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'draining' | 'unloaded' | 'unloading';
+  readonly state:
+    'starting' | 'ready' | 'idle' | 'unhealthy' | 'failing' | 'draining' | 'unloaded' | 'unloading';
+  /** Why no worker can start while calls are refused, and what to do, in the server's words; else null. */
+  readonly problem: string | null;
   /** Whether no worker will be started any more: every slot has given up. */
   readonly isLatched: boolean;
   /** Whether it answers at the paths of the app's routes. */
@@ -251,8 +255,8 @@ export interface LiveWorker {
   readonly waitsFor: string | null;
   /** State of the worker that is to take its place; null if none is on its way. */
   readonly next: string | null;
-  /** Why the slot has given up; null if it has not. */
-  readonly latched: LiveError | null;
+  /** Why the slot is latched, or failing: more starts in a row have failed than allowed. Null if it is neither. */
+  readonly failure: LiveError | null;
   /** `LiveDeath.id` of the last worker that died in this slot; null if none did since it last started anew. */
   readonly lastDeath: number | null;
 }

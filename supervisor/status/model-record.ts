@@ -45,11 +45,15 @@ function slotProcesses(slot: Slot, isLeaving: boolean, showsWords: boolean): Pro
   const { index, device, restarts } = slot;
   const common = { index, device, restarts, lastError: lastErrorOf(slot, showsWords) };
   const living = slot.workers.flatMap((worker) => livingProcess(worker, isLeaving) ?? []);
-  if (living.length > 0) return living.map((process) => ({ ...common, ...process }));
-  const state =
-    isLeaving || !slot.isKept ? 'unloading' : slot.state.name === 'latched' ? 'failed' : 'loading';
+  const hasFailed = !isLeaving && slot.isKept && slot.failure !== null;
+  if (living.length > 0)
+    return living.map((process) => ({ ...common, ...process, ...(hasFailed ? FAILED : {}) }));
+  const state = isLeaving || !slot.isKept ? 'unloading' : hasFailed ? 'failed' : 'loading';
   return [{ ...common, state, pid: null, startedAt: null, memoryBytes: 0 }];
 }
+
+/** Also of a start that is under way, after more failed ones than are allowed. */
+const FAILED = { state: 'failed' } as const;
 
 type LivingProcess = Pick<ProcessRecord, 'state' | 'pid' | 'startedAt' | 'memoryBytes'>;
 
@@ -74,8 +78,8 @@ const RECORD_STATES: Readonly<Record<WorkerState, ProcessRecord['state']>> = {
   gone: 'unloading',
 };
 
-function lastErrorOf({ state, lastDeath }: Slot, showsWords: boolean): string {
-  if (state.name === 'latched' && showsWords) return state.error.detail;
+function lastErrorOf({ failure, lastDeath }: Slot, showsWords: boolean): string {
+  if (failure !== null && showsWords) return failure.detail;
   if (lastDeath === null || lastDeath.wanted) return '';
   const why = whyOf(lastDeath, showsWords);
   return why === '' ? lastDeath.how : `${lastDeath.how}: ${why}`;

@@ -10,6 +10,8 @@ export interface ModelPresence {
   /** Its name in the log. */
   readonly label: string;
   readonly health: Health;
+  /** Why calls are refused, and what to do, without the app's words; null while they are not. */
+  readonly problem: string | null;
   /** Whether it may have workers at all. */
   readonly takesCalls: boolean;
   /** It is one of the first models, and was not ready yet and has not given up. */
@@ -42,13 +44,24 @@ export function serverReadiness(
   const idle = models.length > 1 ? models.filter((model) => stateOf(model) === 'idle') : [];
   const areIdle = idle.length > 0 ? { idle: idle.map(({ label }) => label) } : {};
   const away = areJobsAway ? { jobs: 'unavailable' } : {};
-  return { ready: isReady(state), state, body: { state, ...notReady, ...areIdle, ...away } };
+  const ready = isReady(state);
+  return {
+    ready,
+    state,
+    body: { state, ...reasonOf(ready ? [] : models), ...notReady, ...areIdle, ...away },
+  };
 }
 
 /** Readiness of one model: true only while it has a ready worker, or has none because none was needed. */
 export function modelReadiness(model: ModelPresence): Readiness {
   const state = stateOf(model);
-  return { ready: isReady(state), state, body: { state, model: model.label } };
+  return { ready: isReady(state), state, body: { state, model: model.label, ...reasonOf([model]) } };
+}
+
+/** What keeps the first of these models that refuse calls from starting. */
+function reasonOf(models: readonly ModelPresence[]): { readonly reason?: string } {
+  const reason = models.find(({ problem }) => problem !== null)?.problem ?? null;
+  return reason === null ? {} : { reason };
 }
 
 function isReady(state: ServedState): boolean {
@@ -67,5 +80,6 @@ function stateOfAll(models: readonly ModelPresence[]): ServedState {
     return has('ready') ? 'ready' : 'idle';
   }
   if (has('unhealthy')) return 'unhealthy';
+  if (has('failing')) return 'failing';
   return has('starting') ? 'starting' : 'unloaded';
 }

@@ -15,8 +15,9 @@ export interface ServerStatus {
   /**
    * `ready`: a model has a ready worker, and every model that the server started with was ready or has given up.
    * `idle`: no worker is ready, because none was needed. `unhealthy`: no worker is ready, and one has died or cannot start, or no workers are wanted.
+   * `failing`: as `unhealthy`, and calls are refused until a start succeeds; the server goes on trying.
    */
-  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'draining';
+  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'failing' | 'draining';
   readonly version: string;
   readonly pid: number;
   /** ISO 8601. */

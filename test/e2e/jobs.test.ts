@@ -360,28 +360,44 @@ withOneRuntime(({ app }) => {
     assert.match(server.stderr(), new RegExp(`the background job ${id} of / failed: .*shutting down`));
   });
 
-  test('SIGTERM: a job of a model whose workers cannot start holds up no drain', LIMIT, async (t) => {
-    const cues = makeCues(t);
-    const files = editedApp(t, {
-      'app.mjs': `import { existsSync } from 'node:fs';
-        const isGiven = () => existsSync(process.env.CUES + '/broken');
-        export function init() { if (isGiven()) throw new Error('broken'); }
-        export async function inference() {
-          while (!isGiven()) await new Promise((resolve) => setTimeout(resolve, 5));
+  test(
+    'a job waits while its model is failing, runs once that is well again, and holds up no drain',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const files = editedApp(t, {
+        'app.mjs': `import { existsSync } from 'node:fs';
+        const isGiven = (cue) => existsSync(process.env.CUES + '/' + cue);
+        export function init() { if (isGiven('broken')) throw new Error('broken'); }
+        export async function inference({ ends }) {
+          if (ends) return 'done';
+          while (!isGiven('broken')) await new Promise((resolve) => setTimeout(resolve, 5));
           process.kill(process.pid, 'SIGKILL');
         }`,
-    });
-    const args = ['--restart-limit', '0', '--drain-lag', '0s'];
-    const server = await startServer(files.path('app.mjs'), { t, args, env: cues.env, expectedRestarts: 1 });
-    const [lost, waits] = [await startAsync(server, '/', {}), await startAsync(server, '/', {})];
-    cues.give('broken');
-    assert.equal((await jobEnd(server, lost)).state, 'lost');
-    await server.until(({ model }) => model.workers[0]?.state === 'latched');
-    assert.equal((await jobPage(server, waits)).state, 'queued');
-    server.process.kill('SIGTERM');
-    assert.deepEqual(await server.ended, { code: 0, signal: null });
-    assert.match(server.stderr(), new RegExp(`the background job ${waits} of / failed`));
-  });
+      });
+      const args = ['--restart-limit', '0', '--drain-lag', '0s'];
+      const server = await startServer(files.path('app.mjs'), { t, args, env: cues.env });
+      const first = [
+        await startAsync(server, '/', {}),
+        await startAsync(server, '/', { ends: true }),
+      ] as const;
+      cues.give('broken');
+      assert.equal((await jobEnd(server, first[0])).state, 'lost');
+      await server.until(({ model }) => model.state === 'failing');
+      assert.equal((await jobPage(server, first[1])).state, 'queued');
+      assert.equal((await callAsync(server, '/', '{}')).status, 503);
+      cues.forget();
+      assert.equal((await jobEnd(server, first[1])).state, 'succeeded');
+      const [lost, waits] = [await startAsync(server, '/', {}), await startAsync(server, '/', {})];
+      cues.give('broken');
+      assert.equal((await jobEnd(server, lost)).state, 'lost');
+      await server.until(({ model }) => model.state === 'failing');
+      assert.equal((await jobPage(server, waits)).state, 'queued');
+      server.process.kill('SIGTERM');
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
+      assert.match(server.stderr(), new RegExp(`the background job ${waits} of / failed`));
+    },
+  );
 
   test('a full store refuses new jobs with 503 until there is room', LIMIT, async (t) => {
     const cues = makeCues(t);

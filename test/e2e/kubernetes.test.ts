@@ -105,7 +105,7 @@ withOneRuntime(({ app }) => {
   );
 
   test(
-    'a pod whose workers are gone for good is not ready, and is not restarted for it',
+    'a pod whose workers cannot start again is not ready, and is not restarted for it',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
@@ -115,7 +115,7 @@ withOneRuntime(({ app }) => {
       const { model } = await server.until(({ state }) => state === 'ready');
       cues.give('broken');
       process.kill(model.workers[0]?.pid as number, 'SIGKILL');
-      await server.until(({ state }) => state === 'unhealthy');
+      await server.until(({ state }) => state === 'failing');
       assert.deepEqual(await probed(server), { ready: false, alive: true });
       server.process.kill('SIGINT');
       await server.ended;

@@ -181,7 +181,7 @@ test(
     const [death] = near.all('deaths');
     assert.match(death?.why ?? '', /the weights are missing/);
     const latched = await near.snapshot(({ models }) => models[1]?.isLatched === true);
-    assert.match(latched.models[1]?.workers[0]?.latched?.message ?? '', /the weights are missing/);
+    assert.match(latched.models[1]?.workers[0]?.failure?.message ?? '', /the weights are missing/);
     assert.deepEqual([latched.server.state, latched.models[1]?.state], ['ready', 'unhealthy']);
     const proxied = await LiveViewer.open(t, server, { 'x-forwarded-for': '10.0.0.7' });
     await proxied.until(isDead(proxied));

@@ -164,7 +164,8 @@ withOneRuntime(({ app }) => {
         [refused.status, refused.json<{ error: { code: string } }>().error.code],
         [503, 'SERVE_NOT_READY'],
       );
-      assert.deepEqual(await readiness(server), [503, { state: 'unhealthy' }]);
+      const [status, body] = await readiness(server);
+      assert.deepEqual([status, (body as { state: string }).state], [503, 'unhealthy']);
       assert.equal((await ask(server, {})).status, 503);
       assert.match(server.stderr(), /Staying up and answering 503/);
       await server.stop('SIGINT', 1);

@@ -1,11 +1,13 @@
-/** An app that cannot live is given up, with an error for its callers and a line in the log; one that can is never given up. */
+/** An app that never could start is given up, with an error for its callers and a line in the log; one that was ready never is. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { serve } from '../../index.js';
 import { ask, errorOf, pidOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
+import { holdPort } from '../helpers/held-port.js';
+import { managementOf } from '../helpers/managed-command.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
-import { runCommand, startServer, type Server } from '../helpers/server.js';
+import { call, runCommand, startServer, type Server } from '../helpers/server.js';
 
 const LIMIT = { timeout: 60_000 };
 
@@ -88,27 +90,67 @@ withEachRuntime(({ app, place, frame, exit }) => {
   );
 });
 
-/** Slots are latched by the front, which knows no language. */
+/** Slots are latched or failing by the front, which knows no language. */
 withOneRuntime(({ app }) => {
   test(
-    'an app that breaks after it has served, --on-crash-loop stay: 503 for calls and readiness, status has the reason, a signal still ends it',
+    'an app whose start fails while something that it needs is away, after it has served: 503 with the reason everywhere, then it answers again by itself',
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await breakWhileServing(t, app('throws-in-init'), cues, 'stay');
+      const server = await breakWhileServing(t, app('throws-in-init'), cues, 'stay', '1');
+      const held = ask(server, {});
       await server.untilPrinted(
-        /the weights are missing[^]*no worker can be restarted; see the error above\. Staying up/,
+        /the weights are missing[^]*no worker can be restarted; see the error above\. Staying up and answering 503 until a start succeeds/,
       );
-      const { model } = await server.status();
-      assert.equal(model.workers[0]?.state, 'latched');
-      assert.match(String(model.workers[0].lastExit?.why), /the weights are missing/);
-      assert.equal((await fetch(`${server.url}/readyz`)).status, 503);
+      for (const answer of [await held, await ask(server, {})]) {
+        assert.equal(answer.status, 503, answer.text);
+        assert.match(answer.text, /SERVE_NOT_READY.*its init or its example fails.*goes on trying/);
+        assert.ok(Number(answer.headers.get('retry-after')) >= 1);
+      }
+      const { state, model } = await server.status();
+      assert.deepEqual([state, model.state], ['failing', 'failing']);
+      assert.match(String(model.problem), /its init or its example fails.*SIGHUP tries at once/);
+      assert.match(String(model.workers[0]?.lastExit?.why), /the weights are missing/);
+      const readyz = await fetch(`${server.url}/readyz`);
+      assert.equal(readyz.status, 503);
+      assert.match(
+        await readyz.text(),
+        /"state":"failing","reason":"No worker of this model can start: its init/,
+      );
       assert.equal((await fetch(`${server.url}/livez`)).status, 200);
-      const answer = await ask(server, {});
-      assert.equal(answer.status, 503, answer.text);
-      assert.equal(errorOf(answer).code, 'SERVE_NOT_READY');
-      assert.ok(Number(answer.headers.get('retry-after')) >= 1);
-      assert.deepEqual(await server.stop('SIGINT', 1), { code: 0, signal: null });
+      cues.forget();
+      cues.give('intact');
+      const { model: back } = await server.until(({ state: now }) => now === 'ready');
+      assert.equal((await ask(server, {})).status, 200);
+      assert.deepEqual([back.problem, (await fetch(`${server.url}/readyz`)).status], [null, 200]);
+      await server.stop('SIGINT', back.workers[0]?.restarts);
+    },
+  );
+
+  test(
+    'SIGHUP starts a model again that has given up; one that fails later is FAILED for managers and in the metrics, and holds up no end',
+    LIMIT,
+    async (t) => {
+      const cues = makeCues(t);
+      const metrics = String(await holdPort());
+      const pages = ['--management-port', '0', '--metrics-port', metrics];
+      const args = ['--model', `late=${app('throws-in-init')}`, '--restart-limit', '0', ...pages];
+      const server = await startServer(app('works'), { t, env: cues.env, args });
+      await server.untilPrinted(/late: no worker could start; see the error above/);
+      cues.give('intact');
+      server.process.kill('SIGHUP');
+      const { models } = await server.until((status) => status.models[1]?.state === 'ready');
+      assert.equal((await call(`${server.url}/models/late/`, '{}')).status, 200);
+      cues.give('broken');
+      process.kill(models[1]?.workers[0]?.pid as number, 'SIGKILL');
+      await server.until((status) => status.models[1]?.state === 'failing');
+      const described = await (await managementOf(server)).describe('late');
+      assert.equal(described.workers[0]?.status, 'FAILED');
+      assert.match(described.workers[0].lastError ?? '', /the weights are missing/);
+      const page = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
+      assert.match(page, /banana_workers\{model="late",version="1",state="failing"\} 1/);
+      server.process.kill('SIGINT');
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
     },
   );
 
@@ -117,7 +159,7 @@ withOneRuntime(({ app }) => {
     LIMIT,
     async (t) => {
       const cues = makeCues(t);
-      const server = await breakWhileServing(t, app('throws-in-init'), cues, 'exit');
+      const server = await breakWhileServing(t, app('throws-in-init'), cues, 'exit', '0');
       const answer = await ask(server, {});
       assert.equal(answer.status, 503, answer.text);
       assert.deepEqual(await server.ended, { code: 3, signal: null });
@@ -131,12 +173,13 @@ withOneRuntime(({ app }) => {
       const args = ['--workers', '2', '--restart-limit', '0', '--on-crash-loop', 'exit'];
       const server = await startServer(app('throws-in-one-slot'), { t, args });
       const { model, state } = await server.until(
-        (status) => status.model.workers[1]?.state === 'latched' && status.state === 'ready',
+        (status) => status.model.workers[1]?.lastExit !== null && status.state === 'ready',
       );
       assert.equal(model.workers[0]?.state, 'idle');
       assert.equal(state, 'ready');
       assert.equal((await ask(server, {})).status, 200);
-      assert.deepEqual(await server.stop(), { code: 0, signal: null });
+      server.process.kill('SIGINT');
+      assert.deepEqual(await server.ended, { code: 0, signal: null });
       assert.doesNotMatch(server.stderr(), /no worker can be restarted/);
       assert.match(server.stderr(), /stopped; every call was answered/);
     },
@@ -188,9 +231,10 @@ async function breakWhileServing(
   app: string,
   cues: Cues,
   onCrashLoop: string,
+  restartLimit: string,
 ): Promise<Server> {
   cues.give('intact');
-  const args = ['--restart-limit', '0', '--on-crash-loop', onCrashLoop];
+  const args = ['--restart-limit', restartLimit, '--on-crash-loop', onCrashLoop];
   const server = await startServer(app, { t, env: cues.env, args });
   const pid = await pidOf(server);
   cues.give('broken');

@@ -51,13 +51,14 @@ withOneRuntime(({ app }) => {
     const env = { PATH: pathWithGpus(cues.folder, 1) };
     const server = await startServer(app('throws-in-one-slot'), { t, env, args });
     const { model } = await server.until((status) =>
-      status.model.workers.every(({ state }) => state === 'latched' || state === 'idle'),
+      status.model.workers.every(({ state, lastExit }) => state === 'idle' || lastExit !== null),
     );
     assert.deepEqual(
-      model.workers.map(({ state }) => state),
-      ['idle', 'latched'],
+      model.workers.map(({ lastExit }) => lastExit === null),
+      [true, false],
     );
-    await server.stop();
+    server.process.kill('SIGINT');
+    await server.ended;
   });
 });
 

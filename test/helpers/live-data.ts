@@ -52,7 +52,7 @@ export function liveWorker(changes: Partial<LiveWorker> = {}): LiveWorker {
     retryInMs: null,
     waitsFor: null,
     next: null,
-    latched: null,
+    failure: null,
     lastDeath: null,
     ...changes,
   };
@@ -64,6 +64,7 @@ export function liveModel(changes: Partial<LiveModel> = {}): LiveModel {
     name: 'digits',
     version: '1',
     state: 'ready',
+    problem: null,
     isLatched: false,
     isDefault: true,
     isDefaultVersion: true,

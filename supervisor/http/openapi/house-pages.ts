@@ -11,7 +11,7 @@ import {
 
 const STATES: JsonSchema = {
   ...TEXT,
-  enum: ['starting', 'ready', 'idle', 'unhealthy', 'draining', 'unloaded'],
+  enum: ['starting', 'ready', 'idle', 'unhealthy', 'failing', 'draining', 'unloaded'],
 };
 
 const READINESS: JsonSchema = {
@@ -20,6 +20,7 @@ const READINESS: JsonSchema = {
   properties: {
     state: STATES,
     model: TEXT,
+    reason: { ...TEXT, description: 'Why no worker can start, and what to do.' },
     notReady: {
       type: 'object',
       additionalProperties: true,
@@ -35,7 +36,7 @@ const READINESS: JsonSchema = {
 };
 
 const HEALTH = objectOf({
-  state: { ...TEXT, enum: ['healthy', 'starting', 'unhealthy', 'draining', 'unloaded'] },
+  state: { ...TEXT, enum: ['healthy', 'starting', 'unhealthy', 'failing', 'draining', 'unloaded'] },
   gpu: { type: 'boolean' },
 });
 

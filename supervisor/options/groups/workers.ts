@@ -112,7 +112,7 @@ export const WORKERS = {
   restartLimit: modelOption<number>({
     flag: '--restart-limit',
     value: '<n>',
-    help: 'Failed starts in a row (a worker that dies before it is ready, or idle before its first call) after which it is still started again; one more, and it is given up. With --watch the default is 0.',
+    help: 'Failed starts in a row (a worker that dies before it is ready, or idle before its first call) that are allowed. One more, and a model that was never ready is given up; one that was is failing: calls get 503, and its starts go on. With --watch the default is 0.',
     defaultText: '5',
     default: 5,
     parse: (raw) => parseWhole(raw, 0, 1_000_000),
@@ -120,7 +120,7 @@ export const WORKERS = {
   onCrashLoop: serverOption<'stay' | 'exit'>({
     flag: '--on-crash-loop',
     value: '<what>',
-    help: 'When no worker can be restarted any more: stay (answer 503, keep the logs) or exit with code 3.',
+    help: 'When a model that was ready has no worker and each failed to start more often than --restart-limit: stay (go on trying, answer 503 meanwhile) or exit with code 3, where another process or machine may help, as on a lost GPU.',
     defaultText: 'stay',
     default: 'stay',
     parse: (raw) => parseChoice(raw, ['stay', 'exit']),

@@ -11,7 +11,7 @@ const FULL = 0.8;
 
 export function modelAlerts(model: LiveModel, watched: Watched): Alert[] {
   return [
-    ...gaveUp(model, watched),
+    ...cannotStart(model, watched),
     ...withoutWorkers(model, watched),
     ...halfStrength(model, watched),
     ...fullQueue(model),
@@ -25,26 +25,39 @@ function isWanted({ state, wantedWorkers }: LiveModel): boolean {
   return wantedWorkers > 0 && state !== 'unloading' && state !== 'unloaded' && state !== 'draining';
 }
 
-function gaveUp(model: LiveModel, { models, deaths }: Watched): Alert[] {
-  const latched = model.workers.filter((worker) => worker.latched !== null);
-  const [first] = latched;
-  if (first === undefined || first.latched === null || !isWanted(model)) return [];
-  const { code, message } = first.latched;
-  const name = modelName(model, models);
+/** The workers that cannot start: none of them is started again (latched), or the server goes on trying (failing). */
+function cannotStart(model: LiveModel, { models, deaths }: Watched): Alert[] {
+  const failed = model.workers.filter((worker) => worker.failure !== null);
+  const [first] = failed;
+  if (first === undefined || first.failure === null || !isWanted(model)) return [];
+  const { code, message } = first.failure;
   return [
     {
-      id: `latched-${model.key}`,
-      level: model.isLatched ? 'bad' : 'warn',
-      title: model.isLatched
-        ? `${name} has given up: no worker can start`
-        : `${name} has given up on ${plural(latched.length, 'worker')} of ${model.workers.length}`,
+      id: `failed-${model.key}`,
+      level: areAllOut(model) ? 'bad' : 'warn',
+      title: failureTitle(model, failed, modelName(model, models)),
       text: message === '' ? code : `${code}: ${message}`,
-      todo: CURES[code] ?? USUAL_CURE,
+      todo: first.state === 'latched' ? (CURES[code] ?? USUAL_CURE) : `${nextStart(model)} ${GOES_ON}`,
       death: deathOf(first, deaths),
       opensDeath: message === '',
     },
   ];
 }
+
+function failureTitle(model: LiveModel, failed: readonly LiveWorker[], name: string): string {
+  if (model.isLatched) return `${name} has given up: no worker can start`;
+  if (model.state === 'failing') return `${name} cannot start: its workers failed too often in a row`;
+  const have = failed[0]?.state === 'latched' ? 'has given up on' : 'cannot start';
+  return `${name} ${have} ${plural(failed.length, 'worker')} of ${model.workers.length}`;
+}
+
+/** Whether calls are refused, since no worker can start. */
+function areAllOut({ isLatched, state }: LiveModel): boolean {
+  return isLatched || state === 'failing';
+}
+
+const GOES_ON =
+  'The server goes on trying: bring back what the app needs, or correct the app. SIGHUP to the server tries at once.';
 
 const AGAIN = 'then start the server again; with --watch, saving the file is enough.';
 const USUAL_CURE = `Read the last lines of its output, correct the app, ${AGAIN}`;
@@ -55,7 +68,7 @@ const CURES: Readonly<Record<string, string>> = {
 };
 
 function withoutWorkers(model: LiveModel, { at, models, deaths }: Watched): Alert[] {
-  if (model.state !== 'unhealthy' || model.isLatched || !isWanted(model)) return [];
+  if (model.state !== 'unhealthy' || areAllOut(model) || !isWanted(model)) return [];
   const last = deaths.findLast(({ key }) => key === model.key) ?? null;
   const how = last === null ? '' : `Worker ${last.worker} died ${age(at - last.at)} ago: ${last.how}. `;
   return [
@@ -75,8 +88,8 @@ function withoutWorkers(model: LiveModel, { at, models, deaths }: Watched): Aler
 function halfStrength(model: LiveModel, { models, deaths }: Watched): Alert[] {
   const ready = model.sample.readyWorkers ?? 0;
   if (!isWanted(model) || model.state !== 'ready' || ready >= model.wantedWorkers) return [];
-  const away = model.workers.filter(({ state, lastDeath, latched }) => {
-    return lastDeath !== null && latched === null && AWAY.has(state);
+  const away = model.workers.filter(({ state, lastDeath, failure }) => {
+    return lastDeath !== null && failure === null && AWAY.has(state);
   });
   const [first] = away;
   if (first === undefined) return [];
@@ -134,7 +147,7 @@ function frozen({ key, name, workers }: LiveModel): Alert[] {
 
 /** The last death of a model whose workers are well again; those of a model without workers are told with it. */
 function died(model: LiveModel, { at, models, deaths }: Watched): Alert[] {
-  if (model.isLatched || model.state === 'unhealthy') return [];
+  if (areAllOut(model) || model.state === 'unhealthy') return [];
   const own = deaths.filter((death) => death.key === model.key && at - death.at < DEATH_SHOWN_MS);
   const last = own.at(-1);
   if (last === undefined) return [];

@@ -9,6 +9,7 @@ const MODEL_TONES: Readonly<Record<LiveModel['state'], Tone>> = {
   ready: 'good',
   idle: 'good',
   unhealthy: 'bad',
+  failing: 'bad',
   draining: 'warn',
   unloaded: 'off',
   unloading: 'off',

@@ -10,6 +10,7 @@ const TONES: Readonly<Record<LiveServer['state'], Tone>> = {
   ready: 'good',
   idle: 'good',
   unhealthy: 'bad',
+  failing: 'bad',
   draining: 'warn',
 };
 

@@ -49,9 +49,21 @@ interface RowProps extends Pick<WorkersProps, 'model' | 'at' | 'mayManage'> {
 }
 
 function WorkerRow({ model, worker, at, mayManage }: RowProps): VNode {
-  const { index, state, since, device, pid, memoryBytes, runningMs, requestId, calls, restarts, latched } =
-    worker;
-  const note = latched === null ? workerNote(worker) : latched.code;
+  const {
+    index,
+    state,
+    since,
+    device,
+    pid,
+    memoryBytes,
+    runningMs,
+    requestId,
+    calls,
+    restarts,
+    retryInMs,
+    failure,
+  } = worker;
+  const note = retryInMs === null && failure !== null ? failure.code : workerNote(worker);
   const cells: readonly unknown[] = [
     index,
     html`${h(State, { tone: workerTone(worker), text: state })}

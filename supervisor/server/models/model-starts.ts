@@ -55,7 +55,7 @@ export class ModelStarts {
   async withinInitTimeout(
     model: Model,
     settled: Promise<Outcome>,
-    failure = (ended: Promise<unknown>) => model.whenOneLatched(ended),
+    failure = (ended: Promise<unknown>) => model.whenOneFails(ended),
   ): Promise<Outcome> {
     const limitMs = model.options.initTimeout;
     const target = model.wantedWorkers;

@@ -186,8 +186,13 @@ export class ServedModels {
   }
 
   presenceOf(model: Model): ModelPresence {
-    const { health, takesCalls, spec } = model;
-    return { label: labelOf(spec), health, takesCalls, isComingUp: this.startUp.isComingUp(model) };
+    const { health, problem, takesCalls, spec } = model;
+    return { label: labelOf(spec), health, problem, takesCalls, isComingUp: this.startUp.isComingUp(model) };
+  }
+
+  /** Lets every latched or failing slot start again at once. */
+  startAgain(): void {
+    for (const model of this.all) model.startAgain();
   }
 
   /** Stops watching files. */
@@ -219,7 +224,7 @@ export class ServedModels {
       onReady: (...event) => this.#notify((observer) => observer.ready(model, ...event)),
       onDeath: (...event) => this.#notify((observer) => observer.died(model, ...event)),
       onMetrics: (...event) => this.#notify((observer) => observer.measured(model, ...event)),
-      onLatched: (error) => this.startUp.onLatched(model, error, this.labelOf(plan.spec)),
+      onStandstill: (stop) => this.startUp.onStandstill(model, stop, this.labelOf(plan.spec)),
       onClosed: () => {
         closed.resolve();
         if (!this.registry.has(model)) this.#forget(model);

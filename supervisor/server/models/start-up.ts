@@ -3,12 +3,13 @@
  * the server resolves `ready`, stays up, or ends.
  */
 import type { ServeError } from '../../../protocol/errors.js';
+import type { Standstill } from '../../models/standstill.js';
 import type { Log } from '../../observe/log.js';
 import { deferred } from '../../machine/deferred.js';
 
 /** The fields of a model that matter for the start. */
 export interface StartingModel {
-  readonly isLatched: boolean;
+  readonly standstill: Standstill | null;
   readonly firstReadyAtMs: number | null;
 }
 
@@ -73,14 +74,14 @@ export class StartUp<M extends StartingModel> {
   }
 
   /** `label`: the model's name if there are several, else empty. */
-  onLatched(model: M, error: ServeError, label: string): void {
+  onStandstill(model: M, { state: kind, error }: Standstill, label: string): void {
     const everReady = model.firstReadyAtMs !== null;
     const prefix = label === '' ? '' : `${label}: `;
     const state = everReady ? 'no worker can be restarted' : 'no worker could start';
     const what = `${prefix}${state}; see the error above`; // in the report of the death
     this.#comingUp.delete(model);
     this.#check();
-    if (this.#onTrial.get(model)?.() === true) {
+    if (kind === 'latched' && this.#onTrial.get(model)?.() === true) {
       this.#log.error(`${what}. The model is unregistered again`);
       return;
     }
@@ -94,8 +95,8 @@ export class StartUp<M extends StartingModel> {
       this.#listener.onEnd(error);
       return;
     }
-    const stays = 'Staying up and answering 503';
-    this.#log.error(`${what}. ${label === '' ? `${stays} (--on-crash-loop)` : `${stays} for this model`}`);
+    const stays = `Staying up and answering 503${kind === 'failing' ? ' until a start succeeds' : ''}`;
+    this.#log.error(`${what}. ${stays} ${label === '' ? '(--on-crash-loop)' : 'for this model'}`);
   }
 
   /**
@@ -140,7 +141,7 @@ export class StartUp<M extends StartingModel> {
   /** Only first models can end the server, and only when all of them have given up. */
   #endsServer(model: M): boolean {
     const first = [...this.#models];
-    if (!this.#models.has(model) || !first.every(({ isLatched }) => isLatched)) return false;
+    if (!this.#models.has(model) || !first.every(({ standstill }) => standstill !== null)) return false;
     return this.#rules.onCrashLoop === 'exit' || this.#isStartFailure;
   }
 
@@ -151,7 +152,8 @@ export class StartUp<M extends StartingModel> {
 
   #check(): void {
     const first = [...this.#models];
-    const isHopeless = first.length > 0 && this.#isStartFailure && first.every(({ isLatched }) => isLatched);
+    const isHopeless =
+      first.length > 0 && this.#isStartFailure && first.every(({ standstill }) => standstill !== null);
     if (this.#comingUp.size === 0 && !isHopeless) this.#ready.resolve();
   }
 }

@@ -30,7 +30,8 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
     name: spec.name,
     version: spec.version,
     state,
-    isLatched: model.isLatched,
+    isLatched: model.standstill?.state === 'latched',
+    problem: model.problem,
     isDefault,
     isDefaultVersion: registered.isDefault,
     app: basename(spec.app),
@@ -60,8 +61,8 @@ function changesOf({ scaling }: Model): LiveChange[] {
   return last.map(({ at, worker, change, why }) => ({ at: Date.parse(at), worker, change, why }));
 }
 
-/** All workers of a model latch for the same reason, and `LiveDeath.why` has more of it. */
-const MAX_LATCH_CHARS = 300;
+/** All workers of a model fail for the same reason, and `LiveDeath.why` has more of it. */
+const MAX_FAILURE_CHARS = 300;
 
 function stateOf(slot: Slot, standbys: readonly Slot[]): string {
   const { worker, state } = slot;
@@ -76,7 +77,7 @@ function describeSlot(
   modelAt: number,
   { record, memory, showsWords }: ModelFacts,
 ): LiveWorker {
-  const { worker, state } = slot;
+  const { worker, state, failure } = slot;
   const pids = slot.workers.map(({ pid }) => pid);
   const running = worker === null ? null : runningCall(worker);
   return {
@@ -96,10 +97,10 @@ function describeSlot(
     retryInMs: state.name === 'backoff' ? Math.max(0, Math.round(state.untilMs - performance.now())) : null,
     waitsFor: slot.startWait?.reason ?? null,
     next: state.name !== 'renewing' ? null : state.next === null ? 'waiting' : workerState(state.next),
-    latched:
-      state.name === 'latched'
-        ? { code: state.error.code, message: showsWords ? state.error.detail.slice(0, MAX_LATCH_CHARS) : '' }
-        : null,
+    failure:
+      failure === null
+        ? null
+        : { code: failure.code, message: showsWords ? failure.detail.slice(0, MAX_FAILURE_CHARS) : '' },
     lastDeath: record.deaths.idOf(slot),
   };
 }

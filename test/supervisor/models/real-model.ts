@@ -56,7 +56,8 @@ export async function realModel(
 export class RealModel {
   readonly model: Model;
   readonly devices: Devices;
-  readonly latched: ServeError[] = [];
+  /** Each time that all its slots were latched or failing. */
+  readonly stops: string[] = [];
   #log = '';
   #calls = 0;
 
@@ -90,6 +91,7 @@ export class RealModel {
         sendAhead: undefined,
         retireLimits: LIMITS,
         measuresLoad: false,
+        watch: false,
         maxOutputBytes: 1e6,
         withheldEnv: null,
         labelOf: () => '',
@@ -100,7 +102,7 @@ export class RealModel {
         onReady() {},
         onDeath() {},
         onMetrics() {},
-        onLatched: (error) => this.latched.push(error),
+        onStandstill: ({ state }) => this.stops.push(state),
         onClosed() {},
       },
     );

@@ -29,7 +29,8 @@ const BUSY = { ...READY, load: 3, heldBatches: 2, runningMs: 70 };
 const LOADING = { ...READY, state: 'initializing', uptimeMs: 300 };
 
 function slot(name: string, worker: FakeWorker | null = null, more: object = {}): Slot {
-  return { state: { name, worker, ...more }, worker, lastDeath: null } as unknown as Slot;
+  const failure = name === 'latched' ? new Error('latched') : null;
+  return { state: { name, worker, ...more }, worker, failure, lastDeath: null } as unknown as Slot;
 }
 
 function counted(

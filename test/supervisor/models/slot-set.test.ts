@@ -13,7 +13,15 @@ function slotsOf(states: string, wanted?: number): { slots: SlotSet; become(next
     devices,
     (worker) => !(worker as unknown as { isOld: boolean }).isOld,
     (index) => {
-      const fake = { index, isKept: true, state: { name: '' }, worker: null, workers: [], start() {} };
+      const fake = {
+        index,
+        isKept: true,
+        state: { name: '' },
+        failure: null,
+        worker: null,
+        workers: [],
+        start() {},
+      };
       fakes.push(fake);
       return fake as unknown as Slot;
     },
@@ -28,6 +36,7 @@ function slotsOf(states: string, wanted?: number): { slots: SlotSet; become(next
       const name = letter === 'x' ? 'latched' : has ? 'live' : 'waiting';
       Object.assign(fakes[i] as object, {
         state: { name },
+        failure: letter === 'x' ? new Error('latched') : null,
         worker: has ? worker : null,
         workers: has ? [worker] : [],
       });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
-import { healthOf, noWorkerError, readyInMs } from '../../../supervisor/models/slot-summary.js';
+import { healthOf, readyInMs } from '../../../supervisor/models/slot-summary.js';
 import type { SlotState } from '../../../supervisor/slots/slot-lifecycle.js';
 
 const NOW_MS = 1000;
@@ -12,7 +12,7 @@ const SLOTS = {
   renewing: { name: 'renewing', worker, next: null },
   replacing: { name: 'replacing', worker },
   backoff: { name: 'backoff', untilMs: NOW_MS + 700 },
-  latched: { name: 'latched', error: new ServeError('SERVE_CRASH_LOOP') },
+  latched: { name: 'latched', error: new ServeError('SERVE_CRASH_LOOP'), neverFits: false },
   closing: { name: 'closing', worker },
   closed: { name: 'closed' },
 } as const satisfies Record<SlotState['name'], SlotState>;
@@ -32,25 +32,10 @@ for (const [names, lastInitMs, expected] of [
   });
 }
 
-for (const [names, isLatched, code] of [
-  [['closing', 'closed'], false, 'SERVE_SHUTTING_DOWN'],
-  [['closed'], true, 'SERVE_SHUTTING_DOWN'],
-  [['latched', 'latched'], true, 'SERVE_NOT_READY'],
-  [['latched', 'backoff'], false, undefined],
-  [['live', 'closed'], false, undefined],
-] as const) {
-  test(`slots that are ${names.join(', ')}: callers ${code === undefined ? 'wait' : `get ${code}`}`, () => {
-    const slots = names.map((name) => ({ state: SLOTS[name] }));
-    const error = noWorkerError(slots, isLatched);
-    assert.equal(error?.code, code);
-    if (code === 'SERVE_NOT_READY') assert.equal(error?.retryAfterS, 30);
-  });
-}
-
 const QUIET = {
   isDraining: false,
   readyWorkers: 0,
-  isLatched: false,
+  standstill: null,
   isIdle: false,
   hasServed: false,
   hasLost: false,
@@ -59,12 +44,14 @@ for (const [facts, health] of [
   [{}, 'starting'],
   [{ hasLost: true }, 'unhealthy'],
   [{ hasServed: true }, 'unhealthy'],
-  [{ isLatched: true }, 'unhealthy'],
+  [{ standstill: 'latched' }, 'unhealthy'],
+  [{ standstill: 'failing', hasServed: true, hasLost: true }, 'failing'],
+  [{ standstill: 'failing', isDraining: true }, 'draining'],
   [{ readyWorkers: 1, hasServed: true, hasLost: true }, 'ready'],
   [{ readyWorkers: 1, isDraining: true }, 'draining'],
   [{ isIdle: true }, 'idle'],
   [{ isIdle: true, hasServed: true, hasLost: true }, 'idle'],
-  [{ isIdle: true, isLatched: true }, 'unhealthy'],
+  [{ isIdle: true, standstill: 'latched' }, 'unhealthy'],
   [{ isIdle: true, isDraining: true }, 'draining'],
 ] as const) {
   test(`a model with ${JSON.stringify(facts)} is ${health}`, () => {

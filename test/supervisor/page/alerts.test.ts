@@ -28,7 +28,7 @@ const latched = liveModel({
       state: 'latched',
       pid: null,
       lastDeath: 9,
-      latched: { code: 'SERVE_INIT_FAILED', message: 'no such file: weights.bin' },
+      failure: { code: 'SERVE_INIT_FAILED', message: 'no such file: weights.bin' },
     }),
   ],
 });
@@ -50,6 +50,28 @@ test('a model that has given up comes first, with its reason and what to do', ()
   assert.match(alerts[0]?.todo ?? '', /correct it, then start the server again/);
 });
 
+test('a model that is failing says when it is tried again, and that nobody need start the server again', () => {
+  const failing = liveWorker({
+    state: 'backoff',
+    pid: null,
+    retryInMs: 42_000,
+    failure: { code: 'SERVE_INIT_FAILED', message: 'no route to redis' },
+  });
+  const [alert, ...others] = alertsOf(watched([liveModel({ state: 'failing', workers: [failing] })]));
+  assert.deepEqual(
+    [alert?.level, alert?.title, alert?.text, others],
+    [
+      'bad',
+      'digits cannot start: its workers failed too often in a row',
+      'SERVE_INIT_FAILED: no route to redis',
+      [],
+    ],
+  );
+  assert.match(alert?.todo ?? '', /^The next start is in 42 s\. The server goes on trying/);
+  const [half] = alertsOf(watched([liveModel({ workers: [liveWorker(), failing] })]));
+  assert.deepEqual([half?.level, half?.title], ['warn', 'digits cannot start 1 worker of 2']);
+});
+
 test('a call that ran too long got the error of that', () => {
   const death = liveDeath({
     at: NOW,
@@ -65,7 +87,7 @@ test('without the words of the app the code is left, and the last words are open
   const [worker] = latched.workers;
   const silent = {
     ...latched,
-    workers: [{ ...worker!, latched: { code: 'SERVE_CRASH_LOOP', message: '' } }],
+    workers: [{ ...worker!, failure: { code: 'SERVE_CRASH_LOOP', message: '' } }],
   };
   const [alert] = alertsOf(watched([silent], { deaths: [liveDeath({ id: 9, key: 2 })] }));
   assert.deepEqual([alert?.text, alert?.opensDeath, alert?.death?.id], ['SERVE_CRASH_LOOP', true, 9]);

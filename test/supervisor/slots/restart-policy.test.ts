@@ -6,16 +6,47 @@ import {
   afterDeath,
   type Death,
   type Decision,
+  type RestartRules,
   type SlotHistory,
 } from '../../../supervisor/slots/restart-policy.js';
 
-const AT_START: Death = { during: 'start', finishedCalls: 0, permanent: false, thrown: null };
-const IDLE_UNUSED: Death = { during: 'idle', finishedCalls: 0, permanent: false, thrown: null };
-const IDLE_USED: Death = { during: 'idle', finishedCalls: 1, permanent: false, thrown: null };
-const IN_FIRST_CALL: Death = { during: 'call', finishedCalls: 0, permanent: false, thrown: null };
-const IN_LATER_CALL: Death = { during: 'call', finishedCalls: 3, permanent: false, thrown: null };
+const AT_START: Death = {
+  during: 'start',
+  finishedCalls: 0,
+  permanent: false,
+  neverFits: false,
+  thrown: null,
+};
+const IDLE_UNUSED: Death = {
+  during: 'idle',
+  finishedCalls: 0,
+  permanent: false,
+  neverFits: false,
+  thrown: null,
+};
+const IDLE_USED: Death = {
+  during: 'idle',
+  finishedCalls: 1,
+  permanent: false,
+  neverFits: false,
+  thrown: null,
+};
+const IN_FIRST_CALL: Death = {
+  during: 'call',
+  finishedCalls: 0,
+  permanent: false,
+  neverFits: false,
+  thrown: null,
+};
+const IN_LATER_CALL: Death = {
+  during: 'call',
+  finishedCalls: 3,
+  permanent: false,
+  neverFits: false,
+  thrown: null,
+};
 
-const RULES = { restartLimit: 0, everReady: false };
+const RULES = { restartLimit: 0, everReady: false, awaitsChange: false };
 
 const failedStart = fc.constantFrom(AT_START, IDLE_UNUSED);
 const callsDeath = fc.constantFrom(IDLE_USED, IN_FIRST_CALL, IN_LATER_CALL);
@@ -23,11 +54,16 @@ const anyDeath = fc.oneof(failedStart, callsDeath);
 const random = fc.double({ min: 0, max: 1, noNaN: true });
 
 /** Returns the decisions after each of these deaths, up to the first latch. */
-function live(deaths: readonly Death[], restartLimit: number, chance = 1, everReady = false): Decision[] {
+function live(
+  deaths: readonly Death[],
+  restartLimit: number,
+  chance = 1,
+  more: Partial<RestartRules> = {},
+): Decision[] {
   const decisions: Decision[] = [];
   let history: SlotHistory = NEW_SLOT;
   for (const death of deaths) {
-    const decision = afterDeath(history, death, { restartLimit, everReady }, chance);
+    const decision = afterDeath(history, death, { ...RULES, ...more, restartLimit }, chance);
     decisions.push(decision);
     if (decision.action === 'latch') break;
     history = decision.history;
@@ -50,15 +86,15 @@ for (const [what, death] of [
       fc.property(fc.array(anyDeath, { maxLength: 20 }), random, (past, chance) => {
         const before = live(past, 1000).at(-1)?.history ?? NEW_SLOT;
         const decision = afterDeath(before, death, RULES, chance);
-        assert.deepEqual(decision, { action: 'restart', delayMs: 0, history: NEW_SLOT });
+        assert.deepEqual(decision, { action: 'restart', delayMs: 0, isFailing: false, history: NEW_SLOT });
       }),
     );
   });
 }
 
-test('failed starts in a row wait 0.5 s, doubling up to 30 s', () => {
+test('failed starts in a row wait 0.5 s, doubling up to a minute', () => {
   const deaths = Array<Death>(9).fill(AT_START);
-  assert.deepEqual(delays(live(deaths, 9)), [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
+  assert.deepEqual(delays(live(deaths, 9)), [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
 });
 
 test('a pause is between half of it and all of it', () => {
@@ -129,6 +165,46 @@ for (const [what, deaths, expected] of [
   });
 }
 
-test('once a worker was ready, the same error twice in a row is a failed start like any other', () => {
-  assert.deepEqual(delays(live([BY_INIT, BY_INIT, BY_INIT], 2, 1, true)), [500, 1000, 'latch']);
+const PERMANENT: Death = { ...AT_START, permanent: true };
+const NEVER_FITS: Death = { ...PERMANENT, neverFits: true };
+const READY = { everReady: true };
+const WATCHED = { everReady: true, awaitsChange: true };
+
+/** A row of deaths under rules: what follows each; `!` behind a pause: the slot is failing. */
+for (const [what, rules, deaths, expected] of [
+  ['a model that was ready', READY, [BY_INIT, BY_INIT, BY_INIT, BY_INIT], '500 1000 2000! 4000!'],
+  ['one whose code would fail again', READY, [PERMANENT, PERMANENT, PERMANENT], '500 1000 2000!'],
+  ['one that fails in many ways', READY, [AT_START, PERMANENT, IDLE_UNUSED, BY_INIT], '500 1000 2000! 4000!'],
+  [
+    'one that serves between',
+    READY,
+    [AT_START, AT_START, AT_START, IDLE_USED, AT_START],
+    '500 1000 2000! 0 500',
+  ],
+  ['one whose call ends it for good', READY, [{ ...IN_LATER_CALL, permanent: true }], '500'],
+  ['one that does not fit', READY, [AT_START, NEVER_FITS], '500 latch'],
+  ['one that never was ready and does not fit', {}, [NEVER_FITS], 'latch'],
+  ['one under --watch', WATCHED, [BY_INIT, BY_INIT, BY_INIT], '500 1000 latch'],
+  ['one under --watch whose code would fail again', WATCHED, [PERMANENT], 'latch'],
+] as const) {
+  test(`with two restarts allowed, ${what}: ${expected}`, () => {
+    const texts = live(deaths, 2, 1, rules).map((decision) =>
+      decision.action === 'latch' ? 'latch' : `${decision.delayMs}${decision.isFailing ? '!' : ''}`,
+    );
+    assert.equal(texts.join(' '), expected);
+  });
+}
+
+test('a model that was ready never latches, and no pause is longer than a minute', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.oneof(anyDeath, fc.constant(PERMANENT)), { maxLength: 100 }),
+      random,
+      (deaths, chance) => {
+        for (const decision of live(deaths, 1, chance, READY)) {
+          assert.ok(decision.action === 'restart' && decision.delayMs <= 60_000);
+        }
+      },
+    ),
+  );
 });

@@ -43,7 +43,7 @@ export class Bench {
       device,
       model: 'm',
       gate,
-      rules: () => ({ restartLimit: this.restartLimit, everReady: this.everReady }),
+      rules: () => ({ restartLimit: this.restartLimit, everReady: this.everReady, awaitsChange: false }),
       spawn: (listener) => this.#spawn(listener),
       othersServe: () => this.othersServe,
       isModelDown: () => this.everReady && !this.othersServe,

@@ -18,6 +18,7 @@ import {
   Bench,
   GPU_START,
   HAPPENS,
+  HEALTHY,
   INTO,
   INTO_WITH_ANOTHER,
   PERMANENT,
@@ -249,6 +250,61 @@ for (const [what, second, everReady] of [
     assert.equal(bench.state, 'backoff');
   });
 }
+
+test('a slot of a model that was ready is failing after more failed starts in a row than allowed, and until one succeeds', (t) => {
+  const bench = new Bench(t, 1);
+  bench.everReady = true;
+  bench.start();
+  bench.die(PERMANENT);
+  assert.deepEqual([bench.state, bench.slot.failure], ['backoff', null], 'one is allowed');
+  bench.pass(500);
+  bench.die({ ...BY_INIT, fatal: { ...THROWN, transient: true } });
+  const { failure } = bench.slot;
+  assert.deepEqual(
+    [bench.state, failure?.code, failure?.detail],
+    ['backoff', 'SERVE_INIT_FAILED', 'no weights'],
+  );
+  bench.pass(1000);
+  assert.deepEqual([bench.state, bench.slot.failure], ['live', failure], 'a start under way may fail');
+  bench.ready();
+  assert.equal(codeOf(bench), undefined);
+  bench.die({ ...HEALTHY, during: 'idle', finishedCalls: 0 });
+  assert.equal(codeOf(bench), 'SERVE_CRASH_LOOP', 'it has finished no call');
+  bench.pass(2000);
+  bench.die();
+  assert.deepEqual([bench.state, bench.slot.failure], ['waiting', null], 'its first call may have killed it');
+});
+
+const codeOf = ({ slot }: Bench): string | undefined => slot.failure?.code;
+
+for (const [what, everReady, death] of [
+  ['failing', true, BY_INIT],
+  ['latched', false, PERMANENT],
+] as const) {
+  test(`a slot that is ${what} starts again at once if asked, as if it had never failed`, (t) => {
+    const bench = new Bench(t, 0);
+    bench.everReady = everReady;
+    bench.start();
+    bench.die(death);
+    assert.notEqual(bench.slot.failure, null);
+    bench.slot.startAgain();
+    bench.turn();
+    assert.deepEqual([bench.state, bench.slot.failure, bench.spawned.length], ['live', null, 2]);
+    bench.slot.startAgain();
+    assert.deepEqual(bench.retired, [], 'one that is neither is left alone');
+  });
+}
+
+test('a start of a failing slot that is under way goes on when it is asked to start again', (t) => {
+  const bench = new Bench(t, 0);
+  bench.everReady = true;
+  bench.start();
+  bench.die(AT_START);
+  bench.pass(500);
+  bench.slot.startAgain();
+  bench.turn();
+  assert.deepEqual([bench.slot.failure, bench.spawned.length, bench.retired], [null, 2, []]);
+});
 
 test('a replaced slot gives its worker the limits of `replace`, and counts no restart', (t) => {
   const bench = new Bench(t);

@@ -6,12 +6,14 @@ import { modelReadiness, serverReadiness, type ModelPresence } from '../../../su
 
 /** A model that wants a worker. `isComingUp`: it was not ready yet and has not given up. */
 function model(label: string, health: Health, isComingUp = false, takesCalls = true): ModelPresence {
-  return { label, health, takesCalls, isComingUp };
+  const problem = health === 'failing' ? 'no Redis' : null;
+  return { label, health, problem, takesCalls, isComingUp };
 }
 
 const READY = model('ready', 'ready');
 const LATCHED = model('latched', 'unhealthy');
 const LOST = model('lost', 'unhealthy');
+const FAILING = model('failing', 'failing');
 const STARTING = model('starting', 'starting', true);
 const TRYING = model('trying', 'unhealthy', true);
 const LATE = model('late', 'starting');
@@ -24,6 +26,19 @@ const ROWS: readonly (readonly [what: string, models: ModelPresence[], ready: bo
   ['one model that starts', [STARTING], false, { state: 'starting' }],
   ['one model that dies while it starts', [TRYING], false, { state: 'unhealthy' }],
   ['one model that has given up', [LATCHED], false, { state: 'unhealthy' }],
+  ['one model that is failing', [FAILING], false, { state: 'failing', reason: 'no Redis' }],
+  [
+    'a model that is failing beside one that starts',
+    [FAILING, LATE],
+    false,
+    { state: 'failing', reason: 'no Redis', notReady: { failing: 'failing', late: 'starting' } },
+  ],
+  [
+    'a model that is failing beside one that is ready',
+    [FAILING, READY],
+    true,
+    { state: 'ready', notReady: { failing: 'failing' } },
+  ],
   ['one model that wants no workers', [UNLOADED], false, { state: 'unloaded' }],
   ['one model that is idle', [IDLE], true, { state: 'idle' }],
   ['two that are idle', [IDLE, model('b', 'idle')], true, { state: 'idle', idle: ['idle', 'b'] }],

@@ -35,6 +35,7 @@ const STATES: Readonly<Record<ModelRecord['state'], IndexEntry['state']>> = {
   unloading: 'UNLOADING',
   draining: 'UNLOADING',
   unhealthy: 'UNAVAILABLE',
+  failing: 'UNAVAILABLE',
   unloaded: 'UNAVAILABLE',
 };
 

@@ -169,7 +169,7 @@ for (const [where, gpus] of [
       assert.match(error?.detail ?? '', /no weights/);
       assert.match(real.log, /the workers are not replaced; the old ones continue: .*no weights/);
       assert.deepEqual(await Promise.all(held), [1, 1, 1]);
-      assert.deepEqual([real.model.spec, real.latched], [spec, []]);
+      assert.deepEqual([real.model.spec, real.stops], [spec, []]);
       for (const pid of real.pids) process.kill(pid, 'SIGKILL');
       await real.until(({ slots }) =>
         slots.every(({ lastDeath, worker }) => lastDeath !== null && worker?.state === 'ready'),
@@ -178,6 +178,24 @@ for (const [where, gpus] of [
     },
   );
 }
+
+test(
+  'a spec with which one worker starts and the next one cannot, on a GPU: the replacement ends with the reason',
+  LIMIT,
+  async (t) => {
+    const { app, real } = await served(t, 2, { gpus: CARDS, options: { restartLimit: 0 } });
+    app.save(
+      'half.mjs',
+      `export function init({ worker }) { if (worker.index === 1) throw new Error('no card'); }
+      export const inference = () => ({ version: 2 });`,
+    );
+    const spec = await specOf(app.path('half.mjs'), { restartLimit: 0 });
+    const replaced = await real.model.replace(spec, LIMITS);
+    assert.deepEqual([replaced.result, replaced.ready], ['partial', 1]);
+    assert.match(replaced.error?.detail ?? '', /no card$/);
+    assert.deepEqual([await versionOf(real), real.stops], [2, []]);
+  },
+);
 
 test('a spec that replaces one whose replacement is under way takes effect', LIMIT, async (t) => {
   const { app, real, cues } = await served(t, 2);
@@ -230,7 +248,7 @@ test('a model without slots takes a new spec, and starts with it', LIMIT, async 
   const { app, real } = await served(t, 0);
   await real.model.replace(await specOf(app.path('broken.mjs')), LIMITS);
   assert.equal((await real.model.scale(exactly(1), LIMITS)).error?.code, 'SERVE_APP_INVALID');
-  assert.equal(real.latched.length, 1);
+  assert.equal(real.stops.length, 1);
   assert.deepEqual(await real.model.replace(await specOf(app.path('2.mjs')), LIMITS), {
     result: 'done',
     wanted: 1,

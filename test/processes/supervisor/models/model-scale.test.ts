@@ -38,7 +38,7 @@ test(
       (error) => isNotReady(error) && /This model has no workers/.test(String(error)),
     );
     await assert.rejects(real.model.whenLoaded(new Promise(() => {}), Infinity), isNotReady);
-    assert.deepEqual([real.model.health, real.latched], ['starting', []]);
+    assert.deepEqual([real.model.health, real.stops], ['starting', []]);
   },
 );
 
@@ -208,7 +208,7 @@ test('a latched slot does not make scale to 0 fail', LIMIT, async (t) => {
   const real = await realModel(t, fixture('syntax-error.mjs'));
   await real.model.scale(exactly(1), LIMITS);
   const none = real.model.scale(exactly(0), LIMITS);
-  assert.equal(await real.model.whenOneLatched(none), null);
+  assert.equal(await real.model.whenOneFails(none), null);
 });
 
 test(
@@ -219,10 +219,10 @@ test(
     process.env['CUES'] = cues.folder;
     const real = await realModel(t, fixture('syntax-error.mjs'));
     const { ready, error } = await real.model.scale(exactly(2), LIMITS);
-    assert.deepEqual([ready, error?.code, real.latched.length], [0, 'SERVE_APP_INVALID', 1]);
+    assert.deepEqual([ready, error?.code, real.stops.length], [0, 'SERVE_APP_INVALID', 1]);
     await assert.rejects(real.call({}), isNotReady);
     assert.equal((await real.model.scale(exactly(2), LIMITS)).ready, 0);
-    assert.equal(real.latched.length, 2, 'started, and given up, once more');
+    assert.equal(real.stops.length, 2, 'started, and given up, once more');
     assert.deepEqual(await real.model.scale(exactly(0), LIMITS), {
       result: 'done',
       wanted: 0,
@@ -310,18 +310,18 @@ test(
 );
 
 test(
-  'whenOneLatched resolves at once with the error of a latched slot, while other workers still start',
+  'whenOneFails resolves at once with the error of a latched slot, while other workers still start',
   LIMIT,
   async (t) => {
     const real = await realModel(t, fixture('throws-in-one-slot.mjs'), { options: { restartLimit: 0 } });
     const settled = real.model.scale(exactly(2), LIMITS);
-    const error = await real.model.whenOneLatched(settled);
+    const error = await real.model.whenOneFails(settled);
     assert.match(String(error?.detail), /this slot is broken$/);
     assert.deepEqual([real.model.wantedWorkers, real.model.runningWorkers], [2, 1]);
     assert.equal((await settled).ready, 1);
     await real.model.scale(exactly(1), LIMITS);
     assert.deepEqual([real.model.wantedWorkers, real.model.runningWorkers], [1, 1]);
-    assert.equal(await real.model.whenOneLatched(Promise.resolve()), null, 'none that is left has');
+    assert.equal(await real.model.whenOneFails(Promise.resolve()), null, 'none that is left has');
   },
 );
 

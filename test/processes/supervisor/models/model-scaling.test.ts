@@ -114,18 +114,18 @@ test('a frozen worker leaves before one that serves, and also if it is the last'
 
 for (const standby of [0, 1]) {
   test(
-    `a slot that gave up does not outlive the workers that served, ${standby} standing by: the model is idle, and well`,
+    `a slot that is failing does not outlive the workers that served, ${standby} standing by: the model is idle, and well`,
     LIMIT,
     async (t) => {
       const bench = await scaled(t, { options: { standby } });
       const { real, cues } = bench;
       cues.give('broken');
       const calls = Array.from({ length: 6 }, () => real.call({ until: 'finish' }));
-      await real.until(({ slots }) => slots.some(({ state }) => state.name === 'latched'));
+      await real.until(({ slots }) => slots.some(({ failure }) => failure !== null));
       cues.give('finish');
       await Promise.all(calls);
       await isIdle(bench);
-      assert.deepEqual(real.latched, []);
+      assert.deepEqual(real.stops, []);
       assert.equal(typeof (await real.call({})), 'number');
     },
   );

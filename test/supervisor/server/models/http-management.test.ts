@@ -38,7 +38,7 @@ class LatchedModel {
     return this.wantedWorkers === 0 ? null : new ServeError('SERVE_INIT_FAILED');
   }
 
-  whenOneLatched(ended: Promise<unknown>): Promise<ServeError | null> {
+  whenOneFails(ended: Promise<unknown>): Promise<ServeError | null> {
     return this.whenFirstFailed(ended);
   }
 

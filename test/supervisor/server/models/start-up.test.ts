@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
+import type { Standstill } from '../../../../supervisor/models/standstill.js';
 import { StartUp, type StartUpRules } from '../../../../supervisor/server/models/start-up.js';
 import { nextTurn } from '../../../protocol/streams.js';
 
 class Fake {
-  isLatched = false;
+  standstill: Standstill | null = null;
   firstReadyAtMs: number | null = null;
 }
 
@@ -35,14 +36,15 @@ class Bench {
 
   async isReady(model: Fake): Promise<void> {
     model.firstReadyAtMs ??= 1;
-    model.isLatched = false;
+    model.standstill = null;
     this.#startUp.onFirstReady(model);
     await nextTurn();
   }
 
   async givesUp(model: Fake, label = 'digits'): Promise<void> {
-    model.isLatched = true;
-    this.#startUp.onLatched(model, new ServeError('SERVE_CRASH_LOOP'), label);
+    const state = model.firstReadyAtMs === null ? 'latched' : 'failing';
+    model.standstill = { state, error: new ServeError('SERVE_CRASH_LOOP') };
+    this.#startUp.onStandstill(model, model.standstill, label);
     await nextTurn();
   }
 
@@ -192,7 +194,7 @@ test('the log names the model without workers, if there are several, and what fo
   await bench.givesUp(b, '');
   assert.deepEqual(bench.lines, [
     'digits: no worker could start; see the error above. Staying up and answering 503 for this model',
-    'no worker can be restarted; see the error above. Staying up and answering 503 (--on-crash-loop)',
+    'no worker can be restarted; see the error above. Staying up and answering 503 until a start succeeds (--on-crash-loop)',
   ]);
 });
 

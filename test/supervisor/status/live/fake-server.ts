@@ -31,7 +31,17 @@ export function fakeModel(name: string, workers = 1, firstPid = 100): Model {
       startedAt: new Date(),
     };
     const state = { name: 'live', worker };
-    return { index, device: 'cpu', worker, workers: [worker], state, calls: 0, restarts: 0, lastDeath: null };
+    const counts = { calls: 0, restarts: 0 };
+    return {
+      index,
+      device: 'cpu',
+      worker,
+      workers: [worker],
+      state,
+      ...counts,
+      failure: null,
+      lastDeath: null,
+    };
   });
   return {
     spec: { name, version: '1', app: `/srv/${name}.ts`, program: { label: 'node' } },
@@ -43,7 +53,8 @@ export function fakeModel(name: string, workers = 1, firstPid = 100): Model {
     standbys: [],
     wantedWorkers: workers,
     readyWorkers: workers,
-    isLatched: false,
+    standstill: null,
+    problem: null,
   } as unknown as Model;
 }
 
