@@ -342,6 +342,8 @@ class Requests(Refusals):
         signature = Signature((TensorSpec("a", "FP32", (-1, 2)), TensorSpec("b", "INT64", (1,))), ())
         a, b = tensor("FP32", [0.0] * 6, [3, 2]), tensor("INT64", [1])
         check_inputs({"b": b, "a": a}, signature)
+        scalar = Signature((TensorSpec("b", "INT64", ()),), ())
+        check_inputs({"b": b}, scalar)  # of the shape [1], as ONNX Runtime takes it
         for inputs, text in (
             ({"a": a}, r'^Input "b" is missing; the model wants INT64 of the shape \[1\]'),
             ({"a": a, "b": b, "c": b}, '^The model has no input "c"; its inputs are "a", "b"'),
