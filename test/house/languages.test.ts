@@ -22,6 +22,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'options/mms/mms-keys.ts': "a key of Multi Model Server's configuration that is called so",
   'options/secret-names.ts': 'a variable of an image, which is no secret',
   'page/try/python.ts': 'the call that is shown for clients in that language',
+  'page/watch/failure.ts': 'the last line of a traceback, which names the error',
   'page/try/snippets-view.ts': 'the choice of that language beside others',
   'page/watch/failure.ts': 'where its traceback has type and message',
   'status/banner.ts': 'an example of the interpreter that the banner names',
