@@ -176,7 +176,7 @@ function parseFields(fields: string): Record<string, unknown> {
 }
 
 /** Names of fields that every line of the log has. */
-const RESERVED_NAMES: readonly string[] = ['level', 'time', 'msg'];
+const RESERVED_NAMES: readonly string[] = ['level', 'time', 'pid', 'msg'];
 
 /** Renames fields that would overwrite the level, the time or the message of the line: their values may come from a client. */
 function withoutReserved(fields: object): Record<string, unknown> {

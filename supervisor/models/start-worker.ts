@@ -80,6 +80,7 @@ export function startWorker(
     label: () => labelOf(model),
     worker: index,
     mark,
+    pid: () => worker.pid,
     runningRequestId: () => worker.lookUpRunningRequestId(),
     lastRequestId: () => worker.lookUpLastRequestId(),
   };

@@ -47,7 +47,9 @@ export class LineLog {
     if (this.#writer !== null) this.#recent?.addText(INFO, text);
     const { ofDay, iso } = this.#now();
     if (this.#format === 'json') {
-      const line = escapeControls(`${JSON.stringify({ level: INFO, time: iso, ...fields, msg: text })}\n`);
+      const line = escapeControls(
+        `${JSON.stringify({ level: INFO, time: iso, pid: process.pid, ...fields, msg: text })}\n`,
+      );
       this.#shown += line;
       this.#kept += line;
       return;

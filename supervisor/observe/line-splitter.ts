@@ -1,29 +1,42 @@
 /**
  * Splits a worker's output at line ends and follows its attribution marks. A line ends with `\n`, or with `\r` (a progress
- * bar). Bytes are kept unchanged, line ends included.
+ * bar) if it is shown as it grows. A record of a log is one text, whatever its lines. Bytes are kept unchanged, line ends
+ * included.
  */
-import { PRINT_MARK_END, printMarkPrefix } from '../../protocol/wire/print-mark.js';
+import {
+  PRINT_MARK_END,
+  printMarkPrefix,
+  readPrintMark,
+  type PrintOrigin,
+} from '../../protocol/wire/print-mark.js';
 
 /** Longer lines are passed on in parts of this size, so memory stays bounded. */
 const MAX_LINE_BYTES = 64 * 1024;
 
-/** Longest mark: prefix, request id, end. */
-const MAX_MARK_BYTES = 256;
+/** As far as a record of a log is kept whole, such as a long chain of exceptions. */
+const MAX_RECORD_BYTES = 1024 * 1024;
+
+/** Longest mark: prefix, request id, level, logger, end. */
+const MAX_MARK_BYTES = 512;
 
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** `requestId` is null if no mark names a call. `ended`: `text` is whole lines, else a part of one. */
-export type OnText = (text: Buffer, requestId: string | null, ended: boolean) => void;
+/** `ended`: `text` is whole lines, else a part of one. */
+export type OnText = (text: Buffer, origin: PrintOrigin, ended: boolean) => void;
+
+const UNKNOWN: PrintOrigin = { requestId: '', level: '', logger: '' };
 
 export class LineSplitter {
   readonly #onText: OnText;
   readonly #prefix: Buffer | null;
   #rest: Buffer = Buffer.alloc(0);
-  #requestId: string | null = null;
+  #origin = UNKNOWN;
+  readonly #endsAtCr: boolean;
 
-  /** `mark` is empty if the output has no marks. */
-  constructor(mark: string, onText: OnText) {
+  /** `mark` is empty if the output has no marks. `endsAtCr`: `\r` ends a line; else only what stands behind the last one counts. */
+  constructor(mark: string, endsAtCr: boolean, onText: OnText) {
+    this.#endsAtCr = endsAtCr;
     this.#onText = onText;
     this.#prefix = mark === '' ? null : Buffer.from(printMarkPrefix(mark));
   }
@@ -44,14 +57,14 @@ export class LineSplitter {
     const whole = wholeCharacters(this.#rest);
     const text = this.#rest.subarray(0, whole);
     this.#rest = this.#rest.subarray(whole);
-    if (whole > 0) this.#onText(text, this.#requestId, false);
+    if (whole > 0) this.#onText(text, this.#origin, false);
   }
 
   /** Emits the rest as a line: the output has ended. */
   end(): void {
     const rest = this.#rest;
     this.#rest = Buffer.alloc(0);
-    if (rest.length > 0) this.#onText(rest, this.#requestId, false);
+    if (rest.length > 0) this.#onText(rest, this.#origin, false);
   }
 
   /** Emits everything before each complete mark with the call of the previous mark; returns the rest. */
@@ -62,26 +75,28 @@ export class LineSplitter {
       const end = data.indexOf(PRINT_MARK_END, start + prefix.length);
       if (end < 0) return data; // the rest of the mark has not arrived yet
       const before = this.#takeLines(data.subarray(0, start));
-      if (before.length > 0) this.#onText(before, this.#requestId, false);
-      const requestId = data.toString('utf8', start + prefix.length, end);
-      this.#requestId = requestId === '' ? null : requestId;
+      if (before.length > 0) this.#onText(before, this.#origin, this.#origin.level !== '');
+      this.#origin = readPrintMark(data.toString('utf8', start + prefix.length, end));
       data = data.subarray(end + 1);
     }
   }
 
-  /** Emits all whole lines at once; returns the unfinished one. */
+  /** Emits all whole lines at once; returns the unfinished one. A record ends with the next mark. */
   #takeLines(data: Buffer): Buffer {
-    const end = Math.max(data.lastIndexOf(LF), data.lastIndexOf(CR)) + 1;
-    if (end > 0) this.#onText(data.subarray(0, end), this.#requestId, true);
+    if (this.#origin.level !== '') return data;
+    const end = Math.max(data.lastIndexOf(LF), this.#endsAtCr ? data.lastIndexOf(CR) : -1) + 1;
+    if (end > 0) this.#onText(data.subarray(0, end), this.#origin, true);
     return data.subarray(end);
   }
 
   /** Emits parts of a line that is too long to wait for its end. */
   #cutLongLine(line: Buffer): Buffer {
     let rest = line;
-    while (rest.length > MAX_LINE_BYTES + MAX_MARK_BYTES) {
+    if (!this.#endsAtCr && rest.length > MAX_LINE_BYTES) rest = rest.subarray(rest.lastIndexOf(CR, -2) + 1);
+    const mostBytes = this.#origin.level === '' ? MAX_LINE_BYTES : MAX_RECORD_BYTES;
+    while (rest.length > mostBytes + MAX_MARK_BYTES) {
       const cut = characterStart(rest, MAX_LINE_BYTES);
-      this.#onText(rest.subarray(0, cut), this.#requestId, false);
+      this.#onText(rest.subarray(0, cut), this.#origin, false);
       rest = rest.subarray(cut);
     }
     return rest;

@@ -1,11 +1,12 @@
 /** The server's own log: pino to stderr, one line per event, as text or JSON. */
-import { pino, type Logger } from 'pino';
+import { pino, type LogFn, type Logger } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import type { LogLevel } from '../options/groups/running.js';
 import { escapeControls, indented, withoutControls } from './control-characters.js';
 import type { LogFile } from './log-file.js';
 import type { OutputWriter } from './output-writer.js';
 import type { RecentLines } from './recent-lines.js';
+import { messageOf } from './stacks.js';
 
 export type Log = Logger;
 
@@ -40,7 +41,17 @@ export function createLog(
   };
   const timestamp = format === 'json' ? pino.stdTimeFunctions.isoTime : true;
   const formatters = { level: (label: string) => ({ level: label }) };
-  return pino({ level, base: null, timestamp, formatters }, { write });
+  const json =
+    format === 'json' ? { mixin: () => ({ pid: process.pid }), hooks: { logMethod: splitStack } } : {};
+  return pino({ level, base: null, timestamp, formatters, ...json }, { write });
+}
+
+/** Writes a message with a stack trace as one line, with the stack beside it. */
+function splitStack(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
+  const [fields, text] = typeof args[0] === 'string' ? [{}, args[0]] : (args as [object, unknown]);
+  if (typeof text !== 'string' || !text.includes('\n')) return method.apply(this, args);
+  const { msg, ...stack } = messageOf(text);
+  method.call(this, { ...fields, ...stack }, msg);
 }
 
 type Form = (line: string) => string;

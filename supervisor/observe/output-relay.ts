@@ -44,11 +44,11 @@ export class OutputRelay {
   /** Relays one worker's stream until its end. */
   attach(stream: Readable, name: StreamName, source: PrintSource): void {
     const writer = this.#writers[name];
-    const splitter = new LineSplitter(source.mark, (text, requestId, ended) => {
+    const splitter = new LineSplitter(source.mark, this.#format !== 'json', (text, origin, ended) => {
       const bytes =
         this.#format === 'json'
-          ? wrapped(name, text, source, requestId)
-          : this.#bare(writer, this.#prefixed(writer, text, source, requestId, stream), stream, ended);
+          ? wrapped(name, text, source, origin)
+          : this.#bare(writer, this.#prefixed(writer, text, source, origin.requestId, stream), stream, ended);
       if (bytes.length > 0 && !writer.write(bytes)) this.#pause(writer, stream);
     });
     const copies = this.#receivers.map((receiver) => receiver.of(name, source));
@@ -101,11 +101,11 @@ export class OutputRelay {
     writer: OutputWriter,
     text: Buffer,
     source: PrintSource,
-    requestId: string | null,
+    requestId: string,
     stream: Readable,
   ): Buffer {
     if (this.#format === 'text') return text;
-    const id = requestId ?? source.runningRequestId();
+    const id = requestId || source.runningRequestId();
     const label = source.label();
     const worker = label === '' ? source.worker : `${label}/${source.worker}`;
     const facts = this.#workers() > 1 || label !== '' ? [`worker ${worker}`] : [];

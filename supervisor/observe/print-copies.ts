@@ -17,18 +17,18 @@ export class PrintCopies implements PrintReceiver {
 
   /** Returns a receiver for the bytes of one worker's stream. */
   of(name: StreamName, source: PrintSource): Pick<LineSplitter, 'push' | 'end'> {
-    return new LineSplitter(source.mark, (text, requestId) => {
+    return new LineSplitter(source.mark, this.#format !== 'json', (text, origin) => {
       const lines =
-        this.#format === 'json' ? wrapped(name, text, source, requestId) : named(text, source, requestId);
+        this.#format === 'json' ? wrapped(name, text, source, origin) : named(text, source, origin.requestId);
       if (lines === '') return;
       for (const file of this.#files) file.writeLines(lines);
     });
   }
 }
 
-function named(text: Buffer, source: PrintSource, requestId: string | null): string {
+function named(text: Buffer, source: PrintSource, requestId: string): string {
   const label = source.label();
-  const id = requestId ?? source.runningRequestId();
+  const id = requestId || source.runningRequestId();
   const whose = `${label === '' ? '' : `${label} `}worker ${source.worker}${id === '' ? '' : ` ${id}`}`;
   const prefix = `[${new Date().toISOString()}] ${whose}: `;
   const lines = text.toString('utf8').split(/[\r\n]+/);

@@ -1,4 +1,6 @@
 /** Attribution of a worker's prints, and their form in JSON. */
+import type { PrintOrigin } from '../../protocol/wire/print-mark.js';
+import { messageOf } from './stacks.js';
 
 export type StreamName = 'stdout' | 'stderr';
 
@@ -7,6 +9,7 @@ export interface PrintSource {
   label(): string;
   readonly worker: number;
   readonly mark: string;
+  pid(): number;
   /** The call of a print without a mark; empty if unknown. */
   runningRequestId(): string;
   /** The same, or the call that has just ended: its print may arrive after its answer. */
@@ -22,28 +25,29 @@ export interface PrintReceiver {
 export const LF = 0x0a;
 export const CR = 0x0d;
 
-/** Returns a JSON line for each non-empty line. */
-export function wrapped(
-  stream: StreamName,
-  text: Buffer,
-  source: PrintSource,
-  requestId: string | null,
-): string {
+/** Returns a JSON line for each non-empty line; one for a record of a log. */
+export function wrapped(stream: StreamName, text: Buffer, source: PrintSource, origin: PrintOrigin): string {
   const label = source.label();
+  const { level, logger } = origin;
   const record = {
+    ...(level === '' ? {} : { level }),
     time: new Date().toISOString(),
     stream,
     ...(label === '' ? {} : { model: label }),
     worker: source.worker,
-    requestId: requestId ?? source.runningRequestId(),
+    pid: source.pid(),
+    requestId: origin.requestId || source.runningRequestId(),
+    ...(logger === '' ? {} : { logger }),
   };
-  let lines = '';
-  for (let start = 0; start < text.length;) {
-    const end = lineEnd(text, start);
-    if (end > start) lines += `${JSON.stringify({ ...record, msg: text.toString('utf8', start, end) })}\n`;
-    start = end + 1;
-  }
-  return lines;
+  const lines = text.toString('utf8').split('\n').map(lastState);
+  if (level !== '') return `${JSON.stringify({ ...record, ...messageOf(lines.join('\n').trimEnd()) })}\n`;
+  return lines.map((msg) => (msg === '' ? '' : `${JSON.stringify({ ...record, msg })}\n`)).join('');
+}
+
+/** The last text of a line that `\r` has overwritten, such as a progress bar. */
+function lastState(line: string): string {
+  if (!line.includes('\r')) return line;
+  return line.split('\r').findLast((state) => state.trim() !== '') ?? '';
 }
 
 /** Index of the line end (or the end of `text`) of the line that starts at `from`. */

@@ -70,14 +70,14 @@ export class RecentLines implements PrintReceiver {
 
   /** Returns a receiver for the bytes of one worker's stream. */
   of(name: StreamName, source: PrintSource): Pick<LineSplitter, 'push' | 'end'> {
-    return new LineSplitter(source.mark, (bytes, markedId) => {
+    return new LineSplitter(source.mark, true, (bytes, origin) => {
       const text = bytes.toString(); // a copy: a part of the bytes would keep all of them
       const whose = {
         at: Date.now(),
-        level: name,
+        level: origin.level || name,
         model: source.label(),
         worker: source.worker,
-        requestId: markedId ?? source.lastRequestId(),
+        requestId: origin.requestId || source.lastRequestId(),
       };
       this.#add(text.length, () => linesOf(text).map((line) => ({ ...whose, text: line })));
     });
@@ -149,8 +149,10 @@ function linesOf(text: string): string[] {
 type Fields = Readonly<Record<string, unknown>>;
 
 function lineOfJson(json: string, at: number): RecentLine {
-  const { level, time: _, msg, model, worker, requestId, ...others } = parsed(json);
-  const text = typeof msg === 'string' ? msg : '';
+  const { level, time: _, pid, msg, stack, model, worker, requestId, ...rest } = parsed(json);
+  const others = pid === undefined || pid === process.pid ? rest : { pid, ...rest };
+  const said = stack ?? msg;
+  const text = typeof said === 'string' ? said : '';
   const lineEnd = text.indexOf('\n');
   const facts = Object.keys(others).length === 0 ? '' : ` ${JSON.stringify(others)}`;
   // The fields of a stack stand on its first line, as in the log.

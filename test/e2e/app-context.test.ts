@@ -113,7 +113,7 @@ withEachRuntime(({ app }) => {
         const line = logLines(server).find(
           ({ requestId, msg }) => requestId === `log-${level}` && msg !== 'POST /',
         );
-        const { time, ...told } = line ?? {};
+        const { time, pid, ...told } = line ?? {};
         const expected = {
           level,
           worker: 0,
@@ -123,7 +123,7 @@ withEachRuntime(({ app }) => {
           ...fields,
         };
         assert.deepEqual(told, expected);
-        assert.equal(typeof time, 'string');
+        assert.deepEqual([typeof time, pid], ['string', server.pid]);
       }
       assert.ok(logLines(server).some(({ msg, step }) => msg === 'said in init' && step === 1));
     });
@@ -139,7 +139,7 @@ withEachRuntime(({ app }) => {
           .find((text) => text.includes('"app_msg"')) ?? '';
       assert.match(
         line,
-        /^\{"level":"warn","time":"[^"]+","app_level":"fatal","app_time":1,"app_msg":"forged",/,
+        /^\{"level":"warn","time":"[^"]+","pid":\d+,"app_level":"fatal","app_time":1,"app_msg":"forged",/,
       );
       const { level, worker, requestId, msg } = JSON.parse(line) as Record<string, unknown>;
       assert.deepEqual([level, worker, requestId, msg], ['warn', 0, 'log-forged', 'said at warn']);

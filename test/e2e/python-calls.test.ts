@@ -80,13 +80,15 @@ test('an app of coroutines', LIMIT, async (t) => {
   await server.stop();
 });
 
+const NO_LEVEL = [undefined, undefined];
+
 test(
-  'whatever an app in Python prints with has the id of its call, and a progress bar is lines',
+  'whatever an app in Python prints with has the id of its call, what it logs its level, and a progress bar is one line',
   LIMIT,
   async (t) => {
     const cues = makeCues(t);
     const server = await startServer(`${APPS}/prints-everywhere.py`, { t, env: cues.env, args: ARGS });
-    const ways = ['print', 'logging', 'warnings', 'write', 'libc', 'bar 10%', 'bar 20%', 'thread'];
+    const ways = ['print', 'logging', 'warnings', 'write', 'libc', 'bar 20%', 'thread'];
     for (const id of ['first', 'second']) {
       const call = ask(server, { says: id, until: `${id} ends` }, { id });
       const printed = (): Record<string, unknown>[] => {
@@ -104,7 +106,12 @@ test(
           .sort(),
         ways.map((way) => `${way} of ${id}`).sort(),
       );
-      for (const { msg, requestId } of printed()) assert.equal(requestId, id, String(msg));
+      for (const { msg, requestId, level, logger } of printed()) {
+        const [means = ''] = String(msg).split(' ');
+        const expected =
+          means === 'logging' ? ['info', 'root'] : means === 'warnings' ? ['warn', 'py.warnings'] : [];
+        assert.deepEqual([requestId, level, logger], [id, ...expected, ...NO_LEVEL].slice(0, 3), String(msg));
+      }
       cues.give(`${id} ends`);
       assert.equal((await call).status, 200);
     }
@@ -130,7 +137,8 @@ test('an app of plain functions', LIMIT, async (t) => {
     assert.doesNotMatch(answer.text, /secret|Traceback/);
     await server.untilPrinted('ValueError: secret');
     const line = logLines(server).find(({ requestId }) => requestId === 'raises');
-    assert.match(String(line?.['msg']), /misbehaves\.py", line \d+, in inference/);
+    assert.match(String(line?.['msg']), /^ValueError: secret.* \(misbehaves\.py:\d+\)$/);
+    assert.match(String(line?.['stack']), /misbehaves\.py", line \d+, in inference/);
   });
 
   await t.test('has a thread that raises: it is logged, and the worker lives on', async () => {

@@ -12,6 +12,7 @@ import traceback
 import types
 import unittest
 
+from banana_worker.load.explain_missing_app import hint_misnamed
 from banana_worker.load.load_app import AppLoadError, load_app
 from banana_worker.load.loader import Imported
 from banana_worker.process.hint_once import write_hints_to
@@ -552,7 +553,9 @@ class Mistakes(Apps):
         write_hints_to(lines.append)
         self.addCleanup(write_hints_to, None)
         names = ("inti", "inferense_batch", "unit", "load", "shutdwon")
-        self.output("def inference(x): return x\n" + "".join(f"def {name}(): pass\n" for name in names))
+        module = types.ModuleType("app")
+        exec("def inference(x): return x\n" + "".join(f"def {name}(): pass\n" for name in names), vars(module))
+        hint_misnamed("app.py", module)
         meant = [re.findall("`(\\w+)`", line) for line in lines]
         self.assertEqual(meant, [["inti", "init"], ["inferense_batch", "inference_batch"], ["shutdwon", "shutdown"]])
 

@@ -40,7 +40,7 @@ test('in JSON the fields are properties beside the text', async () => {
   new LineLog('json', writer, []).info('a "b"', { worker: 1 });
   await nextTurn();
   const { time, ...line } = JSON.parse(shown[0] as string) as { time: string };
-  assert.deepEqual(line, { level: 'info', worker: 1, msg: 'a "b"' });
+  assert.deepEqual(line, { level: 'info', pid: process.pid, worker: 1, msg: 'a "b"' });
   assert.ok(!Number.isNaN(Date.parse(time)));
 });
 

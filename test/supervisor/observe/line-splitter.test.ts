@@ -18,8 +18,8 @@ interface Text {
 /** The output for the stream split at the given offsets. */
 function split(stream: Buffer, cuts: readonly number[], mark = MARK): Text[] {
   const texts: Text[] = [];
-  const splitter = new LineSplitter(mark, (text, id, ended) =>
-    texts.push({ text: text.toString('latin1'), id, ended }),
+  const splitter = new LineSplitter(mark, true, (text, { requestId }, ended) =>
+    texts.push({ text: text.toString('latin1'), id: requestId || null, ended }),
   );
   let start = 0;
   for (const end of [...cuts, stream.length]) {
@@ -118,7 +118,7 @@ test('a line without an end is emitted in parts of whole characters, so memory s
   const parts: Buffer[] = [];
   let fed = 0;
   let held = 0;
-  const splitter = new LineSplitter(MARK, (text, _id, ended) => {
+  const splitter = new LineSplitter(MARK, true, (text, _origin, ended) => {
     parts.push(Buffer.from(text));
     held -= text.length;
     assert.equal(ended, false);

@@ -14,8 +14,15 @@ function logged(format: 'text' | 'json', write: (log: ReturnType<typeof createLo
 test('the level is a word in JSON', () => {
   for (const level of ['debug', 'info', 'warn', 'error'] as const) {
     const line = JSON.parse(logged('json', (log) => log[level]({ worker: 1 }, 'text'))) as { time: string };
-    assert.deepEqual({ ...line, time: '' }, { level, time: '', worker: 1, msg: 'text' });
+    assert.deepEqual({ ...line, time: '' }, { level, time: '', pid: process.pid, worker: 1, msg: 'text' });
   }
+});
+
+test('in JSON a stack stands beside the line that says what happened; the pid of a worker replaces the own one', () => {
+  const stack = 'Error: thrown\n    at f (app.ts:1:2)';
+  const line = JSON.parse(logged('json', (log) => log.error({ pid: 7 }, stack))) as { time: string };
+  const msg = 'Error: thrown (app.ts:1)';
+  assert.deepEqual({ ...line, time: '' }, { level: 'error', time: '', pid: 7, stack, msg });
 });
 
 test('in text an error with a stack has its worker and request id on the first line', () => {

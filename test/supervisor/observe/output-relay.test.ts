@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
+import { printMark } from '../../../protocol/wire/print-mark.js';
 import { OutputRelay, type PrintFormat } from '../../../supervisor/observe/output-relay.js';
 import type { OutputWriter } from '../../../supervisor/observe/output-writer.js';
 
@@ -16,7 +17,7 @@ class Written extends EventEmitter {
 }
 
 /** A relay of some workers; `print` prints as worker 0 by default, `running` is the call that runs in each. */
-function relayOf(format: PrintFormat, workers: number, label = '') {
+function relayOf(format: PrintFormat, workers: number, label = '', mark = '') {
   const stdout = new Written();
   const writer = stdout as unknown as OutputWriter;
   const relay = new OutputRelay(format, () => workers, { stdout: writer, stderr: writer });
@@ -26,7 +27,8 @@ function relayOf(format: PrintFormat, workers: number, label = '') {
     relay.attach(stream, 'stdout', {
       label: () => label,
       worker,
-      mark: '',
+      mark,
+      pid: () => 7,
       runningRequestId: () => running[worker] ?? '',
       lastRequestId: () => '',
     });
@@ -153,4 +155,38 @@ test('text: a line that was ended for another worker has no second end, as Pytho
   print('\n', 0);
   print('\n', 0);
   assert.equal(stdout.text, 'armed\narmed\n\n');
+});
+
+/** The lines of JSON without the time, and what all have. */
+function recordsOf({ text }: Written): object[] {
+  const lines = text.split('\n').slice(0, -1);
+  return lines.map((line) => {
+    const { time, stream, worker, pid, ...rest } = JSON.parse(line) as Record<string, unknown>;
+    assert.ok(time !== undefined && stream === 'stdout' && worker === 0 && pid === 7, line);
+    return rest;
+  });
+}
+
+test('json: a record of a log is one line with its level and logger, however it arrives', () => {
+  const { stdout, print } = relayOf('json', 1, '', 'm4rk');
+  const record = `${printMark('m4rk', 'r1', 'error')}no\nanswer\n${printMark('m4rk', 'r1')}`;
+  print(record.slice(0, 25));
+  print(`${record.slice(25)}a print\n`);
+  print(`${printMark('m4rk', '', 'warn').replace('warn\t', 'warn\tapp.db')}slow\n${printMark('m4rk', '')}`);
+  assert.deepEqual(recordsOf(stdout), [
+    { level: 'error', requestId: 'r1', msg: 'no\nanswer' },
+    { requestId: 'r1', msg: 'a print' },
+    { level: 'warn', requestId: '', logger: 'app.db', msg: 'slow' },
+  ]);
+});
+
+test('json: a progress bar is one line, with its last state', () => {
+  const { stdout, print } = relayOf('json', 1);
+  print('\r 10%|#  ');
+  print('\r 50%|## \r100%|###\n');
+  print('Windows\r\n\r gone\r     \r\nnext\n');
+  assert.deepEqual(
+    recordsOf(stdout),
+    ['100%|###', 'Windows', ' gone', 'next'].map((msg) => ({ requestId: '', msg })),
+  );
 });

@@ -15,6 +15,7 @@ function printerOf(lines: RecentLines, name: 'stdout' | 'stderr' = 'stdout') {
     worker: 1,
     mark: '',
     runningRequestId: () => running.id,
+    pid: () => 7,
     lastRequestId: () => running.id,
   };
   const receiver = lines.of(name, source);

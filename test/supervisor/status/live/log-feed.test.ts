@@ -71,6 +71,7 @@ test('20 viewers that read nothing, and a million lines: no more is kept than wi
     worker: 0,
     mark: '',
     runningRequestId: () => '',
+    pid: () => 7,
     lastRequestId: () => '',
   };
   const stream = lines.of('stdout', source);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from types import FrameType
 from typing import Any, List, NamedTuple, Optional
@@ -67,10 +68,30 @@ def traceback_without_own_frames(thrown: BaseException) -> str:
     try:
         whole = import_standard("traceback").TracebackException(type(thrown), thrown, traceback_of(thrown))
         _strip(whole)
-        text = "".join(whole.format()).rstrip("\n")
+        text = _short_chain("".join(whole.format()).rstrip("\n"))
         return "%s: %s" % (text, _NO_TERMINAL) if class_name(thrown) == "BdbQuit" else text
     except BaseException:
         return plain_traceback(thrown)
+
+
+def _short_chain(text: str) -> str:
+    """Leaves out the middle of a long chain of exceptions: the end says what was raised."""
+    parts = re.split("(\\n\\n(?:%s)\\n\\n)" % "|".join(_LINKS), text)
+    left = (len(parts) + 1) // 2 - 2 * _SHOWN
+    if left <= 0:
+        return text
+    begin, end = parts[: 2 * _SHOWN], parts[-2 * _SHOWN + 1 :]
+    return "%s(%d more exceptions)\n\n%s" % ("".join(begin), left, "".join(end))
+
+
+# Exceptions of a chain that are shown at its beginning, and at its end.
+_SHOWN = 10
+
+# Lines of Python between two exceptions of a chain.
+_LINKS = (
+    "The above exception was the direct cause of the following exception:",
+    "During handling of the above exception, another exception occurred:",
+)
 
 
 def plain_traceback(thrown: BaseException) -> str:

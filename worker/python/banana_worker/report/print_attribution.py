@@ -1,17 +1,25 @@
 """Marks which call a print belongs to, if the log format needs it. It is exact for Python code, in coroutines and
-tasks too; native code and the app's own threads get the call that runs at that moment."""
+tasks too; native code and the app's own threads get the call that runs at that moment. A line that `logging` writes
+has the level and the logger of its record, whichever handler writes it."""
 
 from __future__ import annotations
 
 import io
 import sys
 from contextvars import ContextVar
-from typing import List, Optional, TextIO
+from typing import Any, List, Optional, TextIO, Tuple
+
+from banana_worker.standard_modules import import_standard
 
 # The call whose code runs; None if no call is known.
 _call: ContextVar[Optional[str]] = ContextVar("banana-serve request id", default=None)
 
+# Level and logger of the record that a handler of `logging` writes; None if none does.
+_record: ContextVar[Optional[Tuple[str, str]]] = ContextVar("banana-serve log record", default=None)
+
 _UNIT_SEPARATOR = "\x1f"
+
+_MAX_LOGGER_CHARS = 64
 
 
 class PrintAttribution:
@@ -37,6 +45,7 @@ class MarkedPrints(PrintAttribution):
             setattr(sys, name, stream)
             setattr(sys, "__%s__" % name, stream)
             self._streams.append(stream)
+        _note_records(import_standard("logging").Handler)
 
     @property
     def request_id(self) -> str:
@@ -71,8 +80,16 @@ class MarkedStream(io.TextIOWrapper):
         self._announced = ""
 
     def write(self, text: str) -> int:
-        self.announce(self._prints.request_id)
-        return super().write(text)
+        record = _record.get()
+        if record is None:
+            self.announce(self._prints.request_id)
+            return super().write(text)
+        # In one write, so that no print of another thread comes between.
+        request_id = self._announced = self._prints.request_id
+        end = "%s%s%s" % (self._prefix, request_id, _UNIT_SEPARATOR)
+        level, logger = record
+        super().write("%s\t%s\t%s%s%s%s" % (end[:-1], level, logger, _UNIT_SEPARATOR, text, end))
+        return len(text)
 
     def announce(self, request_id: str) -> None:
         if request_id == self._announced:
@@ -82,6 +99,30 @@ class MarkedStream(io.TextIOWrapper):
             super().write("%s%s%s" % (self._prefix, request_id, _UNIT_SEPARATOR))
         except (ValueError, OSError):
             pass  # the app has closed or detached it, and gets the error at its own prints
+
+
+def _note_records(handlers: Any) -> None:
+    """Notes which record a handler writes, while it does."""
+    handle = handlers.handle
+
+    def noted(self: Any, record: Any) -> Any:
+        token = _record.set((_level_of(record.levelno), _shown(record.name)))
+        try:
+            return handle(self, record)
+        finally:
+            _record.reset(token)
+
+    handlers.handle = noted
+
+
+def _level_of(number: int) -> str:
+    if number >= 40:
+        return "error"
+    return "warn" if number >= 30 else "info" if number >= 20 else "debug"
+
+
+def _shown(logger: str) -> str:
+    return "".join(one for one in str(logger)[:_MAX_LOGGER_CHARS] if one.isprintable())
 
 
 def attribute_prints(mark: str) -> PrintAttribution:
