@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { DatabaseSync, DatabaseSyncInstance } from '@photostructure/sqlite';
 import { bodiesFolder } from './body-files.js';
 import { damageOfLog, type LogDamage } from './log-damage.js';
-import { isDamage, isTaken, reasonOf } from './sqlite-errors.js';
+import { isDamage, isFull, isTaken, reasonOf } from './sqlite-errors.js';
 
 export type Database = DatabaseSyncInstance;
 export type DatabaseClass = typeof DatabaseSync;
@@ -12,6 +12,11 @@ export type DatabaseClass = typeof DatabaseSync;
 /** A text for the operator, with the cure. */
 export class CannotOpen extends Error {
   override readonly name = 'CannotOpen';
+}
+
+/** It can be opened once its disk has room. */
+export class FullDisk extends CannotOpen {
+  override readonly name = 'FullDisk' as 'CannotOpen';
 }
 
 export const PACKAGE = '@photostructure/sqlite';
@@ -99,7 +104,7 @@ export function openDatabase(Database: DatabaseClass, folder: string): Database 
     return database;
   } catch (error) {
     database?.close();
-    throw error instanceof CannotOpen ? error : new CannotOpen(explain(error, folder), { cause: error });
+    throw explained(error, folder);
   }
 }
 
@@ -190,8 +195,14 @@ function numberIn(database: Database, sql: string): number {
   return Object.values(row)[0] ?? 0;
 }
 
-/** Says for the operator why the store in this folder cannot be opened, and the cure. */
-export function explain(error: unknown, folder: string): string {
+/** The error for the operator: why the store in this folder cannot be opened, and the cure. */
+export function explained(error: unknown, folder: string): CannotOpen {
+  if (error instanceof CannotOpen) return error;
+  const Kind = isFull(error) ? FullDisk : CannotOpen;
+  return new Kind(explain(error, folder), { cause: error });
+}
+
+function explain(error: unknown, folder: string): string {
   const file = databaseFile(folder);
   if (isTaken(error))
     return `another server uses the store of jobs in ${folder}. End it, or give this one another folder with --jobs local:<folder>.`;

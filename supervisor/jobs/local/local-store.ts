@@ -68,6 +68,7 @@ export class LocalStore implements JobStore {
       onReopened: (table) => store.#onReopened(table),
     });
     store.#link = link;
+    if (opened === null) return store;
     for (const change of opened.counts) store.#counts.change(change);
     const due = store.#counts.models().map((model) => ({ is: 'due', model }) as const);
     store.#early = [...opened.effects.events, ...due];
@@ -82,6 +83,7 @@ export class LocalStore implements JobStore {
   set listener(listener: JobStoreListener) {
     this.#listener = listener;
     setImmediate(() => {
+      if (this.#link.problem !== null) listener.onFailed(this.#link.problem);
       const early = this.#early;
       this.#early = [];
       for (const event of early) this.#tell(event);
@@ -278,9 +280,11 @@ export class LocalStore implements JobStore {
     this.#removeFiles(gone);
   }
 
-  #onReopened({ counts }: OpenedTable): void {
+  #onReopened({ counts, effects }: OpenedTable): void {
     this.#counts.clear();
     for (const change of counts) this.#counts.change(change);
+    for (const event of effects.events) this.#tell(event);
+    this.#removeFiles(effects.gone);
     for (const model of this.#counts.models()) this.#listener.onDue(model);
   }
 

@@ -1,7 +1,7 @@
 /** Opens the table of jobs in a folder. */
 import type { KeepLimits } from '../job-store.js';
 import { removeOrphans } from './body-files.js';
-import { CannotOpen, explain, openDatabase, type Database, type DatabaseClass } from './job-database.js';
+import { explained, openDatabase, type Database, type DatabaseClass } from './job-database.js';
 import { JobTable } from './job-table.js';
 import type { OpenedTable } from './table-link.js';
 
@@ -30,6 +30,6 @@ export function openTable(Database: DatabaseClass, { folder, limits, isFirst }: 
     return { database, table, opened: { counts: table.countWaiting(), effects: table.takeEffects() } };
   } catch (error) {
     database.close();
-    throw new CannotOpen(explain(error, folder), { cause: error });
+    throw explained(error, folder);
   }
 }

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { describeThrown } from '../../../protocol/errors.js';
 import { within } from '../../machine/within.js';
 import type { KeepLimits } from '../job-store.js';
-import { CannotOpen } from './job-database.js';
+import { CannotOpen, FullDisk } from './job-database.js';
 import type { TableOptions } from './open-table.js';
 import type { OpenedTable, OpenPort, PortListener, TablePort } from './table-link.js';
 import type { NumberedCall, TableNews } from './table-calls.js';
@@ -12,7 +12,7 @@ export type ToThread = { readonly is: 'call'; readonly call: NumberedCall } | { 
 
 export type FromThread =
   | { readonly is: 'open'; readonly opened: OpenedTable }
-  | { readonly is: 'cannot open'; readonly why: string }
+  | { readonly is: 'cannot open'; readonly why: string; readonly isFull: boolean }
   | { readonly is: 'news'; readonly news: TableNews };
 
 /** Longest wait for a thread whose disk hangs at the end. */
@@ -46,7 +46,8 @@ function untilOpen(thread: Worker, listener: PortListener): Promise<TablePort> {
     thread.on('error', (error) => (why = describeThrown(error).stack));
     thread.on('message', (message: FromThread) => {
       if (message.is === 'news') listener.onNews(message.news);
-      else if (message.is === 'cannot open') reject(new CannotOpen(message.why));
+      else if (message.is === 'cannot open')
+        reject(message.isFull ? new FullDisk(message.why) : new CannotOpen(message.why));
       else {
         isOpen = true;
         resolve(portOf(thread, message.opened, ended));

@@ -32,6 +32,11 @@ export function isDamage(error: unknown): boolean {
   return [CORRUPT, NOTADB].includes(codeOf(error)) || extendedCodeOf(error) === SHORT_READ;
 }
 
+/** Whether it passes as soon as the disk has room. */
+export function isFull(error: unknown): boolean {
+  return codeOf(error) === FULL || (error as NodeJS.ErrnoException).code === 'ENOSPC';
+}
+
 /** The reason of a failure, as a part of a sentence. */
 export function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;

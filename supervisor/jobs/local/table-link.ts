@@ -5,6 +5,7 @@
 import { describeThrown } from '../../../protocol/errors.js';
 import { startLimit, type LimitTimer } from '../../machine/limit-timer.js';
 import { formatMs } from '../../options/units.js';
+import { FullDisk } from './job-database.js';
 import {
   ANSWER_LIMIT_MS,
   type CountChange,
@@ -39,7 +40,7 @@ export type OpenPort = (isFirst: boolean, listener: PortListener) => Promise<Tab
 
 export interface LinkOwner {
   onEffects(effects: Effects): void;
-  /** The table was opened again. */
+  /** The table was opened later, or again. */
   onReopened(table: OpenedTable): void;
 }
 
@@ -66,6 +67,7 @@ export class TableLink {
   #port: TablePort | null = null;
   /** Why calls are refused; null while they are not. */
   #problem: string | null = null;
+  #wasOpen = false;
   #number = 0;
   #limit: LimitTimer | null = null;
   #timer: NodeJS.Timeout | null = null;
@@ -76,11 +78,26 @@ export class TableLink {
     this.#owner = owner;
   }
 
-  /** @throws CannotOpen */
-  static async open(open: OpenPort, owner: LinkOwner): Promise<{ link: TableLink; opened: OpenedTable }> {
+  /** `opened` is null if the disk is full: then it is opened later. @throws CannotOpen */
+  static async open(
+    open: OpenPort,
+    owner: LinkOwner,
+  ): Promise<{ link: TableLink; opened: OpenedTable | null }> {
     const link = new TableLink(open, owner);
-    const { opened } = await link.#connect(true);
-    return { link, opened };
+    try {
+      const { opened } = await link.#connect();
+      return { link, opened };
+    } catch (error) {
+      if (!(error instanceof FullDisk)) throw error;
+      link.#problem = error.message;
+      link.#later(() => link.#reopen());
+      return { link, opened: null };
+    }
+  }
+
+  /** Why no call is done; null while they are. */
+  get problem(): string | null {
+    return this.#problem;
   }
 
   /** Rejects with `Uncertain` if no answer came; with another error the call was not done. */
@@ -118,12 +135,13 @@ export class TableLink {
     this.#failAll('the store of jobs is closed');
   }
 
-  async #connect(isFirst: boolean): Promise<TablePort> {
-    const port = await this.#open(isFirst, {
+  async #connect(): Promise<TablePort> {
+    const port = await this.#open(!this.#wasOpen, {
       onNews: (news) => this.#onNews(news),
       onDied: (why) => this.#onDied(why),
     });
     this.#port = port;
+    this.#wasOpen = true;
     this.#problem = null;
     return port;
   }
@@ -148,7 +166,7 @@ export class TableLink {
   }
 
   #reopen(): void {
-    this.#connect(false).then(
+    this.#connect().then(
       (port) => {
         if (this.#isClosed) return void port.close();
         this.#owner.onReopened(port.opened);

@@ -1,6 +1,6 @@
 /** The thread of a local store of jobs. What arrives while it commits shares the next commit. */
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
-import { CannotOpen, PACKAGE, databaseFile, type DatabaseClass } from './job-database.js';
+import { CannotOpen, FullDisk, PACKAGE, databaseFile, type DatabaseClass } from './job-database.js';
 import { openTable, type TableOptions } from './open-table.js';
 import type { FromThread, ToThread } from './open-thread.js';
 import { TableLoop } from './table-loop.js';
@@ -15,7 +15,7 @@ try {
   await start(workerData as TableOptions);
 } catch (error) {
   if (!(error instanceof CannotOpen)) throw error;
-  tell({ is: 'cannot open', why: error.message });
+  tell({ is: 'cannot open', why: error.message, isFull: error instanceof FullDisk });
 }
 
 async function start(options: TableOptions): Promise<void> {

@@ -2,13 +2,15 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Worker } from 'node:worker_threads';
+import { NO_LISTENER } from '../../../../supervisor/jobs/job-store.js';
+import { explained, FullDisk } from '../../../../supervisor/jobs/local/job-database.js';
 import { LocalStore } from '../../../../supervisor/jobs/local/local-store.js';
 import { threadIn } from '../../../../supervisor/jobs/local/open-thread.js';
 import { ANSWER_LIMIT_MS } from '../../../../supervisor/jobs/local/table-calls.js';
 import { Uncertain, type OpenPort, type TablePort } from '../../../../supervisor/jobs/local/table-link.js';
 import { LIMITS as FEW, StoreBench } from '../conformance.js';
 import { newStoredJob } from '../stored-jobs.js';
-import { inThisThread, scratch } from './tables.js';
+import { copyOf, inThisThread, openHere, scratch } from './tables.js';
 
 const LIMITS = { ...FEW, maxBytes: 10_000_000 };
 
@@ -71,6 +73,43 @@ test('calls of a table that hangs reject, so do later ones at once, until it ans
   assert.deepEqual(await bench.begin('third'), [second]);
   await bench.store.close();
 });
+
+test(
+  'a disk that is full at the start: the store fails, and opens once there is room, as a first start',
+  LIMIT,
+  async (t) => {
+    assert.ok(explained({ errcode: 13, message: 'full' }, '/any') instanceof FullDisk);
+    const folder = scratch();
+    const before = new StoreBench(await openHere(folder, LIMITS));
+    const [ran, waits] = [await before.accept({ maxAttempts: 1 }), await before.accept()];
+    await before.begin('mark');
+    await before.store.close();
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    let isFull = true;
+    const store = await LocalStore.open(folder, LIMITS, (isFirst, listener) =>
+      isFull
+        ? Promise.reject(new FullDisk('the disk is full'))
+        : inThisThread(folder, LIMITS)(isFirst, listener),
+    );
+    const failures: string[] = [];
+    const ended: string[] = [];
+    store.listener = {
+      ...NO_LISTENER,
+      onFailed: (why) => failures.push(why),
+      onEndedUnrun: ({ id }) => ended.push(id),
+    };
+    await turn();
+    await assert.rejects(store.get(waits), /the disk is full/);
+    for (const stillFull of [true, false]) {
+      isFull = stillFull;
+      t.mock.timers.tick(1000);
+      await turn();
+    }
+    assert.deepEqual([failures, ended, store.hasDue('m')], [['the disk is full'], [ran], true]);
+    assert.equal((await store.get(waits))?.state, 'queued');
+    await store.close();
+  },
+);
 
 /** A store in a real thread. */
 async function openThread(t: TestContext): Promise<{ bench: StoreBench; thread: () => Worker }> {
