@@ -68,6 +68,7 @@ export interface ModelStatus {
   readonly name: string;
   readonly version: string;
   readonly state: string;
+  readonly problem: string | null;
   readonly isDefaultVersion: boolean;
   readonly loadedAtStartup: boolean;
   readonly minWorkers: number;

@@ -24,7 +24,6 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'page/try/python.ts': 'the call that is shown for clients in that language',
   'page/watch/failure.ts': 'the last line of a traceback, which names the error',
   'page/try/snippets-view.ts': 'the choice of that language beside others',
-  'page/watch/failure.ts': 'where its traceback has type and message',
   'status/banner.ts': 'an example of the interpreter that the banner names',
   'models/model-status.ts': 'an example of what /status names',
   'http/dialects/gateway/gateway.ts': 'a client of ours in that language',
