@@ -11,7 +11,7 @@ import { readFileSync, statSync } from 'node:fs';
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
 const MAGIC = 0x377f0682;
-/** Of files whose header cannot be read. */
+/** The size of a page, for files whose header cannot be read. */
 const USUAL_PAGE_BYTES = 4096;
 
 export interface LogDamage {
@@ -61,7 +61,7 @@ class Log {
     return areSame(this.#sum(0, HEADER_BYTES - 8, [0, 0]), this.#sumsAt(HEADER_BYTES - 8));
   }
 
-  /** Where a frame begins. */
+  /** Returns the place at which a frame begins. */
   at(frame: number): number {
     return HEADER_BYTES + frame * this.#frameBytes;
   }

@@ -42,7 +42,7 @@ interface Suspect {
 export class JobSweep {
   readonly #parts: SweepParts;
   readonly #suspects = new Map<string, Suspect>();
-  /** Those that were seen since the search began anew. */
+  /** Ids that were seen since the search began anew. */
   readonly #seen = new Set<string>();
   #searchedAtMs = -Infinity;
   #fromRunning = START;
