@@ -10,7 +10,7 @@ import { ANSWER_LIMIT_MS } from '../../../../supervisor/jobs/local/table-calls.j
 import { Uncertain, type OpenPort, type TablePort } from '../../../../supervisor/jobs/local/table-link.js';
 import { LIMITS as FEW, StoreBench } from '../conformance.js';
 import { newStoredJob } from '../stored-jobs.js';
-import { copyOf, inThisThread, openHere, scratch } from './tables.js';
+import { inThisThread, openHere, scratch } from './tables.js';
 
 const LIMITS = { ...FEW, maxBytes: 10_000_000 };
 
