@@ -185,7 +185,7 @@ test(
     assert.deepEqual([latched.server.state, latched.models[1]?.state], ['ready', 'unhealthy']);
     const proxied = await LiveViewer.open(t, server, { 'x-forwarded-for': '10.0.0.7' });
     await proxied.until(isDead(proxied));
-    assert.deepEqual(proxied.last('viewer'), { needsKey: false, hidden: 'proxied' });
+    assert.deepEqual(proxied.last('viewer'), { needsKey: false, hidden: 'proxied', management: null });
     const snapshot = await proxied.snapshot();
     const text = JSON.stringify([proxied.all('deaths'), snapshot]);
     assert.doesNotMatch(text, /weights/);
@@ -230,7 +230,7 @@ test('with a key the data needs it', LIMIT, async (t) => {
   const headers = { authorization: `Bearer ${KEY}`, 'x-forwarded-for': '10.0.0.7' };
   const viewer = await LiveViewer.open(t, server, headers);
   await viewer.snapshot();
-  assert.deepEqual(viewer.last('viewer'), { needsKey: true, hidden: null });
+  assert.deepEqual(viewer.last('viewer'), { needsKey: true, hidden: null, management: null });
   await server.stop();
 });
 
