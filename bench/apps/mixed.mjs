@@ -1,5 +1,6 @@
 /** A model for a mixed soak: the input names its work. */
 export async function inference(input, { signal }) {
+  if (input?.x !== undefined) return { y: input.x }; // a tensor
   switch (input?.act) {
     case 'wait':
       return wait(input.waitMs, signal);

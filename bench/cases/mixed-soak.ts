@@ -1,7 +1,7 @@
 /**
  * Mixed traffic for as long as the rounds last (`--rounds 60 --seconds 60` is an hour): do the lows of the front's
- * memory rise? Small and large bodies, streams, clients that leave, refused requests, failing calls, deaths, gateway
- * jobs, health, status and metrics, on connections that are kept and on new ones.
+ * memory rise? Small and large bodies, tensors, streams, clients that leave, refused requests, failing calls, deaths, jobs,
+ * health, status and metrics, on connections that are kept and on new ones, with one to three workers.
  */
 import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -31,11 +31,19 @@ const json = (value: unknown): Sent => ({
   body: JSON.stringify(value),
 });
 const MEGABYTE = json({ text: 'x'.repeat(1024 * 1024) });
+const TENSOR = {
+  name: 'x',
+  datatype: 'FP32',
+  shape: [2, 128],
+  data: Array.from({ length: 256 }, (_, i) => i / 2),
+};
 const SMALL = json({ prompt: 'x'.repeat(150) });
 
 /** One cycle of the traffic; each entry with how many of 1,000 requests it is. */
 const MIX: readonly (readonly [count: number, sent: Sent])[] = [
-  [600, SMALL],
+  [560, SMALL],
+  [20, { ...SMALL, headers: { 'content-type': 'application/json', prefer: 'respond-async' } }],
+  [20, { ...json({ inputs: [TENSOR] }), path: '/v2/models/mixed/infer' }],
   [20, MEGABYTE],
   [40, json({ act: 'stream', rows: 50 })],
   [10, { ...json({ act: 'stream', rows: 100_000 }), leavesAfterMs: 20 }],
@@ -61,7 +69,8 @@ export const mixedSoak: BenchCase = {
   name: 'mixed-soak',
   async run(bench) {
     const server = await bench.startBanana(source('bench/apps/mixed.mjs'), {
-      workers: 2,
+      workers: null,
+      flags: ['--min-workers', '1', '--max-workers', '3', '--idle-timeout', '20s'],
       preload: 'servers/preload-gc.js',
     });
     const { rounds, secondsPerRound } = bench.duration;
