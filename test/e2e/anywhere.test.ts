@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const MODULE = '{ "type": "module" }';
 
 /** A folder with no package above it; removed when the test ends. */

@@ -8,7 +8,7 @@ import { ask, errorOf } from '../helpers/ask.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { CLI, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** A folder as a stranger's: no package.json, no node_modules, not in this repository. */
 function folder(t: TestContext, files: Readonly<Record<string, string>>): string {

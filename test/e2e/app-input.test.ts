@@ -6,7 +6,7 @@ import { errorOf } from '../helpers/ask.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { call, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const msgpack = new Packr({ useRecords: false });
 const BOUNDARY = 'x-banana';

@@ -8,7 +8,7 @@ import { untilScraped } from '../helpers/scrape.js';
 import { fixture, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 async function start(t: TestContext, app: string, options: StartOptions = {}): Promise<Server> {
   const server = await startServer(app, { t, args: ['--metrics'], ...options });

@@ -8,7 +8,7 @@ import { BYTES, FAILURES, JSON_ROWS, MISTAKES, MSGPACK_ROWS, STREAMS } from '../
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const MAX_OUTPUT = 50_000;
 
 const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });

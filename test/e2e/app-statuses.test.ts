@@ -17,7 +17,7 @@ withEachRuntime(({ app }) => {
   };
   const args = Object.entries(models).flatMap(([name, path]) => ['--model', `${name}=${path}`]);
 
-  describe('a status of the app', { timeout: 60_000 }, () => {
+  describe('a status of the app', { timeout: 240_000 }, () => {
     const shared = shareServer(null, { args: [...args, '--metrics', '--access-log'] });
     const send = (path: string, body: unknown, id = ''): Promise<Answer> => {
       const headers = { 'content-type': 'application/json', ...(id === '' ? {} : { 'x-request-id': id }) };
@@ -127,7 +127,7 @@ withEachRuntime(({ app }) => {
 
   test(
     'in a batch, an entry that is an HttpError or a Response answers its own call',
-    { timeout: 60_000 },
+    { timeout: 240_000 },
     async (t) => {
       const server = await startServer(app('refuses'), {
         t,

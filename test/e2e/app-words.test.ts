@@ -7,7 +7,7 @@ import { RawConnection } from '../helpers/raw-http.js';
 import { eventually, fixture, type Server, type Status } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const APPS = fixture('lib').replace(/\/lib$/, '');
 const BROKEN = `broken=${fixture('throws-in-init.mjs')}`;
 const KEY = 's3cret';
@@ -65,7 +65,7 @@ async function startRefusedJob({ url }: Pick<Server, 'url'>, key: Headers): Prom
   const id = reply.headers.get('x-banana-job-id') ?? '';
   const isRefused = async (): Promise<boolean> =>
     (await read<JobPage>({ url }, `/_k/jobs/${id}`, key)).error !== null;
-  await eventually(isRefused, 15_000, () => `job ${id} does not end`);
+  await eventually(isRefused, 60_000, () => `job ${id} does not end`);
   return id;
 }
 

@@ -18,7 +18,7 @@ import { needs } from '../helpers/needs.js';
 import { CLI, ROOT } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 
 const HANDLER = `
   import { readFileSync } from 'node:fs';

@@ -16,7 +16,7 @@ import { needs } from '../helpers/needs.js';
 import { CLI, call, eventually, isAlive, type StartOptions } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** An archive of the first format. */
 function oldArchive(): Promise<Buffer> {
@@ -498,7 +498,7 @@ test(
     for (let i = 0; i < 9; i++) await comeAndGo();
     await server.until(({ front }) => front.rssBytes <= before + 50_000_000, 60_000);
     const isAsBefore = (): boolean => readdirSync(`/proc/${server.pid}/fd`).length <= descriptors;
-    await eventually(isAsBefore, 15_000, () => 'descriptors stay open');
+    await eventually(isAsBefore, 60_000, () => 'descriptors stay open');
     await server.stop();
     rmSync(place.store, { recursive: true });
   },

@@ -7,7 +7,7 @@ import { editedApp } from '../helpers/edited-app.js';
 import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runtimes.js';
 import { startServer, type Answer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** Number of calls that ran together with this one. */
 function sizeOf(answer: Answer): number {

@@ -7,7 +7,7 @@ import { withEachRuntime } from '../helpers/runtimes.js';
 import { startServer, type Server } from '../helpers/server.js';
 import { openStream } from '../helpers/stream.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 
 withEachRuntime(({ app }) => {
   test('a batch of streams whose clients all leave costs no worker', LIMIT, async (t) => {

@@ -6,7 +6,7 @@ import { batchServer, statuses, type Batches } from '../helpers/batch-server.js'
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { fixture, type Answer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 withEachRuntime(({ language, app }) => {
   const APP = app('batches');

@@ -9,7 +9,7 @@ import { call, fixture, runCommand, startServer, type Answer } from '../helpers/
 import { shareServer } from '../helpers/shared-server.js';
 import { startBy } from '../helpers/starters.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 type Entry = readonly [gives: string, status: number, text: RegExp, isPrinted?: true];
 

@@ -10,7 +10,7 @@ import { withEachRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, isAlive, startServer, type Server } from '../helpers/server.js';
 import { shareServer, type SharedServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 interface Outcome {
   readonly id: string;
@@ -65,7 +65,7 @@ withEachRuntime(({ app }) => {
           const held = client.ask<Outcome>('check', 'key', callID);
           await eventually(
             () => paths.length === 2,
-            15_000,
+            60_000,
             () => `asked for ${paths.join()}`,
           );
           cues.give('go on');
@@ -302,7 +302,7 @@ const bothClients = (t: Ending, server: Server): Promise<PublishedClient[]> =>
 const untilBegun = (cues: Cues, count: number): Promise<void> =>
   eventually(
     () => cues.notes().filter((note) => note.startsWith('begun ')).length === count,
-    15_000,
+    60_000,
     () => cues.notes().join('\n'),
   );
 

@@ -11,7 +11,7 @@ import { withOneRuntime } from '../helpers/runtimes.js';
 import { startServer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000, skip: needs('python3') };
+const LIMIT = { timeout: 240_000, skip: needs('python3') };
 const KEY = 's3cret';
 
 interface Outcome {

@@ -8,7 +8,7 @@ import { withOneRuntime } from '../helpers/runtimes.js';
 import { isAlive, startServer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 interface Answer<T = { readonly input: unknown; readonly pid: number }> {
   readonly json: T;

@@ -19,7 +19,7 @@ import {
   type StartOptions,
 } from '../helpers/server.js';
 
-const RUNS = { timeout: 60_000, concurrency: 2 };
+const RUNS = { timeout: 240_000, concurrency: 2 };
 
 function folder(t: TestContext, files: Readonly<Record<string, string>>): string {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'banana-command-')));
@@ -151,7 +151,7 @@ describe('the command', RUNS, () => {
   });
 });
 
-describe('the environment and the config file, one test after the other', { timeout: 60_000 }, () => {
+describe('the environment and the config file, one test after the other', { timeout: 240_000 }, () => {
   const BAD: readonly (readonly [
     what: string,
     files: Record<string, string>,

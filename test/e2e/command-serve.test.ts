@@ -13,7 +13,7 @@ import { holdPort } from '../helpers/held-port.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { ROOT, eventually, fixture, isAlive, type Status } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 async function served(t: TestContext, options: ServeOptions): Promise<ServerHandle> {
   const server = await serve({ host: '127.0.0.1', port: 0, logLevel: 'silent', ...options });

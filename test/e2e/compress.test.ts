@@ -12,7 +12,7 @@ import { UnreadAnswer } from '../helpers/unread.js';
 const PLAIN = { 'content-type': 'text/plain' };
 const PAGE = 'https://app.example';
 
-describe('with --compress', { timeout: 60_000 }, () => {
+describe('with --compress', { timeout: 240_000 }, () => {
   const args = ['--compress', '--cors-origin', PAGE, '--stall-timeout', '2s', '--metrics'];
   const shared = shareServer(fixture('compressible.mjs'), { args });
 
@@ -150,7 +150,7 @@ describe('with --compress', { timeout: 60_000 }, () => {
 });
 
 withOneRuntime(({ app }) => {
-  describe('without --compress', { timeout: 60_000 }, () => {
+  describe('without --compress', { timeout: 240_000 }, () => {
     const shared = shareServer(app('echoes'));
 
     test('nothing is compressed, and Vary is not there', async () => {

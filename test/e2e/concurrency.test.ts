@@ -11,7 +11,7 @@ import { call, eventually, isAlive, startServer, type Answer, type Server } from
 import { shareServer, type SharedServer } from '../helpers/shared-server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** As many as the fixture app runs at the same time. */
 const PLACES = 8;
@@ -115,7 +115,7 @@ withEachRuntime(({ app, language }) => {
             .map(({ msg, requestId }) => [msg, requestId]);
         await eventually(
           () => says(server).length >= 3 * PLACES,
-          15_000,
+          60_000,
           () => server.stderr() + server.stdout(),
         );
         for (const [id] of calls)

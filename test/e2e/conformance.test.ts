@@ -13,7 +13,7 @@ import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runti
 import { eventually, startServer, type Server } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** Calls after which the front has the memory that it needs. */
@@ -158,7 +158,7 @@ withEachRuntime(({ language, app, greeting, potassium }) => {
       assert.ok(grownBytes < GROWN_BYTES, `${grownBytes} bytes more than ${warmBytes}`);
       await eventually(
         () => descriptors().every((count, i) => count <= (before[i] as number)),
-        15_000,
+        60_000,
         () => `descriptors before: ${before.join()}, after: ${descriptors().join()}`,
       );
       const { sequence_number } = await potassiumStatus(server);

@@ -13,7 +13,7 @@ import { CLI, ROOT, call, eventually, fixture, startServer } from '../helpers/se
 import { shareServer } from '../helpers/shared-server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const PAGE = readFileSync(`${ROOT}docs/deploy.md`, 'utf8');
 
 function blockOf(language: string): string {
@@ -106,7 +106,7 @@ describe('behind nginx', { ...LIMIT, skip: needs('nginx') }, () => {
       return ((await page.json()) as { error: { message: string } | null }).error?.message;
     };
     const isRefused = async (): Promise<boolean> => (await messageAt(shared.server.url)) !== undefined;
-    await eventually(isRefused, 15_000, () => 'the job does not end');
+    await eventually(isRefused, 60_000, () => 'the job does not end');
     assert.notEqual(await messageAt(shared.server.url), '');
     assert.equal(await messageAt(url), '');
   });

@@ -27,7 +27,7 @@ const closing: Dialect = {
   },
 };
 
-describe('a dialect that ends connections by the status of the reply', { timeout: 60_000 }, () => {
+describe('a dialect that ends connections by the status of the reply', { timeout: 240_000 }, () => {
   let server: ServerHandle;
   before(async () => {
     const dialects = { inOrder: [closing, ...MAIN_DIALECTS.inOrder], default: MAIN_DIALECTS.default };

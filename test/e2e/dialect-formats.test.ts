@@ -29,7 +29,7 @@ const BODIES: Readonly<Record<string, readonly [body: string, contentType: strin
 const RAW = 'bytes';
 
 withEachRuntime(({ app }) => {
-  describe('an app that gives back its input', { timeout: 60_000 }, () => {
+  describe('an app that gives back its input', { timeout: 240_000 }, () => {
     let server: ServerHandle;
     before(async () => {
       const dialects = { inOrder: [tiny, ...MAIN_DIALECTS.inOrder], default: MAIN_DIALECTS.default };

@@ -8,7 +8,7 @@ import { startManaged } from '../helpers/managed-server.js';
 
 const EXAMPLES = `${ROOT}examples/`;
 /** Far beyond what any of these takes: a hang fails instead of hanging the whole run. */
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 
 type Body = Exclude<RequestInit['body'], undefined>;
 

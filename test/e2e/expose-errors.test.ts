@@ -14,7 +14,7 @@ const STACKS: Readonly<Record<Language, RegExp>> = {
 
 withEachRuntime(({ language, app }) => {
   for (const args of [['--expose-errors'], []]) {
-    test(`an app that throws, ${args[0] ?? 'without the option'}`, { timeout: 60_000 }, async (t) => {
+    test(`an app that throws, ${args[0] ?? 'without the option'}`, { timeout: 240_000 }, async (t) => {
       const server = await startServer(app('answers'), { t, args });
       const answer = await call(`${server.url}/?kind=throws`, '', {});
       assert.equal(answer.status, 500);

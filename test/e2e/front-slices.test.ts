@@ -8,7 +8,7 @@ import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, type Server } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const MANY = 30_000_000;
 const GET_LIVEZ = 'GET /livez HTTP/1.1\r\nHost: test\r\n\r\n';
 

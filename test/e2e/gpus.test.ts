@@ -12,7 +12,7 @@ import { refusalOf } from '../helpers/refusals.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { eventually, fixture, runCommand, startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const CARDS = ['a', 'b', 'c'].map((letter) => `GPU-${letter.repeat(8)}-0000-0000-0000-${letter.repeat(12)}`);
 const SLICES = ['MIG-11111111-1111-1111-1111-111111111111', 'MIG-22222222-2222-2222-2222-222222222222'];
 

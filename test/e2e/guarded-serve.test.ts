@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { editedApp } from '../helpers/edited-app.js';
 import { ROOT, call, eventually, runCommand } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const [ESM, CJS] = [`${ROOT}dist/index.js`, `${ROOT}dist/index.cjs`];
 const LISTEN = "{ host: '127.0.0.1', port: 0 }";
 

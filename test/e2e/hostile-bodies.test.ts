@@ -6,7 +6,7 @@ import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { call, eventually, fixture, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** Connections that each announce 99 MB, of which one byte comes. */
 async function drip(t: TestContext, server: Server, count: number, path = '/'): Promise<RawConnection[]> {

@@ -12,7 +12,7 @@ import { fixture, startServer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const APP = fixture('websockets.mjs');
 const MIB = 2 ** 20;
 const H2C = 'Host: test\r\nConnection: Upgrade\r\nUpgrade: h2c';

@@ -5,7 +5,7 @@ import { tableRows } from '../helpers/doc-page.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { call, startServer, type Answer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 type Row = Readonly<Record<string, string>>;
 

@@ -8,7 +8,7 @@ import { withOneRuntime } from '../helpers/runtimes.js';
 import { startServer, type Server } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const TRIES = 50;
 
 interface Tail {

@@ -7,7 +7,7 @@ import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { call, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const MAX_BODY = 100 * 1024;
 const JSON_TYPE = { 'content-type': 'application/json' };
 

@@ -7,7 +7,7 @@ import { startManagedCommand } from '../helpers/managed-command.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const KEY = 's3cret';
 const PAGE = 'https://app.example.com';
 const OTHER_PAGE = 'http://localhost:5173';

@@ -50,7 +50,7 @@ const SHAPES: readonly (readonly [name: string, shape: RegExp])[] = [
 
 const NOT_ON_200 = ['Retry-After', 'WWW-Authenticate', 'Allow', 'Sec-WebSocket-Version', 'Connection'];
 
-describe('docs/http.md, requested', { timeout: 60_000 }, () => {
+describe('docs/http.md, requested', { timeout: 240_000 }, () => {
   let server: Server;
   before(async () => {
     server = await startServer(fixture('echoes.mjs'), { args: ['--queue-size', '0'] });

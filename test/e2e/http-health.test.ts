@@ -6,7 +6,7 @@ import { makeCues } from '../helpers/cues.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, isAlive, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** Status and exact text of a GET. */
 async function get({ url }: Server, path: string): Promise<readonly [status: number, text: string]> {

@@ -9,7 +9,7 @@ import { RawConnection } from '../helpers/raw-http.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const FLAG_KEYS = ['s3cret-old', 's3cret-new'] as const;
 const FILE_KEY = 's3cret-file';
 
@@ -122,7 +122,7 @@ withOneRuntime(({ app }) => {
         const commandLine = (): string => readFileSync(`/proc/${server.pid}/cmdline`, 'utf8');
         await eventually(
           () => !commandLine().includes('s3cret'),
-          15_000,
+          60_000,
           () => 'the flags are in ps',
         );
       }

@@ -9,7 +9,7 @@ import { errorOf } from '../helpers/ask.js';
 import { RawConnection, type RawReply } from '../helpers/raw-http.js';
 import { CLI, call, eventually, fixture, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const MAX_BODY = 100 * 1024;
 const HEADER_TIMEOUT_MS = 1500;
 const BODY_TIMEOUT_MS = 2000;
@@ -66,7 +66,7 @@ describe('limits', LIMIT, () => {
     const repliedAfter = sent;
     await eventually(
       () => connection.socket.destroyed || sent > repliedAfter + 10 * piece.length,
-      15_000,
+      60_000,
       () => `${sent} bytes are sent, ${repliedAfter} of them before the reply`,
     );
     assert.equal(connection.socket.destroyed, false, 'the connection is not reset under it');
@@ -211,7 +211,7 @@ test(
         () => true,
         () => false,
       );
-    await eventually(isServing, 15_000, () => 'no connection is taken any more');
+    await eventually(isServing, 60_000, () => 'no connection is taken any more');
     await server.stop();
     assert.equal(server.stderr().split('file descriptors').length - 1, 1);
   },

@@ -6,7 +6,7 @@ import { fixture, type Server } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 import { Refused, openSocket } from '../helpers/web-socket.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const APP = fixture('websockets.mjs');
 const KEY = 's3cret';
 const PAGE = 'https://app.example.com';

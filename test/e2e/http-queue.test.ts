@@ -8,7 +8,7 @@ import { withEachRuntime, withOneRuntime, type Runtime } from '../helpers/runtim
 import { startServer, type Answer, type Server } from '../helpers/server.js';
 import { shareServer, type SharedServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 interface Busy {
   readonly server: Server;

@@ -6,7 +6,7 @@ import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 withOneRuntime(({ app }) => {
   /** A stream of 100 chunks with `tail` behind its request; returns what was received when the connection has ended. */

@@ -6,7 +6,7 @@ import { withEachRuntime } from '../helpers/runtimes.js';
 import { call } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 const ECHOED = '{"a":[1,"é"]}';

@@ -21,7 +21,7 @@ import { withoutPackage } from '../helpers/without-package.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { CLI, call, eventually, runCommand, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** A folder for the jobs of a test, and the servers that use it one after another. */
 class JobServers {
@@ -231,7 +231,7 @@ withOneRuntime(({ app }) => {
     const id = await startJob(first, '/slow', {});
     await eventually(
       async () => (await jobPage(first, id)).state === 'running',
-      15_000,
+      60_000,
       () => first.stderr(),
     );
     await killed(first);
@@ -365,7 +365,7 @@ withOneRuntime(({ app }) => {
       await eventually(
         async () =>
           (await (await fetch(`${server.url}/readyz`)).text()) === '{"state":"ready","jobs":"unavailable"}',
-        15_000,
+        60_000,
         () => server.stderr(),
       );
       assert.equal((await call(`${server.url}/`, '{"result":1}')).status, 200);

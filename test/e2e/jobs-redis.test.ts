@@ -13,7 +13,7 @@ import { needs } from '../helpers/needs.js';
 import { withoutPackage } from '../helpers/without-package.js';
 import { call, eventually, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { skip: needs('redis-server'), timeout: 120_000 };
+const LIMIT = { skip: needs('redis-server'), timeout: 240_000 };
 const JSON_BODY = { 'content-type': 'application/json' };
 
 async function startRedis(t: TestContext, ...args: string[]): Promise<RedisServer> {
@@ -78,7 +78,7 @@ test('Redis away, at the start or later: jobs are refused, calls go on, all reco
   for (const round of ['start', 'later']) {
     await eventually(
       async () => (await readiness(server))[1] === 'unavailable',
-      15_000,
+      60_000,
       () => round,
     );
     assert.deepEqual(await readiness(server), [200, 'unavailable'], round);

@@ -11,7 +11,7 @@ import { HANDSHAKE } from '../helpers/raw-web-socket.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 withEachRuntime(({ app }) => {
   describe('one server', LIMIT, () => {
@@ -41,7 +41,7 @@ withEachRuntime(({ app }) => {
       let running = await jobPage(server, id);
       await eventually(
         async () => (running = await jobPage(server, id)).progress !== null,
-        15_000,
+        60_000,
         () => JSON.stringify(running),
       );
       assert.deepEqual(

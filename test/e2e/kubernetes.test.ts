@@ -9,7 +9,7 @@ import { makeCues } from '../helpers/cues.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { ROOT, isAlive, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const PAGE = readFileSync(`${ROOT}docs/deploy.md`, 'utf8');
 const YAML = /```yaml\n([\s\S]*?)```/.exec(PAGE)?.[1] ?? '';
 const READINESS = probeOf('readinessProbe');

@@ -9,7 +9,7 @@ import { RawConnection } from '../helpers/raw-http.js';
 import { call, eventually, fixture, startServer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const KEY = 's3cret';
 
 describe('a viewer', LIMIT, () => {
@@ -251,7 +251,7 @@ test('there are at most 100 viewers, and the next gets 503 with Retry-After', LI
       leaving.abort();
       return status === 200;
     },
-    15_000,
+    60_000,
     () => 'no place is free',
   );
   await server.stop();

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { editedApp } from '../helpers/edited-app.js';
 import { call, startServer, type StartOptions } from '../helpers/server.js';
 
-const RUNS = { timeout: 60_000, concurrency: 2 };
+const RUNS = { timeout: 240_000, concurrency: 2 };
 
 const SERVICE = `
   console.log('loading');

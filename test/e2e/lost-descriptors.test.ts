@@ -5,7 +5,7 @@ import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { call, startServer } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** Apps that run what a call brings; the `init` of the first worker runs `INIT`. */
 const APPS: Readonly<Record<Language, { readonly file: string; readonly source: string }>> = {

@@ -30,7 +30,7 @@ test('docs/http.md has a request for each method of each path of the management 
 
 test(
   'docs/http.md: each request that manages models gets the answer on the page',
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async (t) => {
     const server = await startManaged(t);
     for (const { request = '', status, says = '' } of ROWS) {
@@ -44,7 +44,7 @@ test(
   },
 );
 
-test('the commands of docs/models.md that manage a model do so', { timeout: 60_000 }, async (t) => {
+test('the commands of docs/models.md that manage a model do so', { timeout: 240_000 }, async (t) => {
   const { folder } = editedApp(t, { 'digits/app.mjs': 'export const inference = () => 1;' });
   const server = await startManaged(t, { modelStore: folder });
   const page = readFileSync(`${ROOT}docs/models.md`, 'utf8');

@@ -20,7 +20,7 @@ import {
 import { holdPort } from '../helpers/held-port.js';
 import { editedApp } from '../helpers/edited-app.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const ECHO = fixture('echoes.mjs');
 
 interface ManagedServer extends Server {
@@ -295,7 +295,7 @@ test(
       for (const count of [2, 0, 1]) await manage(`/m?min_worker=${count}&synchronous=true`, 'PUT');
       await manage('/m', 'DELETE');
       const log = (): string => server.stderr().slice(before);
-      await eventually(() => log().includes('"Model m unregistered."'), 15_000, log);
+      await eventually(() => log().includes('"Model m unregistered."'), 60_000, log);
       assert.equal(log().match(/"Model \w+ loaded\."/g)?.length, 1, 'once, not by each worker');
     });
     await server.stop();

@@ -7,7 +7,7 @@ import { call, runCommand, startServer, type Answer, type Server } from '../help
 import { sizedModels } from '../helpers/sized-models.js';
 
 const LIMIT = {
-  timeout: 60_000,
+  timeout: 240_000,
   skip: process.platform !== 'linux' && 'only Linux tells how much memory processes share',
 };
 

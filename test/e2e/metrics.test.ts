@@ -15,7 +15,7 @@ import { withOneRuntime } from '../helpers/runtimes.js';
 import { scrape, untilScraped } from '../helpers/scrape.js';
 import { call, fixture, runCommand, startServer, type Server, type StartOptions } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const ECHO = fixture('echoes.mjs');
 const DIGITS = { model: 'echoes', version: '1' };
 

@@ -61,7 +61,7 @@ for (const { title, file, app, command, language, answer } of [
     ...(file === 'app.py' ? (['python3'] as const) : []),
   ];
   const skip = needs(...programs);
-  test(title, { timeout: 60_000, skip }, async (t) => {
+  test(title, { timeout: 240_000, skip }, async (t) => {
     const server = await startServer(writeApp(t, file, app), { t });
     await server.until(({ state }) => state === 'ready');
     const line = command.replace('localhost:8000', new URL(server.url).host);

@@ -4,7 +4,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { editedApp } from '../helpers/edited-app.js';
 import { call, runCommand, startServer } from '../helpers/server.js';
 
-const RUNS = { timeout: 60_000, concurrency: 2 };
+const RUNS = { timeout: 240_000, concurrency: 2 };
 
 const SERVICE = `export const handle = (data) => data && data.map(({ body }) => ({ says: body }));`;
 

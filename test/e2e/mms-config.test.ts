@@ -23,7 +23,7 @@ import {
   type StartOptions,
 } from '../helpers/server.js';
 
-const RUNS = { timeout: 60_000, concurrency: 2 };
+const RUNS = { timeout: 240_000, concurrency: 2 };
 
 const SERVICE = `export const handle = (data) => data && data.map(({ body }) => ({ says: body }));`;
 

@@ -12,7 +12,7 @@ import { needs } from '../helpers/needs.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { CLI, call, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const MODEL = 'fails-as-told';
 const BATCH_OF_3 = ['--batch-size', '3', '--max-batch-delay', '1m'];

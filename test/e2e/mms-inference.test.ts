@@ -10,7 +10,7 @@ import { RawConnection } from '../helpers/raw-http.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { call, fixture, startServer, type Answer, type Server, type Status } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 const models = (apps: Readonly<Record<string, string>>): string[] =>

@@ -12,7 +12,7 @@ import { RawConnection } from '../helpers/raw-http.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { call, eventually, isAlive } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const NO_WORKER = '503 ServiceUnavailableException';
 
@@ -85,7 +85,7 @@ withOneRuntime((runtime) => {
       );
       const isFailed = async (): Promise<boolean> =>
         (await server.describe('m')).workers.every(({ status }) => status === 'FAILED');
-      await eventually(isFailed, 15_000, () => 'it has not given up');
+      await eventually(isFailed, 60_000, () => 'it has not given up');
       const { workers } = await server.describe('m');
       assert.match(workers[0]?.lastError ?? '', /the weights are missing$/);
       assert.equal(workers[0]?.pid, undefined);
@@ -191,7 +191,7 @@ describe('register', LIMIT, () => {
     const server = await startManaged(t, { modelStore: folder, restartLimit: 0 });
     const registered = server.said('POST /models?url=m.mjs&initial_workers=1');
     const isThere = async (): Promise<boolean> => (await server.manage('GET /models/m')).status === 200;
-    await eventually(isThere, 15_000, () => 'it is not registered');
+    await eventually(isThere, 60_000, () => 'it is not registered');
     assert.equal(await server.said('PUT /models/m?max_worker=2'), '202 Processing worker updates...');
     cues.give('go on');
     assert.equal(await registered, '500 Failed to start workers');

@@ -7,7 +7,7 @@ import { editedApp } from '../helpers/edited-app.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { call, eventually, fixture, startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const SERVICE = `import { Dimension } from 'banana-serve';
 export function handle(data, context) {
@@ -52,7 +52,7 @@ describe('the metrics of Multi Model Server', LIMIT, () => {
     ] as const)
       await eventually(
         () => lines.every((line) => line.test(read(name))),
-        15_000,
+        60_000,
         () => read(name),
       );
     assert.doesNotMatch(read('mms_metrics.log'), OF_MODEL);
@@ -113,7 +113,7 @@ load_models=ALL`,
         text = await (await fetch(page)).text();
         return /^ts_inference_requests_total\{model_name="texts",[^}]+\} 1\.0$/m.test(text);
       },
-      15_000,
+      60_000,
       () => text,
     );
     const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name);
@@ -136,7 +136,7 @@ load_models=ALL`,
     const server = await startServer(null, { t, cwd: folder, args });
     await eventually(
       () => (server.stderr().match(/CPUUtilization/g) ?? []).length >= 3,
-      15_000,
+      60_000,
       () => server.stderr(),
     );
     await server.stop();
@@ -169,7 +169,7 @@ load_models=ALL`,
         text = await (await fetch(`${server.url}/metrics`)).text();
         return wanted.every((line) => line.test(text));
       },
-      15_000,
+      60_000,
       () => text,
     );
     assert.doesNotMatch(server.stderr(), /Requests2XX|Texts\.Count/);

@@ -6,7 +6,7 @@ import { RawConnection } from '../helpers/raw-http.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { call, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const SERVICE = `export const handle = (data) => data && data.map(({ body }) => ({ says: body }));`;
 

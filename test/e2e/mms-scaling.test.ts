@@ -7,7 +7,7 @@ import { holdings } from '../helpers/model-storm.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, isAlive } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const NO_WORKER = '503 ServiceUnavailableException';
 
@@ -51,7 +51,7 @@ withEachRuntime((runtime) => {
           workers.some(({ pid, status }) => status === 'READY' && before.includes(pid ?? 0) === isOld);
         return workers.length >= 3 && isReady(true) && isReady(false);
       };
-      await eventually(isHalfway, 15_000, () => 'no worker has been replaced');
+      await eventually(isHalfway, 60_000, () => 'no worker has been replaced');
       const calls = Array.from({ length: 40 }, () => server.infer('m'));
       await cues.untilNoted(/^told 2/);
       await cues.untilNoted(/^told 8/);
@@ -86,7 +86,7 @@ withOneRuntime((runtime) => {
     assert.equal((await running).json<{ pid: number }>().pid, before);
     await eventually(
       () => !isAlive(before),
-      15_000,
+      60_000,
       () => 'the worker has not ended',
     );
     assert.deepEqual(await server.pids('works'), [served.pid]);
@@ -105,14 +105,14 @@ withOneRuntime((runtime) => {
     process.kill(pid, 'SIGKILL');
     await eventually(
       () => !isAlive(pid),
-      15_000,
+      60_000,
       () => 'it lives',
     );
     assert.ok(!(await server.pids('works')).includes(pid), 'from the moment on when it is dead');
     const restarts = async (): Promise<number> => (await server.describe('works')).workers[0]?.restarts ?? 0;
     await eventually(
       async () => (await restarts()) === 1,
-      15_000,
+      60_000,
       () => 'the death was not noticed',
     );
     const { workers, status } = await server.describe('works');
@@ -132,12 +132,12 @@ withOneRuntime((runtime) => {
         return (await server.infer('works', { until: 'never' })).status;
       });
       const haveBegun = (): boolean => cues.notes().filter((note) => note.startsWith('begun')).length === 3;
-      await eventually(haveBegun, 15_000, () => 'the calls have not begun');
+      await eventually(haveBegun, 60_000, () => 'the calls have not begun');
       const scaleTo = (count: number, more = ''): Promise<string> =>
         server.said(`PUT /models/works?min_worker=${count}&synchronous=true${more}`);
       const isBoundTo = async (count: number): Promise<void> => {
         const isTaken = async (): Promise<boolean> => (await server.describe('works')).maxWorkers === count;
-        await eventually(isTaken, 15_000, () => 'it is not taken');
+        await eventually(isTaken, 60_000, () => 'it is not taken');
       };
 
       const waiting = scaleTo(2);
@@ -153,7 +153,7 @@ withOneRuntime((runtime) => {
       await server.manage('DELETE /models/works'); // 408 if the machine is slow: it goes on all the same
       for (const status of await Promise.all(calls)) assert.notEqual(status, 200);
       const isGone = (): boolean => !pids.some(isAlive) && server.handle.models.describe().length === 0;
-      await eventually(isGone, 15_000, () => 'it is still there');
+      await eventually(isGone, 60_000, () => 'it is still there');
       assert.match(await left, /was unregistered before its workers were ready/);
     });
 
@@ -204,7 +204,7 @@ withOneRuntime((runtime) => {
       const scaled = server.said('PUT /models/works?min_worker=0&synchronous=true');
       await eventually(
         async () => (await server.describe('works')).maxWorkers === 0,
-        15_000,
+        60_000,
         () => 'it has not begun',
       );
       cues.give('finish');
@@ -215,7 +215,7 @@ withOneRuntime((runtime) => {
       const second = server.infer('works', { until: 'never' });
       await eventually(
         () => cues.notes().filter((note) => note.startsWith('begun')).length === 2,
-        15_000,
+        60_000,
         () => 'the second call has not begun',
       );
       const cut = server.said('PUT /models/works?min_worker=0&timeout=0&synchronous=true');
@@ -237,7 +237,7 @@ withOneRuntime((runtime) => {
         const [model] = server.handle.models.describe();
         return (model?.queue.waiting ?? 0) + (model?.inFlight ?? 0) === 51;
       };
-      await eventually(isQueued, 15_000, () => 'the calls have not arrived');
+      await eventually(isQueued, 60_000, () => 'the calls have not arrived');
       const gone = server.said('DELETE /models/works');
       assert.deepEqual(new Set(await Promise.all(waiting)), new Set([NO_WORKER]));
       assert.equal(await server.refusal('works'), NO_WORKER, 'a new one, too');
@@ -285,7 +285,7 @@ withOneRuntime((runtime) => {
         again.push(server.said('DELETE /models/m'));
         return (await server.said('GET /models/m')).startsWith('404');
       };
-      await eventually(isGone, 15_000, () => 'it is still there');
+      await eventually(isGone, 60_000, () => 'it is still there');
       const said = await Promise.all(again);
       assert.ok(said.includes('200 Model "m" unregistered'), [...new Set(said)].join(', '));
       assert.ok(!isAlive(pid));
@@ -334,7 +334,7 @@ describe('scale', LIMIT, () => {
     await server.manage('POST /models?url=echoes.mjs');
     assert.equal(await server.said('PUT /models/echoes?min_worker=2'), '202 Processing worker updates...');
     const isThere = async (): Promise<boolean> => (await server.describe('echoes')).status === 'Healthy';
-    await eventually(isThere, 15_000, () => 'the workers have not come');
+    await eventually(isThere, 60_000, () => 'the workers have not come');
   });
 
   test('options are changed while the workers stay; without a number of workers that stays, too', async (t) => {
@@ -359,7 +359,7 @@ test(
     const waiting = server.said('POST /models?url=works.mjs&initial_workers=1');
     await eventually(
       async () => (await server.manage('GET /models/works')).status === 200,
-      15_000,
+      60_000,
       () => 'it is not registered',
     );
     const ended = server.handle.close();
@@ -397,7 +397,7 @@ test(
     const come = async (expected: readonly number[]): Promise<void> => {
       let last: number[] = [];
       const isSo = async (): Promise<boolean> => String((last = await counts())) === String(expected);
-      await eventually(isSo, 15_000, () => `${last.join(', ')} and not ${expected.join(', ')}`);
+      await eventually(isSo, 60_000, () => `${last.join(', ')} and not ${expected.join(', ')}`);
     };
     await come([0, 0, 10, 0, 0]);
     const running = server.infer('works', { until: 'finish' });
@@ -441,7 +441,7 @@ describe('unregister', LIMIT, () => {
       '408 Timed out while cleaning resources: echoes',
     );
     const isGone = async (): Promise<boolean> => (await server.said('GET /models/echoes')).startsWith('404');
-    await eventually(isGone, 15_000, () => 'it is still there');
+    await eventually(isGone, 60_000, () => 'it is still there');
     assert.equal(await server.said('POST /models?url=echoes.mjs'), '200 Model "echoes" registered');
   });
 });

@@ -111,7 +111,7 @@ withEachRuntime(({ app }) => {
 
   test(
     'a service that waits for calls keeps nothing of its last batch in memory',
-    { timeout: 60_000 },
+    { timeout: 240_000 },
     async (t) => {
       const cues = makeCues(t);
       const server = await startServer(app('forgets-bodies'), { t, env: cues.env });

@@ -16,7 +16,7 @@ import { needs } from '../helpers/needs.js';
 import { answerName } from '../helpers/own-names.js';
 import { call, eventually, runCommand, startServer, type StartOptions } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const CODE = 'export const handle = (data) => data === null ? null : data.map(() => "meow");';
 const MODEL = await zipOf([
   {
@@ -86,7 +86,7 @@ test(
     assert.equal(await management.said('DELETE /models/cats'), '200 Model "cats" unregistered');
     await eventually(
       () => files().length === 0,
-      15_000,
+      60_000,
       () => files().join(),
     );
     await server.stop();
@@ -234,14 +234,14 @@ test('a download whose client has left is called off, and leaves nothing', LIMIT
   await asked;
   await eventually(
     () => files().length === 1,
-    15_000,
+    60_000,
     () => 'it has not begun',
   );
   client.abort();
   await gone;
   await eventually(
     () => isLeft && files().length === 0,
-    15_000,
+    60_000,
     () => files().join(),
   );
   await server.stop();
@@ -256,7 +256,7 @@ test('a server that ends in the middle of a download leaves nothing', LIMIT, asy
   const answer = management.manage(`POST /models?url=${url}`).catch(() => null);
   await eventually(
     () => files().length === 1,
-    15_000,
+    60_000,
     () => 'it has not begun',
   );
   server.process.kill('SIGINT');

@@ -15,7 +15,7 @@ import {
   type StartOptions,
 } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const READY_LINE = 'Model server started.\n';
 

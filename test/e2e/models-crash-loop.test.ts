@@ -10,7 +10,7 @@ import { eventually, startServer } from '../helpers/server.js';
 
 /** More than the good model has workers. */
 const KILLS = 6;
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 
 withOneRuntime(({ app }) => {
   test(

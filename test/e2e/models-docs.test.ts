@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { ROOT, call, startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const PAGE = readFileSync(`${ROOT}docs/models.md`, 'utf8');
 
 /** A folder with apps at these paths, each of which answers with its path. */

@@ -5,7 +5,7 @@ import { withOneRuntime } from '../helpers/runtimes.js';
 import { call, startServer, type Server } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 async function codeOf(url: string, init: RequestInit = { method: 'POST', body: '{}' }): Promise<string> {
   const response = await fetch(url, init);

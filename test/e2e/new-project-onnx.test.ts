@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { INSTALL_LIMIT, packInto, placePacked, run } from '../helpers/packed.js';
 import { call, runCommand, startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 
 const FILES = [
   '.dockerignore',

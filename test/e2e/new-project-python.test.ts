@@ -11,7 +11,7 @@ import { INSTALL_LIMIT, completeLock, packInto, placePacked, run } from '../help
 import { presentPythons } from '../helpers/pythons.js';
 import { ROOT, call, runCommand, startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 const COMPILED_WORKER = 'node_modules/banana-serve/worker/python/banana_worker/__pycache__';
 
 describe('a new project in Python', { skip: needs('python3') }, () => {

@@ -13,7 +13,7 @@ import { INSTALL_LIMIT, completeLock, packInto, placePacked, run } from '../help
 import { assertAnswersAsInReadme, childrenOf, followSteps, startImage } from '../helpers/new-project.js';
 import { ROOT, eventually, fixture, runCommand, startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 const FILES = [
   '.dockerignore',
   '.gitignore',

@@ -5,7 +5,7 @@ import { ask, errorOf } from '../helpers/ask.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { call, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const REFUSED: readonly (readonly [kind: string, code: string, message: RegExp])[] = [
   ['a long type', 'SERVE_OUTPUT_INVALID', /^The model's response headers are 2000005 characters; 65536 are/],

@@ -18,7 +18,7 @@ import { identity, writeOnnx } from '../helpers/onnx-model.js';
 import { CLI, runCommand, startServer, type RunningCommand, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 
 interface Ended {
   readonly code: number | null;

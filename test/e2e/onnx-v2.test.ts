@@ -8,7 +8,7 @@ import { startServer } from '../helpers/server.js';
 import { ask, float32, infer, strings } from '../helpers/v2.js';
 import { appFolder } from '../worker/app-folder.js';
 
-const LIMIT = { timeout: 90_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** `y = sum(c * c)` for a matrix c of the given size: a second or more for some thousands. */
 const SLOW: OnnxModel = {

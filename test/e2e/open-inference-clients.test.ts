@@ -60,7 +60,7 @@ async function runClient(url: string, model: string, way: 'called' | 'loaded'): 
 }
 
 withEachRuntime(({ app }) => {
-  describe('what the examples of tritonclient send is answered as they expect', { timeout: 60_000 }, () => {
+  describe('what the examples of tritonclient send is answered as they expect', { timeout: 240_000 }, () => {
     const args = MODELS.flatMap((name) => ['--model', `${name}=${app('tensors')}`]);
     const shared = shareServer(null, { args: [...args, '--compress'] });
 
@@ -81,7 +81,7 @@ withEachRuntime(({ app }) => {
   const skip = needs('tritonclient');
   test(
     'tritonclient calls a model, with every pair of compressions',
-    { skip, timeout: 60_000 },
+    { skip, timeout: 240_000 },
     async (t) => {
       const args = ['--name', 'simple', '--compress', '--api-key', KEY];
       const server = await startServer(app('tensors'), { t, args, key: KEY });
@@ -97,7 +97,7 @@ withEachRuntime(({ app }) => {
 
   test(
     'tritonclient loads, calls and unloads a model at one address',
-    { skip, timeout: 60_000 },
+    { skip, timeout: 240_000 },
     async (t) => {
       const port = String(await holdPort());
       const path = app('tensors');

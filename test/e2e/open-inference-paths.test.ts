@@ -8,7 +8,7 @@ import { call, startServer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 import { ask, encoded, int32, way, type Asked, type V2Answer } from '../helpers/v2.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const KEY = { Authorization: 'Bearer k3y' };
 const MANAGEMENT_KEY = { Authorization: 'Bearer m4nage' };
 

@@ -10,7 +10,7 @@ import { cuesFor, startManaged, type ManagedServer } from '../helpers/managed-se
 import { eventually, fixture } from '../helpers/server.js';
 import { ask, infer, way, type V2Answer } from '../helpers/v2.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const saying = (text: string): string => `export const inference = () => ['${text}'];`;
 /** The fixture apps as a store. */

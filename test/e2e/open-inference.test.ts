@@ -18,7 +18,7 @@ import {
   type V2Answer,
 } from '../helpers/v2.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const INT32 = { shape: [1, 2], datatype: 'INT32' } as const;
 const SUM: InferRequest = {

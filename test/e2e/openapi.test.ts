@@ -15,7 +15,7 @@ import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { ROOT, fixture, startServer, type Server } from '../helpers/server.js';
 
 const run = promisify(execFile);
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 
 interface Content {
   readonly schema: object;

@@ -9,7 +9,7 @@ import { assertAccessible, ELSEWHERE, shareBrowser } from '../helpers/browser.js
 import { needs } from '../helpers/needs.js';
 import { fixture, startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const KEY = 'the+key/of~this-server';
 
 const answerOf = (page: Page): Locator => page.getByRole('region', { name: 'Answer' });

@@ -13,7 +13,7 @@ import { run } from '../helpers/packed.js';
 import { ROOT, fixture } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const KEY = 'the-key';
 
 const PROGRAMS = {

@@ -8,7 +8,7 @@ import { holdPort } from '../helpers/held-port.js';
 import { needs } from '../helpers/needs.js';
 import { startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 90_000 };
+const LIMIT = { timeout: 240_000 };
 const KEY = 's3cret-management';
 const FILES = {
   'app.mjs': `

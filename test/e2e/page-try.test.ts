@@ -8,7 +8,7 @@ import { needs } from '../helpers/needs.js';
 import { ROOT, fixture } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const THREE = `${ROOT}examples/digits/png/3-row8.png`;
 
 const answerOf = (page: Page): Locator => page.getByRole('region', { name: 'Answer' });

@@ -7,7 +7,7 @@ import { makeCues } from '../helpers/cues.js';
 import { needs } from '../helpers/needs.js';
 import { call, fixture, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 /** The browser logs each attempt to connect to a server that is gone. */
 const GONE = [
   /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|status of 503/,

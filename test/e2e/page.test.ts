@@ -11,7 +11,7 @@ import { holdPort } from '../helpers/held-port.js';
 import { INDEX, SCRIPT, makePageFolder } from '../helpers/page-folder.js';
 import { fixture } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8';
 const AXIOS = 'application/json, text/plain, */*';
 const KEY = 's3cret';

@@ -9,7 +9,7 @@ import { connectTo } from '../helpers/connect-to.js';
 import { needs } from '../helpers/needs.js';
 import { fixture, startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 const CONNECTIONS = 300;
 
 process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';

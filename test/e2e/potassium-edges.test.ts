@@ -12,7 +12,7 @@ import { eventually, ROOT, runCommand, startServer } from '../helpers/server.js'
 import { shareServer } from '../helpers/shared-server.js';
 import { spawn } from 'node:child_process';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const HEAD = `
   import { Potassium, Response } from 'banana-serve';
@@ -240,7 +240,7 @@ test('two serve({ inference }) in one file serve each its own function', LIMIT, 
   const program = runCommand([path], { t, command: process.execPath });
   const urls = (): string[] =>
     [...program.stderr().matchAll(/ on (http:\/\/[^\s"]+)/g)].map(([, url]) => url ?? '');
-  await eventually(() => urls().length === 2, 15_000, program.stderr);
+  await eventually(() => urls().length === 2, 60_000, program.stderr);
   const answers = await Promise.all(urls().map(async (url) => (await post({ url }, '/', {})).json()));
   assert.deepEqual(answers.sort(), ['one', 'two']);
   program.process.kill('SIGTERM');

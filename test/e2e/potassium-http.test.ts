@@ -9,7 +9,7 @@ import { RawConnection } from '../helpers/raw-http.js';
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { fixture, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const JSON_TYPE = 'Content-Type: application/json';
 
 interface Row {

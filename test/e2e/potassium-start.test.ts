@@ -14,7 +14,7 @@ import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { ROOT, eventually, fixture, isAlive, runCommand, type RunningCommand } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 withEachRuntime((runtime) => {
   const { language, app, potassium } = runtime;

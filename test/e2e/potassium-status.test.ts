@@ -9,7 +9,7 @@ import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually, startServer, type Server } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 
 interface Mix {
   readonly server: Server;
@@ -72,7 +72,7 @@ async function leave({ server, cues, next }: Mix): Promise<void> {
   await closed;
   await eventually(
     () => cues.notes().some((line) => line.startsWith(`aborted ${id}`)),
-    15_000,
+    60_000,
     () => cues.notes().join('\n'),
   );
 }

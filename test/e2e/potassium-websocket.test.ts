@@ -11,7 +11,7 @@ import { eventually, startServer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 import { Refused, openSocket } from '../helpers/web-socket.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const MIB = 2 ** 20;
 
 /** The note of a function whose client has left. */
@@ -395,7 +395,7 @@ withOneRuntime(({ app }) => {
       await other.heard(2);
       await eventually(
         async () => (await server.status()).model.inFlight === 1,
-        15_000,
+        60_000,
         () => 'its worker is free again',
       );
     });

@@ -11,7 +11,7 @@ import { needs } from '../helpers/needs.js';
 import { scrape, untilScraped, type Scrape } from '../helpers/scrape.js';
 import { ROOT, call, eventually, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 
 interface Dashboard {
   readonly panels: readonly {

@@ -6,7 +6,7 @@ import { needs } from '../helpers/needs.js';
 import { ROOT, call, startServer } from '../helpers/server.js';
 
 const APPS = `${ROOT}test/fixtures/python-apps`;
-const LIMIT = { timeout: 60_000, skip: needs('python3') };
+const LIMIT = { timeout: 240_000, skip: needs('python3') };
 
 for (const workers of [1, 2]) {
   test(

@@ -6,7 +6,7 @@ import { needs } from '../helpers/needs.js';
 import { ROOT, call, eventually, type Answer } from '../helpers/server.js';
 
 const COMMAND = ['python3', '-B', '-u', `${ROOT}test/fixtures/python/worker.py`];
-const OPTIONS = { timeout: 60_000, skip: needs('python3') };
+const OPTIONS = { timeout: 240_000, skip: needs('python3') };
 const SIZE = 3;
 
 interface Status {
@@ -58,7 +58,7 @@ function untilHeld(server: ServerHandle, calls: number): Promise<void> {
   const held = (): number => modelOf(server).inFlight + modelOf(server).queue.waiting;
   return eventually(
     () => held() === calls,
-    15_000,
+    60_000,
     () => `${held()} calls, not ${calls}`,
   );
 }

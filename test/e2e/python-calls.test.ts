@@ -8,7 +8,7 @@ import { ROOT, eventually, startServer, type Server } from '../helpers/server.js
 import { openStream } from '../helpers/stream.js';
 
 const APPS = `${ROOT}test/fixtures/python-apps`;
-const LIMIT = { timeout: 120_000, skip: needs('python3') };
+const LIMIT = { timeout: 240_000, skip: needs('python3') };
 
 const ARGS = ['--log-format', 'json', '--metrics'];
 
@@ -97,7 +97,7 @@ test(
       };
       await eventually(
         () => printed().length === ways.length,
-        15_000,
+        60_000,
         () => `${server.stdout()}\n${server.stderr()}`,
       );
       assert.deepEqual(

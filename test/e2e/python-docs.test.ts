@@ -9,7 +9,7 @@ import { needs } from '../helpers/needs.js';
 import { ROOT, call, startServer, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
-const OPTIONS = { timeout: 60_000, skip: needs('python3') };
+const OPTIONS = { timeout: 240_000, skip: needs('python3') };
 const PAGE = readFileSync(`${ROOT}docs/python.md`, 'utf8');
 const ENV = { ...process.env, PYTHONPATH: `${ROOT}worker/python` };
 

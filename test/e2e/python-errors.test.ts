@@ -11,7 +11,7 @@ const GOOD = 'def inference(model_inputs): return 1\n';
 
 test(
   'an import that takes nearly as long as --init-timeout logs the line at which it is',
-  { timeout: 60_000, skip: needs('python3') },
+  { timeout: 240_000, skip: needs('python3') },
   async (t) => {
     const source = `import os, time\nwhile not os.path.exists("there"):\n    time.sleep(0.01)\n${GOOD}`;
     const cwd = appFolder(t, { 'app.py': source });
@@ -27,7 +27,7 @@ test(
 
 test(
   'a start that hangs in native code is reported with its line in the error of --init-timeout',
-  { timeout: 60_000, skip: needs('python3') },
+  { timeout: 240_000, skip: needs('python3') },
   async (t) => {
     const source = `import ctypes\ndef init():\n    ctypes.PyDLL(None).sleep(1000)\n${GOOD}`;
     const cwd = appFolder(t, { 'app.py': source });
@@ -46,7 +46,7 @@ test(
 
 test(
   'an import that the network or a resource failed, or that exits, is tried again',
-  { timeout: 60_000, skip: needs('python3') },
+  { timeout: 240_000, skip: needs('python3') },
   async (t) => {
     for (const [cause, said] of [
       ['raise ConnectionRefusedError(111, "refused")', /app\.py:3: importing the app raised:/],
@@ -88,7 +88,7 @@ def cached(context, request):
 
 test(
   'a mistake at the border of an app in Python is reported with the line of its function, and no frame of ours',
-  { timeout: 60_000, skip: needs('python3') },
+  { timeout: 240_000, skip: needs('python3') },
   async (t) => {
     const cwd = appFolder(t, { 'app.py': UNCALLED });
     const server = await startServer('app.py', { t, cwd });
@@ -107,7 +107,7 @@ test(
 
 test(
   'an init of Potassium that returns nothing is reported with its line, and no frame of ours',
-  { timeout: 60_000, skip: needs('python3') },
+  { timeout: 240_000, skip: needs('python3') },
   async (t) => {
     const source =
       'from potassium import Potassium\napp = Potassium("x")\n@app.init\ndef init():\n    pass\n';
@@ -135,7 +135,7 @@ def inference(depth, ctx):
 
 test(
   'an app in Python that logs until its stack is used up is answered, and so is the next call',
-  { timeout: 60_000, skip: needs('python3') },
+  { timeout: 240_000, skip: needs('python3') },
   async (t) => {
     const cwd = appFolder(t, { 'app.py': LOGS_DEEP });
     const server = await startServer('app.py', { t, cwd, args: ['--run-timeout', '10s'] });
@@ -163,7 +163,7 @@ config = {"batchSize": 3, "maxBatchDelay": "20s"}
 
 test(
   'an entry of a batch that raises as it is encoded, and raises no Exception, fails its call alone',
-  { timeout: 60_000, skip: needs('python3') },
+  { timeout: 240_000, skip: needs('python3') },
   async (t) => {
     const server = await startServer('app.py', { t, cwd: appFolder(t, { 'app.py': PANICS }) });
     const inputs = ['"a"', '"panics"', '"b"'];
@@ -191,7 +191,7 @@ def inference(closes):
 
 test(
   'an app in Python that closes what it prints to answers the calls after that',
-  { timeout: 60_000, skip: needs('python3') },
+  { timeout: 240_000, skip: needs('python3') },
   async (t) => {
     const cwd = appFolder(t, { 'app.py': CLOSES });
     const server = await startServer('app.py', { t, cwd, args: ['--log-format', 'json'] });

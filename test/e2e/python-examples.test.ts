@@ -7,7 +7,7 @@ import { DEBIAN_PYTHON } from '../helpers/pythons.js';
 import { ROOT, call, startServer } from '../helpers/server.js';
 
 const EXAMPLES = `${ROOT}examples/python`;
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 const NUMPY = { ...LIMIT, skip: needs('python3-numpy') };
 
 interface Row {

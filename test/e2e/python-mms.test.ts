@@ -10,7 +10,7 @@ import { needs } from '../helpers/needs.js';
 import { CLI, call, eventually, isAlive, startServer } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
-const LIMIT = { timeout: 120_000, skip: needs('python3') };
+const LIMIT = { timeout: 240_000, skip: needs('python3') };
 
 const manifestOf = (modelName: string, handler: string, model: object = {}): PackedEntry => ({
   name: 'MAR-INF/MANIFEST.json',

@@ -5,7 +5,7 @@ import { Unpackr } from 'msgpackr';
 import { needs } from '../helpers/needs.js';
 import { ROOT, call, startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });
 

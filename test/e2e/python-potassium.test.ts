@@ -11,7 +11,7 @@ import { startReceiver } from '../helpers/receiver.js';
 import { ROOT, call, startServer, type Server, type StartOptions } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
-const LIMIT = { timeout: 120_000, skip: needs('python3') };
+const LIMIT = { timeout: 240_000, skip: needs('python3') };
 const APPS = `${ROOT}test/fixtures/python-apps`;
 /** Stubs for the other imports of the quickstarts. */
 const STUBS = { PYTHONPATH: `${APPS}/stubs` };

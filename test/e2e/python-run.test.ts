@@ -12,7 +12,7 @@ import { needs } from '../helpers/needs.js';
 import { call, eventually, isAlive, runCommand, startServer, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
-const OPTIONS = { timeout: 60_000, skip: needs('python3') };
+const OPTIONS = { timeout: 240_000, skip: needs('python3') };
 
 /** The Python environment that may be active where the tests run. */
 const NO_ENVIRONMENT = { VIRTUAL_ENV: undefined, CONDA_PREFIX: undefined, BANANA_PYTHON: undefined };

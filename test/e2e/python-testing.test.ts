@@ -6,7 +6,7 @@ import { run } from '../helpers/packed.js';
 import { presentPythons } from '../helpers/pythons.js';
 import { ROOT } from '../helpers/server.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 
 const FAILED_CALL = `
 import sys

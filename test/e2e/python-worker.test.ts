@@ -19,7 +19,7 @@ import { ROOT, call, eventually } from '../helpers/server.js';
 const FOLDER = `${ROOT}test/fixtures/python`;
 const COMMAND = ['python3', '-B', '-u', `${FOLDER}/worker.py`];
 
-const OPTIONS = { timeout: 60_000, skip: needs('python3') };
+const OPTIONS = { timeout: 240_000, skip: needs('python3') };
 
 async function startedWorker(t: TestContext): Promise<WorkerProcess> {
   const worker = new WorkerProcess(t, COMMAND);
@@ -251,7 +251,7 @@ test('a server with Python workers', OPTIONS, async (t) => {
     const running = call(server.url, '{"sleep":0.2}');
     await eventually(
       () => statusOf(server).model.inFlight === 1,
-      15_000,
+      60_000,
       () => 'no call in flight',
     );
     const end = await server.close();

@@ -7,7 +7,7 @@ import { startReceiver } from '../helpers/receiver.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 withEachRuntime(({ app }) => {
   const APP = app('result-webhook');

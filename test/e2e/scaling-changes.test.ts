@@ -13,7 +13,7 @@ import { withOneRuntime } from '../helpers/runtimes.js';
 import { call, eventually, fixture, startServer } from '../helpers/server.js';
 import { readiness, watched } from '../helpers/watched.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 const ECHO = fixture('echoes.mjs');
 const saying = (text: string): string => `export const inference = () => '${text}';`;
 
@@ -34,7 +34,7 @@ async function untilIs(
 ): Promise<void> {
   await eventually(
     () => facts(server, name).join() === expected.join(),
-    15_000,
+    60_000,
     () => `${facts(server, name).join()}, not ${expected.join()}`,
   );
 }

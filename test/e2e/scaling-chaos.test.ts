@@ -5,7 +5,7 @@ import { scalingChaos } from '../helpers/scaling-chaos.js';
 
 test(
   'a model that scales, under waves of calls, kills, freezes, saves and new bounds: each call is answered, none runs twice',
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async (t) => {
     const seed = Math.floor(Math.random() * 2 ** 31);
     const { breaches, ...rest } = await scalingChaos({ calls: 500, seed });

@@ -9,7 +9,7 @@ import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { call, isAlive, runCommand, startServer, type Server } from '../helpers/server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 
 const CYCLES = 20;
 

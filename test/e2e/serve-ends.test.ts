@@ -7,7 +7,7 @@ import { withOneRuntime } from '../helpers/runtimes.js';
 import { eventually } from '../helpers/server.js';
 
 const QUIET = { host: '127.0.0.1', port: 0, logLevel: 'silent', gpus: 'none' } as const;
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** Killed when the test ends: a server that a failed test left would keep this file from its end. */
 async function started(t: TestContext, options: ServeOptions): Promise<ServerHandle> {

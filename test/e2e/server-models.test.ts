@@ -11,7 +11,7 @@ import { makeCues } from '../helpers/cues.js';
 import { calmHoldings, modelStorm, untilNothingHasGrown } from '../helpers/model-storm.js';
 import { call, eventually, fixture, isAlive, type Answer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const ECHO = fixture('echoes.mjs');
 
 async function start(t: TestContext, options: ServeOptions = {}): Promise<ServerHandle> {

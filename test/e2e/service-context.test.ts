@@ -6,7 +6,7 @@ import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { call, startServer } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** A service with this batch size in its config, if any, that answers with the one in its context. */
 const SERVICES: Readonly<Record<Language, (own: number | null) => [file: string, source: string]>> = {

@@ -24,7 +24,7 @@ function blocks(pattern: RegExp, kind: RegExp): RegExpExecArray[] {
 
 test(
   'the calls on the page get the answers on it',
-  { timeout: 120_000, skip: needs('curl', 'python3') },
+  { timeout: 240_000, skip: needs('curl', 'python3') },
   async (t) => {
     const models = blocks(MODEL, /^```(?:ts|python)/gm).map(([, path, code]) => [path, code] as const);
     const calls = blocks(CALL, /^```json/gm);

@@ -9,7 +9,7 @@ import { ROOT, call, startServer, type Answer, type Server } from '../helpers/se
 import { Context } from '../../worker/api/mms/context.js';
 import { appFolder } from '../worker/app-folder.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const PAGE = readFileSync(`${ROOT}docs/services.md`, 'utf8');
 
 const LANGUAGES = [

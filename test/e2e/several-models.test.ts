@@ -11,7 +11,7 @@ import { refusalOf, type Refused } from '../helpers/refusals.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { call, fixture, runCommand, startServer, type Answer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** An error that may pass by itself: it is tried again, up to the limit. */
 const PASSING = { ERROR_CODE: 'ECONNREFUSED' };

@@ -13,7 +13,7 @@ import {
   type Status,
 } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 /** The runner switches spares off. */
 const DEFAULT = { BANANA_SPARES: undefined };
 

@@ -8,7 +8,7 @@ import { withEachRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, startServer, type Server, type Status } from '../helpers/server.js';
 import { scrape } from '../helpers/scrape.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const readyz = async ({ url }: Server): Promise<number> => (await fetch(`${url}/readyz`)).status;
 const pidIn = ({ model }: Status, index: number): number => model.workers[index]?.pid as number;
@@ -154,7 +154,7 @@ test(
         const ready = model?.workers.filter(({ state, standby }) => state === 'idle' && !standby).length ?? 0;
         return `${ready} ${model?.standby.ready} ${model?.workers.length}`;
       };
-      return eventually(() => counts() === `${serving} ${standing} ${serving + standing}`, 15_000, counts);
+      return eventually(() => counts() === `${serving} ${standing} ${serving + standing}`, 60_000, counts);
     };
     await server.said('POST /models?url=echoes.mjs&model_name=m&initial_workers=1&standby=1');
     await untilHas(1, 1);

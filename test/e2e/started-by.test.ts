@@ -9,7 +9,7 @@ import { needs } from '../helpers/needs.js';
 import { CLI, ROOT, eventually, fixture, isAlive } from '../helpers/server.js';
 import { npmProject, startBy, type StartedServer } from '../helpers/starters.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const APP = fixture('works.mjs');
 const SERVE = `'${process.execPath}' '${CLI}' '${APP}'`;
 
@@ -116,7 +116,7 @@ test(
     assert.ok(cues.notes().includes('shut down'));
     await eventually(
       () => existsSync(file) && readFileSync(file, 'utf8') === '0\n',
-      15_000,
+      60_000,
       () => 'it did not end with exit code 0',
     );
   },
@@ -144,7 +144,7 @@ function untilExited({ starter }: StartedServer): Promise<void> {
   const pid = starter.process.pid as number;
   return eventually(
     () => !isAlive(pid),
-    15_000,
+    60_000,
     () => `the starter ${pid} lives on`,
   );
 }

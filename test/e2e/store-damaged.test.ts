@@ -45,7 +45,7 @@ def shutdown():
 withEachRuntime(({ language }) => {
   test(
     'a local store cut to a few kB is set aside, and the server answers',
-    { timeout: 60_000 },
+    { timeout: 240_000 },
     async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'banana-damaged-'));
       t.after(() => rmSync(folder, { recursive: true }));

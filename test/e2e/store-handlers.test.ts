@@ -6,7 +6,7 @@ import { startManagedCommand, type ManagedCommand } from '../helpers/managed-com
 import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { appFolder } from '../worker/app-folder.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** A service that answers with this, and the extension of its file. */
 const SERVICES: Readonly<

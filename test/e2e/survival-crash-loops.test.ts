@@ -9,7 +9,7 @@ import { managementOf } from '../helpers/managed-command.js';
 import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { call, runCommand, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** An error that may pass by itself: it is tried again, up to the limit. */
 const PASSING = { ERROR_CODE: 'ECONNREFUSED' };

@@ -9,7 +9,7 @@ import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { eventually, fixture, startServer, type Answer, type Server } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const JSON_LOG = ['--log-format', 'json'];
 
 /** Deaths and how they are reported. Python has those in which its worker takes part; the front alone sees the others. */
@@ -283,7 +283,7 @@ async function deathReport(server: Server, id: string): Promise<Record<string, u
     logLines(server).find((line) => line['requestId'] === id && String(line['msg']).includes('died'));
   await eventually(
     () => find() !== undefined,
-    15_000,
+    60_000,
     () => server.stderr(),
   );
   return find() as Record<string, unknown>;

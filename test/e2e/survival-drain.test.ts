@@ -9,7 +9,7 @@ import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runti
 import { eventually, fixture, isAlive, ROOT, runCommand, startServer } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** The front gets the signal, whatever language its workers have: one signal for each language is enough. */
 const SIGNALS: Readonly<Record<Language, readonly ['SIGINT' | 'SIGTERM', exitCode: number, called: string]>> =
@@ -68,7 +68,7 @@ withEachRuntime(({ app, language }) => {
       assert.deepEqual(await server.ended, { code: exitCode, signal: null });
       await eventually(
         () => !isAlive(pid),
-        15_000,
+        60_000,
         () => `worker ${pid} lives`,
       );
       await assert.rejects(call);
@@ -217,7 +217,7 @@ withOneRuntime(({ app }) => {
       server.process.kill('SIGTERM');
       await eventually(
         async () => (await fetch(`${server.url}/readyz`)).status === 503,
-        15_000,
+        60_000,
         () => 'ready for ever',
       );
       assert.equal((await ask(server, {})).status, 200, 'a load balancer may not have noticed yet');
@@ -226,7 +226,7 @@ withOneRuntime(({ app }) => {
           const answer = await ask(server, {});
           return answer.status === 503 && errorOf(answer).code === 'SERVE_SHUTTING_DOWN';
         },
-        15_000,
+        60_000,
         () => 'calls are never refused',
       );
       cues.give('go on');
@@ -274,7 +274,7 @@ test('a signal while the only slot waits out its backoff ends the server at once
   const starts = 1 + (model.workers[0]?.restarts ?? 0);
   await eventually(
     () => countStarts() === starts,
-    15_000,
+    60_000,
     () => server.stdout(),
   );
   server.process.kill('SIGINT');

@@ -9,7 +9,7 @@ import { CLI, eventually, fixture, startServer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 import { startBy } from '../helpers/starters.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** Less than the drain timeout that a server has by default: a test that ends within it shows that a shorter one held. */
 const BELOW_DEFAULT_DRAIN = { timeout: 20_000 };
@@ -239,14 +239,14 @@ test(
     const isNews = (text: string): boolean => /^still starting: worker 0 .* for \d+ s/.test(text);
     await eventually(
       () => new Set(drawn().filter(isNews)).size >= 2,
-      15_000,
+      60_000,
       () => server.printed(),
     );
     cues.give('init may end');
     await server.untilState('ready');
     await eventually(
       () => drawn().some((text) => !isNews(text) && text.includes('worker 0 is ready')),
-      15_000,
+      60_000,
       () => server.printed(),
     );
     process.kill(server.pid, 'SIGINT');

@@ -6,7 +6,7 @@ import { makeCues, type Cues } from '../helpers/cues.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { startServer, type Answer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** Deaths a moment after an answer. */
 const LATE_KILLS = 3;

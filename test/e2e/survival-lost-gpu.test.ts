@@ -8,7 +8,7 @@ import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { startServer, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** The texts of torch and ONNX Runtime. */
 const SAYS = {

@@ -22,7 +22,7 @@ import {
 } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** Worth waiting for: batches of the tests are full, or begin for another reason, long before it is over. */
 const LONG_MS = 30_000;
@@ -162,7 +162,7 @@ withEachRuntime(({ app, language }) => {
       assert.equal(inShort(await held), '500 Worker died.');
       assert.ok(!(await management.pids('m')).includes(victim));
       const isReplaced = (): boolean => workerProcesses(server).length === 2;
-      await eventually(isReplaced, 15_000, () => 'no worker has taken its place');
+      await eventually(isReplaced, 60_000, () => 'no worker has taken its place');
       const described = await management.describe('m');
       assert.equal(described.status, 'Partial Healthy');
       assert.deepEqual(
@@ -177,7 +177,7 @@ withEachRuntime(({ app, language }) => {
       await load.goesOn();
       cues.give('init may end');
       const isHealthy = async (): Promise<boolean> => (await management.describe('m')).status === 'Healthy';
-      await eventually(isHealthy, 15_000, () => 'it does not become healthy again');
+      await eventually(isHealthy, 60_000, () => 'it does not become healthy again');
       const pids = (await management.pids('m')).sort((a, b) => a - b);
       assert.deepEqual([pids, pids.includes(victim)], [workerProcesses(server), false]);
       const answers = await load.end();
@@ -198,7 +198,7 @@ withEachRuntime(({ app, language }) => {
         const untilWaiting = (model: string, count: number): Promise<void> =>
           eventually(
             async () => (await waiting(model)) === count,
-            15_000,
+            60_000,
             () => `${model}: there are never ${count} in line`,
           );
         const leave = (model: string): { leave: AbortController; left: Promise<void> } => {
@@ -313,7 +313,7 @@ withEachRuntime(({ app, language }) => {
         const { queue } = (await server.status()).models[0] as ModelStatus;
         return queue.waiting + queue.arriving === 1;
       };
-      await eventually(isHeld, 15_000, () => 'the call does not arrive');
+      await eventually(isHeld, 60_000, () => 'the call does not arrive');
       server.process.kill('SIGTERM');
       assert.equal(await registered, '503 The server is shutting down.');
       cues.give('init may end');
@@ -402,7 +402,7 @@ function startLoad(ask: () => Promise<Answer>): Load {
       const next = (): Answer | undefined => ended.find(({ number }) => number > before)?.answer;
       await eventually(
         () => next() !== undefined,
-        15_000,
+        60_000,
         () => `only ${ended.length} calls of ${begun} were answered`,
       );
       return next()?.json<{ pid: number }>().pid ?? 0;

@@ -8,7 +8,7 @@ import { withOneRuntime } from '../helpers/runtimes.js';
 import { startServer } from '../helpers/server.js';
 import { stallNames } from '../helpers/own-names.js';
 
-const LIMIT = { timeout: 60_000, skip: needs('unshare', 'root') };
+const LIMIT = { timeout: 240_000, skip: needs('unshare', 'root') };
 const urlOf = (i: number): string => `http://name${i}.stalls.test/`;
 
 withOneRuntime(({ app }) => {

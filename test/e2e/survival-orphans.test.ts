@@ -9,7 +9,7 @@ import { withEachRuntime, type Language } from '../helpers/runtimes.js';
 import { eventually, isAlive, startServer, type Answer, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** Workers and their children are killed within about a second; the rest is for a machine that stands still. */
 const ROOM_MS = 30_000;
@@ -76,7 +76,7 @@ withEachRuntime(({ app, language }) => {
       process.kill(guard, 'SIGKILL');
       await eventually(
         () => ![null, guard].includes(guardOf(server.pid)),
-        15_000,
+        60_000,
         () => 'no new guard',
       );
       await killServer(server, cues);

@@ -12,7 +12,7 @@ import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { CLI, eventually, isAlive, startServer, type Server } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const FULL_DISK = '/dev/full';
 
@@ -32,7 +32,7 @@ withEachRuntime(({ app }) => {
       const garbage = Buffer.from('05000000ffffffff931f1fc0e28200fe0d0a', 'hex');
       await eventually(
         () => occurrences(server.stdoutBytes(), garbage) === 2,
-        15_000,
+        60_000,
         () => server.stdout(),
       );
     });
@@ -49,7 +49,7 @@ withEachRuntime(({ app }) => {
       const call = ask(server, { progress: 'go on' });
       await eventually(
         () => server.stdout().includes(' 10%\r'),
-        15_000,
+        60_000,
         () => server.stdout().slice(-100),
       );
       assert.ok(!server.stdout().includes('100%'));
@@ -94,7 +94,7 @@ withEachRuntime(({ app }) => {
     const untilPrinted = (text: string): Promise<void> =>
       eventually(
         () => server.stdout() === armed + text,
-        15_000,
+        60_000,
         () => server.stdout(),
       );
     await untilPrinted('');
@@ -148,7 +148,7 @@ withEachRuntime(({ app }) => {
     const untilPrinted = (msg: string): Promise<void> =>
       eventually(
         () => printed(msg) !== undefined,
-        15_000,
+        60_000,
         () => `${msg} in:\n${server.stdout()}`,
       );
 
@@ -230,7 +230,7 @@ withEachRuntime(({ app }) => {
           const ids = (): (string | undefined)[] => texts.map((text) => lastPrint(server, text)?.requestId);
           await eventually(
             () => ids().every((each) => each === id),
-            15_000,
+            60_000,
             () => `${ids().join()} in:\n${server.stdout()}${server.stderr()}`,
           );
           cues.give(id);
@@ -252,7 +252,7 @@ withEachRuntime(({ app }) => {
           .join('');
       await eventually(
         () => text().includes('printed by native code'),
-        15_000,
+        60_000,
         () => `${server.stdout().length} characters`,
       );
       assert.ok(text().includes(`<${'x'.repeat(10_000_000)}>`));
@@ -394,7 +394,7 @@ function prints(server: Server): Print[] {
 function untilLine(output: () => string, line: string): Promise<void> {
   return eventually(
     () => output().split('\n').includes(line),
-    15_000,
+    60_000,
     () => `${line} in:\n${output()}`,
   );
 }

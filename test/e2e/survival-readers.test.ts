@@ -9,7 +9,7 @@ import { withOneRuntime } from '../helpers/runtimes.js';
 import { call, startServer, type Server } from '../helpers/server.js';
 import { UnreadAnswer } from '../helpers/unread.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 const MB = 1_000_000;
 const BYTES = 20 * MB;
 

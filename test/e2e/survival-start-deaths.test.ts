@@ -6,7 +6,7 @@ import { makeCues } from '../helpers/cues.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 withEachRuntime(({ app }) => {
   for (const step of ['import', 'init']) {

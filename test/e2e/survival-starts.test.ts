@@ -7,7 +7,7 @@ import { makeCues } from '../helpers/cues.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 withOneRuntime(({ app }) => {
   test(

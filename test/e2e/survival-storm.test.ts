@@ -7,7 +7,7 @@ import { withEachRuntime } from '../helpers/runtimes.js';
 import { startServer, type Answer, type Server } from '../helpers/server.js';
 import { CALM, ONE_AT_A_TIME, begins, startLoad, strike, type Storm } from '../helpers/storm.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 const LARGE = 'x'.repeat(400_000);
 
 const WORKERS = 3;

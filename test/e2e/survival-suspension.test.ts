@@ -8,7 +8,7 @@ import { withEachRuntime, withOneRuntime } from '../helpers/runtimes.js';
 import { scrape } from '../helpers/scrape.js';
 import { startServer } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 withEachRuntime(({ app }) => {
   // The worker must get to the end of its call within the limit, on a slow machine too.

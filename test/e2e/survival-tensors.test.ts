@@ -14,7 +14,7 @@ const STRIKES = 4;
 withEachRuntime(({ app }) => {
   test(
     'kill -9 under load: every call gets its own tensors or an error, a batch is lost per kill, none begins twice',
-    { timeout: 60_000 },
+    { timeout: 240_000 },
     async (t) => {
       const cues = makeCues(t);
       const args = ['--workers', '2', '--batch-size', String(BATCH), '--name', 'm'];

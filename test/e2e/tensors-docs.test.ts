@@ -10,7 +10,7 @@ import { ask } from '../helpers/v2.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const PAGE = readFileSync(`${ROOT}docs/tensors.md`, 'utf8');
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 function block(language: string, name: string): string {
   const [, code] = new RegExp(`\`\`\`${language} ${name}\n(.*?)\`\`\``, 's').exec(PAGE) ?? [];

@@ -7,7 +7,7 @@ import { makeCues } from '../helpers/cues.js';
 import { RawConnection } from '../helpers/raw-http.js';
 import { fixture, startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** Node 20 keeps so much for an unread request, Node 22 and newer four times as much. */
 const TEXT = 'x'.repeat(16_000);

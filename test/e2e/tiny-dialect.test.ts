@@ -36,7 +36,7 @@ function put(server: ServerHandle, path: string, body: string | null = '{"a":1}'
 }
 
 withOneRuntime(({ app }) => {
-  describe('a dialect that the core does not know, before a Potassium app', { timeout: 60_000 }, () => {
+  describe('a dialect that the core does not know, before a Potassium app', { timeout: 240_000 }, () => {
     let server: ServerHandle;
     before(async () => {
       server = await startWith(app('every-kind'));

@@ -30,7 +30,7 @@ import {
 import { UnreadAnswer } from '../helpers/unread.js';
 import { openSocket } from '../helpers/web-socket.js';
 
-const LIMIT = { timeout: 60_000, skip: needs('openssl') };
+const LIMIT = { timeout: 240_000, skip: needs('openssl') };
 const MB = 1_000_000;
 const BYTES = 20 * MB;
 
@@ -396,7 +396,7 @@ test('a config.properties whose addresses say https', LIMIT, async (t) => {
   const addresses = (): string[] => command.stderr().match(/https:\/\/127\.0\.0\.1:\d+/g) ?? [];
   await eventually(
     () => command.stdout().includes('Model server started.') && addresses().length >= 2,
-    15_000,
+    60_000,
     () => command.stderr(),
   );
   const urls = addresses();

@@ -9,7 +9,7 @@ import { needs } from '../helpers/needs.js';
 import { runCommand, eventually } from '../helpers/server.js';
 
 const run = promisify(execFile);
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const ECHO = 'export const inference = (input) => ({ got: input });';
 

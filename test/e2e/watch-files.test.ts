@@ -8,7 +8,7 @@ import { SAVED_APPS } from '../helpers/saved-apps.js';
 import { eventually, startServer } from '../helpers/server.js';
 import { answer, changes, readiness, watched } from '../helpers/watched.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const versionApp = SAVED_APPS.TypeScript.version;
 
@@ -19,9 +19,9 @@ describe('the files that are watched', () => {
     assert.deepEqual(await answer(server), { value: null });
     for (const value of [1, 2]) {
       app.save('deep/er/value.json', String(value));
-      await eventually(async () => (await answer(server))['value'] === value, 15_000, server.stderr);
+      await eventually(async () => (await answer(server))['value'] === value, 60_000, server.stderr);
       app.remove('deep');
-      await eventually(async () => (await answer(server))['value'] === null, 15_000, server.stderr);
+      await eventually(async () => (await answer(server))['value'] === null, 60_000, server.stderr);
     }
     await server.stop();
   });
@@ -38,7 +38,7 @@ describe('the files that are watched', () => {
       for (let i = 0; i < 500; i += 1) app.save(`lib/${i % 25}/${i}.ts`, `export const i = ${i};`);
       app.save('app.mjs', notingApp(1));
       server.process.kill('SIGCONT');
-      await eventually(async () => (await answer(server))['version'] === 1, 15_000, server.stderr);
+      await eventually(async () => (await answer(server))['version'] === 1, 60_000, server.stderr);
       await server.stop();
       const notes = cues.notes();
       assert.ok(notes.length >= 4 && notes.length <= 6, notes.join(', '));
@@ -74,7 +74,7 @@ describe('watch, given in other ways', () => {
       const server = await startServer(app.path('app.mjs'), { t, env, cwd: app.folder });
       await answer(server);
       app.save('app.mjs', versionApp(2));
-      await eventually(async () => (await answer(server))['version'] === 2, 15_000, server.stderr);
+      await eventually(async () => (await answer(server))['version'] === 2, 60_000, server.stderr);
       await server.stop();
     });
   }
@@ -86,7 +86,7 @@ describe('watch, given in other ways', () => {
     t.after(() => server.kill());
     await eventually(
       async () => (await readiness(server))[1] === 'unhealthy',
-      15_000,
+      60_000,
       () => 'healthy',
     );
     app.save('app.mjs', versionApp(1));
@@ -100,7 +100,7 @@ describe('watch, given in other ways', () => {
     const server = await startServer(app.path('app.mjs'), { t, command: process.execPath });
     assert.deepEqual(await answer(server), { version: 1 });
     app.save('app.mjs', servesItself(2));
-    await eventually(async () => (await answer(server))['version'] === 2, 15_000, server.stderr);
+    await eventually(async () => (await answer(server))['version'] === 2, 60_000, server.stderr);
     await server.stop();
   });
 

@@ -12,7 +12,7 @@ import { eventually, isAlive, type Answer, type Server, type Status } from '../h
 import { answer, changes, readiness, watched } from '../helpers/watched.js';
 import { openSocket } from '../helpers/web-socket.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 withEachRuntime(({ language }) => {
   const apps = SAVED_APPS[language];
@@ -60,7 +60,7 @@ withEachRuntime(({ language }) => {
       app.save('same.json', '{}');
       utimesSync(app.path('same.json'), new Date(), new Date());
       app.save(apps.file, apps.waiting(2));
-      await eventually(async () => (await answer(server))['version'] === 2, 15_000, server.stderr);
+      await eventually(async () => (await answer(server))['version'] === 2, 60_000, server.stderr);
       assert.deepEqual(changes(server), [apps.file]);
 
       await t.test(
@@ -83,7 +83,7 @@ withEachRuntime(({ language }) => {
         'a WebSocket sends its last message and is closed; the next one talks with the new code',
         async (t) => {
           app.save(apps.file, apps.talking(4));
-          await eventually(() => changes(server).length === 3, 15_000, server.stderr);
+          await eventually(() => changes(server).length === 3, 60_000, server.stderr);
           const first = await openSocket(t, server, '/');
           first.socket.send('hello');
           await first.heard(1);
@@ -130,7 +130,7 @@ describe('workers that are replaced', () => {
       const callers = Promise.all(Array.from({ length: 8 }, caller));
       for (last = 2; last <= 4; last += 1) {
         app.save(apps.file, apps.version(last));
-        await eventually(async () => (await answer(server))['version'] === last, 15_000, server.stderr);
+        await eventually(async () => (await answer(server))['version'] === last, 60_000, server.stderr);
       }
       await callers;
       await server.stop();
@@ -175,7 +175,7 @@ describe('workers that are replaced', () => {
         'a call that does not end within the drain timeout is aborted, with that reason',
         async () => {
           app.save(apps.file, apps.waiting(1));
-          await eventually(() => changes(server).length === 3, 15_000, server.stderr);
+          await eventually(() => changes(server).length === 3, 60_000, server.stderr);
           const running = ask(server, { until: 'never' });
           await cues.untilNoted('begun 1');
           app.save(apps.file, apps.waiting(2));
@@ -255,7 +255,7 @@ describe('workers that are replaced', () => {
     await cut;
     await eventually(
       () => !isAlive(pid),
-      15_000,
+      60_000,
       () => `worker ${pid} is still there`,
     );
   });

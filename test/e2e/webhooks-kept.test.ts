@@ -11,7 +11,7 @@ import { startReceiver, type Arrival } from '../helpers/receiver.js';
 import { withOneRuntime } from '../helpers/runtimes.js';
 import { startServer, type Server } from '../helpers/server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 async function killed(server: Server): Promise<void> {
   server.process.kill('SIGKILL');

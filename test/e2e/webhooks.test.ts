@@ -9,7 +9,7 @@ import { withEachRuntime, withOneRuntime, type Language } from '../helpers/runti
 import { eventually, fixture, runCommand, startServer, type Server } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const JAVASCRIPT_APP = fixture('sends-webhooks.mjs');
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const JSON_LOG = ['--log-format', 'json'];
@@ -201,7 +201,7 @@ withOneRuntime(({ app }) => {
       await receiver.until(30);
       await eventually(
         () => receiver.connections() === 0,
-        15_000,
+        60_000,
         () => `${receiver.connections()} connections stay open`,
       );
     });

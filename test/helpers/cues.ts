@@ -37,7 +37,7 @@ export function makeCues(t: Ending): Cues {
     env: { CUES: folder },
     give: (cue) => writeFileSync(join(folder, cue), ''),
     notes,
-    untilNoted: (line, limitMs = 30_000) =>
+    untilNoted: (line, limitMs = 90_000) =>
       eventually(
         () => notes().some((noted) => (typeof line === 'string' ? noted === line : line.test(noted))),
         limitMs,

@@ -14,7 +14,7 @@ export async function frontHeapBytes({ pid }: Server, { folder }: Cues): Promise
   process.kill(pid, 'SIGUSR2');
   await eventually(
     () => existsSync(file),
-    30_000,
+    90_000,
     () => `waiting for the heap of process ${pid}`,
   );
   return Number(readFileSync(file, 'utf8'));

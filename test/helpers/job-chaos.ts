@@ -301,7 +301,7 @@ function breachesOf(
 async function post(url: string, body: string, key: string): Promise<string | null> {
   const headers = { 'content-type': 'application/json', prefer: 'respond-async', 'idempotency-key': key };
   try {
-    const response = await fetch(url, { method: 'POST', body, headers, signal: AbortSignal.timeout(15_000) });
+    const response = await fetch(url, { method: 'POST', body, headers, signal: AbortSignal.timeout(60_000) });
     await response.arrayBuffer();
     return response.status === 202 ? response.headers.get('x-banana-job-id') : null;
   } catch {

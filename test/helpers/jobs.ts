@@ -54,7 +54,7 @@ export async function jobEnd(server: At, id: string): Promise<JobPage> {
   let page = await jobPage(server, id, '?wait=20s');
   await eventually(
     async () => (page = await jobPage(server, id, '?wait=5s')).endedAt !== null,
-    30_000,
+    90_000,
     () => JSON.stringify(page),
   );
   return page;

@@ -110,7 +110,7 @@ export async function calmHoldings(): Promise<Holdings> {
     process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length;
   await eventually(
     () => connections() === 0,
-    30_000,
+    90_000,
     () => `${connections()} connections are still open`,
   );
   return holdings();
@@ -131,7 +131,7 @@ export async function untilNothingHasGrown(before: Holdings): Promise<void> {
   };
   await eventually(
     () => isDeepStrictEqual(grown(), { processes: [], descriptors: 0, files: [] }),
-    30_000,
+    90_000,
     () => `held beyond ${JSON.stringify(before)}: ${JSON.stringify(grown())}`,
   );
 }

@@ -23,7 +23,7 @@ export async function stallNames(t: TestContext): Promise<StallingNames> {
     untilAsked: (name) =>
       eventually(
         () => questions.some((question) => question.includes(wireName(name))),
-        15_000,
+        60_000,
         () => `${name} was not looked up`,
       ),
   };

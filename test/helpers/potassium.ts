@@ -64,7 +64,7 @@ export async function untilPotassium(
   let last = await potassiumStatus(server);
   await eventually(
     async () => test((last = await potassiumStatus(server))),
-    15_000,
+    60_000,
     () => `last status: ${JSON.stringify(last)}`,
   );
   return last;
@@ -94,7 +94,7 @@ export async function endOf(server: At, id: string): Promise<KeptJob> {
   let job = await jobOf(server, id);
   await eventually(
     async () => (job = await jobOf(server, id)).endedAt !== null,
-    15_000,
+    60_000,
     () => JSON.stringify(job),
   );
   return job;

@@ -70,7 +70,7 @@ export async function startClient(
     untilPrinted: (text) =>
       eventually(
         () => (typeof text === 'string' ? printed.includes(text) : text.test(printed)),
-        15_000,
+        60_000,
         () => `waiting for ${String(text)} in:\n${printed}`,
       ),
   };

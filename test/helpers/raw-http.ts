@@ -12,7 +12,7 @@ export interface RawReply {
   readonly body: string;
 }
 
-const LIMIT_MS = 15_000;
+const LIMIT_MS = 60_000;
 
 export class RawConnection {
   readonly socket: Socket;

@@ -49,7 +49,7 @@ export async function startReceiver(
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     arrivals,
     connections: () => open,
-    until: (count, limitMs = 15_000) =>
+    until: (count, limitMs = 60_000) =>
       eventually(
         () => arrivals.length >= count,
         limitMs,

@@ -181,7 +181,7 @@ export async function startServer(app: string | null, options: StartOptions = {}
   );
   const { process: child, ended } = command;
   const printed = (): string => command.stdout() + command.stderr();
-  const untilPrinted = (text: string | RegExp, limitMs = 30_000): Promise<void> =>
+  const untilPrinted = (text: string | RegExp, limitMs = 90_000): Promise<void> =>
     eventually(
       () => (typeof text === 'string' ? printed().includes(text) : text.test(printed())),
       limitMs,
@@ -208,7 +208,7 @@ export async function startServer(app: string | null, options: StartOptions = {}
     stderr: command.stderr,
     status,
     untilPrinted,
-    until: async (test, limitMs = 30_000) => {
+    until: async (test, limitMs = 90_000) => {
       let last: Status | null = null;
       await eventually(
         async () => test((last = await status())),

@@ -4,7 +4,7 @@ import { after, before, beforeEach } from 'node:test';
 import { makeCues, type Cues } from './cues.js';
 import { startServer, type Server, type StartOptions } from './server.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 export interface SharedServer {
   /** For the tests of the group: it is not there before them. */

@@ -49,7 +49,7 @@ export async function startBy(
   const urlOf = (): string | undefined => / on (http:\/\/[\d.:]+)/.exec(printed())?.[1];
   await eventually(
     () => urlOf() !== undefined,
-    30_000,
+    90_000,
     () => `no server:\n${printed()}`,
   );
   const url = urlOf() as string;
@@ -65,13 +65,13 @@ export async function startBy(
     untilState: (state) =>
       eventually(
         async () => (await status()).state === state,
-        15_000,
+        60_000,
         () => `never ${state}:\n${printed()}`,
       ),
     untilEnded: () =>
       eventually(
         () => !isAlive(pid),
-        15_000,
+        60_000,
         () => `lives on:\n${printed()}`,
       ),
   };

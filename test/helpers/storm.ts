@@ -68,10 +68,10 @@ export async function strike(
     const goal = load.answered + CALM + Math.floor(Math.random() * LANES);
     await eventually(
       () => load.answered >= goal,
-      30_000,
+      90_000,
       () => `${load.answered} calls answered`,
     );
-    const status = await server.until((now) => live(now).length >= standing, 30_000);
+    const status = await server.until((now) => live(now).length >= standing, 90_000);
     for (const pid of victims(live(status))) {
       process.kill(pid, 'SIGKILL');
       killed.add(pid);

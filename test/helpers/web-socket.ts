@@ -46,7 +46,7 @@ export async function openSocket(
     heard: async (count) => {
       await eventually(
         () => messages.length >= count,
-        15_000,
+        60_000,
         () => `${count} messages; heard ${messages.length}: ${String(messages.at(-1)).slice(0, 200)}`,
       );
       return messages;

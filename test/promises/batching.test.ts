@@ -6,7 +6,7 @@ import { askTogether, statuses } from '../helpers/batch-server.js';
 import { call, fixture } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-describe('batches of three', { timeout: 60_000 }, () => {
+describe('batches of three', { timeout: 240_000 }, () => {
   const args = ['--workers', '1', '--batch-size', '3', '--max-batch-delay', '60s'];
   const shared = shareServer(fixture('batches.mjs'), { args, expectedRestarts: 1 });
 

@@ -7,7 +7,7 @@ import { shareServer } from '../helpers/shared-server.js';
 
 const pidOf = (worker: WorkerStatus | undefined): number => worker?.pid as number;
 
-describe('kill -9 of one of two workers', { timeout: 60_000 }, () => {
+describe('kill -9 of one of two workers', { timeout: 240_000 }, () => {
   const args = ['--workers', '2', '--restart-limit', '0'];
   const shared = shareServer(fixture('works.mjs'), { args, expectedRestarts: 3 });
 

@@ -5,7 +5,7 @@ import { ask, errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { eventually, fixture, isAlive, startServer } from '../helpers/server.js';
 
-test('a server that gets SIGTERM', { timeout: 60_000 }, async (t) => {
+test('a server that gets SIGTERM', { timeout: 240_000 }, async (t) => {
   const cues = makeCues(t);
   const args = ['--drain-lag', '0s'];
   const server = await startServer(fixture('works.mjs'), { t, env: cues.env, args });
@@ -39,7 +39,7 @@ test('a server that gets SIGTERM', { timeout: 60_000 }, async (t) => {
     assert.deepEqual(cues.notes(), ['begun running', 'begun waiting', 'shut down']);
     await eventually(
       () => !isAlive(worker),
-      15_000,
+      60_000,
       () => `worker ${worker} is alive`,
     );
   });

@@ -19,7 +19,7 @@ const FORM = [
   '--x--\r\n',
 ].join('');
 
-describe('the input of an app', { timeout: 60_000 }, () => {
+describe('the input of an app', { timeout: 240_000 }, () => {
   const shared = shareServer(fixture('describes-input.mjs'));
 
   /** fetch gives a string a type of its own; bytes have none unless it is given. */

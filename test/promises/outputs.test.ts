@@ -8,7 +8,7 @@ import { RawConnection } from '../helpers/raw-http.js';
 import { call, fixture, type Answer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-describe('the output of an app', { timeout: 60_000 }, () => {
+describe('the output of an app', { timeout: 240_000 }, () => {
   const shared = shareServer(fixture('answers.ts'), { args: ['--max-output', '50kb'] });
 
   const get = (kind: string, headers: Record<string, string> = {}): Promise<Answer> =>

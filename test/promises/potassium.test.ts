@@ -15,7 +15,7 @@ interface Seen {
   readonly calls: number;
 }
 
-describe('a Potassium app', { timeout: 60_000 }, () => {
+describe('a Potassium app', { timeout: 240_000 }, () => {
   const shared = shareServer(fixture('potassium.mjs'));
 
   test('a handler gets the JSON, the query and the id of its call, and the context of its worker', async () => {

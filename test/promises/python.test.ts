@@ -9,7 +9,7 @@ import { shareServer } from '../helpers/shared-server.js';
 
 const msgpack = new Packr({ useRecords: false });
 
-describe('apps in Python', { timeout: 60_000, skip: needs('python3') }, () => {
+describe('apps in Python', { timeout: 240_000, skip: needs('python3') }, () => {
   const models = {
     inputs: 'describes-input',
     outputs: 'answers',

@@ -10,7 +10,7 @@ interface Echo {
   readonly pid: number;
 }
 
-describe('a server with two workers', { timeout: 60_000 }, () => {
+describe('a server with two workers', { timeout: 240_000 }, () => {
   const args = ['--workers', '2', '--queue-size', '2', '--max-body', '1kb', '--metrics'];
   const shared = shareServer(fixture('works.mjs'), { args });
 

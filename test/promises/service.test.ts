@@ -12,7 +12,7 @@ interface Problem {
   readonly message: string;
 }
 
-describe('a custom service', { timeout: 60_000 }, () => {
+describe('a custom service', { timeout: 240_000 }, () => {
   const store = ['--model-store', `${ROOT}test/fixtures/apps`, '--management-port', '0'];
   const args = [...store, '--model', `cats=${fixture('mms-service.mjs')}`];
   const shared = shareServer(null, { args });

@@ -5,7 +5,7 @@ import { errorOf } from '../helpers/ask.js';
 import { call, fixture, type Answer } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 
-describe('a server with three models', { timeout: 60_000 }, () => {
+describe('a server with three models', { timeout: 240_000 }, () => {
   const models = { echo: 'echoes.mjs', paths: 'named-paths.mjs', bad: 'throws-in-init.mjs' };
   const args = Object.entries(models).flatMap(([name, file]) => ['--model', `${name}=${fixture(file)}`]);
   const shared = shareServer(null, { args, expectedRestarts: 1 });

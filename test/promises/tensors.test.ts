@@ -6,7 +6,7 @@ import { shareServer } from '../helpers/shared-server.js';
 import { ask, infer, int32 } from '../helpers/v2.js';
 
 withEachRuntime(({ app }) => {
-  describe('an app that is called with tensors', { timeout: 60_000 }, () => {
+  describe('an app that is called with tensors', { timeout: 240_000 }, () => {
     const shared = shareServer(app('tensors'));
     const call = (data: number[] | Buffer) =>
       infer(shared.server, '/v2/models/tensors/infer', {

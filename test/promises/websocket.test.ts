@@ -6,7 +6,7 @@ import { fixture } from '../helpers/server.js';
 import { shareServer } from '../helpers/shared-server.js';
 import { openSocket } from '../helpers/web-socket.js';
 
-describe('a WebSocket', { timeout: 60_000 }, () => {
+describe('a WebSocket', { timeout: 240_000 }, () => {
   const shared = shareServer(fixture('websockets.mjs'), { expectedRestarts: 1 });
 
   test('text, bytes, empty messages and a megabyte come back as they went, in their order', async (t) => {

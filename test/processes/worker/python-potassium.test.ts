@@ -11,7 +11,7 @@ import { needs } from '../../helpers/needs.js';
 import { ROOT } from '../../helpers/server.js';
 import { RedisServer } from './api/store/redis-server.js';
 
-const LIMIT = { timeout: 120_000 };
+const LIMIT = { timeout: 240_000 };
 const TESTS = `${ROOT}test/python_pytest`;
 
 /** Rejects with what pytest has printed if a test fails. */

@@ -11,7 +11,7 @@ import { startedPython } from './python-process.js';
 import { ownCode } from './version-sensitive.js';
 import type { WorkerProcess } from './worker-process.js';
 
-const OPTIONS = { timeout: 60_000, skip: needs('python3') };
+const OPTIONS = { timeout: 240_000, skip: needs('python3') };
 const OWN_CODE = ownCode(OPTIONS);
 
 const WINDOW = 1000;

@@ -15,7 +15,7 @@ import {
 import { CARDS, versionApp } from '../../../supervisor/models/version-app.js';
 import { exactly } from '../../../../supervisor/models/worker-bounds.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 const BROKEN = 'throw new Error("no weights");';
 

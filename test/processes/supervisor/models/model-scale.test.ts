@@ -13,7 +13,7 @@ import {
 } from '../../../supervisor/models/real-model.js';
 import { exactly } from '../../../../supervisor/models/worker-bounds.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 async function newModel(
   t: TestContext,

@@ -12,7 +12,7 @@ import {
   type RealModelOptions,
 } from '../../../supervisor/models/real-model.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 const CARDS: Gpu[] = [{ index: 0, uuid: 'GPU-0', name: 'A100', card: 'GPU-0' }];
 const OPTIONS = { minWorkers: 0, maxWorkers: 2, idleTimeout: 50, targetWait: 10, restartLimit: 0 };
 const BOUNDS = { min: 0, max: 2 };

@@ -15,7 +15,7 @@ import {
 } from '../../../supervisor/models/real-model.js';
 import { CARDS, versionApp } from '../../../supervisor/models/version-app.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 interface Answer {
   readonly version: number;

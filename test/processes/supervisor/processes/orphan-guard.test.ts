@@ -11,7 +11,7 @@ import {
   OrphanGuard,
 } from '../../../../supervisor/processes/orphan-guard.js';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 240_000 };
 
 /** Longer than any pause. */
 const LONG_MS = 600_000;

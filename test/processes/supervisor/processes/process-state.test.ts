@@ -8,7 +8,7 @@ import { isEnding, isFrozen } from '../../../../supervisor/processes/process-sta
 import { eventually } from '../../../helpers/server.js';
 
 /** Other systems do not report it. */
-const LINUX = { timeout: 60_000, skip: process.platform !== 'linux' };
+const LINUX = { timeout: 240_000, skip: process.platform !== 'linux' };
 
 test('a process is ending from its kill on, and not before', LINUX, async () => {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000); console.log("runs")']);
@@ -31,13 +31,13 @@ test('a process is frozen from SIGSTOP to SIGCONT', LINUX, async (t) => {
   child.kill('SIGSTOP');
   await eventually(
     () => isFrozen(pid),
-    15_000,
+    60_000,
     () => 'it runs',
   );
   child.kill('SIGCONT');
   await eventually(
     () => !isFrozen(pid),
-    15_000,
+    60_000,
     () => 'it is frozen',
   );
 });

@@ -24,7 +24,7 @@ import { makeCertificate } from '../../../helpers/certificates.js';
 import { needs } from '../../../helpers/needs.js';
 import { ROOT } from '../../../helpers/server.js';
 
-const LONG = { timeout: 120_000 };
+const LONG = { timeout: 240_000 };
 
 const MODEL = Buffer.from('PK: a model, as far as a download knows');
 const SUM = createHash('sha256').update(MODEL).digest('hex');
@@ -240,7 +240,7 @@ test('redirects in a cycle are refused after five', async (t) => {
   assert.equal(site.asked.length, 6);
 });
 
-test('informational responses are limited, though each is progress', { timeout: 60_000 }, async (t) => {
+test('informational responses are limited, though each is progress', { timeout: 240_000 }, async (t) => {
   const site = await startSite(t, (_request, response) => {
     const inform = (): void => response.writeEarlyHints({ link: '</x>; rel=preload' }, inform);
     inform();

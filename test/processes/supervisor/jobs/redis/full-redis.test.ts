@@ -7,7 +7,7 @@ import { StoreBench } from '../../../../supervisor/jobs/conformance.js';
 import { RedisServer } from '../../../worker/api/store/redis-server.js';
 import { openFront } from './fronts.js';
 
-const OPTIONS = { skip: needs('redis-server'), timeout: 120_000 };
+const OPTIONS = { skip: needs('redis-server'), timeout: 240_000 };
 
 test(
   'a full Redis takes no job, stores outcomes, drops what is old, and is well again',

@@ -10,7 +10,7 @@ import { RedisServer } from '../../../worker/api/store/redis-server.js';
 import { flush, openFront, type Front } from './fronts.js';
 
 const isMissing = needs('redis-server');
-const OPTIONS = { skip: isMissing, timeout: 60_000 };
+const OPTIONS = { skip: isMissing, timeout: 240_000 };
 const MIB = 1024 ** 2;
 
 let redis: RedisServer;

@@ -9,7 +9,7 @@ import { flush, forgetFronts, openFront, type Front } from './fronts.js';
 import { RedisRoad } from './redis-road.js';
 
 const isMissing = needs('redis-server');
-const OPTIONS = { skip: isMissing, timeout: 60_000 };
+const OPTIONS = { skip: isMissing, timeout: 240_000 };
 const URL = 'http://127.0.0.1:1/hook';
 
 let redis: RedisServer;

@@ -306,7 +306,7 @@ test('a program that failed is run again, because its configuration may have bee
   assert.equal(await machine.chosen(), 'real');
 });
 
-test('a program that does not answer is ended with its child processes', { timeout: 60_000 }, async (t) => {
+test('a program that does not answer is ended with its child processes', { timeout: 240_000 }, async (t) => {
   const machine = new Machine(t);
   const heir = `while [ -d ${machine.root} ]; do sleep 0.1; done`; // until the end of this test
   const tell = `echo $! > ${machine.at('pid.new')}; mv ${machine.at('pid.new')} ${machine.at('pid')}`;
@@ -329,7 +329,7 @@ test('a program that does not answer is ended with its child processes', { timeo
   );
 });
 
-test('a program that does not answer in time is refused with the limit', { timeout: 60_000 }, async (t) => {
+test('a program that does not answer in time is refused with the limit', { timeout: 240_000 }, async (t) => {
   const machine = new Machine(t);
   machine.write('bin/hangs', '#!/bin/sh\nexec sleep 1000\n');
   await assert.rejects(askInterpreter(machine.at('bin/hangs'), process.env, { limitMs: 200 }), {
@@ -337,7 +337,7 @@ test('a program that does not answer in time is refused with the limit', { timeo
   });
 });
 
-test('a program that prints without end is ended', { timeout: 60_000 }, async (t) => {
+test('a program that prints without end is ended', { timeout: 240_000 }, async (t) => {
   const machine = new Machine(t);
   machine.write('bin/prints', '#!/bin/sh\nexec yes\n');
   await assert.rejects(askInterpreter(machine.at('bin/prints'), process.env), {

@@ -129,7 +129,7 @@ test('expired values leave the file, which does not grow with them', async (t) =
     const last = keys.at(-1) as string;
     await eventually(
       async () => !(await backend.has(last)),
-      15_000,
+      60_000,
       () => 'the round did not expire',
     );
     sizes.push(readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0));
@@ -146,7 +146,7 @@ test('a value set anew by one process is not swept for what another saw expire',
     await backend.set('key', Buffer.from('old'), 1);
     await eventually(
       async () => !(await backend.has('key')),
-      15_000,
+      60_000,
       () => 'the value did not expire',
     );
     // Each of these looks for expired values, and sees the old one until the first is written.

@@ -60,7 +60,7 @@ for (const [backend, optionsFor] of Object.entries(BACKENDS)) {
 function untilGone(store: Store, key: string): Promise<void> {
   return eventually(
     async () => (await store.get(key)) === null,
-    15_000,
+    60_000,
     () => 'the value did not expire',
   );
 }
