@@ -207,50 +207,79 @@ export function asCallErrorCode(code: string): ErrorCode {
   return CALL_ERRORS.has(code) ? (code as ErrorCode) : 'SERVE_INFERENCE_FAILED';
 }
 
-const MAX_NESTED = 8;
+/** Parts of AggregateErrors that are described. */
+const MAX_PARTS = 8;
+
+/** Errors of a chain of causes that are shown at its beginning, and at its end. */
+const SHOWN = 10;
+
+/** Where the search for the end of a chain stops. */
+const MAX_CHAIN = 10_000;
 
 /**
- * Describes anything that a program may throw: an error by its stack, with up to 8 of its causes and parts (of an
- * AggregateError), anything else by its content, without running code of its own. Never throws.
+ * Describes anything that a program may throw: an error by its stack, with the first and last 10 of its chain of causes and
+ * up to 8 parts (of AggregateErrors), anything else by its content, without running code of its own. Never throws.
  */
 export function describeThrown(thrown: unknown): { message: string; stack: string } {
-  return describe(thrown, { left: MAX_NESTED });
+  return describe(thrown, { left: MAX_PARTS });
 }
 
-/** Number of errors that may still be described. */
+/** Number of parts that may still be described. */
 interface Room {
   left: number;
 }
 
 function describe(thrown: unknown, room: Room): { message: string; stack: string } {
+  const { message, stack } = describeOne(thrown, room);
+  const causes = causesOf(thrown);
+  const left = causes.length + 1 - 2 * SHOWN;
+  const texts = causes.map((cause, i) => {
+    if (left <= 0 || i < SHOWN - 1 || i >= SHOWN - 1 + left)
+      return `\n  caused by: ${describeOne(cause, room).stack}`;
+    return i === SHOWN - 1 ? `\n  (${left} more causes)` : '';
+  });
+  return { message, stack: stack + texts.join('') };
+}
+
+/** The causes of an error, the outermost first; each once, if they are a circle. */
+function causesOf(thrown: unknown): unknown[] {
+  const chain = new Set([thrown]);
+  try {
+    for (let last = thrown; last instanceof Error && chain.size < MAX_CHAIN; chain.add(last)) {
+      last = last.cause;
+      if (last === undefined || chain.has(last)) break;
+    }
+  } catch {
+    // The cause of the last one cannot be read.
+  }
+  return [...chain].slice(1);
+}
+
+function describeOne(thrown: unknown, room: Room): { message: string; stack: string } {
   try {
     if (!(thrown instanceof Error)) {
       const text = typeof thrown === 'string' ? thrown : `thrown value: ${contentOf(thrown)}`;
       return { message: text, stack: text };
     }
     const stack = typeof thrown.stack === 'string' ? thrown.stack : '';
-    return { message: String(thrown.message), stack: (stack || String(thrown)) + behind(thrown, room) };
+    return { message: String(thrown.message), stack: (stack || String(thrown)) + partsOf(thrown, room) };
   } catch {
     const text = 'a value that cannot be shown was thrown';
     return { message: text, stack: text };
   }
 }
 
-/** Describes the errors inside an error: the parts of an AggregateError, indented, then the cause. */
-function behind(error: Error & { errors?: unknown }, room: Room): string {
-  const parts = error instanceof AggregateError ? error.errors : [];
+/** Describes the parts of an AggregateError, indented. */
+function partsOf(error: Error, room: Room): string {
+  const parts: unknown[] = error instanceof AggregateError ? error.errors : [];
   const texts = parts.slice(0, room.left).map((part, i) => {
-    return nested(`part ${i + 1} of ${parts.length}`, part, room).replaceAll('\n', '\n  ');
+    if (room.left === 0) return '';
+    room.left -= 1;
+    const text = `\n  part ${i + 1} of ${parts.length}: ${describe(part, room).stack}`;
+    return text.replaceAll('\n', '\n  ');
   });
   if (texts.length < parts.length) texts.push(`\n    and ${parts.length - texts.length} more parts`);
-  if (error.cause !== undefined) texts.push(nested('caused by', error.cause, room));
   return texts.join('');
-}
-
-function nested(title: string, thrown: unknown, room: Room): string {
-  if (room.left === 0) return '';
-  room.left -= 1;
-  return `\n  ${title}: ${describe(thrown, room).stack}`;
 }
 
 /** Describes a value in one line. Calls neither getters nor a Proxy's handler. */

@@ -114,6 +114,21 @@ test('describeThrown shows the stack and every cause', () => {
   );
 });
 
+test('describeThrown shows the first and last ten of a long chain of causes, and each of a circle once', () => {
+  const chain = Array.from({ length: 3000 }, (_, i) => new Error(`level ${i}`));
+  for (const [i, error] of chain.entries()) if (i > 0) error.cause = chain[i - 1];
+  const { stack } = describeThrown(chain.at(-1));
+  const shown = Array.from(
+    stack.matchAll(/level (\d+)|\((\d+) more causes\)/g),
+    ([, level, left]) => left ?? Number(level),
+  );
+  const levels = (from: number): number[] => Array.from({ length: 10 }, (_, i) => from - i);
+  assert.deepEqual(shown, [...levels(2999), '2980', ...levels(9)]);
+  const circle = new Error('one', { cause: new Error('two') });
+  (circle.cause as Error).cause = circle;
+  assert.equal(describeThrown(circle).stack.match(/Error: /g)?.length, 2);
+});
+
 test('describeThrown shows the parts of an AggregateError, each with its causes, and how many are left out', () => {
   const part = new Error('part', { cause: 'its cause' });
   const { message, stack } = describeThrown(new AggregateError([part, 'text'], 'both', { cause: 'why' }));

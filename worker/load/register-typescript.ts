@@ -46,13 +46,20 @@ function explainThreads(): void {
   const { emit } = Worker.prototype;
   Worker.prototype.emit = function (this: Worker, name: string, ...given: unknown[]): boolean {
     const [error] = given;
-    if (name === 'error' && isUnreadTypeScript(error)) error.message += `. ${THREAD_CURE}`;
+    if (name === 'error' && isUnreadTypeScript(error)) addCure(error);
     return emit.call(this, name, ...given);
   };
 }
 
 const THREAD_CURE =
   'Threads cannot load this file in TypeScript: write it in JavaScript (.mjs), compile it, or start it with fork().';
+
+/** The log shows the stack, which has the message as it was. */
+function addCure(error: Error): void {
+  const message = `${error.message}. ${THREAD_CURE}`;
+  error.stack = error.stack?.replace(error.message, () => message);
+  error.message = message;
+}
 
 function isUnreadTypeScript(error: unknown): error is Error {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };

@@ -125,8 +125,8 @@ const LOADS: readonly (readonly [what: string, files: Files, output: unknown])[]
       'app.ts': `import { once } from 'node:events';
         import { Worker } from 'node:worker_threads';
         export const inference = async (): Promise<string> => {
-          const [{ message }] = await once(new Worker(new URL('./thread.ts', import.meta.url)), 'error');
-          return /Threads cannot .*$/.exec(message)?.[0] ?? message;
+          const [{ message, stack }] = await once(new Worker(new URL('./thread.ts', import.meta.url)), 'error');
+          return (stack.includes(message) && /Threads cannot .*$/.exec(message)?.[0]) || stack;
         };`,
     },
     'Threads cannot load this file in TypeScript: write it in JavaScript (.mjs), compile it, or start it with fork().',
