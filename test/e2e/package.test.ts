@@ -180,7 +180,7 @@ test('the types of both faces have the same names', () => {
 test('a program can serve an app and end by itself', async () => {
   const { stdout } = await run(join(folder, 'node_modules/.bin/tsx'), ['program.ts'], {
     cwd: folder,
-    timeout: 20_000,
+    timeout: 120_000,
   });
   assert.deepEqual(JSON.parse(stdout), {
     greeting: 'hello from worker 0',
