@@ -127,10 +127,13 @@ export class ModelChanges {
     const slot = slots.kept.find((one) => one.index === index);
     if (slot === undefined) throw noWorker(index);
     log.restarting(index);
+    const before = slot.worker;
     slot.renew(limits);
     await health.until(() => !slot.isKept || isSettled(slot) || health.isDraining);
-    const error = slot.lastDeath === null ? null : startError(slot.lastDeath);
-    return outcomeOf(1, error === null ? 1 : 0, error);
+    if (health.isDraining) throw shuttingDown();
+    if (!slot.isKept) throw noWorker(index);
+    if (slot.worker !== before && slot.worker?.state === 'ready') return outcomeOf(1, 1, null);
+    return outcomeOf(1, 0, slot.failure ?? (slot.lastDeath === null ? null : startError(slot.lastDeath)));
   }
 
   /** See `Model.replaceAtOnce`. */

@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict';
 import type { ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo } from '../../protocol/wire/messages.js';
-import { NEW_SLOT, afterDeath, type RestartRules, type SlotHistory } from './restart-policy.js';
+import type { RestartRules } from './restart-policy.js';
+import { SlotFailures } from './slot-failures.js';
 import { nextSlotState, type SlotEvent, type SlotState } from './slot-lifecycle.js';
 import type { SpawnGate, Start, StartWait } from './spawn-gate.js';
-import { failingError, lackedMemory, latchError } from './start-error.js';
-import { neverStarted, thrownAtStart, type WorkerDeath } from '../processes/worker-death.js';
+import { neverStarted, type WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { LoadedLimits, RetireLimits, WorkerListener } from '../processes/worker-listener.js';
 
@@ -59,28 +59,28 @@ export class Slot {
   readonly device: string;
   readonly #options: SlotOptions;
   #state: SlotState = { name: 'waiting' };
-  #history: SlotHistory = NEW_SLOT;
-  /** The error of the last start, if more in a row have failed than allowed and none was ready since. */
-  #failure: ServeError | null = null;
+  readonly #failures: SlotFailures;
   /** Every process of this slot: the worker in its state, and workers that are starting or ending. */
   readonly #workers = new Set<WorkerHandle>();
   /** For each worker that is starting, the function that frees its place at the gate. */
   readonly #inGate = new Map<WorkerHandle, () => void>();
   /** The start that waits at the gate; null if none does. */
   #queued: Queued | null = null;
-  #isSecondTry = false;
   /** Whether a worker of it was ready before. */
   #wasReady = false;
   #retireLimits: RetireLimits = { finishMs: 0, graceMs: 0 };
   #backoffTimer: NodeJS.Timeout | undefined;
   #restarts = 0;
   #calls = 0;
-  #lastDeath: WorkerDeath | null = null;
 
   constructor(options: SlotOptions) {
     this.#options = options;
     this.index = options.index;
     this.device = options.device;
+    this.#failures = new SlotFailures(
+      () => options.rules(),
+      () => options.makesRoom(options.device),
+    );
   }
 
   get state(): SlotState {
@@ -114,17 +114,17 @@ export class Slot {
 
   /** The last death of a worker since the slot last started again. */
   get lastDeath(): WorkerDeath | null {
-    return this.#lastDeath;
+    return this.#failures.lastDeath;
   }
 
   /** Why it is latched or `failing`: more starts in a row have failed than allowed, and none is ready yet. Null if it is neither. */
   get failure(): ServeError | null {
-    return this.#state.name === 'latched' ? this.#state.error : this.#failure;
+    return this.#state.name === 'latched' ? this.#state.error : this.#failures.failing;
   }
 
   /** Whether the last start ran out of memory, and does not count as failed since another worker leaves for the next one. */
   get isSecondTry(): boolean {
-    return this.#isSecondTry;
+    return this.#failures.isSecondTry;
   }
 
   /** The wait of its next start at the gate; null if none waits there. */
@@ -140,7 +140,7 @@ export class Slot {
   /** Starts again with a new worker and no history: once the present worker has finished its calls and ended, or at once if there is none. */
   replace(limits: RetireLimits): void {
     if (!this.isKept) return;
-    this.#forgetHistory();
+    this.#failures.forget();
     const state = this.#state;
     if (state.name === 'live' || state.name === 'renewing') {
       this.#enter('replace', { name: 'replacing', worker: state.worker }, null);
@@ -152,15 +152,15 @@ export class Slot {
   /** If it is latched or failing, starts at once and without its history; a start that is under way goes on. */
   startAgain(): void {
     if (!this.isKept || this.failure === null) return;
-    this.#forgetHistory();
+    this.#failures.forget();
     this.#startNow();
-    this.#options.listener.onSlotChange(this, null); // a start that is under way does not fail calls any more
   }
 
   #startNow(): void {
-    if (this.#state.name !== 'backoff' && this.#state.name !== 'latched') return;
-    this.#cancelStart();
-    this.#wait('replace', null);
+    if (this.#state.name === 'backoff' || this.#state.name === 'latched') {
+      this.#cancelStart();
+      this.#wait('replace', null);
+    } else this.#options.listener.onSlotChange(this, null); // a start that is under way does not fail calls any more
   }
 
   /**
@@ -174,7 +174,7 @@ export class Slot {
       this.replace(limits);
       return;
     }
-    this.#forgetHistory();
+    this.#failures.forget();
     this.#retireLimits = limits;
     if (this.#state.name === 'renewing') this.#state.next?.retire(limits);
     this.#enter('renew', { name: 'renewing', worker, next: null }, null);
@@ -206,23 +206,17 @@ export class Slot {
     return this.workers;
   }
 
-  #forgetHistory(): void {
-    this.#history = NEW_SLOT;
-    this.#failure = null;
-    this.#lastDeath = null;
-  }
-
   #queueAtGate(): void {
     const { gate, model, isModelDown } = this.#options;
     const isRenewal = this.#state.name === 'renewing';
     const start: Start = {
       device: this.device,
       model,
-      isRetry: this.#history.failedStarts > 0,
+      isRetry: this.#failures.hasFailed,
       isRenewal,
       isReplacement: this.#wasReady && !isRenewal,
       isModelDown,
-      afterLeaving: this.#isSecondTry,
+      afterLeaving: this.#failures.isSecondTry,
       pid: () => queued.worker?.pid ?? null,
       refuse: (error) => this.#refuseStart(queued, error),
       withdraw: () => this.#withdrawStart(queued),
@@ -279,9 +273,8 @@ export class Slot {
 
   #onReady(worker: WorkerHandle): void {
     this.#leaveGate(worker);
-    this.#isSecondTry = false;
+    this.#failures.onReady();
     this.#wasReady = true;
-    this.#failure = null;
     if (this.#state.name === 'renewing' && this.#state.next === worker) {
       const before = this.#state.worker;
       this.#enter('nextReady', { name: 'live', worker }, null);
@@ -299,8 +292,7 @@ export class Slot {
     const next = state.name === 'renewing' ? state.next : null;
     // One that ends its last calls is enough: else a slot would have a process more with each that leaves.
     if (this.workers.some((other) => other !== worker && other !== next)) return;
-    this.#history = NEW_SLOT;
-    this.#failure = null;
+    this.#failures.startAfresh();
     this.#restarts += 1;
     if (state.name === 'live') this.#wait('leaves', null);
     else if (next === null)
@@ -316,7 +308,7 @@ export class Slot {
     if (state.name === 'closing') this.#onGoneAtEnd(death);
     else if (state.name === 'renewing' && state.next === worker) this.#onFailedStart(death);
     else if (this.worker !== worker) {
-      if (!death.wanted) this.#lastDeath = death; // another one had taken its place
+      if (!death.wanted) this.#failures.lastDeath = death; // another one had taken its place
       this.#options.listener.onSlotChange(this, death);
     } else if (state.name === 'replacing') this.#wait('death', death);
     else if (state.name === 'renewing') this.#onGoneBeforeNext(state.next, death);
@@ -325,7 +317,7 @@ export class Slot {
   }
 
   #onGoneAtEnd(death: WorkerDeath): void {
-    this.#lastDeath = death;
+    this.#failures.lastDeath = death;
     const [left] = this.#workers;
     if (left === undefined) this.#enter('end', { name: 'closed' }, death);
     else this.#enter('death', { name: 'closing', worker: left }, death);
@@ -333,7 +325,7 @@ export class Slot {
 
   /** The present worker died before the next one was ready, which takes its place. */
   #onGoneBeforeNext(next: WorkerHandle | null, death: WorkerDeath): void {
-    this.#lastDeath = death;
+    this.#failures.lastDeath = death;
     this.#restarts += 1;
     if (next === null)
       this.#enter('death', { name: 'waiting' }, death); // its start is queued at the gate
@@ -345,45 +337,20 @@ export class Slot {
       this.#afterDeath(death);
       return;
     }
-    this.#lastDeath = death;
+    this.#failures.lastDeath = death;
     this.#enter('nextDies', { name: 'live', worker: this.#state.worker }, death);
   }
 
   #afterDeath(death: WorkerDeath): void {
-    if (this.#mayTryAgain(death)) {
-      this.#isSecondTry = true;
-      this.#restarts += 1;
-      this.#wait('death', death);
-      return;
-    }
-    this.#isSecondTry = false;
-    this.#lastDeath = death;
-    if (death.inWarmUp === true && !death.wanted) {
-      this.#restarts += 1;
-      this.#wait('death', death); // the next start does without: no failure of the app
-      return;
-    }
-    const { permanent = false } = death.fatal ?? {};
-    const neverFits = death.cause === 'over the memory budget';
-    const cause = { ...death, permanent, neverFits, thrown: thrownAtStart(death) };
-    const decision = afterDeath(this.#history, cause, this.#options.rules(), Math.random());
-    this.#history = decision.history;
-    if (decision.action === 'latch') {
-      const error = latchError(death, decision.repeats);
+    const next = this.#failures.onDeath(death);
+    if (next.action === 'latch') {
+      const { error, neverFits } = next;
       this.#enter('lastDeath', { name: 'latched', error, neverFits }, death);
       return;
     }
-    this.#failure = decision.isFailing ? failingError(death) : null;
     this.#restarts += 1;
-    if (decision.delayMs === 0) this.#wait('death', death);
-    else this.#backOff(decision.delayMs, death);
-  }
-
-  /** Whether it ran out of memory while it started, for the first time in a row, and another worker has left for the next try. */
-  #mayTryAgain(death: WorkerDeath): boolean {
-    const isKilled = death.exit.signal === 'SIGKILL' && death.cause === 'signal'; // likely by the kernel
-    if (this.#isSecondTry || death.during !== 'start' || !(isKilled || lackedMemory(death))) return false;
-    return this.#options.makesRoom(this.device);
+    if (next.delayMs === 0) this.#wait('death', death);
+    else this.#backOff(next.delayMs, death);
   }
 
   #backOff(delayMs: number, death: WorkerDeath): void {

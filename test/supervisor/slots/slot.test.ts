@@ -295,6 +295,19 @@ for (const [what, everReady, death] of [
   });
 }
 
+test('a failing slot that waits at the gate is failing no more once it is replaced, and says so', (t) => {
+  const bench = new Bench(t, 0);
+  bench.everReady = true;
+  bench.start();
+  bench.die(AT_START);
+  bench.gate.enter(GPU_START, () => {});
+  bench.pass(500);
+  assert.deepEqual([bench.state, codeOf(bench)], ['waiting', 'SERVE_CRASH_LOOP']);
+  const told = bench.states.length;
+  bench.slot.replace(RETIRE);
+  assert.deepEqual([bench.slot.failure, bench.states.slice(told)], [null, ['waiting']]);
+});
+
 test('a start of a failing slot that is under way goes on when it is asked to start again', (t) => {
   const bench = new Bench(t, 0);
   bench.everReady = true;

@@ -296,3 +296,33 @@ test('with other routes, no call goes to an old worker once the first new one is
   assert.deepEqual(await Promise.all(busy), [{ route: '/old' }, { route: '/old' }]);
   assert.deepEqual(await replaced, { result: 'done', wanted: 2, ready: 2, error: null });
 });
+
+/** Its `init` fails as often as the file beside it has characters. */
+const FAILS_FOR_A_WHILE = `
+  import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+  const left = import.meta.dirname + '/left';
+  export function init() {
+    const text = existsSync(left) ? readFileSync(left, 'utf8') : '';
+    writeFileSync(left, text.slice(1));
+    if (text !== '') throw new Error('no weights yet');
+  }
+  export const inference = () => 1;`;
+
+test(
+  'a worker that is restarted while its starts fail is reported as ready once one succeeds',
+  LIMIT,
+  async (t) => {
+    const app = editedApp(t, { 'app.mjs': FAILS_FOR_A_WHILE });
+    const real = await realModel(t, app.path('app.mjs'));
+    await real.model.scale(exactly(1), LIMITS);
+    app.save('left', '...');
+    process.kill(real.pids[0] as number, 'SIGKILL');
+    await real.until(({ slots }) => slots[0]?.state.name === 'backoff' && slots[0].lastDeath?.fatal != null);
+    const done = { result: 'done', wanted: 1, ready: 1, error: null };
+    assert.deepEqual(await real.model.restartWorker(0, LIMITS), done);
+    app.save('left', '.');
+    const { result, error } = await real.model.restartWorker(0, LIMITS);
+    assert.deepEqual([result, error?.code], ['failed', 'SERVE_INIT_FAILED'], 'the present one stays');
+    assert.equal(real.model.readyWorkers, 1);
+  },
+);
