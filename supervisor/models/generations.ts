@@ -89,7 +89,7 @@ export function needsNewWorkers(before: ModelSpec, after: ModelSpec): boolean {
   const parts = ({ name, version, app, appPlace, service, program, resolved }: ModelSpec): string => {
     // A service gets its batch size at the start, and may have allocated memory for no more.
     const sizeAtStart = service === null ? null : resolved.options.batchSize;
-    const isAsked = program.takesBatchesIfAsked === true && asksForBatches({ resolved });
+    const isAsked = program.hasCode === false && asksForBatches({ resolved });
     const { concurrency } = resolved.options; // a worker gets it at the start as well
     const started = { ...program, warnings: [] };
     return JSON.stringify([

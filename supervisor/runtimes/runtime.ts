@@ -60,9 +60,10 @@ export interface WorkerProgram {
   readonly isSingleFile?: boolean;
   /** For `--watch`: facts about its files; those about code in any language if left out. */
   readonly sources?: Sources;
-  /** Its workers take batches of some models only if the operator asks for them. */
-  readonly takesBatchesIfAsked?: boolean;
-  /** False for a model without code, whose failures are not those of an author. */
+  /**
+   * False for a model without code: its failures are not those of an author, and its workers may take batches only if the
+   * operator asks for them.
+   */
   readonly hasCode?: boolean;
   /** Instruction for authors to make an app take batches. */
   readonly batchCure: string;

@@ -47,7 +47,6 @@ async function programOf(
     isSingleFile: true,
     hasCode: false,
     sources: onnxSources,
-    takesBatchesIfAsked: true,
     batchCure:
       'give the free first dimension of every input and output one name, which no other dimension has; if the model only lacks such names, set batchSize for this model alone',
     warnings: [...unreadConfig(app), ...optimizeAdvice(app, found, providers, workers)],
