@@ -57,7 +57,7 @@ const THREAD_CURE =
 /** The log shows the stack, which has the message as it was. */
 function addCure(error: Error): void {
   const message = `${error.message}. ${THREAD_CURE}`;
-  error.stack = error.stack?.replace(error.message, () => message);
+  if (error.stack !== undefined) error.stack = error.stack.replace(error.message, () => message);
   error.message = message;
 }
 
