@@ -48,6 +48,7 @@ export interface ServerOptionTypes<Duration> {
   tlsFor: string | readonly string[];
   readyFile: string;
   page: Switch;
+  openapiAll: Switch;
   apiKey: string | readonly string[];
   apiKeyFile: string;
   corsOrigin: string | readonly string[];

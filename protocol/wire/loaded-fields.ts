@@ -9,7 +9,7 @@ export function loadedField(info: LoadedInfo): unknown {
 
 /** @throws SERVE_PROTOCOL */
 export function readLoaded(info: Record<string, unknown>): LoadedInfo {
-  const { routes, modelOptions, example, shutdown, signature, platform, concurrency } = info;
+  const { routes, modelOptions, example, shutdown, signature, platform, api, concurrency } = info;
   if (!Array.isArray(routes)) throw malformed('loaded.routes is not a list');
   return {
     routes: routes.map(readRoute),
@@ -18,6 +18,7 @@ export function readLoaded(info: Record<string, unknown>): LoadedInfo {
     ...(shutdown === undefined ? {} : { shutdown: new Fields([shutdown]).boolean(0) }),
     ...(signature === undefined ? {} : { signature: readSignature(signature) }),
     ...(platform === undefined ? {} : { platform: new Fields([platform]).string(0) }),
+    ...(api === undefined ? {} : { api: new Fields([api]).string(0) }),
     ...(concurrency === undefined ? {} : { concurrency: readConcurrency(concurrency) }),
   };
 }

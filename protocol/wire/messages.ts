@@ -223,6 +223,8 @@ export interface LoadedInfo {
   readonly signature?: Signature;
   /** The kind of model, as pages about it name it, such as `onnx_onnxv1`; left out: the runtime of its worker. */
   readonly platform?: string;
+  /** The way in which the app is written: `banana`, `potassium` or `mms`; `none`: no code; left out: nobody knows. */
+  readonly api?: string;
   /** Calls that the worker runs at the same time, up to {@link MAX_CONCURRENCY}; left out: one, or one batch. */
   readonly concurrency?: number;
 }

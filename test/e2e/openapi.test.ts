@@ -90,7 +90,7 @@ def inference(model_inputs): return model_inputs\n`,
     const free = {};
     assert.deepEqual(inputAt(document, '/'), free);
     assert.deepEqual(inputAt(document, '/models/service/'), free);
-    assert.deepEqual(inputAt(document, '/predictions/long'), {
+    assert.deepEqual(inputAt(document, '/models/long/'), {
       type: 'object',
       properties: { words: { type: 'array', items: { type: 'string' } } },
       additionalProperties: true,
@@ -162,7 +162,7 @@ withOneRuntime(({ app }) => {
     cues.give('import may end');
     await server.until(({ models }) => models.every(({ state }) => state === 'ready'));
     const loaded = await documentOf(server.url);
-    assert.deepEqual(operationsOf(loaded), operationsOf(loading));
+    for (const one of operationsOf(loading)) assert.ok(operationsOf(loaded).includes(one), one);
     await server.stop();
     const again = await start();
     await again.until(({ models }) => models.every(({ state }) => state === 'ready'));
@@ -270,7 +270,7 @@ const EXAMPLES: readonly Example[] = [
 async function serveExample(t: TestContext, example: Example): Promise<Served> {
   const { name, key } = example;
   const keyArgs = key === '' ? [] : ['--api-key', key];
-  const args = ['--name', 'model', ...keyArgs];
+  const args = ['--name', 'model', '--openapi-all', ...keyArgs];
   const server = await startServer(`${ROOT}examples/${name}/app.ts`, { t, args, key });
   await server.until(({ state }) => state === 'ready', 60_000);
   return { example, server, document: await documentOf(server.url, { 'x-banana-api-key': key }) };

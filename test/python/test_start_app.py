@@ -60,6 +60,9 @@ class Failures(unittest.TestCase):
             loaded: Any = from_banana_app(module_with(inference=print, **app))
             self.assertIs(loaded_info(loaded, 1)["shutdown"], expected)
 
+    def test_the_front_learns_how_the_app_is_written(self) -> None:
+        self.assertEqual(loaded_info(from_banana_app(module_with(inference=print)), 1)["api"], "banana")
+
     def test_the_front_learns_the_signature(self) -> None:
         x = {"name": "x", "datatype": "FP32", "shape": [-1, 2]}
         loaded: Any = from_banana_app(module_with(inference=print, signature={"inputs": [x], "outputs": []}))

@@ -38,6 +38,7 @@ export function fromBananaApp(exports: Readonly<Record<string, unknown>>): Loade
       example: 'example' in exports ? { route: ROUTE, input: exports['example'] } : null,
       ...signatureOf(exports),
       ...platformOf(exports),
+      api: WARM_UP in exports ? 'none' : 'banana',
     },
     wishes: () => wishes,
     init: (ctx) => app.init?.(ctx),

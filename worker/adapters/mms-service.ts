@@ -48,6 +48,7 @@ export function fromService(
       modelOptions,
       concurrency,
       example: null,
+      api: 'mms',
     },
     wishes: () => service.wishes,
     initStep:

@@ -33,6 +33,7 @@ export function fromPotassiumApp(exports: Readonly<Record<string, unknown>>): Lo
       concurrency,
       example: null,
       ...signatureOf(exports),
+      api: 'potassium',
     },
     wishes: (route) => endpointOf(definition, route).wishes,
     init: (ctx) => initContext(definition, ctx),

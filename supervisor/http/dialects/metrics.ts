@@ -38,7 +38,7 @@ export function metricsDialect(page: MetricsPage): DefaultDialect {
 const SCRAPE: DescribedOperation = {
   path: METRICS_PATH,
   method: 'get',
-  operationId: 'metrics',
+  operationId: 'getMetrics',
   description: 'Returns the metrics in the text format of Prometheus.',
   auth: 'call',
   parameters: [

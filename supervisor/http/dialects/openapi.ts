@@ -15,7 +15,7 @@ const METHODS = 'GET, HEAD';
 const OPERATION: DescribedOperation = {
   path: PATH,
   method: 'get',
-  operationId: 'openApi',
+  operationId: 'getOpenApi',
   description: 'Returns this document.',
   auth: 'call',
   responses: { 200: jsonReply('What this server answers now, as OpenAPI 3.1.', { type: 'object' }) },

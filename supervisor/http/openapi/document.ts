@@ -1,7 +1,7 @@
 /** Makes one OpenAPI document of the operations that the dialects of a listener describe. */
 import type { ServeError } from '../../../protocol/errors.js';
 import { ErrorReplies, type ErrorStyle } from './error-replies.js';
-import { operationIdOf } from './operation-id.js';
+import { OperationIds } from './operation-id.js';
 import type { DescribedOperation } from './operation.js';
 import { keyFailures, requirementsOf, securitySchemes, type NeededKeys } from './security.js';
 
@@ -22,9 +22,11 @@ export interface DocumentParts {
 /** Returns the whole document, to be sent as JSON. */
 export function openApiDocument({ title, version, dialects, keys }: DocumentParts): object {
   const errors = new ErrorReplies();
+  const ids = new OperationIds();
   const paths: Record<string, Record<string, object>> = {};
-  for (const { operation, dialect } of answeredOperations(dialects)) {
+  for (const { operation, dialect } of routesFirst([...answeredOperations(dialects)])) {
     (paths[operation.path] ??= {})[operation.method] = {
+      operationId: ids.unique(operation.operationId),
       ...describe(operation),
       responses: {
         ...operation.responses,
@@ -67,10 +69,15 @@ function* answeredOperations(dialects: readonly DescribedDialect[]): Generator<A
     }
 }
 
+/** What the server is there for stands before everything else that it answers. */
+function routesFirst(operations: readonly AnsweredOperation[]): AnsweredOperation[] {
+  const isRoute = ({ operation }: AnsweredOperation): boolean => operation.ownsPath === true;
+  return [...operations.filter(isRoute), ...operations.filter((each) => !isRoute(each))];
+}
+
 function describe(operation: DescribedOperation): object {
-  const { method, path, description, deprecated, isWebSocket, parameters, requestBody } = operation;
+  const { description, deprecated, isWebSocket, parameters, requestBody } = operation;
   return {
-    operationId: operation.operationId ?? operationIdOf(method, path),
     description,
     ...(deprecated === true && { deprecated }),
     ...(isWebSocket === true && { 'x-websocket': true }),

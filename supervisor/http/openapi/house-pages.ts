@@ -76,18 +76,18 @@ function page(
 export const HOUSE_PAGES: readonly DescribedOperation[] = [
   page(
     '/healthcheck',
-    'health',
+    'getHealth',
     'Tells whether a worker is ready, as the Banana platform asks it.',
     whetherReady(HEALTH),
   ),
-  page('/livez', 'liveness', 'Tells that the server can answer.', {
+  page('/livez', 'getLiveness', 'Tells that the server can answer.', {
     200: jsonReply('Alive.', objectOf({ state: { ...TEXT, const: 'alive' } })),
   }),
-  page('/readyz', 'readiness', 'Tells whether the server should get calls.', whetherReady(READINESS)),
+  page('/readyz', 'getReadiness', 'Tells whether the server should get calls.', whetherReady(READINESS)),
   {
     ...page(
       '/readyz/{model}',
-      'modelReadiness',
+      'getModelReadiness',
       'Tells whether a model has a ready worker.',
       whetherReady(READINESS),
     ),
@@ -97,7 +97,7 @@ export const HOUSE_PAGES: readonly DescribedOperation[] = [
     failures: NO_MODEL,
   },
   {
-    ...page('/status', 'status', 'Describes the server, its models and their workers.', {
+    ...page('/status', 'getStatus', 'Describes the server, its models and their workers.', {
       200: jsonReply('The status.', STATUS),
     }),
     auth: 'call',

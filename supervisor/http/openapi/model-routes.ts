@@ -19,13 +19,15 @@ import {
   type ApiReply,
   type JsonSchema,
 } from './operation.js';
-import { inputTensors, outputTensors } from './tensor-schema.js';
+import { listedTensors, outputTensors } from './tensor-schema.js';
 
 export interface DescribedRoute {
   /** As declared. */
   readonly path: string;
   readonly kind: RouteKind;
   readonly takesOnlyJson: boolean;
+  /** An empty body is refused. */
+  readonly needsBody: boolean;
   /** The JSON that the route takes. */
   readonly input: JsonSchema;
   /** The JSON that it returns. */
@@ -57,10 +59,11 @@ export function describedRoutes({ info, routes }: DescribedModel): DescribedRout
 const described = new WeakMap<LoadedInfo, DescribedRoutes>();
 
 /** The only route of most apps. */
-const ASSUMED: DescribedRoute = {
+export const ASSUMED: DescribedRoute = {
   path: '/',
   kind: 'handler',
   takesOnlyJson: false,
+  needsBody: false,
   input: FREE,
   output: FREE,
 };
@@ -79,16 +82,21 @@ const rootOrOnly = rootOrOnlyRoute(() => new ServeError('SERVE_NOT_FOUND'));
 
 /** `info`: null for a route whose input and output the app does not describe. */
 function describeRoute({ path, kind, input }: Route, info: LoadedInfo | null): DescribedRoute {
-  const route = { ...ASSUMED, path, kind, takesOnlyJson: input === 'json' };
+  const takesOnlyJson = input === 'json';
+  const route = { ...ASSUMED, path, kind, takesOnlyJson, needsBody: takesOnlyJson };
   if (info === null) return route;
   const example = parsed(info.example);
-  const { signature } = info;
+  const { signature, api } = info;
+  const isNoCode = api === 'none'; // the server itself reads its inputs, and makes lists of its outputs
   const schemas =
     signature === undefined
       ? { input: example === undefined ? FREE : inferSchema(example) }
-      : { input: inputTensors(signature.inputs), output: outputTensors(signature.outputs) };
+      : {
+          input: listedTensors(signature.inputs),
+          output: isNoCode ? listedTensors(signature.outputs) : outputTensors(signature.outputs),
+        };
   const isShown = example !== undefined && info.example.length <= MAX_SHOWN_CHARS;
-  return { ...route, ...schemas, ...(isShown ? { example } : {}) };
+  return { ...route, needsBody: takesOnlyJson || isNoCode, ...schemas, ...(isShown ? { example } : {}) };
 }
 
 /** Longer examples are not repeated at every path of their model. */
@@ -104,10 +112,10 @@ function parsed(example: string): unknown {
 }
 
 /** Describes the body of a call. */
-export function bodyOf({ takesOnlyJson, input, example }: DescribedRoute): ApiBody {
+export function bodyOf({ takesOnlyJson, needsBody, input, example }: DescribedRoute): ApiBody {
   const json = { schema: input, ...(example === undefined ? {} : { example }) };
   return {
-    required: takesOnlyJson,
+    required: needsBody,
     content: { 'application/json': json, ...(takesOnlyJson ? {} : { '*/*': { schema: BYTES } }) },
   };
 }

@@ -1,21 +1,24 @@
-/** Makes the names of operations, by which generated clients call them. */
-import type { ApiMethod } from './operation.js';
-
 /**
- * Returns a name of letters, digits and underscores that no other operation has, in this document or a later one: a slash
- * becomes `_`, every other sign, and a slash after a slash, `__` and its code.
+ * Makes the names of operations, by which generated clients call them: a verb, what it is about (model, route, version), and
+ * the family of the path unless it is the app's own: `callDigits`, `callDigitsV2`.
  */
-export function operationIdOf(method: ApiMethod, path: string): string {
-  return (
-    method + path.replace(/[^A-Za-z0-9]/g, (sign, at: number) => (isFirstSlash(path, at) ? '_' : code(sign)))
-  );
+
+/** Words are the letters and digits of `about`, without accents; each begins with a capital. */
+export function operationIdOf(verb: string, ...about: readonly string[]): string {
+  const words = about.flatMap((text) => text.normalize('NFKD').replace(/\p{M}/gu, '').match(WORDS) ?? []);
+  return verb + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
 }
 
-function isFirstSlash(path: string, at: number): boolean {
-  return path[at] === '/' && path[at - 1] !== '/';
-}
+const WORDS = /[A-Za-z0-9]+/g;
 
-/** Paths are percent-encoded, so that every sign is ASCII. */
-function code(sign: string): string {
-  return `__${sign.charCodeAt(0).toString(16).padStart(2, '0')}`;
+/** The names of one document: of several that are alike, the later ones get `_2`, `_3` and so on. */
+export class OperationIds {
+  readonly #counts = new Map<string, number>();
+
+  /** `id`: without an underscore. */
+  unique(id: string): string {
+    const count = (this.#counts.get(id) ?? 0) + 1;
+    this.#counts.set(id, count);
+    return count === 1 ? id : `${id}_${count}`;
+  }
 }

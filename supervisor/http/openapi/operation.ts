@@ -6,7 +6,9 @@ import type { ServeError } from '../../../protocol/errors.js';
 import type { Backend } from '../request/backend.js';
 
 /** The facts about a server that decide which paths it answers now. */
-export type DescribedServer = Pick<Backend, 'models' | 'isMmsMode'>;
+export type DescribedServer = Pick<Backend, 'models' | 'isMmsMode'> & {
+  readonly options: Pick<Backend['options'], 'openapiAll' | 'modelStore' | 'models'>;
+};
 
 export type JsonType = 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array' | 'null';
 
@@ -69,8 +71,8 @@ export interface DescribedOperation {
   /** Percent-encoded (`writtenPath`); parameters are in braces. */
   readonly path: string;
   readonly method: ApiMethod;
-  /** Without underscores, so that it differs from those that are made of method and path; left out: such a one. */
-  readonly operationId?: string;
+  /** Without underscores, which `OperationIds` adds (`operationIdOf`). */
+  readonly operationId: string;
   readonly description: string;
   readonly deprecated?: boolean;
   /** As in the dialect's `Operation`. */

@@ -2,6 +2,7 @@
 import type { RouteKind } from '../../../protocol/wire/messages.js';
 import { CALL_FAILURES, HANDSHAKE_FAILURES } from './call-failures.js';
 import { ACCEPTED, bodyOf, describedRoutes, replyOf, type DescribedRoute } from './model-routes.js';
+import { operationIdOf } from './operation-id.js';
 import { writtenPath, type ApiReplies, type DescribedOperation, type DescribedServer } from './operation.js';
 
 /** The app's routes have other statuses too; their bodies are the app's, so no schema is given. */
@@ -17,19 +18,35 @@ export function* routeOperations({ models }: Pick<DescribedServer, 'models'>): G
   for (const { model, isDefault, isLeaving } of models.describe()) {
     if (!isDefault || isLeaving) continue;
     const { name } = model.spec;
-    for (const route of describedRoutes(model).all) yield routeOperation(`/models/${name}`, route, name);
+    for (const route of describedRoutes(model).all)
+      yield routeOperation(`/models/${name}`, route, name, model === byDefault ? 'ByName' : '');
   }
 }
 
-function routeOperation(prefix: string, route: DescribedRoute, name: string): DescribedOperation {
+/** `family`: empty for the best path of the route. */
+function routeOperation(
+  prefix: string,
+  route: DescribedRoute,
+  name: string,
+  family = '',
+): DescribedOperation {
   const path = writtenPath(prefix + route.path);
   const description = `${VERBS[route.kind]} ${route.path} of the model ${name}.`;
-  const common = { path, description, auth: 'call', ownsPath: true } as const;
+  const operationId = operationIdOf(OPENERS[route.kind], name, route.path, family);
+  const common = { path, operationId, description, auth: 'call', ownsPath: true } as const;
   return route.kind === 'websocket'
     ? { ...common, method: 'get', isWebSocket: true, responses: OPENED, failures: HANDSHAKE_FAILURES }
     : { ...common, method: 'post', ...callParts(route) };
 }
 
+/** The first words of names. */
+const OPENERS: Readonly<Record<RouteKind, string>> = {
+  handler: 'call',
+  background: 'start',
+  websocket: 'open',
+};
+
+/** The first words of descriptions. */
 const VERBS: Readonly<Record<RouteKind, string>> = {
   handler: 'Calls the route',
   background: 'Starts a job of the route',

@@ -5,15 +5,25 @@ import { FREE, TEXT, objectOf, type JsonSchema } from './operation.js';
 /** A tensor of more dimensions is not described. */
 const MAX_DIMENSIONS = 32;
 
-export function inputTensors(specs: readonly TensorSpec[]): JsonSchema {
+/** All that the workers know, which are those of the Open Inference Protocol V2 and BF16. */
+export const DATATYPE: JsonSchema = {
+  ...TEXT,
+  enum: [
+    ...['BOOL', 'UINT8', 'UINT16', 'UINT32', 'UINT64', 'INT8', 'INT16', 'INT32', 'INT64'],
+    ...['FP16', 'FP32', 'FP64', 'BF16', 'BYTES'],
+  ],
+};
+
+/** The inputs of every app, and the outputs of a model without code. */
+export function listedTensors(specs: readonly TensorSpec[]): JsonSchema {
   return named(specs, nestedLists);
 }
 
-/** An app may return lists, a typed array, which has no shape, or a `Tensor`. */
+/** The outputs of an app of code: it may return lists, a typed array, which has no shape, or a `Tensor`. */
 export function outputTensors(specs: readonly TensorSpec[]): JsonSchema {
   return named(specs, (spec) => {
     const flat = listOf(elementOf(spec));
-    const tensor = objectOf({ datatype: TEXT, shape: listOf({ type: 'integer' }), data: flat });
+    const tensor = objectOf({ datatype: DATATYPE, shape: listOf({ type: 'integer' }), data: flat });
     if (spec.shape === undefined) return FREE;
     return { anyOf: spec.shape.length === 1 ? [flat, tensor] : [nestedLists(spec), flat, tensor] };
   });

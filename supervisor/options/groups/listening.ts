@@ -69,6 +69,14 @@ export const LISTENING = {
     default: true,
     parse: parseSwitch,
   }),
+  openapiAll: serverOption<boolean>({
+    flag: '--openapi-all',
+    value: null,
+    help: 'Describe every path in /openapi.json. Off: those of Banana, Potassium, Multi Model Server and the Open Inference Protocol only beside an app of that kind, a model store or a signature; all are served.',
+    defaultText: 'off',
+    default: false,
+    parse: parseSwitch,
+  }),
 } as const satisfies SomeOptions;
 
 export const ACCESS = {

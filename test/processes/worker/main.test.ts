@@ -58,6 +58,7 @@ test('a worker sends hello, loaded and ready, in this order', async (t) => {
     modelOptions: { runTimeout: '5s' },
     example: '{"a":1}',
     shutdown: true,
+    api: 'banana',
   });
   const ready = await worker.next('ready');
   assert.ok(ready.message.initMs >= 0);

@@ -76,6 +76,7 @@ const HEADS: Record<Message['type'], unknown[]> = {
       shutdown: true,
       signature: { inputs: [], outputs: [{ name: 'y', datatype: 'FP32', shape: [-1, 10] }] },
       platform: 'onnx_onnxv1',
+      api: 'none',
       concurrency: 8,
     },
   ],

@@ -117,6 +117,7 @@ const BAD: Readonly<Record<OptionName, readonly [raw: string | number, allowed: 
   tlsFor: ['main,both', 'one or several of main, management, metrics, separated by commas'],
   readyFile: [' ', 'the path of a file'],
   page: ['yes', 'true or false'],
+  openapiAll: ['yes', 'true or false'],
   apiKey: ['key, ,', 'one key or several, separated by commas, each of up to 1024 visible ASCII characters'],
   apiKeyFile: [' ', 'the path of a file'],
   corsOrigin: [
@@ -237,6 +238,7 @@ const GIVEN: {
   tlsFor: ['main', 'main,management', ['management', 'metrics']],
   readyFile: ['/run/serve.json'],
   page: [true, false],
+  openapiAll: [true, false],
   apiKey: ['key', ['key', 'other']],
   apiKeyFile: ['keys.txt'],
   corsOrigin: ['*', ['https://a.example.com']],

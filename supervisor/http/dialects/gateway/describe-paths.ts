@@ -1,4 +1,5 @@
 /** Describes the gateway's paths as its clients write them, with a slash at the end; people may leave it out. */
+import { describesClientsOf } from '../../openapi/described-clients.js';
 import { describedRoutes } from '../../openapi/model-routes.js';
 import {
   FREE,
@@ -44,7 +45,9 @@ function operation(
 }
 
 /** The models' route `/` may differ in its inputs, so they are described if only the default model can be called. */
-export function describePaths({ models }: DescribedServer): DescribedOperation[] {
+export function describePaths(server: DescribedServer): DescribedOperation[] {
+  if (!describesClientsOf(server, 'banana')) return [];
+  const { models } = server;
   const { default: model } = models;
   const isOnly = models.describe().every(({ model: other, isDefault }) => !isDefault || other === model);
   const route = isOnly && model !== null ? describedRoutes(model).all.find(isCalled) : undefined;
@@ -83,7 +86,7 @@ export function describePaths({ models }: DescribedServer): DescribedOperation[]
     ),
     operation(
       '/feedback/v2/',
-      'feedbackV2',
+      'sendFeedbackV2',
       'Logs feedback on a call.',
       { callID: TEXT, feedback: FREE },
       {},

@@ -4,14 +4,15 @@
  */
 import type { FullModelRef, Models } from '../../../models/models.js';
 import { CALL_FAILURES, NO_MODEL } from '../../openapi/call-failures.js';
-import { describedRoutes, type DescribedRoute } from '../../openapi/model-routes.js';
+import { describesMmsClients } from '../../openapi/described-clients.js';
+import { ASSUMED, describedRoutes, type DescribedRoute } from '../../openapi/model-routes.js';
 import {
   BYTES,
-  FREE,
   writtenPath,
   type DescribedOperation,
   type DescribedServer,
 } from '../../openapi/operation.js';
+import { operationIdOf } from '../../openapi/operation-id.js';
 import { callParts } from '../../openapi/route-operations.js';
 import type { ApiMethod, ApiOperation, ApiPaths } from './describe-api.js';
 import { INFERENCE_API } from './inference-api.js';
@@ -20,7 +21,9 @@ const NAME = '{model_name}';
 const VERSION = '{model_version}';
 const INVOCATIONS = '/invocations';
 
-export function* describeInference({ models, isMmsMode }: DescribedServer): Generator<DescribedOperation> {
+export function* describeInference(server: DescribedServer): Generator<DescribedOperation> {
+  if (!describesMmsClients(server)) return;
+  const { models, isMmsMode } = server;
   const named = namedModels(models);
   for (const { path, method, operation } of operationsOf(INFERENCE_API)) {
     if (path === INVOCATIONS) yield* named.length === 0 ? [] : [invocations(operation, named)];
@@ -72,9 +75,12 @@ function callsOf(
 ): DescribedOperation[] {
   const meant = path.includes(VERSION) ? named : named.filter(({ isDefaultVersion }) => isDefaultVersion);
   return meant.flatMap(({ name, version, route }): DescribedOperation[] => {
+    const family = path.split('/').findLast((segment) => segment !== '' && !segment.startsWith('{')) ?? '';
+    const versioned = path.includes(VERSION) ? `Version${version}` : '';
     const common = {
       path: writtenPath(path.replace(NAME, name).replace(VERSION, version)),
       method,
+      operationId: operationIdOf(method === 'options' ? 'describe' : 'call', name, versioned, family),
       description: `${description} The model is ${name}.`,
       auth: 'call',
       ...(deprecated !== undefined && { deprecated }),
@@ -87,26 +93,23 @@ function callsOf(
 /** Only the query or the body says which model is called, so its input is known if there is one. */
 function invocations(operation: ApiOperation, named: readonly NamedModel[]): DescribedOperation {
   const routes = named.filter(({ isDefaultVersion }) => isDefaultVersion).map(({ route }) => route);
-  const { requestBody, responses } = callParts((routes.length === 1 ? routes[0] : null) ?? UNKNOWN);
+  const { requestBody, responses } = callParts((routes.length === 1 ? routes[0] : null) ?? ASSUMED);
   return {
     ...operation,
     path: INVOCATIONS,
     method: 'post',
+    operationId: 'callInvocations',
     auth: 'call',
-    requestBody: { content: { ...requestBody?.content, 'multipart/form-data': { schema: BYTES } } },
+    requestBody: {
+      ...requestBody,
+      content: { ...requestBody?.content, 'multipart/form-data': { schema: BYTES } },
+    },
     responses,
     failures: CALL_FAILURES,
   };
 }
 
-const UNKNOWN: DescribedRoute = {
-  path: '/',
-  kind: 'handler',
-  takesOnlyJson: false,
-  input: FREE,
-  output: FREE,
-};
-
 function pageOf(path: string, method: ApiMethod, operation: ApiOperation): DescribedOperation {
-  return { ...operation, path, method, auth: path === '/ping' ? 'none' : 'call' };
+  if (path === '/ping') return { ...operation, path, method, auth: 'none' };
+  return { ...operation, path, method, operationId: `${method}ApiDescription`, auth: 'call' };
 }

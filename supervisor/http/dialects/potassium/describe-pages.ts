@@ -1,7 +1,11 @@
-/** Describes Potassium's own paths; those about the default model only where there is one. */
+/**
+ * Describes the paths of jobs, which every app may have, and Potassium's own; those about the default model only where there
+ * is one.
+ */
 import { ServeError } from '../../../../protocol/errors.js';
 import { JOB_STATES } from '../../../jobs/kept-jobs.js';
 import { JOBS_PATH, POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
+import { describesClientsOf } from '../../openapi/described-clients.js';
 import {
   FREE,
   FREE_CONTENT,
@@ -90,7 +94,7 @@ const JOB_PAGES: readonly DescribedOperation[] = [
   {
     path: JOBS_PATH,
     method: 'get',
-    operationId: 'jobs',
+    operationId: 'listJobs',
     description: "Lists everybody's jobs, the newest first.",
     auth: 'call',
     parameters: [
@@ -109,7 +113,7 @@ const JOB_PAGES: readonly DescribedOperation[] = [
   {
     path: `${JOBS_PATH}/{id}`,
     method: 'get',
-    operationId: 'job',
+    operationId: 'getJob',
     description:
       'Describes a job, with its result once it has ended. With `Accept: text/event-stream`: at each change.',
     auth: 'call',
@@ -133,7 +137,7 @@ const JOB_PAGES: readonly DescribedOperation[] = [
   {
     path: `${JOBS_PATH}/{id}/result`,
     method: 'get',
-    operationId: 'jobResult',
+    operationId: 'getJobResult',
     description: "Answers as the call would have: with the app's status, type and bytes, or with its error.",
     auth: 'call',
     parameters: [ID, WAIT],
@@ -152,7 +156,7 @@ const STATUS_PAGES = POTASSIUM_STATUS_PATHS.map((path, i): DescribedOperation =>
   const page = {
     path,
     method: 'get',
-    operationId: i === 0 ? 'potassiumStatus' : 'oldPotassiumStatus',
+    operationId: i === 0 ? 'getPotassiumStatus' : 'getOldPotassiumStatus',
     description: "Describes the default model and its workers in Potassium's words; times in ms.",
     auth: 'call',
     responses: { 200: jsonReply('The status.', STATUS) },
@@ -163,7 +167,7 @@ const STATUS_PAGES = POTASSIUM_STATUS_PATHS.map((path, i): DescribedOperation =>
 const WARM_UPS = (['get', 'post'] as const).map((method): DescribedOperation => ({
   path: `${POTASSIUM_PREFIX}/warmup`,
   method,
-  operationId: `${method}WarmUp`,
+  operationId: method === 'get' ? 'getWarmUp' : 'warmUp',
   description: 'Waits until a worker of the default model is ready.',
   auth: 'call',
   responses: { 200: jsonReply('A worker is ready.', objectOf({ warm: { type: 'boolean', const: true } })) },
@@ -174,6 +178,7 @@ const WARM_UPS = (['get', 'post'] as const).map((method): DescribedOperation => 
   ],
 }));
 
-export function describePages({ models }: DescribedServer): DescribedOperation[] {
-  return models.default === null ? [...JOB_PAGES] : [...STATUS_PAGES, ...WARM_UPS, ...JOB_PAGES];
+export function describePages(server: DescribedServer): DescribedOperation[] {
+  const hasPages = server.models.default !== null && describesClientsOf(server, 'potassium');
+  return hasPages ? [...JOB_PAGES, ...STATUS_PAGES, ...WARM_UPS] : [...JOB_PAGES];
 }

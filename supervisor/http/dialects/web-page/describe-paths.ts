@@ -7,7 +7,7 @@ export const PAGE_OPERATIONS: readonly DescribedOperation[] = [
   {
     path: '/',
     method: 'get',
-    operationId: 'page',
+    operationId: 'getPage',
     description: 'The page of this server, for a client that likes HTML better than JSON.',
     auth: 'none',
     responses: {
@@ -18,7 +18,7 @@ export const PAGE_OPERATIONS: readonly DescribedOperation[] = [
   {
     path: `${PAGE_FILES_PATH}/{name}`,
     method: 'get',
-    operationId: 'pageFile',
+    operationId: 'getPageFile',
     description: 'A file of the page.',
     auth: 'none',
     parameters: [
@@ -30,7 +30,7 @@ export const PAGE_OPERATIONS: readonly DescribedOperation[] = [
   {
     path: LIVE_PATH,
     method: 'get',
-    operationId: 'live',
+    operationId: 'followServer',
     description: 'The data of the page: server-sent events, which end with the server.',
     auth: 'call',
     parameters: [

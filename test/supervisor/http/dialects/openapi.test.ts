@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
+import type { LoadedInfo } from '../../../../protocol/wire/messages.js';
 import { dialectsOf, type Dialects } from '../../../../supervisor/http/dialects/index.js';
 import type { Operation } from '../../../../supervisor/http/dialects/dialect.js';
 import type { Models } from '../../../../supervisor/models/models.js';
@@ -13,9 +14,11 @@ import { describedModels } from '../openapi/described-models.js';
 import {
   BANANA,
   DEFAULT,
+  ONNX,
   OTHERS,
   PLAIN,
   SERVERS,
+  SERVICE,
   TENSORS,
   type Served,
 } from '../openapi/described-servers.js';
@@ -49,7 +52,13 @@ function contextOf(
     isMmsMode: served.settings.isMmsMode,
     keys,
     management: { keys },
-    options: { maxBody: 1e6, mmsExceptionStatus: served.mmsExceptionStatus ?? '503' },
+    options: {
+      maxBody: 1e6,
+      openapiAll: served.all === true,
+      modelStore: served.hasStore === true ? '/models' : null,
+      models: null,
+      mmsExceptionStatus: served.mmsExceptionStatus ?? '503',
+    },
   };
   return {
     backend,
@@ -155,7 +164,7 @@ function operationAt({ paths }: Document, method: string, path: string): ApiOper
 describe('the document', () => {
   test('has every own path of the dialects', () => {
     for (const served of Object.values(SERVERS).filter(({ models }) => models.length > 0)) {
-      const { document, dialects } = documentOf(served);
+      const { document, dialects } = documentOf({ ...served, all: true });
       const described = Object.keys(document.paths);
       const isThere = (path: string): boolean => {
         const filled = path.replace(/[.*+?()[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+');
@@ -172,6 +181,7 @@ describe('the document', () => {
     const { document } = documentOf({
       settings: PLAIN,
       models: [{ name: 'm', info: BANANA, isDefault: true }],
+      all: true,
     });
     const deprecated = [
       '/',
@@ -212,7 +222,7 @@ describe('the document', () => {
 
   test("has the statuses of a dialect's errors as the operator set them", () => {
     const of = (mmsExceptionStatus: string): string => {
-      const { document } = documentOf({ settings: PLAIN, models: [DEFAULT], mmsExceptionStatus });
+      const { document } = documentOf({ settings: PLAIN, models: [DEFAULT], mmsExceptionStatus, all: true });
       return document.components.responses['MmsError503']?.description ?? '';
     };
     assert.match(of('503'), /The model failed on this call/);
@@ -220,13 +230,13 @@ describe('the document', () => {
   });
 
   test("has an app's route in place of the server's own path", () => {
-    const { document } = documentOf({ settings: PLAIN, models: [DEFAULT, ...OTHERS] });
+    const { document } = documentOf({ settings: PLAIN, models: [DEFAULT, ...OTHERS], all: true });
     assert.deepEqual(Object.keys(document.paths['/predictions/other'] ?? {}), ['post']);
     assert.ok(
       'SERVE_ERROR' in {} ||
         operationAt(document, 'post', '/predictions/other').responses['507'] === undefined,
     );
-    assert.deepEqual(Object.keys(document.paths['/openapi.json'] ?? {}), ['get', 'post']);
+    assert.deepEqual(Object.keys(document.paths['/openapi.json'] ?? {}), ['post', 'get']);
   });
 
   test('has a WebSocket as get', () => {
@@ -243,6 +253,7 @@ describe('the document', () => {
     const { document } = documentOf({
       settings: PLAIN,
       models: [{ name: 'm', info: null, isDefault: true }],
+      all: true,
     });
     for (const path of ['/', '/models/m/', '/predictions/m']) {
       const { requestBody, responses } = operationAt(document, 'post', path);
@@ -258,6 +269,7 @@ describe('the document', () => {
     const { document } = documentOf({
       settings: PLAIN,
       models: [{ name: 'm', info: TENSORS, isDefault: true }],
+      all: true,
     });
     for (const path of ['/infer', '/models/m/infer', '/predictions/m']) {
       const { requestBody, responses } = operationAt(document, 'post', path);
@@ -268,6 +280,61 @@ describe('the document', () => {
         [['x'], ['x']],
       );
     }
+  });
+
+  test("has the app's own paths first, and those of clients only beside an app of their kind", () => {
+    const pathsOf = (info: LoadedInfo | null, more: Partial<Served> = {}): string[] =>
+      Object.keys(
+        documentOf({ settings: PLAIN, models: [{ name: 'm', info, isDefault: true }], ...more }).document
+          .paths,
+      );
+    assert.deepEqual(pathsOf(BANANA).slice(0, 2), ['/', '/models/m/']);
+    const firsts = ['/start/v2/', '/_k/warmup', '/ping', '/v2'];
+    const kindsOf = (...given: Parameters<typeof pathsOf>): string[] => {
+      const paths = pathsOf(...given);
+      assert.ok(paths.includes('/_k/jobs/{id}') && paths.includes('/livez'));
+      return firsts.filter((path) => paths.includes(path));
+    };
+    assert.deepEqual(kindsOf(null), []);
+    assert.deepEqual(kindsOf(BANANA), ['/start/v2/']);
+    assert.deepEqual(kindsOf(DEFAULT.info), ['/_k/warmup']);
+    assert.deepEqual(kindsOf(SERVICE), ['/ping']);
+    assert.deepEqual(kindsOf(ONNX), ['/v2']);
+    assert.deepEqual(kindsOf(BANANA, { hasStore: true }), ['/start/v2/', '/ping']);
+    assert.deepEqual(kindsOf(null, { all: true }), firsts);
+    const mixed = [
+      { name: 'a', info: BANANA, isDefault: true },
+      { name: 'b', info: ONNX },
+    ];
+    assert.ok(!pathsOf(null, { models: mixed }).includes('/v2/models/a/infer'), 'a takes no tensors');
+  });
+
+  test('names the calls of a model without code, its datatypes, and the one form of its outputs', () => {
+    const { document } = documentOf({ ...(SERVERS['a model without code'] as Served), all: true });
+    const named = [
+      '/',
+      '/models/digits/',
+      '/v2/models/digits/infer',
+      '/v2/models/digits/versions/1/infer',
+      '/predictions/digits',
+      '/predictions/digits/1',
+    ].map((path) => operationAt(document, 'post', path).operationId);
+    assert.deepEqual(named, [
+      'callDigits',
+      'callDigitsByName',
+      'callDigitsV2',
+      'callDigitsVersion1V2',
+      'callDigitsPredictions',
+      'callDigitsVersion1Predictions',
+    ]);
+    for (const path of ['/', '/invocations']) {
+      const { requestBody, responses } = operationAt(document, 'post', path);
+      assert.equal(requestBody?.required, true, 'an empty body is 400');
+      const { schema } = responses['200']?.content?.['application/json'] ?? {};
+      assert.deepEqual(schema, requestBody?.content['application/json']?.schema);
+    }
+    const infer = operationAt(document, 'post', '/v2/models/digits/infer');
+    assert.match(JSON.stringify(infer.requestBody), /"datatype":\{"type":"string","enum":\["BOOL",/);
   });
 
   test('asks JSON of a route that takes nothing else', () => {
@@ -281,7 +348,7 @@ describe('the document', () => {
 });
 
 test('the answers of pages that are no success are described too', () => {
-  const { paths } = documentOf(SERVERS['a Banana app'] as Served).document;
+  const { paths } = documentOf(SERVERS['a Banana app, with all paths'] as Served).document;
   for (const [path, method, status] of [
     ['/', 'get', 'default'],
     ['/_k/page/{name}', 'get', '404'],

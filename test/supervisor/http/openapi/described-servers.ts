@@ -4,21 +4,26 @@ import { loaded, route, type DescribedModel } from './described-models.js';
 
 const tensor = { name: 'x', datatype: 'FP32', shape: [-1, 2] };
 
-export const BANANA = loaded([route('/')], { example: '{"prompt":"hello"}' });
-const POTASSIUM = loaded([
-  route('/', { input: 'json' }),
-  route('/a-b'),
-  route('/a_b'),
-  route('/a/b', { kind: 'background', input: 'json' }),
-  route('/grüße/{a}?#'),
-  route('/chat', { kind: 'websocket', input: 'any' }),
-  route('/predictions/other'),
-  route('/openapi.json'),
-]);
+export const BANANA = loaded([route('/')], { api: 'banana', example: '{"prompt":"hello"}' });
+export const SERVICE = loaded([route('/')], { api: 'mms' });
+const POTASSIUM = loaded(
+  [
+    route('/', { input: 'json' }),
+    route('/a-b'),
+    route('/a_b'),
+    route('/a/b', { kind: 'background', input: 'json' }),
+    route('/grüße/{a}?#'),
+    route('/chat', { kind: 'websocket', input: 'any' }),
+    route('/predictions/other'),
+    route('/openapi.json'),
+  ],
+  { api: 'potassium' },
+);
 export const TENSORS = loaded([route('/infer')], {
   signature: { inputs: [tensor], outputs: [tensor] },
   example: 'no JSON',
 });
+export const ONNX = loaded([route('/')], { api: 'none', signature: { inputs: [tensor], outputs: [tensor] } });
 const SEVERAL = loaded([route('/one'), route('/two')]);
 
 export const DEFAULT: DescribedModel = { name: 'app', info: POTASSIUM, isDefault: true };
@@ -55,11 +60,22 @@ export interface Served {
   readonly models: readonly DescribedModel[];
   readonly keys?: boolean;
   readonly mmsExceptionStatus?: string;
+  /** With a model store, beside its app. */
+  readonly hasStore?: boolean;
+  /** With `--openapi-all`. */
+  readonly all?: boolean;
 }
 
 export const SERVERS: Readonly<Record<string, Served>> = {
   'a Banana app': { settings: PLAIN, models: [{ name: 'm', info: BANANA, isDefault: true }] },
+  'a Banana app, with all paths': {
+    settings: PLAIN,
+    models: [{ name: 'm', info: BANANA, isDefault: true }],
+    all: true,
+  },
   'a Potassium app': { settings: PLAIN, models: [DEFAULT] },
+  'a model without code': { settings: PLAIN, models: [{ name: 'digits', info: ONNX, isDefault: true }] },
+  'a custom service': { settings: PLAIN, models: [{ name: 'm', info: SERVICE, isDefault: true }] },
   'an app with a signature': { settings: PLAIN, models: [{ name: 'm', info: TENSORS, isDefault: true }] },
   'an app that is loading': { settings: PLAIN, models: [{ name: 'm', info: null, isDefault: true }] },
   'several models, with keys': { settings: PLAIN, models: [DEFAULT, ...OTHERS], keys: true },

@@ -27,6 +27,7 @@ const operation = (
 ): DescribedOperation => ({
   path,
   method: 'post',
+  operationId: 'callA',
   description,
   auth: 'call',
   responses: { 200: { description: 'Done.' } },
@@ -61,8 +62,16 @@ test('a route of the app keeps other dialects from its path, but not those befor
     dialect([route]),
     dialect([page('after'), operation('/a', 'after', { method: 'options' })]),
   ]);
-  assert.deepEqual(Object.keys(paths['/a'] ?? {}), ['get', 'post']);
+  assert.deepEqual(Object.keys(paths['/a'] ?? {}), ['post', 'get']);
   assert.equal(paths['/a']?.['get']?.description, 'before');
+});
+
+test('the routes of apps come first, whatever has precedence', () => {
+  const { paths } = documentOf([
+    dialect([operation('/a', ''), operation('/b', '')]),
+    dialect([operation('/b', '', { ownsPath: true }), operation('/c', '', { ownsPath: true })]),
+  ]);
+  assert.deepEqual(Object.keys(paths), ['/c', '/a', '/b']);
 });
 
 test('errors have the status and the body of their dialect, once for each status', () => {

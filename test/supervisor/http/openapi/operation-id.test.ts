@@ -1,36 +1,36 @@
-/** Names of operations: no two are alike, and each depends on its own method and path only. */
+/** Names of operations: as a person would write them, and no two of a document alike. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { operationIdOf } from '../../../../supervisor/http/openapi/operation-id.js';
-import { writtenPath, type ApiMethod } from '../../../../supervisor/http/openapi/operation.js';
+import { OperationIds, operationIdOf } from '../../../../supervisor/http/openapi/operation-id.js';
 
-for (const [path, id] of [
-  ['/', 'post_'],
-  ['/a/b', 'post_a_b'],
-  ['/a-b', 'post_a__2db'],
-  ['/a_b', 'post_a__5fb'],
-  ['/a//b', 'post_a___2fb'],
-  ['/models/fill-mask/', 'post_models_fill__2dmask_'],
-  ['/grüße', 'post_gr__25C3__25BC__25C3__259Fe'],
+for (const [about, id] of [
+  [['digits', '/'], 'callDigits'],
+  [['digits', '', 'V2'], 'callDigitsV2'],
+  [['fill-mask', '/a_b/c'], 'callFillMaskABC'],
+  [['modèle', '/2.0'], 'callModele20'],
+  [['日本', '/{a}?#'], 'callA'],
 ] as const)
-  test(`POST ${path} is ${id}`, () => assert.equal(operationIdOf('post', writtenPath(path)), id));
+  test(`${about.join(' ')} is ${id}`, () => assert.equal(operationIdOf('call', ...about), id));
 
-const methods = fc.constantFrom<ApiMethod[]>('get', 'put', 'post', 'delete', 'options');
-/** Paths of the signs that a name replaces, and of what it replaces them with. */
-const paths = fc
-  .array(fc.constantFrom('/', '_', '-', '{', '}', '2', 'd', 'f', '2d', '__', 'ü', '?', '%2F'), {
-    maxLength: 8,
-  })
-  .map((parts) => writtenPath(`/${parts.join('')}`));
+test('of names that are alike, the later ones are numbered', () => {
+  const ids = new OperationIds();
+  assert.deepEqual(
+    ['callA', 'callB', 'callA', 'callA'].map((id) => ids.unique(id)),
+    ['callA', 'callB', 'callA_2', 'callA_3'],
+  );
+});
 
 test('two operations never have the same name', () => {
+  const words = fc.array(fc.constantFrom('/', '_', '-', 'a', 'A', '2', 'ü', '日', '_2', 'é'), {
+    maxLength: 4,
+  });
   fc.assert(
-    fc.property(methods, paths, methods, paths, (one, onePath, other, otherPath) => {
-      fc.pre(one !== other || onePath !== otherPath);
-      assert.notEqual(operationIdOf(one, onePath), operationIdOf(other, otherPath));
-      assert.match(operationIdOf(one, onePath), /^[a-z]+_\w*$/);
+    fc.property(fc.array(words, { maxLength: 20 }), (all) => {
+      const ids = new OperationIds();
+      const made = all.map((about) => ids.unique(operationIdOf('call', ...about)));
+      assert.equal(new Set(made).size, made.length);
+      for (const id of made) assert.match(id, /^[a-zA-Z]\w*$/);
     }),
-    { numRuns: 2000 },
   );
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { inferSchema } from '../../../../supervisor/http/openapi/infer-schema.js';
 import type { JsonSchema } from '../../../../supervisor/http/openapi/operation.js';
-import { inputTensors, outputTensors } from '../../../../supervisor/http/openapi/tensor-schema.js';
+import { listedTensors, outputTensors } from '../../../../supervisor/http/openapi/tensor-schema.js';
 
 const NUMBER: JsonSchema = { type: 'number' };
 const TEXT: JsonSchema = { type: 'string' };
@@ -60,8 +60,8 @@ describe('the schema of tensors', () => {
     { name: 'names', datatype: 'BYTES', shape: [-1] },
   ];
 
-  test('inputs are nested lists, all of them required', () => {
-    assert.deepEqual(inputTensors(specs), {
+  test('inputs, and outputs of a model without code, are nested lists, all of them required', () => {
+    assert.deepEqual(listedTensors(specs), {
       type: 'object',
       properties: {
         image: list(list(NUMBER, 2)),
@@ -77,12 +77,13 @@ describe('the schema of tensors', () => {
     const { anyOf = [] } = outputTensors(specs).properties?.['image'] ?? {};
     assert.deepEqual(anyOf.slice(0, 2), [list(list(NUMBER, 2)), list(NUMBER)]);
     assert.deepEqual(anyOf[2]?.required, ['datatype', 'shape', 'data']);
+    assert.ok(anyOf[2].properties?.['datatype']?.enum?.includes('FP32'));
   });
 
-  test('no tensors say nothing', () => assert.deepEqual([inputTensors([]), outputTensors([])], [{}, {}]));
+  test('no tensors say nothing', () => assert.deepEqual([listedTensors([]), outputTensors([])], [{}, {}]));
 
   test('a shape beyond any tensor is not described', () => {
     const shape = Array<number>(100_000).fill(1);
-    assert.deepEqual(inputTensors([{ name: 'x', datatype: 'FP32', shape }]).properties, { x: {} });
+    assert.deepEqual(listedTensors([{ name: 'x', datatype: 'FP32', shape }]).properties, { x: {} });
   });
 });

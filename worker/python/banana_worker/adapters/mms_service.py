@@ -66,7 +66,7 @@ class _Service(LoadedApp):
         repeat, self._options = repeat_of(config)
         self.repeatable = repeat.repeatable is True
         route = Route("/", max_batch=ANY_BATCH, attempts=attempts_of(repeat))
-        self.description = Description([route], self._options)
+        self.description = Description([route], self._options, api="mms")
         self.init_step = _INIT_STEPS[handler.style]
         self.init_function = handler.entry
         self._module = module

@@ -42,7 +42,7 @@ class PotassiumApp(LoadedApp):
         self.repeatable = repeat.repeatable is True
         routes = [_route_of(self.definition, path, end, repeat) for path, end in self.definition.endpoints.items()]
         self.description = Description(
-            routes, options, signature=signature_of(module), concurrency=concurrency_of(config)
+            routes, options, signature=signature_of(module), concurrency=concurrency_of(config), api="potassium"
         )
         assert_function_or_none(module, "shutdown")
         assert_no_generator(self.definition.init)

@@ -33,6 +33,8 @@ class Description(NamedTuple):
     signature: Optional[Signature] = None
     # Calls that the app takes at the same time; the operator may allow fewer.
     concurrency: int = 1
+    # The way in which the app is written, for the front's description of itself.
+    api: str = "banana"
 
 
 class Surroundings(NamedTuple):
