@@ -68,6 +68,7 @@ const IN_WORDS: readonly OptionName[] = [
   'tlsFor',
   'readyFile',
   'page',
+  'openapiAll',
   'apiKeyFile',
   'corsOrigin',
   'corsMethods',
