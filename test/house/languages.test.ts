@@ -17,6 +17,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'cli.ts': 'the flags --python and --python-path, `new --python`, and app.py among the default names',
   'command/help.ts': 'the example `new --python`',
   'new/new-project.ts': 'the project that `new --python` makes',
+  'observe/stacks.ts': 'where a traceback has its last line and its chain',
   'options/groups/workers.ts': 'the option --python',
   'options/model-entries.ts': "an example of a program of the user's own",
   'options/mms/mms-keys.ts': "a key of Multi Model Server's configuration that is called so",

@@ -10,7 +10,7 @@ import { ANSWER_LIMIT_MS } from '../../../../supervisor/jobs/local/table-calls.j
 import { Uncertain, type OpenPort, type TablePort } from '../../../../supervisor/jobs/local/table-link.js';
 import { LIMITS as FEW, StoreBench } from '../conformance.js';
 import { newStoredJob } from '../stored-jobs.js';
-import { inThisThread, openHere, scratch } from './tables.js';
+import { copyOf, inThisThread, openHere, scratch } from './tables.js';
 
 const LIMITS = { ...FEW, maxBytes: 10_000_000 };
 
@@ -79,10 +79,11 @@ test(
   LIMIT,
   async (t) => {
     assert.ok(explained({ errcode: 13, message: 'full' }, '/any') instanceof FullDisk);
-    const folder = scratch();
-    const before = new StoreBench(await openHere(folder, LIMITS));
+    const first = scratch();
+    const before = new StoreBench(await openHere(first, LIMITS));
     const [ran, waits] = [await before.accept({ maxAttempts: 1 }), await before.accept()];
     await before.begin('mark');
+    const folder = copyOf(first); // as a kill leaves it
     await before.store.close();
     t.mock.timers.enable({ apis: ['setTimeout'] });
     let isFull = true;
