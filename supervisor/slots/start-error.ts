@@ -10,12 +10,12 @@ export function startError(death: WorkerDeath): ServeError {
 
 /** The error of a slot that latches: the reason that its last worker sent, or how it died. `repeats`: the next one would die of the same. */
 export function latchError(death: WorkerDeath, repeats: boolean): ServeError {
-  if (!repeats) return asError('SERVE_CRASH_LOOP', death);
+  if (!repeats) return failingError(death);
   const isInit = death.fatal?.code === 'SERVE_INIT_FAILED';
   return asError(isInit ? 'SERVE_INIT_FAILED' : 'SERVE_APP_INVALID', death);
 }
 
-/** The error of a slot that is failing: its next start may succeed. */
+/** The error of a slot whose starts failed too often: the next one may succeed. */
 export function failingError(death: WorkerDeath): ServeError {
   return asError(START_ERRORS.find((code) => code === death.fatal?.code) ?? 'SERVE_CRASH_LOOP', death);
 }

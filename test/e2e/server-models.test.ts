@@ -260,7 +260,7 @@ test(
     const server = await start(t, { onCrashLoop: 'exit', restartLimit: 0 });
     await server.models.register({ name: 'bad', app: fixture('throws-in-init.mjs') });
     const { result, ready, error } = await server.models.scale({ name: 'bad' }, { min: 1 }).settled;
-    assert.deepEqual([result, ready, error?.code], ['failed', 0, 'SERVE_CRASH_LOOP']);
+    assert.deepEqual([result, ready, error?.code], ['failed', 0, 'SERVE_INIT_FAILED']);
     assert.equal((await ask(server, 'echo')).status, 200);
     assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
     assert.equal((await server.close()).reason, 'drained');

@@ -63,7 +63,7 @@ const AGAIN = 'then start the server again; with --watch, saving the file is eno
 const USUAL_CURE = `Read the last lines of its output, correct the app, ${AGAIN}`;
 const CURES: Readonly<Record<string, string>> = {
   SERVE_APP_INVALID: `The app cannot be loaded: correct it, ${AGAIN}`,
-  SERVE_INIT_FAILED: `init or the example failed twice in the same way: correct it, ${AGAIN}`,
+  SERVE_INIT_FAILED: `init or the example fails: correct it, ${AGAIN}`,
   SERVE_INIT_TIMEOUT: 'Load less in init, or raise --init-timeout, and start the server again.',
 };
 

@@ -233,6 +233,13 @@ test('an error that init throws twice in a row latches the slot with its own cod
   assert.deepEqual([state.error.code, state.error.detail], ['SERVE_INIT_FAILED', 'no weights']);
 });
 
+test('a slot that latches because no restart is allowed says what failed', (t) => {
+  const bench = new Bench(t, 0);
+  bench.start();
+  bench.die(BY_INIT);
+  assert.deepEqual([bench.state, codeOf(bench)], ['latched', 'SERVE_INIT_FAILED']);
+});
+
 for (const [what, second, everReady] of [
   ['another error', { ...BY_INIT, fatal: { ...THROWN, message: 'no disk' } }, false],
   ['a death without a word', AT_START, false],
