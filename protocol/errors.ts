@@ -213,7 +213,7 @@ const MAX_PARTS = 8;
 /** Errors of a chain of causes that are shown at its beginning, and at its end. */
 const SHOWN = 10;
 
-/** Where the search for the end of a chain stops. */
+/** The search for the end of a chain stops here. */
 const MAX_CHAIN = 10_000;
 
 /**

@@ -26,7 +26,7 @@ export interface MemoryRoom {
   enter(start: RoomStart): void;
   /** Whether there is memory for this start. */
   mayGo(start: RoomStart): boolean;
-  /** What this start waits for, in words; asked of a start that may not go. */
+  /** Names in words the memory that a start waits for; asked of a start that may not go. */
   lackOf(start: RoomStart): string;
   /** A start is over, or was given up. */
   leave(start: RoomStart): void;

@@ -73,7 +73,7 @@ export class ModelHealth {
     return this.#standstill;
   }
 
-  /** What is wrong while it wants workers and none can start, and what to do, without the app's words; else null. */
+  /** Says what is wrong while the model wants workers and none can start, and what to do, without the app's words; else null. */
   get problem(): string | null {
     const standstill = this.#takesCalls ? this.#standstill : null;
     return standstill === null ? null : describeStandstill(standstill, this.predictReadyMs(), this.#watch);

@@ -155,7 +155,7 @@ export class Model {
     return this.#health.standstill;
   }
 
-  /** What is wrong while it wants workers and none can start, and what to do, without the app's words; else null. */
+  /** Says what is wrong while the model wants workers and none can start, and what to do, without the app's words; else null. */
   get problem(): string | null {
     return this.#health.problem;
   }

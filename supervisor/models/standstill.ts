@@ -44,7 +44,7 @@ export function refusalOf(standstill: Standstill, readyInMs: number | null, watc
 /** Retry-After of calls that are refused until an operator acts. */
 export const LATCHED_RETRY_S = 30;
 
-/** What is wrong, what follows, and what to do, without the app's words. */
+/** Says what is wrong, what follows, and what to do, without the app's words. */
 export function describeStandstill(
   { state, error }: Standstill,
   readyInMs: number | null,

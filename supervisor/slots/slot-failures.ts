@@ -49,7 +49,7 @@ export class SlotFailures {
     this.lastDeath = null;
   }
 
-  /** What failed before does not count for the next start. */
+  /** Starts that failed before do not count for the next one. */
   startAfresh(): void {
     this.#history = NEW_SLOT;
     this.#failing = null;

@@ -58,7 +58,7 @@ export function modelReadiness(model: ModelPresence): Readiness {
   return { ready: isReady(state), state, body: { state, model: model.label, ...reasonOf([model]) } };
 }
 
-/** What keeps the first of these models that refuse calls from starting. */
+/** The reason why the first of these models that refuse calls does not start. */
 function reasonOf(models: readonly ModelPresence[]): { readonly reason?: string } {
   const reason = models.find(({ problem }) => problem !== null)?.problem ?? null;
   return reason === null ? {} : { reason };

@@ -1,4 +1,4 @@
-"""Which call, level and logger a print belongs to."""
+"""A print belongs to a call, and has a level and a logger."""
 
 import io
 import logging
@@ -35,13 +35,12 @@ class Prints(unittest.TestCase):
         end = "\x1fm4rk r1\x1f"
         self.assertEqual(
             self.written.getvalue().decode(),
-            f"\x1fm4rk r1\twarn\tapp.db\x1fslow disk\n{end}"
-            f"\x1fm4rk r1\terror\tapp.db\x1fgone\n\n{end}a print\n",
+            f"\x1fm4rk r1\twarn\tapp.db\x1fslow disk\n{end}\x1fm4rk r1\terror\tapp.db\x1fgone\n\n{end}a print\n",
         )
 
 
 class LongChains(unittest.TestCase):
-    def test_of_a_long_chain_the_first_and_the_last_ten_are_shown(self):
+    def test_a_long_chain_shows_its_first_and_last_ten(self):
         thrown = None
         for number in range(100):
             error = ValueError(f"number {number}")

@@ -21,7 +21,7 @@ const OPERATION: DescribedOperation = {
   responses: { 200: jsonReply('What this server answers now, as OpenAPI 3.1.', { type: 'object' }) },
 };
 
-/** What can change while a server runs: its models, and what their apps have told of themselves. */
+/** The facts that can change while a server runs: its models, and what their apps have told of themselves. */
 function describedOf({ models }: Backend): unknown[] {
   const all = models.describe();
   return [

@@ -69,7 +69,7 @@ function* answeredOperations(dialects: readonly DescribedDialect[]): Generator<A
     }
 }
 
-/** What the server is there for stands before everything else that it answers. */
+/** The routes of apps stand before everything else that the server answers. */
 function routesFirst(operations: readonly AnsweredOperation[]): AnsweredOperation[] {
   const isRoute = ({ operation }: AnsweredOperation): boolean => operation.ownsPath === true;
   return [...operations.filter(isRoute), ...operations.filter((each) => !isRoute(each))];

@@ -20,7 +20,7 @@ export interface Viewer {
   onceGone(callback: () => void): void;
 }
 
-/** What a viewer may do besides reading: `null` if models are not managed by the page's own address, or without a key. */
+/** Names the actions of a viewer besides reading: `null` if models are not managed by the page's own address, or without a key. */
 export type PageManagement = 'allowed' | 'needs key' | null;
 
 export interface LiveData {

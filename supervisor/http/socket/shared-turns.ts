@@ -51,5 +51,5 @@ export class SharedTurns {
   }
 }
 
-/** Those of this process. */
+/** The turns of this process. */
 export const turns = new SharedTurns();

@@ -317,7 +317,9 @@ test(
     await real.model.scale(exactly(1), LIMITS);
     app.save('left', '...');
     process.kill(real.pids[0] as number, 'SIGKILL');
-    await real.until(({ slots }) => slots[0]?.state.name === 'backoff' && slots[0].lastDeath?.fatal != null);
+    await real.until(
+      ({ slots }) => slots[0]?.state.name === 'backoff' && (slots[0].lastDeath?.fatal ?? null) !== null,
+    );
     const done = { result: 'done', wanted: 1, ready: 1, error: null };
     assert.deepEqual(await real.model.restartWorker(0, LIMITS), done);
     app.save('left', '.');
