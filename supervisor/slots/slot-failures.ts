@@ -1,6 +1,6 @@
 /**
- * What the deaths of a slot's workers mean for its next start: it counts the failed ones. Before: the slot reports each
- * death. After: it starts the next worker, or gives up.
+ * Counts the failed starts of a slot in a row. The slot reports each death here, and then starts the next worker, or gives
+ * up.
  */
 import type { ServeError } from '../../protocol/errors.js';
 import { thrownAtStart, type WorkerDeath } from '../processes/worker-death.js';
