@@ -75,7 +75,7 @@ export class OperatorLog {
 
   logStoreAway(why: string): void {
     this.#log.error(
-      `the store of jobs fails: ${why}. Jobs are neither accepted nor begun until it works again`,
+      `the store of jobs fails: ${why}. Until it works again no job is accepted, and those that wait may not begin`,
     );
   }
 

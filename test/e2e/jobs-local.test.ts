@@ -1,5 +1,7 @@
 /** `--jobs local`: jobs outlive kills and restarts of their server, and their store says when it cannot keep them. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   mkdtempSync,
@@ -13,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { makeCues, type Cues } from '../helpers/cues.js';
-import { callAsync, jobEnd, jobPage, startAsync } from '../helpers/jobs.js';
+import { callAsync, cancelJob, jobEnd, jobPage, startAsync } from '../helpers/jobs.js';
 import { startJob } from '../helpers/potassium.js';
 import { startReceiver } from '../helpers/receiver.js';
 import { needs } from '../helpers/needs.js';
@@ -324,21 +326,13 @@ withOneRuntime(({ app }) => {
     { ...LIMIT, skip: needs('unshare') },
     async (t) => {
       const cues = makeCues(t);
-      const disk = scratch(t);
-      const command = join(scratch(t), 'on-small-disk');
-      const mount = `mount -t tmpfs -o size=8m tmpfs "$0" && exec "$@"`;
-      writeFileSync(
-        command,
-        `#!/bin/sh\nexec unshare --map-root-user --mount sh -c '${mount}' ${disk} ${process.execPath} ${CLI} "$@"\n`,
-      );
-      chmodSync(command, 0o755);
+      const { disk, there, command } = await smallDisk(t, 8);
       const server = await startServer(app('jobs'), {
         t,
         env: cues.env,
         command,
         args: ['--jobs', `local:${disk}/jobs`],
       });
-      const there = `/proc/${server.pid}/root${disk}`;
       const runs = await startAsync(
         server,
         '/',
@@ -382,6 +376,65 @@ withOneRuntime(({ app }) => {
       assert.deepEqual(told, ['the store of jobs fails', 'the store of jobs works again'], 'each once');
     },
   );
+
+  test(
+    'a disk that accepted jobs have filled: these begin, end and are cancelled, and a restart has them',
+    { ...LIMIT, skip: needs('unshare') },
+    async (t) => {
+      const cues = makeCues(t);
+      const { disk, there, command } = await smallDisk(t, 12);
+      const args = ['--jobs', `local:${disk}/jobs`, '--workers', '1', '--queue-timeout', '1h'];
+      const start = (): Promise<Server> => startServer(app('jobs'), { t, env: cues.env, command, args });
+      let server = await start();
+      const result = { large: 2_000_000 };
+      const runs = await startAsync(
+        server,
+        '/',
+        { until: 'go on', ...result },
+        { 'x-request-id': 'runs', 'x-banana-job-priority': '9' },
+      );
+      await cues.untilNoted('begun runs 1');
+      const never = await startAsync(
+        server,
+        '/',
+        { large: 12_000_000 },
+        { 'x-request-id': 'never', 'x-banana-job-priority': '8' },
+      );
+      const fillUp = async (bytes: number): Promise<string[]> => {
+        const ids: string[] = [];
+        const body = JSON.stringify({ result: 1, x: 'x'.repeat(bytes) });
+        for (;;) {
+          const answer = await callAsync(server, '/', body);
+          if (answer.status === 503) return ids;
+          assert.equal(answer.status, 202, answer.text);
+          ids.push(answer.headers.get('x-banana-job-id') as string);
+        }
+      };
+      const waits = [...(await fillUp(400_000)), ...(await fillUp(20_000))];
+      assert.ok(waits.length > 5, `${waits.length} jobs`);
+      await server.untilPrinted(/the store of jobs fails: .*the disk is full/);
+      assert.match(await (await fetch(`${server.url}/readyz`)).text(), /"jobs":"unavailable"/);
+      const [cancelled, ...others] = waits as [string, ...string[]];
+      assert.equal((await cancelJob(server, cancelled)).status, 204);
+      server.process.kill('SIGKILL');
+      await server.ended;
+      server = await start();
+      assert.deepEqual(
+        [(await jobEnd(server, runs)).state, (await jobPage(server, cancelled)).state],
+        ['lost', 'cancelled'],
+      );
+      const { state, resultDropped } = await jobEnd(server, never);
+      assert.deepEqual([state, typeof resultDropped], ['succeeded', 'string']);
+      await server.untilPrinted(
+        new RegExp(`the result of the job ${never} is dropped: the disk of the store`),
+      );
+      for (const id of others) assert.equal((await jobEnd(server, id)).state, 'succeeded');
+      const large = [await startAsync(server, '/', result), await startAsync(server, '/', result)];
+      for (const id of large) assert.equal((await jobEnd(server, id)).state, 'succeeded');
+      assert.ok(readdirSync(join(there, 'jobs/bodies')).length <= 2);
+      await server.stop();
+    },
+  );
 });
 
 /** Writes until the disk is full. */
@@ -393,4 +446,23 @@ function fill(path: string): void {
       // smaller pieces fill the rest
     }
   }
+}
+
+/** A disk of its own, which outlives the servers that `command` starts. `there`: its path from here. */
+async function smallDisk(
+  t: TestContext,
+  mib: number,
+): Promise<{ disk: string; there: string; command: string }> {
+  const disk = scratch(t);
+  const mount = `mount -t tmpfs -o size=${mib}m tmpfs "$0" && echo mounted && exec sleep 600`;
+  const holder = spawn('unshare', ['--map-root-user', '--mount', 'sh', '-c', mount, disk], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => holder.kill('SIGKILL'));
+  await once(holder.stdout, 'data');
+  const command = join(scratch(t), 'on-small-disk');
+  const enter = `nsenter --target ${holder.pid} --user --mount --preserve-credentials`;
+  writeFileSync(command, `#!/bin/sh\nexec ${enter} ${process.execPath} ${CLI} "$@"\n`);
+  chmodSync(command, 0o755);
+  return { disk, there: `/proc/${holder.pid}/root${disk}`, command };
 }

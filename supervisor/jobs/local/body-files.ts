@@ -9,12 +9,12 @@ import { join } from 'node:path';
 import { startLimit } from '../../machine/limit-timer.js';
 import { formatMs } from '../../options/units.js';
 import { reasonOf } from './sqlite-errors.js';
-import { ANSWER_LIMIT_MS, type KeptBytes } from './table-calls.js';
+import { ANSWER_LIMIT_MS, NOT_KEPT, type KeptBytes } from './table-calls.js';
 
 const MAX_ROW_BYTES = 1024 ** 2;
 
-/** Room of a disk that is not full. */
-const SPARE_BYTES = 1024 ** 2;
+/** While so much is free, nobody looks closer. */
+const PLENTY_BYTES = 64 * 1024 ** 2;
 
 export function bodiesFolder(folder: string): string {
   return join(folder, 'bodies');
@@ -33,21 +33,32 @@ export class LostBody extends Error {
 
 export class BodyFiles {
   readonly #folder: string;
+  /** Bytes of files that are to be written, or are being written. */
+  #wantedBytes = 0;
+  readonly #writes = new Set<Promise<unknown>>();
 
   /** `folder`: that of the store. */
   constructor(folder: string) {
     this.#folder = bodiesFolder(folder);
   }
 
-  /** Returns a copy of the bytes for a row, or the name of a file that has them. */
-  async keep(pieces: readonly Buffer[], bytes: number): Promise<KeptBytes> {
+  /**
+   * Returns a copy of the bytes for a row, or the name of a file that has them. Where room may be short `makeRoom` is asked
+   * before a file is written, and no other is written meanwhile: none counts room that another one takes. If it resolves with
+   * false, they are not kept.
+   */
+  async keep(pieces: readonly Buffer[], bytes: number, makeRoom: () => Promise<boolean>): Promise<KeptBytes> {
     if (bytes > MAX_ROW_BYTES) {
-      const writing = this.#write(pieces);
-      const file = await inTime(writing).catch((error: unknown) => {
-        writing.then((late) => this.remove({ file: late })).catch(() => {}); // it has removed its file itself
-        throw error;
-      });
-      return { bytes: null, file };
+      this.#wantedBytes += bytes;
+      try {
+        const hasPlenty = (await this.#freeBytes()) - this.#wantedBytes >= PLENTY_BYTES;
+        while (!hasPlenty && this.#writes.size > 0) await Promise.allSettled(this.#writes);
+        const write = this.#keepFile(pieces, hasPlenty ? null : makeRoom);
+        this.#writes.add(write);
+        return await write.finally(() => this.#writes.delete(write));
+      } finally {
+        this.#wantedBytes -= bytes;
+      }
     }
     const copy = Buffer.allocUnsafeSlow(bytes);
     let filled = 0;
@@ -73,10 +84,19 @@ export class BodyFiles {
     if (file !== null) await rm(join(this.#folder, file), { force: true }).catch(() => {});
   }
 
-  /** Rejects with ENOSPC if the disk has no room for a few more jobs: a small one may find some where others find none. */
-  async checkRoom(): Promise<void> {
+  async #freeBytes(): Promise<number> {
     const { bavail, bsize } = await inTime(statfs(this.#folder));
-    if (bavail * bsize < SPARE_BYTES) throw Object.assign(new Error('no room'), { code: 'ENOSPC' });
+    return bavail * bsize;
+  }
+
+  async #keepFile(pieces: readonly Buffer[], makeRoom: (() => Promise<boolean>) | null): Promise<KeptBytes> {
+    if (makeRoom !== null && !(await makeRoom())) return NOT_KEPT;
+    const writing = this.#write(pieces);
+    const file = await inTime(writing).catch((error: unknown) => {
+      writing.then((late) => this.remove({ file: late })).catch(() => {}); // it has removed its file itself
+      throw error;
+    });
+    return { bytes: null, file };
   }
 
   async #write(pieces: readonly Buffer[]): Promise<string> {

@@ -41,13 +41,12 @@ export const MAX_CHECKED_BYTES = 256 * 1024 ** 2;
 
 /**
  * The lock lasts as long as the connection, and the system frees it when the process dies. Every commit is on the disk when
- * it returns. A file that was once large may keep its size, but the log of commits is cut.
+ * it returns.
  */
 const SETUP = `
   PRAGMA locking_mode = EXCLUSIVE;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
-  PRAGMA journal_size_limit = 16777216;
   PRAGMA cache_size = -8000;
   BEGIN IMMEDIATE;
   COMMIT;

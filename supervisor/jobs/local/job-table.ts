@@ -3,7 +3,7 @@
  * a transaction; `TableLoop` opens that, and tells others of its effects once it is committed.
  */
 import { ServeError } from '../../../protocol/errors.js';
-import { bytesOfEnded, bytesOfNew } from '../job-bytes.js';
+import { LEAST_JOB_BYTES, bytesOfEnded, bytesOfNew } from '../job-bytes.js';
 import {
   hasEnded,
   keptError,
@@ -29,8 +29,10 @@ import {
 } from '../job-rules.js';
 import type { Webhook } from '../../webhooks/webhook.js';
 import type { KeepLimits } from '../job-store.js';
+import { DiskRoom, type LookAtDisk, type Need } from './disk-room.js';
 import type { Database } from './job-database.js';
 import { JobRows, type DueRow, type JobRow, type Standing } from './job-rows.js';
+import { noRoom } from './sqlite-errors.js';
 import { keyOf, placeIn, TableEffects } from './table-effects.js';
 import {
   type BegunRow,
@@ -62,15 +64,17 @@ export class JobTable implements TableCalls {
   readonly #database: Database;
   readonly #rows: JobRows;
   readonly #limits: KeepLimits;
+  readonly #disk: DiskRoom;
   #sums: Sums;
   readonly #effects = new TableEffects();
   /** The progress of running jobs, not written yet: they are written with the next transaction, without one of their own. */
   #reports = new Map<string, Report>();
 
-  constructor(database: Database, limits: KeepLimits) {
+  constructor(database: Database, limits: KeepLimits, look: LookAtDisk = () => null) {
     this.#database = database;
     this.#rows = new JobRows(database);
     this.#limits = limits;
+    this.#disk = new DiskRoom(look);
     const { all, ended } = this.#rows.countBytes();
     this.#sums = { bytes: all, endedBytes: ended, lastEndOrder: this.#rows.lastEndOrder() };
   }
@@ -78,6 +82,7 @@ export class JobTable implements TableCalls {
   /** Runs a step in a transaction, which is on the disk when this returns. @throws with nothing changed */
   transaction<T>(step: () => T): T {
     const before = { sums: { ...this.#sums }, reports: new Map(this.#reports) };
+    this.#disk.begin();
     try {
       this.#database.exec('BEGIN IMMEDIATE');
       this.#writeReports();
@@ -135,6 +140,7 @@ export class JobTable implements TableCalls {
       this.#effects.gone(body.file);
       return { is: 'full' };
     }
+    this.makeRoom({ of: 'job', rowBytes: bytesOfRow(body), fileBytes: 0 });
     const standing = { token: null, endOrder: null, owesWebhook: false, bytes, ...standingOfQueued(record) };
     this.#rows.insert(record, standing, key);
     this.#rows.insertCall(record.id, call, body);
@@ -230,6 +236,7 @@ export class JobTable implements TableCalls {
   }
 
   owe(webhook: Webhook): void {
+    if (!this.makeRoom({ of: 'result', rowBytes: webhook.body.length, fileBytes: 0 })) throw noRoom();
     this.#rows.insertWebhook(webhook);
   }
 
@@ -256,7 +263,15 @@ export class JobTable implements TableCalls {
     return [...jobs, ...webhooks.map((webhook): TakenWebhook => ({ of: 'app', webhook }))];
   }
 
+  makeRoom(need: Need): boolean {
+    const dropped = { count: 0 };
+    if (this.#disk.take(need, () => this.#dropFor(dropped))) return true;
+    if (need.of === 'result' && !this.#disk.couldHave(need)) return false;
+    throw noRoom(); // which takes back what was dropped
+  }
+
   probe(): void {
+    this.makeRoom({ of: 'job', rowBytes: 0, fileBytes: 0 });
     this.#rows.writeAgain();
   }
 
@@ -349,9 +364,23 @@ export class JobTable implements TableCalls {
   #hasRoomFor(row: JobRow, { body, bytes }: Answer): boolean {
     const moreBytes = bytesOfEnded(bytes) - row.bytes;
     const isThere = body.bytes !== null || body.file !== null;
-    if (isThere && (moreBytes <= 0 || this.#makeRoom(moreBytes))) return true;
+    if (isThere && (moreBytes <= 0 || this.#makeRoom(moreBytes)) && this.#fitsOnDisk(body)) return true;
     this.#effects.gone(body.file);
     return false;
+  }
+
+  /** The smallest take the room of what goes with the end of their jobs. @throws ENOSPC if it may fit later */
+  #fitsOnDisk(body: KeptBytes): boolean {
+    const rowBytes = bytesOfRow(body);
+    return rowBytes <= LEAST_JOB_BYTES || this.makeRoom({ of: 'result', rowBytes, fileBytes: 0 });
+  }
+
+  /** Drops the oldest ended job. Returns the bytes of its file; null if there is none, or if enough were dropped. */
+  #dropFor(dropped: { count: number }): number | null {
+    const oldest = dropped.count < MAX_TIMELY ? this.#rows.oldestEnded() : null;
+    if (oldest === null) return null;
+    dropped.count += 1;
+    return this.#forget(oldest) === null ? 0 : oldest.bytes;
   }
 
   /** Drops ended jobs, the oldest first, until so many more bytes fit. Returns false, and drops none, if they cannot. */
@@ -366,13 +395,15 @@ export class JobTable implements TableCalls {
     return true;
   }
 
-  #forget(row: JobRow): void {
-    this.#effects.gone(this.#rows.removeCall(row.seq));
-    this.#effects.gone(this.#rows.removeResult(row.seq));
+  /** Returns the name of its result's file, if it had one. */
+  #forget(row: JobRow): string | null {
+    const file = this.#rows.removeResult(row.seq);
+    for (const gone of [this.#rows.removeCall(row.seq), file]) this.#effects.gone(gone);
     this.#rows.remove(row.seq);
     this.#sums.bytes -= row.bytes;
     if (hasEnded(row.record)) this.#sums.endedBytes -= row.bytes; // one that owes its webhook is not dropped
     this.#effects.moved(row.record, row.place, null);
+    return file;
   }
 
   #reported({ record, token }: JobRow): JobRecord {
@@ -390,6 +421,10 @@ export class JobTable implements TableCalls {
 }
 
 type Answer = Exclude<TableOutcome, { readonly error: unknown }>;
+
+function bytesOfRow({ bytes }: KeptBytes): number {
+  return Math.max(LEAST_JOB_BYTES, bytes?.length ?? 0);
+}
 
 const IN_NO_LINE = { place: null, at: null };
 

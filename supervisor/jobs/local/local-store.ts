@@ -4,6 +4,7 @@
  */
 import { ServeError } from '../../../protocol/errors.js';
 import { within } from '../../machine/within.js';
+import { formatBytes } from '../../options/units.js';
 import {
   keptError,
   type Acceptance,
@@ -22,6 +23,7 @@ import {
 import type { Webhook } from '../../webhooks/webhook.js';
 import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } from '../job-store.js';
 import { BodyFiles, LostBody } from './body-files.js';
+import type { Need } from './disk-room.js';
 import { threadIn } from './open-thread.js';
 import { reasonOf } from './sqlite-errors.js';
 import { TableLink, Uncertain, type OpenedTable, type OpenPort } from './table-link.js';
@@ -45,6 +47,8 @@ export class LocalStore implements JobStore {
   readonly #working = new Set<Promise<unknown>>();
   /** Outcomes that may be stored already, by id and mark. */
   readonly #uncertain = new Set<string>();
+  /** Resolves once the files that no job needs are gone. */
+  #removals = Promise.resolve();
   /** Set by `open`. */
   #link!: TableLink;
   #listener = NO_LISTENER;
@@ -103,7 +107,7 @@ export class LocalStore implements JobStore {
   }
 
   accept({ record, call, body, key }: NewJob): Promise<Acceptance> {
-    return this.#keeping(body.pieces, body.bytes, async (kept) => {
+    return this.#keeping('job', body, async (kept) => {
       const job = { record, call, key, body: kept };
       const acceptance = await this.#link.send('accept', [job], buffersOf(kept));
       if (acceptance.is === 'accepted') body.release();
@@ -136,7 +140,10 @@ export class LocalStore implements JobStore {
     if ('error' in outcome) return this.#settle(id, token, outcome);
     const { body, ...answer } = outcome;
     if (body === null) return this.#settle(id, token, { ...answer, body: NOT_KEPT });
-    return this.#keeping([body], body.length, (kept) => this.#settle(id, token, { ...answer, body: kept }));
+    return this.#keeping('result', { pieces: [body], bytes: body.length }, (kept) => {
+      if (isNotKept(kept)) this.#listener.onWarning(neverFits(id, body.length));
+      return this.#settle(id, token, { ...answer, body: kept });
+    });
   }
 
   progress(id: string, token: string, progress: JobProgress): void {
@@ -181,11 +188,8 @@ export class LocalStore implements JobStore {
     );
   }
 
-  async probe(): Promise<void> {
-    await this.#files.checkRoom().catch((error: unknown) => {
-      throw this.#failure(error);
-    });
-    await this.#link.send('probe', []);
+  probe(): Promise<void> {
+    return this.#link.send('probe', []);
   }
 
   /** Changes nothing: queued jobs stay for the next server. */
@@ -223,10 +227,19 @@ export class LocalStore implements JobStore {
   }
 
   /** Keeps bytes for a call, whose failure drops them unless its row may be there. */
-  #keeping<T>(pieces: readonly Buffer[], bytes: number, call: (kept: KeptBytes) => Promise<T>): Promise<T> {
+  #keeping<T>(
+    of: Need['of'],
+    { pieces, bytes }: Pick<NewJob['body'], 'pieces' | 'bytes'>,
+    call: (kept: KeptBytes) => Promise<T>,
+  ): Promise<T> {
     return this.#work(async () => {
-      const kept = await this.#files.keep(pieces, bytes).catch((error: unknown) => {
-        throw this.#failure(error);
+      let refusal: unknown;
+      const makeRoom = (): Promise<boolean> =>
+        this.#makeRoom({ of, rowBytes: 0, fileBytes: bytes }).catch((error: unknown) => {
+          throw (refusal = error);
+        });
+      const kept = await this.#files.keep(pieces, bytes, makeRoom).catch((error: unknown) => {
+        throw refusal ?? this.#failure(error);
       });
       try {
         return await call(kept);
@@ -235,6 +248,13 @@ export class LocalStore implements JobStore {
         throw error;
       }
     });
+  }
+
+  /** The files that go for it are gone when this resolves. */
+  async #makeRoom(need: Need): Promise<boolean> {
+    const isMade = await this.#link.send('makeRoom', [need]);
+    await this.#removals;
+    return isMade;
   }
 
   /** Null: the job's body cannot be read, and the job has failed. */
@@ -289,7 +309,10 @@ export class LocalStore implements JobStore {
   }
 
   #removeFiles(files: readonly string[]): void {
-    for (const file of files) void this.#work(() => this.#files.remove({ file }));
+    if (files.length === 0) return;
+    const removals = files.map((file) => this.#files.remove({ file }));
+    const all = [this.#removals, ...removals];
+    this.#removals = this.#work(() => Promise.all(all).then(() => {}));
   }
 
   #tell(event: TableEvent): void {
@@ -304,6 +327,14 @@ export class LocalStore implements JobStore {
         return this.#listener.onEndedUnrun(event.record, event.call);
     }
   }
+}
+
+function isNotKept({ bytes, file }: KeptBytes): boolean {
+  return bytes === null && file === null;
+}
+
+function neverFits(id: string, bytes: number): string {
+  return `the result of the job ${id} is dropped: the disk of the store can never hold its ${formatBytes(bytes)}`;
 }
 
 function bodyLost({ message }: LostBody): KeptError {

@@ -1,6 +1,7 @@
 /** Opens the table of jobs in a folder. */
 import type { KeepLimits } from '../job-store.js';
 import { removeOrphans } from './body-files.js';
+import { boundLog, lookAtDisk } from './disk-room.js';
 import { explained, openDatabase, type Database, type DatabaseClass } from './job-database.js';
 import { JobTable } from './job-table.js';
 import type { OpenedTable } from './table-link.js';
@@ -22,7 +23,9 @@ export interface OpenTable {
 export function openTable(Database: DatabaseClass, { folder, limits, isFirst }: TableOptions): OpenTable {
   const database = openDatabase(Database, folder);
   try {
-    const table = new JobTable(database, limits);
+    const look = lookAtDisk(database, folder);
+    boundLog(database, look);
+    const table = new JobTable(database, limits, look);
     if (isFirst) {
       table.transaction(() => table.recover());
       removeOrphans(folder, table.files());

@@ -37,6 +37,11 @@ export function isFull(error: unknown): boolean {
   return codeOf(error) === FULL || (error as NodeJS.ErrnoException).code === 'ENOSPC';
 }
 
+/** What the system reports of a full disk. */
+export function noRoom(): Error {
+  return Object.assign(new Error('no room'), { code: 'ENOSPC' });
+}
+
 /** The reason of a failure, as a part of a sentence. */
 export function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;

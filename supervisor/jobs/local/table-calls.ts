@@ -16,6 +16,7 @@ import type {
   WaitingPlace,
 } from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhook.js';
+import type { Need } from './disk-room.js';
 
 /** Longest time for an answer of the table or of its disk; clients wait for 10 s at most. */
 export const ANSWER_LIMIT_MS = 8000;
@@ -62,7 +63,12 @@ export interface TableCalls {
   forgetWebhook(id: string): void;
   endWebhook(jobId: string): void;
   takeWebhooks(limit: number): readonly TakenWebhook[];
-  /** Writes something, which changes nothing. */
+  /**
+   * Makes room on the disk for a body or a result that is to be a file, whose job is not changed; the files that go for it are
+   * among the effects. Returns false if the disk can never hold it. @throws ENOSPC if others need the room
+   */
+  makeRoom(need: Need): boolean;
+  /** Looks whether a small job would be accepted, and writes something, which changes nothing. @throws ENOSPC */
   probe(): void;
 }
 
