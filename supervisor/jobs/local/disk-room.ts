@@ -58,7 +58,7 @@ export function canEverFit(
   { totalBytes, tableBytes }: Pick<DiskFigures, 'totalBytes' | 'tableBytes'>,
   { rowBytes, fileBytes }: Need,
 ): boolean {
-  return 2 * rowBytes + fileBytes <= totalBytes - reserveOf(totalBytes) / 2 - tableBytes;
+  return rowBytes + fileBytes <= totalBytes - reserveOf(totalBytes) - tableBytes; // half of it is for the log
 }
 
 export class DiskRoom {
