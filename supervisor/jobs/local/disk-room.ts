@@ -7,6 +7,7 @@
  */
 import { statfsSync, statSync } from 'node:fs';
 import { databaseFile, type Database } from './job-database.js';
+import type { Need } from './table-calls.js';
 
 const MAX_RESERVE_BYTES = 16 * 1024 ** 2;
 
@@ -23,13 +24,6 @@ export interface DiskFigures {
   readonly unusedBytes: number;
   /** Rows that are to be written to the log together with what is needed. */
   readonly logBytes: number;
-}
-
-/** What is to be written: rows go into the log and the table, a file beside them. */
-export interface Need {
-  readonly of: 'job' | 'result';
-  readonly rowBytes: number;
-  readonly fileBytes: number;
 }
 
 /** Null if the system does not tell. */

@@ -29,7 +29,7 @@ import {
 } from '../job-rules.js';
 import type { Webhook } from '../../webhooks/webhook.js';
 import type { KeepLimits } from '../job-store.js';
-import { DiskRoom, type LookAtDisk, type Need } from './disk-room.js';
+import { DiskRoom, type LookAtDisk } from './disk-room.js';
 import type { Database } from './job-database.js';
 import { JobRows, type DueRow, type JobRow, type Standing } from './job-rows.js';
 import { noRoom } from './sqlite-errors.js';
@@ -43,6 +43,7 @@ import {
   type TableJob,
   type TableOutcome,
   type TakenWebhook,
+  type Need,
 } from './table-calls.js';
 
 /** Most jobs that become due, expire or are dropped in one transaction: others wait for it. */

@@ -23,13 +23,13 @@ import {
 import type { Webhook } from '../../webhooks/webhook.js';
 import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } from '../job-store.js';
 import { BodyFiles, LostBody } from './body-files.js';
-import type { Need } from './disk-room.js';
 import { threadIn } from './open-thread.js';
 import { reasonOf } from './sqlite-errors.js';
 import { TableLink, Uncertain, type OpenedTable, type OpenPort } from './table-link.js';
 import {
   ANSWER_LIMIT_MS,
   NOT_KEPT,
+  type Need,
   type BegunRow,
   type Effects,
   type KeptBytes,
@@ -233,13 +233,15 @@ export class LocalStore implements JobStore {
     call: (kept: KeptBytes) => Promise<T>,
   ): Promise<T> {
     return this.#work(async () => {
-      let refusal: unknown;
+      let isRefused = false;
       const makeRoom = (): Promise<boolean> =>
         this.#makeRoom({ of, rowBytes: 0, fileBytes: bytes }).catch((error: unknown) => {
-          throw (refusal = error);
+          isRefused = true;
+          throw error;
         });
       const kept = await this.#files.keep(pieces, bytes, makeRoom).catch((error: unknown) => {
-        throw refusal ?? this.#failure(error);
+        if (isRefused) throw error;
+        throw this.#failure(error);
       });
       try {
         return await call(kept);

@@ -37,7 +37,7 @@ export function isFull(error: unknown): boolean {
   return codeOf(error) === FULL || (error as NodeJS.ErrnoException).code === 'ENOSPC';
 }
 
-/** What the system reports of a full disk. */
+/** The error that the system reports for a full disk. */
 export function noRoom(): Error {
   return Object.assign(new Error('no room'), { code: 'ENOSPC' });
 }

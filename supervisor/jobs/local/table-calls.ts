@@ -16,10 +16,16 @@ import type {
   WaitingPlace,
 } from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhook.js';
-import type { Need } from './disk-room.js';
 
 /** Longest time for an answer of the table or of its disk; clients wait for 10 s at most. */
 export const ANSWER_LIMIT_MS = 8000;
+
+/** Room for something that is to be written: rows go into the log and the table, a file beside them. */
+export interface Need {
+  readonly of: 'job' | 'result';
+  readonly rowBytes: number;
+  readonly fileBytes: number;
+}
 
 /** The bytes of a body or a result: in the table, or in a file of its own if they are many. Both null: not kept. */
 export interface KeptBytes {

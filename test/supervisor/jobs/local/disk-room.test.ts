@@ -1,4 +1,4 @@
-/** What a local store takes on a disk with little room. */
+/** On a disk with little room, a local store keeps a part of it for the jobs that it has accepted. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -7,8 +7,8 @@ import {
   fits,
   reserveOf,
   type DiskFigures,
-  type Need,
 } from '../../../../supervisor/jobs/local/disk-room.js';
+import type { Need } from '../../../../supervisor/jobs/local/table-calls.js';
 
 const MIB = 1024 ** 2;
 
