@@ -317,7 +317,7 @@ test(
     const settled = real.model.scale(exactly(2), LIMITS);
     const error = await real.model.whenOneFails(settled);
     assert.match(String(error?.detail), /this slot is broken$/);
-    assert.deepEqual([real.model.wantedWorkers, real.model.runningWorkers], [2, 1]);
+    assert.equal(real.model.wantedWorkers, 2); // the slot starts again once the other worker is ready
     assert.equal((await settled).ready, 1);
     await real.model.scale(exactly(1), LIMITS);
     assert.deepEqual([real.model.wantedWorkers, real.model.runningWorkers], [1, 1]);
