@@ -33,7 +33,8 @@ export function defineFiles(files: readonly string[]): void {
     describe(relative(`${ROOT}dist`, file), async () => {
       let start = { cpu: process.cpuUsage(), atMs: performance.now() };
       before(() => (start = { cpu: process.cpuUsage(), atMs: performance.now() }));
-      after(() => {
+      after(async () => {
+        await closeConnections();
         const { user, system } = process.cpuUsage(start.cpu);
         const wallSeconds = (performance.now() - start.atMs) / 1000;
         noteFile({ file, cpuSeconds: (user + system) / 1e6, wallSeconds });
@@ -41,4 +42,24 @@ export function defineFiles(files: readonly string[]): void {
       await import(pathToFileURL(file).href);
     });
   }
+}
+
+/**
+ * Closes the connections that fetch keeps. A later file may have mocked `clearTimeout` when one closes by itself: its timer
+ * would fire, and throw in that file's test.
+ */
+async function closeConnections(): Promise<void> {
+  const globals = globalThis as unknown as Record<symbol, Dispatcher>;
+  for (const symbol of Object.getOwnPropertySymbols(globals)) {
+    const dispatcher = globals[symbol];
+    if (!symbol.description?.startsWith('undici.globalDispatcher') || dispatcher === undefined) continue;
+    if (dispatcher.constructor.name !== 'Agent') continue; // newer Nodes: the agent under its older name
+    globals[symbol] = new (dispatcher.constructor as new () => Dispatcher)();
+    await dispatcher.destroy();
+  }
+}
+
+/** Fetch sends through it, in every version of Node. */
+interface Dispatcher {
+  destroy(): Promise<void>;
 }
