@@ -19,6 +19,19 @@ import type { SlotSet } from './slot-set.js';
 import { describeStandstill, failuresOf, findStandstill, refusalOf, type Standstill } from './standstill.js';
 import { Waiters } from './waiters.js';
 
+/** The fields of a model that decide readiness. */
+export interface ModelPresence {
+  /** Its name in the log. */
+  readonly label: string;
+  readonly health: Health;
+  /** Why calls are refused, and what to do, without the app's words; null while they are not. */
+  readonly problem: string | null;
+  /** Whether it may have workers at all. */
+  readonly takesCalls: boolean;
+  /** It is one of the first models, and was not ready yet and has not given up. */
+  readonly isComingUp: boolean;
+}
+
 export class ModelHealth {
   readonly #slots: SlotSet;
   readonly #routes: () => Routes | null;

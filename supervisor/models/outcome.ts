@@ -1,5 +1,5 @@
 /** The outcome of a change to a model. Register, scale, replace and unregister all end in this shape. */
-import { ServeError } from '../../protocol/errors.js';
+import { ServeError, type ErrorCode } from '../../protocol/errors.js';
 
 export interface Outcome {
   /**
@@ -29,3 +29,10 @@ export async function outcomeOrFailure(wanted: number, change: () => Promise<Out
     return { result: 'failed', wanted, ready: 0, error };
   }
 }
+
+/** Whether workers could not start; false if the server ends or the model was unregistered by another request. */
+export function isStartFailure({ result, error }: Outcome): boolean {
+  return result === 'failed' && (error === null || !NO_START_FAILURE.has(error.code));
+}
+
+const NO_START_FAILURE: ReadonlySet<ErrorCode> = new Set(['SERVE_SHUTTING_DOWN', 'SERVE_MODEL_NOT_FOUND']);

@@ -1,7 +1,8 @@
 /** Plans all models that a server starts with: its app, named models, and models of the store. */
 import { asOnlyModel, sourceNameOf, type ResolvedOptions } from '../options/resolve.js';
 import type { ModelStore } from '../store/model-store.js';
-import { planModels, type ModelPlan, type ModelsGiven } from './plan-models.js';
+import type { ModelPlan } from '../models/model-plan.js';
+import { planModels, type ModelsGiven } from './plan-models.js';
 import { openStore, planStoreModels } from './store-models.js';
 
 export interface FirstModelPlans {

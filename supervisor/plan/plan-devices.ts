@@ -5,7 +5,7 @@ import { Devices } from '../machine/devices.js';
 import { discoverGpus, type Discovery } from '../machine/gpu-discovery.js';
 import type { ModelOptions } from '../options/resolve.js';
 import { ownBounds } from '../models/own-scaling.js';
-import type { FirstModel, ModelPlan } from './plan-models.js';
+import type { FirstModel, ModelPlan } from '../models/model-plan.js';
 
 /** Assigns devices to the first workers of each model. @throws SERVE_CONFIG if a model's options do not fit the machine */
 export function placeModels(plans: readonly ModelPlan[], devices: Devices): FirstModel[] {

@@ -1,9 +1,7 @@
 /** Plans models: checks and completes their options, so that mistakes are found before anything starts. */
 import { resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
-import type { Placement } from '../machine/placement.js';
-import type { ModelSpec } from '../models/model-spec.js';
-import type { WorkerBounds } from '../models/worker-bounds.js';
+import type { ModelPlan } from '../models/model-plan.js';
 import { prepareProgram } from '../runtimes/index.js';
 import type { AppSetting, AppSpec } from '../runtimes/runtime.js';
 import { refuseTwins, type ModelEntry } from '../options/model-entries.js';
@@ -20,27 +18,8 @@ import {
   type ResolvedOptions,
 } from '../options/resolve.js';
 import type { OptionName } from '../options/table.js';
-import { NOTHING_LENT, type Release, type StoredModel } from '../store/stored-model.js';
+import { NOTHING_LENT, type StoredModel } from '../store/stored-model.js';
 import { findApp } from './app-path.js';
-
-export interface ModelPlan {
-  readonly spec: ModelSpec;
-  /** Whether the model answers on `/`. */
-  readonly isDefault: boolean;
-  /** Number of its first workers, on any devices; null: its options decide. */
-  readonly firstWorkers: number | null;
-  /** Bounds of its workers; null: as many as it has first. */
-  readonly bounds: WorkerBounds | null;
-  /** Releases its files; called when its last worker has ended, or when it is not served after all. */
-  readonly release: Release;
-}
-
-/** A model that a server starts with, and the devices of its first slots. */
-export interface FirstModel extends ModelPlan {
-  /** The bounds within which it scales itself; null if its number of workers is fixed. */
-  readonly own: WorkerBounds | null;
-  readonly placements: readonly Placement[];
-}
 
 /** The models and settings that were given to a server. */
 export interface ModelsGiven {

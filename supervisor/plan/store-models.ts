@@ -14,7 +14,8 @@ import type { WantedModel, WantedModels } from '../options/value-forms.js';
 import { isWebAddress } from '../store/download.js';
 import { ModelStore } from '../store/model-store.js';
 import { releasedOnFailure } from '../store/stored-model.js';
-import { planVersions, type ModelPlan } from './plan-models.js';
+import type { ModelPlan } from '../models/model-plan.js';
+import { planVersions } from './plan-models.js';
 
 /** `folder`: base of relative paths. @throws SERVE_CONFIG that names the setting if the store is not a folder */
 export function openStore(resolved: ResolvedOptions, folder: string): ModelStore {

@@ -2,7 +2,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { AccessLog } from '../http/answer/access-log.js';
 import { MemoryBudget } from '../budget/memory-budget.js';
-import { newRequestId } from '../http/socket/request-id.js';
+import { newRequestId } from '../dispatch/request-id.js';
 import { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import { compressedResponses } from '../http/socket/compressed-response.js';
 import { watchedResponses } from '../http/socket/watched-response.js';

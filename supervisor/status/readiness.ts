@@ -3,20 +3,8 @@
  * rotation, so the server is ready while any model that wants workers has one, or is idle: its first call starts one. During the start it is not ready before each
  * first model was ready or has given up; else a server with one ready model would get the calls of all.
  */
+import type { ModelPresence } from '../models/model-health.js';
 import type { Health } from '../models/slot-summary.js';
-
-/** The fields of a model that decide readiness. */
-export interface ModelPresence {
-  /** Its name in the log. */
-  readonly label: string;
-  readonly health: Health;
-  /** Why calls are refused, and what to do, without the app's words; null while they are not. */
-  readonly problem: string | null;
-  /** Whether it may have workers at all. */
-  readonly takesCalls: boolean;
-  /** It is one of the first models, and was not ready yet and has not given up. */
-  readonly isComingUp: boolean;
-}
 
 export interface Readiness {
   readonly ready: boolean;

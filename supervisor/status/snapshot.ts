@@ -3,11 +3,12 @@ import type { IntervalHistogram } from 'node:perf_hooks';
 import type { MemoryBudget } from '../budget/memory-budget.js';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
+import type { ModelPresence } from '../models/model-health.js';
 import type { Model } from '../models/model.js';
 import type { SpareProcesses } from '../processes/spare-processes.js';
 import { NO_MODEL, modelStatus, type ModelStatus } from '../models/model-status.js';
 import type { Models, Registered } from '../models/models.js';
-import { serverReadiness, stateOf, type ModelPresence, type Readiness } from './readiness.js';
+import { serverReadiness, stateOf, type Readiness } from './readiness.js';
 import type { ServerStatus } from './server-status.js';
 
 /** Period of the timer that measures the delay of the event loop. */

@@ -2,8 +2,7 @@
  * The interface by which management dialects register, change, unregister and describe models. A dialect translates it to
  * its own terms. `server/models/http-management.ts` implements it.
  */
-import type { ErrorCode } from '../../../protocol/errors.js';
-import type { Accepted, FullModelRef, ModelRef, Outcome, WorkerBounds } from '../../models/models.js';
+import type { Accepted, FullModelRef, ModelRef, WorkerBounds } from '../../models/models.js';
 import type { ModelStatus } from '../../models/model-status.js';
 
 /** Options of a model that can be set at its registration and changed while it serves. */
@@ -129,10 +128,3 @@ export interface ModelManagement {
    */
   load(name: string, signal: AbortSignal): Promise<void>;
 }
-
-/** Whether workers could not start; false if the server ends or the model was unregistered by another request. */
-export function isStartFailure({ result, error }: Outcome): boolean {
-  return result === 'failed' && (error === null || !NO_START_FAILURE.has(error.code));
-}
-
-const NO_START_FAILURE: ReadonlySet<ErrorCode> = new Set(['SERVE_SHUTTING_DOWN', 'SERVE_MODEL_NOT_FOUND']);

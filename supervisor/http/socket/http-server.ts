@@ -16,7 +16,7 @@ import { discardRest, type Failure } from './refuse.js';
 import { readOnWithoutUpgrade } from './declined-upgrades.js';
 import { JoinedRequest } from './joined-request.js';
 import { currentResponse } from './node-internals.js';
-import { newRequestId } from './request-id.js';
+import { newRequestId } from '../../dispatch/request-id.js';
 import type { ParserError, InputTurns } from './input-turns.js';
 import { hasBody, noteRequest, onceAnswered } from './request-facts.js';
 import { createTlsServer } from './tls-server.js';

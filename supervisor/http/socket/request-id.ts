@@ -1,15 +1,9 @@
 /** Gives each request its id: the client's if it is safe, else a new one. */
-import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { newRequestId } from '../../dispatch/request-id.js';
 
 /** An id that matches can be written to a header, a log line or a file name unchanged. */
 const SAFE = /^[\w.:@/+=-]{1,128}$/;
-
-/** Random bytes are fetched for many ids at once: one call per id costs 1 us more. */
-const ID_BYTES = 16;
-const BATCH_IDS = 256;
-let pool = '';
-let used = 0;
 
 /**
  * Returns the request's id. `names`: further headers in which its client may send one, in lower case; `X-Request-Id`
@@ -35,15 +29,4 @@ export function firstId(headers: IncomingHttpHeaders, names: readonly string[]):
 /** Returns the id if it is safe in a header, a log line and a file name; else null. */
 export function safeId(id: string | string[] | null | undefined): string | null {
   return typeof id === 'string' && SAFE.test(id) ? id : null;
-}
-
-/** Returns a new, unique id. */
-export function newRequestId(): string {
-  if (used === pool.length) {
-    pool = randomBytes(ID_BYTES * BATCH_IDS).toString('hex');
-    used = 0;
-  }
-  const id = pool.slice(used, used + 2 * ID_BYTES);
-  used += 2 * ID_BYTES;
-  return id;
 }

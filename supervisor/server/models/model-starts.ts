@@ -1,6 +1,5 @@
 /** Starts the first workers of a model that was registered while the server runs, and bounds what waits for workers. */
 import { ServeError } from '../../../protocol/errors.js';
-import { isStartFailure } from '../../http/request/model-management.js';
 import { within } from '../../machine/within.js';
 import type { Model } from '../../models/model.js';
 import type {
@@ -11,6 +10,7 @@ import type {
   Registered,
   WorkerBounds,
 } from '../../models/models.js';
+import { isStartFailure } from '../../models/outcome.js';
 import { retireLimits } from '../../processes/worker-stop.js';
 import type { ServedModels } from './served-models.js';
 

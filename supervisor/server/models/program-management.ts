@@ -15,7 +15,8 @@ import type {
   ScaleOptions,
   UnregisterOptions,
 } from './models-handle.js';
-import { planModel, type ModelPlan } from '../../plan/plan-models.js';
+import type { ModelPlan } from '../../models/model-plan.js';
+import { planModel } from '../../plan/plan-models.js';
 import type { ServedModels } from './served-models.js';
 import { describeModels } from '../../status/snapshot.js';
 

@@ -25,8 +25,8 @@ import { releasedOnFailure, type Release } from '../../store/stored-model.js';
 import { AppFiles, changeText } from '../../watch/app-files.js';
 import { deferred, type Deferred } from '../../machine/deferred.js';
 import { retireLimits } from '../../processes/worker-stop.js';
-import type { FirstModel, ModelPlan } from '../../plan/plan-models.js';
-import type { ModelPresence } from '../../status/readiness.js';
+import type { ModelPresence } from '../../models/model-health.js';
+import type { FirstModel, ModelPlan } from '../../models/model-plan.js';
 import { clashText, routeClashes } from './route-clashes.js';
 import { StartUp } from './start-up.js';
 

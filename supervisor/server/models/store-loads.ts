@@ -1,14 +1,15 @@
 /** Loads models of the store by their name while the server runs, again if they are registered already. */
 import { ServeError } from '../../../protocol/errors.js';
-import { isStartFailure } from '../../http/request/model-management.js';
 import { within } from '../../machine/within.js';
 import type { Devices } from '../../machine/devices.js';
 import type { Model } from '../../models/model.js';
 import type { FullModelRef, Outcome, WorkerBounds } from '../../models/models.js';
+import { isStartFailure } from '../../models/outcome.js';
 import { ownBounds } from '../../models/own-scaling.js';
 import { MODEL_NAME_RULE, isModelName } from '../../options/model-name.js';
 import type { OptionSource, ResolvedOptions } from '../../options/resolve.js';
-import { planVersions, type ModelPlan } from '../../plan/plan-models.js';
+import type { ModelPlan } from '../../models/model-plan.js';
+import { planVersions } from '../../plan/plan-models.js';
 import type { RetireLimits } from '../../processes/worker-listener.js';
 import { retireLimits } from '../../processes/worker-stop.js';
 import type { ModelStore } from '../../store/model-store.js';

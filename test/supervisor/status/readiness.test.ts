@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Health } from '../../../supervisor/models/slot-summary.js';
-import { modelReadiness, serverReadiness, type ModelPresence } from '../../../supervisor/status/readiness.js';
+import type { ModelPresence } from '../../../supervisor/models/model-health.js';
+import { modelReadiness, serverReadiness } from '../../../supervisor/status/readiness.js';
 
 /** A model that wants a worker. `isComingUp`: it was not ready yet and has not given up. */
 function model(label: string, health: Health, isComingUp = false, takesCalls = true): ModelPresence {

@@ -1,9 +1,10 @@
 /** Registers, scales and unregisters models, with the parameters and messages of Multi Model Server. */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Accepted, FullModelRef, ModelRef, Outcome, WorkerBounds } from '../../../models/models.js';
+import { isStartFailure } from '../../../models/outcome.js';
 import type { RequestContext } from '../../request/request-context.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
-import { isStartFailure, type ManagedOptions } from '../../request/model-management.js';
+import type { ManagedOptions } from '../../request/model-management.js';
 import { abortedOnDisconnect } from '../../socket/request-facts.js';
 import { noteModel } from '../../call/find-model.js';
 import { notFound } from './find-model.js';
