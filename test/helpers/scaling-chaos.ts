@@ -41,6 +41,8 @@ const WAVE = 160;
 /** Between two waves some workers leave, now and then all. */
 const PAUSE_MS = 500;
 const HARM_PAUSE_MS = 200;
+/** So long a harm waits for the calls that end after the one before: on a slow machine no worker would live to its first call. */
+const PROGRESS_LIMIT_MS = 10_000;
 const FREEZE_MS = 800;
 /** Far longer than any harm: a call that takes so long hangs. */
 const ANSWER_LIMIT_MS = 60_000;
@@ -80,6 +82,7 @@ class ScalingChaos {
   #server: Server | null = null;
   #saves = 0;
   #isOver = false;
+  #maxWorkers = MAX_WORKERS;
 
   constructor(options: ScalingChaosOptions, folder: string) {
     this.#options = options;
@@ -160,10 +163,19 @@ class ScalingChaos {
 
   async #harmUntilOver(server: Server, management: Management): Promise<void> {
     while (!this.#isOver) {
+      const begunCalls = this.#begunCalls;
       await delay(this.#random() * HARM_PAUSE_MS);
+      const limit = Date.now() + PROGRESS_LIMIT_MS;
+      const isStill = (): boolean => this.#maxWorkers > 0 && this.#begunCalls === begunCalls;
+      while (!this.#isOver && isStill() && Date.now() < limit) await delay(20);
       const harm = HARMS[Math.floor(this.#random() * HARMS.length)] as Harm;
       if (await this.#do(harm, server, management)) this.#harm[harm] += 1;
     }
+  }
+
+  /** The calls that a worker has answered or lost. */
+  get #begunCalls(): number {
+    return (this.#answers[200] ?? 0) + (this.#answers[500] ?? 0);
   }
 
   /** False if there was no worker for it. */
@@ -192,6 +204,7 @@ class ScalingChaos {
   async #scale(management: Management): Promise<void> {
     const max = Math.floor(this.#random() * (MAX_WORKERS + 1));
     const min = Math.floor(this.#random() * (max + 1));
+    this.#maxWorkers = max;
     await management.manage(`PUT /models/m?min_worker=${min}&max_worker=${max}`);
   }
 
