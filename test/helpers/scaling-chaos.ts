@@ -15,6 +15,8 @@ import { call, isAlive, startServer, type Server } from './server.js';
 export interface ScalingChaosOptions {
   readonly calls: number;
   readonly seed: number;
+  /** Ends the chaos with its reason: that of a test whose time is up. */
+  readonly signal?: AbortSignal;
   /** Options of the server beside the bounds. */
   readonly args?: readonly string[];
 }
@@ -108,8 +110,7 @@ class ScalingChaos {
     this.#server = server;
     const management = await managementOf(server);
     const harm = this.#harmUntilOver(server, management);
-    await this.#load(server.url);
-    this.#isOver = true;
+    await this.#load(server.url).finally(() => (this.#isOver = true));
     await harm;
     await this.#judgeEnd(server, management);
     this.#judgeRuns();
@@ -138,6 +139,7 @@ class ScalingChaos {
   async #callUntilAnswered(url: string, n: number): Promise<void> {
     const body = JSON.stringify({ n, ms: this.#random() * RUN_MS });
     for (;;) {
+      this.#options.signal?.throwIfAborted();
       const status = await this.#callOnce(url, n, body);
       this.#answers[status] = (this.#answers[status] ?? 0) + 1;
       this.#ends[n] = status;
