@@ -5,7 +5,7 @@
  */
 import { ServeError } from '../../protocol/errors.js';
 import { errorBody, statusOf } from '../http/answer/house-error.js';
-import { isJson } from '../http/call/route-check.js';
+import { isJson } from '../http/call/find-route.js';
 import type { GuardedStore } from '../jobs/guarded-store.js';
 import type { AnsweredJob, KeptError, KeptWebhook } from '../jobs/kept-jobs.js';
 import type { Webhook } from '../webhooks/webhook.js';

@@ -59,7 +59,7 @@ for (const folder of Object.keys(FOLDERS)) {
 }
 
 for (const [file, code, complaint] of [
-  ['supervisor/dispatch/job.ts', "import '../http/call/gate.js';", 'dispatch stands below http/call'],
+  ['supervisor/dispatch/job.ts', "import '../http/call/answer-call.js';", 'dispatch stands below http/call'],
   [
     'supervisor/http/socket/listen.ts',
     "import '../dialects/dialect.js';",
@@ -70,7 +70,11 @@ for (const [file, code, complaint] of [
     "import '../handler.js';",
     'http/request stands below http/handler.ts',
   ],
-  ['supervisor/http/answer/attempts.ts', "import '../call/gate.js';", 'http/answer stands below http/call'],
+  [
+    'supervisor/http/answer/attempts.ts',
+    "import '../call/answer-call.js';",
+    'http/answer stands below http/call',
+  ],
   ['supervisor/http/dialects/banana.ts', "import './gateway/start.js';", 'No dialect imports another'],
   ['supervisor/http/dialects/gateway/start.ts', "import '../banana.js';", 'No dialect imports another'],
   [

@@ -6,22 +6,23 @@
  * 3. receive: reads the body within its limits.
  * 4. submit: makes a job and queues it (`submit-call.ts`).
  *
- * If the model or the API key is in the body, `answer-unrouted.ts` receives the body before step 1.
+ * If the model's name or the API key is in the body, the body is received before step 1 (`answerUnrouted`).
  * Errors before the job is submitted are thrown and answered here; later ones go from the job to its sink.
  */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Admission } from '../../dispatch/arrivals.js';
+import type { UnroutedBody } from '../../dispatch/unrouted-bodies.js';
 import type { ServerOptions } from '../../options/resolve.js';
-import { announcedBytes, receiveBody, type BodyLimits } from '../socket/receive-body.js';
+import { keyOf } from '../access/api-keys.js';
 import { refuseRequest } from '../answer/answer-error.js';
-import { answerUnrouted, headerKeyIsEnough } from './answer-unrouted.js';
-import type { RequestContext } from '../request/request-context.js';
-import { awaitRoutes, timeLimitOf } from './await-app.js';
-import type { CallPlan } from './call-plan.js';
-import { ownRouteOr } from './own-route.js';
-import { routeCall } from './route-check.js';
 import { refusedTiming } from '../answer/server-timing.js';
+import type { RequestContext } from '../request/request-context.js';
+import { announcedBytes, receiveBody, type BodyLimits } from '../socket/receive-body.js';
+import { awaitRoutes, timeLimitOf } from './await-app.js';
+import type { CallPlan, Target } from './call-plan.js';
+import { TargetSearch } from './find-model.js';
+import { ownRouteOr, routeCall } from './find-route.js';
 import { submitCall } from './submit-call.js';
 
 /** Answers every request; rejects only because of a bug in the server. `methods`: those of the path, for `Allow`. */
@@ -57,6 +58,58 @@ export async function answerCall(context: RequestContext, plan: CallPlan, method
     if (!(thrown instanceof ServeError)) throw thrown;
     fail(context, thrown, methods);
   }
+}
+
+/**
+ * Whether the headers alone allow the client to call. The handler has checked them already, unless the body may contain the
+ * key.
+ */
+function headerKeyIsEnough({ backend, request, headerNames }: RequestContext, plan: CallPlan): boolean {
+  return (
+    plan.open === undefined ||
+    !backend.keys.required ||
+    backend.keys.allows(keyOf(request.headers, headerNames.keys))
+  );
+}
+
+/**
+ * Answers a call whose body contains the API key or the model's name. The body takes a place among the unrouted bodies and
+ * moves to its model's queue as soon as the model is known and the client is allowed to call it. @throws the error that
+ * refuses the call; the caller then releases `place`
+ */
+async function answerUnrouted(
+  context: RequestContext,
+  plan: CallPlan,
+  { limits, limitMs, place }: { limits: BodyLimits; limitMs: number | null; place: UnroutedBody },
+): Promise<void> {
+  const { backend, request, response } = context;
+  const mayCall = headerKeyIsEnough(context, plan);
+  const search = new TargetSearch(plan.target);
+  const joinQueue = ({ model }: Target): void => {
+    if (context.model !== null) return;
+    context.model = model;
+    place.moveTo((bytes) => model.dispatcher.admit(Math.max(bytes, limits.announcedBytes)));
+  };
+  backend.inviteBody(request, response);
+  const body = await receiveBody(request, limits, place, (piece) => {
+    if (!mayCall) {
+      search.keep(piece);
+      return;
+    }
+    const found = search.read(piece);
+    if (found !== null) joinQueue(found);
+  });
+  const opened = plan.open === undefined ? null : await plan.open(context, body);
+  if (!mayCall && !backend.keys.allows(opened?.key)) throw new ServeError('SERVE_UNAUTHORIZED');
+  context.hasKey = backend.keys.required;
+  const target = search.end();
+  joinQueue(target);
+
+  const { model } = target;
+  const routes = model.routes ?? (await awaitRoutes(context, model, limitMs));
+  const aimed = ownRouteOr(context, plan, target, routes);
+  const routed = routeCall(context, aimed.plan, aimed.target, routes, limitMs);
+  await submitCall(context, aimed.plan, { routed, body, opened, place });
 }
 
 /** Answers with an error, unless the client has left. */

@@ -1,17 +1,34 @@
 /**
  * Makes a job of a call whose body has arrived, and gives it to the dispatcher. A worker's answer comes back through the
- * reply sink. A call that outlives its client is stored instead (`submit-job.ts`).
+ * reply sink. A call that outlives its client is stored instead: a worker pulls it, and its client is answered once it is
+ * stored.
  */
-import { Job } from '../../dispatch/job.js';
-import { onceClosed } from '../socket/request-facts.js';
-import type { RequestContext } from '../request/request-context.js';
-import type { ArrivedCall } from './arrived-call.js';
-import type { CallPlan } from './call-plan.js';
-import { describeCall } from './describe-call.js';
+import { joinHeaderLines, splitHeaderLines } from '../../../protocol/text/header-lines.js';
+import { joinPieces } from '../../../protocol/wire/body-assembler.js';
+import type { Route } from '../../../protocol/wire/messages.js';
+import type { Admission } from '../../dispatch/arrivals.js';
+import { Job, type JobCall } from '../../dispatch/job.js';
+import type { JobRecord, StoredBody } from '../../jobs/kept-jobs.js';
+import { newWebhookId } from '../../webhooks/webhook.js';
+import type { Webhooks } from '../../webhooks/webhooks.js';
+import { answerAccepted, answerStarted } from '../answer/answer-started.js';
 import { ReplySink } from '../answer/reply-sink.js';
-import { submitJob } from './submit-job.js';
-import { postResult } from './result-webhook.js';
-import { checkBody } from './route-check.js';
+import type { RequestContext } from '../request/request-context.js';
+import type { Body } from '../socket/body-memory.js';
+import { codingsOf } from '../socket/decode-body.js';
+import { clientOf, onceClosed, writtenPath } from '../socket/request-facts.js';
+import type { CallPlan, NamedTarget, OpenedBody } from './call-plan.js';
+import { checkBody, isJson, type RoutedCall } from './find-route.js';
+import { idempotencyKey, type WishedJob } from './job-wishes.js';
+
+/** A call that is ready to be run by a worker. */
+interface ArrivedCall {
+  readonly routed: RoutedCall;
+  readonly body: Body;
+  /** The input and control fields that the dialect read from the body; null if the body is the input. */
+  readonly opened: OpenedBody | null;
+  readonly place: Admission;
+}
 
 /**
  * Submits the call as a job whose sink answers the client. Returns a promise only for a call that outlives its client, which
@@ -51,3 +68,124 @@ function submitOwned(
   dispatcher.submit(job, place);
   if (!job.settled) postResult(backend.webhooks, route, job);
 }
+
+/** Posts the job's answer to the route's webhook, if it has one and the answer is a success in JSON. No caller waits for it. */
+function postResult(webhooks: Webhooks, { webhook: url }: Route, job: Job): void {
+  if (url === '') return;
+  job.onReply = ({ status, contentType }, pieces) => {
+    if (status >= 300 || !isJson(contentType)) return;
+    const body = joinPieces(pieces); // `send` copies it
+    webhooks.send({ id: newWebhookId(), url, body, contentType, requestId: job.call.requestId });
+  };
+}
+
+interface ArrivedJob extends ArrivedCall {
+  readonly job: WishedJob;
+}
+
+/** Rejects with the error that refuses the call: SERVE_NOT_KEPT, SERVE_KEY_CONFLICT, SERVE_NOT_READY, SERVE_SHUTTING_DOWN. */
+async function submitJob(context: RequestContext, plan: CallPlan, arrived: ArrivedJob): Promise<void> {
+  const { routed, body, opened } = arrived;
+  const { model, route } = routed;
+  const target = { model, route: route.path };
+  if (opened === null) {
+    const call = describeCall(context, plan, target, null, body.bytes);
+    const accepted = await store(context, plan, arrived, call, body);
+    if (route.kind === 'background') answerStarted(context, accepted);
+    else answerAccepted(context, accepted);
+    return;
+  }
+  const { input, described } = opened; // the body wraps the input; its dialect answers the client
+  const call = { ...describeCall(context, plan, target, null, input.length), ...described };
+  const pieces = { pieces: [input], bytes: input.length, release: () => body.release() };
+  await opened.answerKept(context, await store(context, plan, arrived, call, pieces));
+}
+
+async function store(
+  context: RequestContext,
+  { target }: CallPlan,
+  { routed: { model, route }, opened, place, job }: ArrivedJob,
+  call: JobCall,
+  body: StoredBody,
+): Promise<JobRecord> {
+  const noWorker = model.dispatcher.noWorkerError();
+  if (noWorker !== null) throw noWorker; // the client can still be answered with it
+  const { idempotencyKey: key, ...wishes } = job;
+  const { contentType } = call;
+  const claimed = { model: model.spec.name, route: route.path, contentType, pieces: body.pieces };
+  const accepted = await context.backend.jobs.accept({
+    ...wishes,
+    call: { ...call, headers: withoutSecrets(call.headers, context.headerNames.keys) },
+    body,
+    key:
+      key === null
+        ? null
+        : await idempotencyKey(context, { ...claimed, key, keyInBody: opened?.key ?? null }),
+    dialect: context.dialect.name,
+    hasKey: context.hasKey,
+    isBackground: route.kind === 'background',
+    webhook: route.webhook,
+    isPinned: typeof target === 'object' && target.namesVersion === true,
+    maxAttempts: route.attempts,
+  });
+  place.release();
+  return accepted;
+}
+
+/** Headers that prove who a client is: they are for this request only, and no store keeps them. */
+const SECRETS: ReadonlySet<string> = new Set(['authorization', 'proxy-authorization', 'cookie']);
+
+/** `keys`: further headers that contain a key, in lower case. */
+function withoutSecrets(lines: string, keys: readonly string[]): string {
+  const isSecret = (name: string): boolean => SECRETS.has(name) || keys.includes(name);
+  const kept = splitHeaderLines(lines).filter(([name]) => !isSecret(name.toLowerCase()));
+  return joinHeaderLines(kept.flat());
+}
+
+/** Builds the call frame's fields for a request: everything that the worker gets except the body. */
+export function describeCall(
+  context: RequestContext,
+  { format, params, asciiJson = false, answer = 'auto', dialectParams }: CallPlan,
+  { model, route }: NamedTarget,
+  deadlineMs: number | null,
+  bodyBytes: number,
+): JobCall {
+  const { request, requestId } = context;
+  const { headers, rawHeaders } = request;
+  const url = request.url ?? '/';
+  const question = url.indexOf('?');
+  const { name, version } = model.spec;
+  return {
+    id: 0,
+    model: name,
+    version,
+    client: clientOf(request),
+    statusOf: (error) => context.dialect.fail(error, requestId, context).status,
+    bodyBytes,
+    requestId,
+    route,
+    path: writtenPath(url),
+    query: question < 0 ? '' : url.slice(question + 1),
+    format,
+    contentType: headers['content-type'] ?? '',
+    accept: headers.accept ?? '',
+    deadlineMs: deadlineMs === null ? null : Date.now() + deadlineMs,
+    headers: joinHeaderLines(codingsOf(request).length === 0 ? rawHeaders : withoutCoding(rawHeaders)),
+    method: request.method ?? '',
+    params: typeof params === 'object' ? encoded(params) : (params ?? ''),
+    asciiJson,
+    answer,
+    dialectParams: dialectParams === undefined ? '' : encoded(dialectParams),
+  };
+}
+
+function encoded(params: Readonly<Record<string, string>>): string {
+  return new URLSearchParams(params).toString();
+}
+
+/** Leaves out the headers that describe the encoded body, because the worker gets the body decoded. */
+function withoutCoding(rawHeaders: readonly string[]): string[] {
+  return rawHeaders.filter((_, i) => !OF_CODING.has((rawHeaders[i - (i % 2)] as string).toLowerCase()));
+}
+
+const OF_CODING: ReadonlySet<string> = new Set(['content-encoding', 'content-length', 'transfer-encoding']);

@@ -40,7 +40,7 @@ function claimOf(context: RequestContext, dialect: Dialect): Operation | null {
 
 /**
  * Lets the call that was guessed take precedence over the operation: of an app that is not loaded yet, the path may be a
- * route. `call/own-route.ts` decides once the routes are known.
+ * route. `call/find-route.ts` decides once the routes are known.
  */
 function unlessOwnRoute(operation: Operation, { dialect, operation: guessed }: Guess): Operation {
   const { act } = operation;

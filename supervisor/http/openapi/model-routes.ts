@@ -5,7 +5,7 @@
 import { ServeError } from '../../../protocol/errors.js';
 import type { LoadedInfo, Route, RouteKind } from '../../../protocol/wire/messages.js';
 import type { Model } from '../../models/model.js';
-import { rootOrOnlyRoute } from '../call/choose-route.js';
+import { rootOrOnlyRoute } from '../call/find-route.js';
 import { JOB_ID_HEADER, JOB_PAGE_HEADER } from '../access/client-headers.js';
 import { inferSchema } from './infer-schema.js';
 import {

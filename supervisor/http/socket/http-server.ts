@@ -62,7 +62,7 @@ export function createHttpServer(
     headersTimeout: headerTimeoutMs,
     requestTimeout: Math.max(REQUEST_MS, 2 * headerTimeoutMs),
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
-    requireHostHeader: false, // call/gate.ts refuses it, with an error body
+    requireHostHeader: false, // the handler refuses it, with an error body
     // From Node 24.9 on: only a request without a body leaves its parser when it asks for another protocol. One with a
     // body is answered like any other request (its upgrade is never accepted), but requests pipelined behind it are
     // lost.

@@ -15,7 +15,7 @@ import type { Model } from '../../models/model.js';
 import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan, NamedTarget } from '../call/call-plan.js';
 import type { Answer } from '../socket/unsent-connection.js';
-import { describeCall } from '../call/describe-call.js';
+import { describeCall } from '../call/submit-call.js';
 import { statusOf } from '../answer/house-error.js';
 import { ClosingHandshake, closeCodeOf, closeReason } from './closing.js';
 import { FrameReads } from './frame-reads.js';

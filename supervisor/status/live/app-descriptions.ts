@@ -1,7 +1,7 @@
 /** Keeps the descriptions that apps give of themselves, for the page, and notices when one has changed. */
 import type { LoadedInfo } from '../../../protocol/wire/messages.js';
 import type { FindCallPaths } from '../../http/request/call-paths.js';
-import { mainRouteOf } from '../../http/call/choose-route.js';
+import { mainRouteOf } from '../../http/call/find-route.js';
 import type { Routes } from '../../models/app-description.js';
 import type { Model } from '../../models/model.js';
 import type { Registered } from '../../models/models.js';

@@ -5,7 +5,7 @@
  */
 import type { Models } from '../../../models/models.js';
 import type { Model } from '../../../models/model.js';
-import { defaultModel } from '../../call/default-model.js';
+import { defaultModel } from '../../call/find-model.js';
 import { TopLevelScan, readString } from '../../json/top-level-fields.js';
 import type { CallPlan, Target } from '../dialect.js';
 

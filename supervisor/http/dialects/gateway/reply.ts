@@ -9,7 +9,7 @@ import { escapeNonAscii } from '../../../../protocol/text/ascii-json.js';
 import type { ServeError } from '../../../../protocol/errors.js';
 import type { ReplyHead } from '../../../../protocol/wire/messages.js';
 import type { EndedRecord } from '../../../jobs/kept-jobs.js';
-import { isJson } from '../../call/route-check.js';
+import { isJson } from '../../call/find-route.js';
 import { checkJson, inSlices, writeAscii } from '../../json/slices.js';
 
 /** The API version in every reply. The published clients pass it on and never check it. */

@@ -4,7 +4,7 @@ import type { Model } from '../../../models/model.js';
 import type { Models } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { MAX_PREFIX_BYTES } from '../../call/call-plan.js';
-import { rootOrOnlyRoute } from '../../call/choose-route.js';
+import { rootOrOnlyRoute } from '../../call/find-route.js';
 import type { CallPlan, Target } from '../dialect.js';
 import { findNamed } from './find-model.js';
 import { fieldFinder } from './form-field.js';

@@ -2,7 +2,7 @@
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Route } from '../../../../protocol/wire/messages.js';
 import type { Model } from '../../../models/model.js';
-import { rootOrOnlyRoute } from '../../call/choose-route.js';
+import { rootOrOnlyRoute } from '../../call/find-route.js';
 import { encodedPath } from '../../request/call-paths.js';
 import type { CallPath, CalledRoute, CallPlan, ChooseRoute } from '../dialect.js';
 

@@ -4,7 +4,7 @@ import { JOBS_PATH } from '../../../../protocol/reserved-paths.js';
 import type { JobRecord, KeptError, KeptResult } from '../../../jobs/kept-jobs.js';
 import { statusOf } from '../../answer/house-error.js';
 import { shownMessage } from '../../access/app-words.js';
-import { isJson } from '../../call/route-check.js';
+import { isJson } from '../../call/find-route.js';
 import { SENT_SLICE_BYTES, checkJson, inSlices, slicesOf } from '../../json/slices.js';
 
 export interface Description {

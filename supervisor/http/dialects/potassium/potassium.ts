@@ -5,7 +5,7 @@
 import { ServeError } from '../../../../protocol/errors.js';
 import { POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
 import { BANANA_CLIENTS } from '../../access/banana-clients.js';
-import { defaultModel } from '../../call/default-model.js';
+import { defaultModel } from '../../call/find-model.js';
 import { houseFailure } from '../../answer/house-error.js';
 import type { WriteAnswer } from '../../answer/koa-answers.js';
 import type { Dialect, Operation } from '../dialect.js';

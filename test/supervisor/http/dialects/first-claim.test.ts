@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
-import { ownRouteOr } from '../../../../supervisor/http/call/own-route.js';
+import { ownRouteOr } from '../../../../supervisor/http/call/find-route.js';
 import type { CallPlan, Dialect, Operation, Target } from '../../../../supervisor/http/dialects/dialect.js';
 import { firstClaim } from '../../../../supervisor/http/dialects/first-claim.js';
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';

@@ -11,6 +11,30 @@ import type { CallPlan, ChooseRoute, Target } from './call-plan.js';
 import { prefersAsync, wishedJob, type WishedJob } from './job-wishes.js';
 import { scanTopLevelFields } from '../json/top-level-fields.js';
 
+/** A plan whose target is known. */
+export interface AimedPlan {
+  readonly plan: CallPlan;
+  readonly target: Target;
+}
+
+/**
+ * Returns the plan to follow now that the routes of the target's model are known: that of the app's own route, whose
+ * dialect becomes the context's, or the given one.
+ */
+export function ownRouteOr(
+  context: RequestContext,
+  plan: CallPlan,
+  target: Target,
+  routes: Routes,
+): AimedPlan {
+  const { own } = plan;
+  const named = own?.plan.target;
+  if (own === undefined || typeof named !== 'object' || named.model !== target.model) return { plan, target };
+  if (typeof named.route !== 'string' || !routes.has(named.route)) return { plan, target };
+  context.dialect = own.style;
+  return { plan: own.plan, target: named };
+}
+
 /** A call whose route and deadline are known. */
 export interface RoutedCall {
   readonly model: Model;
@@ -98,4 +122,35 @@ export function isJson(contentType = ''): boolean {
     contentType === 'application/json' ||
     /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;|$)/i.test(contentType.trim())
   );
+}
+
+const ROOT = '/';
+
+/**
+ * Returns a function that chooses the route `/`, else the app's only route. It throws `refusal` of the routes' paths if
+ * there are none or several.
+ */
+export function rootOrOnlyRoute(refusal: (paths: readonly string[]) => ServeError): ChooseRoute {
+  return (routes) => {
+    const path = mainRouteOf(routes);
+    if (path === null) throw refusal(callablePaths(routes));
+    return path;
+  };
+}
+
+/** Returns the path of the route `/`, else of the app's only route; null if there are none or several. */
+export function mainRouteOf(routes: Routes): string | null {
+  const root = routes.get(ROOT);
+  if (root !== undefined && isCallable(root)) return ROOT;
+  const [only, ...others] = callablePaths(routes);
+  return only === undefined || others.length > 0 ? null : only;
+}
+
+function callablePaths(routes: Routes): string[] {
+  return [...routes.values()].filter(isCallable).map(({ path }) => path);
+}
+
+/** Whether a call over HTTP can reach the route: a WebSocket cannot be called this way. */
+function isCallable({ kind }: Route): boolean {
+  return kind !== 'websocket';
 }

@@ -6,7 +6,7 @@ import {
   type FindTarget,
   type Target,
 } from '../../../../supervisor/http/call/call-plan.js';
-import { TargetSearch } from '../../../../supervisor/http/call/target-search.js';
+import { TargetSearch } from '../../../../supervisor/http/call/find-model.js';
 
 const TARGET = { model: {}, route: '/' } as unknown as Target;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
-import { checkBody, fittingRoute } from '../../../../supervisor/http/call/route-check.js';
+import { checkBody, fittingRoute } from '../../../../supervisor/http/call/find-route.js';
 import { BodyMemory, type Body } from '../../../../supervisor/http/socket/body-memory.js';
 import type { Route, RouteInput } from '../../../../protocol/wire/messages.js';
 
