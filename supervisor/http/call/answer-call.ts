@@ -22,7 +22,7 @@ import { announcedBytes, receiveBody, type BodyLimits } from '../socket/receive-
 import { awaitRoutes, timeLimitOf } from './await-app.js';
 import type { CallPlan, Target } from './call-plan.js';
 import { TargetSearch } from './find-model.js';
-import { ownRouteOr, routeCall } from './find-route.js';
+import { routeCall } from './find-route.js';
 import { submitCall } from './submit-call.js';
 
 /** Answers every request; rejects only because of a bug in the server. `methods`: those of the path, for `Allow`. */
@@ -44,15 +44,14 @@ export async function answerCall(context: RequestContext, plan: CallPlan, method
     place = model.dispatcher.admit(limits.announcedBytes);
 
     const routes = model.routes ?? (await awaitRoutes(context, model, limitMs));
-    const aimed = ownRouteOr(context, plan, target, routes);
-    const routed = routeCall(context, aimed.plan, aimed.target, routes, limitMs);
+    const call = routeCall(context, plan, target, routes, limitMs);
 
     backend.inviteBody(request, response);
     const body = await receiveBody(request, limits, place);
     const opened = plan.open === undefined ? null : await plan.open(context, body);
 
-    const recorded = submitCall(context, aimed.plan, { routed, body, opened, place });
-    if (recorded !== null) await recorded;
+    const stored = submitCall(context, call, body, opened, place);
+    if (stored !== null) await stored;
   } catch (thrown) {
     place?.release();
     if (!(thrown instanceof ServeError)) throw thrown;
@@ -107,9 +106,8 @@ async function answerUnrouted(
 
   const { model } = target;
   const routes = model.routes ?? (await awaitRoutes(context, model, limitMs));
-  const aimed = ownRouteOr(context, plan, target, routes);
-  const routed = routeCall(context, aimed.plan, aimed.target, routes, limitMs);
-  await submitCall(context, aimed.plan, { routed, body, opened, place });
+  const call = routeCall(context, plan, target, routes, limitMs);
+  await submitCall(context, call, body, opened, place);
 }
 
 /** Answers with an error, unless the client has left. */

@@ -1,11 +1,16 @@
-/** The plan of a call, which a dialect makes before any of the body is read. `answer-call.ts` follows it. */
+/**
+ * The two records of a call over HTTP: its plan, which a dialect makes before any of the body is read, and the call itself
+ * once its route is known. `answer-call.ts` makes the second of the first.
+ */
 import type { ServeError } from '../../../protocol/errors.js';
+import type { Route } from '../../../protocol/wire/messages.js';
 import type { JobCall } from '../../dispatch/job.js';
 import type { JobRecord } from '../../jobs/kept-jobs.js';
 import type { Routes } from '../../models/app-description.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
 import type { AnswerStyle, RequestContext } from '../request/request-context.js';
+import type { WishedJob } from './job-wishes.js';
 
 /** The model and route that a call is for. */
 export interface Target {
@@ -62,12 +67,35 @@ export interface CallPlan {
   readonly open?: (context: RequestContext, body: Body) => Promise<OpenedBody>;
 }
 
+/** The plan of a call whose target is known from its path. */
+export type NamedPlan = CallPlan & { readonly target: NamedTarget };
+
 /** A call of an app's own route. */
 export interface OwnRoute {
   /** The dialect of the call. */
   readonly style: AnswerStyle;
-  readonly plan: CallPlan;
+  readonly plan: NamedPlan;
 }
+
+/** A call whose route is known and takes the request; `submit-call.ts` makes a job of it when its body has arrived. */
+export type RoutedCall = {
+  /** The plan that it follows: that of the dialect that has claimed it, or of the app's own route. */
+  readonly plan: CallPlan;
+  readonly model: Model;
+  readonly route: Route;
+} & (
+  | {
+      /** Its client waits for the answer. */
+      readonly kind: 'waited for';
+      /** The client's time limit in ms from its request; null without one. */
+      readonly deadlineMs: number | null;
+    }
+  | {
+      /** It outlives its client's connection. */
+      readonly kind: 'job';
+      readonly wishes: WishedJob;
+    }
+);
 
 /** The contents of a body that wraps the model's input. */
 export interface OpenedBody {

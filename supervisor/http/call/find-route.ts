@@ -1,81 +1,58 @@
 /** Finds the route of a call and checks that the request's headers and then its body are what the route takes. */
-import type { IncomingMessage } from 'node:http';
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/wire/messages.js';
 import type { Routes } from '../../models/app-description.js';
-import type { Body } from '../socket/body-memory.js';
 import type { Model } from '../../models/model.js';
+import type { Body } from '../socket/body-memory.js';
 import type { RequestContext } from '../request/request-context.js';
-import type { CallPlan, ChooseRoute, Target } from './call-plan.js';
-import { prefersAsync, wishedJob, type WishedJob } from './job-wishes.js';
+import type { CallPlan, ChooseRoute, OwnRoute, RoutedCall, Target } from './call-plan.js';
+import { prefersAsync, wishedJob } from './job-wishes.js';
 import { scanTopLevelFields } from '../json/top-level-fields.js';
 
-/** A plan whose target is known. */
-export interface AimedPlan {
-  readonly plan: CallPlan;
-  readonly target: Target;
-}
-
 /**
- * Returns the plan to follow now that the routes of the target's model are known: that of the app's own route, whose
- * dialect becomes the context's, or the given one.
- */
-export function ownRouteOr(
-  context: RequestContext,
-  plan: CallPlan,
-  target: Target,
-  routes: Routes,
-): AimedPlan {
-  const { own } = plan;
-  const named = own?.plan.target;
-  if (own === undefined || typeof named !== 'object' || named.model !== target.model) return { plan, target };
-  if (typeof named.route !== 'string' || !routes.has(named.route)) return { plan, target };
-  context.dialect = own.style;
-  return { plan: own.plan, target: named };
-}
-
-/** A call whose route and deadline are known. */
-export interface RoutedCall {
-  readonly model: Model;
-  readonly route: Route;
-  /** The client's time limit in ms from its request; null without one, and for jobs. */
-  readonly deadlineMs: number | null;
-  /** Null if the client waits for the answer. */
-  readonly job: WishedJob | null;
-}
-
-/**
- * Finds the route among those of the model's app, and refuses a call that cannot be answered in time.
+ * Finds the route of a call among those of its model's app, and refuses a call that cannot be answered in time. A route of
+ * the app that the plan calls its own takes precedence: its dialect becomes the context's.
  * @throws SERVE_NOT_FOUND, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST, SERVE_OVERLOADED
  */
 export function routeCall(
-  { request, acceptedAtMs }: RequestContext,
-  plan: CallPlan,
+  context: RequestContext,
+  claimed: CallPlan,
   { model, route: wanted }: Target,
   routes: Routes,
   limitMs: number | null,
 ): RoutedCall {
-  const route = fittingRoute(routes, wanted, request, plan);
-  const isJob = route.kind === 'background' || plan.open !== undefined || prefersAsync(request.headers);
-  const job = isJob ? wishedJob(request.headers) : null;
-  const deadlineMs = isJob ? null : limitMs; // its client is answered at once
-  if (deadlineMs !== null) model.dispatcher.checkDeadline(acceptedAtMs + deadlineMs);
-  return { model, route, deadlineMs, job };
+  const { request, acceptedAtMs } = context;
+  const { headers } = request;
+  const own = ownRoute(claimed, model, routes);
+  if (own !== null) context.dialect = own.style;
+  const plan = own?.plan ?? claimed;
+  const route = fittingRoute(routes, own?.plan.target.route ?? wanted, headers['content-type'], plan);
+  if (route.kind === 'background' || plan.open !== undefined || prefersAsync(headers))
+    return { kind: 'job', plan, model, route, wishes: wishedJob(headers) }; // its client is answered at once
+  if (limitMs !== null) model.dispatcher.checkDeadline(acceptedAtMs + limitMs);
+  return { kind: 'waited for', plan, model, route, deadlineMs: limitMs };
 }
 
-/** Returns the route for this request. @throws SERVE_NOT_FOUND, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST */
+/** Returns the app's own route of the path, if its model turns out to have one; null otherwise. */
+function ownRoute({ own }: CallPlan, model: Model, routes: Routes): OwnRoute | null {
+  if (own === undefined) return null;
+  const { target } = own.plan;
+  return target.model === model && routes.has(target.route) ? own : null;
+}
+
+/** Returns the route for a request with this content type. @throws SERVE_NOT_FOUND, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST */
 export function fittingRoute(
   routes: Routes,
   wanted: string | ChooseRoute,
-  request: IncomingMessage,
+  contentType: string | undefined,
   plan: Partial<Pick<CallPlan, 'open' | 'noRoute' | 'format'>> = {},
 ): Route {
   const route = routes.get(typeof wanted === 'string' ? wanted : wanted(routes));
   if (route === undefined) throw plan.noRoute ?? new ServeError('SERVE_NOT_FOUND');
   if (route.kind === 'websocket') throw new ServeError('SERVE_UPGRADE_REQUIRED');
   const takesAnyType = plan.open !== undefined || !isReadByType(plan) || route.input === 'any';
-  if (takesAnyType || isJson(request.headers['content-type'])) return route;
+  if (takesAnyType || isJson(contentType)) return route;
   // Potassium answers 400, not 415, and a Banana client hides a 415 and its body.
   throw new ServeError(
     'SERVE_BAD_REQUEST',
@@ -96,15 +73,14 @@ const MAX_SCANNED_BYTES = 1024 * 1024;
  * is left to the worker. @throws SERVE_BAD_BODY
  */
 export function checkBody(
-  { route, job }: Pick<RoutedCall, 'route' | 'job'>,
+  { kind, plan, route }: Pick<RoutedCall, 'kind' | 'plan' | 'route'>,
   { pieces, bytes }: Body,
-  plan: Partial<Pick<CallPlan, 'format'>> = {},
 ): void {
   if (route.input === 'any' || !isReadByType(plan)) return;
   if (bytes === 0) throw new ServeError('SERVE_BAD_BODY', 'This route takes JSON, and the body is empty.');
   // The client of a job is answered before a worker reads the body, so only the front can refuse it. A large body is left to
   // the worker, which fails the job: scanning it here would delay other clients.
-  if (job !== null && bytes <= MAX_SCANNED_BYTES) checkJson(joinPieces(pieces));
+  if (kind === 'job' && bytes <= MAX_SCANNED_BYTES) checkJson(joinPieces(pieces));
 }
 
 function checkJson(body: Buffer): void {

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
+import type { JobCall } from '../../dispatch/job.js';
 import type { IdempotencyKey } from '../../jobs/kept-jobs.js';
 import { keyOf } from '../access/api-keys.js';
 import { inSlices } from '../json/slices.js';
@@ -83,24 +84,16 @@ function wrong(name: string, says: string): ServeError {
   return new ServeError('SERVE_BAD_REQUEST', `${name} must be ${says}.`);
 }
 
-/** A call for which a client claims a key. */
-export interface ClaimedCall {
-  readonly key: string;
-  readonly model: string;
-  readonly route: string;
-  readonly contentType: string;
-  readonly pieces: readonly Buffer[];
-  /** The API key in its body; null if it has none. */
-  readonly keyInBody: string | null;
-}
-
 /**
  * Returns the key in the scope of its route and caller, which is the API key used; without keys all callers are one. Names
- * no secret: both parts are digests.
+ * no secret: both parts are digests. `keyInBody`: the API key in the body; null if it has none.
  */
 export async function idempotencyKey(
   { backend, request, headerNames }: RequestContext,
-  { key, model, route, contentType, pieces, keyInBody }: ClaimedCall,
+  key: string,
+  { model, route, contentType }: Pick<JobCall, 'model' | 'route' | 'contentType'>,
+  pieces: readonly Buffer[],
+  keyInBody: string | null,
 ): Promise<IdempotencyKey> {
   const used = keyOf(request.headers, headerNames.keys) ?? keyInBody;
   const caller = backend.keys.required ? used : null;

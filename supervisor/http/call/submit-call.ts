@@ -17,39 +17,33 @@ import type { RequestContext } from '../request/request-context.js';
 import type { Body } from '../socket/body-memory.js';
 import { codingsOf } from '../socket/decode-body.js';
 import { clientOf, onceClosed, writtenPath } from '../socket/request-facts.js';
-import type { CallPlan, NamedTarget, OpenedBody } from './call-plan.js';
-import { checkBody, isJson, type RoutedCall } from './find-route.js';
-import { idempotencyKey, type WishedJob } from './job-wishes.js';
-
-/** A call that is ready to be run by a worker. */
-interface ArrivedCall {
-  readonly routed: RoutedCall;
-  readonly body: Body;
-  /** The input and control fields that the dialect read from the body; null if the body is the input. */
-  readonly opened: OpenedBody | null;
-  readonly place: Admission;
-}
+import type { CallPlan, NamedTarget, OpenedBody, RoutedCall } from './call-plan.js';
+import { checkBody, isJson } from './find-route.js';
+import { idempotencyKey } from './job-wishes.js';
 
 /**
- * Submits the call as a job whose sink answers the client. Returns a promise only for a call that outlives its client, which
- * is stored; it rejects with the error that refuses the call. @throws SERVE_BAD_BODY
+ * Submits the call as a job whose sink answers the client. `opened`: what the dialect read from the body; null if the body
+ * is the input. Returns a promise only for a call that outlives its client, which is stored; it rejects with the error that
+ * refuses the call. @throws SERVE_BAD_BODY
  */
 export function submitCall(
   context: RequestContext,
-  plan: CallPlan,
-  arrived: ArrivedCall,
+  call: RoutedCall,
+  body: Body,
+  opened: OpenedBody | null,
+  place: Admission,
 ): Promise<void> | null {
-  const { routed, body, opened, place } = arrived;
-  if (opened === null) checkBody(routed, body, plan);
-  if (routed.job !== null) return submitJob(context, plan, { routed, body, opened, place, job: routed.job });
-  submitOwned(context, plan, arrived);
+  if (opened === null) checkBody(call, body);
+  if (call.kind === 'job') return submitJob(context, call, body, opened, place);
+  submitWaitedFor(context, call, body, place);
   return null;
 }
 
-function submitOwned(
+function submitWaitedFor(
   context: RequestContext,
-  plan: CallPlan,
-  { routed: { model, route, deadlineMs }, body, place }: ArrivedCall,
+  { plan, model, route, deadlineMs }: RoutedCall & { readonly kind: 'waited for' },
+  body: Body,
+  place: Admission,
 ): void {
   const { backend, request, response, acceptedAtMs } = context;
   const { dispatcher } = model;
@@ -79,48 +73,49 @@ function postResult(webhooks: Webhooks, { webhook: url }: Route, job: Job): void
   };
 }
 
-interface ArrivedJob extends ArrivedCall {
-  readonly job: WishedJob;
-}
+type CallOfJob = RoutedCall & { readonly kind: 'job' };
 
-/** Rejects with the error that refuses the call: SERVE_NOT_KEPT, SERVE_KEY_CONFLICT, SERVE_NOT_READY, SERVE_SHUTTING_DOWN. */
-async function submitJob(context: RequestContext, plan: CallPlan, arrived: ArrivedJob): Promise<void> {
-  const { routed, body, opened } = arrived;
-  const { model, route } = routed;
-  const target = { model, route: route.path };
-  if (opened === null) {
-    const call = describeCall(context, plan, target, null, body.bytes);
-    const accepted = await store(context, plan, arrived, call, body);
-    if (route.kind === 'background') answerStarted(context, accepted);
-    else answerAccepted(context, accepted);
-    return;
-  }
-  const { input, described } = opened; // the body wraps the input; its dialect answers the client
-  const call = { ...describeCall(context, plan, target, null, input.length), ...described };
-  const pieces = { pieces: [input], bytes: input.length, release: () => body.release() };
-  await opened.answerKept(context, await store(context, plan, arrived, call, pieces));
+/**
+ * Stores the call and answers its client. Rejects with the error that refuses the call: SERVE_NOT_KEPT, SERVE_KEY_CONFLICT,
+ * SERVE_NOT_READY, SERVE_SHUTTING_DOWN.
+ */
+async function submitJob(
+  context: RequestContext,
+  call: CallOfJob,
+  body: Body,
+  opened: OpenedBody | null,
+  place: Admission,
+): Promise<void> {
+  const { plan, model, route } = call;
+  // If the body wraps the input, its dialect has described the input, and answers the client.
+  const input =
+    opened === null
+      ? body
+      : { pieces: [opened.input], bytes: opened.input.length, release: () => body.release() };
+  const described = describeCall(context, plan, { model, route: route.path }, null, input.bytes);
+  const frame = opened === null ? described : { ...described, ...opened.described };
+  const accepted = await store(context, call, frame, input, opened?.key ?? null);
+  place.release();
+  if (opened !== null) await opened.answerKept(context, accepted);
+  else if (route.kind === 'background') answerStarted(context, accepted);
+  else answerAccepted(context, accepted);
 }
 
 async function store(
   context: RequestContext,
-  { target }: CallPlan,
-  { routed: { model, route }, opened, place, job }: ArrivedJob,
+  { plan: { target }, model, route, wishes }: CallOfJob,
   call: JobCall,
   body: StoredBody,
+  keyInBody: string | null,
 ): Promise<JobRecord> {
   const noWorker = model.dispatcher.noWorkerError();
   if (noWorker !== null) throw noWorker; // the client can still be answered with it
-  const { idempotencyKey: key, ...wishes } = job;
-  const { contentType } = call;
-  const claimed = { model: model.spec.name, route: route.path, contentType, pieces: body.pieces };
-  const accepted = await context.backend.jobs.accept({
-    ...wishes,
+  const { idempotencyKey: key, ...wished } = wishes;
+  return context.backend.jobs.accept({
+    ...wished,
     call: { ...call, headers: withoutSecrets(call.headers, context.headerNames.keys) },
     body,
-    key:
-      key === null
-        ? null
-        : await idempotencyKey(context, { ...claimed, key, keyInBody: opened?.key ?? null }),
+    key: key === null ? null : await idempotencyKey(context, key, call, body.pieces, keyInBody),
     dialect: context.dialect.name,
     hasKey: context.hasKey,
     isBackground: route.kind === 'background',
@@ -128,8 +123,6 @@ async function store(
     isPinned: typeof target === 'object' && target.namesVersion === true,
     maxAttempts: route.attempts,
   });
-  place.release();
-  return accepted;
 }
 
 /** Headers that prove who a client is: they are for this request only, and no store keeps them. */

@@ -12,7 +12,7 @@ import type { ClientHeaders } from '../access/client-headers.js';
 import type { WriteAnswer } from '../answer/koa-answers.js';
 import type { DescribedOperation, DescribedServer, NamedSchema } from '../openapi/operation.js';
 
-export type { CallPlan, ChooseRoute, NamedTarget, OpenedBody, Target } from '../call/call-plan.js';
+export type { CallPlan, ChooseRoute, NamedPlan, NamedTarget, OpenedBody, Target } from '../call/call-plan.js';
 export type { CallPath, CalledRoute } from '../request/call-paths.js';
 export type { Failure } from '../socket/refuse.js';
 

@@ -1,7 +1,7 @@
 /** Finds the dialect that a request belongs to. */
 import { ServeError } from '../../../protocol/errors.js';
 import type { RequestContext } from '../request/request-context.js';
-import type { Dialect, Operation } from './dialect.js';
+import type { CallPlan, Dialect, NamedPlan, Operation } from './dialect.js';
 
 interface Guess {
   readonly dialect: Dialect;
@@ -45,9 +45,13 @@ function claimOf(context: RequestContext, dialect: Dialect): Operation | null {
 function unlessOwnRoute(operation: Operation, { dialect, operation: guessed }: Guess): Operation {
   const { act } = operation;
   const { act: plan, auth, counts } = guessed;
-  if (!('target' in plan) || auth !== operation.auth) return operation;
+  if (!('target' in plan) || !isNamed(plan) || auth !== operation.auth) return operation;
   const own = { style: dialect, plan };
   if ('target' in act) return { ...operation, act: { ...act, own } };
   if ('refuse' in act) return { ...operation, counts, act: { ...plan, noRoute: act.refuse, own } };
   return operation;
+}
+
+function isNamed(plan: CallPlan): plan is NamedPlan {
+  return typeof plan.target === 'object' && typeof plan.target.route === 'string';
 }

@@ -9,14 +9,11 @@ import { ServeError } from '../../../protocol/errors.js';
 import { asSentence } from '../../../protocol/text/sentences.js';
 import { refuseRequest } from '../answer/answer-error.js';
 import type { RequestContext } from '../request/request-context.js';
-import type { CallPlan, NamedTarget } from '../call/call-plan.js';
+import type { NamedPlan } from '../call/call-plan.js';
 import { hasBody } from '../socket/request-facts.js';
 import { WebSocketCall } from './websocket-call.js';
 
-/** The plan of a call whose target is known from its path. */
-export type WebSocketPlan = CallPlan & { readonly target: NamedTarget };
-
-export function isWebSocketPlan(act: object): act is WebSocketPlan {
+export function isWebSocketPlan(act: object): act is NamedPlan {
   return 'format' in act && act.format === 'websocket';
 }
 
@@ -37,7 +34,7 @@ export class Upgrades {
   /** Opens the WebSocket, or refuses it. `mistake` is the error that the gate found, if any. */
   open(
     context: RequestContext,
-    plan: WebSocketPlan,
+    plan: NamedPlan,
     mistake: ServeError | null,
     socket: Socket,
     head: Buffer,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
+import type { CallPlan } from '../../../../supervisor/http/call/call-plan.js';
 import { checkBody, fittingRoute } from '../../../../supervisor/http/call/find-route.js';
 import { BodyMemory, type Body } from '../../../../supervisor/http/socket/body-memory.js';
 import type { Route, RouteInput } from '../../../../protocol/wire/messages.js';
@@ -13,12 +13,10 @@ const route = (input: RouteInput): Route => ({
   maxBatch: 1,
   attempts: 1,
 });
-const withType = (type?: string): IncomingMessage =>
-  ({ headers: type === undefined ? {} : { 'content-type': type } }) as IncomingMessage;
 
 /** Finds the route for a request to `/` of an app that has one route. */
 function ask(only: Route, type?: string, format = 'auto'): Route {
-  return fittingRoute(new Map([[only.path, only]]), '/', withType(type), { format });
+  return fittingRoute(new Map([[only.path, only]]), '/', type, { format });
 }
 
 test('a path that is not a route is 404, whatever is sent', () => {
@@ -68,8 +66,13 @@ const body = (...parts: string[]): Body => {
   return memory;
 };
 
-const JOB = { delayMs: 0, ttlMs: 1, priority: 0, idempotencyKey: null };
-const waited = (input: 'any' | 'json') => ({ route: route(input), job: null });
+type Routed = Parameters<typeof checkBody>[0];
+const routed = (kind: Routed['kind'], input: RouteInput, format = 'auto'): Routed => ({
+  kind,
+  plan: { format } as CallPlan,
+  route: route(input),
+});
+const waited = (input: RouteInput, format?: string): Routed => routed('waited for', input, format);
 
 test('an empty body is refused on a JSON route only', () => {
   assert.throws(() => checkBody(waited('json'), body()), { code: 'SERVE_BAD_BODY' });
@@ -79,11 +82,11 @@ test('an empty body is refused on a JSON route only', () => {
 
 test('a JSON route takes every body in a format that the dialect fixes; the worker checks it', () => {
   assert.equal(ask(route('json'), 'application/octet-stream', 'open-inference').input, 'json');
-  checkBody(waited('json'), body(), { format: 'open-inference' });
+  checkBody(waited('json', 'open-inference'), body());
 });
 
 test('the front refuses broken JSON of jobs only; of other calls the worker does', () => {
-  const job = { route: route('json'), job: JOB };
+  const job = routed('job', 'json');
   checkBody(waited('json'), body('{"a"', ':}'));
   assert.throws(() => checkBody(job, body('{"a"', ':}')), { code: 'SERVE_BAD_BODY' });
   checkBody(job, body('[1, "x"]'));

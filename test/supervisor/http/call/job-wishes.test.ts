@@ -58,12 +58,18 @@ const CLAIM = {
   route: '/',
   contentType: 'a/b',
   pieces: [Buffer.from('body')],
-  keyInBody: null,
+  keyInBody: null as string | null,
 };
 
+type Claim = typeof CLAIM;
+const claimed = (
+  context: RequestContext,
+  { key, pieces, keyInBody, ...call }: Claim,
+): ReturnType<typeof idempotencyKey> => idempotencyKey(context, key, call, pieces, keyInBody);
+
 test('an idempotency key belongs to its route and to the key used; without keys all callers are one', async () => {
-  const open = await idempotencyKey(contextOf('a', []), CLAIM);
-  const same = await idempotencyKey(contextOf('b', []), {
+  const open = await claimed(contextOf('a', []), CLAIM);
+  const same = await claimed(contextOf('b', []), {
     ...CLAIM,
     pieces: [Buffer.from('bo'), Buffer.from('dy')],
   });
@@ -71,11 +77,11 @@ test('an idempotency key belongs to its route and to the key used; without keys 
   const keys = ['a', 'b'];
   const scopes = [
     open.scope,
-    (await idempotencyKey(contextOf('a', keys), CLAIM)).scope,
-    (await idempotencyKey(contextOf('b', keys), CLAIM)).scope,
-    (await idempotencyKey(contextOf('', keys), { ...CLAIM, keyInBody: 'c' })).scope,
-    (await idempotencyKey(contextOf('a', keys), { ...CLAIM, route: '/other' })).scope,
-    (await idempotencyKey(contextOf('a', keys), { ...CLAIM, key: 'other' })).scope,
+    (await claimed(contextOf('a', keys), CLAIM)).scope,
+    (await claimed(contextOf('b', keys), CLAIM)).scope,
+    (await claimed(contextOf('', keys), { ...CLAIM, keyInBody: 'c' })).scope,
+    (await claimed(contextOf('a', keys), { ...CLAIM, route: '/other' })).scope,
+    (await claimed(contextOf('a', keys), { ...CLAIM, key: 'other' })).scope,
   ];
   assert.equal(new Set(scopes).size, scopes.length);
   assert.ok(
@@ -86,7 +92,7 @@ test('an idempotency key belongs to its route and to the key used; without keys 
 
 test('its content is the type and the body', async () => {
   const of = async (changes: object): Promise<string> =>
-    (await idempotencyKey(contextOf('', []), { ...CLAIM, ...changes })).content;
+    (await claimed(contextOf('', []), { ...CLAIM, ...changes })).content;
   assert.notEqual(await of({}), await of({ contentType: 'a/c' }));
   assert.notEqual(await of({}), await of({ pieces: [Buffer.from('other')] }));
   const large = [Buffer.alloc(3 * 1024 * 1024, 1)];

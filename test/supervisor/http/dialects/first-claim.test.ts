@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
-import { ownRouteOr } from '../../../../supervisor/http/call/find-route.js';
+import { routeCall } from '../../../../supervisor/http/call/find-route.js';
 import type { CallPlan, Dialect, Operation, Target } from '../../../../supervisor/http/dialects/dialect.js';
 import { firstClaim } from '../../../../supervisor/http/dialects/first-claim.js';
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
@@ -30,17 +30,19 @@ const house = dialect('house', () =>
   operation(planOf('auto', { model: MODEL, route: PATH }), { isGuess: true }),
 );
 const refusal = new ServeError('SERVE_NOT_FOUND', 'nothing here');
-const routes = (...paths: string[]): Routes => new Map(paths.map((path) => [path, {}])) as unknown as Routes;
+const routes = (...paths: string[]): Routes =>
+  new Map(paths.map((path) => [path, { path, input: 'any' }])) as unknown as Routes;
 
 function claimed(...dialects: readonly Dialect[]): { context: RequestContext; act: Operation['act'] | null } {
-  const context = { backend: { models: null }, dialect: null } as unknown as RequestContext;
+  const request = { headers: {} };
+  const context = { backend: { models: null }, dialect: null, request } as unknown as RequestContext;
   return { context, act: firstClaim(context, dialects)?.act ?? null };
 }
 
 /** The format and the dialect that a call gets once the app has loaded with these routes. */
 function answered(second: Dialect, loaded: Routes, target: Target = { model: MODEL, route: '/' }): string[] {
   const { context, act } = claimed(house, second);
-  const { plan } = ownRouteOr(context, act as CallPlan, target, loaded);
+  const { plan } = routeCall(context, act as CallPlan, target, loaded, null);
   return [plan.format, context.dialect.name];
 }
 
