@@ -31,7 +31,7 @@ export async function answerCall(context: RequestContext, plan: CallPlan, method
   let place: Admission | null = null;
   try {
     const limits = bodyLimits(request, backend.options);
-    const limitMs = plan.open === undefined ? timeLimitOf(request) : null;
+    const limitMs = plan.open === undefined ? timeLimitOf(request.headers) : null;
     const { target } = plan;
     if (typeof target === 'function' || !headerKeyIsEnough(context, plan)) {
       const unrouted = backend.unroutedBodies.admit();

@@ -1,43 +1,20 @@
 /** Waits for the app when a call, or a page about the app, arrives before any worker has loaded it. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import type { LoadedInfo } from '../../../protocol/wire/messages.js';
 import type { Routes } from '../../models/app-description.js';
 import type { Model } from '../../models/model.js';
+import { routesInTime } from '../../models/routes-in-time.js';
 import { onceClosed } from '../socket/request-facts.js';
 import type { RequestContext } from '../request/request-context.js';
 
-/**
- * Resolves with the routes once a worker has loaded the app. Waits at most as long as a call may wait in the queue, or
- * `limitMs` if that is shorter: the client's own limit. The call has its place in the queue already.
- * @throws SERVE_OVERLOADED if no worker can be ready in time, SERVE_CANCELLED if the client leaves, SERVE_QUEUE_TIMEOUT, SERVE_DEADLINE, SERVE_NOT_READY, SERVE_SHUTTING_DOWN
- */
-export async function awaitRoutes(
+/** Waits as `routesInTime` does, until the client leaves. `limitMs`: the client's own limit. */
+export function awaitRoutes(
   { request, response, acceptedAtMs }: RequestContext,
   model: Model,
   limitMs: number | null,
 ): Promise<Routes> {
-  if (limitMs !== null) model.dispatcher.checkDeadline(acceptedAtMs + limitMs);
-  const { queueTimeout } = model.options;
-  const late: 'SERVE_DEADLINE' | 'SERVE_QUEUE_TIMEOUT' =
-    limitMs !== null && limitMs < queueTimeout ? 'SERVE_DEADLINE' : 'SERVE_QUEUE_TIMEOUT';
-  const waitMs = Math.min(limitMs ?? Infinity, queueTimeout);
-  let timer: NodeJS.Timeout | undefined;
-  let giveUp: 'SERVE_CANCELLED' | typeof late = 'SERVE_CANCELLED';
-  const givenUp = new Promise<void>((resolve) => {
-    onceClosed(request, response, resolve);
-    timer = setTimeout(() => {
-      giveUp = late;
-      resolve();
-    }, waitMs);
-  });
-  try {
-    const routes = await model.whenLoaded(givenUp, performance.now() + waitMs);
-    if (routes === null) throw new ServeError(giveUp);
-    return routes;
-  } finally {
-    clearTimeout(timer);
-  }
+  return routesInTime(model, { acceptedAtMs, limitMs }, (gone) => onceClosed(request, response, gone));
 }
 
 /**
@@ -49,7 +26,7 @@ export async function awaitRoutes(
 export async function awaitInfo(context: RequestContext, model: Model): Promise<LoadedInfo> {
   while (model.info === null) {
     if (model.takesCalls && model.wantedWorkers === 0) throw neverLoaded();
-    const limitMs = timeLimitOf(context.request);
+    const limitMs = timeLimitOf(context.request.headers);
     const place = model.dispatcher.admit(0);
     try {
       await awaitRoutes(context, model, limitMs);
@@ -69,7 +46,7 @@ function neverLoaded(): ServeError {
 const IDLE_RETRY_S = 30;
 
 /** The client's own time limit in ms from now; null without one. @throws SERVE_BAD_REQUEST if it is not a duration */
-export function timeLimitOf({ headers }: IncomingMessage): number | null {
+export function timeLimitOf(headers: IncomingHttpHeaders): number | null {
   const header = headers['x-request-timeout-seconds'];
   if (header === undefined) return null;
   const seconds = Number(header);
