@@ -1,10 +1,13 @@
-/** Finds the model of a call: the one that the request names, the default one, or the one that the body names while it arrives. */
+/** Finds the model of a call: the one that the request names, the default one, or the one that its body names. */
 import { ServeError } from '../../../protocol/errors.js';
+import { decodeText, paramsOf } from '../../../protocol/text/header-params.js';
+import { partsOf } from '../../../protocol/text/multipart-parts.js';
 import { JoinedPieces } from '../../memory/joined-pieces.js';
 import type { Model } from '../../models/model.js';
 import type { ModelRef, Models } from '../../models/models.js';
 import type { RequestContext } from '../request/request-context.js';
-import { MAX_PREFIX_BYTES, type CallPlan, type Target } from './call-plan.js';
+import { TopLevelScan, readString } from '../json/top-level-fields.js';
+import { MAX_PREFIX_BYTES, type CallPlan, type FindTarget, type Target } from './call-plan.js';
 
 /**
  * Finds a model. One that is being unregistered becomes the context's model, for the log. @throws
@@ -38,9 +41,87 @@ export function defaultModel(models: Models): Model {
   );
 }
 
+/** The field's first value; `absent` if it is not there, or is no text; `more` if more of the body is needed to know. */
+type FoundField = { readonly value: string } | 'absent' | 'more';
+
+/** Finds one field in the beginning of a body. `isWhole`: the body ends where `prefix` does. */
+export type FindField = (prefix: Buffer, isWhole: boolean) => FoundField;
+
+/**
+ * Finds the target of a call by the name of its model, which is a field of the body. `targetOf` gets null for a body that has
+ * no such field in its first MAX_PREFIX_BYTES; it may throw a ServeError.
+ */
+export function targetNamedBy(find: FindField, targetOf: (name: string | null) => Target): FindTarget {
+  return (prefix, isLast) => {
+    const found = find(prefix, isLast && prefix.length < MAX_PREFIX_BYTES);
+    if (found === 'more' && !isLast) return 'more';
+    return targetOf(typeof found === 'object' ? found.value : null);
+  };
+}
+
+/** Finds a field of a JSON object, whatever the content type says. Malformed JSON is left to the reader of the whole body. */
+export function jsonField(name: string): FindField {
+  return (prefix) => {
+    const scan = new TopLevelScan(prefix, [name]);
+    scan.step(prefix.length); // a prefix looks malformed; its complete fields are found
+    const range = scan.fields.get(name);
+    if (range === undefined) return 'more';
+    const value = readString(prefix, range, MAX_NAME_BYTES);
+    return value === null ? 'absent' : { value };
+  };
+}
+
+/** Maximum size of a name in JSON, as written. */
+const MAX_NAME_BYTES = 4096;
+
+/**
+ * Finds a field of a form, with the parser that reads the whole form in the worker; a field that is not complete is not
+ * found. Malformed forms are left to the worker, which reports them. Null if a body of this type is not a form.
+ */
+export function formField(contentType: string, name: string): FindField | null {
+  const type = paramsOf(contentType).value;
+  if (type === 'multipart/form-data') return (prefix) => inMultipart(prefix, contentType, name);
+  if (type === 'application/x-www-form-urlencoded')
+    return (prefix, isWhole) => inUrlEncoded(prefix, isWhole, name);
+  return null;
+}
+
+function inMultipart(prefix: Buffer, contentType: string, name: string): FoundField {
+  try {
+    for (const { disposition, contentType: type, content } of partsOf(prefix, contentType))
+      if (disposition.params.get('name') === name)
+        return { value: decodeText(content, type.params.get('charset') ?? '') };
+    return 'absent';
+  } catch {
+    return 'more'; // the part ends with the prefix, or it is malformed
+  }
+}
+
+const [AND, EQUALS] = [0x26, 0x3d];
+
+function inUrlEncoded(prefix: Buffer, isWhole: boolean, name: string): FoundField {
+  for (let start = 0; ;) {
+    const and = prefix.indexOf(AND, start);
+    if (and < 0 && !isWhole) return 'more';
+    const pair = prefix.subarray(start, and < 0 ? prefix.length : and);
+    const value = mayBeNamed(pair, name) ? new URLSearchParams(pair.toString()).get(name) : null;
+    if (value !== null) return { value };
+    if (and < 0) return 'absent';
+    start = and + 1;
+  }
+}
+
+/** Whether the pair may have this name: every character of a name is one byte, or three if it is escaped. */
+function mayBeNamed(pair: Buffer, name: string): boolean {
+  const equals = pair.indexOf(EQUALS);
+  const bytes = equals < 0 ? pair.length : equals;
+  return bytes >= name.length && bytes <= 3 * name.length;
+}
+
 /** The search is repeated only when the prefix has doubled, so that a body in chunks of one byte costs no more. */
 const FIRST_LOOK_BYTES = 1024;
 
+/** Looks for the target of a call in its body while the body arrives. */
 export class TargetSearch {
   readonly #find: CallPlan['target'];
   #target: Target | null = null;

@@ -5,29 +5,18 @@
  */
 import type { Models } from '../../../models/models.js';
 import type { Model } from '../../../models/model.js';
-import { defaultModel } from '../../call/find-model.js';
-import { TopLevelScan, readString } from '../../json/top-level-fields.js';
+import { defaultModel, jsonField, targetNamedBy } from '../../call/find-model.js';
 import type { CallPlan, Target } from '../dialect.js';
 
 /** The only route of an app that can be called this way. */
 export const GATEWAY_ROUTE = '/';
 
-const FIELD = 'modelKey';
-
-/** Maximum size of a key, as written. */
-const MAX_KEY_BYTES = 4096;
-
 export function startTarget(models: Models): CallPlan['target'] {
   const only = onlyModel(models);
   if (only !== null) return target(only);
-  return (prefix, isLast) => {
-    const scan = new TopLevelScan(prefix, [FIELD]);
-    scan.step(prefix.length); // a prefix looks malformed; its complete fields are found
-    const range = scan.fields.get(FIELD);
-    if (range === undefined) return isLast ? target(defaultModel(models)) : 'more';
-    const name = readString(prefix, range, MAX_KEY_BYTES);
-    return target(name === null ? defaultModel(models) : models.find({ name }));
-  };
+  return targetNamedBy(jsonField('modelKey'), (name) =>
+    target(name === null ? defaultModel(models) : models.find({ name })),
+  );
 }
 
 function target(model: Model): Target {

@@ -3,11 +3,10 @@ import { ServeError } from '../../../../protocol/errors.js';
 import type { Model } from '../../../models/model.js';
 import type { Models } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
-import { MAX_PREFIX_BYTES } from '../../call/call-plan.js';
+import { formField, targetNamedBy } from '../../call/find-model.js';
 import { rootOrOnlyRoute } from '../../call/find-route.js';
 import type { CallPlan, Target } from '../dialect.js';
 import { findNamed } from './find-model.js';
-import { fieldFinder } from './form-field.js';
 import { queryOf } from './path.js';
 
 /**
@@ -33,16 +32,11 @@ const FIELD = 'model_name';
  * @throws SERVE_MODEL_NOT_FOUND, and SERVE_BAD_REQUEST if there is more than one
  */
 export function invocationTarget(context: RequestContext, models: Models): CallPlan['target'] {
-  const named = (name: string): Target =>
-    targetOf(name === '' ? onlyModel(models) : findNamed(context, models, { name }));
+  const named = (name: string | null): Target =>
+    targetOf(name === null || name === '' ? onlyModel(models) : findNamed(context, models, { name }));
   const inQuery = new URLSearchParams(queryOf(context)).get(FIELD) ?? '';
-  const find = fieldFinder(context.request.headers['content-type'] ?? '', FIELD);
-  if (inQuery !== '' || find === null) return named(inQuery);
-  return (prefix, isLast) => {
-    const found = find(prefix, isLast && prefix.length < MAX_PREFIX_BYTES);
-    if (found === 'more' && !isLast) return 'more';
-    return named(typeof found === 'object' ? found.value : '');
-  };
+  const find = formField(context.request.headers['content-type'] ?? '', FIELD);
+  return inQuery !== '' || find === null ? named(inQuery) : targetNamedBy(find, named);
 }
 
 function onlyModel(models: Models): Model {

@@ -1,4 +1,4 @@
-/** TargetSearch asks the plan for its target as the body arrives: at which sizes, and how often. */
+/** The search for a call's target in its body: at which sizes it looks, how often, and what it finds. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -6,7 +6,7 @@ import {
   type FindTarget,
   type Target,
 } from '../../../../supervisor/http/call/call-plan.js';
-import { TargetSearch } from '../../../../supervisor/http/call/find-model.js';
+import { TargetSearch, jsonField, targetNamedBy } from '../../../../supervisor/http/call/find-model.js';
 
 const TARGET = { model: {}, route: '/' } as unknown as Target;
 
@@ -59,4 +59,36 @@ test('an empty body is searched too', () => {
   const { find, searches } = findsAt(Infinity);
   assert.equal(new TargetSearch(find).end(), TARGET);
   assert.deepEqual(searches, [[0, true]]);
+});
+
+test('a name in a JSON object is found as soon as its text is complete, whatever follows', () => {
+  const find = jsonField('model');
+  const prefix = '{"input":{"model":"x"},"model":"b\\u0061"';
+  for (let end = 0; end < prefix.length; end += 1)
+    assert.equal(find(Buffer.from(prefix.slice(0, end)), false), 'more', `after ${end} bytes`);
+  for (const rest of ['', ',"more":', '}', ' and what is no JSON'])
+    assert.deepEqual(find(Buffer.from(prefix + rest), false), { value: 'ba' });
+});
+
+for (const [body, found] of [
+  ['{"model":5}', 'absent'],
+  [`{"model":"${'x'.repeat(5000)}"}`, 'absent'],
+  ['{"input":1}', 'more'],
+  ['["model"]', 'more'],
+  ['model', 'more'],
+] as const)
+  test(`${body.slice(0, 20)} names no model: ${found}`, () =>
+    assert.equal(jsonField('model')(Buffer.from(body), true), found));
+
+test('a body without a name has the target of no name once it has ended', () => {
+  const names: (string | null)[] = [];
+  const target = targetNamedBy(jsonField('model'), (name) => {
+    names.push(name);
+    return TARGET;
+  });
+  const search = new TargetSearch(target);
+  assert.equal(search.read(Buffer.from('{"input":')), null);
+  assert.equal(search.end(), TARGET);
+  assert.equal(new TargetSearch(target).read(Buffer.from('{"model":"m","input":')), TARGET);
+  assert.deepEqual(names, [null, 'm']);
 });

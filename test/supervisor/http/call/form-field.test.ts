@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { fieldFinder, type FindField } from '../../../../../supervisor/http/dialects/mms/form-field.js';
-import { readForm } from '../../../../../worker/formats/form.js';
-import { readMultipart } from '../../../../../worker/formats/multipart.js';
+import { formField, type FindField } from '../../../../supervisor/http/call/find-model.js';
+import { readForm } from '../../../../worker/formats/form.js';
+import { readMultipart } from '../../../../worker/formats/multipart.js';
 
 const MULTIPART = 'multipart/form-data; boundary="b b"';
 const URL_ENCODED = 'application/x-www-form-urlencoded; charset=utf-8';
 const NAME = 'model_name';
 
-const finderOf = (type: string): FindField => fieldFinder(type, NAME) as FindField;
+const finderOf = (type: string): FindField => formField(type, NAME) as FindField;
 
 /** Names that are similar to the wanted one, and sometimes equal. */
 const names = fc.oneof(fc.constantFrom(NAME, 'model', 'model_names', 'Model_name', 'data'), fc.string());
@@ -84,4 +84,4 @@ test('a pair that is cut off is not found: its value might continue', () => {
 });
 
 for (const type of ['application/json', '', 'text/plain', 'multipart/mixed; boundary=x'])
-  test(`a body of the type "${type}" is not a form`, () => assert.equal(fieldFinder(type, NAME), null));
+  test(`a body of the type "${type}" is not a form`, () => assert.equal(formField(type, NAME), null));
