@@ -102,6 +102,12 @@ withEachRuntime(({ app }) => {
         /^SERVE_BAD_BODY .*: The body has no line with an id\.$/m,
       ],
       [
+        'a body that the reader refuses with a code of its own',
+        '\n{}',
+        418,
+        /^SERVE_BAD_BODY .*: The first line has no id\.$/m,
+      ],
+      [
         'an answer that the writer refuses',
         'id\n{"way":"a stream"}',
         418,

@@ -8,7 +8,9 @@ import random
 import struct
 import sys
 import unittest
+from types import SimpleNamespace
 
+from banana_worker.formats import LOADED_FORMATS
 from banana_worker.formats.form_pairs import form_pairs
 from banana_worker.formats.input_wishes import InputWishes, input_wishes
 from banana_worker.formats.read_input import format_of, read_input
@@ -51,6 +53,28 @@ class Formats(Inputs):
         for name in ("none", "fields", "json.decoder", "../main", "JSON", ""):
             with self.subTest(name):
                 self.refused("The worker of this model does not have the format", b"1", format=name)
+
+
+class Refusals(Inputs):
+    def test_a_format_may_refuse_a_body_with_any_code_and_status(self):
+        self.raised_by(ServeError("SERVE_BAD_REQUEST", "Not this one.", status=422, kind="input"))
+        self.assertEqual((self.error.code, self.error.message), ("SERVE_BAD_BODY", "Not this one."))
+        self.assertEqual((self.error.status, self.error.kind), (422, "input"))
+
+    def test_a_refusal_in_the_apps_name_stays_what_it_is(self):
+        refusal = ServeError("SERVE_HTTP_ERROR", "No.", status=409)
+        self.raised_by(refusal)
+        self.assertIs(self.error, refusal)
+
+    def raised_by(self, error):
+        def read(body, call):
+            raise error
+
+        LOADED_FORMATS["refuses"] = SimpleNamespace(read=read)
+        self.addCleanup(LOADED_FORMATS.pop, "refuses")
+        with self.assertRaises(ServeError) as raised:
+            read_input(call_with(format="refuses"), b"x")
+        self.error = raised.exception
 
 
 class SpaceInJson(Inputs):

@@ -24,7 +24,10 @@ interface AnyFormat {
 
 /** A format of bodies alone: the answer follows from the value and the client's Accept header. */
 export interface InputFormat extends AnyFormat {
-  /** Returns the value of a body, which is not empty. May return a promise. @throws SERVE_BAD_BODY (or rejects) */
+  /**
+   * Returns the value of a body, which is not empty. May return a promise. @throws ServeError (or rejects with it) to refuse
+   * the body with 400, or with the `status` of the error; its code does not matter
+   */
   read(body: Buffer, call: Call): unknown;
 }
 
@@ -36,7 +39,7 @@ export interface DialectFormat extends AnyFormat {
 
 /** The body and the answer of one call; it may keep what the reader learns for the writer. */
 export interface Exchange {
-  /** Returns the app's input; the body may be empty. May return a promise. @throws SERVE_BAD_BODY (or rejects with it) */
+  /** Returns the app's input; the body may be empty. May return a promise. @throws ServeError as `InputFormat.read` does */
   read(body: Buffer): unknown;
   /** Parameters of the request for the app, if the body has some; complete once the body is read. */
   readonly params?: CallParams;

@@ -1,5 +1,5 @@
 /** Reads a call's body in the format that the dialect fixes, otherwise by its content type. */
-import { ServeError } from '../../protocol/errors.js';
+import { ServeError, asCallErrorCode } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { ITEMS, NO_WISHES, type InputWishes } from '../api/input-wishes.js';
@@ -36,8 +36,27 @@ function readIn(name: string, body: Buffer, call: Call, exchange: Exchange | nul
 }
 
 function readWith(format: BodyFormat, body: Buffer, call: Call, exchange: Exchange | null): unknown {
-  if ('exchange' in format) return (exchange ?? format.exchange(call, null)).read(body);
-  return body.length === 0 ? null : format.read(body, call);
+  try {
+    if (!('exchange' in format)) return body.length === 0 ? null : refusing(format.read(body, call));
+    return refusing((exchange ?? format.exchange(call, null)).read(body));
+  } catch (thrown) {
+    throw refusalOf(thrown);
+  }
+}
+
+/** Also refuses a body that is read asynchronously as `refusalOf` says. */
+function refusing(input: unknown): unknown {
+  if (!isThenable(input)) return input;
+  return input.then(undefined, (thrown: unknown) => {
+    throw refusalOf(thrown);
+  });
+}
+
+/** A format may refuse a body with any code: one that no call ends with becomes SERVE_BAD_BODY. */
+function refusalOf(thrown: unknown): unknown {
+  if (!(thrown instanceof ServeError) || asCallErrorCode(thrown.code) === thrown.code) return thrown;
+  const { message, detail, status, kind, issues } = thrown;
+  return new ServeError('SERVE_BAD_BODY', message, { detail, status, kind, issues, cause: thrown });
 }
 
 /**

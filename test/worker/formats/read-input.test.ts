@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ServeError } from '../../../protocol/errors.js';
+import { LOADED_FORMATS } from '../../../worker/formats/index.js';
 import { formatOf, readInput } from '../../../worker/formats/read-input.js';
 import { callWith } from '../calls.js';
 import { serveError } from '../refusals.js';
@@ -75,6 +77,38 @@ test('a malformed body is refused with SERVE_BAD_BODY, thrown or rejected as the
       serveError('SERVE_BAD_BODY', /MessagePack|multipart/),
     );
   }
+});
+
+test('a format may refuse a body with any code and status, at once or later', async () => {
+  const refusal = new ServeError('SERVE_BAD_REQUEST', 'Not this one.', { status: 422, kind: 'input' });
+  const atOnce = (): never => {
+    throw refusal;
+  };
+  LOADED_FORMATS.set('refuses', { read: atOnce });
+  LOADED_FORMATS.set('refuses-later', { read: () => Promise.reject(refusal) });
+  LOADED_FORMATS.set('refuses-in-exchange', { exchange: () => ({ read: atOnce, write: (reply) => reply }) });
+  for (const format of ['refuses', 'refuses-later', 'refuses-in-exchange'])
+    await assert.rejects(async () => await readInput(callWith({ format }), Buffer.from('x')), {
+      code: 'SERVE_BAD_BODY',
+      message: 'Not this one.',
+      status: 422,
+      kind: 'input',
+    });
+  for (const name of ['refuses', 'refuses-later', 'refuses-in-exchange']) LOADED_FORMATS.delete(name);
+});
+
+test("a refusal in the app's name and a bug of a format stay what they are", () => {
+  for (const thrown of [new ServeError('SERVE_HTTP_ERROR', 'No.', { status: 409 }), new TypeError('a bug')]) {
+    const read = (): never => {
+      throw thrown;
+    };
+    LOADED_FORMATS.set('throws', { read });
+    assert.throws(
+      () => readInput(callWith({ format: 'throws' }), Buffer.from('x')),
+      (error) => error === thrown,
+    );
+  }
+  LOADED_FORMATS.delete('throws');
 });
 
 for (const [contentType, body, option] of [

@@ -22,6 +22,7 @@ class TinyExchange implements Exchange {
   read(body: Buffer): unknown {
     const end = body.indexOf('\n');
     if (end < 0) throw new ServeError('SERVE_BAD_BODY', 'The body has no line with an id.');
+    if (end === 0) throw new ServeError('SERVE_BAD_REQUEST', 'The first line has no id.', { status: 422 });
     [this.#id = '-', ...this.#wanted] = body.toString('utf8', 0, end).split(' ');
     return readJson(body.subarray(end + 1));
   }

@@ -1,7 +1,7 @@
 """Finds wire formats by name: the module of that name in this folder. A new format is a file, and no line here.
 
-A format has `read(body, call)`, which raises ServeError SERVE_BAD_BODY; one that clients can ask for has
-`write(value, call)`. A dialect's own format has `Exchange` instead, a class like the one below. A format in which a
+A format has `read(body, call)`, which raises a ServeError to refuse the body with 400, or with the `status` of the
+error; its code does not matter. A format that clients can ask for has `write(value, call)`. A dialect's own format has `Exchange` instead, a class like the one below. A format in which a
 custom service can be called has `ITEM_TYPE`, the media type of such a body as the service sees it.
 """
 
@@ -63,7 +63,7 @@ class AnyExchange:
         self.params: CallParams = {}
 
     def read(self, body: bytes) -> object:
-        """The app's input; the body may be empty. @raises ServeError SERVE_BAD_BODY"""
+        """The app's input; the body may be empty. @raises ServeError as the `read` of any format does"""
         raise NotImplementedError
 
     def write(self, answer: Reply) -> Reply:

@@ -8,7 +8,7 @@ from banana_worker.failures.sentences import as_sentence
 from banana_worker.formats import AnyExchange, format_named
 from banana_worker.formats.input_wishes import ITEMS, NO_WISHES, InputWishes
 from banana_worker.formats.json import read_json
-from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.errors import CALL_ERRORS, ServeError
 from banana_worker.protocol.messages import Call
 from banana_worker.standard_modules import import_standard
 from banana_worker.text.header_params import media_type
@@ -24,20 +24,28 @@ def read_input(
     if wishes.items:
         return import_standard("banana_worker.formats.mms").read_item(body, call, wishes.raw_items)
     if call.format != "auto":
-        return _read_fixed(call, body, exchange)
+        return _read_in(call.format, call, body, exchange)
     if not body:
         return None
     name = format_of(call.content_type, wishes)
-    return _read_unasked_json(body, call) if name == "json" else format_named(name).read(body, call)
+    return _read_unasked_json(body, call) if name == "json" else _read_in(name, call, body, None)
 
 
-def _read_fixed(call: Call, body: bytes, exchange: Optional[AnyExchange]) -> object:
-    """Reads a body whose format the dialect fixed."""
-    format = format_named(call.format)
-    if hasattr(format, "Exchange"):
-        own: AnyExchange = exchange or format.Exchange(call)
-        return own.read(body)
-    return format.read(body, call) if body else None
+def _read_in(name: str, call: Call, body: bytes, exchange: Optional[AnyExchange]) -> object:
+    """Reads a body in the format of this name, which may refuse it with any code: one that no call ends with becomes
+    SERVE_BAD_BODY."""
+    format = format_named(name)
+    try:
+        if hasattr(format, "Exchange"):
+            own: AnyExchange = exchange or format.Exchange(call)
+            return own.read(body)
+        return format.read(body, call) if body else None
+    except ServeError as error:
+        if error.code in CALL_ERRORS:
+            raise
+        raise ServeError(
+            "SERVE_BAD_BODY", error.message, error.detail, error.status, error.kind, error.issues
+        ) from error
 
 
 _MSGPACK_TYPES = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")

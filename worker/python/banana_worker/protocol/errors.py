@@ -19,6 +19,18 @@ MESSAGES: Dict[str, str] = {
     "SERVE_INIT_FAILED": "The app's init failed.",
 }
 
+# Codes with which a call ends; the front takes any other for the model's failure. As in protocol/errors.ts.
+CALL_ERRORS = frozenset(
+    (
+        "SERVE_BAD_BODY",
+        "SERVE_INFERENCE_FAILED",
+        "SERVE_HTTP_ERROR",
+        "SERVE_OUTPUT_INVALID",
+        "SERVE_OUTPUT_TOO_LARGE",
+        "SERVE_CANCELLED",
+    )
+)
+
 
 class ServeError(Exception):
     """A failure that the front knows by its code.
