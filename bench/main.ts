@@ -31,6 +31,7 @@ import { metrics } from './cases/metrics.js';
 import { modelStormCase } from './cases/model-storm.js';
 import { onnxFiles } from './cases/onnx-files.js';
 import { overload } from './cases/overload.js';
+import { postPath } from './cases/post-path.js';
 import { potassium } from './cases/potassium.js';
 import { python, pythonSmall } from './cases/python.js';
 import { registrations } from './cases/registrations.js';
@@ -82,6 +83,7 @@ const CASES: readonly BenchCase[] = [
   registrations,
   metrics,
   viewers,
+  postPath,
   service,
   serviceBatches,
 ];
