@@ -35,3 +35,12 @@ export function readPrintMark(text: string): PrintOrigin {
 }
 
 export const PRINT_MARK_END = 0x1f;
+
+/** Any worker's marks; the last may be cut off by its death. A mark is 16 random hex digits. */
+// eslint-disable-next-line no-control-regex -- the separator is one
+const ANY_MARK = /\x1f[0-9a-f]{16} [^\x1f\n]*(?:\x1f|$)/g;
+
+/** The text as it was printed, without marks. */
+export function withoutPrintMarks(text: string): string {
+  return text.replaceAll(ANY_MARK, '');
+}

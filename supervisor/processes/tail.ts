@@ -1,4 +1,5 @@
 /** Keeps the last bytes of a stream, for the report of a death. */
+import { withoutPrintMarks } from '../../protocol/wire/print-mark.js';
 export class Tail {
   readonly #limitBytes: number;
   #chunks: Buffer[] = [];
@@ -16,10 +17,10 @@ export class Tail {
     }
   }
 
-  /** The last `count` lines that are not empty. */
+  /** The last `count` lines that are not empty, without marks of prints. */
   lastLines(count: number): string[] {
     const text = Buffer.concat(this.#chunks).subarray(-this.#limitBytes).toString('utf8');
-    return text
+    return withoutPrintMarks(text)
       .split(/[\r\n]+/)
       .filter((line) => line.trim() !== '')
       .slice(-count);

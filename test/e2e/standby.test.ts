@@ -1,9 +1,10 @@
 /** Workers that stand by: the death of a worker costs no start, and its successor takes the place back. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { ask, errorOf, pidOf, warmUp } from '../helpers/ask.js';
+import { ask, errorOf, pidOf } from '../helpers/ask.js';
 import { makeCues, type Cues } from '../helpers/cues.js';
 import { startManaged } from '../helpers/managed-server.js';
+import { holdThree, readAnswers } from '../helpers/pipeline.js';
 import { withEachRuntime } from '../helpers/runtimes.js';
 import { eventually, fixture, startServer, type Server, type Status } from '../helpers/server.js';
 import { scrape } from '../helpers/scrape.js';
@@ -78,15 +79,17 @@ test('a call that was sent ahead to a worker that dies is answered by the standb
   const args = ['--standby', '1'];
   const server = await startServer(fixture('works.mjs'), { t, args, env: cues.env, expectedRestarts: 1 });
   const before = await untilStanding(server);
-  assert.equal(await warmUp(server), pidIn(before, 0));
   cues.give('init may not end');
-  const running = ask(server, { until: 'never' }, { id: 'running' });
-  await cues.untilNoted('begun running');
-  const ahead = ask(server, { n: 1 });
-  await server.until(({ model }) => model.workers[0]?.held === 2);
-  process.kill(pidIn(before, 0), 'SIGKILL');
-  assert.equal((await ahead).json<{ pid: number }>().pid, pidIn(before, 1));
-  assert.equal((await running).status, 500);
+  const { pid, socket, letGo } = await holdThree(server, cues);
+  assert.equal(pid, pidIn(before, 0));
+  process.kill(pid, 'SIGKILL');
+  letGo();
+  const answers = await readAnswers(socket, 3);
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [500, 200, 200],
+  );
+  for (const ahead of answers.slice(1)) assert.equal(ahead.json<{ pid: number }>().pid, pidIn(before, 1));
   cues.give('init may end');
   await untilStanding(server);
   await server.stop('SIGTERM');

@@ -151,7 +151,7 @@ withEachRuntime(({ app }) => {
 
   test('a client that does not read a large stream', LIMIT, async (t) => {
     const cues = makeCues(t);
-    const args = ['--workers', '2', '--run-timeout', '2s'];
+    const args = ['--workers', '2', '--run-timeout', '5s'];
     const server = await startServer(app('streams'), { t, env: cues.env, args });
     await server.until(({ model }) => model.workers.every(({ state }) => state === 'idle'));
     const chunks = 80;
@@ -177,7 +177,7 @@ withEachRuntime(({ app }) => {
       const worker = model.workers.find(({ state }) => state === 'busy');
       let bytes = 0;
       for await (const piece of stream) {
-        if (bytes === 0) await pauseBeyond(startedAtMs, 2300);
+        if (bytes === 0) await pauseBeyond(startedAtMs, 5300);
         bytes += (piece as Buffer).length;
       }
       assert.equal(bytes, (chunks * MIB) / 4);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { printMark } from '../../../protocol/wire/print-mark.js';
 import { Tail } from '../../../supervisor/processes/tail.js';
 
 test('lastLines returns the last lines that are not empty, with any line ends', () => {
@@ -8,6 +9,14 @@ test('lastLines returns the last lines that are not empty, with any line ends', 
   for (const chunk of ['one\ntw', 'o\r\n\n  \n10%\r20%', '\rlast']) tail.push(Buffer.from(chunk));
   assert.deepEqual(tail.lastLines(3), ['10%', '20%', 'last']);
   assert.deepEqual(tail.lastLines(99), ['one', 'two', '10%', '20%', 'last']);
+});
+
+test('the lines stand as they were printed, without marks of their calls, whole or cut off by a death', () => {
+  const tail = new Tail(1000);
+  const mark = '0123456789abcdef';
+  const record = `${printMark(mark, 'id', 'error')}words\n${printMark(mark, 'id')}`;
+  tail.push(Buffer.from(`${record}${record}${printMark(mark, 'id', 'error').slice(0, -3)}`));
+  assert.deepEqual(tail.lastLines(3), ['words', 'words']);
 });
 
 test('an empty tail has no lines', () => {
