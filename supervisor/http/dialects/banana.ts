@@ -15,10 +15,11 @@ import { houseFailure } from '../answer/house-error.js';
 import type { WriteAnswer } from '../answer/koa-answers.js';
 import { encodedPath } from '../request/call-paths.js';
 import { PathTable } from '../call/path-table.js';
-import { HOUSE_ERROR } from '../openapi/house-error-body.js';
-import { HOUSE_PAGES } from '../openapi/house-pages.js';
-import { routeOperations } from '../openapi/route-operations.js';
+import { HOUSE_ERROR } from '../openapi/errors.js';
+import { operationsOf } from '../openapi/operation.js';
+import { routeOperations } from '../openapi/routes.js';
 import { writtenPath } from '../socket/request-facts.js';
+import paths from './banana.json' with { type: 'json' };
 import type { DefaultDialect, NamedTarget, Operation } from './dialect.js';
 
 const READYZ_PREFIX = '/readyz/';
@@ -59,6 +60,7 @@ const PAGES = new PathTable<{ readonly auth: Operation['auth']; readonly write: 
 ]);
 
 const PAGE_METHODS = 'GET, HEAD';
+const DESCRIBED_PAGES = operationsOf(paths);
 
 /**
  * Returns the readiness of one model. @throws SERVE_MODEL_NOT_FOUND, without the names of models if a key is needed to
@@ -114,7 +116,7 @@ export const banana: DefaultDialect = {
 
   fail: houseFailure,
   errorBody: HOUSE_ERROR,
-  describe: (server) => [...HOUSE_PAGES, ...routeOperations(server)],
+  describe: (server) => [...DESCRIBED_PAGES, ...routeOperations(server)],
 
   // Fixed by Potassium, whose clients may compare it.
   startedBody: '{"started":true}\n',

@@ -10,7 +10,8 @@ import type { CallPath, CalledRoute } from '../request/call-paths.js';
 import type { CallPlan } from '../call/call-plan.js';
 import type { ClientHeaders } from '../access/client-headers.js';
 import type { WriteAnswer } from '../answer/koa-answers.js';
-import type { DescribedOperation, DescribedServer, NamedSchema } from '../openapi/operation.js';
+import type { NamedSchema } from '../openapi/errors.js';
+import type { DescribedOperation, DescribedServer } from '../openapi/operation.js';
 
 export type { CallPlan, ChooseRoute, NamedPlan, NamedTarget, OpenedBody, Target } from '../call/call-plan.js';
 export type { CallPath, CalledRoute } from '../request/call-paths.js';
@@ -38,8 +39,11 @@ export interface Dialect extends AnswerStyle {
   callPaths?(called: CalledRoute): readonly CallPath[];
   /** The body that `fail` returns, in the OpenAPI document. */
   readonly errorBody?: NamedSchema;
-  /** Describes the operations of this dialect that the server answers now, for the OpenAPI document. */
-  describe?(server: DescribedServer): Iterable<DescribedOperation>;
+  /**
+   * Describes the operations of this dialect that the server answers now, for the OpenAPI document. Those of its fixed
+   * paths lie in a JSON file beside it (`operationsOf`).
+   */
+  describe(server: DescribedServer): Iterable<DescribedOperation>;
   /** Headers in which its clients send their keys and call ids; they count on every path of a listener. */
   readonly clientHeaders?: ClientHeaders;
 }

@@ -8,9 +8,8 @@ import type { MetricsPage, ServedPage } from '../request/backend.js';
 import type { DefaultDialect, Dialect } from './dialect.js';
 import { gateway } from './gateway/gateway.js';
 import { metricsDialect } from './metrics.js';
-import { INFERENCE_API } from './mms/inference-api.js';
+import { WHOLE_API } from './mms/describe.js';
 import { inferenceDialect, mmsInference } from './mms/inference.js';
-import { MANAGEMENT_API } from './mms/management-api.js';
 import { mmsManagement } from './mms/management.js';
 import { mmsStyle } from './mms/answer-style.js';
 import { openApiDialect } from './openapi.js';
@@ -71,11 +70,7 @@ export function withManagement({ inOrder, ...main }: Dialects): Dialects {
   return { ...main, inOrder: [mmsManagement, ...others] };
 }
 
-const inferenceAndManagement = inferenceDialect({
-  ...INFERENCE_API,
-  ...MANAGEMENT_API,
-  '/': INFERENCE_API['/'] ?? {},
-});
+const inferenceAndManagement = inferenceDialect(WHOLE_API);
 
 /** The dialects that are replaced on a listener with the management API, and their replacements. */
 const WITH_MANAGEMENT = new Map<Dialect, Dialect>([

@@ -2,13 +2,15 @@
 import { ServeError } from '../../../protocol/errors.js';
 import type { RequestContext } from '../request/request-context.js';
 import { houseFailure } from '../answer/house-error.js';
-import { HOUSE_ERROR } from '../openapi/house-error-body.js';
-import { BYTES, TEXT, type DescribedOperation } from '../openapi/operation.js';
+import { HOUSE_ERROR } from '../openapi/errors.js';
+import { operationsOf } from '../openapi/operation.js';
 import type { MetricsPage } from '../request/backend.js';
 import type { DefaultDialect, Operation } from './dialect.js';
+import paths from './metrics.json' with { type: 'json' };
 
 export const METRICS_PATH = '/metrics';
 const METHODS = 'GET, HEAD, OPTIONS';
+const OPERATIONS = operationsOf(paths);
 
 /** Builds the dialect of `/metrics`. On the main listener the app may have a route of this path for other methods. */
 export function metricsDialect(page: MetricsPage): DefaultDialect {
@@ -31,26 +33,9 @@ export function metricsDialect(page: MetricsPage): DefaultDialect {
     unclaimed: (context) => operation(context, { refuse: notFound(context) }),
     fail: houseFailure,
     errorBody: HOUSE_ERROR,
-    describe: () => [SCRAPE],
+    describe: () => OPERATIONS,
   };
 }
-
-const SCRAPE: DescribedOperation = {
-  path: METRICS_PATH,
-  method: 'get',
-  operationId: 'getMetrics',
-  description: 'Returns the metrics in the text format of Prometheus.',
-  auth: 'call',
-  parameters: [
-    {
-      name: 'name[]',
-      in: 'query',
-      description: 'Metrics to return; default: all.',
-      schema: { type: 'array', items: TEXT },
-    },
-  ],
-  responses: { 200: { description: 'The metrics.', content: { 'text/plain': { schema: BYTES } } } },
-};
 
 const DESCRIBE: Operation['act'] = {
   write: (ctx) => {

@@ -2,24 +2,17 @@
 import { houseFailure } from '../answer/house-error.js';
 import type { WriteAnswer } from '../answer/koa-answers.js';
 import { openApiDocument } from '../openapi/document.js';
-import { HOUSE_ERROR } from '../openapi/house-error-body.js';
-import { jsonReply, type DescribedOperation } from '../openapi/operation.js';
+import { HOUSE_ERROR } from '../openapi/errors.js';
+import { operationsOf } from '../openapi/operation.js';
 import type { Backend } from '../request/backend.js';
 import type { RequestContext } from '../request/request-context.js';
 import { VERSION } from '../../version.js';
 import type { Dialect } from './dialect.js';
+import paths from './openapi.json' with { type: 'json' };
 
 const PATH = '/openapi.json';
 const METHODS = 'GET, HEAD';
-
-const OPERATION: DescribedOperation = {
-  path: PATH,
-  method: 'get',
-  operationId: 'getOpenApi',
-  description: 'Returns this document.',
-  auth: 'call',
-  responses: { 200: jsonReply('What this server answers now, as OpenAPI 3.1.', { type: 'object' }) },
-};
+const OPERATIONS = operationsOf(paths);
 
 /** The facts that can change while a server runs: its models, and what their apps have told of themselves. */
 function describedOf({ models }: Backend): unknown[] {
@@ -65,7 +58,7 @@ export function openApiDialect(others: readonly Dialect[]): Dialect {
         toManage: management.keys.required,
       },
       dialects: [dialect, ...others].map(({ describe, errorBody = null, fail }) => ({
-        operations: describe?.(backend) ?? [],
+        operations: describe(backend),
         errorBody,
         statusOf: (error) => fail(error, '', context).status,
       })),
@@ -78,7 +71,7 @@ export function openApiDialect(others: readonly Dialect[]): Dialect {
       if (path !== PATH || isWebSocket || (method !== 'GET' && method !== 'HEAD')) return null;
       return { auth: 'call', counts: false, methods: METHODS, act: { write } };
     },
-    describe: () => [OPERATION],
+    describe: () => OPERATIONS,
     errorBody: HOUSE_ERROR,
     fail: houseFailure,
   };

@@ -1,9 +1,8 @@
 /** Makes one OpenAPI document of the operations that the dialects of a listener describe. */
-import type { ServeError } from '../../../protocol/errors.js';
-import { ErrorReplies, type ErrorStyle } from './error-replies.js';
+import { ServeError } from '../../../protocol/errors.js';
+import { ErrorReplies, type ErrorStyle } from './errors.js';
 import { OperationIds } from './operation-id.js';
 import type { DescribedOperation } from './operation.js';
-import { keyFailures, requirementsOf, securitySchemes, type NeededKeys } from './security.js';
 
 /** A dialect as the document shows it. */
 export interface DescribedDialect extends ErrorStyle {
@@ -17,6 +16,13 @@ export interface DocumentParts {
   /** In order of precedence: the first that describes a method of a path is the one that answers it. */
   readonly dialects: readonly DescribedDialect[];
   readonly keys: NeededKeys;
+}
+
+interface NeededKeys {
+  /** The headers that may contain a key, beside a bearer token. */
+  readonly headers: readonly string[];
+  readonly toCall: boolean;
+  readonly toManage: boolean;
 }
 
 /** Returns the whole document, to be sent as JSON. */
@@ -84,4 +90,44 @@ function describe(operation: DescribedOperation): object {
     ...(parameters !== undefined && { parameters }),
     ...(requestBody !== undefined && { requestBody }),
   };
+}
+
+type Auth = DescribedOperation['auth'];
+
+function needsKey(auth: Auth, { toCall, toManage }: NeededKeys): boolean {
+  if (auth === 'none') return false;
+  return auth === 'management' ? toManage : toCall;
+}
+
+const UNAUTHORIZED: readonly ServeError[] = [new ServeError('SERVE_UNAUTHORIZED')];
+
+/** Returns the error of a request without a valid key; a dialect whose key is in the body has its own. */
+function keyFailures(auth: Auth, keys: NeededKeys): readonly ServeError[] {
+  return auth !== 'body' && needsKey(auth, keys) ? UNAUTHORIZED : NONE;
+}
+
+/** Returns the `security` of an operation: any one of these keys is enough. */
+function requirementsOf(auth: Auth, keys: NeededKeys): { security?: readonly object[] } {
+  if (!needsKey(auth, keys)) return {};
+  const inHeaders = schemesOf(auth, keys).map(([name]) => ({ [name]: [] }));
+  return { security: auth === 'body' ? [{}, ...inHeaders] : inHeaders };
+}
+
+/** Returns the component to which the requirements lead; none if no key is needed. */
+function securitySchemes(keys: NeededKeys): { securitySchemes?: object } {
+  const kinds = (['call', 'management'] as const).filter((auth) => needsKey(auth, keys));
+  const schemes = kinds.flatMap((auth) => schemesOf(auth, keys));
+  return schemes.length === 0 ? {} : { securitySchemes: Object.fromEntries(schemes) };
+}
+
+function schemesOf(auth: Auth, { headers }: NeededKeys): [name: string, scheme: object][] {
+  const [prefix, description] =
+    auth === 'management' ? ['management-', 'A key to manage models.'] : ['', 'A key to call models.'];
+  return [
+    [`${prefix}bearer`, { type: 'http', scheme: 'bearer', description }],
+    ...headers.map((name): [string, object] => [
+      `${prefix}${name}`,
+      { type: 'apiKey', in: 'header', name, description },
+    ]),
+  ];
 }

@@ -1,114 +1,104 @@
 /**
- * An operation in the terms of OpenAPI 3.1, as far as our document needs them. Each dialect describes its own operations
- * (`Dialect.describe`), and `document.ts` makes one document of them.
+ * An operation in the terms of OpenAPI, as far as our document needs them. Each dialect describes its own
+ * (`Dialect.describe`): those of its fixed paths lie in a file beside it (`operationsOf`), those of models and their routes
+ * are made of both (`routes.ts`). `document.ts` makes one document of all.
  */
-import type { ServeError } from '../../../protocol/errors.js';
+import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
 import type { Backend } from '../request/backend.js';
+import { objectOf, type JsonSchema } from './schemas.js';
 
 /** The facts about a server that decide which paths it answers now. */
 export type DescribedServer = Pick<Backend, 'models' | 'isMmsMode'> & {
   readonly options: Pick<Backend['options'], 'openapiAll' | 'modelStore' | 'models'>;
 };
 
-export type JsonType = 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array' | 'null';
-
-/** A schema without any keyword allows every value. */
-export interface JsonSchema {
-  readonly type?: JsonType;
-  readonly format?: string;
-  readonly const?: unknown;
-  readonly default?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly minimum?: number;
-  readonly minItems?: number;
-  readonly maxItems?: number;
-  readonly items?: JsonSchema;
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
-  readonly required?: readonly string[];
-  readonly additionalProperties?: boolean;
-  readonly anyOf?: readonly JsonSchema[];
-  readonly description?: string;
+/** Whether the paths for clients of these apps are described; `api` as in the worker's `LoadedInfo`. */
+export function describesClientsOf({ models, options }: DescribedServer, api: string): boolean {
+  return options.openapiAll || models.describe().some(({ model }) => model.info?.api === api);
 }
 
-/** A schema that the document has once, under this name. */
-export interface NamedSchema {
-  /** Unique among all schemas of a document that differ. */
-  readonly name: string;
-  readonly schema: JsonSchema;
-}
+/** Operations by path and method, as OpenAPI has them. */
+export type ApiPaths = Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>;
 
-/** By media type. */
-export type ApiContent = Readonly<
-  Record<string, { readonly schema: JsonSchema; readonly example?: unknown }>
->;
-
-export interface ApiParameter {
-  readonly name: string;
-  readonly in: 'path' | 'query';
-  readonly required?: boolean;
-  readonly description: string;
-  readonly schema: JsonSchema;
-}
-
-export interface ApiBody {
-  readonly description?: string;
-  readonly required?: boolean;
-  readonly content: ApiContent;
-}
-
-export interface ApiReply {
-  readonly description: string;
-  readonly headers?: Readonly<Record<string, { readonly description: string; readonly schema: JsonSchema }>>;
-  readonly content?: ApiContent;
-}
-
-/** By status; `default` stands for all others. */
-export type ApiReplies = Readonly<Record<string, ApiReply>>;
-
-export type ApiMethod = 'get' | 'put' | 'post' | 'delete' | 'options' | 'patch';
-
-export interface DescribedOperation {
-  /** Percent-encoded (`writtenPath`); parameters are in braces. */
-  readonly path: string;
-  readonly method: ApiMethod;
+export interface ApiOperation {
   /** Without underscores, which `OperationIds` adds (`operationIdOf`). */
   readonly operationId: string;
   readonly description: string;
   readonly deprecated?: boolean;
+  readonly parameters?: readonly object[];
+  readonly requestBody?: object;
+  /** The replies that are no errors of this server, by status; `default` stands for all others. */
+  readonly responses: Readonly<Record<string, object>>;
+  /** As `auth` of the dialect's `Operation`; default: `call`. */
+  readonly 'x-auth'?: string;
+  /** Errors of this server by their codes, each with its message if that is not the usual one. */
+  readonly 'x-failures'?: Readonly<Record<string, string>>;
+}
+
+export interface DescribedOperation extends Omit<ApiOperation, `x-${string}`> {
+  /** Percent-encoded (`writtenPath`); parameters are in braces. */
+  readonly path: string;
+  readonly method: string;
   /** As in the dialect's `Operation`. */
   readonly auth: 'none' | 'call' | 'management' | 'body';
   /** The request is a WebSocket handshake. */
   readonly isWebSocket?: boolean;
   /** Other methods of this path do not reach the dialects that come later in the order of precedence. */
   readonly ownsPath?: boolean;
-  readonly parameters?: readonly ApiParameter[];
-  readonly requestBody?: ApiBody;
-  /** The replies that are no errors of this server. */
-  readonly responses: ApiReplies;
   /** Errors of this server; the dialect's `fail` decides their statuses, and its `errorBody` describes their bodies. */
   readonly failures?: readonly ServeError[];
 }
 
-/** A schema that allows every value. */
-export const FREE: JsonSchema = {};
-
-export const BYTES: JsonSchema = { type: 'string', format: 'binary' };
-
-/** JSON or bytes. */
-export const FREE_CONTENT: ApiContent = { 'application/json': { schema: FREE }, '*/*': { schema: BYTES } };
-
-export const TEXT: JsonSchema = { type: 'string' };
-
-/** Describes an object that has all of these properties, and may have others. */
-export function objectOf(
-  properties: Readonly<Record<string, JsonSchema>>,
-  required: readonly string[] = Object.keys(properties),
-): JsonSchema {
-  return { type: 'object', properties, required };
+/**
+ * A file of the fixed paths of a dialect: `ApiPaths` with short forms. `{ "$ref": "#name" }` is the part of that name: an
+ * object, to which the members beside it are added, or the items of a list. `json` is the `content` of that type, and
+ * `fields` are the `properties` of an object that has all of them. TypeScript reads a word of JSON as any text, so a test
+ * compares the files with the code.
+ */
+export interface ApiFile {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
+  readonly parts?: Readonly<Record<string, unknown>>;
 }
 
-export function jsonReply(description: string, schema: JsonSchema): ApiReply {
-  return { description, content: { 'application/json': { schema } } };
+type GivenParts = Readonly<Record<string, object>>;
+
+/** Returns the operations of a file. `given`: parts in place of the file's own, as they are sent. */
+export function operationsOf(file: ApiFile, given: GivenParts = {}): DescribedOperation[] {
+  return Object.entries(pathsOf(file, given)).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => {
+      const { 'x-auth': auth = 'call', 'x-failures': failures = {}, ...sent } = operation;
+      return {
+        ...sent,
+        path,
+        method,
+        auth: auth as DescribedOperation['auth'],
+        failures: Object.entries(failures).map(
+          ([code, message]) => new ServeError(code as ErrorCode, message === '' ? undefined : message),
+        ),
+      };
+    }),
+  );
+}
+
+/** Returns the paths of a file with its short forms written out. */
+export function pathsOf({ paths, parts = {} }: ApiFile, given: GivenParts = {}): ApiPaths {
+  const written = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.flatMap(written);
+    if (typeof value !== 'object' || value === null) return value;
+    const { $ref, ...own } = value as Readonly<Record<string, unknown>>;
+    const name = typeof $ref === 'string' ? $ref.slice(1) : null;
+    const part = name === null ? {} : (given[name] ?? (written(parts[name]) as object));
+    if (Array.isArray(part)) return part;
+    const members = Object.entries(own).flatMap(([key, member]): [string, unknown][] => {
+      const one = written(member);
+      if (key === 'json') return [['content', { 'application/json': { schema: one } }]];
+      return key === 'fields'
+        ? Object.entries(objectOf(one as Readonly<Record<string, JsonSchema>>))
+        : [[key, one]];
+    });
+    return { ...part, ...Object.fromEntries(members) };
+  };
+  return written(paths) as ApiPaths;
 }
 
 /** Encodes a declared path as clients write it: then no brace in it is taken for a parameter. */

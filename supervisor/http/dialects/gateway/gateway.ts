@@ -16,7 +16,7 @@ import { BANANA_CLIENTS } from '../../access/banana-clients.js';
 import { houseFailure } from '../../answer/house-error.js';
 import { writtenPath } from '../../socket/request-facts.js';
 import type { Dialect, Operation } from '../dialect.js';
-import { describePaths } from './describe-paths.js';
+import { describePaths } from './describe.js';
 import { answerCheck, answerFeedback } from './question.js';
 import { failureReply } from './reply.js';
 import { startPlan } from './start.js';

@@ -8,7 +8,7 @@ import type { RequestContext } from '../../request/request-context.js';
 import { BANANA_CLIENTS } from '../../access/banana-clients.js';
 import { exposedDetail, headersOfStatus } from '../../answer/house-error.js';
 import type { Dialect, Failure } from '../dialect.js';
-import { ERROR_BODY } from './describe-api.js';
+import { ERROR_BODY } from './describe.js';
 import { mmsError } from './failures.js';
 import { JSON_TYPE, mmsJson } from './json.js';
 

@@ -9,10 +9,8 @@ import type { WriteAnswer } from '../../answer/koa-answers.js';
 import { noteModel } from '../../call/find-model.js';
 import { maxSmallBody } from '../../request/small-body.js';
 import type { DefaultDialect, Operation } from '../dialect.js';
-import { describeApi } from './describe-api.js';
-import { describeManagement } from './describe-paths.js';
+import { MANAGEMENT_API, describeApi, describeManagement } from './describe.js';
 import { writeMmsJson } from './json.js';
-import { MANAGEMENT_API } from './management-api.js';
 import { register, restartWorker, scale, setDefault, unregister } from './management-changes.js';
 import { describe, describeAll, list } from './management-views.js';
 import { segmentsOf } from './path.js';
@@ -28,7 +26,7 @@ export const mmsManagement: DefaultDialect = {
   name: 'mms-management',
   paths: new Map(Object.entries(MANAGEMENT_API).map(([path, operations]) => [path, allow(operations)])),
   claim,
-  describe: () => describeManagement(MANAGEMENT_API),
+  describe: describeManagement,
   unclaimed: () => operation('', { refuse: new ServeError('SERVE_NOT_FOUND') }),
   ...mmsStyleFor(maxSmallBody),
 };

@@ -8,7 +8,7 @@ import { BANANA_CLIENTS } from '../../access/banana-clients.js';
 import { PathTable } from '../../call/path-table.js';
 import { writtenPath } from '../../socket/request-facts.js';
 import type { Dialect, Operation } from '../dialect.js';
-import { describeOpenInference, OPEN_INFERENCE_ERROR } from './describe-paths.js';
+import { describeOpenInference, OPEN_INFERENCE_ERROR } from './describe.js';
 import { openInferenceFailure } from './failures.js';
 import { callPaths } from './infer.js';
 import { openInferencePaths } from './paths.js';

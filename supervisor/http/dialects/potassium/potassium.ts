@@ -3,19 +3,21 @@
  * in the house dialect.
  */
 import { ServeError } from '../../../../protocol/errors.js';
-import { POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
+import { JOBS_PATH, POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
 import { BANANA_CLIENTS } from '../../access/banana-clients.js';
 import { defaultModel } from '../../call/find-model.js';
 import { houseFailure } from '../../answer/house-error.js';
 import type { WriteAnswer } from '../../answer/koa-answers.js';
 import type { Dialect, Operation } from '../dialect.js';
-import { HOUSE_ERROR } from '../../openapi/house-error-body.js';
-import { describePages } from './describe-pages.js';
+import { HOUSE_ERROR } from '../../openapi/errors.js';
+import { describesClientsOf, operationsOf } from '../../openapi/operation.js';
 import { JOB_PATHS, type JobPath } from './job-paths.js';
+import paths from './paths.json' with { type: 'json' };
 
 const WARM_UP_PATH = `${POTASSIUM_PREFIX}/warmup`;
 const WARM_UP_METHODS = 'GET, HEAD, POST';
 const PAGE_METHODS = 'GET, HEAD';
+const OPERATIONS = operationsOf(paths);
 
 export const potassium: Dialect = {
   name: 'potassium',
@@ -48,7 +50,12 @@ export const potassium: Dialect = {
 
   fail: houseFailure,
   errorBody: HOUSE_ERROR,
-  describe: describePages,
+
+  /** Every app may have jobs; the other pages are about the default model. */
+  describe: (server) => {
+    const hasAll = server.models.default !== null && describesClientsOf(server, 'potassium');
+    return OPERATIONS.filter(({ path }) => hasAll || path.startsWith(JOBS_PATH));
+  },
 };
 
 function jobOperation(

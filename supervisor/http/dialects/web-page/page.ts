@@ -15,14 +15,16 @@ import type { ServedPage } from '../../request/backend.js';
 import type { PageManagement } from '../../request/live-data.js';
 import type { PageFile } from '../../request/page-files.js';
 import type { RequestContext } from '../../request/request-context.js';
-import { HOUSE_ERROR } from '../../openapi/house-error-body.js';
+import { HOUSE_ERROR } from '../../openapi/errors.js';
+import { operationsOf } from '../../openapi/operation.js';
 import { chooseCoding } from '../../socket/answer-coding.js';
-import { PAGE_OPERATIONS } from './describe-paths.js';
 import type { Dialect, Operation } from '../dialect.js';
+import paths from './paths.json' with { type: 'json' };
 
 const ROOT = '/';
 const FILES_PREFIX = `${PAGE_FILES_PATH}/`;
 const METHODS = 'GET, HEAD';
+const OPERATIONS = operationsOf(paths);
 
 /** The page runs only its own scripts, and interprets nothing of an app's output as HTML. */
 const SAFETY = {
@@ -73,7 +75,7 @@ export function pageDialect({ files, live }: ServedPage, hasManagement: boolean)
 
     fail: houseFailure,
     errorBody: HOUSE_ERROR,
-    describe: () => PAGE_OPERATIONS.filter(({ path }) => path === LIVE_PATH || files !== null),
+    describe: () => OPERATIONS.filter(({ path }) => path === LIVE_PATH || files !== null),
   };
 }
 

@@ -42,4 +42,5 @@ export const tiny: Dialect = {
   },
 
   headers: () => ({ 'X-Dialect': 'tiny' }),
+  describe: () => [],
 };

@@ -1,9 +1,12 @@
 /** Schemas of inputs and outputs: by examples, and by the tensors of a signature. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { inferSchema } from '../../../../supervisor/http/openapi/infer-schema.js';
-import type { JsonSchema } from '../../../../supervisor/http/openapi/operation.js';
-import { listedTensors, outputTensors } from '../../../../supervisor/http/openapi/tensor-schema.js';
+import {
+  inferSchema,
+  listedTensors,
+  outputTensors,
+  type JsonSchema,
+} from '../../../../supervisor/http/openapi/schemas.js';
 
 const NUMBER: JsonSchema = { type: 'number' };
 const TEXT: JsonSchema = { type: 'string' };

@@ -4,8 +4,11 @@ import { describe, test } from 'node:test';
 import { ServeError } from '../../../../../protocol/errors.js';
 import type { RequestContext } from '../../../../../supervisor/http/request/request-context.js';
 import { calledModel } from '../../../../../supervisor/http/dialects/mms/called-model.js';
-import { describeApi } from '../../../../../supervisor/http/dialects/mms/describe-api.js';
-import { INFERENCE_API, modelApi } from '../../../../../supervisor/http/dialects/mms/inference-api.js';
+import {
+  INFERENCE_API,
+  describeApi,
+  modelApi,
+} from '../../../../../supervisor/http/dialects/mms/describe.js';
 import { mmsInference } from '../../../../../supervisor/http/dialects/mms/inference.js';
 import type { Models } from '../../../../../supervisor/models/models.js';
 

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import type { RequestContext } from '../../../../../supervisor/http/request/request-context.js';
-import { describeApi } from '../../../../../supervisor/http/dialects/mms/describe-api.js';
-import { MANAGEMENT_API } from '../../../../../supervisor/http/dialects/mms/management-api.js';
+import { MANAGEMENT_API, describeApi } from '../../../../../supervisor/http/dialects/mms/describe.js';
 import { mmsManagement } from '../../../../../supervisor/http/dialects/mms/management.js';
 import { Models } from '../../../../../supervisor/models/models.js';
 

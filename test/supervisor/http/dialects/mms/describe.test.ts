@@ -2,9 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { describeApi, type ApiPaths } from '../../../../../supervisor/http/dialects/mms/describe-api.js';
-import { INFERENCE_API, modelApi } from '../../../../../supervisor/http/dialects/mms/inference-api.js';
-import { MANAGEMENT_API } from '../../../../../supervisor/http/dialects/mms/management-api.js';
+import type { ApiPaths } from '../../../../../supervisor/http/openapi/operation.js';
+import {
+  INFERENCE_API,
+  MANAGEMENT_API,
+  WHOLE_API,
+  describeApi,
+  modelApi,
+} from '../../../../../supervisor/http/dialects/mms/describe.js';
 
 /** Converts it to JSON and back, as a client receives it. */
 const sent = (paths: ApiPaths): Record<string, unknown> =>
@@ -13,7 +18,7 @@ const sent = (paths: ApiPaths): Record<string, unknown> =>
 for (const [what, paths] of Object.entries({
   'the main listener': INFERENCE_API,
   'the management listener': MANAGEMENT_API,
-  'a listener of both': { ...INFERENCE_API, ...MANAGEMENT_API },
+  'a listener of both': WHOLE_API,
   'one model': modelApi('a b/ü', '1.0'),
 }))
   test(`the description of ${what} is valid`, async () => {
@@ -31,10 +36,12 @@ test('a description with a missing member is not valid', async () => {
 });
 
 test('the names in a path are exactly its path parameters', () => {
-  for (const [path, methods] of Object.entries({ ...INFERENCE_API, ...MANAGEMENT_API }))
+  for (const [path, methods] of Object.entries(WHOLE_API))
     for (const { operationId, parameters = [] } of Object.values(methods)) {
       const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-      const declared = parameters.filter((one) => one.in === 'path').map(({ name }) => name);
+      const declared = (parameters as readonly { readonly in: string; readonly name: string }[])
+        .filter((one) => one.in === 'path')
+        .map(({ name }) => name);
       assert.deepEqual(declared, named, operationId);
     }
 });

@@ -1,0 +1,180 @@
+/**
+ * Describes calls: of an app's routes at their own paths and below `/models/{name}`, and the parts of a call that every
+ * dialect has. Inputs and outputs follow the app's signature, else its example, else they are free. They are free too while
+ * no worker has loaded the app.
+ */
+import type { LoadedInfo, Route, RouteKind } from '../../../protocol/wire/messages.js';
+import type { Model } from '../../models/model.js';
+import { JOB_ID_HEADER, JOB_PAGE_HEADER } from '../access/client-headers.js';
+import { mainRouteOf } from '../call/find-route.js';
+import { CALL_FAILURES, HANDSHAKE_FAILURES } from './errors.js';
+import { operationIdOf } from './operation-id.js';
+import { writtenPath, type DescribedOperation, type DescribedServer } from './operation.js';
+import {
+  BYTES,
+  FREE,
+  TEXT,
+  inferSchema,
+  listedTensors,
+  objectOf,
+  outputTensors,
+  type JsonSchema,
+} from './schemas.js';
+
+/** Describes the routes of the default model at their paths, and those of every model below `/models/{name}`. */
+export function* routeOperations({ models }: Pick<DescribedServer, 'models'>): Generator<DescribedOperation> {
+  const byDefault = models.default;
+  if (byDefault !== null)
+    for (const route of describedRoutes(byDefault).all) yield routeOperation('', route, byDefault.spec.name);
+  for (const { model, isDefault, isLeaving } of models.describe()) {
+    if (!isDefault || isLeaving) continue;
+    const { name } = model.spec;
+    for (const route of describedRoutes(model).all)
+      yield routeOperation(`/models/${name}`, route, name, model === byDefault ? 'ByName' : '');
+  }
+}
+
+/** `family`: empty for the best path of the route. */
+function routeOperation(
+  prefix: string,
+  route: DescribedRoute,
+  name: string,
+  family = '',
+): DescribedOperation {
+  const [verb, words] = WORDS[route.kind];
+  const path = writtenPath(prefix + route.path);
+  const description = `${words} ${route.path} of the model ${name}.`;
+  const operationId = operationIdOf(verb, name, route.path, family);
+  const common = { path, operationId, description, auth: 'call', ownsPath: true } as const;
+  return route.kind === 'websocket'
+    ? { ...common, method: 'get', isWebSocket: true, responses: OPENED, failures: HANDSHAKE_FAILURES }
+    : { ...common, method: 'post', ...callParts(route) };
+}
+
+/** The first words of names and of descriptions. */
+const WORDS: Readonly<Record<RouteKind, readonly [verb: string, words: string]>> = {
+  handler: ['call', 'Calls the route'],
+  background: ['start', 'Starts a job of the route'],
+  websocket: ['open', 'Opens a WebSocket, to which a page may send its key as a subprotocol, at the route'],
+};
+
+const OPENED = { 101: { description: 'The WebSocket is open.' } };
+
+export interface DescribedRoute {
+  /** As declared. */
+  readonly path: string;
+  readonly kind: RouteKind;
+  readonly takesOnlyJson: boolean;
+  /** An empty body is refused. */
+  readonly needsBody: boolean;
+  /** The JSON that the route takes. */
+  readonly input: JsonSchema;
+  /** The JSON that it returns. */
+  readonly output: JsonSchema;
+  /** An input; undefined if none is known. */
+  readonly example?: unknown;
+}
+
+interface DescribedRoutes {
+  readonly all: readonly DescribedRoute[];
+  /** The route of a call that names only the model; null if there is none, or several. */
+  readonly main: DescribedRoute | null;
+}
+
+export function describedRoutes({ info, routes }: Pick<Model, 'info' | 'routes'>): DescribedRoutes {
+  if (info === null || routes === null) return LOADING;
+  const known = described.get(info);
+  if (known !== undefined) return known;
+  const main = mainRouteOf(routes);
+  const all = info.routes.map((route) => describeRoute(route, route.path === main ? info : null));
+  const made = { all, main: all.find(({ path }) => path === main) ?? null };
+  described.set(info, made);
+  return made;
+}
+
+/** An example may be 64 KB of JSON, which is read only once. */
+const described = new WeakMap<LoadedInfo, DescribedRoutes>();
+
+/** The only route of most apps. */
+export const ASSUMED: DescribedRoute = {
+  path: '/',
+  kind: 'handler',
+  takesOnlyJson: false,
+  needsBody: false,
+  input: FREE,
+  output: FREE,
+};
+const LOADING: DescribedRoutes = { all: [ASSUMED], main: ASSUMED };
+
+/** `info`: null for a route whose input and output the app does not describe. */
+function describeRoute({ path, kind, input }: Route, info: LoadedInfo | null): DescribedRoute {
+  const takesOnlyJson = input === 'json';
+  const route = { ...ASSUMED, path, kind, takesOnlyJson, needsBody: takesOnlyJson };
+  if (info === null) return route;
+  const example = parsed(info.example);
+  const { signature, api } = info;
+  const isNoCode = api === 'none'; // the server itself reads its inputs, and makes lists of its outputs
+  const schemas =
+    signature === undefined
+      ? { input: example === undefined ? FREE : inferSchema(example) }
+      : {
+          input: listedTensors(signature.inputs),
+          output: isNoCode ? listedTensors(signature.outputs) : outputTensors(signature.outputs),
+        };
+  const isShown = example !== undefined && info.example.length <= MAX_SHOWN_CHARS;
+  return { ...route, needsBody: takesOnlyJson || isNoCode, ...schemas, ...(isShown ? { example } : {}) };
+}
+
+/** Longer examples are not repeated at every path of their model. */
+const MAX_SHOWN_CHARS = 1000;
+
+/** Undefined for no JSON, which a worker of another kind might send. */
+function parsed(example: string): unknown {
+  try {
+    return JSON.parse(example);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The parts of every description of a call. */
+export function callParts(route: DescribedRoute) {
+  const { kind, takesOnlyJson, needsBody, input, output, example } = route;
+  const answer = {
+    'application/json': { schema: output },
+    ...(output === FREE ? { '*/*': { schema: BYTES } } : {}),
+  };
+  return {
+    requestBody: {
+      required: needsBody,
+      content: {
+        'application/json': { schema: input, ...(example === undefined ? {} : { example }) },
+        ...(takesOnlyJson ? {} : { '*/*': { schema: BYTES } }),
+      },
+    },
+    responses: {
+      200: kind === 'background' ? STARTED : { description: "The app's answer.", content: answer },
+      202: ACCEPTED,
+      ...(kind === 'handler' ? OF_THE_APP : {}),
+    },
+    failures: CALL_FAILURES,
+  };
+}
+
+/** The app's routes have other statuses too; their bodies are the app's, so no schema is given. */
+const OF_THE_APP = { default: { description: 'A status of the app, with a body of its choice.' } };
+
+function acceptedJob(description: string): object {
+  const body = { started: { type: 'boolean', const: true }, jobId: TEXT, result: TEXT } as const;
+  return {
+    description,
+    content: { 'application/json': { schema: objectOf(body, ['started']) } },
+    headers: {
+      [JOB_ID_HEADER]: { description: 'The id of the job.', schema: TEXT },
+      [JOB_PAGE_HEADER]: { description: 'The path of its page.', schema: TEXT },
+    },
+  };
+}
+
+const STARTED = acceptedJob('The job is accepted; its page has its result.');
+const ACCEPTED = acceptedJob('For a call with Prefer: respond-async: it is a job; its page has its result.');
