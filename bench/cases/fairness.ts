@@ -177,12 +177,14 @@ async function callBeside(
   attackers: readonly string[],
 ): Promise<Percentiles> {
   const child = fork(compiled('attackers.js'), [server.url, ...attackers]);
+  const exited = once(child, 'exit');
   try {
-    await once(child, 'message');
+    await Promise.race([once(child, 'message'), exited]);
+    if (child.exitCode !== null) throw new Error(`the attackers of ${attackers[0]} could not begin`);
     return await callAs(bench, server, path);
   } finally {
-    child.disconnect();
-    await once(child, 'exit');
+    if (child.connected) child.disconnect();
+    await exited;
   }
 }
 
