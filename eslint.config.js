@@ -16,6 +16,7 @@ export const ROOMS = [
   'command',
   'serve.ts',
   'server',
+  'server/host',
   'server/models',
   'page',
   'status',
@@ -140,6 +141,14 @@ const pageAlone = restrict(['supervisor/page/**'], 'page', ROOMS, [
   },
 ]);
 
+/** The host of models serves calls of any origin. */
+const hostAlone = restrict(['supervisor/server/host/**'], 'server/host', ROOMS, [
+  {
+    regex: String.raw`^(?:\.\./){2}http/`,
+    message: 'The host of models knows no HTTP; a server hands in what does.',
+  },
+]);
+
 export default tseslint.config(
   { ignores: ['dist/**', 'node_modules/**', 'test/fixtures/**', '**/*.js', '**/*.mjs', '**/*.cjs'] },
   js.configs.recommended,
@@ -167,6 +176,7 @@ export default tseslint.config(
   ...oneWay('protocol', PROTOCOL_ROOMS),
   ...apart,
   pageAlone,
+  hostAlone,
   { files: ['bench/**/*.ts', 'examples/**/*.ts'], rules: { 'no-console': 'off' } },
   { files: ['worker/report/print-attribution.ts'], rules: { 'no-console': 'off' } }, // it wraps the console
   {

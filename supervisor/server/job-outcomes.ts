@@ -1,93 +1,109 @@
-/** Reports the end of each job that outlived its request: to the log, to the counts of calls, and to its webhook. */
+/** Reports on jobs, which outlive their requests: to the log, to the counts of calls, and to the webhooks of their callers. */
+import { ServeError, isAppsRefusal } from '../../protocol/errors.js';
 import { splitHeaderLines } from '../../protocol/text/header-lines.js';
-import type { ServeError } from '../../protocol/errors.js';
 import { callFacts, type JobCall } from '../dispatch/job.js';
 import { BANANA_CLIENTS } from '../http/access/banana-clients.js';
 import { clientHeaderNames } from '../http/access/client-headers.js';
-import { statusOf } from '../http/answer/house-error.js';
+import { errorBody, statusOf } from '../http/answer/house-error.js';
+import { isJson } from '../http/call/find-route.js';
 import type { CountedRequest, RequestObserver } from '../http/request/backend.js';
-import type { EndedJob, JobRecord, KeptJobsListener, StoredCall } from '../jobs/kept-jobs.js';
+import type { AnsweredJob, EndedJob, JobRecord, StoredCall } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
-import { errorOf, type JobWebhooks } from './job-webhooks.js';
-import type { OperatorLog } from './operator-log.js';
+import type { Log } from '../observe/log.js';
+import { formatMs } from '../options/units.js';
+import type { Webhook } from '../webhooks/webhook.js';
+import type { JobAnswers } from './host/model-host.js';
 
-export interface JobOutcomesOptions {
-  readonly log: Pick<
-    OperatorLog,
-    | 'logFailedJob'
-    | 'logLosable'
-    | 'logRetriedJob'
-    | 'logStranded'
-    | 'logStoreAway'
-    | 'logStoreWarning'
-    | 'logStoreWell'
-    | 'logUnrecordedCall'
-  >;
-  readonly observer: Pick<RequestObserver, 'settled'>;
-  readonly webhooks: Pick<JobWebhooks, 'post'>;
-  /** Null if the model is gone. */
-  modelOf(ref: { readonly name: string; readonly version: string }): Model | null;
+export function jobOutcomes(
+  log: Log,
+  observer: Pick<RequestObserver, 'settled'>,
+  onHeldBytes: (bytes: number) => void,
+): JobAnswers {
+  return {
+    statusOf,
+    webhookOf,
+    onHeldBytes,
+    onEnded(ended, model) {
+      const error = errorOf(ended);
+      if (error !== null) logFailed(log, ended, error);
+      const status = error === null ? (ended.record.end.result?.head.status ?? 200) : statusOf(error);
+      observer.settled(requestOf(ended, model), ended.job, status, error);
+    },
+    onRetry: (record, error, call) => logRetry(log, record, error, call),
+    onNotKept: (call, error) => logNotKept(log, call, error),
+    onLosable: () => log.info(LOSABLE),
+    onStranded: (text) => log.warn(text),
+    onStoreAway: (why) => log.error(`the store of jobs fails: ${why}. ${NO_JOBS}`),
+    onStoreWarning: (text) => log.warn(`jobs: ${text}`),
+    onStoreWell: () => log.info('the store of jobs works again'),
+  };
 }
 
-export class JobOutcomes implements KeptJobsListener {
-  readonly #options: JobOutcomesOptions;
+const LOSABLE =
+  'jobs are kept in memory, and a restart of this server loses them: --jobs local keeps them in a folder';
 
-  constructor(options: JobOutcomesOptions) {
-    this.#options = options;
-  }
+const NO_JOBS = 'Until it works again no job is accepted, and those that wait may not begin';
 
-  onLosable(): void {
-    this.#options.log.logLosable();
-  }
+function logFailed(log: Log, { record: { id, route }, job }: EndedJob, error: ServeError): void {
+  const facts = { job: id, ...callFacts(job.call), status: statusOf(error), code: error.code };
+  const name = `the background job ${id} of ${route}`;
+  if (error.code === 'SERVE_JOB_CANCELLED') log.info(facts, `${name} was cancelled`);
+  else if (isAppsRefusal(error)) log.info(facts, `${name} was refused by the app: ${error.message}`);
+  else log.warn(facts, `${name} failed: ${error.message}`);
+}
 
-  onEnded(ended: EndedJob): void {
-    const { record, job } = ended;
-    const error = errorOf(ended);
-    if (error !== null) this.#options.log.logFailedJob(record, error, callFacts(job.call));
-    const status = error === null ? (record.end.result?.head.status ?? 200) : statusOf(error);
-    this.#options.observer.settled(this.#requestOf(ended), job, status, error);
-    if (record.hasWebhook) this.#options.webhooks.post(ended);
-  }
+function logRetry(log: Log, record: JobRecord, { code, message }: ServeError, call: StoredCall): void {
+  const { id, route, attempts, maxAttempts, dueAt } = record;
+  const wait = formatMs(Math.max(0, dueAt - Date.now()));
+  const text = `attempt ${attempts} of ${maxAttempts} at the job ${id} of ${route} failed, the next is in ${wait}: ${message}`;
+  log.warn({ job: id, ...callFacts(call), code }, text);
+}
 
-  onRetry(record: JobRecord, error: ServeError, call: StoredCall): void {
-    this.#options.log.logRetriedJob(record, error, call);
-  }
+function logNotKept(log: Log, call: JobCall, error: ServeError): void {
+  const facts = { ...callFacts(call), status: call.statusOf(error), code: error.code };
+  log.error(facts, `a call of ${call.route} could not be recorded: ${error.detail}`);
+}
 
-  onStranded(text: string): void {
-    this.#options.log.logStranded(text);
-  }
-
-  onStoreAway(why: string): void {
-    this.#options.log.logStoreAway(why);
-  }
-
-  onStoreWarning(text: string): void {
-    this.#options.log.logStoreWarning(text);
-  }
-
-  onStoreWell(): void {
-    this.#options.log.logStoreWell();
-  }
-
-  onNotKept(call: JobCall, error: ServeError): void {
-    this.#options.log.logUnrecordedCall(call, error);
-  }
-
-  /** The request as its observers would have seen it. */
-  #requestOf({ record, call }: EndedJob): CountedRequest {
-    const { headers, method, path, client, requestId, hasKey, dialect } = call;
-    const lines = splitHeaderLines(headers).map(([name, value]) => [name.toLowerCase(), value]);
-    return {
-      request: { headers: Object.fromEntries(lines) as Record<string, string>, method, url: path },
-      client,
-      requestId,
-      headerNames: NAMES,
-      counts: true,
-      hasKey,
-      dialect: { name: dialect },
-      model: this.#options.modelOf({ name: record.model, version: record.version }),
-    };
-  }
+/** The request as its observers would have seen it. */
+function requestOf({ call }: EndedJob, model: Model | null): CountedRequest {
+  const { headers, method, path, client, requestId, hasKey, dialect } = call;
+  const lines = splitHeaderLines(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return {
+    request: { headers: Object.fromEntries(lines) as Record<string, string>, method, url: path },
+    client,
+    requestId,
+    headerNames: NAMES,
+    counts: true,
+    hasKey,
+    dialect: { name: dialect },
+    model,
+  };
 }
 
 const NAMES = clientHeaderNames([BANANA_CLIENTS]);
+
+/**
+ * An answer, if it is JSON. A background route's caller has no other place to look for a failure: its webhook gets errors,
+ * and answers that are no success, too. Its id is that of the job, whichever process sends it.
+ */
+export function webhookOf({ record, call, body }: AnsweredJob): Webhook | null {
+  const { webhook: url, requestId, isBackground } = call;
+  const { result } = record.end;
+  const base = { id: `msg_${record.id}`, url, requestId };
+  const error = errorOf({ record });
+  if (error !== null) {
+    if (!isBackground) return null;
+    const json = Buffer.from(errorBody(error, requestId, { status: statusOf(error) }));
+    return { ...base, body: json, contentType: 'application/json' };
+  }
+  if (body === null || result === null || !isJson(result.head.contentType)) return null;
+  const { status, contentType } = result.head;
+  return isBackground || status < 300 ? { ...base, body, contentType } : null;
+}
+
+/** The error with which a job has ended; null if it succeeded. */
+function errorOf({ record: { end } }: Pick<AnsweredJob, 'record'>): ServeError | null {
+  if (end.error === null) return null;
+  const { code, message, status, kind, issues } = end.error;
+  return new ServeError(code, message, { status, kind, issues });
+}

@@ -7,21 +7,11 @@ import type { Server as HttpServer } from 'node:http';
 import type { Listener } from '../http/request/request-context.js';
 import type { Backend, MetricsPage } from '../http/request/backend.js';
 import { callPathsIn } from '../http/request/call-paths.js';
-import type { Dialects } from '../http/dialects/index.js';
 import { LateHandler } from '../http/socket/http-server.js';
 import { listen, type Listening, type ListenOptions } from '../http/socket/listen.js';
 import type { Address, ListenFlags } from '../options/address.js';
-import type { ManagementPlan, MetricsPlan } from '../options/listeners.js';
-import type { TlsCredentials, TlsPlan } from '../options/tls.js';
-
-export interface Addresses extends Address {
-  /** Null: there is no management API. */
-  readonly management: ManagementPlan | null;
-  /** Null: there are no metrics. */
-  readonly metrics: MetricsPlan | null;
-  /** Null: no listener uses TLS. */
-  readonly tls: TlsPlan | null;
-}
+import type { TlsCredentials } from '../options/tls.js';
+import type { ServerPlan } from '../plan/plan-server.js';
 
 const LISTENERS: readonly Listener[] = ['main', 'management', 'metrics'];
 /** Creates a server that does not listen yet; it uses TLS if there are credentials. */
@@ -36,7 +26,7 @@ const FLAGS: Readonly<Record<OtherListener, ListenFlags>> = {
 };
 
 export class Listeners {
-  readonly #addresses: Addresses;
+  readonly #plan: ServerPlan;
   readonly #newServer: NewServer;
   readonly #handlers: Readonly<Record<Listener, LateHandler>> = {
     main: new LateHandler(),
@@ -45,8 +35,8 @@ export class Listeners {
   };
   readonly #open = new Map<Listener, Listening>();
 
-  constructor(addresses: Addresses, newServer: NewServer) {
-    this.#addresses = addresses;
+  constructor(plan: ServerPlan, newServer: NewServer) {
+    this.#plan = plan;
     this.#newServer = newServer;
   }
 
@@ -61,7 +51,7 @@ export class Listeners {
 
   /** Null if there is no management API. */
   get managementUrl(): string | null {
-    const { management } = this.#addresses;
+    const { management } = this.#plan;
     return management?.isShared === true ? this.url : (this.#open.get('management')?.url ?? null);
   }
 
@@ -72,8 +62,8 @@ export class Listeners {
 
   /** Rejects with the system's error if an address cannot be opened; then none is open. */
   async open(): Promise<void> {
-    const { host, port, management, metrics } = this.#addresses;
-    await this.#openOne('main', { host, port }, {});
+    const { resolved, management, metrics } = this.#plan;
+    await this.#openOne('main', resolved.options, {});
     if (management !== null && !management.isShared) await this.#openOther('management', management);
     const own = metrics?.listener ?? null;
     if (own !== null) await this.#openOther('metrics', own);
@@ -89,26 +79,22 @@ export class Listeners {
   }
 
   async #openOne(listener: Listener, { host, port }: Address, options: ListenOptions): Promise<void> {
-    const { tls } = this.#addresses;
+    const { tls } = this.#plan;
     const isTls = tls?.listeners.includes(listener) === true;
     const server = this.#newServer(this.#handlers[listener], isTls ? tls : null);
     this.#open.set(listener, await listen(server, host, port, { ...options, isTls }));
   }
 
-  /** Sets the handlers of requests. `metrics`: null without a metrics page. `dialects`: replaces the server's own, for tests. */
-  async answerBy(
-    backend: Backend,
-    metrics: MetricsPage | null,
-    dialects: Dialects | undefined,
-  ): Promise<void> {
+  /** Sets the handlers of requests. `metrics`: null without a metrics page. */
+  async answerBy(backend: Backend, metrics: MetricsPage | null): Promise<void> {
     const { createHandler } = await import('../http/handler.js');
     const { dialectsOf } = await import('../http/dialects/index.js');
-    const { management, metrics: plan } = this.#addresses;
+    const { management, metrics: metricsPlan, isMmsMode, dialects } = this.#plan;
     const byListener = dialectsOf({
-      isMmsMode: backend.isMmsMode,
+      isMmsMode,
       isManagementShared: management?.isShared === true,
       metrics,
-      areMetricsOnMain: plan?.isOnMain === true,
+      areMetricsOnMain: metricsPlan?.isOnMain === true,
       page: backend.page,
       main: dialects,
     });

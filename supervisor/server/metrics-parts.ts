@@ -1,5 +1,6 @@
 /** Builds the parts that count and report metrics, as the options say: for scrapes, for the page, for the log, or none. */
 import type { RequestObserver } from '../http/request/backend.js';
+import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import { HostReader } from '../machine/host-figures.js';
 import { CallCounts } from '../metrics/call-counts.js';
 import { MmsLines } from '../metrics/mms-lines.js';
@@ -7,21 +8,12 @@ import { MmsEvents } from '../metrics/mms-events.js';
 import { ServerMetrics } from '../metrics/server-metrics.js';
 import { ServiceLines } from '../metrics/service-lines.js';
 import { LEGACY_NAMES, TorchServeText } from '../metrics/torchserve-text.js';
-import type { MetricsPlan } from '../options/listeners.js';
+import { metricsModeOf } from '../options/listeners.js';
 import type { ServerOptions } from '../options/resolve.js';
+import type { ServerPlan } from '../plan/plan-server.js';
+import type { ServerLogs } from './host/logs.js';
+import type { ModelHost } from './host/model-host.js';
 import type { ServedModels, WorkerObserver } from './models/served-models.js';
-import type { ServerLogs } from './logs.js';
-
-export interface MetricsPlans {
-  /** Null: no metrics page. */
-  readonly scraped: MetricsPlan | null;
-  /** Whether the page at `/` shows the counts of calls. */
-  readonly isPageOn: boolean;
-  readonly mode: ServerOptions['metricsMode'];
-  readonly intervalMs: number;
-  /** Folder of the disk that is measured. */
-  readonly folder: string;
-}
 
 export class MetricsParts {
   /** Gets all calls only if metrics or the page are on: that takes about 0.3 us of a call. */
@@ -33,23 +25,26 @@ export class MetricsParts {
   readonly #events: MmsEvents | null;
 
   constructor(
-    { scraped, isPageOn, mode, intervalMs, folder }: MetricsPlans,
+    { metrics, isMmsMode, cwd, resolved: { options } }: ServerPlan,
     logs: ServerLogs,
-    facts: ConstructorParameters<typeof ServerMetrics>[0],
-    labelOf: ServedModels['labelOf'],
+    { served, memory }: Pick<ModelHost, 'served' | 'memory'>,
+    unsent: UnsentAnswers,
   ) {
+    const mode = metricsModeOf(options, isMmsMode);
     const onProblem = (problem: string): void => logs.log.warn(problem);
-    const torchServe = scraped === null ? null : textOfTorchServe(mode);
-    this.page = scraped === null ? null : new ServerMetrics(facts, this.calls, torchServe, onProblem);
+    const facts = { models: served.registry, unsent, memory };
+    const torchServe = metrics === null ? null : textOfTorchServe(mode);
+    this.page = metrics === null ? null : new ServerMetrics(() => facts, this.calls, torchServe, onProblem);
     const lines = writesLines(mode) ? new MmsLines((line) => logs.metrics.host.info(line)) : null;
     const listeners = [lines, torchServe].filter((one) => one !== null);
+    const intervalMs = options.metricInterval;
     this.#events =
       listeners.length === 0
         ? null
-        : new MmsEvents(listeners, { intervalMs, host: new HostReader(folder), onProblem });
-    const calls = scraped !== null || isPageOn ? this.calls : null;
+        : new MmsEvents(listeners, { intervalMs, host: new HostReader(cwd), onProblem });
+    const calls = metrics !== null || options.page ? this.calls : null;
     this.observers = [calls, this.#events].filter((one) => one !== null);
-    this.workerObservers = [this.page, this.#events, linesOfServices(mode, logs, labelOf)].filter(
+    this.workerObservers = [this.page, this.#events, linesOfServices(mode, logs, served)].filter(
       (one) => one !== null,
     );
   }
@@ -78,11 +73,11 @@ function textOfTorchServe(mode: ServerOptions['metricsMode']): TorchServeText | 
 function linesOfServices(
   mode: ServerOptions['metricsMode'],
   { log, metrics, format }: ServerLogs,
-  labelOf: ServedModels['labelOf'],
+  served: ServedModels,
 ): ServiceLines | null {
   if (!writesLines(mode) && !log.isLevelEnabled('debug')) return null;
   return new ServiceLines(({ spec }, worker, line) => {
-    const model = labelOf(spec);
+    const model = served.labelOf(spec);
     const fields = model === '' ? { worker } : { model, worker };
     if (writesLines(mode)) metrics.model.info(line, fields);
     else log.debug(format === 'json' ? fields : {}, line); // a text line ends with its time, as log parsers expect

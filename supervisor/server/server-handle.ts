@@ -1,13 +1,7 @@
 /** The type of a running server, as `serve()` returns it to programs. */
+import type { CloseOptions } from './host/drain.js';
 import type { ModelsHandle } from './models/models-handle.js';
 import type { ServerEnd, ServerStatus } from '../status/server-status.js';
-
-export interface CloseOptions {
-  /** Time in which calls are still accepted before the drain refuses them; default 0. */
-  readonly lagMs?: number;
-  /** Appended to the log line about the drain, such as how to stop at once. */
-  readonly hint?: string;
-}
 
 export interface ServerHandle {
   /** Address of the server, such as `http://localhost:8000`; `unix:/path` for a socket. */

@@ -1,114 +1,335 @@
 /**
- * One server, from opening its port to its end:
+ * One server, from opening its port to its end. It stands on a `ModelHost`, which has the models and their workers, and adds
+ * the ways in and the views: listeners, metrics, the page, the ready file.
  *
  * 1. `open`: opens the port first, so that nothing is started if it is in use; then starts the workers. Koa is loaded while
  *    they boot, and requests wait for it.
- * 2. `close`: drains calls and workers and sends the webhooks that are left (`ending.ts`), within the drain timeout.
+ * 2. `close`: drains calls and workers and sends the webhooks that are left, within the drain timeout.
  * 3. `kill`: ends at once.
- *
- * `parts.ts` creates and connects the parts; `build-backend.ts` builds the `Backend` of request handlers.
  */
-import { buildBackend, statusOf } from './build-backend.js';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { describeThrown, type ServeError } from '../../protocol/errors.js';
+import { UnroutedBodies } from '../dispatch/unrouted-bodies.js';
+import { AccessLog } from '../http/answer/access-log.js';
+import type { Backend } from '../http/request/backend.js';
+import { compressedResponses } from '../http/socket/compressed-response.js';
+import { createHttpServer, inviteBody } from '../http/socket/http-server.js';
+import { InputTurns } from '../http/socket/input-turns.js';
+import { warnOfOpenFiles } from '../http/socket/open-files.js';
+import { isLastRequest } from '../http/socket/request-facts.js';
+import { UnsentAnswers } from '../http/socket/unsent-answers.js';
+import { watchedResponses } from '../http/socket/watched-response.js';
 import type { JobStore } from '../jobs/job-store.js';
-import type { CloseOptions, ServerHandle } from './server-handle.js';
-import { ProgramManagement } from './models/program-management.js';
-import { ServerParts } from './parts.js';
+import { deferred } from '../machine/deferred.js';
+import type { Model } from '../models/model.js';
+import type { ModelRef } from '../models/models.js';
+import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
+import type { ManagementPlan } from '../options/listeners.js';
 import type { ServerPlan } from '../plan/plan-server.js';
+import { AnswerCounts } from '../status/answer-counts.js';
+import { endText } from '../status/banner.js';
+import { modelReadiness, type Readiness } from '../status/readiness.js';
 import type { ServerEnd, ServerStatus } from '../status/server-status.js';
+import { DELAY_RESOLUTION_MS, readinessOf, serverStatus, type ServerFacts } from '../status/snapshot.js';
+import { VERSION } from '../version.js';
+import { Closing } from './host/closing.js';
+import type { CloseOptions } from './host/drain.js';
+import { ServerLogs } from './host/logs.js';
+import { ModelHost } from './host/model-host.js';
+import { jobOutcomes } from './job-outcomes.js';
+import { Listeners } from './listeners.js';
+import { MetricsParts } from './metrics-parts.js';
+import { HttpManagement } from './models/http-management.js';
+import type { ModelsHandle } from './models/models-handle.js';
+import { PageParts } from './page-parts.js';
+import { ReadyFile } from './ready-file.js';
+import { clashText, routeClashes } from './route-clashes.js';
+import type { ServerHandle } from './server-handle.js';
+import { logExample, logOpen } from './start-log.js';
 
 /** Multi Model Server prints this line, and scripts that start it wait for it. */
 const MMS_READY = 'Model server started.\n';
 
+/** Longest time to flush the last lines of workers and log: a reader that has stopped must not delay the end. */
+const FLUSH_MS = 500;
+
+/** With TLS, Node keeps an answer both plain and encrypted, and the encrypted one is slightly longer. */
+const TLS_COPIES = 2.1;
+
 export class Server implements ServerHandle {
-  readonly #parts: ServerParts;
-  readonly models: ProgramManagement;
+  readonly #plan: ServerPlan;
+  readonly #logs: ServerLogs;
+  readonly #closing: Closing;
+  readonly #unsent: UnsentAnswers;
+  readonly #answers = new AnswerCounts();
+  readonly #facts: ServerFacts;
+  readonly #host: ModelHost;
+  readonly #metrics: MetricsParts;
+  /** Null: there is no page at `/`. */
+  readonly #page: PageParts | null;
+  readonly #listeners: Listeners;
+  readonly #readyFile: ReadyFile;
+  readonly #ended = deferred<ServerEnd>();
+  /** Null until the parts are closed, and if they are closed because the server could not be opened. */
+  #end: ServerEnd | null = null;
+  /** Whether replies close their connections, so that no request arrives on one after the server has ended. */
+  #lastReplies = false;
 
   /** `jobStore`: open, and closed with the server. */
   constructor(plan: ServerPlan, jobStore: JobStore) {
-    this.#parts = new ServerParts(plan, jobStore);
-    const { resolved, devices, cwd } = plan;
-    this.models = new ProgramManagement(this.#parts.served, { resolved, devices, cwd });
+    this.#plan = plan;
+    this.#logs = new ServerLogs(plan.resolved.options, plan.cwd);
+    const { log } = this.#logs;
+    const closing = new Closing((thrown) =>
+      log.error(`a part of the server could not be closed: ${describeThrown(thrown).message}`),
+    );
+    this.#closing = closing;
+    closing.onClose(() => this.#closeLogs());
+    this.#unsent = newUnsent(plan);
+    closing.onClose(() => this.#unsent.close());
+    const eventLoopDelay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
+    closing.onClose(() => void eventLoopDelay.disable());
+    const { replies } = this.#answers;
+    this.#facts = { version: VERSION, startedAt: new Date(), eventLoopDelay, replies };
+    this.#host = new ModelHost(plan, jobStore, {
+      logs: this.#logs,
+      closing,
+      jobs: jobOutcomes(log, this.#answers, (bytes) => this.#unsent.share(bytes)),
+      listener: {
+        onFirstReady: (model) => this.#onFirstReady(model),
+        onEnd: (error) => void this.#drain({}, error),
+      },
+      measuresLoad: plan.metrics !== null,
+    });
+    this.#metrics = new MetricsParts(plan, this.#logs, this.#host, this.#unsent);
+    this.#page = this.#newPage();
+    closing.onClose(() => this.#page?.live.stop());
+    this.#observe();
+    this.#listeners = this.#newListeners();
+    closing.onKill(() => this.#listeners.destroy());
+    this.#readyFile = new ReadyFile(plan.resolved.options.readyFile, plan.cwd);
   }
 
   get url(): string {
-    return this.#parts.listeners.url;
+    return this.#listeners.url;
   }
 
   get managementUrl(): string | null {
-    return this.#parts.listeners.managementUrl;
+    return this.#listeners.managementUrl;
   }
 
   get metricsUrl(): string | null {
-    return this.#parts.listeners.metricsUrl;
+    return this.#listeners.metricsUrl;
   }
 
   get ready(): Promise<void> {
-    return this.#parts.served.startUp.ready;
+    return this.#host.served.startUp.ready;
   }
 
   get ended(): Promise<ServerEnd> {
-    return this.#parts.ending.ended;
+    return this.#ended.promise;
   }
 
   get drainLagMs(): number {
-    return this.#parts.options.drainLag;
+    return this.#plan.resolved.options.drainLag;
+  }
+
+  get models(): ModelsHandle {
+    return this.#host.models;
   }
 
   status(): ServerStatus {
-    return statusOf(this.#parts, true);
+    return this.#status(true);
   }
 
-  /** Rejects with the system's error if the port cannot be opened; then nothing was started. */
+  /** Rejects with the system's error if the port cannot be opened; then nothing was started, and everything is closed. */
   async open(): Promise<void> {
-    const {
-      plan,
-      operatorLog,
-      listeners,
-      guard,
-      ending,
-      metrics,
-      page,
-      served,
-      jobs,
-      jobWebhooks,
-      log,
-      logs,
-      readyFile,
-    } = this.#parts;
-    operatorLog.logWarnings();
     try {
-      readyFile.prepare();
-      await listeners.open();
+      await this.#open();
     } catch (error) {
-      guard.close();
-      plan.store.close();
-      await jobs.close();
+      this.#closing.kill();
+      await this.#closing.close();
       throw error;
     }
-    process.on('exit', ending.killNow);
-    this.ready.then(
-      () => readyFile.write(this, log),
-      () => {}, // the end of the server says why
-    );
-    operatorLog.logOpen(listeners, jobs);
-    metrics.start();
-    await served.start(plan.models);
-    await listeners.answerBy(buildBackend(this.#parts), metrics.page, plan.dialects);
-    void jobWebhooks.start();
-    page?.live.start();
-    if (plan.isMmsMode) logs.writers.stdout.writeLines(MMS_READY);
   }
 
   startAgain(): void {
-    this.#parts.served.startAgain();
+    this.#host.served.startAgain();
   }
 
   close(options: CloseOptions = {}): Promise<ServerEnd> {
-    this.#parts.ending.drain(options);
+    if (!this.#host.isDraining) void this.#drain(options, null);
     return this.ended;
   }
 
   kill(): void {
-    this.#parts.ending.kill();
+    this.#host.reportUnfinished();
+    this.#closing.kill();
+    void this.#close({ reason: 'killed', error: null });
   }
+
+  async #open(): Promise<void> {
+    const { log, writers } = this.#logs;
+    const plan = this.#plan;
+    for (const warning of plan.warnings) log.warn(warning);
+    this.#readyFile.prepare();
+    this.#closing.onClose(() => this.#readyFile.remove());
+    await this.#listeners.open();
+    this.ready.then(
+      () => this.#readyFile.write(this, log),
+      () => {}, // the end of the server says why
+    );
+    logOpen(log, plan, this.#listeners, this.#host.jobs);
+    this.#metrics.start();
+    await this.#host.start();
+    await this.#listeners.answerBy(this.#backend(), this.#metrics.page);
+    this.#page?.live.start();
+    if (plan.isMmsMode) writers.stdout.writeLines(MMS_READY);
+  }
+
+  /**
+   * The three phases of a drain, in this order. `failure`: the workers have ended, because no model can serve; callers that
+   * waited have been answered, and their answers are still sent.
+   */
+  async #drain(options: CloseOptions, failure: ServeError | null): Promise<void> {
+    const endAtMs = performance.now() + this.#plan.resolved.options.drainTimeout;
+    const onRefusing = (): void => void (this.#lastReplies = true);
+    const reason = failure === null ? await this.#host.drain(options, onRefusing) : 'failed';
+    this.#lastReplies = true;
+    this.#page?.live.end(reason); // its viewers would never leave by themselves
+    await this.#host.settleJobs(); // answers those who wait for a job
+    await Promise.all([this.#listeners.close(), this.#host.sendWebhooks(endAtMs - performance.now())]);
+    await this.#close({ reason, error: failure });
+  }
+
+  /** Closes every part, once: there may be a kill during a drain, or a drain after a failed start. */
+  async #close(end: ServerEnd): Promise<void> {
+    if (this.#end !== null) return;
+    this.#end = end;
+    await this.#closing.close();
+    this.#ended.resolve(end);
+  }
+
+  /** Metrics count until all calls have ended. A server that could not be opened has no last line. */
+  async #closeLogs(): Promise<void> {
+    this.#metrics.stop();
+    if (this.#end !== null) this.#logs.log.info(endText(this.#end));
+    await this.#logs.close(FLUSH_MS);
+  }
+
+  #newPage(): PageParts | null {
+    const { recent } = this.#logs;
+    if (recent === null) return null;
+    const { jobs, served } = this.#host;
+    return new PageParts(this.#plan, {
+      facts: this.#facts,
+      lines: recent,
+      counts: this.#metrics.calls,
+      maxQueueBytes: this.#plan.resolved.options.queueBytes,
+      jobs,
+      unsent: this.#unsent,
+      served: () => served,
+      readiness: () => this.#readiness(),
+    });
+  }
+
+  /** Connects those who follow calls and workers. */
+  #observe(): void {
+    const { served } = this.#host;
+    const { calls } = this.#logs;
+    if (calls !== null) this.#answers.tell(new AccessLog(calls, ({ spec }) => served.labelOf(spec)));
+    for (const observer of this.#metrics.observers) this.#answers.tell(observer);
+    served.observe(...this.#metrics.workerObservers);
+    if (this.#page === null) return;
+    this.#answers.tell(this.#page.live.calls);
+    served.observe(this.#page);
+  }
+
+  #newListeners(): Listeners {
+    const { headerTimeout, compress } = this.#plan.resolved.options;
+    const onConnection = warnOfOpenFiles((text) => this.#logs.log.warn(text));
+    const turns = new InputTurns(); // its bounds are those of all listeners
+    return new Listeners(this.#plan, (handler, credentials) => {
+      const Watched = watchedResponses(this.#unsent, (...cut) => this.#answers.cut(...cut));
+      const Response = compress ? compressedResponses(Watched) : Watched;
+      const server = createHttpServer(headerTimeout, handler, Response, turns, credentials);
+      return server.on('connection', onConnection);
+    });
+  }
+
+  /** All that request handlers may use of the server. */
+  #backend(): Backend {
+    const plan = this.#plan;
+    const { keys, management, managementKeys: own, isMmsMode, resolved, store, cwd, devices } = plan;
+    const { served, jobs, webhooks } = this.#host;
+    const answers = this.#answers;
+    const { recent, replies } = answers;
+    const { calls } = this.#metrics;
+    return {
+      models: served.registry,
+      modelManagement: new HttpManagement(served, { resolved, cwd, store, devices, recent }),
+      options: resolved.options,
+      jobs,
+      webhooks,
+      observer: answers,
+      unsent: this.#unsent,
+      posts: { count: 0 },
+      replies,
+      callsOf(model) {
+        answers.tell(calls);
+        return calls.of(model).figures();
+      },
+      unroutedBodies: new UnroutedBodies(),
+      keys,
+      management: { keys: own, host: nameOf(management) },
+      isMmsMode,
+      page: this.#page,
+      log: this.#logs.log,
+      hasGpu: plan.models.some(({ placements }) => placements.some(({ gpu }) => gpu !== null)),
+      stopping: () => this.#lastReplies,
+      closing: (request) => this.#lastReplies && isLastRequest(request),
+      inviteBody,
+      status: (showsWords) => this.#status(showsWords),
+      readiness: (ref) => (ref === undefined ? this.#readiness() : this.#readinessOf(ref)),
+    };
+  }
+
+  #status(showsWords: boolean): ServerStatus {
+    const { served, jobs, spares, memory } = this.#host;
+    const parts = { unsent: this.#unsent, jobs, spares, memory };
+    return serverStatus(this.#facts, served, parts, this.#readiness(), showsWords);
+  }
+
+  #readiness(): Readiness {
+    const { served, isDraining, jobs } = this.#host;
+    return readinessOf(served, isDraining, jobs);
+  }
+
+  /** @throws as `Models.find` */
+  #readinessOf(ref: ModelRef): Readiness {
+    const { served } = this.#host;
+    return modelReadiness(served.presenceOf(served.registry.find(ref)));
+  }
+
+  #onFirstReady(model: Model): void {
+    const { log } = this.#logs;
+    const { registry } = this.#host.served;
+    const clashes = routeClashes(model, registry);
+    if (clashes.length > 0) log.warn(clashText(clashes));
+    this.#facts.eventLoopDelay.enable();
+    if (model === registry.default) logExample(log, this.#plan, this.#listeners, model);
+  }
+}
+
+function newUnsent({ tls, resolved }: ServerPlan): UnsentAnswers {
+  const { unsentBytes, maxOutput, stallTimeout } = resolved.options;
+  // At least one answer of the maximum size must fit.
+  const maxBytes = Math.max(unsentBytes, tls === null ? maxOutput : TLS_COPIES * maxOutput);
+  return new UnsentAnswers({ maxBytes, stallTimeoutMs: stallTimeout });
+}
+
+/** The address of the management API that its requests must name; null if it listens on every address or on a socket. */
+function nameOf(management: ManagementPlan | null): string | null {
+  if (management === null || isUnixSocket(management.port)) return null;
+  return EVERY_ADDRESS.includes(management.host) ? null : management.host;
 }

@@ -8,14 +8,10 @@ import type { Model } from '../models/model.js';
 import { RecentCalls } from './recent-calls.js';
 
 export class AnswerCounts implements RequestObserver {
-  readonly #observers: RequestObserver[];
+  readonly #observers: RequestObserver[] = [];
   readonly #replies = new Map<string, number>();
   /** Recent calls by model, for the management pages. */
   readonly recent = new RecentCalls<Model>();
-
-  constructor(observers: readonly RequestObserver[]) {
-    this.#observers = [...observers];
-  }
 
   /** The observer gets every outcome from now on, if it does not get them already. */
   tell(observer: RequestObserver): void {

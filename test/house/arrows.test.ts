@@ -22,12 +22,12 @@ function sourceFiles(folder: string): string[] {
   return names.filter((name) => name.endsWith('.ts'));
 }
 
-/** The files that a file needs to be loaded; types alone count too, dynamic imports do not. */
-function importsOf(file: string): string[] {
+/** The files that a file needs to be loaded; with `types`, also those that it only takes types of. Dynamic imports do not count. */
+function importsOf(file: string, types = true): string[] {
   const text = readFileSync(file, 'utf8');
-  return [...text.matchAll(/^(?:import|export|\}) [^;]*?from '(\.[^']+)\.js';/gm)].map(([, path]) =>
-    normalize(join(dirname(file), `${path}.ts`)),
-  );
+  return [...text.matchAll(/^(?:import|export|\}) [^;]*?from '(\.[^']+)\.js';/gm)]
+    .filter(([line]) => types || !/^\w+ type /.test(line))
+    .map(([, path]) => normalize(join(dirname(file), `${path}.ts`)));
 }
 
 /** Finds a chain of imports that returns to its beginning; null if there is none. */
@@ -58,6 +58,18 @@ for (const folder of Object.keys(FOLDERS)) {
   });
 }
 
+test('the host of models loads nothing of HTTP, not even by way of others', () => {
+  const host = join(ROOT, 'supervisor', 'server', 'host');
+  const loaded = new Set(readdirSync(host).map((name) => join(host, name)));
+  for (const file of loaded) for (const next of importsOf(file, false)) loaded.add(next);
+  assert.ok(loaded.has(join(ROOT, 'supervisor', 'models', 'model.ts')), 'the imports are followed');
+  const http = join(ROOT, 'supervisor', 'http');
+  assert.deepEqual(
+    [...loaded].filter((file) => file.startsWith(http)),
+    [],
+  );
+});
+
 for (const [file, code, complaint] of [
   ['supervisor/dispatch/job.ts', "import '../http/call/answer-call.js';", 'dispatch stands below http/call'],
   [
@@ -83,8 +95,14 @@ for (const [file, code, complaint] of [
     'http/dialects stands below http/websocket',
   ],
   ['supervisor/serve.ts', "import './cli.js';", 'serve.ts stands below cli.ts'],
-  ['supervisor/server/drain.ts', "import '../serve.js';", 'server stands below serve.ts'],
-  ['supervisor/server/models/start-up.ts', "import '../drain.js';", 'server/models stands below server'],
+  ['supervisor/server/listeners.ts', "import '../serve.js';", 'server stands below serve.ts'],
+  ['supervisor/server/host/drain.ts', "import '../listeners.js';", 'server/host stands below server'],
+  ['supervisor/server/host/drain.ts', "import '../../http/handler.js';", 'The host of models knows no HTTP'],
+  [
+    'supervisor/server/models/start-up.ts',
+    "import '../host/drain.js';",
+    'server/models stands below server/host',
+  ],
   [
     'supervisor/status/banner.ts',
     "import '../server/models/start-up.js';",

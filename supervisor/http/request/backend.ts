@@ -1,4 +1,4 @@
-/** The server as request handlers and dialects see it. `server/build-backend.ts` builds it. */
+/** The server as request handlers and dialects see it. `server/server.ts` builds it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Job } from '../../dispatch/job.js';

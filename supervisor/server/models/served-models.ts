@@ -27,7 +27,6 @@ import { deferred, type Deferred } from '../../machine/deferred.js';
 import { retireLimits } from '../../processes/worker-stop.js';
 import type { ModelPresence } from '../../models/model-health.js';
 import type { FirstModel, ModelPlan } from '../../models/model-plan.js';
-import { clashText, routeClashes } from './route-clashes.js';
 import { StartUp } from './start-up.js';
 
 export interface ServedModelsListener {
@@ -62,7 +61,7 @@ export class ServedModels {
   readonly #log: Log;
   readonly #resources: ServerResources;
   readonly #listener: ServedModelsListener;
-  readonly #observers: readonly WorkerObserver[];
+  readonly #observers: WorkerObserver[] = [];
   readonly #kept = new Map<Model, Kept>();
   readonly #isMmsMode: boolean;
   #isNamed: boolean;
@@ -72,7 +71,6 @@ export class ServedModels {
     isMmsMode: boolean,
     resources: Omit<ServerResources, 'labelOf' | 'isDefault'>,
     listener: ServedModelsListener,
-    observers: readonly WorkerObserver[],
   ) {
     this.#options = options;
     this.registry = new Models(Math.max(options.unregisterTimeout, LEAST_LEAVE_MS));
@@ -80,7 +78,6 @@ export class ServedModels {
     this.#isNamed = isMmsMode; // models come and go there, so log lines always name their model
     this.#log = resources.log;
     this.#listener = listener;
-    this.#observers = observers;
     const isDefault = (ref: FullModelRef): boolean => this.registry.isDefault(ref);
     this.#resources = { ...resources, labelOf: (ref) => this.labelOf(ref), isDefault };
     resources.gate.onIdle(() => this.#keepSpares());
@@ -88,6 +85,11 @@ export class ServedModels {
     this.startUp = new StartUp({ ...options, isMmsMode }, resources.log, {
       onEnd: (error) => listener.onEnd(error),
     });
+  }
+
+  /** These receive the events of all workers from now on. */
+  observe(...observers: readonly WorkerObserver[]): void {
+    this.#observers.push(...observers);
   }
 
   /** The server's options for a new plan of the model of this name: those of its only model, if it is that. */
@@ -218,7 +220,6 @@ export class ServedModels {
       onFirstReady: () => {
         this.startUp.onFirstReady(model);
         this.#logLoaded(model);
-        this.#warnOfClashes(model);
         this.#listener.onFirstReady(model);
       },
       onReady: (...event) => this.#notify((observer) => observer.ready(model, ...event)),
@@ -263,11 +264,6 @@ export class ServedModels {
 
   #warnOfProgram({ spec: { program } }: ModelPlan): void {
     for (const warning of program.warnings) this.#log.warn(warning);
-  }
-
-  #warnOfClashes(model: Model): void {
-    const paths = routeClashes(model, this.registry);
-    if (paths.length > 0) this.#log.warn(clashText(paths));
   }
 
   /** Frees everything of an unregistered model whose last worker has ended. */

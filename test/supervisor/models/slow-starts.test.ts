@@ -5,7 +5,7 @@ import {
   type StartReporter,
   type StartingWorker,
 } from '../../../supervisor/models/slow-starts.js';
-import { logReporter } from '../../../supervisor/server/start-progress.js';
+import { logReporter } from '../../../supervisor/server/host/start-progress.js';
 
 /** Workers whose states the test sets, and a clock that it moves. */
 class Bench {

@@ -1,9 +1,9 @@
 /** Reports that workers are still starting: with log lines at growing intervals, or on a status line of the terminal. */
 import { isatty } from 'node:tty';
-import type { StartReporter } from '../models/slow-starts.js';
-import type { Log } from '../observe/log.js';
-import type { OutputWriter } from '../observe/output-writer.js';
-import { StatusLine } from '../observe/status-line.js';
+import type { StartReporter } from '../../models/slow-starts.js';
+import type { Log } from '../../observe/log.js';
+import type { OutputWriter } from '../../observe/output-writer.js';
+import { StatusLine } from '../../observe/status-line.js';
 
 const FIRST_PAUSE_MS = 5000;
 const LONGEST_PAUSE_MS = 60_000;

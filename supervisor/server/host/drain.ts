@@ -5,14 +5,21 @@
  * 2. New calls are refused; accepted ones finish, or are cut off when only the time reserved for the workers is left.
  * 3. The workers stop: a message, then SIGTERM, then SIGKILL.
  */
-import { ServeError, shuttingDown } from '../../protocol/errors.js';
-import type { Dispatcher } from '../dispatch/dispatcher.js';
-import { startLimit } from '../machine/limit-timer.js';
-import type { Model } from '../models/model.js';
-import { untilQuiet } from '../models/quiet.js';
-import type { Log } from '../observe/log.js';
-import { drainText, type DrainWaits } from '../status/banner.js';
-import { TERM_GRACE_MS, stopReserveMs } from '../processes/worker-stop.js';
+import { ServeError, shuttingDown } from '../../../protocol/errors.js';
+import type { Dispatcher } from '../../dispatch/dispatcher.js';
+import { startLimit } from '../../machine/limit-timer.js';
+import type { Model } from '../../models/model.js';
+import { untilQuiet } from '../../models/quiet.js';
+import type { Log } from '../../observe/log.js';
+import { drainText, type DrainWaits } from '../../status/banner.js';
+import { TERM_GRACE_MS, stopReserveMs } from '../../processes/worker-stop.js';
+
+export interface CloseOptions {
+  /** Time in which calls are still accepted before the drain refuses them; default 0. */
+  readonly lagMs?: number;
+  /** Appended to the log line about the drain, such as how to stop at once. */
+  readonly hint?: string;
+}
 
 export interface DrainedModel extends Pick<
   Model,

@@ -1,22 +1,23 @@
 /** The ends of jobs that are posted, and when the store may forget that it owes them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ServeError } from '../../../protocol/errors.js';
+import { ServeError } from '../../../../protocol/errors.js';
 import {
   keptError,
   type EndedRecord,
   type KeptWebhook,
   type Outcome,
-} from '../../../supervisor/jobs/job-record.js';
-import { begun, settled } from '../../../supervisor/jobs/job-rules.js';
-import type { AnsweredJob } from '../../../supervisor/jobs/kept-jobs.js';
+} from '../../../../supervisor/jobs/job-record.js';
+import { begun, settled } from '../../../../supervisor/jobs/job-rules.js';
+import type { AnsweredJob } from '../../../../supervisor/jobs/kept-jobs.js';
 import {
   JobWebhooks,
   type WebhookSender,
   type WebhookStore,
-} from '../../../supervisor/server/job-webhooks.js';
-import type { Webhook, WebhookEvents } from '../../../supervisor/webhooks/webhook.js';
-import { HEAD, newStoredJob } from '../jobs/stored-jobs.js';
+} from '../../../../supervisor/server/host/job-webhooks.js';
+import { webhookOf } from '../../../../supervisor/server/job-outcomes.js';
+import type { Webhook, WebhookEvents } from '../../../../supervisor/webhooks/webhook.js';
+import { HEAD, newStoredJob } from '../../jobs/stored-jobs.js';
 
 const URL = 'https://example.com/hook';
 const TIMES = { runMs: 1, queueMs: 1 };
@@ -74,7 +75,7 @@ function setUp({ takes = true, isDurable = true, isClosed = false, left = NONE, 
       return takes;
     },
   };
-  const webhooks = new JobWebhooks(sender, isDurable ? store : null);
+  const webhooks = new JobWebhooks(sender, isDurable ? store : null, webhookOf);
   return { webhooks, sent, events, ended, read, owed };
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { retireLimits, stopReserveMs } from '../../../supervisor/processes/worker-stop.js';
-import { drain } from '../../../supervisor/server/drain.js';
-import { deferred, nextTurn } from '../../protocol/streams.js';
+import { retireLimits, stopReserveMs } from '../../../../supervisor/processes/worker-stop.js';
+import { drain } from '../../../../supervisor/server/host/drain.js';
+import { deferred, nextTurn } from '../../../protocol/streams.js';
 
 const TIMEOUT_MS = 1000;
 /** The time after this is reserved for the workers. */

@@ -3,14 +3,10 @@
  * for those from time to time. One that the store keeps and that finds no room among those that are owed waits without its
  * body until there is some.
  */
-import { ServeError } from '../../protocol/errors.js';
-import { errorBody, statusOf } from '../http/answer/house-error.js';
-import { isJson } from '../http/call/find-route.js';
-import type { GuardedStore } from '../jobs/guarded-store.js';
-import type { AnsweredJob, KeptError, KeptWebhook } from '../jobs/kept-jobs.js';
-import type { Webhook } from '../webhooks/webhook.js';
-import type { Webhooks } from '../webhooks/webhooks.js';
-import { WaitingWebhooks, type WaitingWebhook } from './waiting-webhooks.js';
+import type { GuardedStore } from '../../jobs/guarded-store.js';
+import type { AnsweredJob, KeptWebhook } from '../../jobs/kept-jobs.js';
+import type { Webhook } from '../../webhooks/webhook.js';
+import type { Webhooks } from '../../webhooks/webhooks.js';
 
 /** Time between two looks. */
 const LOOK_MS = 5000;
@@ -30,14 +26,20 @@ export class JobWebhooks {
   readonly #webhooks: WebhookSender;
   readonly #store: WebhookStore | null;
   readonly #waiting: WaitingWebhooks;
+  readonly #webhookOf: (job: AnsweredJob) => Webhook | null;
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
-  /** `store`: null if no store keeps webhooks. */
-  constructor(webhooks: WebhookSender, store: WebhookStore | null) {
+  /** `store`: null if no store keeps webhooks. `webhookOf`: makes the webhook that posts the end of a job; null: none does. */
+  constructor(
+    webhooks: WebhookSender,
+    store: WebhookStore | null,
+    webhookOf: (job: AnsweredJob) => Webhook | null,
+  ) {
     this.#webhooks = webhooks;
     this.#store = store;
     this.#waiting = new WaitingWebhooks(webhooks);
+    this.#webhookOf = webhookOf;
   }
 
   /** Sends what other processes left behind and what waits, now and from time to time. */
@@ -52,7 +54,7 @@ export class JobWebhooks {
   post(job: AnsweredJob): void {
     const { record } = job;
     const store = this.#store;
-    const webhook = webhookOf(job);
+    const webhook = this.#webhookOf(job);
     const end = (): void => void store?.endWebhook(record.id);
     if (webhook === null) end();
     else if (store === null || record.end.result?.isDropped === true || this.#hasRoomFor(webhook))
@@ -119,30 +121,69 @@ export class JobWebhooks {
   }
 }
 
-/** The error with which a job has ended; null if it succeeded. */
-export function errorOf({ record: { end } }: Pick<AnsweredJob, 'record'>): ServeError | null {
-  return end.error === null ? null : asServeError(end.error);
+/** A webhook that the store keeps and for which there is no room among those that are owed. */
+interface WaitingWebhook {
+  readonly url: string;
+  readonly bytes: number;
+  /** Reads its body and sends it, or lets it wait again. Rejects if the body cannot be read now. */
+  send(): Promise<void>;
 }
 
-/**
- * An answer, if it is JSON. A background route's caller has no other place to look for a failure: its webhook gets errors,
- * and answers that are no success, too. Its id is that of the job, whichever process sends it.
- */
-function webhookOf({ record, call, body }: AnsweredJob): Webhook | null {
-  const { webhook: url, requestId, isBackground } = call;
-  const { result } = record.end;
-  const base = { id: `msg_${record.id}`, url, requestId };
-  const error = errorOf({ record });
-  if (error !== null) {
-    if (!isBackground) return null;
-    const json = Buffer.from(errorBody(error, requestId, { status: statusOf(error) }));
-    return { ...base, body: json, contentType: 'application/json' };
+/** Waiting webhooks, in order for each receiver and without their bodies. A receiver that is down holds up no other. */
+class WaitingWebhooks {
+  readonly #webhooks: Pick<Webhooks, 'hasRoomFor'>;
+  /** By the origins of their receivers; a line without webhooks is removed. */
+  readonly #lines = new Map<string, WaitingWebhook[]>();
+  #count = 0;
+  #isSending = false;
+  #isClosed = false;
+
+  constructor(webhooks: Pick<Webhooks, 'hasRoomFor'>) {
+    this.#webhooks = webhooks;
   }
-  if (body === null || result === null || !isJson(result.head.contentType)) return null;
-  const { status, contentType } = result.head;
-  return isBackground || status < 300 ? { ...base, body, contentType } : null;
-}
 
-function asServeError({ code, message, status, kind, issues }: KeptError): ServeError {
-  return new ServeError(code, message, { status, kind, issues });
+  get count(): number {
+    return this.#count;
+  }
+
+  add(webhook: WaitingWebhook): void {
+    const { origin } = new URL(webhook.url);
+    const line = this.#lines.get(origin);
+    if (line === undefined) this.#lines.set(origin, [webhook]);
+    else line.push(webhook);
+    this.#count += 1;
+  }
+
+  /** Sends those for which there is room by now, one after the other. Never rejects. */
+  async send(): Promise<void> {
+    if (this.#isSending) return; // it looks again after each
+    this.#isSending = true;
+    for (let next = this.#next(); next !== null; next = this.#next()) {
+      try {
+        await next.send();
+      } catch {
+        this.add(next); // the store fails, and has said so
+        break;
+      }
+    }
+    this.#isSending = false;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** Removes one for which there is room. */
+  #next(): WaitingWebhook | null {
+    if (this.#isClosed) return null;
+    for (const [origin, line] of this.#lines) {
+      const [first] = line;
+      if (first === undefined || !this.#webhooks.hasRoomFor(first.url, first.bytes)) continue;
+      line.shift();
+      if (line.length === 0) this.#lines.delete(origin);
+      this.#count -= 1;
+      return first;
+    }
+    return null;
+  }
 }

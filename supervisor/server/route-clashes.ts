@@ -1,7 +1,7 @@
 /** Finds routes of an app that hide paths of Multi Model Server: the app answers them, and the operator is warned. */
-import { calledModel } from '../../http/dialects/mms/called-model.js';
-import type { Model } from '../../models/model.js';
-import type { Models } from '../../models/models.js';
+import { calledModel } from '../http/dialects/mms/called-model.js';
+import type { Model } from '../models/model.js';
+import type { Models } from '../models/models.js';
 
 /** The paths that the app answers instead of Multi Model Server's API; empty while the app is not loaded. */
 export function routeClashes(model: Model, models: Models): string[] {

@@ -1,11 +1,11 @@
 /** The logs of one server: on stderr and stdout, and in the log files that its options name. */
-import { createLog, type Log } from '../observe/log.js';
-import { LineLog } from '../observe/line-log.js';
-import type { LogFile } from '../observe/log-file.js';
-import { OutputWriter } from '../observe/output-writer.js';
-import { RecentLines } from '../observe/recent-lines.js';
-import { openLogFiles, openMetricFiles, present } from '../observe/log-files.js';
-import type { ServerOptions } from '../options/resolve.js';
+import { createLog, type Log } from '../../observe/log.js';
+import { LineLog } from '../../observe/line-log.js';
+import type { LogFile } from '../../observe/log-file.js';
+import { OutputWriter } from '../../observe/output-writer.js';
+import { RecentLines } from '../../observe/recent-lines.js';
+import { openLogFiles, openMetricFiles, present } from '../../observe/log-files.js';
+import type { ServerOptions } from '../../options/resolve.js';
 
 export class ServerLogs {
   readonly writers = { stdout: new OutputWriter(1), stderr: new OutputWriter(2) };

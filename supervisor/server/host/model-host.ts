@@ -1,0 +1,198 @@
+/**
+ * The models of one server with everything that their calls need, but without a way in: it knows no listener, no page and no
+ * metrics. A call enters at the dispatcher of its model.
+ *
+ * 1. `start`: starts the workers of the first models.
+ * 2. `drain`: ends calls and workers.
+ * 3. `settleJobs`, then `sendWebhooks`: ends the jobs, and what their callers wait for.
+ *
+ * Its parts are closed by the `Closing` that it is given.
+ */
+import { ServeError } from '../../../protocol/errors.js';
+import { asClause } from '../../../protocol/text/sentences.js';
+import { MemoryBudget } from '../../budget/memory-budget.js';
+import { newRequestId } from '../../dispatch/request-id.js';
+import { GuardedStore } from '../../jobs/guarded-store.js';
+import type { JobStore } from '../../jobs/job-store.js';
+import { KeptJobs, type AnsweredJob, type EndedJob, type KeptJobsListener } from '../../jobs/kept-jobs.js';
+import type { Model } from '../../models/model.js';
+import type { Log } from '../../observe/log.js';
+import { formatMs } from '../../options/units.js';
+import type { ServerPlan } from '../../plan/plan-server.js';
+import { OrphanGuard } from '../../processes/orphan-guard.js';
+import { SpareProcesses } from '../../processes/spare-processes.js';
+import type { Webhook } from '../../webhooks/webhook.js';
+import { Webhooks } from '../../webhooks/webhooks.js';
+import { ProgramManagement } from '../models/program-management.js';
+import { ServedModels, type ServedModelsListener } from '../models/served-models.js';
+import type { Closing } from './closing.js';
+import { drain, type CloseOptions } from './drain.js';
+import { JobWebhooks } from './job-webhooks.js';
+import type { ServerLogs } from './logs.js';
+import { sharedResources } from './shared-resources.js';
+
+export type HostPlan = Pick<
+  ServerPlan,
+  'models' | 'store' | 'isMmsMode' | 'resolved' | 'devices' | 'budgets' | 'cwd' | 'sendAhead'
+>;
+
+/** The part of jobs that knows how calls arrive, and how they are answered. */
+export interface JobAnswers extends Omit<KeptJobsListener, 'onEnded'> {
+  /** The HTTP status of a job's error, for the log. */
+  statusOf(error: ServeError): number;
+  /** So many more bytes of results are held for clients that read them; fewer, if negative. */
+  onHeldBytes(bytes: number): void;
+  /** `model`: null if it is gone. */
+  onEnded(ended: EndedJob, model: Model | null): void;
+  /** The webhook that posts the end of a job; null if none does. */
+  webhookOf(job: AnsweredJob): Webhook | null;
+}
+
+export interface HostOptions {
+  readonly logs: ServerLogs;
+  readonly closing: Closing;
+  readonly jobs: JobAnswers;
+  readonly listener: ServedModelsListener;
+  /** Whether the load of every model is measured, for metrics. */
+  readonly measuresLoad: boolean;
+}
+
+export class ModelHost {
+  readonly spares: SpareProcesses;
+  /** Null without a memory budget. */
+  readonly memory: MemoryBudget | null;
+  readonly webhooks: Webhooks;
+  readonly jobs: KeptJobs;
+  readonly served: ServedModels;
+  /** Changes models, for programs. */
+  readonly models: ProgramManagement;
+  readonly #plan: HostPlan;
+  readonly #log: Log;
+  readonly #jobWebhooks: JobWebhooks;
+  #isDraining = false;
+
+  /** `jobStore`: open, and closed with the other parts. */
+  constructor(plan: HostPlan, jobStore: JobStore, { logs, closing, ...given }: HostOptions) {
+    const { store, budgets, isMmsMode, devices, sendAhead } = plan;
+    const { options } = plan.resolved;
+    const { log } = logs;
+    this.#plan = plan;
+    this.#log = log;
+    store.reportTo((problem) => log.warn(problem));
+    closing.onClose(() => store.close());
+    const guard = new OrphanGuard((why) => log.warn(unguardedText(why)));
+    closing.onClose(() => guard.close());
+    const hasRoom = (): boolean => this.memory?.hasRoomForSpare ?? true;
+    this.spares = new SpareProcesses({ mostEach: options.spares, guard, log, hasRoom });
+    this.memory =
+      budgets && new MemoryBudget({ ...budgets, expendables: this.spares, log, env: process.env });
+    const keeper = new GuardedStore(jobStore);
+    const webhookStore = keeper.isDurable ? keeper : null;
+    this.webhooks = new Webhooks({ log, signer: options.webhookSecret, keeper: webhookStore });
+    this.#jobWebhooks = new JobWebhooks(this.webhooks, webhookStore, given.jobs.webhookOf);
+    this.jobs = this.#newJobs(keeper, given.jobs);
+    closing.onClose(() => this.#closeJobs());
+    const { spares, memory, webhooks, jobs } = this;
+    const parts = { guard, spares, memory, log, webhooks, jobs, devices, sendAhead };
+    const resources = sharedResources(options, logs, { ...parts, measuresLoad: given.measuresLoad });
+    this.served = new ServedModels(options, isMmsMode, resources, given.listener);
+    closing.onKill(() => this.#killWorkers());
+    closing.onClose(() => this.#closeModels());
+    this.served.add(plan.models);
+    this.models = new ProgramManagement(this.served, plan);
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** Starts the workers of the first models, and sends the webhooks that other servers have left. */
+  async start(): Promise<void> {
+    await this.served.start(this.#plan.models);
+    void this.#jobWebhooks.start();
+  }
+
+  /** Resolves when every call and every worker has ended. `onRefusing`: new calls are refused from then on. */
+  drain({ lagMs = 0, hint = '' }: CloseOptions, onRefusing: () => void): Promise<'drained' | 'cut'> {
+    this.#isDraining = true;
+    this.spares.close();
+    this.served.unwatch();
+    this.served.registry.close();
+    this.jobs.drain(); // first, so that the drain waits for no job that is kept
+    return drain({
+      models: this.served.all,
+      log: this.#log,
+      lagMs,
+      timeoutMs: this.#plan.resolved.options.drainTimeout,
+      hint,
+      webhooksOwed: this.webhooks.owed,
+      workersClosed: this.served.untilClosed(),
+      onRefusing,
+      onCut: () => this.reportUnfinished(),
+    });
+  }
+
+  /**
+   * Logs the background jobs that are cut off: their callers were answered at their start. Jobs that wait in a store which
+   * outlives the server are not among them.
+   */
+  reportUnfinished(): void {
+    const ids = this.jobs.unfinished();
+    if (ids.length > 0) this.#log.error({ jobs: ids }, `background jobs cut off: ${ids.join(', ')}`);
+  }
+
+  /** No worker runs any more: jobs end, and those who wait for one are answered. */
+  async settleJobs(): Promise<void> {
+    this.#jobWebhooks.close(); // first: what is taken while the jobs stop would not be sent in time
+    await this.jobs.stop();
+  }
+
+  /** Sends the webhooks that are owed, within this time. */
+  async sendWebhooks(limitMs: number): Promise<void> {
+    const { owed } = this.webhooks;
+    if (owed > 0) this.#log.info(`sending ${owed} webhooks (at most ${formatMs(Math.max(0, limitMs))})`);
+    await this.webhooks.drain(limitMs);
+  }
+
+  #newJobs(store: GuardedStore, { statusOf, onHeldBytes, ...answers }: JobAnswers): KeptJobs {
+    const onEnded = (ended: EndedJob): void => {
+      const { model: name, version, hasWebhook } = ended.record;
+      answers.onEnded(ended, this.served.find({ name, version }));
+      if (hasWebhook) this.#jobWebhooks.post(ended);
+    };
+    return new KeptJobs({
+      newId: newRequestId,
+      statusOf,
+      store,
+      maxResultBytes: this.#plan.resolved.options.maxOutput,
+      onHeldBytes,
+      listener: { ...answers, onEnded },
+    });
+  }
+
+  /** Sends SIGKILL to every worker. The spares close first: the end of the last start would begin another one. */
+  #killWorkers(): void {
+    this.spares.close();
+    this.served.killAll();
+  }
+
+  #closeModels(): void {
+    const { startUp } = this.served;
+    startUp.end(new ServeError('SERVE_SHUTTING_DOWN', 'The server ended before it was ready.')); // unless it has failed
+    this.served.close();
+    this.memory?.close(); // before workers are killed, or their memory would be given to others that wait for it
+    this.#killWorkers();
+  }
+
+  /** Webhooks close before the jobs stop: what ends or is taken then stays in the store, if that keeps it. */
+  async #closeJobs(): Promise<void> {
+    this.#jobWebhooks.close();
+    this.webhooks.close();
+    await this.jobs.stop();
+    await this.jobs.close();
+  }
+}
+
+function unguardedText(why: string): string {
+  return `orphan guard: ${asClause(why)}; if this server is killed, a worker inside native code ends only when it returns`;
+}
