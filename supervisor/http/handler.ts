@@ -19,7 +19,7 @@ import { keyOf } from './access/api-keys.js';
 import { moveKeyProtocol } from './access/key-protocol.js';
 import { managementMistake, metricsMistake } from './access/management-access.js';
 import { pageMistake } from './access/page-origin.js';
-import { prefersAsync } from './call/job-wishes.js';
+import { prefersAsync } from './call/client-wishes.js';
 import { koaAnswers, type AnswerWithKoa } from './answer/koa-answers.js';
 import { firstClaim } from './dialects/first-claim.js';
 import type { Operation } from './dialects/dialect.js';
@@ -150,20 +150,16 @@ function claim(context: RequestContext, dialects: Dialects, isReadable: boolean)
   return claimed;
 }
 
-/** SERVE_BAD_REQUEST unless the request has exactly one `Host` header and that is valid; null if it has. */
-function hostMistake(request: IncomingMessage): ServeError | null {
-  const problem = hostProblemOf(request);
-  return problem === null ? null : new ServeError('SERVE_BAD_REQUEST', problem);
-}
-
 /** A name or address of RFC 3986 section 3.2.2, optionally with a port; an empty Host is valid too. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\da-f:.]+\])(?::\d*)?$/i;
 
-/** Returns why RFC 9112 section 3.2 requires a 400 for this Host, or null. HTTP/1.0 needs no Host. */
-function hostProblemOf({ headers: { host }, httpVersion, rawHeaders }: IncomingMessage): string | null {
-  if (host === undefined) return httpVersion === '1.1' ? 'The request has no Host header.' : null;
-  if (!HOST.test(host)) return 'The Host header is not a valid host name or address.';
-  return countHosts(rawHeaders) > 1 ? 'The request has more than one Host header.' : null;
+/** SERVE_BAD_REQUEST where RFC 9112 section 3.2 requires it for the `Host` header; null otherwise. HTTP/1.0 needs no Host. */
+function hostMistake({ headers: { host }, httpVersion, rawHeaders }: IncomingMessage): ServeError | null {
+  let problem: string | null = null;
+  if (host === undefined) problem = httpVersion === '1.1' ? 'The request has no Host header.' : null;
+  else if (!HOST.test(host)) problem = 'The Host header is not a valid host name or address.';
+  else if (countHosts(rawHeaders) > 1) problem = 'The request has more than one Host header.';
+  return problem === null ? null : new ServeError('SERVE_BAD_REQUEST', problem);
 }
 
 /** Counts the Host headers; Node's `headers` has only the first one. */

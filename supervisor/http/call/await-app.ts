@@ -1,5 +1,4 @@
 /** Waits for the app when a call, or a page about the app, arrives before any worker has loaded it. */
-import type { IncomingHttpHeaders } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import type { LoadedInfo } from '../../../protocol/wire/messages.js';
 import type { Routes } from '../../models/app-description.js';
@@ -7,6 +6,7 @@ import type { Model } from '../../models/model.js';
 import { routesInTime } from '../../models/routes-in-time.js';
 import { onceClosed } from '../socket/request-facts.js';
 import type { RequestContext } from '../request/request-context.js';
+import { timeLimitOf } from './client-wishes.js';
 
 /** Waits as `routesInTime` does, until the client leaves. `limitMs`: the client's own limit. */
 export function awaitRoutes(
@@ -44,17 +44,3 @@ function neverLoaded(): ServeError {
 }
 
 const IDLE_RETRY_S = 30;
-
-/** The client's own time limit in ms from now; null without one. @throws SERVE_BAD_REQUEST if it is not a duration */
-export function timeLimitOf(headers: IncomingHttpHeaders): number | null {
-  const header = headers['x-request-timeout-seconds'];
-  if (header === undefined) return null;
-  const seconds = Number(header);
-  if (header !== '' && seconds > 0 && seconds <= MAX_LIMIT_S) return seconds * 1000;
-  throw new ServeError(
-    'SERVE_BAD_REQUEST',
-    `X-Request-Timeout-Seconds must be a number of seconds above 0 and up to ${MAX_LIMIT_S}.`,
-  );
-}
-
-const MAX_LIMIT_S = 86_400;

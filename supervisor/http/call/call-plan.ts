@@ -10,7 +10,7 @@ import type { Routes } from '../../models/app-description.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
 import type { AnswerStyle, RequestContext } from '../request/request-context.js';
-import type { WishedJob } from './job-wishes.js';
+import type { WishedJob } from './client-wishes.js';
 
 /** The model and route that a call is for. */
 export interface Target {

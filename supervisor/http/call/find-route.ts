@@ -7,7 +7,7 @@ import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
 import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan, ChooseRoute, OwnRoute, RoutedCall, Target } from './call-plan.js';
-import { prefersAsync, wishedJob } from './job-wishes.js';
+import { prefersAsync, wishedJob } from './client-wishes.js';
 import { scanTopLevelFields } from '../json/top-level-fields.js';
 
 /**
@@ -24,7 +24,7 @@ export function routeCall(
 ): RoutedCall {
   const { request, acceptedAtMs } = context;
   const { headers } = request;
-  const own = ownRoute(claimed, model, routes);
+  const own = claimed.own === undefined ? null : ownRoute(claimed.own, model, routes);
   if (own !== null) context.dialect = own.style;
   const plan = own?.plan ?? claimed;
   const route = fittingRoute(routes, own?.plan.target.route ?? wanted, headers['content-type'], plan);
@@ -34,9 +34,8 @@ export function routeCall(
   return { kind: 'waited for', plan, model, route, deadlineMs: limitMs };
 }
 
-/** Returns the app's own route of the path, if its model turns out to have one; null otherwise. */
-function ownRoute({ own }: CallPlan, model: Model, routes: Routes): OwnRoute | null {
-  if (own === undefined) return null;
+/** Returns the app's own route of the path, if the call's model turns out to have it; null otherwise. */
+function ownRoute(own: OwnRoute, model: Model, routes: Routes): OwnRoute | null {
   const { target } = own.plan;
   return target.model === model && routes.has(target.route) ? own : null;
 }

@@ -19,7 +19,7 @@ import { codingsOf } from '../socket/decode-body.js';
 import { clientOf, onceClosed, writtenPath } from '../socket/request-facts.js';
 import type { CallPlan, NamedTarget, OpenedBody, RoutedCall } from './call-plan.js';
 import { checkBody, isJson } from './find-route.js';
-import { idempotencyKey } from './job-wishes.js';
+import { idempotencyKey } from './client-wishes.js';
 
 /**
  * Submits the call as a job whose sink answers the client. `opened`: what the dialect read from the body; null if the body
@@ -35,22 +35,14 @@ export function submitCall(
 ): Promise<void> | null {
   if (opened === null) checkBody(call, body);
   if (call.kind === 'job') return submitJob(context, call, body, opened, place);
-  submitWaitedFor(context, call, body, place);
-  return null;
-}
 
-function submitWaitedFor(
-  context: RequestContext,
-  { plan, model, route, deadlineMs }: RoutedCall & { readonly kind: 'waited for' },
-  body: Body,
-  place: Admission,
-): void {
   const { backend, request, response, acceptedAtMs } = context;
+  const { plan, model, route, deadlineMs } = call;
   const { dispatcher } = model;
-  const call = describeCall(context, plan, { model, route: route.path }, deadlineMs, body.bytes);
+  const frame = describeCall(context, plan, { model, route: route.path }, deadlineMs, body.bytes);
   const deadlineAtMs = deadlineMs === null ? null : acceptedAtMs + deadlineMs;
   const job = new Job(
-    call,
+    frame,
     body.pieces,
     { acceptedAtMs, deadlineAtMs },
     new ReplySink(context, dispatcher),
@@ -61,6 +53,7 @@ function submitWaitedFor(
   });
   dispatcher.submit(job, place);
   if (!job.settled) postResult(backend.webhooks, route, job);
+  return null;
 }
 
 /** Posts the job's answer to the route's webhook, if it has one and the answer is a success in JSON. No caller waits for it. */

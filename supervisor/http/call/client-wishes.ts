@@ -1,4 +1,7 @@
-/** The client's wishes for a job: whether its call becomes one, when it may begin, and that it is stored once. */
+/**
+ * The client's wishes for its call: its time limit; or that the call becomes a job, when that may begin, and that it is stored
+ * once.
+ */
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
@@ -7,6 +10,20 @@ import type { IdempotencyKey } from '../../jobs/kept-jobs.js';
 import { keyOf } from '../access/api-keys.js';
 import { inSlices } from '../json/slices.js';
 import type { RequestContext } from '../request/request-context.js';
+
+/** The client's own time limit in ms from now; null without one. @throws SERVE_BAD_REQUEST if it is not a duration */
+export function timeLimitOf(headers: IncomingHttpHeaders): number | null {
+  const header = headers['x-request-timeout-seconds'];
+  if (header === undefined) return null;
+  const seconds = Number(header);
+  if (header !== '' && seconds > 0 && seconds <= MAX_LIMIT_S) return seconds * 1000;
+  throw new ServeError(
+    'SERVE_BAD_REQUEST',
+    `X-Request-Timeout-Seconds must be a number of seconds above 0 and up to ${MAX_LIMIT_S}.`,
+  );
+}
+
+const MAX_LIMIT_S = 86_400;
 
 export interface WishedJob {
   readonly delayMs: number;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiKeys } from '../../../../supervisor/http/access/api-keys.js';
-import { idempotencyKey, prefersAsync, wishedJob } from '../../../../supervisor/http/call/job-wishes.js';
+import { idempotencyKey, prefersAsync, wishedJob } from '../../../../supervisor/http/call/client-wishes.js';
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
 import { digestOf } from '../../../../supervisor/options/api-key.js';
 
