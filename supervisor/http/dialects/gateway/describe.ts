@@ -7,7 +7,7 @@ import {
 } from '../../openapi/operation.js';
 import { describedRoutes } from '../../openapi/routes.js';
 import { FREE } from '../../openapi/schemas.js';
-import { GATEWAY_ROUTE } from './model-key.js';
+import { GATEWAY_ROUTE } from './start.js';
 import paths from './paths.json' with { type: 'json' };
 
 /** The models' route `/` may differ in its inputs, so they are described if only the default model can be called. */

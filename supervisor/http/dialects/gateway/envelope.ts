@@ -1,7 +1,7 @@
 /**
  * Reads the control fields that the gateway's clients wrap around the model's input, without parsing that input.
  *
- * `created` is ignored: the server's clock gives the same. `modelKey` is read earlier (`model-key.ts`).
+ * `created` is ignored: the server's clock gives the same. `modelKey` is read earlier (`start.ts`).
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import { nameRequest, type RequestContext } from '../../request/request-context.js';

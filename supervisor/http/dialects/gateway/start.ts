@@ -2,18 +2,22 @@
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../../protocol/errors.js';
 import { hasEnded } from '../../../jobs/kept-jobs.js';
+import type { Model } from '../../../models/model.js';
 import type { Models } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { HOLD_MS, whenEnded } from '../../answer/hold.js';
+import { defaultModel, jsonField, targetNamedBy } from '../../call/find-model.js';
 import { copySlices, inSlices } from '../../json/slices.js';
 import type { Body } from '../../socket/body-memory.js';
-import type { CallPlan, OpenedBody } from '../dialect.js';
+import type { CallPlan, OpenedBody, Target } from '../dialect.js';
 import { sendEnded, sendReply } from './answer.js';
 import { openEnvelope, type GatewayEnvelope } from './envelope.js';
-import { GATEWAY_ROUTE, startTarget } from './model-key.js';
 import { plainReply } from './reply.js';
 
 export const CALL_PREFIX = 'call_';
+
+/** The only route of an app that can be called this way. */
+export const GATEWAY_ROUTE = '/';
 
 const EMPTY_INPUT = Buffer.from('{}');
 const JSON_TYPE = 'application/json';
@@ -33,6 +37,29 @@ export function startPlan(models: Models, mayWait: boolean): CallPlan {
     ),
     open: (context, body) => open(context, body, mayWait),
   };
+}
+
+/**
+ * Finds the model that a start calls, by `modelKey`. Banana's clients always send one, which has no meaning on a server with
+ * one model: there it is ignored. With several models an unknown key is refused, and a missing key means the default model.
+ */
+function startTarget(models: Models): CallPlan['target'] {
+  const only = onlyModel(models);
+  if (only !== null) return target(only);
+  return targetNamedBy(jsonField('modelKey'), (name) =>
+    target(name === null ? defaultModel(models) : models.find({ name })),
+  );
+}
+
+function target(model: Model): Target {
+  return { model, route: GATEWAY_ROUTE };
+}
+
+/** Returns the default version of the only model; null if there are several models, or none. */
+function onlyModel(models: Models): Model | null {
+  const names = new Set(Array.from(models.all(), ({ spec }) => spec.name));
+  const [name] = names;
+  return name === undefined || names.size > 1 ? null : models.find({ name });
 }
 
 async function open(context: RequestContext, body: Body, mayWait: boolean): Promise<OpenedBody> {
