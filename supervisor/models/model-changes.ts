@@ -13,7 +13,7 @@ import type { Placement } from '../machine/placement.js';
 import type { Scaler } from './scaler.js';
 import { isBetween, isSettled } from './slot-summary.js';
 import type { Standbys } from './standbys.js';
-import { countWithin, exactly, type WorkerBounds } from './worker-bounds.js';
+import { boundsFor, countWithin, type WorkerBounds } from './bounds.js';
 
 export class ModelChanges {
   readonly #model: ModelParts;
@@ -160,8 +160,8 @@ export class ModelChanges {
       this.#scaler.ask(); // other rules may have changed
       return;
     }
-    const { options } = generations.newest.spec.resolved;
-    void this.scale(own ?? exactly(resources.devices.firstCount(options)), limits);
+    const usualCount = (): number => resources.devices.firstCount(generations.newest.spec.resolved.options);
+    void this.scale(boundsFor('options', { own, set: null, usualCount }), limits);
   }
 
   /**

@@ -2,7 +2,7 @@
 import type { Placement } from '../machine/placement.js';
 import type { Release } from '../store/stored-model.js';
 import type { ModelSpec } from './model-spec.js';
-import type { WorkerBounds } from './worker-bounds.js';
+import type { WorkerBounds } from './bounds.js';
 
 export interface ModelPlan {
   readonly spec: ModelSpec;

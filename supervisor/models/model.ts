@@ -31,7 +31,7 @@ import { SlotFactory } from './slot-factory.js';
 import { Scaler } from './scaler.js';
 import type { ScalingChanges } from './scaling-changes.js';
 import type { ScalingRules } from '../scaling/policy.js';
-import type { WorkerBounds } from './worker-bounds.js';
+import type { WorkerBounds } from './bounds.js';
 
 const NO_ROUTES: ReadonlyMap<string, number> = new Map();
 

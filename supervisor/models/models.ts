@@ -12,11 +12,11 @@ import { labelOf, type FullModelRef, type ModelRef } from '../options/model-name
 import type { Model } from './model.js';
 import { noModel, noVersion, stillLeaving, unloading } from './model-errors.js';
 import { outcomeOrFailure, type Outcome } from './outcome.js';
-import { checkBounds, exactly, countWithin, type WorkerBounds } from './worker-bounds.js';
+import { checkBounds, exactly, countWithin, type WorkerBounds } from './bounds.js';
 
 export type { FullModelRef, ModelRef } from '../options/model-name.js';
 export type { Outcome } from './outcome.js';
-export type { WorkerBounds } from './worker-bounds.js';
+export type { WorkerBounds } from './bounds.js';
 
 /** A change that has taken effect; its workers may still be starting or stopping. */
 export interface Accepted {

@@ -15,14 +15,14 @@ import {
   type Why,
 } from '../scaling/policy.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
+import type { ModelOptions } from '../options/resolve.js';
 import type { Slot } from '../slots/slot.js';
 import { LoadPeak } from './load-peak.js';
 import type { ModelParts } from './model-parts.js';
-import { ownBounds, rulesOf } from './own-scaling.js';
+import { ownBounds, type WorkerBounds } from './bounds.js';
 import { ScalingChanges, whyText, type ScalingWhy } from './scaling-changes.js';
 import { countWorkers, startLeftMs } from './scaling-facts.js';
 import type { Standbys } from './standbys.js';
-import type { WorkerBounds } from './worker-bounds.js';
 
 /** Pause before the policy is asked again if no worker could leave, because none was free at that moment. */
 const BUSY_PAUSE_MS = 1000;
@@ -323,3 +323,13 @@ export class Scaler implements CallWatch {
     return dispatcher.queued + dispatcher.inFlight;
   }
 }
+
+function rulesOf(
+  { idleTimeout, targetWait, batchSize }: Pick<ModelOptions, 'idleTimeout' | 'targetWait' | 'batchSize'>,
+  { min, max }: WorkerBounds,
+): ScalingRules {
+  return { min, max, idleTimeoutMs: idleTimeout ?? USUAL_IDLE_MS, targetWaitMs: targetWait, batchSize };
+}
+
+/** The default of `--idle-timeout`. */
+const USUAL_IDLE_MS = 60_000;

@@ -273,10 +273,3 @@ function misspelledVariables(env: Readonly<Record<string, string | undefined>>):
         : [`${variable} is not an option of banana-serve; did you mean ${prefix}${close}?`];
     });
 }
-
-/** Bounds of the workers of a model that would have `count`; null if nothing is set for it. */
-export function boundsOf(setting: ModelSetting | null, count: number): { min: number; max: number } | null {
-  if (setting === null || (setting.min ?? setting.max) === null) return null;
-  const min = setting.min ?? Math.min(count, setting.max as number);
-  return { min, max: setting.max ?? min };
-}

@@ -4,23 +4,30 @@ import { availableCores } from '../machine/cores.js';
 import { Devices } from '../machine/devices.js';
 import { discoverGpus, type Discovery } from '../machine/gpu-discovery.js';
 import type { ModelOptions } from '../options/resolve.js';
-import { ownBounds } from '../models/own-scaling.js';
+import { boundsFor, ownBounds, type BoundsFacts } from '../models/bounds.js';
 import type { FirstModel, ModelPlan } from '../models/model-plan.js';
 
 /** Assigns devices to the first workers of each model. @throws SERVE_CONFIG if a model's options do not fit the machine */
 export function placeModels(plans: readonly ModelPlan[], devices: Devices): FirstModel[] {
   return plans.map((plan) => {
-    const { spec, firstWorkers } = plan;
-    const { options } = spec.resolved;
-    const own = ownBounds(options, () => firstWorkers ?? devices.firstCount(options));
-    if (own !== null) {
-      devices.firstCount(options); // throws if the options do not fit, though no worker may start now
-      return { ...plan, own, placements: devices.take(options, own.min) };
-    }
-    const placements =
-      firstWorkers === null ? devices.takeFirst(options) : devices.take(options, firstWorkers);
-    return { ...plan, own, placements };
+    const { options } = plan.spec.resolved;
+    const facts = boundsFactsOf(plan, devices);
+    const { own } = facts;
+    if (own !== null) devices.firstCount(options); // throws if the options do not fit, though no worker may start now
+    const { min } = boundsFor('start', facts);
+    const isUsual = own === null && plan.firstWorkers === null;
+    return { ...plan, own, placements: isUsual ? devices.takeFirst(options) : devices.take(options, min) };
   });
+}
+
+/** The facts that decide how many workers a model gets that is not served yet. */
+export function boundsFactsOf(
+  { spec, bounds, firstWorkers }: Pick<ModelPlan, 'spec' | 'bounds' | 'firstWorkers'>,
+  devices: Devices,
+): BoundsFacts {
+  const { options } = spec.resolved;
+  const usualCount = (): number => firstWorkers ?? devices.firstCount(options);
+  return { own: ownBounds(options, usualCount), set: bounds, usualCount };
 }
 
 /** Finds the devices of the machine; looks for GPUs only if one of `wishes` may use them. */

@@ -1,6 +1,7 @@
 /** Plans models: checks and completes their options, so that mistakes are found before anything starts. */
 import { resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
+import { setBounds } from '../models/bounds.js';
 import type { ModelPlan } from '../models/model-plan.js';
 import { prepareProgram } from '../runtimes/index.js';
 import type { AppSetting, AppSpec } from '../runtimes/runtime.js';
@@ -8,7 +9,6 @@ import { refuseTwins, type ModelEntry } from '../options/model-entries.js';
 import { inheritedEnv } from '../options/inherited-env.js';
 import { FIRST_VERSION, nameOfApp } from '../options/model-name.js';
 import {
-  boundsOf,
   resolveModelOptions,
   scalesItself,
   type ModelSetting,
@@ -95,7 +95,7 @@ export async function planStored(
   const { options, explicit } = server;
   const isCounted = explicit.has('workers') || explicit.has('workersPerGpu');
   const scales = scalesItself(resolved.options);
-  const bounds = scales ? null : boundsOf(setting, options.defaultWorkers ?? 1);
+  const bounds = scales ? null : setBounds(setting, options.defaultWorkers ?? 1);
   const firstWorkers = bounds?.min ?? (isCounted ? null : options.defaultWorkers);
   const program = { ...spec.program, ...watched };
   return { spec: { ...spec, program }, isDefault, firstWorkers, bounds, release };

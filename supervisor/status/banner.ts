@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import type { Model } from '../models/model.js';
 import type { Placement } from '../machine/placement.js';
 import type { ModelSpec } from '../models/model-spec.js';
-import type { WorkerBounds } from '../models/worker-bounds.js';
+import type { WorkerBounds } from '../models/bounds.js';
 import type { ModelOptions } from '../options/resolve.js';
 import { labelOf } from '../options/model-name.js';
 import { isUnpacked } from '../store/archives/own-folder.js';

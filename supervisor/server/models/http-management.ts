@@ -12,11 +12,10 @@ import { needsNewWorkers } from '../../models/generations.js';
 import { noWorker } from '../../models/model-changes.js';
 import type { ModelSpec } from '../../models/model-spec.js';
 import type { Model } from '../../models/model.js';
-import { completed } from '../../models/own-scaling.js';
-import { exactly } from '../../models/worker-bounds.js';
+import { boundsFor, setBounds } from '../../models/bounds.js';
 import type { Accepted, FullModelRef, ModelRef, Outcome, WorkerBounds } from '../../models/models.js';
 import { MANAGEMENT_NAMES } from '../../options/limit-names.js';
-import { boundsOf, resolveModelOptions, type OptionSource } from '../../options/resolve.js';
+import { resolveModelOptions, type OptionSource } from '../../options/resolve.js';
 import { MODEL_NAME_RULE, isModelName, labelOf } from '../../options/model-name.js';
 import { releasedOnFailure } from '../../store/stored-model.js';
 import { retireLimits } from '../../processes/worker-stop.js';
@@ -73,18 +72,16 @@ export class HttpManagement implements ModelManagement {
   }
 
   firstBounds(ref: FullModelRef, asked?: number): WorkerBounds {
-    const own = this.#served.registry.registered(ref).findOwnBounds();
-    if (own !== null) return asked === undefined ? own : completed({ min: asked }, own);
-    if (asked !== undefined) return exactly(asked);
     const { options, modelSettings } = this.#parts.resolved;
-    const count = options.defaultWorkers ?? 0;
-    return boundsOf(modelSettings?.of(ref) ?? null, count) ?? { min: count, max: count };
+    const own = this.#served.registry.registered(ref).findOwnBounds();
+    const usualCount = (): number => options.defaultWorkers ?? 0;
+    const set = setBounds(modelSettings?.of(ref) ?? null, usualCount());
+    return boundsFor('registration', { own, set, usualCount }, asked === undefined ? {} : { min: asked });
   }
 
   boundsOf(ref: ModelRef, asked: Partial<WorkerBounds>): WorkerBounds {
     const own = this.#served.registry.registered(ref).findOwnBounds();
-    const { min = 1, max = asked.min ?? 1 } = asked;
-    return own === null ? { min, max } : completed(asked, own);
+    return boundsFor('change', { own, set: null, usualCount: () => 1 }, asked);
   }
 
   start(ref: ModelRef, bounds: WorkerBounds): Accepted {

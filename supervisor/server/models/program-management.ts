@@ -2,7 +2,7 @@
 import type { Devices } from '../../machine/devices.js';
 import type { Model } from '../../models/model.js';
 import type { Accepted, FullModelRef, ModelRef } from '../../models/models.js';
-import { completed } from '../../models/own-scaling.js';
+import { boundsFor } from '../../models/bounds.js';
 import { readModelEntry, type EntryStyle } from '../../options/model-entries.js';
 import { notAllowed, type ResolvedOptions } from '../../options/resolve.js';
 import type { RetireLimits } from '../../processes/worker-listener.js';
@@ -58,11 +58,9 @@ export class ProgramManagement implements ModelsHandle {
   scale(ref: ModelRef, options: ScaleOptions = {}): Accepted {
     checkRef(ref, 'scale');
     const limits = this.#limits(options, 'scale');
-    const { min, max = min } = options;
-    const own = this.#served.registry.registered(ref).findOwnBounds();
-    if (own !== null) return this.#served.scale(ref, completed({ ...options }, own), limits);
-    const first = min === undefined || max === undefined ? this.#firstCount(ref) : 0;
-    const bounds = { min: min ?? Math.min(first, max ?? first), max: max ?? first };
+    const model = this.#served.registry.registered(ref);
+    const usualCount = (): number => this.#parts.devices.firstCount(model.options);
+    const bounds = boundsFor('program', { own: model.findOwnBounds(), set: null, usualCount }, options);
     return this.#served.scale(ref, bounds, limits);
   }
 
@@ -102,12 +100,6 @@ export class ProgramManagement implements ModelsHandle {
 
   #statusOf({ spec: { name, version } }: Model): ModelStatus {
     return this.describe({ name, version })[0] as ModelStatus;
-  }
-
-  /** The number of workers that the model would have if the server started with it. */
-  #firstCount(ref: ModelRef): number {
-    const { workers, gpus, workersPerGpu } = this.#served.registry.registered(ref).options;
-    return this.#parts.devices.firstCount({ workers, gpus, workersPerGpu });
   }
 
   #limits(options: UnregisterOptions, operation: string): RetireLimits {

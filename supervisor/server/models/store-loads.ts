@@ -4,8 +4,9 @@ import { within } from '../../machine/within.js';
 import type { Devices } from '../../machine/devices.js';
 import type { Model } from '../../models/model.js';
 import type { FullModelRef, Outcome, WorkerBounds } from '../../models/models.js';
+import { boundsFor } from '../../models/bounds.js';
 import { isStartFailure } from '../../models/outcome.js';
-import { ownBounds } from '../../models/own-scaling.js';
+import { boundsFactsOf } from '../../plan/plan-devices.js';
 import { MODEL_NAME_RULE, isModelName } from '../../options/model-name.js';
 import type { OptionSource, ResolvedOptions } from '../../options/resolve.js';
 import type { ModelPlan } from '../../models/model-plan.js';
@@ -174,14 +175,8 @@ export class StoreLoads {
     throw new ServeError('SERVE_MODEL_NOT_FOUND', `${where}.`);
   }
 
-  /** The model's own bounds if it scales itself; else as many workers as if the server had started with it, but at least one. */
-  #boundsOf({ spec, bounds, firstWorkers }: ModelPlan): WorkerBounds {
-    const { options } = spec.resolved;
-    const own = ownBounds(options, () => firstWorkers ?? this.#parts.devices.firstCount(options));
-    if (own !== null) return own;
-    if (bounds !== null && bounds.min > 0) return bounds;
-    const count = Math.max(1, firstWorkers ?? this.#parts.devices.firstCount(spec.resolved.options));
-    return { min: count, max: Math.max(count, bounds?.max ?? count) };
+  #boundsOf(plan: ModelPlan): WorkerBounds {
+    return boundsFor('load', boundsFactsOf(plan, this.#parts.devices));
   }
 
   #limits(): RetireLimits {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError, shuttingDown } from '../../../protocol/errors.js';
 import { Models, type ManagedModel } from '../../../supervisor/models/models.js';
-import { countWithin, type WorkerBounds } from '../../../supervisor/models/worker-bounds.js';
+import { countWithin, type WorkerBounds } from '../../../supervisor/models/bounds.js';
 import { outcomeOf, type Outcome } from '../../../supervisor/models/outcome.js';
 import { deferred, nextTurn } from '../../protocol/streams.js';
 

@@ -13,7 +13,7 @@ import {
   type RealModelOptions,
 } from '../../../supervisor/models/real-model.js';
 import { CARDS, versionApp } from '../../../supervisor/models/version-app.js';
-import { exactly } from '../../../../supervisor/models/worker-bounds.js';
+import { exactly } from '../../../../supervisor/models/bounds.js';
 
 const LIMIT = { timeout: 240_000 };
 

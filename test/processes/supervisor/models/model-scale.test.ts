@@ -11,7 +11,7 @@ import {
   type RealModel,
   type RealModelOptions,
 } from '../../../supervisor/models/real-model.js';
-import { exactly } from '../../../../supervisor/models/worker-bounds.js';
+import { exactly } from '../../../../supervisor/models/bounds.js';
 
 const LIMIT = { timeout: 240_000 };
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Model } from '../../../../supervisor/models/model.js';
-import { exactly } from '../../../../supervisor/models/worker-bounds.js';
+import { exactly } from '../../../../supervisor/models/bounds.js';
 import { makeCues, type Cues } from '../../../helpers/cues.js';
 import { editedApp, type EditedApp } from '../../../helpers/edited-app.js';
 import { isAlive } from '../../../helpers/server.js';

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readModelSettings } from '../../../../supervisor/options/mms/model-settings.js';
-import { boundsOf, resolveModelOptions, resolveOptions } from '../../../../supervisor/options/resolve.js';
+import { setBounds } from '../../../../supervisor/models/bounds.js';
+import { resolveModelOptions, resolveOptions } from '../../../../supervisor/options/resolve.js';
 
 const PLACE = 'config.properties line 3: models';
 const REF = { name: 'noop', version: '1.0' };
@@ -27,7 +28,7 @@ test('the settings of a model come to its options and to the bounds of its worke
   const { options } = resolveModelOptions(resolveOptions([]), setting.source, 'noop');
   const { batchSize, maxBatchDelay, runTimeout, initTimeout } = options;
   assert.deepEqual([batchSize, maxBatchDelay, runTimeout, initTimeout], [4, 50, 60_000, 90_000]);
-  assert.deepEqual(boundsOf(setting, 1), { min: 2, max: 3 });
+  assert.deepEqual(setBounds(setting, 1), { min: 2, max: 3 });
   assert.deepEqual(warnings, []);
   assert.equal(settings.of({ ...REF, version: '2.0' }), null);
   assert.equal(settings.of({ ...REF, name: 'other' }), null);
@@ -41,7 +42,7 @@ for (const [setting, count, bounds] of [
   [{ minWorkers: '0', maxWorkers: '1' }, 4, { min: 0, max: 1 }],
 ] as const)
   test(`${JSON.stringify(setting)} of a model that would have ${count} workers: ${JSON.stringify(bounds)}`, () => {
-    assert.deepEqual(boundsOf(read(setting).settings.of(REF), count), bounds);
+    assert.deepEqual(setBounds(read(setting).settings.of(REF), count), bounds);
   });
 
 test('settings without effect are named in one warning', () => {
