@@ -54,3 +54,13 @@ export interface ModelListener {
   /** Every slot is closed, because the model was. */
   onClosed(): void;
 }
+
+/** Receives the events of the workers of all models. */
+export interface WorkerObserver<M> {
+  /** A worker is ready, `startMs` after its process was started. */
+  ready(model: M, worker: number, startMs: number): void;
+  /** A worker died; the state of the slot says what follows. */
+  died(model: M, slot: Slot, death: WorkerDeath): void;
+  /** A worker has sent metrics of its app. */
+  measured(model: M, worker: number, metrics: readonly AppMetric[]): void;
+}

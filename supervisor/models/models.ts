@@ -101,11 +101,6 @@ export class Models<M extends ManagedModel = Model> {
     return this.#names.get(name)?.default.model.spec.version === version;
   }
 
-  /** Whether the model is registered or leaving. */
-  has(model: M): boolean {
-    return this.describe().some((registered) => registered.model === model);
-  }
-
   /** @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_NOT_READY if it is leaving and refuses its calls */
   find(ref: ModelRef): M {
     const entry = this.#known(ref);
@@ -132,6 +127,11 @@ export class Models<M extends ManagedModel = Model> {
     return [...registered, ...leaving].map(({ entry: { model, isFirst, bounds, leaving }, isDefault }) => {
       return { model, isFirst, isDefault, isLeaving: leaving !== null, bounds: model.bounds ?? bounds };
     });
+  }
+
+  /** Describes one model; undefined if it is neither registered nor leaving. */
+  described(model: M): Registered<M> | undefined {
+    return this.describe().find((registered) => registered.model === model);
   }
 
   /** Adds one of the models that a server starts with. `isDefault`: it answers on `/`. @throws SERVE_MODEL_CONFLICT */

@@ -19,6 +19,9 @@ export function outcomeOf(wanted: number, ready: number, error: ServeError | nul
   return { result, wanted, ready, error };
 }
 
+/** A time limit has passed before the outcome was known. */
+export const UNFINISHED: Outcome = { result: 'unfinished', wanted: 0, ready: 0, error: null };
+
 /** Runs a change and never rejects. `wanted` is reported if the change could not be begun. */
 export async function outcomeOrFailure(wanted: number, change: () => Promise<Outcome>): Promise<Outcome> {
   try {

@@ -16,6 +16,9 @@ export const MANAGEMENT_NAMES = {
   initTimeout: 'startup_timeout',
 } as const;
 
+/** Stands for an init timeout of 0, within which no worker can start. */
+export const SHORTEST_START_MS = 1;
+
 /** Names the limit by its management parameter if that set it, else by its flag: clients should not see the server's files. */
 export function limitOf(
   name: 'runTimeout' | 'initTimeout',

@@ -8,12 +8,14 @@ import { MmsEvents } from '../metrics/mms-events.js';
 import { ServerMetrics } from '../metrics/server-metrics.js';
 import { ServiceLines } from '../metrics/service-lines.js';
 import { LEGACY_NAMES, TorchServeText } from '../metrics/torchserve-text.js';
+import type { Model } from '../models/model.js';
+import type { WorkerObserver } from '../models/model-resources.js';
 import { metricsModeOf } from '../options/listeners.js';
 import type { ServerOptions } from '../options/resolve.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import type { ServerLogs } from './host/logs.js';
 import type { ModelHost } from './host/model-host.js';
-import type { ServedModels, WorkerObserver } from './models/served-models.js';
+import type { ModelAdmin } from './models/admin.js';
 
 export class MetricsParts {
   /** Gets all calls only if metrics or the page are on: that takes about 0.3 us of a call. */
@@ -21,7 +23,7 @@ export class MetricsParts {
   /** Null: no metrics page. */
   readonly page: ServerMetrics | null;
   readonly observers: readonly RequestObserver[];
-  readonly workerObservers: readonly WorkerObserver[];
+  readonly workerObservers: readonly WorkerObserver<Model>[];
   readonly #events: MmsEvents | null;
 
   constructor(
@@ -73,7 +75,7 @@ function textOfTorchServe(mode: ServerOptions['metricsMode']): TorchServeText | 
 function linesOfServices(
   mode: ServerOptions['metricsMode'],
   { log, metrics, format }: ServerLogs,
-  served: ServedModels,
+  served: ModelAdmin,
 ): ServiceLines | null {
   if (!writesLines(mode) && !log.isLevelEnabled('debug')) return null;
   return new ServiceLines(({ spec }, worker, line) => {

@@ -2,13 +2,14 @@
 import type { ServedPage } from '../http/request/backend.js';
 import { readGpuUsage } from '../machine/gpu-usage.js';
 import { residentBytes } from '../machine/process-memory.js';
+import type { Model } from '../models/model.js';
+import type { WorkerObserver } from '../models/model-resources.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import { LiveFeed } from '../status/live/live-feed.js';
 import type { LiveSources } from '../status/live/live-view.js';
 import { readPageFiles } from '../status/page-files.js';
-import type { WorkerObserver } from './models/served-models.js';
 
-export class PageParts implements ServedPage, WorkerObserver {
+export class PageParts implements ServedPage, WorkerObserver<Model> {
   readonly files: ServedPage['files'];
   readonly live: LiveFeed;
 
@@ -24,7 +25,7 @@ export class PageParts implements ServedPage, WorkerObserver {
 
   ready(): void {}
 
-  died(...death: Parameters<WorkerObserver['died']>): void {
+  died(...death: Parameters<WorkerObserver<Model>['died']>): void {
     this.live.deaths.died(...death);
   }
 

@@ -28,6 +28,7 @@ import type { ManagementPlan } from '../options/listeners.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import { AnswerCounts } from '../status/answer-counts.js';
 import { endText } from '../status/banner.js';
+import { modelRecords } from '../status/model-record.js';
 import { modelReadiness, type Readiness } from '../status/readiness.js';
 import type { ServerEnd, ServerStatus } from '../status/server-status.js';
 import { DELAY_RESOLUTION_MS, readinessOf, serverStatus, type ServerFacts } from '../status/snapshot.js';
@@ -39,8 +40,8 @@ import { ModelHost } from './host/model-host.js';
 import { jobOutcomes } from './job-outcomes.js';
 import { Listeners } from './listeners.js';
 import { MetricsParts } from './metrics-parts.js';
-import { HttpManagement } from './models/http-management.js';
 import type { ModelsHandle } from './models/models-handle.js';
+import { StoreLoads } from './models/store-loads.js';
 import { PageParts } from './page-parts.js';
 import { ReadyFile } from './ready-file.js';
 import { clashText, routeClashes } from './route-clashes.js';
@@ -260,14 +261,16 @@ export class Server implements ServerHandle {
   /** All that request handlers may use of the server. */
   #backend(): Backend {
     const plan = this.#plan;
-    const { keys, management, managementKeys: own, isMmsMode, resolved, store, cwd, devices } = plan;
+    const { keys, management, managementKeys: own, isMmsMode, resolved } = plan;
     const { served, jobs, webhooks } = this.#host;
     const answers = this.#answers;
     const { recent, replies } = answers;
     const { calls } = this.#metrics;
     return {
       models: served.registry,
-      modelManagement: new HttpManagement(served, { resolved, cwd, store, devices, recent }),
+      modelManagement: served,
+      storedModels: new StoreLoads(served, plan),
+      describeModels: (showsWords) => modelRecords(served, recent, showsWords),
       options: resolved.options,
       jobs,
       webhooks,

@@ -7,13 +7,26 @@ import type { Registered } from '../models/models.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
-import type { CallCounts } from './recent-calls.js';
+import type { CallCounts, RecentCalls } from './recent-calls.js';
+import { describedState, type DescribedModels } from './snapshot.js';
+
+/** The records of all versions of all models; the ones that are being unregistered come last. See `modelRecord`. */
+export function modelRecords(
+  served: DescribedModels,
+  recent: Pick<RecentCalls<Model>, 'of'>,
+  showsWords: boolean,
+): readonly ModelRecord[] {
+  return served.registry.describe().map((registered) => {
+    const state = describedState(registered, served);
+    return modelRecord(registered, state, recent.of(registered.model), showsWords);
+  });
+}
 
 /**
  * Builds the record of a model, without the workers that stand by. Reads the memory of each of its processes from the
  * system. Without `showsWords`, the app's words are left out.
  */
-export function modelRecord(
+function modelRecord(
   registered: Registered<Model>,
   state: ModelStatus['state'],
   recentCalls: CallCounts,

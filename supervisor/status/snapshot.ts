@@ -82,7 +82,7 @@ export function serverState({ state }: Readiness): ServerStatus['state'] {
   return state === 'unloaded' ? 'unhealthy' : state;
 }
 
-/** The models to describe: `server/models/served-models.ts` has them. */
+/** The models to describe: `server/models/admin.ts` has them. */
 export interface DescribedModels {
   readonly registry: Models;
   presenceOf(model: Model): ModelPresence;

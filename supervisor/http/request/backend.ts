@@ -14,7 +14,7 @@ import type { ClientHeaderNames } from '../access/client-headers.js';
 import type { UnroutedBodies } from '../../dispatch/unrouted-bodies.js';
 import type { ManagementAccess } from '../access/management-access.js';
 import type { LiveData } from './live-data.js';
-import type { ModelManagement } from './model-management.js';
+import type { ModelManagement, ModelRecord, StoredModels } from './model-management.js';
 import type { PageFiles } from './page-files.js';
 
 /** The fields of a request that are counted and logged. A job that outlived its request has them too. */
@@ -100,8 +100,14 @@ export interface ServedPage {
 
 export interface Backend {
   readonly models: Models;
-  /** Adds, changes and removes models over HTTP. */
+  /** Starts, changes and removes models over HTTP. */
   readonly modelManagement: ModelManagement;
+  readonly storedModels: StoredModels;
+  /**
+   * Describes every version of every model; the ones that are being unregistered come last. Without `showsWords`, the apps'
+   * words are left out.
+   */
+  describeModels(showsWords: boolean): readonly ModelRecord[];
   readonly options: ServerOptions;
   readonly log: Log;
   /** Keys for calls. Checked before a body is read, and again afterwards if the body may contain the key. */

@@ -1,30 +1,13 @@
 /**
- * The interface by which management dialects register, change, unregister and describe models. A dialect translates it to
- * its own terms. `server/models/http-management.ts` implements it.
+ * The interfaces by which management dialects change models, and register and load those of the store. A dialect checks what
+ * is asked in its own terms. `server/models/admin.ts` and `store-loads.ts` implement them.
  */
 import type { Accepted, FullModelRef, ModelRef, WorkerBounds } from '../../models/models.js';
+import type { OptionSource } from '../../options/resolve.js';
 import type { ModelStatus } from '../../models/model-status.js';
 
-/** Options of a model that can be set at its registration and changed while it serves. */
-export interface ManagedOptions {
-  readonly batchSize?: number;
-  readonly maxBatchDelayMs?: number;
-  readonly runTimeoutMs?: number;
-  /** 0: no worker can start. */
-  readonly initTimeoutMs?: number;
-  readonly idleTimeoutMs?: number;
-  readonly targetWaitMs?: number;
-  readonly standby?: number;
-}
-
-/** Options that only a registration can set: later they are the bounds of `scale`. */
-export interface FirstOptions extends ManagedOptions {
-  readonly minWorkers?: number;
-  readonly maxWorkers?: number;
-}
-
 /** A model of the store and the settings to register it with. */
-export interface NewModel extends FirstOptions {
+export interface NewModel {
   /** Path in the store, or a web address. */
   readonly url: string;
   /** Default: the name in its manifest, else that of its file. */
@@ -32,6 +15,7 @@ export interface NewModel extends FirstOptions {
   /** `file`, `file:function` or `file:Class`; default: the one in its manifest, else a file with a usual name. */
   readonly handler?: string;
   readonly runtime?: string;
+  readonly options: OptionSource;
   /** Aborts download and unpacking when the client disconnects. A model that was unpacked already is registered nevertheless. */
   readonly signal?: AbortSignal;
 }
@@ -56,12 +40,15 @@ export interface ProcessRecord {
 }
 
 /** One version of a model now: its status and the further fields of management pages. */
-export interface ModelRecord
-  extends ModelStatus, Required<Omit<ManagedOptions, 'idleTimeoutMs' | 'targetWaitMs' | 'standby'>> {
+export interface ModelRecord extends ModelStatus {
   /** The `url` of its registration; the path of its app if it is not from the store. */
   readonly url: string;
   readonly wantedWorkers: number;
   readonly readyWorkers: number;
+  readonly batchSize: number;
+  readonly maxBatchDelayMs: number;
+  readonly runTimeoutMs: number;
+  readonly initTimeoutMs: number;
   /** Calls of the last ten minutes; `rejected` counts the ones that were answered with 503. */
   readonly recentCalls: { readonly requests: number; readonly rejected: number };
   readonly processes: readonly ProcessRecord[];
@@ -70,18 +57,10 @@ export interface ModelRecord
 /** Changes take effect at once, in the order of the requests; `settled` resolves with the outcome and never rejects. */
 export interface ModelManagement {
   /**
-   * Adds a model of the store; it has no workers until it is scaled. If a model of the same name and version is being
-   * unregistered, waits for that first. Rejects with SERVE_MODEL_NOT_FOUND if the store has no such model,
-   * SERVE_MODEL_CONFLICT, SERVE_BAD_REQUEST, SERVE_SHUTTING_DOWN, and with the errors of the store.
+   * Completes the numbers of workers that are asked for at the registration or at a change of a model, as `models/bounds.ts`
+   * says. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND, SERVE_CONFIG
    */
-  register(model: NewModel): Promise<FullModelRef>;
-  /** Numbers of workers of a newly registered model; `asked`: its registration names this one. */
-  firstBounds(ref: FullModelRef, asked?: number): WorkerBounds;
-  /**
-   * Completes the numbers of workers that a change names: what it leaves out is as a model that scales itself has it, else
-   * a worker. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND, SERVE_CONFIG
-   */
-  boundsOf(ref: ModelRef, asked: Partial<WorkerBounds>): WorkerBounds;
+  boundsFor(occasion: 'registration' | 'change', ref: ModelRef, asked: Partial<WorkerBounds>): WorkerBounds;
   /**
    * Starts the first workers of a newly registered model. If they cannot start and the model was not changed in the
    * meantime, it is unregistered again. @throws as `scale`
@@ -103,22 +82,25 @@ export interface ModelManagement {
    * Changes options; they apply at once. If workers need to know them, workers are replaced one by one. No call is lost.
    * @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND
    */
-  change(ref: ModelRef, options: ManagedOptions): Accepted;
+  change(ref: ModelRef, options: OptionSource): Accepted;
   /**
    * Refuses new and waiting calls from now on; running calls and the workers have `timeoutMs` to end. A second call for the
    * same model waits as well. The outcome is `unfinished` if that time passed first, `failed` if the server ends.
    * @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_MODEL_CONFLICT for the default one of several versions
    */
   unregister(ref: ModelRef, timeoutMs: number): Accepted;
-  /** @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
-  setDefault(ref: FullModelRef): void;
+}
+
+/** The models of the store. */
+export interface StoredModels {
   /**
-   * Every version of every model; the ones that are being unregistered come last. Without `showsWords`, the apps' words are
-   * left out.
+   * Adds a model of the store; it has no workers until it is scaled. If a model of the same name and version is being
+   * unregistered, waits for that first. Rejects with SERVE_MODEL_NOT_FOUND if the store has no such model,
+   * SERVE_MODEL_CONFLICT, SERVE_BAD_REQUEST, SERVE_SHUTTING_DOWN, and with the errors of the store.
    */
-  describe(showsWords: boolean): readonly ModelRecord[];
+  register(model: NewModel): Promise<FullModelRef>;
   /** Names that `load` takes, of models of the store that are not registered. */
-  listStored(): Promise<readonly string[]>;
+  list(): Promise<readonly string[]>;
   /**
    * Registers the model of the store that has this name, as it is now, and starts its workers; resolves once they are
    * ready. A version that is registered already gets new workers, one by one. A new version becomes the default and takes

@@ -23,8 +23,8 @@ import { OrphanGuard } from '../../processes/orphan-guard.js';
 import { SpareProcesses } from '../../processes/spare-processes.js';
 import type { Webhook } from '../../webhooks/webhook.js';
 import { Webhooks } from '../../webhooks/webhooks.js';
+import { ModelAdmin, type ModelAdminListener } from '../models/admin.js';
 import { ProgramManagement } from '../models/program-management.js';
-import { ServedModels, type ServedModelsListener } from '../models/served-models.js';
 import type { Closing } from './closing.js';
 import { drain, type CloseOptions } from './drain.js';
 import { JobWebhooks } from './job-webhooks.js';
@@ -52,7 +52,7 @@ export interface HostOptions {
   readonly logs: ServerLogs;
   readonly closing: Closing;
   readonly jobs: JobAnswers;
-  readonly listener: ServedModelsListener;
+  readonly listener: ModelAdminListener;
   /** Whether the load of every model is measured, for metrics. */
   readonly measuresLoad: boolean;
 }
@@ -63,7 +63,7 @@ export class ModelHost {
   readonly memory: MemoryBudget | null;
   readonly webhooks: Webhooks;
   readonly jobs: KeptJobs;
-  readonly served: ServedModels;
+  readonly served: ModelAdmin;
   /** Changes models, for programs. */
   readonly models: ProgramManagement;
   readonly #plan: HostPlan;
@@ -95,11 +95,11 @@ export class ModelHost {
     const { spares, memory, webhooks, jobs } = this;
     const parts = { guard, spares, memory, log, webhooks, jobs, devices, sendAhead };
     const resources = sharedResources(options, logs, { ...parts, measuresLoad: given.measuresLoad });
-    this.served = new ServedModels(options, isMmsMode, resources, given.listener);
+    this.served = new ModelAdmin(plan.resolved, isMmsMode, resources, given.listener);
     closing.onKill(() => this.#killWorkers());
     closing.onClose(() => this.#closeModels());
-    this.served.add(plan.models);
-    this.models = new ProgramManagement(this.served, plan);
+    this.served.addFirst(plan.models);
+    this.models = new ProgramManagement(this.served, plan.cwd);
   }
 
   get isDraining(): boolean {
@@ -108,7 +108,7 @@ export class ModelHost {
 
   /** Starts the workers of the first models, and sends the webhooks that other servers have left. */
   async start(): Promise<void> {
-    await this.served.start(this.#plan.models);
+    await this.served.startFirst(this.#plan.models);
     void this.#jobWebhooks.start();
   }
 

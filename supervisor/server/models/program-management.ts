@@ -1,10 +1,7 @@
 /** Implements `server.models`, by which programs change models. Checks arguments, because programs may be plain JavaScript. */
-import type { Devices } from '../../machine/devices.js';
-import type { Model } from '../../models/model.js';
 import type { Accepted, FullModelRef, ModelRef } from '../../models/models.js';
-import { boundsFor } from '../../models/bounds.js';
 import { readModelEntry, type EntryStyle } from '../../options/model-entries.js';
-import { notAllowed, type ResolvedOptions } from '../../options/resolve.js';
+import { notAllowed } from '../../options/resolve.js';
 import type { RetireLimits } from '../../processes/worker-listener.js';
 import { retireLimits } from '../../processes/worker-stop.js';
 import type { ModelStatus } from '../../models/model-status.js';
@@ -17,32 +14,25 @@ import type {
 } from './models-handle.js';
 import type { ModelPlan } from '../../models/model-plan.js';
 import { planModel } from '../../plan/plan-models.js';
-import type { ServedModels } from './served-models.js';
+import type { ModelAdmin } from './admin.js';
 import { describeModels } from '../../status/snapshot.js';
 
-export interface ProgramManagementParts {
-  readonly resolved: ResolvedOptions;
-  readonly devices: Devices;
-  /** Folder of relative paths. */
-  readonly cwd: string;
-}
-
 export class ProgramManagement implements ModelsHandle {
-  readonly #served: ServedModels;
-  readonly #parts: ProgramManagementParts;
+  readonly #admin: ModelAdmin;
+  /** Folder of relative paths. */
+  readonly #cwd: string;
   /** Settles once every replacement so far is planned or refused, so that replacements stay in order. */
   #planned: Promise<unknown> = Promise.resolve();
 
-  constructor(served: ServedModels, parts: ProgramManagementParts) {
-    this.#served = served;
-    this.#parts = parts;
+  constructor(admin: ModelAdmin, cwd: string) {
+    this.#admin = admin;
+    this.#cwd = cwd;
   }
 
   async register(given: NamedSource): Promise<ModelStatus> {
-    const model = await this.#served.register(await this.#plan(given, 'register'));
-    const own = model.findOwnBounds();
-    if (own !== null) this.#served.scale(model.spec, own, this.#limits({}, 'register'));
-    return this.#statusOf(model);
+    const { spec } = await this.#admin.register(await this.#plan(given, 'register'));
+    const { name, version } = spec;
+    return this.describe({ name, version })[0] as ModelStatus;
   }
 
   async replace(given: NamedSource, options: ReplaceOptions = {}): Promise<Accepted> {
@@ -52,36 +42,33 @@ export class ProgramManagement implements ModelsHandle {
     this.#planned = Promise.allSettled([before, planning]);
     await before;
     const plan = await planning;
-    return this.#served.registry.replace(plan.spec, (model) => this.#served.replace(model, plan, limits));
+    return this.#admin.replace(plan, limits);
   }
 
   scale(ref: ModelRef, options: ScaleOptions = {}): Accepted {
     checkRef(ref, 'scale');
     const limits = this.#limits(options, 'scale');
-    const model = this.#served.registry.registered(ref);
-    const usualCount = (): number => this.#parts.devices.firstCount(model.options);
-    const bounds = boundsFor('program', { own: model.findOwnBounds(), set: null, usualCount }, options);
-    return this.#served.scale(ref, bounds, limits);
+    return this.#admin.resize(ref, this.#admin.boundsFor('program', ref, options), limits);
   }
 
   unregister(ref: ModelRef, options: UnregisterOptions = {}): Accepted {
     checkRef(ref, 'unregister');
-    return this.#served.registry.unregister(ref, this.#limits(options, 'unregister'));
+    return this.#admin.registry.unregister(ref, this.#limits(options, 'unregister'));
   }
 
   setDefault(ref: FullModelRef): void {
     checkRef(ref, 'setDefault');
-    this.#served.registry.setDefault(ref);
+    this.#admin.registry.setDefault(ref);
   }
 
   describe(ref?: ModelRef): readonly ModelStatus[] {
-    const all = describeModels(this.#served, true);
+    const all = describeModels(this.#admin, true);
     if (ref === undefined) return all;
     checkRef(ref, 'describe');
     const matching = all.filter(
       ({ name, version }) => name === ref.name && (ref.version ?? version) === version,
     );
-    if (matching.length === 0) this.#served.registry.find(ref); // throws
+    if (matching.length === 0) this.#admin.registry.find(ref); // throws
     return matching;
   }
 
@@ -93,19 +80,15 @@ export class ProgramManagement implements ModelsHandle {
         "an object, such as { name: 'digits', app: './digits.ts' }",
       );
     const { name, ...source } = given;
-    const { resolved, cwd } = this.#parts;
     const entry = readModelEntry(name, source, styleOf(operation));
-    return planModel(entry, this.#served.optionsFor(entry.name, resolved), cwd);
-  }
-
-  #statusOf({ spec: { name, version } }: Model): ModelStatus {
-    return this.describe({ name, version })[0] as ModelStatus;
+    return planModel(entry, this.#admin.optionsFor(entry.name), this.#cwd);
   }
 
   #limits(options: UnregisterOptions, operation: string): RetireLimits {
     if (typeof options !== 'object' || options === null)
       throw notAllowed(`${operation}(model, options)`, options, 'an object, or nothing');
-    const timeoutMs: unknown = options.drainTimeoutMs ?? this.#parts.resolved.options.drainTimeout;
+    const timeoutMs: unknown = options.drainTimeoutMs ?? null;
+    if (timeoutMs === null) return this.#admin.limits;
     if (typeof timeoutMs === 'number' && timeoutMs >= 0) return retireLimits(timeoutMs);
     throw notAllowed(`${operation}({ drainTimeoutMs })`, timeoutMs, 'a number of milliseconds');
   }

@@ -68,11 +68,6 @@ export class StartUp<M extends StartingModel> {
     this.#check();
   }
 
-  /** The model is ready without a worker: its first call starts one. */
-  onIdle(model: M): void {
-    this.onFirstReady(model);
-  }
-
   /** `label`: the model's name if there are several, else empty. */
   onStandstill(model: M, { state: kind, error }: Standstill, label: string): void {
     const everReady = model.firstReadyAtMs !== null;
@@ -119,8 +114,9 @@ export class StartUp<M extends StartingModel> {
     this.#onTrial.delete(model);
   }
 
-  /** No worker of the model is wanted any more, so `ready` does not wait for it. */
-  withdraw(model: M): void {
+  /** No worker of the model is wanted now: `ready` does not wait for it. If it `takesCalls`, it is ready without a worker. */
+  leaveOut(model: M, takesCalls: boolean): void {
+    if (takesCalls) this.onFirstReady(model);
     this.#comingUp.delete(model);
     this.#check();
   }

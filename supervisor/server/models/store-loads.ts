@@ -1,46 +1,57 @@
-/** Loads models of the store by their name while the server runs, again if they are registered already. */
+/** Registers models of the store by their place, and loads them by their name, again if they are registered already. */
 import { ServeError } from '../../../protocol/errors.js';
+import type { NewModel, StoredModels } from '../../http/request/model-management.js';
 import { within } from '../../machine/within.js';
 import type { Devices } from '../../machine/devices.js';
+import { boundsFor } from '../../models/bounds.js';
+import type { ModelPlan } from '../../models/model-plan.js';
 import type { Model } from '../../models/model.js';
 import type { FullModelRef, Outcome, WorkerBounds } from '../../models/models.js';
-import { boundsFor } from '../../models/bounds.js';
-import { isStartFailure } from '../../models/outcome.js';
+import { UNFINISHED, isStartFailure } from '../../models/outcome.js';
+import { MODEL_NAME_RULE, isModelName, labelOf } from '../../options/model-name.js';
+import type { OptionSource } from '../../options/resolve.js';
 import { boundsFactsOf } from '../../plan/plan-devices.js';
-import { MODEL_NAME_RULE, isModelName } from '../../options/model-name.js';
-import type { OptionSource, ResolvedOptions } from '../../options/resolve.js';
-import type { ModelPlan } from '../../models/model-plan.js';
 import { planVersions } from '../../plan/plan-models.js';
-import type { RetireLimits } from '../../processes/worker-listener.js';
-import { retireLimits } from '../../processes/worker-stop.js';
 import type { ModelStore } from '../../store/model-store.js';
-import { releasedOnFailure } from '../../store/stored-model.js';
-import type { ModelStarts } from './model-starts.js';
-import type { ServedModels } from './served-models.js';
+import { releasedOnFailure, type StoredModel } from '../../store/stored-model.js';
+import type { ModelAdmin } from './admin.js';
+import { outcomeInTime } from './outcome-in-time.js';
 import { namedEntry, nameOfEntry } from './store-names.js';
 
 export interface StoreLoadsParts {
-  readonly resolved: ResolvedOptions;
+  readonly store: Pick<ModelStore, 'find' | 'urls' | 'exists'>;
   readonly devices: Devices;
   /** Folder in which the server was started. */
   readonly cwd: string;
-  readonly store: Pick<ModelStore, 'find' | 'urls' | 'exists'>;
 }
 
-export class StoreLoads {
-  readonly #served: ServedModels;
-  readonly #starts: ModelStarts;
+export class StoreLoads implements StoredModels {
+  readonly #admin: ModelAdmin;
   readonly #parts: StoreLoadsParts;
   /** The latest load of each name, while it goes on; it does not reject. */
   readonly #latest = new Map<string, Promise<void>>();
 
-  constructor(served: ServedModels, starts: ModelStarts, parts: StoreLoadsParts) {
-    this.#served = served;
-    this.#starts = starts;
+  constructor(admin: ModelAdmin, parts: StoreLoadsParts) {
+    this.#admin = admin;
     this.#parts = parts;
   }
 
-  /** See `ModelManagement.listStored`. */
+  /** See `StoredModels.register`. */
+  async register({ options, ...query }: NewModel): Promise<FullModelRef> {
+    const stored = await this.#parts.store.find(query);
+    const [plan, ...others] = await releasedOnFailure(stored.release, async () => {
+      if (!isModelName(stored.name))
+        throw new ServeError('SERVE_BAD_REQUEST', `A model's name must consist of ${MODEL_NAME_RULE}.`);
+      return this.#planVersions(stored, options);
+    });
+    const { spec } = await this.#admin.add(plan);
+    const present = new Set(this.#admin.registry.describe().map(({ model }) => labelOf(model.spec)));
+    // A version that is registered already stays as it is.
+    for (const other of others) if (!present.has(labelOf(other.spec))) await this.#admin.register(other);
+    return { name: spec.name, version: spec.version };
+  }
+
+  /** See `StoredModels.list`. */
   async list(): Promise<readonly string[]> {
     const models = this.#models();
     const taken = new Set(models.flatMap(({ spec: { name, url } }) => [name, url]));
@@ -48,7 +59,7 @@ export class StoreLoads {
     return [...new Set(names)].filter((name) => isModelName(name) && !taken.has(name));
   }
 
-  /** See `ModelManagement.load`. */
+  /** See `StoredModels.load`. */
   async load(name: string, signal: AbortSignal): Promise<void> {
     const before = this.#latest.get(name);
     const loading =
@@ -67,11 +78,11 @@ export class StoreLoads {
     const [newest] = plans;
     const isNew = this.#find(newest.spec) === undefined;
     await this.#loadVersions([...plans].reverse());
-    if (isNew) this.#served.registry.setDefault(newest.spec);
+    if (isNew) this.#admin.registry.setDefault(newest.spec);
     const versions = new Set(plans.map(({ spec }) => spec.version));
     for (const { spec } of this.#models())
       if (spec.name === name && spec.url === newest.spec.url && !versions.has(spec.version))
-        this.#retire(spec);
+        this.#admin.registry.unregister(spec, this.#admin.limits); // its accepted calls end first
   }
 
   /** Loads one version after the other. If one fails, those that were new are taken back, and the others are not tried. */
@@ -86,24 +97,24 @@ export class StoreLoads {
       }
     } catch (thrown) {
       for (const plan of left) plan.release();
-      for (const ref of added.reverse()) await this.#starts.takeBack(ref);
+      for (const ref of added.reverse()) await this.#admin.takeBack(ref);
       throw thrown;
     }
   }
 
   async #add(plan: ModelPlan): Promise<FullModelRef> {
-    const { spec } = await this.#served.register(plan);
+    const { spec } = await this.#admin.add(plan);
     const ref = { name: spec.name, version: spec.version };
-    const outcome = await this.#starts.start(ref, this.#boundsOf(plan)).settled;
-    if (outcome.result !== 'done' && !isStartFailure(outcome)) await this.#starts.takeBack(ref);
+    const outcome = await this.#admin.start(ref, this.#boundsOf(plan)).settled;
+    if (outcome.result !== 'done' && !isStartFailure(outcome)) await this.#admin.takeBack(ref);
     check(outcome);
     return ref;
   }
 
   /** Gives a registered version what the store has now. */
   async #renew(model: Model, plan: ModelPlan): Promise<void> {
-    const limits = this.#limits();
-    const settled = this.#replaced(plan, limits);
+    const { limits } = this.#admin;
+    const { settled } = this.#admin.replace(plan, limits, true);
     // Workers are replaced one by one; each has ended its calls and started within these limits.
     const eachMs = model.options.initTimeout + limits.finishMs + limits.graceMs;
     const limitMs = Math.min(Math.max(1, model.wantedWorkers) * eachMs, LONGEST_TIMER_MS);
@@ -111,44 +122,22 @@ export class StoreLoads {
     if (!this.#models().includes(model))
       throw new ServeError('SERVE_MODEL_NOT_FOUND', 'it was unregistered before its workers were ready.');
     if (model.wantedWorkers > 0) return;
-    const scaled = this.#served.scale(plan.spec, this.#boundsOf(plan), limits);
+    const scaled = this.#admin.resize(plan.spec, this.#boundsOf(plan));
     const loaded = model.wantedWorkers === 0 ? model.load() : scaled.settled;
-    check(await this.#starts.withinInitTimeout(model, loaded));
-  }
-
-  /** Replaces the workers of the version. Its files are given back if the change does not begin. @throws as `Models.find` */
-  #replaced(plan: ModelPlan, limits: RetireLimits): Promise<Outcome> {
-    let isBegun = false;
-    const begin = (model: Model): Promise<Outcome> => {
-      isBegun = true;
-      return this.#served.renew(model, plan, limits);
-    };
-    const giveBack = (): void => {
-      if (!isBegun) plan.release();
-    };
-    try {
-      const { settled } = this.#served.registry.replace(plan.spec, begin);
-      void settled.then(giveBack);
-      return settled;
-    } catch (thrown) {
-      giveBack();
-      throw thrown;
-    }
-  }
-
-  /** Accepted calls of the version end first. */
-  #retire(ref: FullModelRef): void {
-    this.#served.registry.unregister(ref, this.#limits());
+    check(await outcomeInTime(this.#admin.registry, model, loaded));
   }
 
   /** All versions that the store has, the newest first. */
   async #plan(name: string, signal: AbortSignal): Promise<[ModelPlan, ...ModelPlan[]]> {
-    const { store, resolved, cwd } = this.#parts;
     if (!isModelName(name))
       throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
-    const stored = await store.find({ url: await this.#urlOf(name), name, mayGoUnnamed: true, signal });
-    const server = this.#served.optionsFor(stored.name, resolved);
-    return releasedOnFailure(stored.release, () => planVersions(stored, NO_OWN_OPTIONS, server, cwd));
+    const query = { url: await this.#urlOf(name), name, mayGoUnnamed: true, signal };
+    const stored = await this.#parts.store.find(query);
+    return releasedOnFailure(stored.release, () => this.#planVersions(stored, NO_OWN_OPTIONS));
+  }
+
+  #planVersions(stored: StoredModel, own: OptionSource): ReturnType<typeof planVersions> {
+    return planVersions(stored, own, this.#admin.optionsFor(stored.name), this.#parts.cwd);
   }
 
   /**
@@ -158,7 +147,7 @@ export class StoreLoads {
   async #urlOf(name: string): Promise<string> {
     const { store } = this.#parts;
     const urls = await store.urls();
-    const own = this.#served.registry
+    const own = this.#admin.registry
       .describe()
       .find(({ model, isDefault }) => isDefault && model.spec.name === name);
     const { url: ownUrl, app } = own?.model.spec ?? { url: '', app: null };
@@ -179,17 +168,13 @@ export class StoreLoads {
     return boundsFor('load', boundsFactsOf(plan, this.#parts.devices));
   }
 
-  #limits(): RetireLimits {
-    return retireLimits(this.#parts.resolved.options.drainTimeout);
-  }
-
   #find({ name, version }: FullModelRef): Model | undefined {
     return this.#models().find(({ spec }) => spec.name === name && spec.version === version);
   }
 
   /** The registered models. */
   #models(): Model[] {
-    return [...this.#served.registry.all()];
+    return [...this.#admin.registry.all()];
   }
 }
 
@@ -203,7 +188,5 @@ function check({ result, error }: Outcome): void {
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-const UNFINISHED: Outcome = { result: 'unfinished', wanted: 0, ready: 0, error: null };
 
 const NO_OWN_OPTIONS: OptionSource = { values: {}, where: (name) => name };

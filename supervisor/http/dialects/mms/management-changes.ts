@@ -1,10 +1,11 @@
 /** Registers, scales and unregisters models, with the parameters and messages of Multi Model Server. */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Accepted, FullModelRef, ModelRef, Outcome, WorkerBounds } from '../../../models/models.js';
-import { isStartFailure } from '../../../models/outcome.js';
 import type { RequestContext } from '../../request/request-context.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
-import type { ManagedOptions } from '../../request/model-management.js';
+import { MANAGEMENT_NAMES, SHORTEST_START_MS } from '../../../options/limit-names.js';
+import type { OptionSource } from '../../../options/resolve.js';
+import { isStartFailure } from '../../../models/outcome.js';
 import { abortedOnDisconnect } from '../../socket/request-facts.js';
 import { noteModel } from '../../call/find-model.js';
 import { notFound } from './find-model.js';
@@ -23,25 +24,28 @@ const UNFINISHED = 'Workers scaling in progress...';
 
 /** `POST /models` */
 export async function register(ctx: AnswerContext, context: RequestContext): Promise<void> {
-  const { modelManagement } = context.backend;
+  const { modelManagement, models, storedModels } = context.backend;
   const params = await bodyOrQueryParams(context);
   const url = params.text('url');
   if (url === undefined) throw new ServeError('SERVE_BAD_REQUEST', 'Parameter url is required.');
   const asked = params.count('initial_workers', -MOST_MS, MOST_WORKERS);
-  const initTimeoutMs = secondsIn(params, 'startup_timeout', 0);
-  const ref = await modelManagement.register({
+  const initTimeout = secondsIn(params, 'startup_timeout', 0);
+  const ref = await storedModels.register({
     url,
     ...optional('name', params.text('model_name')),
     ...optional('handler', params.text('handler')),
     ...optional('runtime', params.text('runtime')),
-    ...optionsIn(params),
-    ...optional('minWorkers', params.count('min_worker', 0, MOST_WORKERS)),
-    ...optional('maxWorkers', params.count('max_worker', 1, MOST_WORKERS)),
-    ...optional('initTimeoutMs', initTimeoutMs),
+    options: sourceOf({
+      ...optionsIn(params),
+      ...optional('minWorkers', params.count('min_worker', 0, MOST_WORKERS)),
+      ...optional('maxWorkers', params.count('max_worker', 1, MOST_WORKERS)),
+      ...(initTimeout === undefined ? {} : { initTimeout: Math.max(initTimeout, SHORTEST_START_MS) }),
+    }),
     signal: abortedOnDisconnect(context.request, context.response),
   });
-  noteModel(context, context.backend.models, ref);
-  const bounds = modelManagement.firstBounds(ref, asked === undefined ? asked : Math.max(0, asked));
+  noteModel(context, models, ref);
+  const first = asked === undefined ? {} : { min: Math.max(0, asked) };
+  const bounds = modelManagement.boundsFor('registration', ref, first);
   if (bounds.min === 0) {
     if (bounds.max > 0) withMmsErrors(ref, () => modelManagement.scale(ref, bounds, MOST_MS));
     writeStatus(ctx, 200, `Model "${ref.name}" registered`);
@@ -60,12 +64,13 @@ export async function scale(ctx: AnswerContext, context: RequestContext, ref: Mo
   const { modelManagement } = context.backend;
   const params = queryParams(context);
   const options = optionsIn(params);
-  const asked = boundsIn(params, Object.keys(options).length > 0);
+  const hasOptions = Object.keys(options).length > 0;
+  const asked = boundsIn(params, hasOptions);
   const drainMs = drainMsIn(params);
   const ends = withMmsErrors(ref, () => {
-    const changed = Object.keys(options).length > 0 ? [modelManagement.change(ref, options)] : [];
+    const changed = hasOptions ? [modelManagement.change(ref, sourceOf(options))] : [];
     if (asked === null) return changed;
-    const bounds = checked(modelManagement.boundsOf(ref, asked));
+    const bounds = checked(modelManagement.boundsFor('change', ref, asked));
     return [...changed, modelManagement.scale(ref, bounds, drainMs)];
   });
   if (!params.flag('synchronous', false)) {
@@ -109,7 +114,7 @@ export async function unregister(ctx: AnswerContext, context: RequestContext, re
 
 /** `PUT /models/{model}/{version}/set-default` */
 export function setDefault(ctx: AnswerContext, { backend }: RequestContext, ref: FullModelRef): void {
-  withMmsErrors(ref, () => backend.modelManagement.setDefault(ref));
+  withMmsErrors(ref, () => backend.models.setDefault(ref));
   const { name, version } = ref;
   writeStatus(ctx, 200, `Default version successfully updated for model "${name}" to "${version}"`);
 }
@@ -160,16 +165,23 @@ function drainMsIn(params: Params): number {
   return seconds < 0 ? MOST_MS : Math.min(seconds * 1000, MOST_MS);
 }
 
-/** Returns the options in the request. @throws SERVE_BAD_REQUEST */
-function optionsIn(params: Params): ManagedOptions {
+/** Values of a model's options; times in ms. */
+type ManagedValues = { readonly [Name in keyof typeof MANAGEMENT_NAMES]?: number };
+
+/** Returns the options in the request that can be set at a registration and changed later. @throws SERVE_BAD_REQUEST */
+function optionsIn(params: Params): ManagedValues {
   return {
     ...optional('batchSize', params.count('batch_size', 1, 1024)),
-    ...optional('maxBatchDelayMs', params.count('max_batch_delay', 0, MOST_MS)),
-    ...optional('runTimeoutMs', secondsIn(params, 'response_timeout', 1)),
-    ...optional('idleTimeoutMs', secondsIn(params, 'idle_timeout', 1)),
-    ...optional('targetWaitMs', params.count('target_wait', 1, MOST_MS)),
+    ...optional('maxBatchDelay', params.count('max_batch_delay', 0, MOST_MS)),
+    ...optional('runTimeout', secondsIn(params, 'response_timeout', 1)),
+    ...optional('idleTimeout', secondsIn(params, 'idle_timeout', 1)),
+    ...optional('targetWait', params.count('target_wait', 1, MOST_MS)),
     ...optional('standby', params.count('standby', 0, MOST_STANDBY)),
   };
+}
+
+function sourceOf(values: ManagedValues): OptionSource {
+  return { values, where: (name) => MANAGEMENT_NAMES[name as keyof ManagedValues], numbersAreMs: true };
 }
 
 function secondsIn(params: Params, name: string, least: number): number | undefined {

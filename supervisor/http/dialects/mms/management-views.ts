@@ -54,7 +54,7 @@ export function describeAll(ctx: AnswerContext, context: RequestContext, name: s
 }
 
 function records(context: RequestContext): readonly ModelRecord[] {
-  return context.backend.modelManagement.describe(hiddenBecause(context) === null);
+  return context.backend.describeModels(hiddenBecause(context) === null);
 }
 
 /** @throws SERVE_MODEL_NOT_FOUND */

@@ -15,9 +15,9 @@ import { notFound } from './failures.js';
 export async function index(ctx: AnswerContext, context: RequestContext): Promise<void> {
   const { ready = false } = await readObject(context);
   if (typeof ready !== 'boolean') throw new ServeError('SERVE_BAD_BODY', '"ready" must be true or false.');
-  const { modelManagement } = context.backend;
-  const registered = modelManagement.describe(hiddenBecause(context) === null).map(entryOf);
-  const stored = ready ? [] : (await modelManagement.listStored()).map(storedEntry);
+  const { backend } = context;
+  const registered = backend.describeModels(hiddenBecause(context) === null).map(entryOf);
+  const stored = ready ? [] : (await backend.storedModels.list()).map(storedEntry);
   ctx.body = [...registered.filter(({ state }) => !ready || state === 'READY'), ...stored];
 }
 
@@ -58,7 +58,7 @@ export async function load(
   try {
     refuseOverrides(await readObject(context));
     const { backend, request, response } = context;
-    await backend.modelManagement.load(name, abortedOnDisconnect(request, response));
+    await backend.storedModels.load(name, abortedOnDisconnect(request, response));
   } catch (thrown) {
     throw thrown instanceof ServeError ? notLoaded(context, name, thrown) : thrown;
   }
@@ -113,7 +113,7 @@ export async function unload(
 ): Promise<void> {
   await readObject(context);
   const { modelManagement, options } = context.backend;
-  const versions = modelManagement.describe(false).filter((record) => record.name === name);
+  const versions = context.backend.describeModels(false).filter((record) => record.name === name);
   if (versions.length === 0) throw notFound(new ServeError('SERVE_MODEL_NOT_FOUND'), { name });
   versions.sort((a, b) => Number(a.isDefaultVersion) - Number(b.isDefaultVersion));
   const ends = versions.map(

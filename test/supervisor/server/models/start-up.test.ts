@@ -57,7 +57,7 @@ class Bench {
   }
 
   async isScaledTo0(model: Fake): Promise<void> {
-    this.#startUp.withdraw(model);
+    this.#startUp.leaveOut(model, false);
     await nextTurn();
   }
 

@@ -11,12 +11,12 @@ import { register } from '../../../../../supervisor/http/dialects/mms/management
 const REF = { name: 'm', version: '1' };
 /** Returns the error of a registration that waits for one worker; null if there is none. */
 async function registerWith(start: ModelManagement['start']): Promise<unknown> {
-  const firstBounds = (_ref: unknown, count = 1): object => ({ min: count, max: count });
-  const modelManagement = { register: () => Promise.resolve(REF), firstBounds, start };
+  const modelManagement = { boundsFor: () => ({ min: 1, max: 1 }), start };
+  const storedModels = { register: () => Promise.resolve(REF) };
   const models = { find: () => ({ spec: REF }), leaving: () => null };
   const request = { method: 'POST', url: '/models?url=m.mjs&initial_workers=1', headers: {} };
   const response = { socket: {}, once: () => {} };
-  const backend = { modelManagement, models, options: {} };
+  const backend = { modelManagement, storedModels, models, options: {} };
   const context = { request, response, path: '/models', model: null, backend } as unknown as RequestContext;
   return register({} as AnswerContext, context).then(
     () => null,

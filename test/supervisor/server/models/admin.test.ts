@@ -1,20 +1,14 @@
-/** HttpManagement with a registry of fake models. */
+/** ModelAdmin with fake models. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
-import {
-  Models,
-  type ManagedModel,
-  type Outcome,
-  type WorkerBounds,
-} from '../../../../supervisor/models/models.js';
-import {
-  HttpManagement,
-  type ManagementParts,
-} from '../../../../supervisor/server/models/http-management.js';
-import type { ServedModels } from '../../../../supervisor/server/models/served-models.js';
+import type { Model } from '../../../../supervisor/models/model.js';
+import type { Outcome, WorkerBounds } from '../../../../supervisor/models/models.js';
+import { resolveOptions } from '../../../../supervisor/options/resolve.js';
+import { ModelAdmin } from '../../../../supervisor/server/models/admin.js';
 
 const REF = { name: 'm', version: '1' };
+const LIMITS = { finishMs: 1000, graceMs: 0 };
 
 /** A model whose workers cannot start. */
 class LatchedModel {
@@ -23,6 +17,7 @@ class LatchedModel {
   readonly runningWorkers = 0;
   readonly bounds = null;
   readonly readyWorkers = 0;
+  readonly takesCalls = false;
   wantedWorkers = 0;
   /** Called before the failure is known: another request may come meanwhile. */
   meanwhile: () => void = () => {};
@@ -46,58 +41,49 @@ class LatchedModel {
   close(): void {}
 }
 
-function manage(model: LatchedModel): {
-  management: HttpManagement;
-  registry: Models<LatchedModel & ManagedModel>;
-} {
-  const registry = new Models<LatchedModel & ManagedModel>(1000);
-  registry.addFirst(model, false);
-  const served = {
-    registry,
-    startUp: { expectTakeBack: () => {}, keep: () => {} },
-    scale: (...given: Parameters<typeof registry.scale>) => registry.scale(...given),
-  };
-  const parts = { resolved: { options: { drainTimeout: 1000 } } };
-  const management = new HttpManagement(
-    served as unknown as ServedModels,
-    parts as unknown as ManagementParts,
-  );
-  return { management, registry };
+function manage(model: LatchedModel): ModelAdmin {
+  const resolved = resolveOptions([{ values: { unregisterTimeout: '1s' }, where: (name) => name }]);
+  const gate = { isIdle: false, onIdle: () => {} };
+  const resources = { gate, memory: null, log: { error: () => {} }, retireLimits: LIMITS };
+  const listener = { onFirstReady: () => {}, onEnd: () => {} };
+  const admin = new ModelAdmin(resolved, false, resources as never, listener);
+  admin.registry.addFirst(model as unknown as Model, false);
+  return admin;
 }
 
-const outcomeOf = async (model: LatchedModel, management: HttpManagement): Promise<Outcome> =>
-  management.start(model.spec, { min: 1, max: 1 }).settled;
+const outcomeOf = async (model: LatchedModel, admin: ModelAdmin): Promise<Outcome> =>
+  admin.start(model.spec, { min: 1, max: 1 }).settled;
 
 test('a model whose first workers cannot start is unregistered again', async () => {
   const model = new LatchedModel();
-  const { management, registry } = manage(model);
-  assert.equal((await outcomeOf(model, management)).result, 'failed');
-  assert.deepEqual([...registry.all()], []);
+  const admin = manage(model);
+  assert.equal((await outcomeOf(model, admin)).result, 'failed');
+  assert.deepEqual([...admin.registry.all()], []);
 });
 
 test('a model whose first workers cannot start stays if another request scaled it in the meantime', async () => {
   const model = new LatchedModel();
-  const { management, registry } = manage(model);
+  const admin = manage(model);
   model.meanwhile = () => {
     model.meanwhile = () => {};
-    management.scale(REF, { min: 2, max: 2 }, 0);
+    admin.scale(REF, { min: 2, max: 2 }, 0);
   };
-  assert.equal((await outcomeOf(model, management)).result, 'failed');
-  assert.deepEqual([...registry.all()], [model]);
+  assert.equal((await outcomeOf(model, admin)).result, 'failed');
+  assert.deepEqual([...admin.registry.all()], [model]);
 });
 
 test('a model that another request unregistered in the meantime is SERVE_MODEL_NOT_FOUND, not a failed start', async () => {
   const model = new LatchedModel();
-  const { management } = manage(model);
+  const admin = manage(model);
   model.meanwhile = () => {
     model.meanwhile = () => {};
-    void management.unregister(REF, 0);
+    void admin.unregister(REF, 0);
   };
-  const { result, error } = await outcomeOf(model, management);
+  const { result, error } = await outcomeOf(model, admin);
   assert.deepEqual([result, error?.code], ['failed', 'SERVE_MODEL_NOT_FOUND']);
 });
 
 test('an unregistration without a time limit is unfinished at once', async () => {
-  const { management } = manage(new LatchedModel());
-  assert.equal((await management.unregister(REF, 0).settled).result, 'unfinished');
+  const admin = manage(new LatchedModel());
+  assert.equal((await admin.unregister(REF, 0).settled).result, 'unfinished');
 });

@@ -1,0 +1,399 @@
+/**
+ * The models of one server: adds, starts, changes and removes them, and frees each after the end of its last worker.
+ * Before: programs (`program-management.ts`) and management dialects check what is asked; `store-loads.ts` finds models of
+ * the store. After: the registry finds the models; `start-up.ts` decides what follows when one is ready or gives up.
+ */
+import { ServeError } from '../../../protocol/errors.js';
+import type { ModelManagement } from '../../http/request/model-management.js';
+import { deferred, type Deferred } from '../../machine/deferred.js';
+import { within } from '../../machine/within.js';
+import { boundsFor, setBounds } from '../../models/bounds.js';
+import { needsNewWorkers } from '../../models/generations.js';
+import { noWorker } from '../../models/model-changes.js';
+import type { ModelPresence } from '../../models/model-health.js';
+import type { FirstModel, ModelPlan } from '../../models/model-plan.js';
+import type { ServerResources, WorkerObserver } from '../../models/model-resources.js';
+import type { ModelSpec } from '../../models/model-spec.js';
+import { Model } from '../../models/model.js';
+import {
+  Models,
+  type Accepted,
+  type FullModelRef,
+  type ModelRef,
+  type Outcome,
+  type WorkerBounds,
+} from '../../models/models.js';
+import { UNFINISHED, isStartFailure } from '../../models/outcome.js';
+import { bareProgram } from '../../models/start-worker.js';
+import type { Log } from '../../observe/log.js';
+import { labelOf } from '../../options/model-name.js';
+import {
+  asOnlyModel,
+  resolveModelOptions,
+  type OptionSource,
+  type ResolvedOptions,
+} from '../../options/resolve.js';
+import type { RetireLimits } from '../../processes/worker-listener.js';
+import { retireLimits } from '../../processes/worker-stop.js';
+import { releasedOnFailure } from '../../store/stored-model.js';
+import { changeText } from '../../watch/app-files.js';
+import { ModelFiles } from './model-files.js';
+import { outcomeInTime } from './outcome-in-time.js';
+import { StartUp, type StartUpListener } from './start-up.js';
+
+export interface ModelAdminListener extends StartUpListener {
+  /** A model has its first worker. */
+  onFirstReady(model: Model): void;
+}
+
+/** A model that has not ended. */
+interface Kept {
+  readonly closed: Deferred<void>;
+  readonly files: ModelFiles;
+}
+
+export class ModelAdmin implements ModelManagement {
+  readonly registry: Models;
+  readonly startUp: StartUp<Model>;
+  /** Time limits for workers that end, as the server's options say. */
+  readonly limits: RetireLimits;
+  readonly #resolved: ResolvedOptions;
+  readonly #isMmsMode: boolean;
+  readonly #log: Log;
+  readonly #resources: ServerResources;
+  readonly #listener: ModelAdminListener;
+  readonly #observers: WorkerObserver<Model>[] = [];
+  readonly #kept = new Map<Model, Kept>();
+  #isNamed: boolean;
+
+  constructor(
+    resolved: ResolvedOptions,
+    isMmsMode: boolean,
+    resources: Omit<ServerResources, 'labelOf' | 'isDefault'>,
+    listener: ModelAdminListener,
+  ) {
+    const { options } = resolved;
+    this.#resolved = resolved;
+    this.registry = new Models(Math.max(options.unregisterTimeout, LEAST_LEAVE_MS));
+    this.#isMmsMode = isMmsMode;
+    this.#isNamed = isMmsMode; // models come and go there, so log lines always name their model
+    this.#log = resources.log;
+    this.limits = resources.retireLimits;
+    this.#listener = listener;
+    const isDefault = (ref: FullModelRef): boolean => this.registry.isDefault(ref);
+    this.#resources = { ...resources, labelOf: (ref) => this.labelOf(ref), isDefault };
+    resources.gate.onIdle(() => this.#keepSpares());
+    resources.memory?.onMisfit((...misfit) => this.#onMisfit(...misfit));
+    this.startUp = new StartUp({ ...options, isMmsMode }, resources.log, listener);
+  }
+
+  /** These receive the events of all workers from now on. */
+  observe(...observers: readonly WorkerObserver<Model>[]): void {
+    this.#observers.push(...observers);
+  }
+
+  /** All models, including the ones that are being unregistered. */
+  get all(): readonly Model[] {
+    return [...this.#kept.keys()];
+  }
+
+  /** Finds a model, even if it is being unregistered; null if there is none. */
+  find({ name, version }: FullModelRef): Model | null {
+    return this.all.find(({ spec }) => spec.name === name && spec.version === version) ?? null;
+  }
+
+  /** The server's options for a new plan of the model of this name: those of its only model, if it is that. */
+  optionsFor(name: string): ResolvedOptions {
+    const names = this.registry.describe().map(({ model }) => model.spec.name);
+    const isOnly = names.length > 0 && names.every((one) => one === name);
+    return isOnly ? asOnlyModel(this.#resolved) : this.#resolved;
+  }
+
+  addFirst(plans: readonly ModelPlan[]): void {
+    for (const plan of plans) this.registry.addFirst(this.#make(plan), plan.isDefault, plan.bounds);
+    this.#nameIfSeveral();
+  }
+
+  /** Starts the workers of the first models. With `watch`, watches their files first. */
+  async startFirst(plans: readonly FirstModel[]): Promise<void> {
+    const models = plans.map(({ spec }) => this.registry.find(spec));
+    this.startUp.begin(models);
+    await Promise.all(models.map((model) => this.#watch(model))); // before the load, so that no change is missed
+    for (const [i, model] of models.entries()) {
+      const { placements } = plans[i] as FirstModel;
+      model.start(placements);
+      if (placements.length === 0) this.startUp.leaveOut(model, model.takesCalls);
+    }
+    this.#keepSpares();
+  }
+
+  /** Adds a model, which has no workers until it is scaled. @throws SERVE_MODEL_CONFLICT, SERVE_SHUTTING_DOWN */
+  async add(plan: ModelPlan): Promise<Model> {
+    const make = (): Model => this.#make(plan);
+    const model = await releasedOnFailure(plan.release, () => this.registry.register(plan.spec, make));
+    this.#warnOfProgram(plan);
+    this.#nameIfSeveral();
+    await this.#watch(model);
+    return model;
+  }
+
+  /** As `add`; a model that scales itself begins to. */
+  async register(plan: ModelPlan): Promise<Model> {
+    const model = await this.add(plan);
+    const own = model.findOwnBounds();
+    if (own !== null) this.resize(model.spec, own);
+    return model;
+  }
+
+  /** See `ModelManagement.boundsFor`. */
+  boundsFor(
+    occasion: 'program' | 'registration' | 'change',
+    ref: ModelRef,
+    asked: Partial<WorkerBounds>,
+  ): WorkerBounds {
+    const model = this.registry.registered(ref);
+    const { options, modelSettings } = this.#resolved;
+    const ofStore = options.defaultWorkers ?? 0;
+    const set = setBounds(modelSettings?.of(model.spec) ?? null, ofStore);
+    const usualCount = (): number =>
+      occasion === 'registration' ? ofStore : this.#resources.devices.firstCount(model.options);
+    return boundsFor(occasion, { own: model.findOwnBounds(), set, usualCount }, asked);
+  }
+
+  /** See `ModelManagement.start`. */
+  start(ref: ModelRef, bounds: WorkerBounds): Accepted {
+    const { registry, startUp } = this;
+    const { accepted, settled } = this.resize(ref, bounds);
+    const model = registry.find(accepted);
+    const isUnchanged = this.#changeCheck(model);
+    startUp.expectTakeBack(model, isUnchanged);
+    // An order to load is a reason for a worker, though a model that scales itself may do without.
+    const loaded = model.takesCalls && model.wantedWorkers === 0 ? model.load() : settled;
+    const end = async (): Promise<Outcome> => {
+      const outcome = await outcomeInTime(registry, model, loaded, (ended) => model.whenFirstFailed(ended));
+      if (isStartFailure(outcome) && isUnchanged()) await this.takeBack(accepted);
+      else startUp.keep(model);
+      return outcome;
+    };
+    return { accepted, settled: end() };
+  }
+
+  /** Unregisters a model whose workers cannot start. */
+  async takeBack(ref: FullModelRef): Promise<void> {
+    try {
+      const { settled } = this.registry.unregisterAtOnce(ref, retireLimits(TAKE_BACK_MS));
+      await within(TAKE_BACK_MS, settled);
+    } catch (thrown) {
+      if (!(thrown instanceof ServeError)) throw thrown; // it was unregistered already, or has become the default
+    }
+  }
+
+  /** See `ModelManagement.scale`. */
+  scale(ref: ModelRef, bounds: WorkerBounds, drainMs: number): Accepted {
+    const { accepted, settled } = this.resize(ref, bounds, retireLimits(drainMs));
+    const model = this.registry.find(accepted);
+    return { accepted, settled: outcomeInTime(this.registry, model, settled) };
+  }
+
+  /** As `scale`, but settles once all workers have started or ended. */
+  resize(ref: ModelRef, bounds: WorkerBounds, limits = this.limits): Accepted {
+    const scaled = this.registry.scale(ref, bounds, limits);
+    const model = this.registry.find(scaled.accepted);
+    if (model.wantedWorkers === 0) this.startUp.leaveOut(model, model.takesCalls);
+    this.#keepSpares();
+    return scaled;
+  }
+
+  /**
+   * As `Model.replace`, or `Model.renew` if it `renews`, for the version that the plan names; with `watch`, watches the files
+   * of the new app before it is loaded. Releases the files of the plan if the change does not begin. @throws as `Models.replace`
+   */
+  replace(plan: ModelPlan, limits: RetireLimits, renews = false): Accepted {
+    let isBegun = false;
+    const begin = (model: Model): Promise<Outcome> => {
+      isBegun = true;
+      return this.#exchange(model, plan, limits, renews);
+    };
+    try {
+      const change = this.registry.replace(plan.spec, begin);
+      void change.settled.then(() => {
+        if (!isBegun) plan.release();
+      });
+      return change;
+    } catch (thrown) {
+      plan.release(); // there is no such version
+      throw thrown;
+    }
+  }
+
+  async #exchange(model: Model, plan: ModelPlan, limits: RetireLimits, renews: boolean): Promise<Outcome> {
+    const { spec } = plan;
+    const keepsFiles = !renews && spec.app === model.spec.app; // only the options may have changed
+    this.#warnOfProgram(plan);
+    await this.#watch(model, spec);
+    const { files } = this.#kept.get(model) as Kept;
+    const change = (): Promise<Outcome> => (renews ? model.renew(spec, limits) : model.replace(spec, limits));
+    return files.exchange(plan.release, keepsFiles, change);
+  }
+
+  /** See `ModelManagement.change`. */
+  change(ref: ModelRef, source: OptionSource): Accepted {
+    const model = this.registry.registered(ref);
+    const specUnder = ({ spec }: Model): ModelSpec => ({
+      ...spec,
+      resolved: resolveModelOptions(spec.resolved, source, spec.url),
+    });
+    const startsWorkers = needsNewWorkers(model.spec, specUnder(model));
+    const { registry, limits } = this;
+    const { accepted, settled } = registry.replace(ref, (now) => now.replace(specUnder(now), limits));
+    if (startsWorkers) return { accepted, settled: outcomeInTime(registry, model, settled) };
+    const { wantedWorkers: wanted, readyWorkers: ready } = model;
+    return { accepted, settled: Promise.resolve({ result: 'done', wanted, ready, error: null }) };
+  }
+
+  /** See `ModelManagement.restartWorker`. */
+  restartWorker(ref: ModelRef, index: number): Accepted {
+    const model = this.registry.registered(ref);
+    if (!model.slots.some((slot) => slot.isKept && slot.index === index)) throw noWorker(index);
+    const { accepted, settled } = this.registry.replace(ref, (now) => now.restartWorker(index, this.limits));
+    return { accepted, settled: outcomeInTime(this.registry, model, settled) };
+  }
+
+  /** See `ModelManagement.unregister`. */
+  unregister(ref: ModelRef, timeoutMs: number): Accepted {
+    const { accepted, settled } = this.registry.unregisterAtOnce(ref, retireLimits(timeoutMs));
+    const end = async (): Promise<Outcome> =>
+      (timeoutMs === 0 ? null : await within(timeoutMs, settled)) ?? UNFINISHED;
+    return { accepted, settled: end() };
+  }
+
+  presenceOf(model: Model): ModelPresence {
+    const { health, problem, takesCalls, spec } = model;
+    return { label: labelOf(spec), health, problem, takesCalls, isComingUp: this.startUp.isComingUp(model) };
+  }
+
+  /** The name of a model in log lines; empty while there is only one model. */
+  labelOf(ref: FullModelRef): string {
+    return this.#isNamed ? labelOf(ref) : '';
+  }
+
+  /** Lets every latched or failing slot start again at once. */
+  startAgain(): void {
+    for (const model of this.all) model.startAgain();
+  }
+
+  /** Stops watching files. */
+  unwatch(): void {
+    for (const { files } of this.#kept.values()) files.unwatch();
+  }
+
+  /** Closes the registry and every queue, and stops watching files. */
+  close(): void {
+    this.registry.close();
+    this.unwatch();
+    for (const { dispatcher } of this.all) dispatcher.close();
+  }
+
+  /** SIGKILL to every worker, synchronously. */
+  killAll(): void {
+    for (const model of this.all) model.killAll();
+  }
+
+  /** Resolves once every worker of the present models has ended. */
+  async untilClosed(): Promise<void> {
+    await Promise.all([...this.#kept.values()].map(({ closed }) => closed.promise));
+  }
+
+  #make(plan: ModelPlan): Model {
+    const closed = deferred<void>();
+    const model: Model = new Model(plan.spec, this.#resources, {
+      onFirstReady: () => this.#onFirstReady(model),
+      onReady: (...event) => this.#notify((observer) => observer.ready(model, ...event)),
+      onDeath: (...event) => this.#notify((observer) => observer.died(model, ...event)),
+      onMetrics: (...event) => this.#notify((observer) => observer.measured(model, ...event)),
+      onStandstill: (stop) => this.startUp.onStandstill(model, stop, this.labelOf(plan.spec)),
+      onClosed: () => {
+        closed.resolve();
+        if (this.registry.described(model) === undefined) this.#forget(model);
+      },
+    });
+    this.#kept.set(model, { closed, files: new ModelFiles(plan.release) });
+    return model;
+  }
+
+  #onFirstReady(model: Model): void {
+    this.startUp.onFirstReady(model);
+    // Exactly the line of Multi Model Server, which scripts look for. Not for the first models of a server with an app.
+    const isFirst = this.registry.described(model)?.isFirst === true;
+    if (this.#isMmsMode || !isFirst) this.#log.info(`Model ${model.spec.name} loaded.`);
+    this.#listener.onFirstReady(model);
+  }
+
+  #notify(send: (observer: WorkerObserver<Model>) => void): void {
+    for (const observer of this.#observers) send(observer);
+  }
+
+  /** Frees everything of an unregistered model whose last worker has ended. */
+  #forget(model: Model): void {
+    this.#kept.get(model)?.files.close();
+    this.#kept.delete(model);
+    model.dispatcher.close();
+    this.startUp.forget(model);
+    this.#keepSpares();
+    this.#log.info(`Model ${model.spec.name} unregistered.`); // exactly Multi Model Server's line: scripts look for it
+  }
+
+  #onMisfit(name: string, error: ServeError, wasWell: boolean): void {
+    const model = this.all.find(({ spec }) => `${spec.name}@${spec.version}` === name);
+    if (model !== undefined) this.startUp.onMisfit(model, error, wasWell);
+  }
+
+  async #watch(model: Model, { program }: ModelSpec = model.spec): Promise<void> {
+    if (!this.#resolved.options.watch) return;
+    await this.#kept.get(model)?.files.watch(program, {
+      onChange: (files) => this.#onAppChanged(model, files),
+      onProblem: (problem) => this.#log.error(`--watch: ${problem}`),
+    });
+  }
+
+  #onAppChanged(model: Model, files: readonly string[]): void {
+    const ofModel = this.#isNamed ? ` of ${labelOf(model.spec)}` : '';
+    this.#log.info(`${changeText(files)} changed: starting the workers${ofModel} again`);
+    model.replaceAtOnce(model.spec, this.limits);
+  }
+
+  /** Keeps spare processes for the programs of all models that take calls, unless a worker is starting: then once it has. */
+  #keepSpares(): void {
+    const { gate, spares, withheldEnv } = this.#resources;
+    if (!gate.isIdle) return;
+    const programs = this.all.filter(({ takesCalls }) => takesCalls).map(({ spec }) => spec.program);
+    spares.keep(
+      programs.filter(({ mayWait }) => mayWait === true).map((program) => bareProgram(program, withheldEnv)),
+    );
+  }
+
+  /** Returns a function that checks whether the model is still registered and was not changed since this call. */
+  #changeCheck(model: Model): () => boolean {
+    const { spec } = model;
+    const bounds = this.registry.described(model)?.bounds;
+    return () => {
+      const now = this.registry.described(model);
+      return now?.isLeaving === false && now.bounds === bounds && model.spec === spec;
+    };
+  }
+
+  #warnOfProgram({ spec: { program } }: ModelPlan): void {
+    for (const warning of program.warnings) this.#log.warn(warning);
+  }
+
+  /** From the second model on, log lines name their model. */
+  #nameIfSeveral(): void {
+    if (this.registry.count > 1) this.#isNamed = true;
+  }
+}
+
+/** Least time for the end of a model: even killed workers need some, and a model of the same name waits for it. */
+const LEAST_LEAVE_MS = 5000;
+
+/** Time for the workers of a model that could not start to end; they have no calls. */
+const TAKE_BACK_MS = 5000;

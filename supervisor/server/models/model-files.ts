@@ -1,0 +1,52 @@
+/** The files that one model's workers are loaded from: lent by the store, and watched with `--watch`. */
+import type { Outcome } from '../../models/outcome.js';
+import { APP_SOURCES } from '../../runtimes/index.js';
+import type { WorkerProgram } from '../../runtimes/runtime.js';
+import type { Release } from '../../store/stored-model.js';
+import { AppFiles, type AppFilesListener } from '../../watch/app-files.js';
+
+export class ModelFiles {
+  /** Release the files that workers may still use. */
+  readonly #lent: Set<Release>;
+  #watched: readonly AppFiles[] = [];
+
+  constructor(release: Release) {
+    this.#lent = new Set([release]);
+  }
+
+  /** Watches the files of this program instead of those before; resolves once no change is missed any more. */
+  async watch(
+    { watches, sources = APP_SOURCES, isSingleFile = false }: WorkerProgram,
+    listener: AppFilesListener,
+  ): Promise<void> {
+    this.unwatch();
+    this.#watched = watches.map((path) => new AppFiles(path, sources, listener, isSingleFile));
+    await Promise.all(this.#watched.map((files) => files.open()));
+  }
+
+  unwatch(): void {
+    for (const files of this.#watched) files.close();
+  }
+
+  /** Takes over the files of a change, and gives those before back once it has succeeded: else workers may still use them. */
+  async exchange(release: Release, keepsFiles: boolean, change: () => Promise<Outcome>): Promise<Outcome> {
+    const before = keepsFiles ? [] : [...this.#lent];
+    this.#lent.add(release);
+    const outcome = await change();
+    if (outcome.error === null) this.#giveBack(before);
+    return outcome;
+  }
+
+  /** The last worker has ended. */
+  close(): void {
+    this.unwatch();
+    this.#giveBack([...this.#lent]);
+  }
+
+  #giveBack(releases: readonly Release[]): void {
+    for (const release of releases) {
+      this.#lent.delete(release);
+      release();
+    }
+  }
+}
