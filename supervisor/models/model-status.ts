@@ -128,7 +128,7 @@ export function modelStatus(
   state: ModelStatus['state'],
   showsWords: boolean,
 ): ModelStatus {
-  const { dispatcher, options, wantedWorkers, standbys } = model;
+  const { dispatcher, options, standbys } = model;
   return {
     name: model.spec.name,
     version: model.spec.version,
@@ -136,8 +136,8 @@ export function modelStatus(
     problem: model.problem,
     isDefaultVersion: isDefault,
     loadedAtStartup: isFirst,
-    minWorkers: bounds?.min ?? wantedWorkers,
-    maxWorkers: bounds?.max ?? wantedWorkers,
+    minWorkers: bounds.min,
+    maxWorkers: bounds.max,
     scaling: scalingStatus(model),
     app: model.spec.app,
     runtime: model.spec.program.label,

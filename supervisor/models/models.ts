@@ -41,8 +41,8 @@ export interface Registered<M> {
   readonly isDefault: boolean;
   /** Whether it was unregistered and ends its last calls. */
   readonly isLeaving: boolean;
-  /** The bounds within which it scales itself, else as last asked for; null before. */
-  readonly bounds: WorkerBounds | null;
+  /** The bounds within which it scales itself, else as last asked for, else the number of workers that are wanted now. */
+  readonly bounds: WorkerBounds;
 }
 
 interface Entry<M> {
@@ -124,8 +124,9 @@ export class Models<M extends ManagedModel = Model> {
       [...versions.entries.values()].map((entry) => ({ entry, isDefault: versions.default === entry })),
     );
     const leaving = [...this.#leaving].map((entry) => ({ entry, isDefault: false }));
-    return [...registered, ...leaving].map(({ entry: { model, isFirst, bounds, leaving }, isDefault }) => {
-      return { model, isFirst, isDefault, isLeaving: leaving !== null, bounds: model.bounds ?? bounds };
+    return [...registered, ...leaving].map(({ entry: { model, isFirst, leaving, ...entry }, isDefault }) => {
+      const bounds = model.bounds ?? entry.bounds ?? exactly(model.wantedWorkers);
+      return { model, isFirst, isDefault, isLeaving: leaving !== null, bounds };
     });
   }
 

@@ -33,13 +33,12 @@ function modelRecord(
   showsWords: boolean,
 ): ModelRecord {
   const { model, isLeaving } = registered;
-  const { spec, options, wantedWorkers } = model;
+  const { spec, options } = model;
   const serving = model.slots.filter((slot) => !model.standbys.includes(slot));
   const processes = serving.flatMap((slot) => slotProcesses(slot, isLeaving, showsWords));
   return {
     ...modelStatus(registered, state, showsWords),
     url: spec.url,
-    wantedWorkers,
     readyWorkers: processes.filter((one) => one.state === 'ready').length,
     batchSize: options.batchSize,
     maxBatchDelayMs: options.maxBatchDelay,

@@ -43,7 +43,6 @@ export interface ProcessRecord {
 export interface ModelRecord extends ModelStatus {
   /** The `url` of its registration; the path of its app if it is not from the store. */
   readonly url: string;
-  readonly wantedWorkers: number;
   readonly readyWorkers: number;
   readonly batchSize: number;
   readonly maxBatchDelayMs: number;

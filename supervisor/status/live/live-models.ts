@@ -1,6 +1,6 @@
 /** Describes models and workers as they are now, for a snapshot of the page. */
 import { basename } from 'node:path';
-import { workerState } from '../../models/model-status.js';
+import { modelStatus, type ModelStatus, type WorkerStatus } from '../../models/model-status.js';
 import type { Model } from '../../models/model.js';
 import type { Registered } from '../../models/models.js';
 import type { WorkerHandle } from '../../processes/worker-handle.js';
@@ -20,34 +20,39 @@ export interface ModelFacts {
   readonly showsWords: boolean;
 }
 
+/** Chooses from the status of the model, and adds what only the page shows. */
 export function describeModel(registered: Registered<Model>, facts: ModelFacts): LiveModel {
-  const { model, bounds } = registered;
-  const { spec, options, wantedWorkers, dispatcher, standbys } = model;
-  const { record, state, isDefault } = facts;
+  const { model } = registered;
+  const { options, wantedWorkers } = model;
+  const { record, isDefault } = facts;
+  const status = modelStatus(registered, facts.state, facts.showsWords);
+  const { name, version, state, problem, isDefaultVersion, runtime, minWorkers, maxWorkers, queue } = status;
   const { sample, minute, errors, createdAt } = record.meterOf(model);
   return {
     key: record.keys.of(model),
-    name: spec.name,
-    version: spec.version,
+    name,
+    version,
     state,
     isLatched: model.standstill?.state === 'latched',
-    problem: model.problem,
+    problem,
     isDefault,
-    isDefaultVersion: registered.isDefault,
-    app: basename(spec.app),
-    runtime: spec.program.label,
+    isDefaultVersion,
+    app: basename(status.app),
+    runtime,
     wantedWorkers,
-    minWorkers: bounds?.min ?? wantedWorkers,
-    maxWorkers: bounds?.max ?? wantedWorkers,
-    changes: changesOf(model),
+    minWorkers,
+    maxWorkers,
+    changes: changesOf(status),
     minute,
-    maxQueueCalls: options.queueSize,
+    maxQueueCalls: queue.maxCalls,
     batchSize: options.batchSize,
     initTimeoutMs: options.initTimeout,
     runTimeoutMs: options.runTimeout,
-    queueBytes: dispatcher.waitingBytes,
+    queueBytes: queue.bytes,
     ...record.totalsOf(model),
-    workers: model.slots.map((slot) => describeSlot(slot, stateOf(slot, standbys), createdAt, facts)),
+    workers: model.slots.map((slot, i) =>
+      liveWorker(slot, status.workers[i] as WorkerStatus, createdAt, facts),
+    ),
     sample,
     errors,
   };
@@ -56,47 +61,39 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
 /** Every snapshot has them; `/status` has more. */
 const CHANGES_SHOWN = 8;
 
-function changesOf({ scaling }: Model): LiveChange[] {
-  const last = scaling?.changes.last.slice(-CHANGES_SHOWN) ?? [];
+function changesOf({ scaling }: ModelStatus): LiveChange[] {
+  const last = scaling?.changes.slice(-CHANGES_SHOWN) ?? [];
   return last.map(({ at, worker, change, why }) => ({ at: Date.parse(at), worker, change, why }));
 }
 
 /** All workers of a model fail for the same reason, and `LiveDeath.why` has more of it. */
 const MAX_FAILURE_CHARS = 300;
 
-function stateOf(slot: Slot, standbys: readonly Slot[]): string {
-  const { worker, state } = slot;
-  if (worker === null) return state.name;
-  const own = workerState(worker);
-  return own === 'idle' && standbys.includes(slot) ? 'standby' : own;
-}
-
-function describeSlot(
+function liveWorker(
   slot: Slot,
-  shown: string,
+  { state, standby, index, pid, device, held, calls, restarts, retryInMs, waitsFor, next }: WorkerStatus,
   modelAt: number,
   { record, memory, showsWords }: ModelFacts,
 ): LiveWorker {
-  const { worker, state, failure } = slot;
-  const pids = slot.workers.map(({ pid }) => pid);
+  const { worker, failure } = slot;
   const running = worker === null ? null : runningCall(worker);
   return {
-    index: slot.index,
-    state: shown,
+    index,
+    state: state === 'idle' && standby ? 'standby' : state,
     since:
       worker === null ? (slot.lastDeath?.at.getTime() ?? modelAt) : Date.now() - Math.round(worker.stateMs),
-    pid: worker?.pid ?? null,
-    device: slot.device,
-    memoryBytes: memory.sumOf(pids),
+    pid,
+    device,
+    memoryBytes: memory.sumOf(slot.workers.map((one) => one.pid)),
     startedAt: worker?.startedAt.getTime() ?? null,
     runningMs: running?.ms ?? null,
     requestId: running?.requestId ?? '',
-    held: worker?.load ?? 0,
-    calls: slot.calls,
-    restarts: slot.restarts,
-    retryInMs: state.name === 'backoff' ? Math.max(0, Math.round(state.untilMs - performance.now())) : null,
-    waitsFor: slot.startWait?.reason ?? null,
-    next: state.name !== 'renewing' ? null : state.next === null ? 'waiting' : workerState(state.next),
+    held,
+    calls,
+    restarts,
+    retryInMs,
+    waitsFor,
+    next,
     failure:
       failure === null
         ? null

@@ -5,7 +5,7 @@ import type { Model } from '../../../models/model.js';
 export type PingStatus = 'Healthy' | 'Partial Healthy' | 'Unhealthy';
 
 type Pinged = Pick<
-  Registered<Pick<Model, 'readyWorkers' | 'takesCalls' | 'wantedWorkers' | 'health'>>,
+  Registered<Pick<Model, 'readyWorkers' | 'takesCalls' | 'health'>>,
   'model' | 'bounds' | 'isLeaving'
 >;
 
@@ -15,14 +15,10 @@ type Pinged = Pick<
 export function pingStatus(registered: readonly Pinged[]): PingStatus {
   const present = registered.filter(({ isLeaving }) => !isLeaving);
   const isLoaded = ({
-    model: { readyWorkers, wantedWorkers, takesCalls, health },
-    bounds,
+    model: { readyWorkers, takesCalls, health },
+    bounds: { min: minWorkers },
   }: Pinged): boolean =>
-    hasItsWorkers({
-      readyWorkers,
-      minWorkers: bounds?.min ?? wantedWorkers,
-      needsNone: health === 'idle' || !takesCalls,
-    });
+    hasItsWorkers({ readyWorkers, minWorkers, needsNone: health === 'idle' || !takesCalls });
   if (present.every(isLoaded)) return 'Healthy';
   return present.some(({ model: { readyWorkers, health } }) => readyWorkers > 0 || health === 'idle')
     ? 'Partial Healthy'

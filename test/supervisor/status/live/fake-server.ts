@@ -28,6 +28,8 @@ export function fakeModel(name: string, workers = 1, firstPid = 100): Model {
       load: 0,
       pid: firstPid + index,
       stateMs: 5,
+      uptimeMs: 5,
+      initMs: null,
       startedAt: new Date(),
     };
     const state = { name: 'live', worker };
@@ -46,7 +48,13 @@ export function fakeModel(name: string, workers = 1, firstPid = 100): Model {
   return {
     spec: { name, version: '1', app: `/srv/${name}.ts`, program: { label: 'node' } },
     options: { queueSize: 1024, batchSize: 1, initTimeout: 1, runTimeout: 1 },
-    dispatcher: { queued: 0, arriving: 0, inFlight: 0, waitingBytes: 0 },
+    dispatcher: {
+      queued: 0,
+      arriving: 0,
+      inFlight: 0,
+      waitingBytes: 0,
+      service: { meanMs: null, slowMs: null },
+    },
     info: { routes, example: '{}' },
     routes: new Map(routes.map((route) => [route.path, route])),
     slots,
@@ -54,6 +62,7 @@ export function fakeModel(name: string, workers = 1, firstPid = 100): Model {
     wantedWorkers: workers,
     readyWorkers: workers,
     standstill: null,
+    scaling: null,
     problem: null,
   } as unknown as Model;
 }
@@ -65,7 +74,13 @@ export function fakeServer(models: Model[]): FakeServer {
       return models[0] ?? null;
     },
     describe: () =>
-      models.map((model) => ({ model, isFirst: true, isDefault: true, isLeaving: false, bounds: null })),
+      models.map((model) => ({
+        model,
+        isFirst: true,
+        isDefault: true,
+        isLeaving: false,
+        bounds: { min: 1, max: 1 },
+      })),
   };
   const served = { registry, presenceOf: () => ({ health: 'ready', takesCalls: true }) };
   return {

@@ -57,11 +57,10 @@ for (const [status, why, models] of ROWS)
     const registered = models.map(({ ready, wanted = 0, min, isLeaving = false, isIdle = false }) => ({
       model: {
         readyWorkers: ready,
-        wantedWorkers: wanted,
         takesCalls: wanted > 0 || isIdle,
         health: isIdle ? ('idle' as const) : ('starting' as const),
       },
-      bounds: min === undefined ? null : { min, max: 9 },
+      bounds: { min: min ?? wanted, max: 9 },
       isLeaving,
     }));
     assert.equal(pingStatus(registered), status);
