@@ -59,8 +59,12 @@ const FIXED = {
   options: (_asked, { usualCount }) => exactly(usualCount()),
 } satisfies Record<string, (asked: Partial<WorkerBounds>, facts: BoundsFacts) => WorkerBounds>;
 
-/** Completes bounds of which some were left out: those are the own ones of the model, unless that contradicts what was asked. */
+/**
+ * Completes bounds of which some were left out: those are the own ones of the model, unless that contradicts what was asked.
+ * Own ones that contradict each other stay so, for the caller to refuse.
+ */
 function completed(asked: Partial<WorkerBounds>, own: WorkerBounds): WorkerBounds {
+  if (asked.min === undefined && asked.max === undefined) return own;
   const { min = Math.min(own.min, asked.max ?? own.min) } = asked;
   return { min, max: asked.max ?? Math.max(own.max, min) };
 }

@@ -1,7 +1,7 @@
 /** Numbers of workers: the own bounds of models that scale by themselves, and the defaults of every occasion. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { boundsFor, ownBounds, setBounds } from '../../../supervisor/models/bounds.js';
+import { boundsFor, checkBounds, ownBounds, setBounds } from '../../../supervisor/models/bounds.js';
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
 
 type Given = Readonly<Record<string, unknown>>;
@@ -55,6 +55,13 @@ for (const [asked, bounds] of OF_OWN) {
     }
   });
 }
+
+test('own bounds that contradict each other stay so, and are refused where they are checked', () => {
+  const own = { min: 3, max: 1 };
+  const facts = { own, set: null, usualCount: () => assert.fail('unused') };
+  for (const occasion of OCCASIONS) assert.deepEqual(boundsFor(occasion, facts), own);
+  assert.throws(() => checkBounds(own), { code: 'SERVE_CONFIG' });
+});
 
 type Row = readonly [
   occasion: (typeof OCCASIONS)[number],
