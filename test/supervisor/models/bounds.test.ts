@@ -31,7 +31,7 @@ for (const [given, usual, bounds] of OWN) {
 const NOTHING = {};
 const OCCASIONS = ['start', 'program', 'registration', 'change', 'load', 'options'] as const;
 
-/** What remains of own bounds of 1 to 4, on every occasion. */
+/** The bounds of a model with own ones of 1 to 4, on every occasion. */
 const OF_OWN: readonly (readonly [asked: { min?: number; max?: number }, bounds: Bounds])[] = [
   [NOTHING, [1, 4]],
   [{ min: 2 }, [2, 4]],
