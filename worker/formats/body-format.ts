@@ -26,7 +26,8 @@ interface AnyFormat {
 export interface InputFormat extends AnyFormat {
   /**
    * Returns the value of a body, which is not empty. May return a promise. @throws ServeError (or rejects with it) to refuse
-   * the body with 400, or with the `status` of the error; its code does not matter
+   * the body with 400, or with the `status` of the error, whatever its code; an error
+   * with a code that a call can end with (SERVE_INFERENCE_FAILED and the like) stays as it is
    */
   read(body: Buffer, call: Call): unknown;
 }

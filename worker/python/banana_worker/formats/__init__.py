@@ -1,8 +1,9 @@
 """Finds wire formats by name: the module of that name in this folder. A new format is a file, and no line here.
 
 A format has `read(body, call)`, which raises a ServeError to refuse the body with 400, or with the `status` of the
-error; its code does not matter. A format that clients can ask for has `write(value, call)`. A dialect's own format has `Exchange` instead, a class like the one below. A format in which a
-custom service can be called has `ITEM_TYPE`, the media type of such a body as the service sees it.
+error, whatever its code but those of `CALL_ERRORS`. A format that clients can ask for has `write(value, call)`. A
+dialect's own format has `Exchange` instead, a class like the one below. A format in which a custom service can be
+called has `ITEM_TYPE`, the media type of such a body as the service sees it.
 """
 
 from __future__ import annotations
