@@ -54,11 +54,12 @@ function explainThreads(): void {
 const THREAD_CURE =
   'Threads cannot load this file in TypeScript: write it in JavaScript (.mjs), compile it, or start it with fork().';
 
-/** The log shows the stack, which has the message as it was. */
+/** The log shows the stack, which has the message as it was. In Node 26 it cannot be assigned. */
 function addCure(error: Error): void {
   const message = `${error.message}. ${THREAD_CURE}`;
-  if (error.stack !== undefined) error.stack = error.stack.replace(error.message, () => message);
-  error.message = message;
+  const stack = error.stack?.replace(error.message, () => message);
+  for (const [name, value] of Object.entries({ message, stack }))
+    Object.defineProperty(error, name, { value, configurable: true, writable: true });
 }
 
 function isUnreadTypeScript(error: unknown): error is Error {
