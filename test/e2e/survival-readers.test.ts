@@ -75,7 +75,7 @@ withOneRuntime(({ app }) => {
       );
       await Promise.all(asks);
       const full = await server.until(({ unsent }) => unsent.bytes >= count * BYTES);
-      const mostBytes = full.front.rssBytes - 0.4 * count * BYTES;
+      const mostBytes = full.front.rssBytes - 0.6 * count * BYTES;
       await server.until(({ unsent, front }) => unsent.bytes === 0 && front.rssBytes < mostBytes);
       await server.stop();
     },
