@@ -6,7 +6,7 @@ import { BodyAssembler, totalBytes } from '../../protocol/wire/body-assembler.js
 import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError, asCallErrorCode, protocolError } from '../../protocol/errors.js';
 import type { Message, ReplyHead } from '../../protocol/wire/messages.js';
-import type { Job } from '../dispatch/job.js';
+import type { Call } from '../dispatch/call.js';
 import { leaveToCollector, slabs } from '../memory/slabs.js';
 import type { CallTraffic } from './call-traffic.js';
 import type { HeldCall } from './held-batch.js';
@@ -18,11 +18,11 @@ export interface AnsweredCalls {
   /** @throws SERVE_PROTOCOL if the worker does not hold it */
   find(id: number): HeldCall;
   /** Whether the call is one of those that run, or should begin now. */
-  isActive(call: HeldCall): boolean;
+  isActive(held: HeldCall): boolean;
   /** Looks up which calls have begun, and marks them. */
   learnBegun(): void;
   /** The call has ended in the worker: its place is free. `runMs` is null if it does not predict the time of later calls. */
-  release(call: HeldCall, runMs: number | null): void;
+  release(held: HeldCall, runMs: number | null): void;
 }
 
 /** An answer whose body is still arriving. */
@@ -39,7 +39,7 @@ export class CallAnswers {
   readonly #channel: Channel;
   readonly #calls: AnsweredCalls;
   readonly #traffic: CallTraffic;
-  readonly #onCallError: (job: Job, error: ServeError) => void;
+  readonly #onCallError: (call: Call, error: ServeError) => void;
   readonly #results = new BodyAssembler<PartialResult>((bytes, result) => {
     const { buffer, release } = slabs.take(bytes);
     result.release = release;
@@ -51,7 +51,7 @@ export class CallAnswers {
     calls: AnsweredCalls,
     traffic: CallTraffic,
     maxOutputBytes: number,
-    onCallError: (job: Job, error: ServeError) => void,
+    onCallError: (call: Call, error: ServeError) => void,
   ) {
     this.#channel = channel;
     this.#calls = calls;
@@ -77,10 +77,10 @@ export class CallAnswers {
         return true;
       }
       case 'head':
-        this.#findBegun(message.id).job.head(message);
+        this.#findBegun(message.id).call.head(message);
         return true;
       case 'progress':
-        this.#findBegun(message.id).job.progress(message.fraction, message.text);
+        this.#findBegun(message.id).call.progress(message.fraction, message.text);
         return true;
       case 'chunk':
         this.#traffic.onChunk(this.#findBegun(message.id), pieces);
@@ -103,50 +103,55 @@ export class CallAnswers {
   }
 
   #onResult(message: Message & { type: 'result' }, pieces: Buffer[]): void {
-    const call = this.#findAnswered(message.id, message.runMs);
+    const held = this.#findAnswered(message.id, message.runMs);
     if (this.#channel.isSending(message.id)) {
       throw protocolError(`an answer to call ${message.id} before its body was read to the end`);
     }
     if (message.bodyBytes > this.maxOutputBytes) {
       throw protocolError(`a result of ${message.bodyBytes} bytes; ${this.maxOutputBytes} are allowed`);
     }
-    const owner: PartialResult = { call, head: message, runMs: message.runMs, release: leaveToCollector };
+    const owner: PartialResult = {
+      call: held,
+      head: message,
+      runMs: message.runMs,
+      release: leaveToCollector,
+    };
     const whole = this.#results.start(message.id, owner, message.bodyBytes, pieces);
     if (whole !== null) this.#onWholeResult(owner, whole);
   }
 
-  #onWholeResult({ call, head, runMs, release }: PartialResult, pieces: Buffer[]): void {
+  #onWholeResult({ call: held, head, runMs, release }: PartialResult, pieces: Buffer[]): void {
     const bodyBytes = totalBytes(pieces);
-    call.job.replyBytes = bodyBytes;
+    held.call.replyBytes = bodyBytes;
     // Feed the worker first, then answer the client.
-    this.#calls.release(call, runMs);
+    this.#calls.release(held, runMs);
     // An answer proves that the worker has read the whole body: nothing of it waits in the pipe.
-    call.job.releaseBody();
-    call.job.reply(head, pieces, bodyBytes, runMs, release);
+    held.call.releaseBody();
+    held.call.reply(head, pieces, bodyBytes, runMs, release);
   }
 
   #onError(message: Message & { type: 'error' }): void {
     const { id, runMs, detail, status, kind, issues = [] } = message;
-    const call = this.#calls.find(id);
+    const held = this.#calls.find(id);
     this.#checkNoResult(id);
-    if (runMs > 0) this.#markBegun(call, runMs);
-    else if (call.batch.calls.length > 1) this.#calls.learnBegun(); // the note may name this call, and all calls of the batch have begun
+    if (runMs > 0) this.#markBegun(held, runMs);
+    else if (held.batch.calls.length > 1) this.#calls.learnBegun(); // the note may name this call, and all calls of the batch have begun
     const error = new ServeError(asCallErrorCode(message.code), message.message, {
       detail,
       status,
       kind,
       issues,
     });
-    if (!call.job.settled) this.#onCallError(call.job, error);
-    call.job.fail(error, runMs);
-    this.#calls.release(call, null);
+    if (!held.call.settled) this.#onCallError(held.call, error);
+    held.call.fail(error, runMs);
+    this.#calls.release(held, null);
   }
 
-  #onEnd(call: HeldCall, runMs: number): void {
-    this.#checkNoResult(call.id);
-    call.job.end(runMs);
+  #onEnd(held: HeldCall, runMs: number): void {
+    this.#checkNoResult(held.id);
+    held.call.end(runMs);
     // The duration of a stream depends on its reader too; it predicts nothing.
-    this.#calls.release(call, null);
+    this.#calls.release(held, null);
   }
 
   #checkNoResult(id: number): void {
@@ -157,26 +162,26 @@ export class CallAnswers {
   /** An answer proves that its call has begun. At the first one, the note is checked: the worker must write notes. */
   #findAnswered(id: number, runMs: number): HeldCall {
     if (this.#calls.finished === 0) return this.#findBegun(id);
-    const call = this.#calls.find(id);
-    this.#markBegun(call, runMs);
-    return call;
+    const held = this.#calls.find(id);
+    this.#markBegun(held, runMs);
+    return held;
   }
 
   #findBegun(id: number): HeldCall {
-    const call = this.#calls.find(id);
-    if (!call.knownBegun) this.#calls.learnBegun();
-    if (!call.knownBegun) throw protocolError(`an answer to call ${id}, which never began`);
-    this.#checkIsActive(call);
-    return call;
+    const held = this.#calls.find(id);
+    if (!held.knownBegun) this.#calls.learnBegun();
+    if (!held.knownBegun) throw protocolError(`an answer to call ${id}, which never began`);
+    this.#checkIsActive(held);
+    return held;
   }
 
-  #markBegun(call: HeldCall, runMs: number): void {
-    this.#checkIsActive(call);
-    if (!call.knownBegun) call.batch.begin(call, performance.now() - runMs);
+  #markBegun(held: HeldCall, runMs: number): void {
+    this.#checkIsActive(held);
+    if (!held.knownBegun) held.batch.begin(held, performance.now() - runMs);
   }
 
-  #checkIsActive(call: HeldCall): void {
-    if (this.#calls.isActive(call)) return;
-    throw protocolError(`an answer to call ${call.id}, before those sent earlier have ended`);
+  #checkIsActive(held: HeldCall): void {
+    if (this.#calls.isActive(held)) return;
+    throw protocolError(`an answer to call ${held.id}, before those sent earlier have ended`);
   }
 }

@@ -21,39 +21,39 @@ export class CallTraffic {
   }
 
   /** Sends a message of the client of a WebSocket to the worker. */
-  send(call: HeldCall, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
-    clientWaitOf(call).onClientMessage();
-    this.#channel.send({ type: 'data', id: call.id, ...part }, bytes);
+  send(held: HeldCall, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
+    clientWaitOf(held).onClientMessage();
+    this.#channel.send({ type: 'data', id: held.id, ...part }, bytes);
     this.#flushSoon();
   }
 
   /** Passes on a part of a streamed answer. */
-  onChunk(call: HeldCall, pieces: Buffer[]): void {
-    if (call.job.settled) return; // cancelled: the worker needs no credit any more
-    call.job.chunk(pieces, this.#onceTaken(call, totalBytes(pieces)));
+  onChunk(held: HeldCall, pieces: Buffer[]): void {
+    if (held.call.settled) return; // cancelled: the worker needs no credit any more
+    held.call.chunk(pieces, this.#onceTaken(held, totalBytes(pieces)));
   }
 
   /** Handles a message of a WebSocket's app. @throws SERVE_PROTOCOL if the call is not a WebSocket */
-  onConversation(call: HeldCall, message: ConversationMessage, pieces: Buffer[]): void {
-    const { job, id } = call;
-    const { conversation } = job;
+  onConversation(held: HeldCall, message: ConversationMessage, pieces: Buffer[]): void {
+    const { call, id } = held;
+    const { conversation } = call;
     if (conversation === null) throw protocolError(`${message.type} in call ${id}, which is not a WebSocket`);
-    if (job.settled) return;
+    if (call.settled) return;
     if (message.type === 'data') {
       const cost = totalBytes(pieces) + DATA_OVERHEAD_BYTES;
-      conversation.data(message, pieces, this.#onceTaken(call, cost));
+      conversation.data(message, pieces, this.#onceTaken(held, cost));
     } else if (message.type === 'credit') conversation.credit(message.bytes);
     else if (message.type === 'close') conversation.close(message.code, message.reason);
-    else if (clientWaitOf(call).onWaiting(message.received)) conversation.waiting();
+    else if (clientWaitOf(held).onWaiting(message.received)) conversation.waiting();
   }
 
   /** Counts bytes sent to the client; the function returned is called once the client has taken them, and grants as much again. */
-  #onceTaken(call: HeldCall, bytes: number): () => void {
-    const wait = clientWaitOf(call);
+  #onceTaken(held: HeldCall, bytes: number): () => void {
+    const wait = clientWaitOf(held);
     wait.onSent(bytes);
     return () => {
       wait.onRead(bytes);
-      this.#channel.send({ type: 'credit', id: call.id, bytes });
+      this.#channel.send({ type: 'credit', id: held.id, bytes });
       this.#flushSoon();
     };
   }

@@ -2,14 +2,14 @@
  * A batch of calls that were sent together and begin together; each has its own ending. One clock runs for all of them: it
  * stands still only while every one of them waits for its client, and no other call waits for the worker.
  */
-import type { Job } from '../dispatch/job.js';
+import type { Call } from '../dispatch/call.js';
 import { restart, resume, setHeldUp, type Clocked } from './run-clock.js';
 import { ClientWait, type PausableClock } from './client-wait.js';
 
-/** A call that a worker holds, running or sent ahead. `Job.checkBegun` looks up in the worker's note whether it has begun. */
+/** A call that a worker holds, running or sent ahead. `Call.checkBegun` looks up in the worker's note whether it has begun. */
 export interface HeldCall {
   readonly id: number;
-  readonly job: Job;
+  readonly call: Call;
   /** The batch that it belongs to. */
   readonly batch: HeldBatch;
   /** Whether it is known to have begun: once true it stays true; if false, it may have begun since the last look. */
@@ -18,8 +18,8 @@ export interface HeldCall {
   clientWait: ClientWait | null;
 }
 
-export function clientWaitOf(call: HeldCall): ClientWait {
-  return (call.clientWait ??= new ClientWait(call.batch));
+export function clientWaitOf(held: HeldCall): ClientWait {
+  return (held.clientWait ??= new ClientWait(held.batch));
 }
 
 export class HeldBatch implements Clocked, PausableClock {
@@ -65,19 +65,19 @@ export class HeldBatch implements Clocked, PausableClock {
   /** Marks its calls up to `last` as begun at `atMs` on the monotonic clock. */
   begin(last: HeldCall, atMs: number): void {
     const nowMs = performance.now();
-    for (const call of this.calls) {
-      if (!call.knownBegun) this.#beginCall(call, atMs, nowMs);
-      if (call === last) return;
+    for (const held of this.calls) {
+      if (!held.knownBegun) this.#beginCall(held, atMs, nowMs);
+      if (held === last) return;
     }
   }
 
   /** Removes a call that has ended. */
-  remove(call: HeldCall): void {
+  remove(held: HeldCall): void {
     if (this.calls.length === 1) {
       this.calls.pop(); // cheaper than a search, for nearly every call
       return;
     }
-    this.calls.splice(this.calls.indexOf(call), 1);
+    this.calls.splice(this.calls.indexOf(held), 1);
     this.setClock();
   }
 
@@ -92,11 +92,11 @@ export class HeldBatch implements Clocked, PausableClock {
     restart(this);
   }
 
-  #beginCall(call: HeldCall, atMs: number, nowMs: number): void {
+  #beginCall(held: HeldCall, atMs: number, nowMs: number): void {
     // A time out of range comes from another clock.
-    const beganAtMs = atMs >= call.job.acceptedAtMs && atMs <= nowMs ? atMs : nowMs;
-    call.knownBegun = true;
-    call.job.begin(beganAtMs);
+    const beganAtMs = atMs >= held.call.acceptedAtMs && atMs <= nowMs ? atMs : nowMs;
+    held.knownBegun = true;
+    held.call.begin(beganAtMs);
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     this.beganAtMs = beganAtMs;

@@ -13,7 +13,7 @@ import { MONOTONIC_OFFSET_MS, type BegunNote } from '../../protocol/wire/begun-n
 import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError, protocolError } from '../../protocol/errors.js';
 import type { DataPart, Message } from '../../protocol/wire/messages.js';
-import type { Job } from '../dispatch/job.js';
+import type { Call } from '../dispatch/call.js';
 import type { NamedLimit } from '../machine/limit-timer.js';
 import { CallAnswers, type AnsweredCalls } from './call-answers.js';
 import { CallTraffic } from './call-traffic.js';
@@ -27,7 +27,7 @@ export interface CallLimits {
 }
 
 export interface HeldCallsListener extends RunTimeoutListener {
-  onFinished(job: Job, runMs: number | null): void;
+  onFinished(call: Call, runMs: number | null): void;
 }
 
 /** Output of a call may be read so long after its answer, which comes by another pipe. */
@@ -57,8 +57,8 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     this.#timeout = new RunTimeout(limits.runTimeout, channel, this, listener);
     this.#traffic = new CallTraffic(channel, () => this.#flushSoon());
     const { maxOutputBytes } = limits;
-    this.#answers = new CallAnswers(channel, this, this.#traffic, maxOutputBytes, (job, error) =>
-      listener.onCallError(job, error),
+    this.#answers = new CallAnswers(channel, this, this.#traffic, maxOutputBytes, (call, error) =>
+      listener.onCallError(call, error),
     );
   }
 
@@ -130,67 +130,67 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
   }
 
   find(id: number): HeldCall {
-    const call = this.#findById(id);
-    if (call !== null) return call;
+    const held = this.#findById(id);
+    if (held !== null) return held;
     throw protocolError(`call ${id} is not held by this worker`);
   }
 
   /** The request ids of those of these calls that are still held. */
   requestIds(ids: readonly number[]): string[] {
-    return ids.flatMap((id) => this.#findById(id)?.job.call.requestId ?? []);
+    return ids.flatMap((id) => this.#findById(id)?.call.message.requestId ?? []);
   }
 
-  /** All jobs held; looks up which have begun. */
-  jobs(): Job[] {
+  /** All calls held; looks up which have begun. */
+  calls(): Call[] {
     this.learnBegun();
-    return this.#batches.flatMap(({ calls }) => calls.map(({ job }) => job));
+    return this.#batches.flatMap(({ calls: held }) => held.map(({ call }) => call));
   }
 
   /** Sends the calls of a batch. */
-  assign(jobs: readonly Job[]): void {
+  assign(calls: readonly Call[]): void {
     const batch = new HeldBatch(this.#timeout.beginGraceMs, this.#hasten);
-    for (const job of jobs) {
+    for (const call of calls) {
       const id = this.#takeId();
-      job.call.id = id;
-      batch.calls.push({ id, job, batch, knownBegun: false, clientWait: null });
+      call.message.id = id;
+      batch.calls.push({ id, call, batch, knownBegun: false, clientWait: null });
     }
-    this.#count += jobs.length;
+    this.#count += calls.length;
     if (this.#batches.push(batch) <= this.#places) this.#awaitBegin(batch);
     this.#noteOthers();
-    sendBatch(this.#channel, (jobs[0] as Job).call.id, jobs);
+    sendBatch(this.#channel, (calls[0] as Call).message.id, calls);
     this.#flushSoon();
   }
 
-  /** The job is settled; cancels its call in the worker. */
-  abandon(job: Job, reason: string): void {
-    const call = this.#findByJob(job);
-    if (call === null) return;
-    call.clientWait = null;
-    call.batch.setClock(); // it waits for no client any more: its clock runs
-    if (this.#channel.dropBody(call.id)) {
-      this.#channel.send({ type: 'cancel', id: call.id, reason });
+  /** The call is settled; cancels its call in the worker. */
+  abandon(call: Call, reason: string): void {
+    const held = this.#findByCall(call);
+    if (held === null) return;
+    held.clientWait = null;
+    held.batch.setClock(); // it waits for no client any more: its clock runs
+    if (this.#channel.dropBody(held.id)) {
+      this.#channel.send({ type: 'cancel', id: held.id, reason });
       this.#flushSoon();
     } else {
-      this.release(call, null); // it was never sent: the worker does not know it
+      this.release(held, null); // it was never sent: the worker does not know it
     }
   }
 
-  /** Signals the app that the job is not wanted any more; its answer still counts. */
-  signal(job: Job, reason: string): void {
-    const call = this.#findByJob(job);
-    if (call === null) return;
-    if (this.#channel.dropBody(call.id)) {
-      this.#channel.send({ type: 'cancel', id: call.id, reason });
+  /** Signals the app that the call is not wanted any more; its answer still counts. */
+  signal(call: Call, reason: string): void {
+    const held = this.#findByCall(call);
+    if (held === null) return;
+    if (this.#channel.dropBody(held.id)) {
+      this.#channel.send({ type: 'cancel', id: held.id, reason });
       this.#flushSoon();
     } else {
-      job.fail(new ServeError('SERVE_CANCELLED')); // it was never sent
-      this.release(call, null);
+      call.fail(new ServeError('SERVE_CANCELLED')); // it was never sent
+      this.release(held, null);
     }
   }
 
-  sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
-    const call = this.#findByJob(job);
-    if (call !== null) this.#traffic.send(call, part, bytes);
+  sendData(call: Call, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
+    const held = this.#findByCall(call);
+    if (held !== null) this.#traffic.send(held, part, bytes);
   }
 
   /** Returns the buffer for the body of a message that is still arriving; null for the channel's own. */
@@ -203,41 +203,41 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     return this.#answers.take(message, pieces);
   }
 
-  release(call: HeldCall, runMs: number | null): void {
-    const { batch } = call;
-    batch.remove(call);
+  release(held: HeldCall, runMs: number | null): void {
+    const { batch } = held;
+    batch.remove(held);
     this.#count -= 1;
     if (batch.calls.length === 0) this.#removeBatch(batch);
     if (this.#places > 1) this.#timeout.onEnded();
     this.#noteOthers();
-    if (call.knownBegun) this.#finished += 1;
-    this.#noteEnded(call.job);
-    this.#listener.onFinished(call.job, runMs);
+    if (held.knownBegun) this.#finished += 1;
+    this.#noteEnded(held.call);
+    this.#listener.onFinished(held.call, runMs);
   }
 
-  /** The worker begins no more calls: removes and returns the jobs whose calls have not begun, in order. */
-  takeUnbegun(): Job[] {
+  /** The worker begins no more calls: removes and returns the calls whose calls have not begun, in order. */
+  takeUnbegun(): Call[] {
     this.learnBegun();
-    const unbegun = this.#batches.flatMap(({ calls }) => calls.filter(({ knownBegun }) => !knownBegun));
+    const unbegun = this.#batches.flatMap(({ calls: held }) => held.filter(({ knownBegun }) => !knownBegun));
     for (const { id, batch } of unbegun) {
       this.#channel.dropBody(id);
       this.#batches.splice(this.#batches.indexOf(batch), 1);
       this.#count -= 1;
     }
-    return unbegun.map(({ job }) => job);
+    return unbegun.map(({ call }) => call);
   }
 
-  /** The worker is dead: returns the jobs that it held, in order. */
-  lose(): Job[] {
-    const jobs = this.jobs();
-    if (jobs[0]?.hasBegun === true) this.#noteEnded(jobs[0]);
+  /** The worker is dead: returns the calls that it held, in order. */
+  lose(): Call[] {
+    const calls = this.calls();
+    if (calls[0]?.hasBegun === true) this.#noteEnded(calls[0]);
     this.#batches = [];
     this.#count = 0;
-    return jobs;
+    return calls;
   }
 
-  #noteEnded({ call }: Job): void {
-    this.#lastId = call.requestId;
+  #noteEnded({ message }: Call): void {
+    this.#lastId = message.requestId;
     this.#lastEndedAt = Date.now();
   }
 
@@ -257,7 +257,7 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
     const { id, atMs, times } = this.#readBegun();
     if (id === 0 || !isBefore(id, this.#nextId)) return;
     for (const batch of this.#batches) {
-      const last = batch.calls.findLast((call) => call.id === id || isBefore(call.id, id));
+      const last = batch.calls.findLast((held) => held.id === id || isBefore(held.id, id));
       if (last === undefined) return;
       batch.begin(last, (times?.get(last.id) ?? atMs) - MONOTONIC_OFFSET_MS);
     }
@@ -271,14 +271,14 @@ export class HeldCalls implements TimedBatches, AnsweredCalls {
 
   #findById(id: number): HeldCall | null {
     for (const { calls } of this.#batches) {
-      for (const call of calls) if (call.id === id) return call;
+      for (const held of calls) if (held.id === id) return held;
     }
     return null;
   }
 
-  #findByJob(job: Job): HeldCall | null {
+  #findByCall(call: Call): HeldCall | null {
     for (const { calls } of this.#batches) {
-      for (const call of calls) if (call.job === job) return call;
+      for (const held of calls) if (held.call === call) return held;
     }
     return null;
   }

@@ -8,7 +8,7 @@
  */
 import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError } from '../../protocol/errors.js';
-import type { Job } from '../dispatch/job.js';
+import type { Call } from '../dispatch/call.js';
 import { startLimit, type LimitTimer, type NamedLimit } from '../machine/limit-timer.js';
 import type { HeldBatch, HeldCall } from './held-batch.js';
 import { RunClock } from './run-clock.js';
@@ -25,7 +25,7 @@ export type StuckCause = 'run timeout' | 'it did not begin its call';
 
 export interface RunTimeoutListener {
   /** The call failed; the log may need the error. */
-  onCallError(job: Job, error: ServeError): void;
+  onCallError(call: Call, error: ServeError): void;
   /** The process must be killed: a handler did not end, or a call never began. */
   onStuck(cause: StuckCause): void;
   /** A handler did not end, and others run in the same process: it must get no more calls. Its kill follows. */
@@ -40,7 +40,7 @@ export interface TimedBatches {
   lookUpActive(): readonly HeldBatch[];
   holds(batch: HeldBatch): boolean;
   /** The call's client has its error; cancels the call in the worker. */
-  abandon(job: Job, reason: string): void;
+  abandon(call: Call, reason: string): void;
 }
 
 export class RunTimeout {
@@ -111,7 +111,7 @@ export class RunTimeout {
       this.#endAsLeft(batch);
       return;
     }
-    for (const call of batch.calls) this.#timeOut(call);
+    for (const held of batch.calls) this.#timeOut(held);
     this.#channel.flush();
     const grace = startLimit(ABORT_GRACE_MS, () => this.#onGraceOver(batch));
     this.#late.set(batch, grace);
@@ -128,21 +128,21 @@ export class RunTimeout {
     this.#listener.onStuck('run timeout');
   }
 
-  #timeOut({ id, job }: HeldCall): void {
+  #timeOut({ id, call }: HeldCall): void {
     const { ms, name } = this.#limit;
     const message = `The call ran longer than ${ms} ms (${name}).`;
     const error = new ServeError('SERVE_INFERENCE_TIMEOUT', message);
-    if (!job.settled) this.#listener.onCallError(job, error);
-    job.fail(error, ms);
+    if (!call.settled) this.#listener.onCallError(call, error);
+    call.fail(error, ms);
     this.#channel.send({ type: 'cancel', id, reason: 'the run timeout passed' });
   }
 
   /** The handlers are not to blame: as for clients that have left, their own run time counts from here. */
-  #endAsLeft({ calls }: HeldBatch): void {
+  #endAsLeft({ calls: held }: HeldBatch): void {
     const { ms, name } = this.#limit;
-    for (const { job } of [...calls]) {
-      job.fail(holdUpError(job, `${ms} ms (${name})`));
-      this.#batches.abandon(job, 'other calls waited for the worker, and the client kept it waiting');
+    for (const { call } of [...held]) {
+      call.fail(holdUpError(call, `${ms} ms (${name})`));
+      this.#batches.abandon(call, 'other calls waited for the worker, and the client kept it waiting');
     }
     this.#clock.start();
   }
@@ -156,7 +156,7 @@ export class RunTimeout {
   }
 }
 
-function holdUpError({ isConversation }: Job, limit: string): ServeError {
+function holdUpError({ isConversation }: Call, limit: string): ServeError {
   const why = `while other calls waited for its worker, for longer than ${limit} in all.`;
   return isConversation
     ? new ServeError('SERVE_REQUEST_TIMEOUT', `The client kept its worker waiting ${why}`)

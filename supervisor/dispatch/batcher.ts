@@ -1,12 +1,12 @@
 /**
- * Decides which jobs go to which worker now, which are given up, and when to look again. It has no clock, timer or workers of
+ * Decides which calls go to which worker now, which are given up, and when to look again. It has no clock, timer or workers of
  * its own, so that the simulator of the tests runs the very same code.
  *
  * 1. The worker: one with a free place that is not frozen, the least loaded first; else one that runs a short call or batch, so
  *    that it has the next one when it is done.
  * 2. The line: of those whose batch is due, the one whose head came first. A batch is due when it is full, when its head
  *    has waited the delay, or when nothing else may join it.
- * 3. The jobs: as many as the batch size allows, without those whose answer would come too late.
+ * 3. The calls: as many as the batch size allows, without those whose answer would come too late.
  */
 import type { Line, Lines, Waiting } from './lines.js';
 import { batchMayGoAhead, gapToCoverMs, longCallMs, type SendAhead } from './send-ahead.js';
@@ -37,12 +37,12 @@ export interface BatchRules {
   readonly maxBatchDelayMs: number;
 }
 
-/** The next step. If it gives jobs away or up, there may be another one at once. */
+/** The next step. If it gives calls away or up, there may be another one at once. */
 export interface Plan<T, W> {
-  /** The worker that gets `jobs`, as one batch. */
+  /** The worker that gets `calls`, as one batch. */
   readonly worker: W | null;
-  readonly jobs: readonly T[];
-  /** Jobs whose answers would come too late. */
+  readonly calls: readonly T[];
+  /** Calls whose answers would come too late. */
   readonly late: readonly T[];
   /** When to plan again if nothing happens before; null if only an event can change the plan. */
   readonly againAtMs: number | null;
@@ -55,7 +55,7 @@ export const PREDICTION_SLACK_MS = 2;
 const WAITING_RISK = 2;
 
 const NONE: readonly never[] = [];
-const NOTHING: Plan<never, never> = { worker: null, jobs: NONE, late: NONE, againAtMs: null };
+const NOTHING: Plan<never, never> = { worker: null, calls: NONE, late: NONE, againAtMs: null };
 
 export class Batcher<T extends Waiting, W extends BatchWorker> {
   rules: BatchRules;
@@ -85,7 +85,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     return this.#gather(line, worker, lines.length, nowMs);
   }
 
-  /** Most jobs of this line that this worker may be given at once. */
+  /** Most calls of this line that this worker may be given at once. */
   #sizeFor(head: T, worker: W): number {
     const { batchSize } = this.rules;
     return batchSize === 1 || head.isConversation ? 1 : Math.min(batchSize, worker.maxBatch(head.route));
@@ -157,11 +157,11 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     return Math.min(head.inLineSinceMs + maxBatchDelayMs, this.#latestStartMs(line));
   }
 
-  /** Latest begin of the batch that meets the deadlines of these jobs; 0 if run times are unknown. */
+  /** Latest begin of the batch that meets the deadlines of these calls; 0 if run times are unknown. */
   #latestStartMs(line: Line<T>): number {
     let deadlineAtMs = Infinity;
-    for (let job = line.peek(); job !== null; job = line.after(job)) {
-      if (job.deadlineAtMs !== null) deadlineAtMs = Math.min(deadlineAtMs, job.deadlineAtMs);
+    for (let call = line.peek(); call !== null; call = line.after(call)) {
+      if (call.deadlineAtMs !== null) deadlineAtMs = Math.min(deadlineAtMs, call.deadlineAtMs);
     }
     if (deadlineAtMs === Infinity) return Infinity;
     const runMs = this.#service.predictMs(line.length, 1);
@@ -184,19 +184,19 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
   #gather(line: Line<T>, worker: W, waiting: number, nowMs: number): Plan<T, W> {
     const head = line.peek() as T;
     const size = Math.min(this.#sizeFor(head, worker), line.length);
-    const jobs: T[] = [];
+    const calls: T[] = [];
     let late: T[] | null = null;
-    for (let job: T | null = head; job !== null && jobs.length < size; job = line.after(job)) {
-      if (job.isConversation && jobs.length > 0) break;
-      // Others fill the batch without this job, whose answer would come too late.
+    for (let call: T | null = head; call !== null && calls.length < size; call = line.after(call)) {
+      if (call.isConversation && calls.length > 0) break;
+      // Others fill the batch without this call, whose answer would come too late.
       const isCrowded = waiting - (late?.length ?? 0) > size;
-      if (isCrowded && this.#endsTooLate(job, worker, size, nowMs)) (late ??= []).push(job);
-      else jobs.push(job);
+      if (isCrowded && this.#endsTooLate(call, worker, size, nowMs)) (late ??= []).push(call);
+      else calls.push(call);
     }
-    return { worker, jobs, late: late ?? NONE, againAtMs: null };
+    return { worker, calls, late: late ?? NONE, againAtMs: null };
   }
 
-  /** Whether a batch of this size would end after the job's deadline. */
+  /** Whether a batch of this size would end after the call's deadline. */
   #endsTooLate({ deadlineAtMs }: T, worker: W, size: number, nowMs: number): boolean {
     const runMs = deadlineAtMs === null ? null : this.#service.predictMs(size, 1);
     if (deadlineAtMs === null || runMs === null) return false;

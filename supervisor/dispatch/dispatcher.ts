@@ -1,8 +1,8 @@
 /**
- * The only code that pairs a job with a worker.
+ * The only code that pairs a call with a worker.
  *
  * 1. `admit` decides before the body is read: the call is held, or refused with the reason and a Retry-After.
- * 2. `submit` puts the job in line; `pump` does the steps of the batcher until there is none.
+ * 2. `submit` puts the call in line; `pump` does the steps of the batcher until there is none.
  * 3. Events of workers (`finished`, `lost`) change the state and call `pump` again.
  *
  * Jobs that outlive their clients wait in a store, not here: a worker that is free pulls them (`job-pulls.ts`).
@@ -14,7 +14,7 @@ import { BatchRun } from './batch-run.js';
 import { Batcher, type BatchRules, type BatchWorker } from './batcher.js';
 import type { ByteBudget } from './byte-budget.js';
 import { Forecast } from './forecast.js';
-import type { Job, JobHolder } from './job.js';
+import type { Call, CallHolder } from './call.js';
 import { NO_FEED, type JobFeed } from './job-feed.js';
 import { JobPulls } from './job-pulls.js';
 import { Lines, type Waiting } from './lines.js';
@@ -23,13 +23,13 @@ import { sendAhead, type SendAhead } from './send-ahead.js';
 import { ServiceTime } from './service-time.js';
 
 /** A ready worker, as the dispatcher sees it. */
-export interface ReadyWorker extends JobHolder, BatchWorker {
+export interface ReadyWorker extends CallHolder, BatchWorker {
   /** Whether calls wait in line that no worker can begin now. */
   callersWait: boolean;
-  /** Jobs that it holds, running or sent ahead, in the order sent. */
-  heldJobs(): Job[];
-  /** Gives it a batch: one or more jobs of one route, which begin together. */
-  assign(jobs: readonly Job[]): void;
+  /** Calls that it holds, running or sent ahead, in the order sent. */
+  heldCalls(): Call[];
+  /** Gives it a batch: one or more calls of one route, which begin together. */
+  assign(calls: readonly Call[]): void;
 }
 
 /** The model's workers, and whether they can take calls. */
@@ -66,7 +66,7 @@ export interface CallWatch {
 
 export class Dispatcher {
   readonly #budget: ByteBudget;
-  readonly #lines: Lines<Job>;
+  readonly #lines: Lines<Call>;
   readonly #arrivals: Arrivals;
   readonly #service = new ServiceTime();
   /** Learns of each run; with a watch, that does too. */
@@ -74,7 +74,7 @@ export class Dispatcher {
   #watch: CallWatch | null = null;
   readonly #timeout: QueueTimeout;
   readonly #supply: Supply;
-  readonly #batcher: Batcher<Job, ReadyWorker>;
+  readonly #batcher: Batcher<Call, ReadyWorker>;
   readonly #forecast: Forecast;
   readonly #feed: JobFeed;
   readonly #pulls: JobPulls<ReadyWorker>;
@@ -86,7 +86,7 @@ export class Dispatcher {
   #isClosed = false;
   #callersWait = false;
 
-  /** `budget`: the server's, for the bytes of all its models. `feed`: the model's jobs that wait in the store. */
+  /** `budget`: the server's, for the bytes of all its models. `feed`: the model's jobs, which wait in the store. */
   constructor(
     supply: Supply,
     limits: DispatchLimits,
@@ -96,19 +96,19 @@ export class Dispatcher {
   ) {
     this.#supply = supply;
     this.#feed = feed;
-    this.#pulls = new JobPulls(feed, (worker, jobs) => this.#onPulled(worker, jobs));
+    this.#pulls = new JobPulls(feed, (worker, calls) => this.#onPulled(worker, calls));
     this.#budget = budget;
     this.#lines = new Lines(budget);
     this.#arrivals = new Arrivals(budget, () => this.#refusal('SERVE_QUEUE_FULL'));
     this.#limits = limits;
     this.#batcher = new Batcher(limits, this.#service, ahead);
     this.#forecast = new Forecast(this.#lines, () => supply.readyWorkers(), this.#service);
-    this.#timeout = new QueueTimeout(this.#lines, limits.queueTimeoutMs, (job) =>
-      this.#failWaiting(job, this.#refusal('SERVE_QUEUE_TIMEOUT')),
+    this.#timeout = new QueueTimeout(this.#lines, limits.queueTimeoutMs, (call) =>
+      this.#failWaiting(call, this.#refusal('SERVE_QUEUE_TIMEOUT')),
     );
   }
 
-  /** Sets the limits, also for jobs that wait already. */
+  /** Sets the limits, also for calls that wait already. */
   set limits(limits: DispatchLimits) {
     this.#limits = limits;
     this.#batcher.rules = limits;
@@ -145,7 +145,7 @@ export class Dispatcher {
     return this.#budget.limitBytes;
   }
 
-  /** Number of jobs that workers hold and whose clients wait. */
+  /** Number of calls that workers hold and whose clients wait. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -209,93 +209,94 @@ export class Dispatcher {
     return this.#supply.noWorkerError();
   }
 
-  /** Takes a job over; it will settle. */
-  submit(job: Job, admission: Admission): void {
+  /** Takes a call over; it will settle. */
+  submit(call: Call, admission: Admission): void {
     admission.release();
     const noWorker = this.noWorkerError();
     if (noWorker !== null) {
-      job.fail(noWorker);
+      call.fail(noWorker);
       return;
     }
-    this.#lines.push(job, performance.now());
+    this.#lines.push(call, performance.now());
     this.#watch?.came();
-    job.startDeadline(() => this.giveUp(job, 'SERVE_DEADLINE', "the client's deadline passed"));
+    call.startDeadline(() => this.giveUp(call, 'SERVE_DEADLINE', "the client's deadline passed"));
     this.pump();
-    if (job.isQueued) this.#timeout.watch();
+    if (call.isQueued) this.#timeout.watch();
   }
 
-  /** Fails a job before its worker has answered: `error` goes to its client, `reason` to the app. */
-  giveUp(job: Job, error: ServeError | ErrorCode, reason: string): void {
-    if (job.settled) return;
-    if (job.isQueued) this.#leaveLine(job);
-    job.fail(typeof error === 'string' ? new ServeError(error) : error);
-    const holder = this.#forget(job);
-    holder?.abandon(job, reason);
+  /** Fails a call before its worker has answered: `error` goes to its client, `reason` to the app. */
+  giveUp(call: Call, error: ServeError | ErrorCode, reason: string): void {
+    if (call.settled) return;
+    if (call.isQueued) this.#leaveLine(call);
+    call.fail(typeof error === 'string' ? new ServeError(error) : error);
+    const holder = this.#forget(call);
+    holder?.abandon(call, reason);
   }
 
-  /** Fails every waiting job; those in the store go on waiting. */
+  /** Fails every waiting call; jobs in the store go on waiting. */
   failQueued(error: ServeError): void {
-    for (const job of this.#lines) this.#failWaiting(job, error);
+    for (const call of this.#lines) this.#failWaiting(call, error);
   }
 
   /**
-   * Fails every job that has not begun: waiting, sent ahead to a worker, or with a body that still arrives. A job that was
+   * Fails every call that has not begun: waiting, sent ahead to a worker, or with a body that still arrives. A call that was
    * pulled is not sent ahead: it is about to begin, and runs.
    */
   failNotBegun(error: ServeError): void {
     this.failQueued(error);
     this.#arrivals.evictAll(error);
     for (const worker of this.#supply.holders()) {
-      for (const job of worker.heldJobs()) {
-        if (!job.isPulled && !job.checkBegun()) this.giveUp(job, error, error.message);
+      for (const call of worker.heldCalls()) {
+        if (!call.isPulled && !call.checkBegun()) this.giveUp(call, error, error.message);
       }
     }
   }
 
-  /** Fails every waiting job that does not fit the routes of the app, which is loaded now. */
-  dropUnfit(fits: (job: Job) => boolean): void {
-    for (const job of this.#lines) if (!fits(job)) this.#failWaiting(job, new ServeError('SERVE_NOT_FOUND'));
+  /** Fails every waiting call that does not fit the routes of the app, which is loaded now. */
+  dropUnfit(fits: (call: Call) => boolean): void {
+    for (const call of this.#lines)
+      if (!fits(call)) this.#failWaiting(call, new ServeError('SERVE_NOT_FOUND'));
     this.#lines.forgetEmpty();
   }
 
   /**
-   * Fails every job that a worker holds, at the end of the drain: with `begun` if it began, else with `notBegun`. A job that
+   * Fails every call that a worker holds, at the end of the drain: with `begun` if it began, else with `notBegun`. A call that
    * was pulled fails only if it began, and stays with its worker: the store learns of its end once the worker lets go.
    */
   failInFlight(begun: ServeError, notBegun: ServeError): void {
     for (const worker of this.#supply.holders()) {
-      for (const job of worker.heldJobs()) {
-        const hasBegun = job.checkBegun();
-        if (!job.isPulled) this.giveUp(job, hasBegun ? begun : notBegun, begun.message);
+      for (const call of worker.heldCalls()) {
+        const hasBegun = call.checkBegun();
+        if (!call.isPulled) this.giveUp(call, hasBegun ? begun : notBegun, begun.message);
         else if (hasBegun) {
-          job.fail(begun);
-          worker.abandon(job, begun.message);
+          call.fail(begun);
+          worker.abandon(call, begun.message);
         }
       }
     }
   }
 
-  /** A worker has room again: a job that it held has ended. `runMs` is null if it does not predict later calls. */
-  finished(job: Job, runMs: number | null): void {
-    const bytes = job.bodyBytes + job.replyBytes;
-    if (job.batch !== null) job.batch.end(runMs, bytes, this.#runs);
+  /** A worker has room again: a call that it held has ended. `runMs` is null if it does not predict later calls. */
+  finished(call: Call, runMs: number | null): void {
+    const bytes = call.bodyBytes + call.replyBytes;
+    if (call.batch !== null) call.batch.end(runMs, bytes, this.#runs);
     else if (runMs !== null) this.#runs.add(runMs, bytes);
-    else if (this.#watch !== null && job.hasBegun) this.#watch.ran(job.sinceBeginMs(performance.now()), 1);
-    this.#forget(job);
+    else if (this.#watch !== null && call.hasBegun) this.#watch.ran(call.sinceBeginMs(performance.now()), 1);
+    this.#forget(call);
     this.pump();
   }
 
-  /** A worker died holding these jobs, in their order. Jobs that began are lost, the others return to the head of the line, once. */
-  lost(jobs: readonly Job[], error: ServeError): void {
-    for (const job of [...jobs].reverse()) {
-      this.#detach(job);
-      if (job.settled) continue;
-      const losses = job.countLoss();
-      if (job.checkBegun()) this.#end(job, error);
-      else if (job.isPulled) job.giveBack(true);
-      else if (this.#isClosed) this.#end(job, shuttingDown());
-      else if (losses > 1) this.#end(job, this.#refusal('SERVE_NOT_BEGUN'));
-      else this.#requeue(job);
+  /** A worker died holding these calls, in their order. Calls that began are lost, the others return to the head of the line, once. */
+  lost(calls: readonly Call[], error: ServeError): void {
+    for (const call of [...calls].reverse()) {
+      this.#detach(call);
+      if (call.settled) continue;
+      const losses = call.countLoss();
+      if (call.checkBegun()) this.#end(call, error);
+      else if (call.isPulled) call.giveBack(true);
+      else if (this.#isClosed) this.#end(call, shuttingDown());
+      else if (losses > 1) this.#end(call, this.#refusal('SERVE_NOT_BEGUN'));
+      else this.#requeue(call);
     }
     this.pump();
     this.#timeout.watchAnew();
@@ -303,23 +304,23 @@ export class Dispatcher {
 
   /** Does the steps of the batcher, until only time or an event can bring another one. */
   pump(): void {
-    if (this.#lines.length > 0) this.#giveJobs();
+    if (this.#lines.length > 0) this.#giveCalls();
     if (this.#feed.mayHaveDue) this.#pulls.begin(this.#supply.readyWorkers());
     this.#noteCallersWait();
   }
 
-  #giveJobs(): void {
+  #giveCalls(): void {
     const nowMs = performance.now();
     for (;;) {
       const workers = this.#pulls.callableOf(this.#supply.readyWorkers());
-      const { worker, jobs, late, againAtMs } = this.#batcher.plan(this.#lines, workers, nowMs);
-      for (const job of late) this.#lines.remove(job);
-      if (worker !== null && jobs.length > 0) {
-        for (const job of jobs) this.#lines.remove(job);
+      const { worker, calls, late, againAtMs } = this.#batcher.plan(this.#lines, workers, nowMs);
+      for (const call of late) this.#lines.remove(call);
+      if (worker !== null && calls.length > 0) {
+        for (const call of calls) this.#lines.remove(call);
         this.#pulls.noteCall(worker);
-        this.#give(worker, jobs);
+        this.#give(worker, calls);
       }
-      for (const job of late) this.#end(job, new ServeError('SERVE_DEADLINE'));
+      for (const call of late) this.#end(call, new ServeError('SERVE_DEADLINE'));
       if (worker !== null) continue;
       if (againAtMs !== null) this.#alarm.set(againAtMs);
       return;
@@ -337,7 +338,7 @@ export class Dispatcher {
     return Math.min(300, Math.max(1, Math.ceil(waitMs / 1000)));
   }
 
-  /** The server has ended: fails waiting jobs, and jobs that dying workers give back later. */
+  /** The server has ended: fails waiting calls, and calls that dying workers give back later. */
   close(): void {
     this.#isClosed = true;
     this.#timeout.stop();
@@ -347,23 +348,23 @@ export class Dispatcher {
     this.#feed.close();
   }
 
-  #give(worker: ReadyWorker, jobs: readonly Job[]): void {
-    const run = jobs.length === 1 ? null : new BatchRun(jobs.length);
-    for (const job of jobs) {
-      job.batch = run;
-      job.sendTo(worker);
+  #give(worker: ReadyWorker, calls: readonly Call[]): void {
+    const run = calls.length === 1 ? null : new BatchRun(calls.length);
+    for (const call of calls) {
+      call.batch = run;
+      call.sendTo(worker);
     }
-    this.#inFlight += jobs.length;
-    worker.assign(jobs);
+    this.#inFlight += calls.length;
+    worker.assign(calls);
   }
 
-  #onPulled(worker: ReadyWorker, jobs: readonly Job[]): void {
-    if (jobs.length > 0) {
+  #onPulled(worker: ReadyWorker, calls: readonly Call[]): void {
+    if (calls.length > 0) {
       const isReady = !this.#isClosed && this.#supply.readyWorkers().includes(worker);
       if (isReady) {
-        for (let i = 0; i < jobs.length; i += 1) this.#watch?.came();
-        this.#give(worker, jobs);
-      } else for (const job of jobs) job.giveBack(false);
+        for (let i = 0; i < calls.length; i += 1) this.#watch?.came();
+        this.#give(worker, calls);
+      } else for (const call of calls) call.giveBack(false);
     }
     this.pump();
   }
@@ -384,13 +385,13 @@ export class Dispatcher {
     return new ServeError(code, undefined, { retryAfterS: this.retryAfterS() });
   }
 
-  #failWaiting(job: Job, error: ServeError): void {
-    this.#leaveLine(job);
-    this.#end(job, error);
+  #failWaiting(call: Call, error: ServeError): void {
+    this.#leaveLine(call);
+    this.#end(call, error);
   }
 
-  #leaveLine(job: Job): void {
-    this.#lines.remove(job);
+  #leaveLine(call: Call): void {
+    this.#lines.remove(call);
     if (this.#lines.length === 0) this.#noteCallersWait();
   }
 
@@ -403,24 +404,24 @@ export class Dispatcher {
     if (areWaiting) this.#watch?.waits();
   }
 
-  #requeue(job: Job): void {
-    job.comeBack();
-    this.#lines.putBack(job);
+  #requeue(call: Call): void {
+    call.comeBack();
+    this.#lines.putBack(call);
   }
 
-  #end(job: Job, error: ServeError): void {
-    job.fail(error);
-    this.#forget(job);
+  #end(call: Call, error: ServeError): void {
+    call.fail(error);
+    this.#forget(call);
   }
 
-  /** Drops a job that has ended. Returns the worker that holds it. */
-  #forget(job: Job): JobHolder | null {
-    job.stopDeadline();
-    return this.#detach(job);
+  /** Drops a call that has ended. Returns the worker that holds it. */
+  #forget(call: Call): CallHolder | null {
+    call.stopDeadline();
+    return this.#detach(call);
   }
 
-  #detach(job: Job): JobHolder | null {
-    const holder = job.leaveHolder();
+  #detach(call: Call): CallHolder | null {
+    const holder = call.leaveHolder();
     if (holder !== null) this.#inFlight -= 1;
     return holder;
   }

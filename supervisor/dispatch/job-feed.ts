@@ -3,7 +3,7 @@
  * only those that a free worker is about to begin come here. `jobs/` implements it.
  */
 import type { BatchWorker } from './batcher.js';
-import type { Job } from './job.js';
+import type { Call } from './call.js';
 
 export interface JobFeed {
   /** Whether a job may be due for a worker that pulls now; only the pull finds out. */
@@ -16,7 +16,7 @@ export interface JobFeed {
    * Begins jobs in the store for this worker, which is idle and stays so until the promise settles. Resolves with jobs that
    * begin together, in order; with none if none is due. Never rejects.
    */
-  pull(worker: BatchWorker): Promise<readonly Job[]>;
+  pull(worker: BatchWorker): Promise<readonly Call[]>;
   /** The model takes no job any more. */
   close(): void;
 }

@@ -1,18 +1,18 @@
 /** Pulls jobs from the store for workers that are free, in turn with the calls that wait in line. */
 import type { BatchWorker } from './batcher.js';
-import type { Job } from './job.js';
+import type { Call } from './call.js';
 import type { JobFeed } from './job-feed.js';
 
 export class JobPulls<W extends BatchWorker> {
   readonly #feed: JobFeed;
-  readonly #onPulled: (worker: W, jobs: readonly Job[]) => void;
+  readonly #onPulled: (worker: W, calls: readonly Call[]) => void;
   /** Workers that wait for the store; each keeps a place free meanwhile. */
   readonly #workers = new Set<W>();
   /** Workers that got a call while jobs waited: the next thing that they get is a job. */
   readonly #jobIsNext = new WeakSet<W>();
 
   /** `onPulled` gets the jobs of each pull, which may be none. */
-  constructor(feed: JobFeed, onPulled: (worker: W, jobs: readonly Job[]) => void) {
+  constructor(feed: JobFeed, onPulled: (worker: W, calls: readonly Call[]) => void) {
     this.#feed = feed;
     this.#onPulled = onPulled;
   }
@@ -54,10 +54,10 @@ export class JobPulls<W extends BatchWorker> {
       if (worker.load >= worker.places || this.#workers.has(worker)) continue;
       if (worker.isFrozen && !areAllFrozen) continue;
       this.#workers.add(worker);
-      void this.#feed.pull(worker).then((jobs) => {
+      void this.#feed.pull(worker).then((calls) => {
         this.#workers.delete(worker);
         this.#jobIsNext.delete(worker);
-        this.#onPulled(worker, jobs);
+        this.#onPulled(worker, calls);
       });
     }
   }

@@ -1,11 +1,11 @@
 /**
- * The jobs that wait for the workers of a model: one line per route, because a batch has one route, and the order of arrival
+ * The calls that wait for the workers of a model: one line per route, because a batch has one route, and the order of arrival
  * over all lines.
  */
 import type { ByteBudget } from './byte-budget.js';
-import { InLine, JobQueue } from './queue.js';
+import { InLine, CallQueue } from './queue.js';
 
-/** A job, as the lines and the batcher see it. */
+/** A call, as the lines and the batcher see it. */
 export interface Waiting extends InLine {
   readonly route: string;
   /** When its client stops waiting, on the monotonic clock; null without a deadline. */
@@ -16,7 +16,7 @@ export interface Waiting extends InLine {
   readonly losses: number;
 }
 
-export type Line<T extends Waiting> = JobQueue<T>;
+export type Line<T extends Waiting> = CallQueue<T>;
 
 export class Lines<T extends Waiting> {
   readonly #byRoute = new Map<string, Line<T>>();
@@ -27,7 +27,7 @@ export class Lines<T extends Waiting> {
   #bytes = 0;
   #arrivals = 0;
 
-  /** Counts the bytes of the jobs in `budget` too. */
+  /** Counts the bytes of the calls in `budget` too. */
   constructor(budget: Pick<ByteBudget, 'count'>) {
     this.#budget = budget;
   }
@@ -36,7 +36,7 @@ export class Lines<T extends Waiting> {
     return this.#length;
   }
 
-  /** Bytes of the request bodies that waiting jobs hold. */
+  /** Bytes of the request bodies that waiting calls hold. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -46,7 +46,7 @@ export class Lines<T extends Waiting> {
     return this.#all;
   }
 
-  /** Finds the job that arrived first of all that wait. */
+  /** Finds the call that arrived first of all that wait. */
   findOldest(): T | null {
     let oldest: T | null = null;
     for (const line of this.#all) {
@@ -56,7 +56,7 @@ export class Lines<T extends Waiting> {
     return oldest;
   }
 
-  /** Finds the job that arrived last of all that wait. */
+  /** Finds the call that arrived last of all that wait. */
   findNewest(): T | null {
     let newest: T | null = null;
     for (const { last } of this.#all) {
@@ -65,27 +65,27 @@ export class Lines<T extends Waiting> {
     return newest;
   }
 
-  push(job: T, nowMs: number): void {
+  push(call: T, nowMs: number): void {
     this.#arrivals += 1;
-    job.arrivalOrder = this.#arrivals;
-    job.inLineSinceMs = nowMs;
-    this.#lineOf(job).push(job);
-    this.#count(1, job.bodyBytes);
+    call.arrivalOrder = this.#arrivals;
+    call.inLineSinceMs = nowMs;
+    this.#lineOf(call).push(call);
+    this.#count(1, call.bodyBytes);
   }
 
-  /** Puts a job that was in line before back to the head of its line. */
-  putBack(job: T): void {
-    this.#lineOf(job).unshift(job);
-    this.#count(1, job.bodyBytes);
+  /** Puts a call that was in line before back to the head of its line. */
+  putBack(call: T): void {
+    this.#lineOf(call).unshift(call);
+    this.#count(1, call.bodyBytes);
   }
 
-  /** The caller knows that the job waits here. */
-  remove(job: T): void {
-    this.#lineOf(job).remove(job);
-    this.#count(-1, -job.bodyBytes);
+  /** The caller knows that the call waits here. */
+  remove(call: T): void {
+    this.#lineOf(call).remove(call);
+    this.#count(-1, -call.bodyBytes);
   }
 
-  /** Iterates over the jobs, line by line. The consumer may remove the job that it was given. */
+  /** Iterates over the calls, line by line. The consumer may remove the call that it was given. */
   *[Symbol.iterator](): Generator<T> {
     for (const line of this.#all) yield* line;
   }
@@ -101,14 +101,14 @@ export class Lines<T extends Waiting> {
   }
 
   #open(route: string): Line<T> {
-    const line = new JobQueue<T>();
+    const line = new CallQueue<T>();
     this.#byRoute.set(route, line);
     this.#all.push(line);
     return line;
   }
 
-  #count(jobs: number, bytes: number): void {
-    this.#length += jobs;
+  #count(calls: number, bytes: number): void {
+    this.#length += calls;
     this.#bytes += bytes;
     this.#budget.count(bytes);
   }

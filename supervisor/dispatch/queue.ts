@@ -1,8 +1,8 @@
-/** A linked list of waiting jobs, first in, first out, from which any job can be removed. Every step takes constant time. */
+/** A linked list of waiting calls, first in, first out, from which any call can be removed. Every step takes constant time. */
 
-/** An entry of a `JobQueue`. */
+/** An entry of a `CallQueue`. */
 export abstract class InLine {
-  /** Its neighbours in the queue; only `JobQueue` reads and writes them. */
+  /** Its neighbours in the queue; only `CallQueue` reads and writes them. */
   previousInLine: InLine | null = null;
   nextInLine: InLine | null = null;
   /** Order of arrival among all that wait for the same workers; kept by an entry that comes back. */
@@ -14,7 +14,7 @@ export abstract class InLine {
   abstract get bodyBytes(): number;
 }
 
-export class JobQueue<T extends InLine> {
+export class CallQueue<T extends InLine> {
   #head: InLine | null = null;
   #tail: InLine | null = null;
   #length = 0;
@@ -24,7 +24,7 @@ export class JobQueue<T extends InLine> {
     return this.#length;
   }
 
-  /** Bytes of the request bodies that waiting jobs hold. */
+  /** Bytes of the request bodies that waiting calls hold. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -38,56 +38,56 @@ export class JobQueue<T extends InLine> {
     return this.#tail as T | null;
   }
 
-  /** Returns the job behind `job`, which is in this queue. */
-  after(job: T): T | null {
-    return job.nextInLine as T | null;
+  /** Returns the call behind `call`, which is in this queue. */
+  after(call: T): T | null {
+    return call.nextInLine as T | null;
   }
 
-  push(job: T): void {
-    job.previousInLine = this.#tail;
-    if (this.#tail === null) this.#head = job;
-    else this.#tail.nextInLine = job;
-    this.#tail = job;
-    this.#count(1, job.bodyBytes);
+  push(call: T): void {
+    call.previousInLine = this.#tail;
+    if (this.#tail === null) this.#head = call;
+    else this.#tail.nextInLine = call;
+    this.#tail = call;
+    this.#count(1, call.bodyBytes);
   }
 
-  /** Puts a job that was first in line before back to the head. */
-  unshift(job: T): void {
-    job.nextInLine = this.#head;
-    if (this.#head === null) this.#tail = job;
-    else this.#head.previousInLine = job;
-    this.#head = job;
-    this.#count(1, job.bodyBytes);
+  /** Puts a call that was first in line before back to the head. */
+  unshift(call: T): void {
+    call.nextInLine = this.#head;
+    if (this.#head === null) this.#tail = call;
+    else this.#head.previousInLine = call;
+    this.#head = call;
+    this.#count(1, call.bodyBytes);
   }
 
   shift(): T | null {
-    const job = this.peek();
-    if (job !== null) this.remove(job);
-    return job;
+    const call = this.peek();
+    if (call !== null) this.remove(call);
+    return call;
   }
 
-  /** Takes a waiting job out of the queue. The caller knows that it is in this queue. */
-  remove(job: T): void {
-    const { previousInLine, nextInLine } = job;
+  /** Takes a waiting call out of the queue. The caller knows that it is in this queue. */
+  remove(call: T): void {
+    const { previousInLine, nextInLine } = call;
     if (previousInLine === null) this.#head = nextInLine;
     else previousInLine.nextInLine = nextInLine;
     if (nextInLine === null) this.#tail = previousInLine;
     else nextInLine.previousInLine = previousInLine;
-    job.previousInLine = null;
-    job.nextInLine = null;
-    this.#count(-1, -job.bodyBytes);
+    call.previousInLine = null;
+    call.nextInLine = null;
+    this.#count(-1, -call.bodyBytes);
   }
 
   *[Symbol.iterator](): Generator<T> {
-    for (let job = this.#head; job !== null;) {
-      const next = job.nextInLine; // the consumer may remove the job that it was given
-      yield job as T;
-      job = next;
+    for (let call = this.#head; call !== null;) {
+      const next = call.nextInLine; // the consumer may remove the call that it was given
+      yield call as T;
+      call = next;
     }
   }
 
-  #count(jobs: number, bytes: number): void {
-    this.#length += jobs;
+  #count(calls: number, bytes: number): void {
+    this.#length += calls;
     this.#bytes += bytes;
   }
 }

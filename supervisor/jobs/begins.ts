@@ -8,7 +8,7 @@
  * 3. The store takes the outcome if its mark is still this attempt's. Then the job has ended here, or is tried again.
  */
 import { ServeError } from '../../protocol/errors.js';
-import { Job, NOWHERE, type JobCall } from '../dispatch/job.js';
+import { Call, NOWHERE, type CallMessage } from '../dispatch/call.js';
 import { deferred } from '../machine/deferred.js';
 import type { GuardedStore } from './guarded-store.js';
 import {
@@ -33,7 +33,7 @@ export interface AnsweredJob {
 
 /** A job that has ended, with the facts of its last run. */
 export interface EndedJob extends AnsweredJob {
-  readonly job: Job;
+  readonly job: Call;
 }
 
 export interface BeginsOptions {
@@ -59,14 +59,14 @@ interface Attempt {
   readonly id: string;
   readonly token: string;
   readonly call: StoredCall;
-  readonly job: Job;
+  readonly job: Call;
 }
 
 export class Begins {
   readonly #options: BeginsOptions;
   readonly #progress: ProgressNotes;
   /** The jobs that this process runs, by id, in the order of their begins. */
-  readonly #running = new Map<string, Job>();
+  readonly #running = new Map<string, Call>();
   /** Attempts of which the store does not know yet how they went. */
   readonly #attempts = new Set<Promise<void>>();
   /** Begins that the store has not answered. */
@@ -90,7 +90,7 @@ export class Begins {
   }
 
   /** Begins the next jobs of a target, which its worker must get. Never rejects. */
-  async begin(target: JobTarget): Promise<readonly Job[]> {
+  async begin(target: JobTarget): Promise<readonly Call[]> {
     const begin = this.#mark(target);
     this.#marking.add(begin);
     const wanted = await begin;
@@ -108,7 +108,7 @@ export class Begins {
 
   /** A job that no worker was running has ended. */
   endUnrun(record: EndedRecord, call: StoredCall): void {
-    const job = new Job(this.#callOf(call), [], timesOf(record), NOWHERE);
+    const job = new Call(this.#callOf(call), [], timesOf(record), NOWHERE);
     this.#options.listener.onEnded({ record, call, job, body: null });
   }
 
@@ -128,11 +128,11 @@ export class Begins {
     await Promise.allSettled(this.#attempts);
   }
 
-  async #mark(target: JobTarget): Promise<readonly Job[]> {
+  async #mark(target: JobTarget): Promise<readonly Call[]> {
     const { store, newToken } = this.#options;
     const token = newToken();
     const begun = await store.begin(target, token);
-    const wanted: Job[] = [];
+    const wanted: Call[] = [];
     for (const one of begun) {
       const { id } = one.record;
       // No worker gets it: the server has stopped, and it waits again; or it was cancelled, and given back it ends.
@@ -142,14 +142,14 @@ export class Begins {
     return wanted;
   }
 
-  #run({ record, call, pieces }: BegunJob, token: string): Job {
+  #run({ record, call, pieces }: BegunJob, token: string): Call {
     const { id, attempts: attempt } = record;
     const over = deferred<void>();
     const sink = new RunningJob(this.#options.maxResultBytes, {
       onOutcome: (outcome, job) => void this.#settle({ id, token, call, job }, outcome).then(over.resolve),
       onProgress: (progress) => this.#progress.note(id, token, progress),
     });
-    const job = new Job({ ...this.#callOf(call), job: { id, attempt } }, pieces, timesOf(record), sink);
+    const job = new Call({ ...this.#callOf(call), job: { id, attempt } }, pieces, timesOf(record), sink);
     job.onGivenBack = (isLoss) => {
       this.#running.delete(id);
       // When the server has stopped, it is what kills the workers: that says nothing of the job.
@@ -176,7 +176,7 @@ export class Begins {
     }
   }
 
-  #callOf(call: StoredCall): JobCall {
+  #callOf(call: StoredCall): CallMessage {
     return { ...call, id: 0, statusOf: this.#options.statusOf };
   }
 }

@@ -1,7 +1,7 @@
 /** The record of a job: only data, so it may be written to a disk and read by another process. Times are ms since 1970. */
 import type { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
-import type { JobCall } from '../dispatch/job.js';
+import type { CallMessage } from '../dispatch/call.js';
 import type { Webhook } from '../webhooks/webhook.js';
 
 /** Every job ends in exactly one of these. */
@@ -83,7 +83,7 @@ export interface EndedRecord extends JobRecord {
 }
 
 /** Everything that another process needs to run the call, and to report its end as this one would. */
-export interface StoredCall extends Omit<JobCall, 'id' | 'statusOf' | 'job'> {
+export interface StoredCall extends Omit<CallMessage, 'id' | 'statusOf' | 'job'> {
   /** Name of the dialect in which it came. */
   readonly dialect: string;
   /** Whether it came with a valid key. */

@@ -10,7 +10,7 @@
  * The store is the only truth about a job; this class knows no more than which of them this process runs.
  */
 import { ServeError, describeThrown } from '../../protocol/errors.js';
-import type { JobCall } from '../dispatch/job.js';
+import type { CallMessage } from '../dispatch/call.js';
 import type { JobFeed } from '../dispatch/job-feed.js';
 import { within } from '../machine/within.js';
 import { formatBytes } from '../options/units.js';
@@ -55,7 +55,7 @@ export interface KeptJobsListener extends BeginsListener {
   /** The first job was accepted by a store that ends with this process. */
   onLosable(): void;
   /** A call could not be recorded; the error's detail has the reason. */
-  onNotKept(call: JobCall, error: ServeError): void;
+  onNotKept(call: CallMessage, error: ServeError): void;
   /** Jobs wait for a model, a version or a route that this server does not have. */
   onStranded(text: string): void;
   /** The store fails since now: no job begins, and no call is accepted as one. */
@@ -258,7 +258,7 @@ export class KeptJobs {
     for (const feed of this.#feeds) if (feed.model === model) feed.wake();
   }
 
-  #notKept(call: JobCall, cause: unknown): ServeError {
+  #notKept(call: CallMessage, cause: unknown): ServeError {
     const options = { detail: describeThrown(cause).stack, retryAfterS: RETRY_S, cause };
     const error = new ServeError('SERVE_NOT_KEPT', undefined, options);
     this.#options.listener?.onNotKept?.(call, error);

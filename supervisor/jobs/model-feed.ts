@@ -1,6 +1,6 @@
 /** The jobs of one model that wait in the store: pulls them for the model's workers, and wakes it when one may be due. */
 import type { BatchWorker } from '../dispatch/batcher.js';
-import type { Job } from '../dispatch/job.js';
+import type { Call } from '../dispatch/call.js';
 import type { JobFeed } from '../dispatch/job-feed.js';
 import type { JobTarget, WaitingPlace } from './job-record.js';
 import type { JobStore } from './job-store.js';
@@ -26,7 +26,7 @@ export interface FeedOwner {
   /** Whether jobs may be pulled now. */
   mayBegin(): boolean;
   /** Begins the next jobs of a target in the store. Never rejects. */
-  begin(target: JobTarget): Promise<readonly Job[]>;
+  begin(target: JobTarget): Promise<readonly Call[]>;
   onClosed(): void;
 }
 
@@ -74,7 +74,7 @@ export class ModelFeed implements JobFeed {
     return version === null ? this.#model.isDefault() : version === this.#model.version;
   }
 
-  async pull(worker: BatchWorker): Promise<readonly Job[]> {
+  async pull(worker: BatchWorker): Promise<readonly Call[]> {
     const { routes, ...target } = this.#target();
     const sizes = Array.from(
       routes,

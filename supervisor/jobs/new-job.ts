@@ -1,5 +1,5 @@
 /** Makes the record of a job from the call that a client asks to be kept. */
-import type { JobCall } from '../dispatch/job.js';
+import type { CallMessage } from '../dispatch/call.js';
 import type { IdempotencyKey, JobRecord, NewJob, StoredBody, StoredCall } from './job-record.js';
 
 /** The wishes of a job's client, and the promises of its route. */
@@ -16,7 +16,7 @@ export interface AcceptedCall
     JobWishes,
     Pick<StoredCall, 'dialect' | 'hasKey' | 'isBackground' | 'webhook'>,
     Pick<JobRecord, 'isPinned' | 'maxAttempts'> {
-  readonly call: JobCall;
+  readonly call: CallMessage;
   /** Belongs to the store once the call is accepted as a new job. */
   readonly body: StoredBody;
 }

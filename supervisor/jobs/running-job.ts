@@ -2,12 +2,12 @@
 import { totalBytes } from '../../protocol/wire/body-assembler.js';
 import type { ServeError } from '../../protocol/errors.js';
 import { MAX_PROGRESS_CHARS, type ReplyHead } from '../../protocol/wire/messages.js';
-import type { Job, Sink } from '../dispatch/job.js';
+import type { Call, Sink } from '../dispatch/call.js';
 import { keptError, type JobProgress, type Outcome } from './job-record.js';
 
 export interface RunningJobListener {
   /** Called once, when its worker has let go of it. */
-  onOutcome(outcome: Outcome, job: Job): void;
+  onOutcome(outcome: Outcome, job: Call): void;
   onProgress(progress: JobProgress): void;
 }
 
@@ -25,32 +25,32 @@ export class RunningJob implements Sink {
     this.#listener = listener;
   }
 
-  reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number): void {
+  reply(job: Call, head: ReplyHead, pieces: Buffer[], bodyBytes: number): void {
     this.#succeed(job, head, pieces, bodyBytes);
   }
 
-  head(_job: Job, head: ReplyHead): void {
+  head(_job: Call, head: ReplyHead): void {
     this.#head = head;
   }
 
-  chunk(_job: Job, pieces: Buffer[], taken: () => void): void {
+  chunk(_job: Call, pieces: Buffer[], taken: () => void): void {
     this.#bytes += totalBytes(pieces);
     if (this.#bytes <= this.#maxBytes) this.#pieces.push(...pieces);
     else this.#pieces = [];
     taken();
   }
 
-  end(job: Job): void {
+  end(job: Call): void {
     this.#succeed(job, this.#head, this.#pieces, this.#bytes);
   }
 
-  progress(_job: Job, fraction: number, text: string): void {
+  progress(_job: Call, fraction: number, text: string): void {
     this.#progress = { fraction, text: text.slice(0, MAX_PROGRESS_CHARS) };
     this.#listener.onProgress(this.#progress);
   }
 
   /** The handler of a job that has passed its limit may still run, and report: another attempt must not begin meanwhile. */
-  fail(job: Job, error: ServeError): void {
+  fail(job: Call, error: ServeError): void {
     const measured = measuredOf(job);
     job.onceLetGo(() => {
       this.#listener.onOutcome({ ...measured, progress: this.#progress, error: keptError(error) }, job);
@@ -58,13 +58,13 @@ export class RunningJob implements Sink {
   }
 
   /** Copies the answer into memory of exactly its size: a slice of Buffer's pool would keep 8 KiB for each small result. */
-  #succeed(job: Job, head: ReplyHead, pieces: readonly Buffer[], bytes: number): void {
+  #succeed(job: Call, head: ReplyHead, pieces: readonly Buffer[], bytes: number): void {
     const body = bytes > this.#maxBytes ? null : copyExactly(pieces, bytes);
     this.#listener.onOutcome({ ...measuredOf(job), progress: this.#progress, head, bytes, body }, job);
   }
 }
 
-function measuredOf(job: Job): { runMs: number; queueMs: number } {
+function measuredOf(job: Call): { runMs: number; queueMs: number } {
   return { runMs: job.runMs, queueMs: job.queueMs(performance.now()) };
 }
 

@@ -3,7 +3,7 @@
  * adds to numbers; a scrape adds the labels. The counts of a model are freed with the model.
  */
 import { isAppsRefusal, type ServeError } from '../../protocol/errors.js';
-import type { Job } from '../dispatch/job.js';
+import type { Call } from '../dispatch/call.js';
 import type { CallFigures, CountedRequest, RequestObserver } from '../http/request/backend.js';
 import type { Model } from '../models/model.js';
 import { Buckets, SECONDS } from './buckets.js';
@@ -88,16 +88,16 @@ export class CallCounts implements RequestObserver {
     return calls;
   }
 
-  settled({ model, dialect }: CountedRequest, job: Job, _status: number, error: ServeError | null): void {
+  settled({ model, dialect }: CountedRequest, call: Call, _status: number, error: ServeError | null): void {
     const calls = model === null ? this.ofNone : this.of(model);
     const nowMs = performance.now();
     const code = error === null || isAppsRefusal(error) ? OK : error.code;
     calls.ended(dialect.name, code);
-    calls.queueSeconds.add(job.queueMs(nowMs) / 1000);
-    calls.lasted((nowMs - job.acceptedAtMs) / 1000, code === OK);
-    if (!job.hasBegun) return;
-    calls.began(job.batch === null ? 1 : job.batch.calls);
-    if (job.runMs > 0) calls.runSeconds.add(job.runMs / 1000); // unknown for a call that was cut off
+    calls.queueSeconds.add(call.queueMs(nowMs) / 1000);
+    calls.lasted((nowMs - call.acceptedAtMs) / 1000, code === OK);
+    if (!call.hasBegun) return;
+    calls.began(call.batch === null ? 1 : call.batch.calls);
+    if (call.runMs > 0) calls.runSeconds.add(call.runMs / 1000); // unknown for a call that was cut off
   }
 
   refused({ counts, model, dialect }: CountedRequest, { code }: ServeError): void {

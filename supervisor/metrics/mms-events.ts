@@ -5,7 +5,7 @@
  */
 import type { ServeError } from '../../protocol/errors.js';
 import type { BatchRun } from '../dispatch/batch-run.js';
-import type { Job } from '../dispatch/job.js';
+import type { Call } from '../dispatch/call.js';
 import type { LoggedRequest, CountedRequest, RequestObserver } from '../http/request/backend.js';
 import { HTTP_STATUS } from '../http/socket/http-status.js';
 import type { HostFigures, HostReader } from '../machine/host-figures.js';
@@ -82,13 +82,13 @@ export class MmsEvents implements RequestObserver {
     for (const listener of this.#listeners) listener.stop?.();
   }
 
-  settled({ model, hasKey }: CountedRequest, job: Job, status: number, error: ServeError | null): void {
+  settled({ model, hasKey }: CountedRequest, call: Call, status: number, error: ServeError | null): void {
     const nowMs = performance.now();
     const answer = error !== null && HTTP_STATUS[error.code] === null ? null : classOf(status);
-    const times = { queueMs: job.queueMs(nowMs), runMs: job.runMs, totalMs: nowMs - job.acceptedAtMs };
-    const line = hasKey || job.hasBegun ? 'own' : 'limited';
+    const times = { queueMs: call.queueMs(nowMs), runMs: call.runMs, totalMs: nowMs - call.acceptedAtMs };
+    const line = hasKey || call.hasBegun ? 'own' : 'limited';
     if (answer !== null) this.#answered(answer, model === null ? null : { model, times }, line);
-    if (model !== null && job.hasBegun) this.#endOf(model, job, error === null);
+    if (model !== null && call.hasBegun) this.#endOf(model, call, error === null);
   }
 
   refused({ hasKey }: CountedRequest, _error: ServeError, status: number): void {
@@ -127,7 +127,7 @@ export class MmsEvents implements RequestObserver {
     for (const listener of this.#listeners) listener.predicted(model, runMs, requestIds);
   }
 
-  #endOf(model: Model, { batch, runMs, call }: Job, wentWell: boolean): void {
+  #endOf(model: Model, { batch, runMs, message }: Call, wentWell: boolean): void {
     const ended = (batch === null ? undefined : this.#batches.get(batch)) ?? {
       count: 0,
       runMs: 0,
@@ -135,7 +135,7 @@ export class MmsEvents implements RequestObserver {
     };
     ended.count += 1;
     ended.runMs = Math.max(ended.runMs, runMs);
-    if (wentWell) ended.requestIds.push(call.requestId);
+    if (wentWell) ended.requestIds.push(message.requestId);
     if (batch !== null && ended.count < batch.calls) this.#batches.set(batch, ended);
     else if (ended.requestIds.length > 0) this.#predicted(model, ended);
   }

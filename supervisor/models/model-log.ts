@@ -2,7 +2,7 @@
 import { isAppsRefusal, type ErrorCode, type ServeError } from '../../protocol/errors.js';
 import { splitHeaderLines } from '../../protocol/text/header-lines.js';
 import { validTraceparent } from '../../protocol/text/traceparent.js';
-import { callFacts, type JobCall } from '../dispatch/job.js';
+import { callFacts, type CallMessage } from '../dispatch/call.js';
 import type { Log } from '../observe/log.js';
 import { formatMs } from '../options/units.js';
 import type { Slot } from '../slots/slot.js';
@@ -103,7 +103,7 @@ export class ModelLog {
     this.#log[write]({ ...extra, ...this.#who(worker), ...(requestId === '' ? {} : { requestId }) }, message);
   }
 
-  callError(worker: number, call: JobCall, error: ServeError): void {
+  callError(worker: number, call: CallMessage, error: ServeError): void {
     if (CALLERS_FAULT.has(error.code) || isAppsRefusal(error)) return;
     const text = error.detail === '' ? error.message : error.detail;
     const given = splitHeaderLines(call.headers).find(([name]) => name.toLowerCase() === 'traceparent')?.[1];

@@ -1,6 +1,6 @@
 /**
  * One model: its queue, its slots, the description of its app, its health.
- * Before: the HTTP dialects submit jobs; the registry sets the number of workers. After: slots run workers, whose events
+ * Before: the HTTP dialects submit calls; the registry sets the number of workers. After: slots run workers, whose events
  * `slot-factory.ts` handles.
  */
 import { shuttingDown, type ServeError } from '../../protocol/errors.js';

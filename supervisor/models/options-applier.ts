@@ -3,7 +3,7 @@
  * Before: `Generations` holds what is in force. After: the dispatcher and the workers follow it.
  */
 import type { DispatchLimits } from '../dispatch/dispatcher.js';
-import type { Job } from '../dispatch/job.js';
+import type { Call } from '../dispatch/call.js';
 import type { ModelOptions } from '../options/resolve.js';
 import type { Routes } from './app-description.js';
 import type { ModelParts } from './model-parts.js';
@@ -36,7 +36,7 @@ export class OptionsApplier {
   apply(): void {
     const { dispatcher, generations, health } = this.#model;
     this.applyQueueLimits();
-    dispatcher.dropUnfit((job) => fits(job, generations.inForce.routes as Routes));
+    dispatcher.dropUnfit((call) => fits(call, generations.inForce.routes as Routes));
     health.wake();
   }
 }
@@ -52,8 +52,8 @@ export function dispatchLimits(options: ModelOptions, refusesCalls: boolean): Di
   };
 }
 
-/** Whether an app with these routes can answer the job. */
-function fits({ call, conversation }: Job, routes: Routes): boolean {
-  const route = routes.get(call.route);
+/** Whether an app with these routes can answer the call. */
+function fits({ message, conversation }: Call, routes: Routes): boolean {
+  const route = routes.get(message.route);
   return route !== undefined && (route.kind === 'websocket') === (conversation !== null);
 }

@@ -30,7 +30,7 @@ export function countWorkers(
 }
 
 /**
- * A worker that is frozen, or about to get a job, is not free: it counts as one that has just begun. One that runs several
+ * A worker that is frozen, or about to get a call, is not free: it counts as one that has just begun. One that runs several
  * calls at once counts as so many times as fast.
  */
 function asScaled(worker: WorkerHandle, isFree: boolean): ScaledWorker {

@@ -68,14 +68,14 @@ export class SlotFactory {
       onLoaded: (worker, info) => this.#onLoaded(worker, info),
       onSlowWarmUp: (advice) => log.slowWarmUp(index, advice),
       onReady: (worker) => this.#onReady(index, worker),
-      onFinished: (job, runMs) => {
+      onFinished: (call, runMs) => {
         this.#model.noteIdle();
-        dispatcher.finished(job, runMs);
+        dispatcher.finished(call, runMs);
       },
-      onLost: (jobs, error) => {
+      onLost: (calls, error) => {
         this.#model.noteIdle();
         this.#refreshReady(); // before the dead worker is given anything
-        dispatcher.lost(jobs, error);
+        dispatcher.lost(calls, error);
       },
       onLeaving: (worker, why) => log.leaving(index, worker.load, why),
       onFrozen: (isFrozen) => {
@@ -87,7 +87,7 @@ export class SlotFactory {
       onMetrics: (metrics) => listener.onMetrics(index, metrics),
       onWebhook: (order, body, events) =>
         resources.webhooks.send({ ...order, id: newWebhookId(), body }, events),
-      onCallError: (job, error) => log.callError(index, job.call, error),
+      onCallError: (call, error) => log.callError(index, call.message, error),
       onTransition: (from, to, event) => {
         log.transition(index, from, to, event);
         this.#refreshReady();

@@ -1,6 +1,6 @@
 /** The report of a worker's death, for the restart policy, the log and `/status`. */
 import { describeThrown, type ErrorCode } from '../../protocol/errors.js';
-import type { CallFacts } from '../dispatch/job.js';
+import type { CallFacts } from '../dispatch/call.js';
 import type { DeathCause, Exit } from './exit-report.js';
 
 /** The reason that a worker gives itself before it ends. */

@@ -11,7 +11,7 @@ import { ServeError, protocolError } from '../../protocol/errors.js';
 import type { DataPart, Message, Metric, StartSpec } from '../../protocol/wire/messages.js';
 import { HeldCalls } from '../calls/held-calls.js';
 import type { ReadyWorker } from '../dispatch/dispatcher.js';
-import { callFacts, type Job } from '../dispatch/job.js';
+import { callFacts, type Call } from '../dispatch/call.js';
 import { DeathNotes } from './death-notes.js';
 import type { Exit, KillCause } from './exit-report.js';
 import { FrozenWatch } from './frozen-watch.js';
@@ -51,7 +51,7 @@ export class WorkerHandle implements ReadyWorker {
     this.#core = core;
     const { begun } = process;
     this.#calls = new HeldCalls(core.channel, () => begun.read(), limits, {
-      onFinished: (job, runMs) => this.#onFinished(job, runMs),
+      onFinished: (call, runMs) => this.#onFinished(call, runMs),
       onCallError: listener.onCallError,
       onStuck: (cause) => this.kill(cause),
       onOutlasted: () => this.#leave('a call goes on after its time'),
@@ -137,7 +137,7 @@ export class WorkerHandle implements ReadyWorker {
 
   get isEngaged(): boolean {
     const first = this.#calls.first?.calls[0];
-    return first !== undefined && first.job.conversation !== null;
+    return first !== undefined && first.call.conversation !== null;
   }
 
   get finishedCalls(): number {
@@ -163,7 +163,7 @@ export class WorkerHandle implements ReadyWorker {
   /** Looks up the request id of the running call, for output that does not name its call; empty if none or several run. */
   lookUpRunningRequestId(): string {
     const [running, another] = this.#calls.lookUpRunning();
-    return another === undefined ? (running?.calls[0]?.job.call.requestId ?? '') : '';
+    return another === undefined ? (running?.calls[0]?.call.message.requestId ?? '') : '';
   }
 
   /** Looks up the same; if none runs, the call that has just ended: its output may arrive after its answer. */
@@ -195,30 +195,30 @@ export class WorkerHandle implements ReadyWorker {
     this.#calls.learnBegun();
   }
 
-  heldJobs(): Job[] {
-    return this.#calls.jobs();
+  heldCalls(): Call[] {
+    return this.#calls.calls();
   }
 
   /** Sends a batch. The worker must be `ready`. */
-  assign(jobs: readonly Job[]): void {
-    this.#calls.assign(jobs);
+  assign(calls: readonly Call[]): void {
+    this.#calls.assign(calls);
   }
 
-  abandon(job: Job, reason: string): void {
-    this.#calls.abandon(job, reason);
+  abandon(call: Call, reason: string): void {
+    this.#calls.abandon(call, reason);
   }
 
-  signal(job: Job, reason: string): void {
-    this.#calls.signal(job, reason);
+  signal(call: Call, reason: string): void {
+    this.#calls.signal(call, reason);
   }
 
-  sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
-    this.#calls.sendData(job, part, bytes);
+  sendData(call: Call, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void {
+    this.#calls.sendData(call, part, bytes);
   }
 
   /** Ends each conversation as soon as its app waits for the client. */
   endConversations(why: ServeError): void {
-    for (const { conversation } of this.heldJobs()) conversation?.goAway(why);
+    for (const { conversation } of this.heldCalls()) conversation?.goAway(why);
   }
 
   /** Gives it no more calls, and asks it to stop once the calls that it holds have ended, or their time is over. */
@@ -262,8 +262,8 @@ export class WorkerHandle implements ReadyWorker {
     this.#stop.kill(cause);
   }
 
-  #onFinished(job: Job, runMs: number | null): void {
-    this.#listener.onFinished(job, runMs);
+  #onFinished(call: Call, runMs: number | null): void {
+    this.#listener.onFinished(call, runMs);
     if (this.load === 0) this.#stop.onFinished();
   }
 
@@ -296,8 +296,8 @@ export class WorkerHandle implements ReadyWorker {
   /** It begins no call any more: those that have not begun go to other workers. */
   #onRetiring(reason: string): void {
     this.#leave(reason);
-    const jobs = this.#calls.takeUnbegun();
-    if (jobs.length > 0) this.#listener.onLost(jobs, new ServeError('SERVE_WORKER_LOST'));
+    const calls = this.#calls.takeUnbegun();
+    if (calls.length > 0) this.#listener.onLost(calls, new ServeError('SERVE_WORKER_LOST'));
   }
 
   #withRequests({ callIds, ...metric }: Metric): AppMetric {
@@ -325,12 +325,12 @@ export class WorkerHandle implements ReadyWorker {
 
   /** Hands back the calls that it held and did not answer. */
   #loseCalls(exit: Exit): void {
-    const jobs = this.#calls.lose();
-    if (jobs.length === 0) return;
+    const calls = this.#calls.lose();
+    if (calls.length === 0) return;
     const { notes } = this.#core;
     const message = `The worker died while running this call (${notes.how(exit)}).`;
     const kind = notes.ranOutOfMemory(exit) ? 'out-of-memory' : '';
-    this.#listener.onLost(jobs, new ServeError('SERVE_WORKER_LOST', message, { kind }));
+    this.#listener.onLost(calls, new ServeError('SERVE_WORKER_LOST', message, { kind }));
   }
 
   #becomeGone(exit: Exit): void {
@@ -356,7 +356,7 @@ export class WorkerHandle implements ReadyWorker {
   #describeMoment(): Moment {
     const [first, ...others] = this.#calls.lookUpRunning().flatMap(({ calls }) => calls);
     if (first !== undefined)
-      return { during: 'call', call: { facts: callFacts(first.job.call), others: others.length } };
+      return { during: 'call', call: { facts: callFacts(first.call.message), others: others.length } };
     // A call that it was reading may have killed it as well, though no code of the app ran for it.
     if (this.#calls.first !== null) return { during: 'call', call: null };
     const during = this.#core.state.wasReady ? 'idle' : 'start';

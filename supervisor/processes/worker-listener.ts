@@ -1,7 +1,7 @@
 /** The interface between a worker and its slot, besides calls: limits for the worker, events for the slot. */
 import type { ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo, Metric } from '../../protocol/wire/messages.js';
-import type { Job } from '../dispatch/job.js';
+import type { Call } from '../dispatch/call.js';
 import type { NamedLimit } from '../machine/limit-timer.js';
 import type { CallLimits } from '../calls/held-calls.js';
 import type { WorkerDeath } from './worker-death.js';
@@ -42,13 +42,13 @@ export interface WorkerListener {
   onFrozen(isFrozen: boolean): void;
   /** It gets no more calls, and ends when those that run in it have ended, or with the last of their limits. */
   onLeaving(why: string): void;
-  onFinished(job: Job, runMs: number | null): void;
+  onFinished(call: Call, runMs: number | null): void;
   /** Calls it held when it died, in order. */
-  onLost(jobs: Job[], error: ServeError): void;
+  onLost(calls: Call[], error: ServeError): void;
   onGone(death: WorkerDeath): void;
   onAppLog(level: string, message: string, fields: string, requestId: string): void;
   onMetrics(metrics: readonly AppMetric[]): void;
   onWebhook: WebhookTaker;
-  onCallError(job: Job, error: ServeError): void;
+  onCallError(call: Call, error: ServeError): void;
   onTransition(from: WorkerState, to: WorkerState, event: WorkerEvent): void;
 }

@@ -1,7 +1,7 @@
 /** Reports on jobs, which outlive their requests: to the log, to the counts of calls, and to the webhooks of their callers. */
 import { ServeError, isAppsRefusal } from '../../protocol/errors.js';
 import { splitHeaderLines } from '../../protocol/text/header-lines.js';
-import { callFacts, type JobCall } from '../dispatch/job.js';
+import { callFacts, type CallMessage } from '../dispatch/call.js';
 import { BANANA_CLIENTS } from '../http/access/banana-clients.js';
 import { clientHeaderNames } from '../http/access/client-headers.js';
 import { errorBody, statusOf } from '../http/answer/house-error.js';
@@ -44,8 +44,8 @@ const LOSABLE =
 
 const NO_JOBS = 'Until it works again no job is accepted, and those that wait may not begin';
 
-function logFailed(log: Log, { record: { id, route }, job }: EndedJob, error: ServeError): void {
-  const facts = { job: id, ...callFacts(job.call), status: statusOf(error), code: error.code };
+function logFailed(log: Log, { record: { id, route }, job: call }: EndedJob, error: ServeError): void {
+  const facts = { job: id, ...callFacts(call.message), status: statusOf(error), code: error.code };
   const name = `the background job ${id} of ${route}`;
   if (error.code === 'SERVE_JOB_CANCELLED') log.info(facts, `${name} was cancelled`);
   else if (isAppsRefusal(error)) log.info(facts, `${name} was refused by the app: ${error.message}`);
@@ -59,7 +59,7 @@ function logRetry(log: Log, record: JobRecord, { code, message }: ServeError, ca
   log.warn({ job: id, ...callFacts(call), code }, text);
 }
 
-function logNotKept(log: Log, call: JobCall, error: ServeError): void {
+function logNotKept(log: Log, call: CallMessage, error: ServeError): void {
   const facts = { ...callFacts(call), status: call.statusOf(error), code: error.code };
   log.error(facts, `a call of ${call.route} could not be recorded: ${error.detail}`);
 }

@@ -1,7 +1,7 @@
 /** Counts the outcomes of calls for `/status`, and passes every outcome on to other observers, such as the access log. */
 import type { IncomingMessage } from 'node:http';
 import { isAppsRefusal, type ServeError } from '../../protocol/errors.js';
-import type { Job } from '../dispatch/job.js';
+import type { Call } from '../dispatch/call.js';
 import type { LoggedRequest, CountedRequest, RequestObserver } from '../http/request/backend.js';
 import { httpStatus } from '../http/socket/http-status.js';
 import type { Model } from '../models/model.js';
@@ -23,10 +23,10 @@ export class AnswerCounts implements RequestObserver {
     return this.#replies;
   }
 
-  settled(request: CountedRequest, job: Job, status: number, error: ServeError | null): void {
+  settled(request: CountedRequest, call: Call, status: number, error: ServeError | null): void {
     this.#count(error === null || isAppsRefusal(error) ? 'ok' : error.code);
     this.#countRecent(request, error);
-    for (const observer of this.#observers) observer.settled(request, job, status, error);
+    for (const observer of this.#observers) observer.settled(request, call, status, error);
   }
 
   refused(request: CountedRequest, error: ServeError, status: number): void {

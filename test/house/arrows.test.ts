@@ -71,7 +71,7 @@ test('the host of models loads nothing of HTTP, not even by way of others', () =
 });
 
 for (const [file, code, complaint] of [
-  ['supervisor/dispatch/job.ts', "import '../http/call/answer-call.js';", 'dispatch stands below http/call'],
+  ['supervisor/dispatch/call.ts', "import '../http/call/answer-call.js';", 'dispatch stands below http/call'],
   [
     'supervisor/http/socket/listen.ts',
     "import '../dialects/dialect.js';",

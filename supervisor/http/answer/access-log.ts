@@ -6,7 +6,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import { validTraceparent } from '../../../protocol/text/traceparent.js';
-import type { Job } from '../../dispatch/job.js';
+import type { Call } from '../../dispatch/call.js';
 import type { Model } from '../../models/model.js';
 import { HTTP_STATUS } from '../socket/http-status.js';
 import { clientOf, writtenPath } from '../socket/request-facts.js';
@@ -34,15 +34,15 @@ export class AccessLog implements RequestObserver {
     this.#labelOf = labelOf;
   }
 
-  settled(counted: CountedRequest, job: Job, status: number, error: ServeError | null): void {
+  settled(counted: CountedRequest, call: Call, status: number, error: ServeError | null): void {
     const attempt = this.#attemptOf(counted);
-    if (!job.hasBegun && !this.#mayLog(counted)) return;
-    const { path, requestId } = job.call;
+    if (!call.hasBegun && !this.#mayLog(counted)) return;
+    const { path, requestId } = call.message;
     const nowMs = performance.now();
     const times = {
-      queueMs: Math.round(job.queueMs(nowMs)),
-      runMs: Math.round(job.runMs),
-      ms: Math.round(nowMs - job.acceptedAtMs),
+      queueMs: Math.round(call.queueMs(nowMs)),
+      runMs: Math.round(call.runMs),
+      ms: Math.round(nowMs - call.acceptedAtMs),
     };
     const facts = { requestId, ...this.#modelOf(counted), ...attempt, ...outcomeOf(status, error), ...times };
     this.#write(counted, path, facts);

@@ -1,10 +1,10 @@
-/** Writes a job's answer to its HTTP client: status, headers and bytes, as they arrive. */
+/** Writes a call's answer to its HTTP client: status, headers and bytes, as they arrive. */
 import { splitHeaderLines } from '../../../protocol/text/header-lines.js';
 import { ServeError } from '../../../protocol/errors.js';
 import type { ReplyHead } from '../../../protocol/wire/messages.js';
 import { asSentence } from '../../../protocol/text/sentences.js';
 import type { Dispatcher } from '../../dispatch/dispatcher.js';
-import { callFacts, type Job, type Sink } from '../../dispatch/job.js';
+import { callFacts, type Call, type Sink } from '../../dispatch/call.js';
 import { onceClosed } from '../socket/request-facts.js';
 import { onceCut } from '../socket/watched-response.js';
 import { answerError } from './answer-error.js';
@@ -23,22 +23,22 @@ export class ReplySink implements Sink {
     this.#dispatcher = dispatcher;
   }
 
-  reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number, release: () => void): void {
+  reply(call: Call, head: ReplyHead, pieces: Buffer[], bodyBytes: number, release: () => void): void {
     if (head.status === RESET_CONTENT && bodyBytes > 0) {
-      this.reply(job, head, [], 0, release);
+      this.reply(call, head, [], 0, release);
       return;
     }
     const headers = this.#headers(head);
     if (mayHaveBody(head.status)) headers['Content-Length'] = bodyBytes;
-    headers['Server-Timing'] = timingOf(job);
+    headers['Server-Timing'] = timingOf(call);
     const invalid = this.#writeHead(head, headers);
     if (invalid !== null) {
-      this.#logInvalid(job, invalid);
-      this.fail(job, invalid);
+      this.#logInvalid(call, invalid);
+      this.fail(call, invalid);
       return;
     }
     this.#end(pieces, bodyBytes, release);
-    this.#settleOnceOut(job);
+    this.#settleOnceOut(call);
   }
 
   #end(pieces: readonly Buffer[], bodyBytes: number, release: () => void): void {
@@ -64,22 +64,27 @@ export class ReplySink implements Sink {
     }
   }
 
-  head(job: Job, head: ReplyHead): void {
+  head(call: Call, head: ReplyHead): void {
     const headers = this.#headers(head);
     if (head.status === RESET_CONTENT) headers['Content-Length'] = 0;
     const invalid = this.#writeHead(head, headers);
     if (invalid === null) return;
-    this.#logInvalid(job, invalid);
-    this.#dispatcher.giveUp(job, invalid, invalid.message); // no chunk may follow
+    this.#logInvalid(call, invalid);
+    this.#dispatcher.giveUp(call, invalid, invalid.message); // no chunk may follow
   }
 
   /** Logs invalid headers, because not every dialect reports the reason to the client. */
-  #logInvalid({ call }: Job, error: ServeError): void {
-    const facts = { model: call.model, ...callFacts(call), status: call.statusOf(error), code: error.code };
+  #logInvalid({ message }: Call, error: ServeError): void {
+    const facts = {
+      model: message.model,
+      ...callFacts(message),
+      status: message.statusOf(error),
+      code: error.code,
+    };
     this.#context.backend.log.error(facts, error.message);
   }
 
-  chunk(job: Job, pieces: Buffer[], taken: () => void): void {
+  chunk(call: Call, pieces: Buffer[], taken: () => void): void {
     const { response } = this.#context;
     if (response.statusCode === RESET_CONTENT) {
       taken();
@@ -96,7 +101,7 @@ export class ReplySink implements Sink {
     response.once('drain', () => this.#onDrain());
     if (this.#watchesCut) return;
     this.#watchesCut = true;
-    onceCut(response, (error) => this.#dispatcher.giveUp(job, error, 'the client stopped reading'));
+    onceCut(response, (error) => this.#dispatcher.giveUp(call, error, 'the client stopped reading'));
   }
 
   #onDrain(): void {
@@ -105,18 +110,18 @@ export class ReplySink implements Sink {
     for (const taken of untaken) taken();
   }
 
-  end(job: Job): void {
+  end(call: Call): void {
     this.#context.response.end();
-    this.#settleOnceOut(job);
+    this.#settleOnceOut(call);
   }
 
   /** Reports the outcome once it is known: at once if the kernel has taken the answer, as usual; else when it is sent or cut. */
-  #settleOnceOut(job: Job): void {
+  #settleOnceOut(call: Call): void {
     const context = this.#context;
     const { backend, request, response } = context;
     const status = response.statusCode;
     if (response.writableLength === 0) {
-      backend.observer.settled(context, job, status, null);
+      backend.observer.settled(context, call, status, null);
       return;
     }
     let outcome: ServeError | null = new ServeError('SERVE_CANCELLED');
@@ -126,18 +131,18 @@ export class ReplySink implements Sink {
       if (!request.socket.destroyed) outcome = null;
     });
     onceClosed(request, response, () => {
-      if (!isSettled) backend.observer.settled(context, job, status, outcome);
+      if (!isSettled) backend.observer.settled(context, call, status, outcome);
       isSettled = true;
     });
   }
 
-  fail(job: Job, error: ServeError): void {
+  fail(call: Call, error: ServeError): void {
     const context = this.#context;
     const { backend, response } = context;
     let status = response.statusCode;
     if (error.code === 'SERVE_CANCELLED' || error.code === 'SERVE_SLOW_READER') response.destroy();
-    else status = answerError(context, error, { timing: timingOf(job) });
-    backend.observer.settled(context, job, status, error);
+    else status = answerError(context, error, { timing: timingOf(call) });
+    backend.observer.settled(context, call, status, error);
   }
 
   #headers({ status, contentType, headers: lines }: ReplyHead): Record<string, string | number | string[]> {
@@ -197,8 +202,8 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
-function timingOf(job: Job): string {
-  return serverTiming({ queueMs: job.queueMs(performance.now()), runMs: job.runMs });
+function timingOf(call: Call): string {
+  return serverTiming({ queueMs: call.queueMs(performance.now()), runMs: call.runMs });
 }
 
 /** A 205 has no body and a Content-Length of 0 (RFC 9110 section 15.3.6). Node itself omits the body of 204 and 304. */

@@ -1,13 +1,13 @@
 /**
- * One call over HTTP, from its plan to its job, top to bottom and the same for every app and dialect:
+ * One call over HTTP, from its plan to the dispatcher, top to bottom and the same for every app and dialect:
  *
  * 1. admit: takes a place in the model's queue, or refuses, before the body is read.
  * 2. route: finds the app's route; waits for the app if no worker has loaded it yet.
  * 3. receive: reads the body within its limits.
- * 4. submit: makes a job and queues it (`submit-call.ts`).
+ * 4. submit: makes a `Call` and queues it (`submit-call.ts`).
  *
  * If the model's name or the API key is in the body, the body is received before step 1 (`answerUnrouted`).
- * Errors before the job is submitted are thrown and answered here; later ones go from the job to its sink.
+ * Errors before the call is submitted are thrown and answered here; later ones go from the call to its sink.
  */
 import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
@@ -45,13 +45,13 @@ export async function answerCall(context: RequestContext, plan: CallPlan, method
     place = model.dispatcher.admit(limits.announcedBytes);
 
     const routes = model.routes ?? (await awaitRoutes(context, model, limitMs));
-    const call = routeCall(context, plan, target, routes, limitMs);
+    const routed = routeCall(context, plan, target, routes, limitMs);
 
     backend.inviteBody(request, response);
     const body = await receiveBody(request, limits, place);
     const opened = plan.open === undefined ? null : await plan.open(context, body);
 
-    const stored = submitCall(context, call, body, opened, place);
+    const stored = submitCall(context, routed, body, opened, place);
     if (stored !== null) await stored;
   } catch (thrown) {
     place?.release();
@@ -107,8 +107,8 @@ async function answerUnrouted(
 
   const { model } = target;
   const routes = model.routes ?? (await awaitRoutes(context, model, limitMs));
-  const call = routeCall(context, plan, target, routes, limitMs);
-  await submitCall(context, call, body, opened, place);
+  const routed = routeCall(context, plan, target, routes, limitMs);
+  await submitCall(context, routed, body, opened, place);
 }
 
 /** Answers with an error, unless the client has left. */

@@ -4,7 +4,7 @@
  */
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/wire/messages.js';
-import type { JobCall } from '../../dispatch/job.js';
+import type { CallMessage } from '../../dispatch/call.js';
 import type { JobRecord } from '../../jobs/kept-jobs.js';
 import type { Routes } from '../../models/app-description.js';
 import type { Model } from '../../models/model.js';
@@ -77,7 +77,7 @@ export interface OwnRoute {
   readonly plan: NamedPlan;
 }
 
-/** A call whose route is known and takes the request; `submit-call.ts` makes a job of it when its body has arrived. */
+/** A call whose route is known and takes the request; `submit-call.ts` makes a `Call` of it when its body has arrived. */
 export type RoutedCall = {
   /** The plan that it follows: that of the dialect that has claimed it, or of the app's own route. */
   readonly plan: CallPlan;
@@ -101,7 +101,7 @@ export type RoutedCall = {
 export interface OpenedBody {
   readonly input: Buffer;
   /** Headers that describe the input to the worker, instead of the request's own. */
-  readonly described: Pick<JobCall, 'contentType' | 'accept' | 'headers'>;
+  readonly described: Pick<CallMessage, 'contentType' | 'accept' | 'headers'>;
   /** The key, if the body has one. */
   readonly key: string | null;
   /** Answers the client, now or later: the call is stored as a job. */

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
-import type { JobCall } from '../../dispatch/job.js';
+import type { CallMessage } from '../../dispatch/call.js';
 import type { IdempotencyKey } from '../../jobs/kept-jobs.js';
 import { keyOf } from '../access/api-keys.js';
 import { inSlices } from '../json/slices.js';
@@ -108,7 +108,7 @@ function wrong(name: string, says: string): ServeError {
 export async function idempotencyKey(
   { backend, request, headerNames }: RequestContext,
   key: string,
-  { model, route, contentType }: Pick<JobCall, 'model' | 'route' | 'contentType'>,
+  { model, route, contentType }: Pick<CallMessage, 'model' | 'route' | 'contentType'>,
   pieces: readonly Buffer[],
   keyInBody: string | null,
 ): Promise<IdempotencyKey> {

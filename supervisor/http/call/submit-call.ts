@@ -1,5 +1,5 @@
 /**
- * Makes a job of a call whose body has arrived, and gives it to the dispatcher. A worker's answer comes back through the
+ * Makes a `Call` of a request whose body has arrived, and gives it to the dispatcher. A worker's answer comes back through the
  * reply sink. A call that outlives its client is stored instead: a worker pulls it, and its client is answered once it is
  * stored.
  */
@@ -7,7 +7,7 @@ import { joinHeaderLines, splitHeaderLines } from '../../../protocol/text/header
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import type { Route } from '../../../protocol/wire/messages.js';
 import type { Admission } from '../../dispatch/arrivals.js';
-import { Job, type JobCall } from '../../dispatch/job.js';
+import { Call, type CallMessage } from '../../dispatch/call.js';
 import type { JobRecord, StoredBody } from '../../jobs/kept-jobs.js';
 import { newWebhookId } from '../../webhooks/webhook.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
@@ -22,26 +22,26 @@ import { checkBody, isJson } from './find-route.js';
 import { idempotencyKey } from './client-wishes.js';
 
 /**
- * Submits the call as a job whose sink answers the client. `opened`: what the dialect read from the body; null if the body
+ * Submits a call whose sink answers the client. `opened`: what the dialect read from the body; null if the body
  * is the input. Returns a promise only for a call that outlives its client, which is stored; it rejects with the error that
  * refuses the call. @throws SERVE_BAD_BODY
  */
 export function submitCall(
   context: RequestContext,
-  call: RoutedCall,
+  routed: RoutedCall,
   body: Body,
   opened: OpenedBody | null,
   place: Admission,
 ): Promise<void> | null {
-  if (opened === null) checkBody(call, body);
-  if (call.kind === 'job') return submitJob(context, call, body, opened, place);
+  if (opened === null) checkBody(routed, body);
+  if (routed.kind === 'job') return submitJob(context, routed, body, opened, place);
 
   const { backend, request, response, acceptedAtMs } = context;
-  const { plan, model, route, deadlineMs } = call;
+  const { plan, model, route, deadlineMs } = routed;
   const { dispatcher } = model;
   const frame = describeCall(context, plan, { model, route: route.path }, deadlineMs, body.bytes);
   const deadlineAtMs = deadlineMs === null ? null : acceptedAtMs + deadlineMs;
-  const job = new Job(
+  const call = new Call(
     frame,
     body.pieces,
     { acceptedAtMs, deadlineAtMs },
@@ -49,20 +49,20 @@ export function submitCall(
     body,
   );
   onceClosed(request, response, () => {
-    if (!job.settled) dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
+    if (!call.settled) dispatcher.giveUp(call, 'SERVE_CANCELLED', 'the client left');
   });
-  dispatcher.submit(job, place);
-  if (!job.settled) postResult(backend.webhooks, route, job);
+  dispatcher.submit(call, place);
+  if (!call.settled) postResult(backend.webhooks, route, call);
   return null;
 }
 
-/** Posts the job's answer to the route's webhook, if it has one and the answer is a success in JSON. No caller waits for it. */
-function postResult(webhooks: Webhooks, { webhook: url }: Route, job: Job): void {
+/** Posts the call's answer to the route's webhook, if it has one and the answer is a success in JSON. No caller waits for it. */
+function postResult(webhooks: Webhooks, { webhook: url }: Route, call: Call): void {
   if (url === '') return;
-  job.onReply = ({ status, contentType }, pieces) => {
+  call.onReply = ({ status, contentType }, pieces) => {
     if (status >= 300 || !isJson(contentType)) return;
     const body = joinPieces(pieces); // `send` copies it
-    webhooks.send({ id: newWebhookId(), url, body, contentType, requestId: job.call.requestId });
+    webhooks.send({ id: newWebhookId(), url, body, contentType, requestId: call.message.requestId });
   };
 }
 
@@ -74,12 +74,12 @@ type CallOfJob = RoutedCall & { readonly kind: 'job' };
  */
 async function submitJob(
   context: RequestContext,
-  call: CallOfJob,
+  routed: CallOfJob,
   body: Body,
   opened: OpenedBody | null,
   place: Admission,
 ): Promise<void> {
-  const { plan, model, route } = call;
+  const { plan, model, route } = routed;
   // If the body wraps the input, its dialect has described the input, and answers the client.
   const input =
     opened === null
@@ -87,7 +87,7 @@ async function submitJob(
       : { pieces: [opened.input], bytes: opened.input.length, release: () => body.release() };
   const described = describeCall(context, plan, { model, route: route.path }, null, input.bytes);
   const frame = opened === null ? described : { ...described, ...opened.described };
-  const accepted = await store(context, call, frame, input, opened?.key ?? null);
+  const accepted = await store(context, routed, frame, input, opened?.key ?? null);
   place.release();
   if (opened !== null) await opened.answerKept(context, accepted);
   else if (route.kind === 'background') answerStarted(context, accepted);
@@ -97,7 +97,7 @@ async function submitJob(
 async function store(
   context: RequestContext,
   { plan: { target }, model, route, wishes }: CallOfJob,
-  call: JobCall,
+  message: CallMessage,
   body: StoredBody,
   keyInBody: string | null,
 ): Promise<JobRecord> {
@@ -106,9 +106,9 @@ async function store(
   const { idempotencyKey: key, ...wished } = wishes;
   return context.backend.jobs.accept({
     ...wished,
-    call: { ...call, headers: withoutSecrets(call.headers, context.headerNames.keys) },
+    call: { ...message, headers: withoutSecrets(message.headers, context.headerNames.keys) },
     body,
-    key: key === null ? null : await idempotencyKey(context, key, call, body.pieces, keyInBody),
+    key: key === null ? null : await idempotencyKey(context, key, message, body.pieces, keyInBody),
     dialect: context.dialect.name,
     hasKey: context.hasKey,
     isBackground: route.kind === 'background',
@@ -135,7 +135,7 @@ export function describeCall(
   { model, route }: NamedTarget,
   deadlineMs: number | null,
   bodyBytes: number,
-): JobCall {
+): CallMessage {
   const { request, requestId } = context;
   const { headers, rawHeaders } = request;
   const url = request.url ?? '/';

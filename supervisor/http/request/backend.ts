@@ -1,7 +1,7 @@
 /** The server as request handlers and dialects see it. `server/server.ts` builds it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
-import type { Job } from '../../dispatch/job.js';
+import type { Call } from '../../dispatch/call.js';
 import type { KeptJobs } from '../../jobs/kept-jobs.js';
 import type { Model } from '../../models/model.js';
 import type { ModelRef, Models } from '../../models/models.js';
@@ -49,14 +49,14 @@ export interface LoggedRequest extends CountedRequest {
 /** Receives the outcome of every request, to count and to log it. */
 export interface RequestObserver {
   /** A call has ended. `status` was sent to the client, unless it disconnected before. */
-  settled(request: CountedRequest, job: Job, status: number, error: ServeError | null): void;
-  /** The request was refused with `status` before it became a job; it is a call if it `counts`. */
+  settled(request: CountedRequest, call: Call, status: number, error: ServeError | null): void;
+  /** The request was refused with `status` before it was submitted; it is a call if it `counts`. */
   refused(request: CountedRequest, error: ServeError, status: number): void;
   /** A request that is not a call, such as a page or a probe, was answered; `error` if it failed. */
   answered(request: LoggedRequest, status: number, error: ServeError | null): void;
   /** Input that is not an HTTP request was answered with `status`. */
   broken(status: number): void;
-  /** An answer that does not belong to a running call was cut off: a gateway's reply, a kept job, an error. */
+  /** An answer that does not belong to a running call was cut off: a gateway's reply, a job's result, an error. */
   cut(request: IncomingMessage, requestId: string, error: ServeError): void;
 }
 

@@ -9,7 +9,7 @@ import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import { ServeError, protocolError, shuttingDown } from '../../../protocol/errors.js';
 import type { DataPart } from '../../../protocol/wire/messages.js';
 import type { Admission } from '../../dispatch/arrivals.js';
-import { Job, type Conversation, type Sink } from '../../dispatch/job.js';
+import { Call, type Conversation, type Sink } from '../../dispatch/call.js';
 import { formatMs } from '../../options/units.js';
 import type { Model } from '../../models/model.js';
 import type { RequestContext } from '../request/request-context.js';
@@ -27,14 +27,14 @@ import { Outbox } from './outbox.js';
  */
 const GOING_AWAY_SILENCE_MS = 1000;
 
-/** The side that has ended the conversation; the job may continue for a while. */
+/** The side that has ended the conversation; the call may continue for a while. */
 type State = 'open' | 'client left' | 'app closed';
 
 export class WebSocketCall implements Sink, Conversation, Answer {
   readonly #context: RequestContext;
   readonly #model: Model;
   readonly #ws: WebSocket;
-  readonly #job: Job;
+  readonly #call: Call;
   readonly #outbox: Outbox;
   readonly #reads = new FrameReads();
   readonly #heartbeat: Heartbeat;
@@ -53,15 +53,15 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     this.#model = target.model;
     this.#ws = ws;
     const call = describeCall(context, plan, target, null, 0);
-    this.#job = new Job(call, [], { acceptedAtMs: performance.now(), deadlineAtMs: null }, this);
-    this.#job.conversation = this;
+    this.#call = new Call(call, [], { acceptedAtMs: performance.now(), deadlineAtMs: null }, this);
+    this.#call.conversation = this;
     this.#outbox = new Outbox((bytes) => target.model.dispatcher.countClientBytes(bytes));
     this.#heartbeat = new Heartbeat(ws);
     this.#listen();
   }
 
   submit(place: Admission): void {
-    this.#model.dispatcher.submit(this.#job, place);
+    this.#model.dispatcher.submit(this.#call, place);
   }
 
   goAway(why: ServeError): void {
@@ -101,21 +101,21 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     this.#onSettled(null);
   }
 
-  fail(_job: Job, error: ServeError): void {
+  fail(_call: Call, error: ServeError): void {
     this.#close(closeCodeOf(error), closeReason(error));
     this.#onSettled(error);
   }
 
   /** Fails the call: only a worker that mistakes it for another kind sends a reply. */
-  reply(job: Job): void {
-    this.fail(job, new ServeError('SERVE_OUTPUT_INVALID'));
+  reply(call: Call): void {
+    this.fail(call, new ServeError('SERVE_OUTPUT_INVALID'));
   }
 
   head(): void {
     this.#giveUp(protocolError('a stream reply to a WebSocket call'), 'the call is a WebSocket');
   }
 
-  chunk(_job: Job, _pieces: Buffer[], taken: () => void): void {
+  chunk(_call: Call, _pieces: Buffer[], taken: () => void): void {
     taken();
   }
 
@@ -162,16 +162,16 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   }
 
   #onMessage(data: RawData, text: boolean): void {
-    if (this.#job.settled || this.#state !== 'open') return;
+    if (this.#call.settled || this.#state !== 'open') return;
     this.#silence.end();
     this.#outbox.push(data as Buffer, text); // a Buffer, because `binaryType` is the default
     this.#sendOn();
   }
 
   #sendOn(): void {
-    const { holder } = this.#job;
+    const { holder } = this.#call;
     if (holder !== null)
-      this.#held(() => this.#outbox.drain((part, bytes) => holder.sendData(this.#job, part, bytes)));
+      this.#held(() => this.#outbox.drain((part, bytes) => holder.sendData(this.#call, part, bytes)));
     if (this.#outbox.isFull) this.#ws.pause();
     else if (this.#ws.isPaused) this.#ws.resume();
     if (this.#outbox.isEmpty && this.#state === 'client left') this.#giveUpLeft();
@@ -179,7 +179,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
 
   /** Changes the bytes held for the worker, and gives the call up if there is no room for them. */
   #held(change: () => void): void {
-    if (this.#job.settled) return;
+    if (this.#call.settled) return;
     try {
       change();
     } catch (thrown) {
@@ -194,7 +194,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     this.#leaveReason = why;
     this.#closing ??= new ClosingHandshake(this.#ws, this.#context.request.socket);
     // The app still gets the messages that the client sent before it disconnected, if the call has begun.
-    if (this.#outbox.isEmpty || this.#job.isQueued) this.#giveUpLeft();
+    if (this.#outbox.isEmpty || this.#call.isQueued) this.#giveUpLeft();
   }
 
   #giveUpLeft(): void {
@@ -215,7 +215,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   }
 
   #giveUp(error: ServeError, reason: string): void {
-    this.#model.dispatcher.giveUp(this.#job, error, reason);
+    this.#model.dispatcher.giveUp(this.#call, error, reason);
   }
 
   #close(code: number, reason?: string): void {
@@ -227,7 +227,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     this.#silence.end();
     this.#outbox.clear();
     const status = error === null ? 101 : statusOf(error);
-    this.#context.backend.observer.settled(this.#context, this.#job, status, error);
+    this.#context.backend.observer.settled(this.#context, this.#call, status, error);
   }
 
   /** Combines everything that the worker sends in one turn into one write. */

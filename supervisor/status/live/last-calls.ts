@@ -3,7 +3,7 @@
  * or its request is kept alive.
  */
 import { isAppsRefusal, type ServeError } from '../../../protocol/errors.js';
-import type { Job } from '../../dispatch/job.js';
+import type { Call } from '../../dispatch/call.js';
 import type { CountedRequest, RequestObserver } from '../../http/request/backend.js';
 import { HTTP_STATUS } from '../../http/socket/http-status.js';
 import { writtenPath } from '../../http/socket/request-facts.js';
@@ -28,24 +28,24 @@ export class LastCalls implements RequestObserver {
   readonly list = new RecentList<KeptCall>(CALLS_KEPT);
   #strangerAtMs = -Infinity;
 
-  settled({ model }: CountedRequest, job: Job, status: number, error: ServeError | null): void {
-    const { call, hasBegun } = job;
+  settled({ model }: CountedRequest, call: Call, status: number, error: ServeError | null): void {
+    const { message, hasBegun } = call;
     this.list.add({
       id: this.list.lastId + 1,
       at: Date.now(),
       model: model?.spec.name ?? '',
       version: model?.spec.version ?? '',
-      route: call.route,
-      method: call.method,
-      path: shortened(call.path, MAX_PATH_CHARS),
+      route: message.route,
+      method: message.method,
+      path: shortened(message.path, MAX_PATH_CHARS),
       status: statusOf(status, error),
       code: codeOf(error),
-      queueMs: rounded(job.queueMs(performance.now())),
-      runMs: rounded(job.runMs),
-      inBytes: call.bodyBytes,
-      outBytes: job.replyBytes,
-      worker: hasBegun ? job.worker : null,
-      requestId: call.requestId,
+      queueMs: rounded(call.queueMs(performance.now())),
+      runMs: rounded(call.runMs),
+      inBytes: message.bodyBytes,
+      outBytes: call.replyBytes,
+      worker: hasBegun ? call.worker : null,
+      requestId: message.requestId,
       error: failureOf(error),
       publicError: publicFailureOf(error),
     });

@@ -9,8 +9,8 @@ import { heldCall } from './held-call.js';
 function bench(t: TestContext): { wait: ClientWait; pass: (ms: number) => void; used: () => number } {
   let nowMs = 1000;
   t.mock.method(performance, 'now', () => nowMs);
-  const call = heldCall(1);
-  return { wait: clientWaitOf(call), pass: (ms) => (nowMs += ms), used: () => runTimeMs(call.batch, nowMs) };
+  const held = heldCall(1);
+  return { wait: clientWaitOf(held), pass: (ms) => (nowMs += ms), used: () => runTimeMs(held.batch, nowMs) };
 }
 
 test('the clock runs for the app, and stands still while a whole window waits for its reader', (t) => {

@@ -13,11 +13,11 @@ for (const [name, atMs, beganAtMs] of [
   test(`a call begins ${name}, and has no grace from then on`, (t) => {
     t.mock.method(performance, 'now', () => 200);
     const batch = new HeldBatch(4000);
-    const call = sentCall(1, { batch, acceptedAtMs: 100 });
-    batch.begin(call, atMs);
+    const held = sentCall(1, { batch, acceptedAtMs: 100 });
+    batch.begin(held, atMs);
     assert.deepEqual([batch.hasBegun, batch.beganAtMs, batch.graceMs], [true, beganAtMs, 0]);
     assert.deepEqual(
-      [call.knownBegun, call.job.checkBegun(), call.job.queueMs(200)],
+      [held.knownBegun, held.call.checkBegun(), held.call.queueMs(200)],
       [true, true, beganAtMs - 100],
     );
   });
@@ -25,10 +25,10 @@ for (const [name, atMs, beganAtMs] of [
 
 test('the calls of a batch up to the one in the note have begun, those behind it have not', () => {
   const batch = new HeldBatch(0);
-  const calls = [1, 2, 3].map((id) => sentCall(id, { batch }));
-  batch.begin(calls[1] as (typeof calls)[0], performance.now());
+  const held = [1, 2, 3].map((id) => sentCall(id, { batch }));
+  batch.begin(held[1] as (typeof held)[0], performance.now());
   assert.deepEqual(
-    calls.map(({ knownBegun, job }) => [knownBegun, job.checkBegun()]),
+    held.map(({ knownBegun, call }) => [knownBegun, call.checkBegun()]),
     [
       [true, true],
       [true, true],
@@ -67,13 +67,13 @@ test('the clock of a batch stands still only while each of its calls waits for i
 test('a batch holds up other calls while they wait and each of its calls waits for its client', () => {
   const begun: HeldBatch[] = [];
   const batch: HeldBatch = new HeldBatch(0, (one) => begun.push(one));
-  const call = heldCall(1, { batch });
+  const held = heldCall(1, { batch });
   const seen = [batch.holdsUp];
   const note = (change: () => void): unknown => (change(), seen.push(batch.holdsUp));
-  note(() => clientWaitOf(call).onSent(STREAM_WINDOW_BYTES));
+  note(() => clientWaitOf(held).onSent(STREAM_WINDOW_BYTES));
   note(() => (batch.othersWait = true));
-  note(() => clientWaitOf(call).onRead(1));
-  note(() => clientWaitOf(call).onSent(1));
+  note(() => clientWaitOf(held).onRead(1));
+  note(() => clientWaitOf(held).onSent(1));
   note(() => (batch.othersWait = false));
   assert.deepEqual(seen, [false, false, true, false, true, false]);
   assert.deepEqual(begun, [batch, batch]);
@@ -92,8 +92,8 @@ test('a message of the client does not take back the time in which others waited
 });
 
 test('a call has one ClientWait, which is made when it is first needed', () => {
-  const call = heldCall(1);
-  assert.equal(call.clientWait, null);
-  assert.equal(clientWaitOf(call), clientWaitOf(call));
-  assert.equal(clientWaitOf(call), call.clientWait);
+  const held = heldCall(1);
+  assert.equal(held.clientWait, null);
+  assert.equal(clientWaitOf(held), clientWaitOf(held));
+  assert.equal(clientWaitOf(held), held.clientWait);
 });

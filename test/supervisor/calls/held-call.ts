@@ -2,7 +2,7 @@
 import type { Channel } from '../../../protocol/wire/channel.js';
 import type { Message } from '../../../protocol/wire/messages.js';
 import { HeldBatch, type HeldCall } from '../../../supervisor/calls/held-batch.js';
-import { newJob } from '../dispatch/jobs.js';
+import { newCall } from '../dispatch/calls.js';
 
 export interface HeldCallOptions {
   /** The batch that it joins; one of its own if left out. */
@@ -15,17 +15,17 @@ export interface HeldCallOptions {
 /** A call that its worker has not begun. */
 export function sentCall(id: number, options: HeldCallOptions = {}): HeldCall {
   const { batch = new HeldBatch(0), acceptedAtMs = 0, onSettled = () => {} } = options;
-  const job = newJob(`r${id}`, { acceptedAtMs, onSettled });
-  const call = { id, job, batch, knownBegun: false, clientWait: null };
-  batch.calls.push(call);
-  return call;
+  const call = newCall(`r${id}`, { acceptedAtMs, onSettled });
+  const held = { id, call, batch, knownBegun: false, clientWait: null };
+  batch.calls.push(held);
+  return held;
 }
 
 /** A call that begins now. */
 export function heldCall(id: number, options: HeldCallOptions = {}): HeldCall {
-  const call = sentCall(id, options);
-  call.batch.begin(call, performance.now());
-  return call;
+  const held = sentCall(id, options);
+  held.batch.begin(held, performance.now());
+  return held;
 }
 
 /** Records the messages to the worker. */

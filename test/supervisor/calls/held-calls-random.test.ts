@@ -6,9 +6,9 @@ import fc from 'fast-check';
 import { MONOTONIC_OFFSET_MS } from '../../../protocol/wire/begun-note.js';
 import { Channel } from '../../../protocol/wire/channel.js';
 import { HeldCalls } from '../../../supervisor/calls/held-calls.js';
-import type { Job } from '../../../supervisor/dispatch/job.js';
+import type { Call } from '../../../supervisor/dispatch/call.js';
 import { Tap } from '../../protocol/streams.js';
-import { OK, newJob } from '../dispatch/jobs.js';
+import { OK, newCall } from '../dispatch/calls.js';
 
 const FAILED = { type: 'error', message: '', detail: '', status: 0, kind: '' } as const;
 
@@ -25,11 +25,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /** One worker's life: the calls as they are held, and as they should be. */
 class Life {
-  readonly calls: HeldCalls;
+  readonly worker: HeldCalls;
   readonly finished: string[] = [];
   /** Ids of the calls that the worker holds, by batch. */
   batches: number[][] = [];
-  readonly jobs = new Map<number, Job>();
+  readonly assigned = new Map<number, Call>();
   readonly begun = new Set<number>();
   readonly #places: number;
   readonly #note = { id: 0, atMs: 0 };
@@ -43,13 +43,13 @@ class Life {
       onWriteError: () => {},
     });
     const limits = { runTimeout: { ms: 60_000, name: '--run-timeout' }, maxOutputBytes: 1000 };
-    this.calls = new HeldCalls(channel, () => this.#note, limits, {
-      onFinished: ({ call }) => this.finished.push(call.requestId),
+    this.worker = new HeldCalls(channel, () => this.#note, limits, {
+      onFinished: ({ message }) => this.finished.push(message.requestId),
       onCallError: () => {},
       onStuck: () => assert.fail('nothing takes so long'),
       onOutlasted: () => assert.fail('nothing takes so long'),
     });
-    this.calls.places = places;
+    this.worker.places = places;
   }
 
   take(next: Step): void {
@@ -66,20 +66,20 @@ class Life {
   }
 
   #assign(size: number): void {
-    const jobs = Array.from({ length: size }, (_, i) => newJob(`${this.jobs.size + i}`));
-    const { calls } = this;
-    for (const job of jobs) {
-      job.sendTo({
+    const calls = Array.from({ length: size }, (_, i) => newCall(`${this.assigned.size + i}`));
+    const { worker } = this;
+    for (const call of calls) {
+      call.sendTo({
         index: 0,
-        learnBegun: () => calls.learnBegun(),
+        learnBegun: () => worker.learnBegun(),
         abandon: () => {},
         signal: () => {},
         sendData: () => {},
       });
     }
-    calls.assign(jobs);
-    for (const job of jobs) this.jobs.set(job.call.id, job);
-    this.batches.push(jobs.map(({ call }) => call.id));
+    worker.assign(calls);
+    for (const call of calls) this.assigned.set(call.message.id, call);
+    this.batches.push(calls.map(({ message }) => message.id));
   }
 
   #begin(): void {
@@ -97,7 +97,7 @@ class Life {
       .filter((id) => this.begun.has(id));
     const id = running[which % running.length];
     if (id === undefined) return;
-    this.calls.take({ type: 'result', id, ...OK, bodyBytes: 0, runMs: 1 }, []);
+    this.worker.take({ type: 'result', id, ...OK, bodyBytes: 0, runMs: 1 }, []);
     this.#forget(id);
   }
 
@@ -105,12 +105,12 @@ class Life {
   #abandon(which: number): void {
     const held = this.batches.flat();
     const id = held[which % held.length];
-    const job = this.jobs.get(id ?? 0);
-    if (id === undefined || job === undefined || job.settled) return;
-    job.end(0);
-    this.calls.abandon(job, 'the client left');
+    const call = this.assigned.get(id ?? 0);
+    if (id === undefined || call === undefined || call.settled) return;
+    call.end(0);
+    this.worker.abandon(call, 'the client left');
     if (this.begun.has(id)) return;
-    this.calls.take({ ...FAILED, id, code: 'SERVE_CANCELLED', runMs: 0 }, []);
+    this.worker.take({ ...FAILED, id, code: 'SERVE_CANCELLED', runMs: 0 }, []);
     this.#forget(id);
   }
 
@@ -124,25 +124,25 @@ test('in any order of begins, endings, cancels and deaths, a worker holds exactl
   fc.assert(
     fc.property(fc.constantFrom(1, 1, 3, 8), fc.array(step, { maxLength: 60 }), (places, steps) => {
       const life = new Life(places);
-      const { calls } = life;
+      const { worker } = life;
       for (const next of steps) {
         life.take(next);
         const held = life.batches.flat();
-        assert.deepEqual([calls.count, calls.batchCount], [held.length, life.batches.length]);
-        assert.equal(life.finished.length, life.jobs.size - held.length);
+        assert.deepEqual([worker.count, worker.batchCount], [held.length, life.batches.length]);
+        assert.equal(life.finished.length, life.assigned.size - held.length);
         assert.equal(new Set(life.finished).size, life.finished.length, 'each ends once');
       }
       const held = life.batches.flat();
-      const lost = calls.lose();
+      const lost = worker.lose();
       assert.deepEqual(
-        lost.map(({ call }) => call.id),
+        lost.map(({ message }) => message.id),
         held,
       );
-      for (const job of lost) {
-        if (!job.settled)
-          assert.equal(job.checkBegun(), life.begun.has(job.call.id), 'what has begun is a fact');
+      for (const call of lost) {
+        if (!call.settled)
+          assert.equal(call.checkBegun(), life.begun.has(call.message.id), 'what has begun is a fact');
       }
-      calls.close();
+      worker.close();
     }),
     { numRuns: 500 },
   );

@@ -8,9 +8,9 @@ import { ServeError } from '../../../protocol/errors.js';
 import { MAX_FRAGMENT_BYTES, STREAM_WINDOW_BYTES, type Message } from '../../../protocol/wire/messages.js';
 import { clientWaitOf, type HeldCall } from '../../../supervisor/calls/held-batch.js';
 import { HeldCalls } from '../../../supervisor/calls/held-calls.js';
-import type { Job } from '../../../supervisor/dispatch/job.js';
+import type { Call } from '../../../supervisor/dispatch/call.js';
 import { Tap, nextTurn } from '../../protocol/streams.js';
-import { OK, newJob } from '../dispatch/jobs.js';
+import { OK, newCall } from '../dispatch/calls.js';
 
 /** Held calls over a channel that records its writes; the test writes the notes and answers of the worker. */
 function setUp() {
@@ -23,39 +23,39 @@ function setUp() {
   });
   const note = { id: 0, atMs: 0, times: new Map<number, number>() };
   const limits = { runTimeout: { ms: 60_000, name: '--run-timeout' }, maxOutputBytes: 1000 };
-  const calls = new HeldCalls(channel, () => note, limits, {
-    onFinished: ({ call }, runMs) =>
-      story.push(`${call.requestId} has ended${runMs === null ? '' : ' well'}`),
+  const held = new HeldCalls(channel, () => note, limits, {
+    onFinished: ({ message }, runMs) =>
+      story.push(`${message.requestId} has ended${runMs === null ? '' : ' well'}`),
     onCallError: () => {},
     onStuck: (cause) => assert.fail(cause),
     onOutlasted: () => assert.fail('nothing takes so long'),
   });
   const outcome = (id: string) => (result: string) => story.push(`${id} ${result}`);
   return {
-    calls,
+    calls: held,
     tap,
     story,
-    /** Jobs named by their letters, as one batch. */
-    assign: (names: string, body = Buffer.alloc(0)): Job[] => {
-      const jobs = [...names].map((name) => newJob(name, { body, onSettled: outcome(name) }));
-      for (const job of jobs) job.sendTo({ ...IDLE, learnBegun: () => calls.learnBegun() });
-      calls.assign(jobs);
-      return jobs;
+    /** Calls named by their letters, as one batch. */
+    assign: (names: string, body = Buffer.alloc(0)): Call[] => {
+      const calls = [...names].map((name) => newCall(name, { body, onSettled: outcome(name) }));
+      for (const call of calls) call.sendTo({ ...IDLE, learnBegun: () => held.learnBegun() });
+      held.assign(calls);
+      return calls;
     },
     noteBegun: (id: number): void => {
       note.id = id;
       note.atMs = MONOTONIC_OFFSET_MS + performance.now();
     },
-    answer: (id: number): boolean => calls.take({ type: 'result', id, ...OK, bodyBytes: 0, runMs: 1 }, []),
+    answer: (id: number): boolean => held.take({ type: 'result', id, ...OK, bodyBytes: 0, runMs: 1 }, []),
     cancelled: (id: number): boolean =>
-      calls.take({ ...FAILED, type: 'error', id, code: 'SERVE_CANCELLED', runMs: 0 }, []),
+      held.take({ ...FAILED, type: 'error', id, code: 'SERVE_CANCELLED', runMs: 0 }, []),
     /** Calls by their letters, and whether the batch ends: `ab-`, `c.`. */
     frames: (): string[] => tap.received.map(({ message }) => frameText(message)),
     /** The worker's entry for a call that began so long ago. */
     noteTime: (id: number, agoMs: number): void => {
       note.times.set(id, MONOTONIC_OFFSET_MS + performance.now() - agoMs);
     },
-    close: (): void => calls.close(),
+    close: (): void => held.close(),
   };
 }
 
@@ -68,52 +68,52 @@ function frameText(message: Message): string {
 }
 
 test('a batch is one frame with its own number, and a new one does not wait for its end', async () => {
-  const { assign, frames, tap, calls, close } = setUp();
+  const { assign, frames, tap, calls: held, close } = setUp();
   assign('abc');
   assign('d');
   await nextTurn(); // a busy worker gets what a turn of the event loop brings in one write
   assert.deepEqual(frames(), ['abc.', 'd.']);
   const numbers = tap.received.map(({ message }) => message.type === 'call' && message.batch);
   assert.deepEqual(numbers, [1, 4]);
-  assert.deepEqual([calls.count, calls.batchCount], [4, 2]);
+  assert.deepEqual([held.count, held.batchCount], [4, 2]);
   close();
 });
 
 test('the calls of a batch end in any order; its place is free with the last one', () => {
-  const { assign, noteBegun, answer, story, calls, close } = setUp();
+  const { assign, noteBegun, answer, story, calls: held, close } = setUp();
   assign('abc');
   noteBegun(3);
   for (const id of [2, 3]) answer(id);
-  assert.deepEqual([calls.count, calls.batchCount], [1, 1]);
+  assert.deepEqual([held.count, held.batchCount], [1, 1]);
   answer(1);
-  assert.deepEqual([calls.count, calls.batchCount, calls.finished], [0, 0, 3]);
+  assert.deepEqual([held.count, held.batchCount, held.finished], [0, 0, 3]);
   const told = ['b', 'c', 'a'].flatMap((name) => [`${name} has ended well`, `${name} ok`]);
   assert.deepEqual(story, told);
   close();
 });
 
 test('one call of a batch may fail, and the others do not', () => {
-  const { assign, noteBegun, answer, calls, story, close } = setUp();
+  const { assign, noteBegun, answer, calls: held, story, close } = setUp();
   assign('ab');
   noteBegun(2);
-  calls.take({ ...FAILED, type: 'error', id: 1, code: 'SERVE_INFERENCE_FAILED', runMs: 1 }, []);
+  held.take({ ...FAILED, type: 'error', id: 1, code: 'SERVE_INFERENCE_FAILED', runMs: 1 }, []);
   answer(2);
   assert.deepEqual(story, ['a SERVE_INFERENCE_FAILED', 'a has ended', 'b has ended well', 'b ok']);
   close();
 });
 
 test('a body that needs several frames has the calls of its batch in frames of their own, and the end in another', () => {
-  const { calls, frames, close } = setUp();
+  const { calls: held, frames, close } = setUp();
   const bodies = [10, MAX_FRAGMENT_BYTES + 1, 10].map((bytes) => Buffer.alloc(bytes));
-  calls.assign(bodies.map((body, i) => newJob('abc'[i] as string, { body })));
+  held.assign(bodies.map((body, i) => newCall('abc'[i] as string, { body })));
   assert.deepEqual(frames(), ['a-', 'b-', 'body', 'c-', '.']);
   close();
 });
 
 test('calls whose bodies or heads do not fit into one frame are split over frames', () => {
   for (const options of [{ body: Buffer.alloc(100_000) }, { headers: `X-Long\n${'é'.repeat(180_000)}` }]) {
-    const { calls, frames, close } = setUp();
-    calls.assign([...'abcde'].map((name) => newJob(name, options)));
+    const { calls: held, frames, close } = setUp();
+    held.assign([...'abcde'].map((name) => newCall(name, options)));
     const split = options.body === undefined ? ['a-', 'b-', 'c-', 'd-', 'e.'] : ['ab-', 'cd-', 'e.'];
     assert.deepEqual(frames(), split);
     close();
@@ -121,30 +121,30 @@ test('calls whose bodies or heads do not fit into one frame are split over frame
 });
 
 test('a call of a batch that was sent ahead is cancelled alone, and keeps its place until the worker has ended it', async () => {
-  const { assign, calls, frames, cancelled, story, close } = setUp();
+  const { assign, calls: held, frames, cancelled, story, close } = setUp();
   assign('a');
   const [, c] = assign('bcd');
-  calls.abandon(c as Job, 'the client left');
+  held.abandon(c as Call, 'the client left');
   await nextTurn();
   assert.deepEqual(frames(), ['a.', 'bcd.', 'cancel']);
-  assert.equal(calls.count, 4);
+  assert.equal(held.count, 4);
   cancelled(3);
-  assert.equal(calls.count, 3);
+  assert.equal(held.count, 3);
   assert.ok(story.includes('c has ended'));
   assert.deepEqual(
-    calls.jobs().map(({ call }) => call.requestId),
+    held.calls().map(({ message }) => message.requestId),
     ['a', 'b', 'd'],
   );
   close();
 });
 
 test('a call that waits behind a long body is taken out of its batch without a message, also if it is the last one', async () => {
-  const { assign, calls, frames, tap, story, close } = setUp();
+  const { assign, calls: held, frames, tap, story, close } = setUp();
   tap.hold();
   assign('a', Buffer.alloc(8 * MAX_FRAGMENT_BYTES));
   const [b, , d] = assign('bcd');
   await nextTurn();
-  for (const job of [b, d]) calls.abandon(job as Job, 'the client left');
+  for (const call of [b, d]) held.abandon(call as Call, 'the client left');
   assert.deepEqual(story, ['b has ended', 'd has ended']);
   tap.release();
   await nextTurn();
@@ -156,39 +156,41 @@ test('a call that waits behind a long body is taken out of its batch without a m
 });
 
 test('a death loses all calls of the batch that had begun; those of the next one come back, in their order', () => {
-  const { assign, noteBegun, calls } = setUp();
+  const { assign, noteBegun, calls: held } = setUp();
   assign('ab');
   assign('cd');
   noteBegun(2);
-  const lost = calls.lose().map((job) => `${job.call.requestId} ${job.checkBegun() ? 'began' : 'waited'}`);
+  const lost = held
+    .lose()
+    .map((call) => `${call.message.requestId} ${call.checkBegun() ? 'began' : 'waited'}`);
   assert.deepEqual(lost, ['a began', 'b began', 'c waited', 'd waited']);
-  assert.deepEqual([calls.count, calls.batchCount], [0, 0]);
-  calls.close();
+  assert.deepEqual([held.count, held.batchCount], [0, 0]);
+  held.close();
 });
 
 test('if the note names a call whose client has left and which ends first, the others have begun all the same', () => {
-  const { assign, noteBegun, cancelled, calls } = setUp();
-  const [, , c] = assign('abc') as [Job, Job, Job];
+  const { assign, noteBegun, cancelled, calls: held } = setUp();
+  const [, , c] = assign('abc') as [Call, Call, Call];
   c.fail(new ServeError('SERVE_CANCELLED'));
   noteBegun(3);
   cancelled(3);
   assert.deepEqual(
-    calls.lose().map((job) => job.checkBegun()),
+    held.lose().map((call) => call.checkBegun()),
     [true, true],
   );
-  calls.close();
+  held.close();
 });
 
 test('a note of the next batch means that the calls before it have begun too', () => {
-  const { assign, noteBegun, calls } = setUp();
+  const { assign, noteBegun, calls: held } = setUp();
   assign('ab');
   assign('c');
   noteBegun(3);
   assert.deepEqual(
-    calls.jobs().map((job) => job.checkBegun()),
+    held.calls().map((call) => call.checkBegun()),
     [true, true, true],
   );
-  calls.close();
+  held.close();
 });
 
 for (const [what, answers, detail] of [
@@ -210,12 +212,12 @@ for (const [what, answers, detail] of [
 }
 
 test('a worker that ends a call inside its long result breaks the protocol', () => {
-  const { assign, noteBegun, calls, close } = setUp();
+  const { assign, noteBegun, calls: held, close } = setUp();
   assign('a');
   noteBegun(1);
-  calls.take({ type: 'result', id: 1, ...OK, bodyBytes: 10, runMs: 1 }, [Buffer.alloc(5)]);
+  held.take({ type: 'result', id: 1, ...OK, bodyBytes: 10, runMs: 1 }, [Buffer.alloc(5)]);
   const error = { ...FAILED, type: 'error', id: 1, code: 'SERVE_INFERENCE_FAILED', runMs: 1 } as const;
-  assert.throws(() => calls.take(error, []), { code: 'SERVE_PROTOCOL' });
+  assert.throws(() => held.take(error, []), { code: 'SERVE_PROTOCOL' });
   close();
 });
 
@@ -224,9 +226,9 @@ test('batches of any sizes arrive whole and in order, each marked once, at its e
   const batches = fc.array(fc.array(size, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 4 });
   await fc.assert(
     fc.asyncProperty(batches, async (sizes) => {
-      const { calls, tap, close } = setUp();
+      const { calls: held, tap, close } = setUp();
       for (const batch of sizes) {
-        calls.assign(batch.map((bytes) => newJob('x', { body: Buffer.alloc(bytes, bytes % 251) })));
+        held.assign(batch.map((bytes) => newCall('x', { body: Buffer.alloc(bytes, bytes % 251) })));
       }
       await nextTurn();
       assert.deepEqual(batchesIn(tap), sizes);
@@ -257,14 +259,14 @@ function batchesIn(tap: Tap): number[][] {
 }
 
 test('with several places, each call runs for itself: answers come in any order, and a note may name one that has ended', () => {
-  const { assign, frames, noteBegun, answer, calls, story, close } = setUp();
-  calls.places = 3;
-  const jobs = ['a', 'b', 'c'].map((name) => assign(name)[0] as Job);
+  const { assign, frames, noteBegun, answer, calls: held, story, close } = setUp();
+  held.places = 3;
+  const calls = ['a', 'b', 'c'].map((name) => assign(name)[0] as Call);
   assert.deepEqual(frames(), ['a.', 'b.', 'c.'], 'each leaves at once: its place is free');
   noteBegun(2);
   answer(2);
   assert.deepEqual(
-    jobs.map((job) => job.checkBegun()),
+    calls.map((call) => call.checkBegun()),
     [true, false, false],
     'b has ended, c has not begun',
   );
@@ -274,13 +276,13 @@ test('with several places, each call runs for itself: answers come in any order,
     story.filter((line) => !line.includes('ended')),
     ['b ok', 'c ok', 'a ok'],
   );
-  assert.deepEqual([calls.count, calls.finished], [0, 3]);
+  assert.deepEqual([held.count, held.finished], [0, 3]);
   close();
 });
 
 test('the time at which a call began is that of its entry behind the note', async () => {
-  const { assign, noteBegun, noteTime, calls, close } = setUp();
-  calls.places = 2;
+  const { assign, noteBegun, noteTime, calls: held, close } = setUp();
+  held.places = 2;
   assign('a');
   assign('b');
   const sentAtMs = performance.now();
@@ -288,38 +290,38 @@ test('the time at which a call began is that of its entry behind the note', asyn
   noteTime(1, 20);
   noteTime(2, 10);
   noteBegun(2);
-  const [a, b] = calls.lookUpRunning().map(({ beganAtMs }) => beganAtMs - sentAtMs);
+  const [a, b] = held.lookUpRunning().map(({ beganAtMs }) => beganAtMs - sentAtMs);
   assert.ok(a !== undefined && b !== undefined && a > 0 && b - a > 5 && b - a < 15, `${a} ${b}`);
   close();
 });
 
 test('the calls that a worker will not begin are taken from it, in order, with what is left of their bodies', () => {
-  const { assign, noteBegun, answer, calls, close } = setUp();
-  calls.places = 3;
+  const { assign, noteBegun, answer, calls: held, close } = setUp();
+  held.places = 3;
   for (const name of ['a', 'b', 'c']) assign(name);
   noteBegun(1);
   assert.deepEqual(
-    calls.takeUnbegun().map(({ call }) => call.requestId),
+    held.takeUnbegun().map(({ message }) => message.requestId),
     ['b', 'c'],
   );
-  assert.equal(calls.count, 1);
+  assert.equal(held.count, 1);
   answer(1);
-  assert.deepEqual([calls.count, calls.batchCount], [0, 0]);
+  assert.deepEqual([held.count, held.batchCount], [0, 0]);
   close();
 });
 
 test('while calls wait for a worker whose places are all taken, each call that waits for its client holds them up', () => {
-  const { assign, noteBegun, calls, close } = setUp();
-  calls.places = 2;
+  const { assign, noteBegun, calls: held, close } = setUp();
+  held.places = 2;
   assign('a');
   assign('b');
   noteBegun(2);
-  for (const { calls: held } of calls.active) clientWaitOf(held[0] as HeldCall).onSent(STREAM_WINDOW_BYTES);
-  const holdUps = (): boolean[] => calls.active.map(({ holdsUp }) => holdsUp);
+  for (const { calls } of held.active) clientWaitOf(calls[0] as HeldCall).onSent(STREAM_WINDOW_BYTES);
+  const holdUps = (): boolean[] => held.active.map(({ holdsUp }) => holdsUp);
   assert.deepEqual(holdUps(), [false, false]);
-  calls.callersWait = true;
+  held.callersWait = true;
   assert.deepEqual(holdUps(), [true, true]);
-  calls.callersWait = false;
+  held.callersWait = false;
   assert.deepEqual(holdUps(), [false, false]);
   close();
 });

@@ -29,10 +29,10 @@ function setUp(t: TestContext) {
       },
       lookUpActive: () => held.slice(0, state.places),
       holds: (batch) => held.includes(batch),
-      abandon: (job) => story.push(`abandon ${job.call.requestId}`),
+      abandon: (call) => story.push(`abandon ${call.message.requestId}`),
     },
     {
-      onCallError: (job, { code }) => story.push(`log ${job.call.requestId} ${code}`),
+      onCallError: (call, { code }) => story.push(`log ${call.message.requestId} ${code}`),
       onStuck: (cause) => story.push(cause),
       onOutlasted: () => story.push('no more calls'),
     },
@@ -44,16 +44,16 @@ function setUp(t: TestContext) {
     story,
     state,
     /** A call has ended in the worker. */
-    end: (call: HeldCall): void => {
-      held.splice(held.indexOf(call.batch), 1);
+    end: ({ batch }: HeldCall): void => {
+      held.splice(held.indexOf(batch), 1);
       timeout.onEnded();
     },
     /** Holds one more call, which has begun. */
     take: (id: number): HeldCall => {
-      const call = heldCall(id, { onSettled: (outcome) => story.push(`r${id} ${outcome}`) });
-      held.push(call.batch);
+      const taken = heldCall(id, { onSettled: (outcome) => story.push(`r${id} ${outcome}`) });
+      held.push(taken.batch);
       timeout.start();
-      return call;
+      return taken;
     },
     pass: (ms: number): void => {
       for (let i = 0; i < ms; i += 1) {
@@ -88,7 +88,7 @@ test('the calls of a batch share one limit: each fails, and the worker is killed
   heldCall(8, { batch, onSettled: (outcome) => story.push(`r8 ${outcome}`) });
   const third = heldCall(9, { batch, onSettled: (outcome) => story.push(`r9 ${outcome}`) });
   pass(LIMIT_MS - 1);
-  third.job.end(1);
+  third.call.end(1);
   batch.remove(third);
   story.length = 0;
   pass(1);
@@ -112,7 +112,7 @@ test('a worker that ends the call within the grace lives on', (t) => {
 
 test('a call whose client has left is only cancelled in the worker', (t) => {
   const { take, pass, story, channel } = setUp(t);
-  take(7).job.end(0);
+  take(7).call.end(0);
   story.length = 0;
   pass(LIMIT_MS);
   assert.deepEqual(story, []);
@@ -121,13 +121,13 @@ test('a call whose client has left is only cancelled in the worker', (t) => {
 
 test('a call whose client kept it waiting while others waited ends as if the client had left: no abort by the clock, no kill', (t) => {
   const { take, pass, story, channel } = setUp(t);
-  const call = take(7);
-  clientWaitOf(call).onSent(STREAM_WINDOW_BYTES);
-  call.batch.othersWait = true;
+  const held = take(7);
+  clientWaitOf(held).onSent(STREAM_WINDOW_BYTES);
+  held.batch.othersWait = true;
   pass(LIMIT_MS);
   assert.deepEqual(story, ['r7 SERVE_SLOW_READER', 'abandon r7']);
-  call.clientWait = null; // `abandon` does this: its run time counts from here
-  call.batch.setClock();
+  held.clientWait = null; // `abandon` does this: its run time counts from here
+  held.batch.setClock();
   pass(LIMIT_MS - 1);
   assert.equal(story.length, 2);
   assert.deepEqual(channel.sent, []);

@@ -127,13 +127,13 @@ test('a call waits beside an idle worker no longer than the delay', () => {
 test('nothing is sent ahead while a worker is idle, and behind a batch of several at most one more', () => {
   holds((load) => {
     simulate(load, {
-      onPlan({ worker, jobs }, { workers }) {
-        if (worker === null || worker.load === 0 || jobs.length === 0) return;
+      onPlan({ worker, calls }, { workers }) {
+        if (worker === null || worker.load === 0 || calls.length === 0) return;
         assert.ok(
           workers.every((other) => other.load > 0),
           'none is idle',
         );
-        if (jobs.length > 1 || worker.load > worker.heldBatches) assert.equal(worker.heldBatches, 1);
+        if (calls.length > 1 || worker.load > worker.heldBatches) assert.equal(worker.heldBatches, 1);
       },
     });
   });

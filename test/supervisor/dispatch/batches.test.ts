@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Bench } from './dispatch-bench.js';
-import type { FakeWorker } from './jobs.js';
+import type { FakeWorker } from './calls.js';
 
 /** Workers whose routes take batches of any size. */
 function batchBench(t: TestContext, workers: number, batchSize: number, maxBatchDelayMs: number): Bench {

@@ -4,7 +4,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import { Arrivals, type Admission } from '../../../supervisor/dispatch/arrivals.js';
 import { ByteBudget } from '../../../supervisor/dispatch/byte-budget.js';
 import { Lines } from '../../../supervisor/dispatch/lines.js';
-import { newJob } from './jobs.js';
+import { newCall } from './calls.js';
 
 /** Two models of one server; records whose bodies were refused. */
 function twoModels(limitBytes: number): {
@@ -29,7 +29,7 @@ function twoModels(limitBytes: number): {
 test('the bytes of all models count against one bound', () => {
   const { budget, first, second, arrive } = twoModels(1000);
   const lines = new Lines(budget);
-  const waits = newJob('waits', { bytes: 300 });
+  const waits = newCall('waits', { bytes: 300 });
   lines.push(waits, 0);
   arrive(first, 'a').grow(300);
   const other = arrive(second, 'b');

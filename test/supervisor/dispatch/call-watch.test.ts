@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Bench } from './dispatch-bench.js';
-import type { FakeWorker } from './jobs.js';
+import type { FakeWorker } from './calls.js';
 
 function watched(
   t: TestContext,
@@ -43,8 +43,8 @@ test('a run that predicts nothing has its time since it began', (t) => {
   const [worker] = bench.workers as [FakeWorker];
   worker.held[0]?.begin(bench.nowMs);
   bench.pass(70);
-  const job = worker.release();
-  bench.dispatcher.finished(job, null);
+  const call = worker.release();
+  bench.dispatcher.finished(call, null);
   assert.deepEqual(events, ['came', 'ran 70 ms with 1']);
 });
 

@@ -5,10 +5,10 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { Admission } from '../../../supervisor/dispatch/arrivals.js';
 import { ByteBudget } from '../../../supervisor/dispatch/byte-budget.js';
 import { Dispatcher, type DispatchLimits } from '../../../supervisor/dispatch/dispatcher.js';
-import type { Job } from '../../../supervisor/dispatch/job.js';
+import type { Call } from '../../../supervisor/dispatch/call.js';
 import { NO_FEED, type JobFeed } from '../../../supervisor/dispatch/job-feed.js';
 import { sendAhead } from '../../../supervisor/dispatch/send-ahead.js';
-import { FakeWorker, OK, newJob, type JobOptions } from './jobs.js';
+import { FakeWorker, OK, newCall, type CallOptions } from './calls.js';
 
 const LIMITS: DispatchLimits = {
   queueSize: 4,
@@ -53,20 +53,20 @@ export class Bench {
     this.dispatcher = new Dispatcher(supply, all, new ByteBudget(queueBytes), sendAhead, feed);
   }
 
-  submit(id: string, options: JobOptions = {}): Job {
-    const job = newJob(id, { ...options, onSettled: (outcome) => this.#settle(id, outcome) });
-    const admission = this.dispatcher.admit(job.bodyBytes);
-    if (job.deadlineAtMs !== null) this.dispatcher.checkDeadline(job.deadlineAtMs);
-    this.dispatcher.submit(job, admission);
-    return job;
+  submit(id: string, options: CallOptions = {}): Call {
+    const call = newCall(id, { ...options, onSettled: (outcome) => this.#settle(id, outcome) });
+    const admission = this.dispatcher.admit(call.bodyBytes);
+    if (call.deadlineAtMs !== null) this.dispatcher.checkDeadline(call.deadlineAtMs);
+    this.dispatcher.submit(call, admission);
+    return call;
   }
 
   /** The first call of this worker ends well. */
   finish(worker: FakeWorker, runMs: number | null = 10): void {
-    const job = worker.release();
-    job.begin(this.#nowMs);
-    this.dispatcher.finished(job, runMs);
-    job.reply(OK, [], 0, runMs ?? 0);
+    const call = worker.release();
+    call.begin(this.#nowMs);
+    this.dispatcher.finished(call, runMs);
+    call.reply(OK, [], 0, runMs ?? 0);
   }
 
   /** All calls of the first batch of this worker end well. */
@@ -74,7 +74,7 @@ export class Bench {
     for (let left = worker.batches[0] as number; left > 0; left -= 1) this.finish(worker, runMs);
   }
 
-  /** The worker dies with all its jobs. */
+  /** The worker dies with all its calls. */
   lose(worker: FakeWorker): void {
     this.workers.splice(this.workers.indexOf(worker), 1);
     this.dispatcher.lost(worker.held, LOST);

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Admission } from '../../../supervisor/dispatch/arrivals.js';
-import type { Job } from '../../../supervisor/dispatch/job.js';
+import type { Call } from '../../../supervisor/dispatch/call.js';
 import { Bench, LOST } from './dispatch-bench.js';
-import { FakeWorker, newJob } from './jobs.js';
+import { FakeWorker, newCall } from './calls.js';
 
 function ids(worker: FakeWorker | undefined): string[] {
   return worker?.ids ?? [];
@@ -216,12 +216,12 @@ test('a deadline that passes in line fails the call, and no worker ever gets it'
 
 test('the error of a running call that is given up has its time in the queue, not its run time', (t) => {
   const bench = new Bench(t, 1);
-  const job = bench.submit('runs', { deadlineAtMs: bench.nowMs + 100 });
+  const call = bench.submit('runs', { deadlineAtMs: bench.nowMs + 100 });
   const [worker] = bench.workers as [FakeWorker];
   worker.beganUnseen = true;
   bench.pass(100);
   assert.equal(bench.outcomes.get('runs'), 'SERVE_DEADLINE');
-  assert.equal(job.queueMs(bench.nowMs + 1000), 100, 'it was asked when it began');
+  assert.equal(call.queueMs(bench.nowMs + 1000), 100, 'it was asked when it began');
 });
 
 test('a deadline that passes while the call runs fails it and cancels it in the worker, which stays busy until the call ends', (t) => {
@@ -298,8 +298,8 @@ test('a call that was lost behind one that kills is not sent ahead again, so tha
 
 test('a call whose client left is not sent again when its worker dies', (t) => {
   const bench = new Bench(t, 1);
-  const job = bench.submit('a');
-  bench.dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
+  const call = bench.submit('a');
+  bench.dispatcher.giveUp(call, 'SERVE_CANCELLED', 'the client left');
   bench.lose(bench.workers[0] as FakeWorker);
   assert.equal(bench.dispatcher.queued, 0);
   assert.deepEqual([...bench.outcomes], [['a', 'SERVE_CANCELLED']]);
@@ -351,7 +351,7 @@ for (const ending of ['failInFlight', 'failNotBegun'] as const) {
 test('dropUnfit fails waiting calls that do not fit the routes, and keeps the calls that workers hold', (t) => {
   const bench = new Bench(t, 1, { queueBytes: 1000 });
   for (const id of ['sent', 'fits', 'gone']) bench.submit(id, { bytes: 10 });
-  bench.dispatcher.dropUnfit(({ call }) => call.requestId === 'fits');
+  bench.dispatcher.dropUnfit(({ message }) => message.requestId === 'fits');
   assert.deepEqual([...bench.outcomes], [['gone', 'SERVE_NOT_FOUND']]);
   assert.deepEqual([bench.dispatcher.queued, bench.dispatcher.waitingBytes], [1, 10]);
   bench.finish(bench.workers[0] as FakeWorker);
@@ -361,17 +361,17 @@ test('dropUnfit fails waiting calls that do not fit the routes, and keeps the ca
 test('a free worker is tried even if calls have been slow: a slow period is not assumed for ever', (t) => {
   const bench = new Bench(t, 1);
   bench.learn(700);
-  const job = bench.submit('a', { deadlineAtMs: performance.now() + 500 });
-  assert.ok(bench.workers[0]?.heldJobs().includes(job));
+  const call = bench.submit('a', { deadlineAtMs: performance.now() + 500 });
+  assert.ok(bench.workers[0]?.heldCalls().includes(call));
 });
 
 test('a call whose body arrives after the last slot has latched fails at once', (t) => {
   const bench = new Bench(t, 1);
-  const job = newJob('late', {});
+  const call = newCall('late', {});
   const admission = bench.dispatcher.admit(0);
   bench.noWorker = new ServeError('SERVE_NOT_READY');
-  bench.dispatcher.submit(job, admission);
-  assert.equal(job.settled, true);
+  bench.dispatcher.submit(call, admission);
+  assert.equal(call.settled, true);
   assert.equal(bench.dispatcher.queued + bench.dispatcher.arriving, 0);
 });
 
@@ -405,23 +405,23 @@ test('in any order of events each call is in exactly one place, no place is free
       t.mock.reset();
       const bench = new Bench(t, 2, { queueSize: 20 });
       for (const worker of bench.workers) worker.places = places;
-      const jobs: Job[] = [];
-      const begun = new Set<Job>();
+      const calls: Call[] = [];
+      const begun = new Set<Call>();
       for (const now of steps) {
         const worker =
           'worker' in now ? bench.workers[now.worker % Math.max(1, bench.workers.length)] : undefined;
         if (now.do === 'submit' && bench.refusal() === null) {
           const deadlineAtMs = now.deadlineMs === null ? null : bench.nowMs + now.deadlineMs;
           if (bench.refusal(0, deadlineAtMs) === null)
-            jobs.push(bench.submit(`${jobs.length}`, { deadlineAtMs }));
+            calls.push(bench.submit(`${calls.length}`, { deadlineAtMs }));
         } else if (now.do === 'start' && bench.workers.length < 4) {
           const added = new FakeWorker();
           added.places = places;
           bench.workers.push(added);
           bench.dispatcher.pump();
         } else if (now.do === 'leave') {
-          const job = jobs[now.job];
-          if (job !== undefined) bench.dispatcher.giveUp(job, 'SERVE_CANCELLED', 'the client left');
+          const call = calls[now.job];
+          if (call !== undefined) bench.dispatcher.giveUp(call, 'SERVE_CANCELLED', 'the client left');
         } else if (now.do === 'pass') {
           bench.pass(now.ms);
         } else if (now.do === 'lose' && worker !== undefined) {
@@ -432,32 +432,32 @@ test('in any order of events each call is in exactly one place, no place is free
         } else if (now.do === 'begin' && worker !== undefined && worker.load > 0) {
           beginOnce(worker, begun);
         }
-        assertInvariants(bench, jobs);
+        assertInvariants(bench, calls);
       }
     }),
     { numRuns: 300 },
   );
 });
 
-function beginOnce(worker: FakeWorker, begun: Set<Job>): void {
-  const [job] = worker.held as [Job];
-  if (job.settled || job.checkBegun()) return;
-  assert.ok(!begun.has(job), 'a call begins once');
-  begun.add(job);
+function beginOnce(worker: FakeWorker, begun: Set<Call>): void {
+  const [call] = worker.held as [Call];
+  if (call.settled || call.checkBegun()) return;
+  assert.ok(!begun.has(call), 'a call begins once');
+  begun.add(call);
   worker.begin();
 }
 
-function assertInvariants({ dispatcher, workers, outcomes }: Bench, jobs: readonly Job[]): void {
-  const held = workers.flatMap((worker) => worker.heldJobs());
-  const waiting = jobs.filter(({ isQueued }) => isQueued);
-  const inFlight = jobs.filter(({ isQueued, settled }) => !isQueued && !settled);
+function assertInvariants({ dispatcher, workers, outcomes }: Bench, calls: readonly Call[]): void {
+  const held = workers.flatMap((worker) => worker.heldCalls());
+  const waiting = calls.filter(({ isQueued }) => isQueued);
+  const inFlight = calls.filter(({ isQueued, settled }) => !isQueued && !settled);
   assert.equal(dispatcher.queued, waiting.length);
   assert.equal(dispatcher.inFlight, inFlight.length);
-  assert.equal(outcomes.size, jobs.filter(({ settled }) => settled).length);
+  assert.equal(outcomes.size, calls.filter(({ settled }) => settled).length);
   assert.equal(dispatcher.arriving, 0);
-  for (const job of inFlight)
-    assert.equal(held.filter((other) => other === job).length, 1, 'one worker holds it');
-  for (const job of waiting) assert.ok(!held.includes(job));
+  for (const call of inFlight)
+    assert.equal(held.filter((other) => other === call).length, 1, 'one worker holds it');
+  for (const call of waiting) assert.ok(!held.includes(call));
   if (waiting.length > 0)
     assert.ok(
       workers.every(({ load, places }) => load >= places),
@@ -471,11 +471,11 @@ test('nothing is sent ahead behind a WebSocket, and no WebSocket behind another 
   const bench = new Bench(t, 1);
   bench.learn(1);
   const [worker] = bench.workers as [FakeWorker];
-  const talk = (id: string): Job => {
-    const job = newJob(id, {});
-    job.conversation = { data() {}, credit() {}, waiting() {}, goAway() {}, close() {} };
-    bench.dispatcher.submit(job, bench.dispatcher.admit(0));
-    return job;
+  const talk = (id: string): Call => {
+    const call = newCall(id, {});
+    call.conversation = { data() {}, credit() {}, waiting() {}, goAway() {}, close() {} };
+    bench.dispatcher.submit(call, bench.dispatcher.admit(0));
+    return call;
   };
   talk('a');
   bench.submit('b');
@@ -488,7 +488,7 @@ test('nothing is sent ahead behind a WebSocket, and no WebSocket behind another 
   assert.deepEqual(worker.ids, ['b', 'c']);
 });
 
-test('a server that has ended keeps no job, neither waiting ones nor those that a dying worker gives back', (t) => {
+test('a server that has ended keeps no call, neither waiting ones nor those that a dying worker gives back', (t) => {
   const bench = new Bench(t, 1);
   const [worker] = bench.workers as [FakeWorker];
   bench.submit('sent');

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import type { BatchWorker } from '../../../supervisor/dispatch/batcher.js';
-import type { Job } from '../../../supervisor/dispatch/job.js';
+import type { Call } from '../../../supervisor/dispatch/call.js';
 import type { JobFeed } from '../../../supervisor/dispatch/job-feed.js';
 import { Bench } from './dispatch-bench.js';
-import { newJob, type FakeWorker } from './jobs.js';
+import { newCall, type FakeWorker } from './calls.js';
 
 /** A store of jobs whose pulls end when the test says so. */
 class FakeFeed implements JobFeed {
@@ -28,12 +28,12 @@ class FakeFeed implements JobFeed {
     return this.#pulls.length;
   }
 
-  async pull(worker: BatchWorker): Promise<readonly Job[]> {
+  async pull(worker: BatchWorker): Promise<readonly Call[]> {
     await new Promise<void>((resolve) => this.#pulls.push(resolve));
     return this.stored.splice(0, worker.maxBatch('/')).map((id) => {
-      const job = newJob(id, { onSettled: (outcome) => this.outcomes.set(id, outcome) });
-      job.onGivenBack = () => this.givenBack.push(id);
-      return job;
+      const call = newCall(id, { onSettled: (outcome) => this.outcomes.set(id, outcome) });
+      call.onGivenBack = () => this.givenBack.push(id);
+      return call;
     });
   }
 

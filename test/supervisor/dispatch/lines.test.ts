@@ -1,28 +1,28 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Job } from '../../../supervisor/dispatch/job.js';
+import type { Call } from '../../../supervisor/dispatch/call.js';
 import { Lines } from '../../../supervisor/dispatch/lines.js';
-import { newJob } from './jobs.js';
+import { newCall } from './calls.js';
 
-function linesOf(...routes: string[]): { lines: Lines<Job>; jobs: Job[] } {
-  const lines = new Lines<Job>({ count() {} });
-  const jobs = routes.map((route, i) => newJob(`${i}`, { route, bytes: 10 }));
-  jobs.forEach((job, i) => lines.push(job, i));
-  return { lines, jobs };
+function linesOf(...routes: string[]): { lines: Lines<Call>; calls: Call[] } {
+  const lines = new Lines<Call>({ count() {} });
+  const calls = routes.map((route, i) => newCall(`${i}`, { route, bytes: 10 }));
+  calls.forEach((call, i) => lines.push(call, i));
+  return { lines, calls };
 }
 
 test('the oldest of all lines is the one that came first, whatever its route', () => {
-  const { lines, jobs } = linesOf('/a', '/b', '/a');
-  for (const job of jobs) {
-    assert.equal(lines.findOldest(), job);
-    lines.remove(job);
+  const { lines, calls } = linesOf('/a', '/b', '/a');
+  for (const call of calls) {
+    assert.equal(lines.findOldest(), call);
+    lines.remove(call);
   }
   assert.deepEqual([lines.findOldest(), lines.length, lines.bytes], [null, 0, 0]);
 });
 
-test('a job that comes back is before all that came after it, in its own line and over all lines', () => {
-  const { lines, jobs } = linesOf('/a', '/b', '/a');
-  const [first] = jobs as [Job];
+test('a call that comes back is before all that came after it, in its own line and over all lines', () => {
+  const { lines, calls } = linesOf('/a', '/b', '/a');
+  const [first] = calls as [Call];
   lines.remove(first);
   lines.putBack(first);
   assert.equal(lines.findOldest(), first);
@@ -31,10 +31,10 @@ test('a job that comes back is before all that came after it, in its own line an
 });
 
 test('empty lines are dropped when the routes change', () => {
-  const { lines, jobs } = linesOf('/a', '/b');
-  lines.remove(jobs[0] as Job);
+  const { lines, calls } = linesOf('/a', '/b');
+  lines.remove(calls[0] as Call);
   lines.forgetEmpty();
   assert.equal(lines.all.length, 1);
-  lines.push(newJob('new', { route: '/a' }), 5);
+  lines.push(newCall('new', { route: '/a' }), 5);
   assert.equal(lines.all.length, 2);
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Bench } from './dispatch-bench.js';
-import type { FakeWorker } from './jobs.js';
+import type { FakeWorker } from './calls.js';
 
 /** Workers with so many places each. */
 function benchOf(t: TestContext, ...places: readonly number[]): Bench {

@@ -206,14 +206,14 @@ class Simulation {
     for (;;) {
       const plan = this.#batcher.plan(this.#lines, this.#workers, nowMs);
       this.#watcher.onPlan?.(plan, this.#state);
-      const { worker, jobs, late, againAtMs } = plan;
+      const { worker, calls, late, againAtMs } = plan;
       for (const call of late) this.#lines.remove(call);
       this.#dropped.push(...late);
       if (worker === null) {
         this.#alarmAtMs = Math.min(this.#alarmAtMs, againAtMs ?? Infinity);
         return;
       }
-      if (jobs.length > 0) this.#give(worker, jobs, nowMs);
+      if (calls.length > 0) this.#give(worker, calls, nowMs);
     }
   }
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { Admission } from '../../../supervisor/dispatch/arrivals.js';
 import type { BatchWorker } from '../../../supervisor/dispatch/batcher.js';
-import type { Job } from '../../../supervisor/dispatch/job.js';
+import type { Call } from '../../../supervisor/dispatch/call.js';
 import { ApiKeys } from '../../../supervisor/http/access/api-keys.js';
 import type { Backend, RequestObserver } from '../../../supervisor/http/request/backend.js';
 import { UnroutedBodies } from '../../../supervisor/dispatch/unrouted-bodies.js';
@@ -73,7 +73,7 @@ export function countedJobs(store: JobStore = new MemoryStore(MEMORY)): KeptJobs
 }
 
 /** Pulls the jobs of the model `name` as they come; `onJob` gets each one, which nothing runs. */
-export function pullJobs(jobs: KeptJobs, name: string, onJob: (job: Job) => void): void {
+export function pullJobs(jobs: KeptJobs, name: string, onJob: (call: Call) => void): void {
   const pump = (): void => {
     if (!feed.mayHaveDue) return;
     void feed.pull({ maxBatch: () => 1 } as unknown as BatchWorker).then((pulled) => pulled.forEach(onJob));
@@ -98,7 +98,7 @@ export const NO_PLACE: Admission = {
 
 export interface FakeModelParts {
   /** By default no call may come. */
-  readonly submit?: (job: Job, place: Admission) => void;
+  readonly submit?: (call: Call, place: Admission) => void;
   /** By default every place is the same, and may be had. */
   readonly admit?: () => Admission;
   readonly kind?: 'handler' | 'background';
@@ -121,7 +121,7 @@ export interface FakeModel {
   readonly routes: ReadonlyMap<string, object>;
   readonly dispatcher: {
     admit(): Admission;
-    submit(job: Job, place: Admission): void;
+    submit(call: Call, place: Admission): void;
     noWorkerError(): null;
   };
 }

@@ -1,12 +1,12 @@
 /** Kept jobs, and a model that pulls them, for tests. */
 import type { ServeError } from '../../../protocol/errors.js';
 import type { BatchWorker } from '../../../supervisor/dispatch/batcher.js';
-import type { Job } from '../../../supervisor/dispatch/job.js';
+import type { Call } from '../../../supervisor/dispatch/call.js';
 import { GuardedStore } from '../../../supervisor/jobs/guarded-store.js';
 import { KeptJobs, type EndedJob, type JobRecord } from '../../../supervisor/jobs/kept-jobs.js';
 import type { AcceptedCall } from '../../../supervisor/jobs/new-job.js';
 import type { JobStore } from '../../../supervisor/jobs/job-store.js';
-import { newJob } from '../dispatch/jobs.js';
+import { newCall } from '../dispatch/calls.js';
 
 export { HEAD } from './stored-jobs.js';
 
@@ -68,10 +68,10 @@ export class JobsBench {
 
   accept(options: CallOptions = {}): Promise<JobRecord> {
     const { requestId = 'r', body = '{}', route = '/', headers = '', wishes } = options;
-    const { call } = newJob(requestId, { route, headers });
+    const { message } = newCall(requestId, { route, headers });
     const bytes = Buffer.from(body);
     return this.jobs.accept({
-      call: { ...call, bodyBytes: bytes.length },
+      call: { ...message, bodyBytes: bytes.length },
       body: { pieces: [bytes], bytes: bytes.length, release: () => this.released.push(body) },
       dialect: 'banana',
       hasKey: false,
@@ -87,12 +87,12 @@ export class JobsBench {
     });
   }
 
-  pull(batch = 1): Promise<readonly Job[]> {
+  pull(batch = 1): Promise<readonly Call[]> {
     return this.feed.pull({ maxBatch: () => batch } as unknown as BatchWorker);
   }
 
   /** Pulls the next job, which must be there. */
-  async begin(): Promise<Job> {
+  async begin(): Promise<Call> {
     const [job] = await this.pull();
     if (job === undefined) throw new Error('no job was due');
     return job;

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
-import type { Job } from '../../../supervisor/dispatch/job.js';
+import type { Call } from '../../../supervisor/dispatch/call.js';
 import type { Acceptance, NewJob } from '../../../supervisor/jobs/job-record.js';
 import { ASK_LIMIT_MS } from '../../../supervisor/jobs/guarded-store.js';
 import { deferred } from '../../../supervisor/machine/deferred.js';
 import { MemoryStore } from '../../../supervisor/jobs/memory-store.js';
-import { FakeWorker } from '../dispatch/jobs.js';
+import { FakeWorker } from '../dispatch/calls.js';
 import { HEAD, JobsBench } from './jobs.js';
 
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'Date'] }));
@@ -26,8 +26,8 @@ test('a call is stored with its facts, and begins with them', async () => {
   const { id } = await bench.accept({ requestId: 'mine', body: '{"x":1}' });
   mock.timers.tick(500);
   const job = await bench.begin();
-  const { call } = job;
-  assert.deepEqual([call.requestId, call.bodyBytes, call.job], ['mine', 7, { id, attempt: 1 }]);
+  const { message } = job;
+  assert.deepEqual([message.requestId, message.bodyBytes, message.job], ['mine', 7, { id, attempt: 1 }]);
   assert.deepEqual([job.pieces.join(''), job.deadlineAtMs], ['{"x":1}', null]);
   assert.ok(job.queueMs(performance.now()) >= 500);
 });
@@ -162,7 +162,7 @@ test('an attempt that fails is reported, and its worker must let go of it before
   );
   mock.timers.tick(1000);
   const again = await bench.begin();
-  assert.deepEqual(again.call.job, { id, attempt: 2 });
+  assert.deepEqual(again.message.job, { id, attempt: 2 });
   again.reply(HEAD, [], 0, 1);
   await settled();
   assert.deepEqual([await bench.state(id), bench.ended.length], ['succeeded', 1]);
@@ -173,7 +173,7 @@ test('a cancel signals the app of a running job', async () => {
   const { id } = await bench.accept();
   const job = await bench.begin();
   const signals: string[] = [];
-  job.sendTo(Object.assign(new FakeWorker(), { signal: (_job: Job, why: string) => signals.push(why) }));
+  job.sendTo(Object.assign(new FakeWorker(), { signal: (_job: Call, why: string) => signals.push(why) }));
   assert.equal((await bench.jobs.cancel(id))?.state, 'running');
   assert.deepEqual(signals, ['the job was cancelled']);
 });
@@ -470,7 +470,7 @@ test('a begin that fails begins nothing, and the model is asked to try again eac
   mock.timers.tick(1000);
   assert.deepEqual([bench.pumps, bench.feed.mayHaveDue], [pumps + 1, true]);
   store.isAway = false;
-  assert.deepEqual((await bench.begin()).call.job, { id, attempt: 1 });
+  assert.deepEqual((await bench.begin()).message.job, { id, attempt: 1 });
 });
 
 test('a store that takes too long to answer a client is unavailable', async () => {
@@ -530,7 +530,7 @@ test('a job that is given back after the clock was set back is due at once', asy
   mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1000 });
   job.giveBack(false);
   await settled();
-  assert.equal((await bench.begin()).call.job?.id, id);
+  assert.equal((await bench.begin()).message.job?.id, id);
 });
 
 test('a store that is closed is not reported as one that fails', async () => {

@@ -1,6 +1,6 @@
 /** Jobs as a store gets them, for tests. */
 import type { IdempotencyKey, NewJob } from '../../../supervisor/jobs/job-record.js';
-import { newJob } from '../dispatch/jobs.js';
+import { newCall } from '../dispatch/calls.js';
 
 export const HEAD = { status: 200, contentType: 'application/json', headers: '', phrase: '' };
 
@@ -34,7 +34,7 @@ export function newStoredJob(options: StoredOptions): NewJob {
     webhook = '',
   } = options;
   const bytes = Buffer.from(body);
-  const { id: _id, statusOf: _statusOf, ...call } = newJob('r', { route, headers }).call;
+  const { id: _id, statusOf: _statusOf, ...call } = newCall('r', { route, headers }).message;
   const names = { id, requestId: 'r', model, version, isPinned, route };
   const wishes = {
     createdAt,

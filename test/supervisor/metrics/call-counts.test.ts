@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
-import type { Job } from '../../../supervisor/dispatch/job.js';
+import type { Call } from '../../../supervisor/dispatch/call.js';
 import type { CountedRequest } from '../../../supervisor/http/request/backend.js';
 import { CallCounts } from '../../../supervisor/metrics/call-counts.js';
 import type { Model } from '../../../supervisor/models/model.js';
@@ -13,19 +13,19 @@ function asked(dialect = 'banana', model: Model | null = MODEL, counts = true): 
 }
 
 /** A job that has begun, unless `runMs` is null. */
-function job(runMs: number | null, calls = 1): Job {
+function call(runMs: number | null, calls = 1): Call {
   const facts = { acceptedAtMs: performance.now() - 20, runMs: runMs ?? 0, hasBegun: runMs !== null };
-  return { ...facts, queueMs: () => 3, batch: calls === 1 ? null : { calls } } as unknown as Job;
+  return { ...facts, queueMs: () => 3, batch: calls === 1 ? null : { calls } } as unknown as Call;
 }
 
 test('calls are counted by dialect, and by ok or error code; a refusal of the app with 4xx is ok', () => {
   const counts = new CallCounts();
-  counts.settled(asked(), job(1), 200, null);
-  counts.settled(asked('gateway'), job(1), 200, null);
-  counts.settled(asked(), job(1), 500, new ServeError('SERVE_INFERENCE_FAILED'));
+  counts.settled(asked(), call(1), 200, null);
+  counts.settled(asked('gateway'), call(1), 200, null);
+  counts.settled(asked(), call(1), 500, new ServeError('SERVE_INFERENCE_FAILED'));
   counts.refused(asked(), new ServeError('SERVE_QUEUE_FULL'));
-  counts.settled(asked(), job(1), 404, new ServeError('SERVE_HTTP_ERROR', 'gone', { status: 404 }));
-  counts.settled(asked(), job(1), 503, new ServeError('SERVE_HTTP_ERROR', 'later', { status: 503 }));
+  counts.settled(asked(), call(1), 404, new ServeError('SERVE_HTTP_ERROR', 'gone', { status: 404 }));
+  counts.settled(asked(), call(1), 503, new ServeError('SERVE_HTTP_ERROR', 'later', { status: 503 }));
   const ends = Object.fromEntries(
     [...counts.of(MODEL).ends].map(([dialect, codes]) => [dialect, Object.fromEntries(codes)]),
   );
@@ -49,7 +49,7 @@ test('a call without a model is counted without labels of a model', () => {
 
 test('a call that never began counts for wait and end, but not for run and batch', () => {
   const counts = new CallCounts();
-  counts.settled(asked(), job(null), 504, new ServeError('SERVE_QUEUE_TIMEOUT'));
+  counts.settled(asked(), call(null), 504, new ServeError('SERVE_QUEUE_TIMEOUT'));
   const calls = counts.of(MODEL);
   const { queueSeconds, totalSeconds, runSeconds } = calls;
   assert.deepEqual(
@@ -61,21 +61,21 @@ test('a call that never began counts for wait and end, but not for run and batch
 
 test('a batch counts once, with its size, when the last of its calls has ended', () => {
   const counts = new CallCounts();
-  const end = (): void => counts.settled(asked(), job(1, 3), 200, null);
+  const end = (): void => counts.settled(asked(), call(1, 3), 200, null);
   end();
   end();
   assert.equal(counts.of(MODEL).countBatches().count, 0);
   end();
-  counts.settled(asked(), job(1), 200, null);
+  counts.settled(asked(), call(1), 200, null);
   const batchSizes = counts.of(MODEL).countBatches();
   assert.deepEqual([batchSizes.count, batchSizes.sum], [2, 4]);
 });
 
 test('the figures of a model are its counts without dialects and codes', () => {
   const counts = new CallCounts();
-  counts.settled(asked(), job(1), 200, null);
-  counts.settled(asked('gateway'), job(2, 2), 200, null);
-  counts.settled(asked('gateway'), job(2, 2), 500, new ServeError('SERVE_INFERENCE_FAILED'));
+  counts.settled(asked(), call(1), 200, null);
+  counts.settled(asked('gateway'), call(2, 2), 200, null);
+  counts.settled(asked('gateway'), call(2, 2), 500, new ServeError('SERVE_INFERENCE_FAILED'));
   counts.refused(asked(), new ServeError('SERVE_QUEUE_FULL'));
   const { ok, failed, queued, run, batches } = counts.of(MODEL).figures();
   assert.deepEqual([ok.count, failed.count, queued.count, run.count], [2, 2, 3, 3]);

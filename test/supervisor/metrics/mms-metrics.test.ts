@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import { BatchRun } from '../../../supervisor/dispatch/batch-run.js';
-import type { Job } from '../../../supervisor/dispatch/job.js';
+import type { Call } from '../../../supervisor/dispatch/call.js';
 import type { CountedRequest, LoggedRequest } from '../../../supervisor/http/request/backend.js';
 import { HostReader, type HostFigures } from '../../../supervisor/machine/host-figures.js';
 import { MmsLines } from '../../../supervisor/metrics/mms-lines.js';
@@ -32,9 +32,9 @@ function newsTo(listener: MmsListener): MmsEvents {
   return new MmsEvents([listener], { intervalMs: 60_000, host, onProblem: () => {} });
 }
 
-function job(requestId: string, batch: BatchRun | null = null, runMs = 7.5): Job {
+function call(requestId: string, batch: BatchRun | null = null, runMs = 7.5): Call {
   const facts = { acceptedAtMs: performance.now() - 20, runMs, hasBegun: true, batch };
-  return { ...facts, queueMs: () => 3, call: { requestId } } as unknown as Job;
+  return { ...facts, queueMs: () => 3, message: { requestId } } as unknown as Call;
 }
 
 /** Lines without time and host name. */
@@ -49,7 +49,7 @@ const H = '|#Level:Host|#hostname:h';
 
 test('each answer is a line by its class; 1xx and 3xx are not counted', () => {
   const lines = linesOf((events) => {
-    const never = { ...job('a'), queueMs: () => 0, hasBegun: false } as unknown as Job;
+    const never = { ...call('a'), queueMs: () => 0, hasBegun: false } as unknown as Call;
     events.settled(ASKED, never, 200, null);
     events.settled(ASKED, never, 302, null);
     events.settled(ASKED, never, 503, new ServeError('SERVE_INFERENCE_FAILED'));
@@ -64,7 +64,7 @@ test('answers to clients without a key have so many lines a second, and repeated
   const probe = { ...ASKED, path: '/ping', isProbe: true } as LoggedRequest;
   const lines = linesOf((events, log) => {
     for (let i = 0; i < 1000; i += 1) events.refused(ASKED, new ServeError('SERVE_UNAUTHORIZED'), 401);
-    events.settled(ASKED, job('a'), 200, null);
+    events.settled(ASKED, call('a'), 200, null);
     t.mock.timers.tick(1000);
     for (let i = 0; i < 5; i += 1) events.answered(probe, 200);
     log.hostRead(HOST);
@@ -84,10 +84,10 @@ test('answers to clients without a key have so many lines a second, and repeated
 test('a batch with a successful call is one line, with the ids of successful requests', () => {
   const batch = new BatchRun(3);
   const lines = linesOf((events) => {
-    events.settled(ASKED, job('a', batch), 200, null);
-    events.settled(ASKED, job('b', batch), 500, new ServeError('SERVE_INFERENCE_FAILED'));
-    events.settled(ASKED, job('c', batch, 8), 200, null);
-    events.settled(ASKED, job('d'), 200, null);
+    events.settled(ASKED, call('a', batch), 200, null);
+    events.settled(ASKED, call('b', batch), 500, new ServeError('SERVE_INFERENCE_FAILED'));
+    events.settled(ASKED, call('c', batch, 8), 200, null);
+    events.settled(ASKED, call('d'), 200, null);
   }).filter((line) => line.startsWith('PredictionTime'));
   const of = 'Milliseconds';
   assert.deepEqual(lines, [
@@ -132,7 +132,7 @@ test('among the metrics of apps, only those of services are lines', () => {
 test("TorchServe's metrics have its form: a comma after each label, a point in each number", () => {
   const text = new TorchServeText();
   const events = newsTo(text);
-  for (const id of ['a', 'b']) events.settled(ASKED, job(id), 200, null);
+  for (const id of ['a', 'b']) events.settled(ASKED, call(id), 200, null);
   events.ready(MODEL, 0, 1500);
   text.hostRead(HOST);
   const gpu = {

@@ -2,7 +2,7 @@
 import type { TestContext } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import type { ReplyHead } from '../../../protocol/wire/messages.js';
-import { Job, type JobCall } from '../../../supervisor/dispatch/job.js';
+import { Call, type CallMessage } from '../../../supervisor/dispatch/call.js';
 import { Devices } from '../../../supervisor/machine/devices.js';
 import type { Gpu } from '../../../supervisor/machine/gpu-discovery.js';
 import { Model } from '../../../supervisor/models/model.js';
@@ -126,25 +126,25 @@ export class RealModel {
   call(input: unknown, route = '/'): Promise<unknown> {
     const body = Buffer.from(JSON.stringify(input));
     return new Promise((resolve, reject) => {
-      const answer = (_job: Job, _head: ReplyHead, pieces: Buffer[]): void =>
+      const answer = (_call: Call, _head: ReplyHead, pieces: Buffer[]): void =>
         resolve(JSON.parse(Buffer.concat(pieces).toString()));
       const sink = {
         reply: answer,
         head() {},
         chunk() {},
         end() {},
-        fail: (_job: Job, error: ServeError) => reject(error),
+        fail: (_call: Call, error: ServeError) => reject(error),
       };
       const times = { acceptedAtMs: performance.now(), deadlineAtMs: null };
       const admission = this.model.dispatcher.admit(0);
-      const call: JobCall = {
+      const call: CallMessage = {
         ...CALL,
         route,
         path: route,
         bodyBytes: body.length,
         requestId: `call ${(this.#calls += 1)}`,
       };
-      this.model.dispatcher.submit(new Job(call, [body], times, sink), admission);
+      this.model.dispatcher.submit(new Call(call, [body], times, sink), admission);
     });
   }
 
@@ -158,7 +158,7 @@ export class RealModel {
   }
 }
 
-const CALL: JobCall = {
+const CALL: CallMessage = {
   id: 0,
   model: 'model',
   version: '1',

@@ -188,15 +188,15 @@ class Simulation {
 
   #pump(): void {
     for (;;) {
-      const { worker, jobs, againAtMs } = this.#batcher.plan(this.#lines, this.#ready, this.#clock.nowMs);
+      const { worker, calls, againAtMs } = this.#batcher.plan(this.#lines, this.#ready, this.#clock.nowMs);
       if (worker === null) {
         this.#alarmAtMs = Math.min(this.#alarmAtMs, againAtMs ?? Infinity);
         return;
       }
-      for (const call of jobs) this.#lines.remove(call);
+      for (const call of calls) this.#lines.remove(call);
       const batch = {
         worker: 0,
-        calls: jobs,
+        calls,
         givenAtMs: this.#clock.nowMs,
         startedAtMs: -1,
         endsAtMs: Infinity,

@@ -16,7 +16,7 @@ function serveTiny(t: TestContext, clientHeaders: ClientHeaders, keys: readonly 
   const unclaimed = (): never => {
     throw new ServeError('SERVE_NOT_FOUND');
   };
-  const model = fakeModel('m', { submit: (job) => job.reply(HEAD, [Buffer.from('1')], 1, 1) });
+  const model = fakeModel('m', { submit: (call) => call.reply(HEAD, [Buffer.from('1')], 1, 1) });
   return serveHandler(t, {
     models: onlyModel(model),
     dialects: { inOrder: [dialect], default: { ...dialect, unclaimed } },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test, type TestContext } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
-import type { Job } from '../../../../supervisor/dispatch/job.js';
+import type { Call } from '../../../../supervisor/dispatch/call.js';
 import { AccessLog } from '../../../../supervisor/http/answer/access-log.js';
 import type { LoggedRequest } from '../../../../supervisor/http/request/backend.js';
 import type { Log } from '../../../../supervisor/observe/log.js';
@@ -45,9 +45,9 @@ function requestOf(fields: Partial<LoggedRequest>, path = '/'): LoggedRequest {
   };
 }
 
-function jobOf(hasBegun: boolean): Job {
-  const call = { path: '/', requestId: 'r' };
-  return { call, hasBegun, queueMs: () => 1, runMs: 2, acceptedAtMs: performance.now() } as unknown as Job;
+function callOf(hasBegun: boolean): Call {
+  const message = { path: '/', requestId: 'r' };
+  return { message, hasBegun, queueMs: () => 1, runMs: 2, acceptedAtMs: performance.now() } as unknown as Call;
 }
 
 const UNAUTHORIZED = new ServeError('SERVE_UNAUTHORIZED');
@@ -55,9 +55,9 @@ const UNAUTHORIZED = new ServeError('SERVE_UNAUTHORIZED');
 test('each line of a call has its method, path, status and client, refusals too', (t) => {
   const { access, lines } = setUp(t);
   const asked = requestOf({});
-  access.settled(asked, jobOf(true), 200, null);
+  access.settled(asked, callOf(true), 200, null);
   access.refused(asked, UNAUTHORIZED, 401);
-  access.settled(asked, jobOf(true), 200, new ServeError('SERVE_CANCELLED'));
+  access.settled(asked, callOf(true), 200, new ServeError('SERVE_CANCELLED'));
   access.cut(asked.request as IncomingMessage, 'r', new ServeError('SERVE_SLOW_READER'));
   assert.deepEqual(
     lines.map(({ method, path, client, status, code, msg }) => [method, path, client, status, code, msg]),
@@ -74,9 +74,9 @@ test('answers to clients without a key have so many lines a second; those with o
   const { access, lines, endSecond } = setUp(t);
   const none = requestOf({});
   for (let i = 0; i < 5000; i += 1) access.refused(none, UNAUTHORIZED, 401);
-  access.settled(none, jobOf(false), 503, new ServeError('SERVE_QUEUE_TIMEOUT'));
+  access.settled(none, callOf(false), 503, new ServeError('SERVE_QUEUE_TIMEOUT'));
   assert.equal(lines.length, LINES_PER_S);
-  access.settled(none, jobOf(true), 200, null);
+  access.settled(none, callOf(true), 200, null);
   access.refused(requestOf({ hasKey: true }), new ServeError('SERVE_NOT_FOUND'), 404);
   assert.equal(lines.length, LINES_PER_S + 2);
   endSecond();

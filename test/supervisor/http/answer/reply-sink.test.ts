@@ -5,12 +5,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import type { ReplyHead } from '../../../../protocol/wire/messages.js';
-import type { Job } from '../../../../supervisor/dispatch/job.js';
+import type { Call } from '../../../../supervisor/dispatch/call.js';
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
 import { ReplySink } from '../../../../supervisor/http/answer/reply-sink.js';
 import { RawConnection } from '../../../helpers/raw-http.js';
 
-const JOB = { queueMs: () => 1, runMs: 2 } as unknown as Job;
+const JOB = { queueMs: () => 1, runMs: 2 } as unknown as Call;
 
 for (const [phrase, line] of [
   ['', 'HTTP/1.1 404 Not Found'],

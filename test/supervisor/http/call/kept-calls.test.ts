@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Admission } from '../../../../supervisor/dispatch/arrivals.js';
-import type { Job } from '../../../../supervisor/dispatch/job.js';
+import type { Call } from '../../../../supervisor/dispatch/call.js';
 import { MemoryStore } from '../../../../supervisor/jobs/memory-store.js';
 import type { Acceptance, NewJob } from '../../../../supervisor/jobs/job-record.js';
 import { eventually } from '../../../helpers/server.js';
@@ -32,7 +32,7 @@ interface Bench {
   readonly url: string;
   readonly store: HeldStore;
   /** Pulled from the store. */
-  readonly jobs: Job[];
+  readonly calls: Call[];
   /** Places in the queue that are taken. */
   places: number;
   /** Refusals that were counted. */
@@ -41,7 +41,7 @@ interface Bench {
 
 async function openBench(t: TestContext): Promise<Bench> {
   const store = new HeldStore(MEMORY);
-  const bench = { url: '', store, jobs: [] as Job[], places: 0, outcomes: [] as string[] };
+  const bench = { url: '', store, calls: [] as Call[], places: 0, outcomes: [] as string[] };
   const admit = (): Admission => {
     bench.places += 1;
     let isTaken = true;
@@ -53,7 +53,7 @@ async function openBench(t: TestContext): Promise<Bench> {
   };
   const model = fakeModel('model', { kind: 'background', admit });
   const jobs = countedJobs(store);
-  pullJobs(jobs, 'model', (job) => bench.jobs.push(job));
+  pullJobs(jobs, 'model', (call) => bench.calls.push(call));
   bench.url = await serveHandler(t, {
     models: onlyModel(model),
     jobs,
@@ -101,7 +101,7 @@ for (const { who, path, taken, refused } of WAYS) {
       const bench = await openBench(t);
       const answer = post(bench);
       await untilHeld(bench);
-      assert.deepEqual([bench.jobs.length, bench.places, bench.jobs.length], [0, 1, 0]);
+      assert.deepEqual([bench.calls.length, bench.places, bench.calls.length], [0, 1, 0]);
       const isFirst = await Promise.race([
         answer.then(() => 'told'),
         new Promise((resolve) => setImmediate(resolve, 'held')),
@@ -109,7 +109,7 @@ for (const { who, path, taken, refused } of WAYS) {
       assert.equal(isFirst, 'held');
       bench.store.held[0]?.put();
       assert.match(await (await answer).text(), taken);
-      assert.deepEqual([bench.jobs.length, bench.places, bench.outcomes], [1, 0, []]);
+      assert.deepEqual([bench.calls.length, bench.places, bench.outcomes], [1, 0, []]);
     },
   );
 
@@ -122,7 +122,7 @@ for (const { who, path, taken, refused } of WAYS) {
     const [status, retryAfter, text] = refused;
     assert.deepEqual([response.status, response.headers.get('retry-after')], [status, retryAfter]);
     assert.match(await response.text(), text);
-    assert.deepEqual([bench.jobs.length, bench.places, bench.outcomes], [0, 0, ['SERVE_NOT_KEPT']]);
+    assert.deepEqual([bench.calls.length, bench.places, bench.outcomes], [0, 0, ['SERVE_NOT_KEPT']]);
   });
 
   test(`${who} may leave while the call is put on record: it is run`, LIMIT, async (t) => {
@@ -134,7 +134,7 @@ for (const { who, path, taken, refused } of WAYS) {
     await assert.rejects(answer, { name: 'AbortError' });
     bench.store.held[0]?.put();
     await eventually(
-      () => bench.jobs.length === 1,
+      () => bench.calls.length === 1,
       15_000,
       () => 'the job is not run',
     );

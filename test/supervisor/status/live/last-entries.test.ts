@@ -14,7 +14,7 @@ import {
 import { LastDeaths, withoutWords } from '../../../../supervisor/status/live/last-deaths.js';
 import { ModelKeys } from '../../../../supervisor/status/live/model-keys.js';
 import { RecentList } from '../../../../supervisor/status/live/recent-list.js';
-import { FakeWorker, newJob } from '../../dispatch/jobs.js';
+import { FakeWorker, newCall } from '../../dispatch/calls.js';
 
 const MODEL = { spec: { name: 'digits', version: '1' } } as Model;
 
@@ -34,58 +34,66 @@ function asked(url: string, counts = true): CountedRequest {
 }
 
 test('a call has its outcome, its worker and its sizes, and no query', () => {
-  const calls = new LastCalls();
-  const job = newJob('mine');
-  job.sendTo(Object.assign(new FakeWorker(), { index: 3 }));
-  job.begin(performance.now());
-  job.chunk([Buffer.from('abc'), Buffer.from('de')], () => {});
-  job.end(12.345);
-  calls.settled(asked('/'), job, 200, null);
-  const [call] = calls.list.between(0, 1);
+  const last = new LastCalls();
+  const call = newCall('mine');
+  call.sendTo(Object.assign(new FakeWorker(), { index: 3 }));
+  call.begin(performance.now());
+  call.chunk([Buffer.from('abc'), Buffer.from('de')], () => {});
+  call.end(12.345);
+  last.settled(asked('/'), call, 200, null);
+  const [shown] = last.list.between(0, 1);
   assert.deepEqual(
-    [call?.id, call?.model, call?.route, call?.status, call?.code, call?.worker, call?.outBytes, call?.runMs],
+    [
+      shown?.id,
+      shown?.model,
+      shown?.route,
+      shown?.status,
+      shown?.code,
+      shown?.worker,
+      shown?.outBytes,
+      shown?.runMs,
+    ],
     [1, 'digits', '/', 200, 'ok', 3, 5, 12.35],
   );
-  assert.equal(call?.requestId, 'mine');
+  assert.equal(shown?.requestId, 'mine');
 });
 
 test('a call that never began has no worker; of a client that left there is no status', () => {
-  const calls = new LastCalls();
-  const job = newJob('x');
-  job.sendTo(new FakeWorker());
-  calls.settled(asked('/'), job, 200, new ServeError('SERVE_CANCELLED'));
-  const [call] = calls.list.between(0, 1);
-  assert.deepEqual([call?.worker, call?.status, call?.code], [null, null, 'SERVE_CANCELLED']);
+  const last = new LastCalls();
+  const call = newCall('x');
+  call.sendTo(new FakeWorker());
+  last.settled(asked('/'), call, 200, new ServeError('SERVE_CANCELLED'));
+  const [shown] = last.list.between(0, 1);
+  assert.deepEqual([shown?.worker, shown?.status, shown?.code], [null, null, 'SERVE_CANCELLED']);
 });
 
 test('a refused call is there, a refused page is not', () => {
-  const calls = new LastCalls();
-  calls.refused(asked('/nowhere?key=s3cret'), new ServeError('SERVE_NOT_FOUND'), 404);
-  calls.refused(asked('/status', false), new ServeError('SERVE_UNAUTHORIZED'), 401);
+  const last = new LastCalls();
+  last.refused(asked('/nowhere?key=s3cret'), new ServeError('SERVE_NOT_FOUND'), 404);
+  last.refused(asked('/status', false), new ServeError('SERVE_UNAUTHORIZED'), 401);
   assert.deepEqual(
-    calls.list.between(0, calls.list.lastId).map(({ path, status, code }) => [path, status, code]),
+    last.list.between(0, last.list.lastId).map(({ path, status, code }) => [path, status, code]),
     [['/nowhere', 404, 'SERVE_NOT_FOUND']],
   );
 });
 
 test('many calls without a valid key do not push the others out', () => {
-  const calls = new LastCalls();
-  calls.refused(asked('/mine'), new ServeError('SERVE_NOT_FOUND'), 404);
-  for (let i = 0; i < CALLS_KEPT; i += 1)
-    calls.refused(asked('/'), new ServeError('SERVE_UNAUTHORIZED'), 401);
-  const kept = calls.list.between(0, calls.list.lastId);
+  const last = new LastCalls();
+  last.refused(asked('/mine'), new ServeError('SERVE_NOT_FOUND'), 404);
+  for (let i = 0; i < CALLS_KEPT; i += 1) last.refused(asked('/'), new ServeError('SERVE_UNAUTHORIZED'), 401);
+  const kept = last.list.between(0, last.list.lastId);
   assert.deepEqual([kept[0]?.path, kept[1]?.status], ['/mine', 401]);
 });
 
 test('a failed call has its error; without the words only what the server says itself', () => {
-  const calls = new LastCalls();
+  const last = new LastCalls();
   const threw = new ServeError('SERVE_INFERENCE_FAILED', 'secret', {
     detail: 'TypeError: secret\n    at app.ts',
   });
-  calls.settled(asked('/'), newJob('a'), 500, threw);
-  calls.refused(asked('/'), new ServeError('SERVE_QUEUE_FULL'), 503);
-  calls.settled(asked('/'), newJob('b'), 200, null);
-  const all = calls.list.between(0, 3);
+  last.settled(asked('/'), newCall('a'), 500, threw);
+  last.refused(asked('/'), new ServeError('SERVE_QUEUE_FULL'), 503);
+  last.settled(asked('/'), newCall('b'), 200, null);
+  const all = last.list.between(0, 3);
   const errors = (showsWords: boolean): unknown[] => shownCalls(all, showsWords).map(({ error }) => error);
   const full = { message: 'The queue is full; try again later.', detail: '' };
   assert.deepEqual(errors(true), [{ message: 'secret', detail: threw.detail }, full, null]);
@@ -94,25 +102,25 @@ test('a failed call has its error; without the words only what the server says i
 });
 
 test('a long stack keeps its beginning and its end', () => {
-  const calls = new LastCalls();
+  const last = new LastCalls();
   const detail = `begins ${'x'.repeat(1e6)} ends`;
-  calls.settled(asked('/'), newJob('a'), 500, new ServeError('SERVE_INFERENCE_FAILED', 'm', { detail }));
-  const kept = calls.list.between(0, 1)[0]?.error?.detail ?? '';
+  last.settled(asked('/'), newCall('a'), 500, new ServeError('SERVE_INFERENCE_FAILED', 'm', { detail }));
+  const kept = last.list.between(0, 1)[0]?.error?.detail ?? '';
   assert.match(kept, /^begins x+\n…\nx+ ends$/);
   assert.ok(kept.length < MAX_DETAIL_CHARS + 10);
 });
 
 test('long paths are cut', () => {
-  const calls = new LastCalls();
-  calls.refused(asked(`/${'x'.repeat(9000)}`), new ServeError('SERVE_NOT_FOUND'), 404);
-  assert.equal(calls.list.between(0, 1)[0]?.path.length, 200);
+  const last = new LastCalls();
+  last.refused(asked(`/${'x'.repeat(9000)}`), new ServeError('SERVE_NOT_FOUND'), 404);
+  assert.equal(last.list.between(0, 1)[0]?.path.length, 200);
 });
 
 test('the last 200 calls are kept', () => {
-  const calls = new LastCalls();
+  const last = new LastCalls();
   for (let i = 0; i < CALLS_KEPT + 7; i += 1)
-    calls.refused(asked('/'), new ServeError('SERVE_NOT_FOUND'), 404);
-  const kept = calls.list.between(0, calls.list.lastId);
+    last.refused(asked('/'), new ServeError('SERVE_NOT_FOUND'), 404);
+  const kept = last.list.between(0, last.list.lastId);
   assert.deepEqual([kept.length, kept[0]?.id, kept.at(-1)?.id], [200, 8, 207]);
 });
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
-import type { Job } from '../../../../../supervisor/dispatch/job.js';
+import type { Call } from '../../../../../supervisor/dispatch/call.js';
 import { countedJobs, fakeModel, onlyModel, pullJobs, serveHandler } from '../../serve-handler.js';
 
 const LIMIT = { timeout: 60_000 };
@@ -37,8 +37,8 @@ test(
 
     const ended = gateway.post('/check/v4/', { callID, longPoll: true });
     await gateway.untilHeld(1);
-    const [job] = gateway.jobs as [Job];
-    job.reply(HEAD, [Buffer.from('"out"')], 5, 1);
+    const [call] = gateway.calls as [Call];
+    call.reply(HEAD, [Buffer.from('"out"')], 5, 1);
     assert.deepEqual((await ended).modelOutputs, ['out']);
     assert.equal(gateway.heldNow(), 0);
   },
@@ -56,7 +56,7 @@ test('a client that leaves a long poll frees its timer', LIMIT, async (t) => {
 test('a result is kept for at least ten minutes, but not forever', LIMIT, async (t) => {
   const gateway = await openGateway(t);
   const { callID } = await gateway.post('/start/v2/', {});
-  (gateway.jobs[0] as Job).reply(HEAD, [Buffer.from('1')], 1, 1);
+  (gateway.calls[0] as Call).reply(HEAD, [Buffer.from('1')], 1, 1);
   t.mock.timers.tick(10 * 60_000);
   assert.deepEqual((await gateway.post('/check/v2/', { callID })).modelOutputs, [1]);
   t.mock.timers.tick(10 * 60_000);
@@ -65,7 +65,7 @@ test('a result is kept for at least ten minutes, but not forever', LIMIT, async 
 
 interface Gateway {
   /** The jobs that were started. */
-  readonly jobs: readonly Job[];
+  readonly calls: readonly Call[];
   open(path: string, body: object): ReturnType<typeof request>;
   post(path: string, body: object): Promise<Reply>;
   /** Requests that are waiting for a job. */
@@ -76,9 +76,9 @@ interface Gateway {
 /** The dialect over real HTTP, with a queue that never runs its jobs. */
 async function openGateway(t: TestContext): Promise<Gateway> {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
-  const jobs: Job[] = [];
+  const calls: Call[] = [];
   const keptJobs = countedJobs();
-  pullJobs(keptJobs, 'the-only-one', (job) => jobs.push(job));
+  pullJobs(keptJobs, 'the-only-one', (call) => calls.push(call));
   const model = fakeModel('the-only-one');
   const url = await serveHandler(t, { models: onlyModel(model), jobs: keptJobs });
   const open = (path: string, body: object): ReturnType<typeof request> => {
@@ -88,7 +88,7 @@ async function openGateway(t: TestContext): Promise<Gateway> {
     return outgoing;
   };
   return {
-    jobs,
+    calls,
     open,
     post: async (path, body) => {
       const [response] = (await once(open(path, body), 'response')) as [IncomingMessage];

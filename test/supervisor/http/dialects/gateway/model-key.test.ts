@@ -41,7 +41,7 @@ class Fakes {
       grow: (bytes) => void this.notes.push(`${name} grows by ${bytes}`),
     };
     const answer = Buffer.from(JSON.stringify(name));
-    pullJobs(this.jobs, name, (job) => job.reply(HEAD, [answer], answer.length, 1));
+    pullJobs(this.jobs, name, (call) => call.reply(HEAD, [answer], answer.length, 1));
     return fakeModel(name, {
       admit: () => {
         this.notes.push(`${name} admits`);

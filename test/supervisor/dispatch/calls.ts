@@ -1,9 +1,9 @@
-/** Jobs and workers for tests of the dispatcher, which record what happens to them. */
+/** Calls and workers for tests of the dispatcher, which record what happens to them. */
 import type { ServeError } from '../../../protocol/errors.js';
 import type { ReadyWorker } from '../../../supervisor/dispatch/dispatcher.js';
-import { Job, type Sink } from '../../../supervisor/dispatch/job.js';
+import { Call, type Sink } from '../../../supervisor/dispatch/call.js';
 
-export interface JobOptions {
+export interface CallOptions {
   readonly bytes?: number;
   /** The body itself, for tests that send it. */
   readonly body?: Buffer;
@@ -15,7 +15,7 @@ export interface JobOptions {
   readonly onSettled?: (outcome: string) => void;
 }
 
-export function newJob(id: string, options: JobOptions = {}): Job {
+export function newCall(id: string, options: CallOptions = {}): Call {
   const {
     body = null,
     bytes = body?.length ?? 0,
@@ -28,9 +28,9 @@ export function newJob(id: string, options: JobOptions = {}): Job {
   const sink: Sink = {
     reply: () => onSettled('ok'),
     head: () => {},
-    chunk: (_job, _pieces, taken) => taken(),
+    chunk: (_call, _pieces, taken) => taken(),
     end: () => onSettled('end'),
-    fail: (_job, error: ServeError) => onSettled(error.code),
+    fail: (_call, error: ServeError) => onSettled(error.code),
   };
   const call = {
     id: 0,
@@ -54,17 +54,17 @@ export function newJob(id: string, options: JobOptions = {}): Job {
     answer: 'auto',
     dialectParams: '',
   } as const;
-  return new Job({ ...call }, body === null ? [] : [body], { acceptedAtMs, deadlineAtMs }, sink);
+  return new Call({ ...call }, body === null ? [] : [body], { acceptedAtMs, deadlineAtMs }, sink);
 }
 
 export const OK = { status: 200, contentType: '', headers: '', phrase: '' };
 
-/** A worker that holds its jobs until the test ends them. */
+/** A worker that holds its calls until the test ends them. */
 export class FakeWorker implements ReadyWorker {
   readonly index = 0;
-  readonly held: Job[] = [];
+  readonly held: Call[] = [];
   readonly abandoned: string[] = [];
-  /** Its first job has begun, which was not looked up yet. */
+  /** Its first call has begun, which was not looked up yet. */
   beganUnseen = false;
   callersWait = false;
   isFrozen = false;
@@ -94,19 +94,19 @@ export class FakeWorker implements ReadyWorker {
   }
 
   get ids(): string[] {
-    return this.held.map(({ call }) => call.requestId);
+    return this.held.map(({ message }) => message.requestId);
   }
 
-  heldJobs(): Job[] {
+  heldCalls(): Call[] {
     return [...this.held];
   }
 
-  assign(jobs: readonly Job[]): void {
-    this.held.push(...jobs);
-    this.batches.push(jobs.length);
+  assign(calls: readonly Call[]): void {
+    this.held.push(...calls);
+    this.batches.push(calls.length);
   }
 
-  /** As in a real worker, jobs are marked as begun only when that is looked up. */
+  /** As in a real worker, calls are marked as begun only when that is looked up. */
   learnBegun(): void {
     if (this.beganUnseen) this.begin();
     this.beganUnseen = false;
@@ -114,24 +114,24 @@ export class FakeWorker implements ReadyWorker {
 
   signal(): void {}
 
-  abandon(job: Job, reason: string): void {
-    this.abandoned.push(`${job.call.requestId}: ${reason}`);
+  abandon(call: Call, reason: string): void {
+    this.abandoned.push(`${call.message.requestId}: ${reason}`);
   }
 
-  sendData(_job: Job, _part: unknown, bytes: Uint8Array): void {
+  sendData(_call: Call, _part: unknown, bytes: Uint8Array): void {
     this.said.push(Buffer.from(bytes));
   }
 
-  begin(): Job {
-    const [job] = this.held as [Job];
-    job.begin(performance.now());
-    return job;
+  begin(): Call {
+    const [call] = this.held as [Call];
+    call.begin(performance.now());
+    return call;
   }
 
   /** The first call it holds has ended. */
-  release(): Job {
+  release(): Call {
     this.batches[0] = (this.batches[0] as number) - 1;
     if (this.batches[0] === 0) this.batches.shift();
-    return this.held.shift() as Job;
+    return this.held.shift() as Call;
   }
 }

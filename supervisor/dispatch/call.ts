@@ -1,9 +1,9 @@
 /**
- * A job: one call with its body, its times and the sink of its answer. It settles exactly once, whatever happens to its
+ * A call: one call with its body, its times and the sink of its answer. It settles exactly once, whatever happens to its
  * client, its worker or the server.
  */
 import type { ServeError } from '../../protocol/errors.js';
-import type { Call, DataPart, ReplyHead } from '../../protocol/wire/messages.js';
+import type { Call as WireCall, DataPart, ReplyHead } from '../../protocol/wire/messages.js';
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import { leaveToCollector, type Lease } from '../memory/slabs.js';
 import { loggedPath } from '../observe/logged-path.js';
@@ -12,7 +12,7 @@ import type { Waiting } from './lines.js';
 import { InLine } from './queue.js';
 
 /** A call as a dialect describes it. */
-export interface JobCall extends Omit<Call, 'id'> {
+export interface CallMessage extends Omit<WireCall, 'id'> {
   /** Id on the wire, written when a worker gets the call: a copy of the call would cost 2 us. */
   id: number;
   /** Name and version of its model; they are not sent, because a worker runs one model. */
@@ -25,25 +25,25 @@ export interface JobCall extends Omit<Call, 'id'> {
 }
 
 /** Fields of every log line about a call. */
-export type CallFacts = Pick<JobCall, 'requestId' | 'route' | 'method' | 'path' | 'client'>;
+export type CallFacts = Pick<CallMessage, 'requestId' | 'route' | 'method' | 'path' | 'client'>;
 
 /** Copies the fields, so that the call itself need not live as long as they do; a long path is cut. */
 export function callFacts({ requestId, route, method, path, client }: CallFacts): CallFacts {
   return { requestId, route, method, path: loggedPath(path), client };
 }
 
-/** Receives a job's answer. Exactly one of `reply`, `end` (after `head`) and `fail` is called, once. */
+/** Receives a call's answer. Exactly one of `reply`, `end` (after `head`) and `fail` is called, once. */
 export interface Sink {
   /** A whole answer; the sink owns the pieces. */
-  reply(job: Job, head: ReplyHead, pieces: Buffer[], bodyBytes: number, release: () => void): void;
-  head(job: Job, head: ReplyHead): void;
+  reply(call: Call, head: ReplyHead, pieces: Buffer[], bodyBytes: number, release: () => void): void;
+  head(call: Call, head: ReplyHead): void;
   /** Part of a stream. `taken` is called once the client's connection has room for more. */
-  chunk(job: Job, pieces: Buffer[], taken: () => void): void;
-  end(job: Job): void;
+  chunk(call: Call, pieces: Buffer[], taken: () => void): void;
+  end(call: Call): void;
   /** May follow `head`: the client must then notice that the stream was cut. */
-  fail(job: Job, error: ServeError): void;
+  fail(call: Call, error: ServeError): void;
   /** The app reports how far it is; only the sink of a job that outlives its client is interested. */
-  progress?(job: Job, fraction: number, text: string): void;
+  progress?(call: Call, fraction: number, text: string): void;
 }
 
 /** Receives the worker's messages on a WebSocket, beside its sink. */
@@ -60,27 +60,27 @@ export interface Conversation {
   close(code: number, reason: string): void;
 }
 
-/** The sink of a job that is detached before it is submitted. */
+/** The sink of a call that is detached before it is submitted. */
 export const NOWHERE: Sink = { reply() {}, head() {}, chunk() {}, end() {}, fail() {} };
 
-/** A worker, as its jobs see it. */
-export interface JobHolder {
+/** A worker, as its calls see it. */
+export interface CallHolder {
   /** The number of its slot. */
   readonly index: number;
-  /** Looks up which of its jobs have begun, and marks them. `Job.checkBegun` calls it. */
+  /** Looks up which of its calls have begun, and marks them. `Call.checkBegun` calls it. */
   learnBegun(): void;
-  /** The client of this job has gone or has an answer. */
-  abandon(job: Job, reason: string): void;
-  /** Signals the app that this job is not wanted any more; its answer still counts. */
-  signal(job: Job, reason: string): void;
+  /** The client of this call has gone or has an answer. */
+  abandon(call: Call, reason: string): void;
+  /** Signals the app that this call is not wanted any more; its answer still counts. */
+  signal(call: Call, reason: string): void;
   /** Sends a part of a message from the client, within the credit given; the bytes belong to the worker's channel from now on. */
-  sendData(job: Job, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void;
+  sendData(call: Call, part: Omit<DataPart, 'id'>, bytes: Uint8Array): void;
 }
 
 const UNLENT = { release: leaveToCollector };
 
-export class Job extends InLine implements Waiting {
-  readonly call: JobCall;
+export class Call extends InLine implements Waiting {
+  readonly message: CallMessage;
   readonly pieces: readonly Buffer[];
   readonly acceptedAtMs: number;
   /** When the client stops waiting, on the monotonic clock; null without a deadline, or once detached. */
@@ -91,7 +91,7 @@ export class Job extends InLine implements Waiting {
   conversation: Conversation | null = null;
   /** Run time as the worker measured it; 0 if the call never ran. */
   runMs = 0;
-  /** The batch in which a worker got it; null for a job that runs alone. */
+  /** The batch in which a worker got it; null for a call that runs alone. */
   batch: BatchRun | null = null;
   /** Reply size in bytes; 0 until the reply is complete, for a stream the bytes so far. */
   replyBytes = 0;
@@ -106,19 +106,19 @@ export class Job extends InLine implements Waiting {
   #losses = 0;
   /** 0 until it is known that the call has begun. */
   #beganAtMs = 0;
-  #holder: JobHolder | null = null;
+  #holder: CallHolder | null = null;
   #onLetGo: (() => void) | null = null;
   #deadlineTimer: LimitTimer | null = null;
 
   constructor(
-    call: JobCall,
+    call: CallMessage,
     pieces: readonly Buffer[],
     times: { acceptedAtMs: number; deadlineAtMs: number | null },
     sink: Sink,
     lease: Pick<Lease, 'release'> = UNLENT,
   ) {
     super();
-    this.call = call;
+    this.message = call;
     this.pieces = pieces;
     this.acceptedAtMs = times.acceptedAtMs;
     this.deadlineAtMs = times.deadlineAtMs;
@@ -127,11 +127,11 @@ export class Job extends InLine implements Waiting {
   }
 
   get bodyBytes(): number {
-    return this.call.bodyBytes;
+    return this.message.bodyBytes;
   }
 
   get route(): string {
-    return this.call.route;
+    return this.message.route;
   }
 
   get isConversation(): boolean {
@@ -163,13 +163,13 @@ export class Job extends InLine implements Waiting {
     return this.#beganAtMs !== 0;
   }
 
-  /** Number of workers that died holding this job before it began. */
+  /** Number of workers that died holding this call before it began. */
   get losses(): number {
     return this.#losses;
   }
 
-  /** The worker that holds the job, from its sending until it has ended there or was given up. */
-  get holder(): JobHolder | null {
+  /** The worker that holds the call, from its sending until it has ended there or was given up. */
+  get holder(): CallHolder | null {
     return this.#holder;
   }
 
@@ -190,7 +190,7 @@ export class Job extends InLine implements Waiting {
   }
 
   /** Notes that a worker gets it. */
-  sendTo(holder: JobHolder): void {
+  sendTo(holder: CallHolder): void {
     this.#state = 'sent';
     this.#holder = holder;
     this.worker = holder.index;
@@ -204,7 +204,7 @@ export class Job extends InLine implements Waiting {
   }
 
   /** Notes that no worker holds it any more. Returns the one that did. */
-  leaveHolder(): JobHolder | null {
+  leaveHolder(): CallHolder | null {
     const holder = this.#holder;
     this.#holder = null;
     this.#onLetGo?.();
@@ -234,7 +234,7 @@ export class Job extends InLine implements Waiting {
     return this.#losses;
   }
 
-  /** Calls `onPassed` at the deadline, unless the job is detached or `stopDeadline` is called before. */
+  /** Calls `onPassed` at the deadline, unless the call is detached or `stopDeadline` is called before. */
   startDeadline(onPassed: () => void): void {
     if (this.deadlineAtMs === null) return;
     this.#deadlineTimer = startLimit(Math.max(0, this.deadlineAtMs - performance.now()), onPassed);
@@ -245,7 +245,7 @@ export class Job extends InLine implements Waiting {
     this.#deadlineTimer = null;
   }
 
-  /** Detaches the job from its client, which has an answer: its deadline ends, and its own answer goes to `sink`. */
+  /** Detaches the call from its client, which has an answer: its deadline ends, and its own answer goes to `sink`. */
   detach(sink: Sink): void {
     this.#sink = sink;
     this.deadlineAtMs = null;
