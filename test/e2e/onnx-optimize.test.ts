@@ -14,11 +14,13 @@ import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { ask } from '../helpers/ask.js';
 import { HEAVY_ROW, heavyModel } from '../helpers/heavy-model.js';
+import { managementOf } from '../helpers/managed-command.js';
 import { identity, writeOnnx } from '../helpers/onnx-model.js';
 import { CLI, runCommand, startServer, type RunningCommand, type Server } from '../helpers/server.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 240_000 };
+const ON_LINUX = { skip: process.platform !== 'linux' && 'only Linux tells how much memory processes share' };
 
 interface Ended {
   readonly code: number | null;
@@ -89,6 +91,29 @@ describe('banana-serve optimize', LIMIT, () => {
 
     const again = await ended(optimize(model));
     assert.match(again.stdout, /is there already/);
+  });
+
+  test('workers that share weights fit a memory budget in which copies would not', ON_LINUX, async (t) => {
+    /** Starts one worker, whose memory becomes known, then three more. Returns the memory of all four in bytes. */
+    const usedByFour = async (budget: string): Promise<number> => {
+      const args = ['--max-workers', '4', '--management-port', '0', '--memory-budget', budget];
+      const server = await startServer(first.model, { t, args });
+      await server.until(({ memory }) => (memory?.startCosts[0]?.firstBytes ?? null) !== null);
+      const management = await managementOf(server);
+      assert.equal(
+        await management.said('PUT /models/m?min_worker=4&synchronous=true'),
+        '200 Workers scaled',
+      );
+      const { memory } = await server.until(
+        ({ memory }) => (memory?.startCosts[0]?.moreBytes ?? null) !== null,
+      );
+      assert.doesNotMatch(server.stderr(), /cannot start|leaves/);
+      await server.stop();
+      return memory?.pools[0]?.usedBytes ?? NaN;
+    };
+
+    const budgetMb = Math.ceil((await usedByFour('4gb')) / 2 ** 20) + 17; // room for half a copy of the weights more
+    assert.ok((await usedByFour(`${budgetMb}mb`)) <= budgetMb * 2 ** 20);
   });
 
   test('a flipped bit is noticed at the start, and the original served', async (t) => {
