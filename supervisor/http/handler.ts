@@ -8,6 +8,7 @@
  *    refuses the request.
  */
 import { ServerResponse, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { answerCall } from './call/answer-call.js';
 import { NO_TIME, answerError, refuseRequest } from './answer/answer-error.js';
@@ -22,120 +23,123 @@ import { pageMistake } from './access/page-origin.js';
 import { prefersAsync } from './call/client-wishes.js';
 import { koaAnswers, type AnswerWithKoa } from './answer/koa-answers.js';
 import { firstClaim } from './dialects/first-claim.js';
-import type { Operation } from './dialects/dialect.js';
+import type { Dialect, Failure, Operation } from './dialects/dialect.js';
 import { MAIN_DIALECTS, type Dialects } from './dialects/index.js';
 import type { HttpHandler } from './socket/http-server.js';
 import { clientOf, namedPath, pathMistake, writtenPath } from './socket/request-facts.js';
 import { Upgrades, asksForWebSocket, isWebSocketPlan, refuseUpgrade } from './websocket/upgrades.js';
 
-export function createHandler(
-  backend: Backend,
-  dialects: Dialects = MAIN_DIALECTS,
-  listener: Listener = 'main',
-): HttpHandler {
-  const headerNames = clientHeaderNames([...dialects.inOrder, dialects.default]);
-  const front = { backend, dialects, listener, headerNames };
-  const { corsOrigin, maxBody } = backend.options;
-  // Metrics need no key on their own listener, so pages of other origins must not read them.
-  const cors =
-    corsOrigin === null || listener === 'metrics' ? null : new Cors(corsOrigin, headerNames.exposed);
-  const marking = dialects.inOrder.filter(({ mark }) => mark !== undefined);
-  const upgrades = new Upgrades(maxBody);
-  const withKoa = koaAnswers(backend.log);
-  const answer = (context: RequestContext, operation: Operation): void => {
-    act(context, operation, withKoa)?.catch((thrown: unknown) => {
-      backend.log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
+/** Handles the requests of one listener. */
+export class FrontHandler implements HttpHandler {
+  readonly #backend: Backend;
+  readonly #dialects: Dialects;
+  readonly #listener: Listener;
+  readonly #headerNames: ClientHeaderNames;
+  readonly #cors: Cors | null;
+  readonly #upgrades: Upgrades;
+  readonly #marking: readonly Dialect[];
+  readonly #withKoa: AnswerWithKoa;
+
+  constructor(backend: Backend, dialects: Dialects = MAIN_DIALECTS, listener: Listener = 'main') {
+    const { corsOrigin, maxBody } = backend.options;
+    const headerNames = clientHeaderNames([...dialects.inOrder, dialects.default]);
+    this.#backend = backend;
+    this.#dialects = dialects;
+    this.#listener = listener;
+    this.#headerNames = headerNames;
+    // Metrics need no key on their own listener, so pages of other origins must not read them.
+    const hasCors = corsOrigin !== null && listener !== 'metrics';
+    this.#cors = hasCors ? new Cors(corsOrigin, headerNames.exposed) : null;
+    this.#upgrades = new Upgrades(maxBody);
+    this.#marking = dialects.inOrder.filter(({ mark }) => mark !== undefined);
+    this.#withKoa = koaAnswers(backend.log);
+  }
+
+  request(request: IncomingMessage, response: ServerResponse): void {
+    const written = writtenPath(request.url);
+    const path = namedPath(written);
+    const context = this.#newContext(request, response, path ?? written, false);
+    const operation = claim(context, this.#dialects, path !== null);
+    if (operation.counts) this.#backend.posts.count += 1;
+    this.#cors?.mark(request, response);
+    for (const dialect of this.#marking) dialect.mark?.(context);
+    const mistake = path === null ? pathMistake() : hostMistake(request);
+    if (mistake !== null) {
+      refuseRequest(context, mistake, { timing: NO_TIME, close: true }); // its client may not know HTTP/1.1
+      return;
+    }
+    if (this.#cors !== null && isPreflight(request)) {
+      answerPreflight(context, operation.methods);
+      this.#backend.observer.answered(context, response.statusCode, null);
+      return;
+    }
+    const refusal = keyMistake(context, authOf(operation)) ?? originMistake(context);
+    if (refusal === null) this.#answer(context, operation);
+    else refuseRequest(context, refusal, { timing: NO_TIME });
+  }
+
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): boolean {
+    const path = asksForWebSocket(request) ? namedPath(writtenPath(request.url)) : null;
+    if (path === null) return false;
+    const hasKeyProtocol = moveKeyProtocol(request, this.#headerNames.keys);
+    const context = this.#newContext(request, new ServerResponse(request), path, true);
+    const operation = claim(context, this.#dialects, true);
+    const { act: plan } = operation;
+    const isRefused = hasKeyProtocol && 'refuse' in plan; // as a plain request it would have no key
+    if (!isRefused && !isWebSocketPlan(plan)) return false;
+    const mistake = hostMistake(request) ?? keyMistake(context, authOf(operation)) ?? originMistake(context);
+    if (isWebSocketPlan(plan))
+      this.#upgrades.open(context, plan, mistake ?? jobMistake(request), socket, head);
+    else if (isRefused) refuseUpgrade(context, socket, mistake ?? plan.refuse);
+    return true;
+  }
+
+  fail(error: ServeError, requestId: string): Failure {
+    const failure = this.#dialects.default.fail(error, requestId, null);
+    this.#backend.observer.broken(failure.status);
+    return failure;
+  }
+
+  #answer(context: RequestContext, operation: Operation): void {
+    act(context, operation, this.#withKoa)?.catch((thrown: unknown) => {
+      this.#backend.log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
       answerError(context, new ServeError('SERVE_INTERNAL'));
     });
-  };
-  return {
-    request(request, response) {
-      const written = writtenPath(request.url);
-      const path = namedPath(written);
-      const context = newContext(front, request, response, path ?? written, false);
-      const operation = claim(context, dialects, path !== null);
-      if (operation.counts) backend.posts.count += 1;
-      cors?.mark(request, response);
-      for (const dialect of marking) dialect.mark?.(context);
-      const mistake = path === null ? pathMistake() : hostMistake(request);
-      if (mistake !== null) {
-        refuseRequest(context, mistake, { timing: NO_TIME, close: true }); // its client may not know HTTP/1.1
-        return;
-      }
-      if (cors !== null && isPreflight(request)) {
-        answerPreflight(context, operation.methods);
-        backend.observer.answered(context, response.statusCode, null);
-        return;
-      }
-      const refusal = keyMistake(context, authOf(operation)) ?? originMistake(context);
-      if (refusal === null) answer(context, operation);
-      else refuseRequest(context, refusal, { timing: NO_TIME });
-    },
+  }
 
-    upgrade(request, socket, head) {
-      const path = asksForWebSocket(request) ? namedPath(writtenPath(request.url)) : null;
-      if (path === null) return false;
-      const hasKeyProtocol = moveKeyProtocol(request, headerNames.keys);
-      const context = newContext(front, request, new ServerResponse(request), path, true);
-      const operation = claim(context, dialects, true);
-      const { act: plan } = operation;
-      const isRefused = hasKeyProtocol && 'refuse' in plan; // as a plain request it would have no key
-      if (!isRefused && !isWebSocketPlan(plan)) return false;
-      const mistake =
-        hostMistake(request) ?? keyMistake(context, authOf(operation)) ?? originMistake(context);
-      if (isWebSocketPlan(plan)) upgrades.open(context, plan, mistake ?? jobMistake(request), socket, head);
-      else if (isRefused) refuseUpgrade(context, socket, mistake ?? plan.refuse);
-      return true;
-    },
-
-    fail: (error, requestId) => {
-      const failure = dialects.default.fail(error, requestId, null);
-      backend.observer.broken(failure.status);
-      return failure;
-    },
-  };
+  #newContext(
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+    isWebSocket: boolean,
+  ): RequestContext {
+    const context: RequestContext = {
+      backend: this.#backend,
+      listener: this.#listener,
+      headerNames: this.#headerNames,
+      request,
+      response,
+      path,
+      isWebSocket,
+      acceptedAtMs: performance.now(),
+      requestId: '',
+      client: clientOf(request),
+      dialect: this.#dialects.default,
+      counts: false,
+      hasKey: false,
+      isProbe: false,
+      isLogged: false,
+      model: null,
+    };
+    nameRequest(context);
+    return context;
+  }
 }
 
 /** A WebSocket needs its client: it cannot be a job. */
 function jobMistake({ headers }: IncomingMessage): ServeError | null {
   if (!prefersAsync(headers)) return null;
   return new ServeError('SERVE_BAD_REQUEST', 'A WebSocket cannot be a job: leave out Prefer: respond-async.');
-}
-
-interface Front {
-  readonly backend: Backend;
-  readonly dialects: Dialects;
-  readonly listener: Listener;
-  readonly headerNames: ClientHeaderNames;
-}
-
-function newContext(
-  { backend, dialects, listener, headerNames }: Front,
-  request: IncomingMessage,
-  response: ServerResponse,
-  path: string,
-  isWebSocket: boolean,
-): RequestContext {
-  const context: RequestContext = {
-    backend,
-    listener,
-    headerNames,
-    request,
-    response,
-    path,
-    isWebSocket,
-    acceptedAtMs: performance.now(),
-    requestId: '',
-    client: clientOf(request),
-    dialect: dialects.default,
-    counts: false,
-    hasKey: false,
-    isProbe: false,
-    isLogged: false,
-    model: null,
-  };
-  nameRequest(context);
-  return context;
 }
 
 /** A path that cannot be decoded (`isReadable` is false) goes to the default dialect, unless another one owns it. */

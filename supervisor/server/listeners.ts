@@ -87,7 +87,7 @@ export class Listeners {
 
   /** Sets the handlers of requests. `metrics`: null without a metrics page. */
   async answerBy(backend: Backend, metrics: MetricsPage | null): Promise<void> {
-    const { createHandler } = await import('../http/handler.js');
+    const { FrontHandler } = await import('../http/handler.js');
     const { dialectsOf } = await import('../http/dialects/index.js');
     const { management, metrics: metricsPlan, isMmsMode, dialects } = this.#plan;
     const byListener = dialectsOf({
@@ -101,7 +101,7 @@ export class Listeners {
     backend.page?.live.findPathsBy(callPathsIn(byListener.main?.inOrder ?? []));
     for (const listener of LISTENERS) {
       const own = byListener[listener];
-      if (own !== null) this.#handlers[listener].arrive(createHandler(backend, own, listener));
+      if (own !== null) this.#handlers[listener].arrive(new FrontHandler(backend, own, listener));
     }
   }
 

@@ -10,7 +10,7 @@ import { ApiKeys } from '../../../supervisor/http/access/api-keys.js';
 import type { Backend, RequestObserver } from '../../../supervisor/http/request/backend.js';
 import { UnroutedBodies } from '../../../supervisor/dispatch/unrouted-bodies.js';
 import type { Dialects } from '../../../supervisor/http/dialects/index.js';
-import { createHandler } from '../../../supervisor/http/handler.js';
+import { FrontHandler } from '../../../supervisor/http/handler.js';
 import { GuardedStore } from '../../../supervisor/jobs/guarded-store.js';
 import type { JobStore } from '../../../supervisor/jobs/job-store.js';
 import { KeptJobs } from '../../../supervisor/jobs/kept-jobs.js';
@@ -46,7 +46,7 @@ export async function serveHandler(
     observer: { settled() {}, refused() {}, answered() {}, broken() {}, cut() {}, ...observer },
     ...parts,
   } as unknown as Backend;
-  const handler = createHandler(backend, dialects);
+  const handler = new FrontHandler(backend, dialects);
   const server = createServer((request, response) => handler.request(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
