@@ -1,4 +1,8 @@
-/** Types of what the decision about memory rests on, and of what it says. Sizes in bytes, times on the monotonic clock. */
+/**
+ * Types of models and processes as the memory budget sees them, of what its decision rests on, and of what it says. Sizes in
+ * bytes, times on the monotonic clock.
+ */
+import type { ServeError } from '../../protocol/errors.js';
 
 /** Bytes in each pool, by the name of the pool; nothing in those that are left out. */
 export type BytesByPool = ReadonlyMap<string, number>;
@@ -42,6 +46,38 @@ export interface HoldingModel {
   /** Expected time from the start of a process until its worker is ready. */
   readonly startMs: number;
   readonly queueTimeoutMs: number;
+}
+
+export interface BudgetedWorker extends Pick<HeldWorker, 'id' | 'state' | 'sinceMs' | 'idleSinceMs'> {
+  readonly device: string;
+}
+
+/** A model at this moment. */
+export interface BudgetedFacts extends Omit<HoldingModel, 'name'> {
+  /** Number of workers that it should have now, without those that stand by. */
+  readonly wanted: number;
+  /** Whether calls, jobs or orders wait for a worker. */
+  readonly hasCallers: boolean;
+  /** Every process of its slots. */
+  readonly workers: readonly BudgetedWorker[];
+}
+
+export interface BudgetedModel {
+  /** `name@version`. */
+  readonly name: string;
+  facts(nowMs: number): BudgetedFacts;
+  /** Memory was read anew: there may be some for a worker that stands by. */
+  memoryRead(): void;
+  /** The worker ends what it holds and goes. */
+  sendAway(id: number, why: LeaveWhy): void;
+  /** The worker is ended, and its slot starts no other. */
+  refuse(id: number, error: ServeError): void;
+}
+
+/** Processes that may end at any time. */
+export interface Expendables {
+  readonly ids: readonly number[];
+  end(id: number): void;
 }
 
 /** A start that waits for memory. */

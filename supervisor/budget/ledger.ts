@@ -1,19 +1,26 @@
 /** The books of the memory budget: gathers the facts for the decision from models, starts, costs and the last reading. */
-import type { BudgetedModel, BudgetedWorker, Expendables } from './budgeted.js';
-import type { BudgetFacts, HeldWorker, Holder, Step } from './facts.js';
+import type {
+  BudgetFacts,
+  BudgetedModel,
+  BudgetedWorker,
+  Expendables,
+  HeldWorker,
+  Holder,
+  Step,
+} from './facts.js';
 import { Learner, type Gathered } from './learner.js';
 import { Leavers } from './leavers.js';
 import { MEMORY } from './memory-text.js';
 import type { MemoryReadings } from './readings.js';
-import { StartBook, type StartEntry } from './start-book.js';
-import type { StartCost } from './start-costs.js';
+import type { RoomStart } from './memory-room.js';
+import { StartBook } from './start-book.js';
 
 /** More than any spare process of our own runtimes. */
 const SPARE_BYTES = 64 * 1024 ** 2;
 
 export class Ledger {
   readonly starts: StartBook;
-  readonly #learner: Learner;
+  readonly learner: Learner;
   readonly #readings: MemoryReadings;
   readonly #expendables: Expendables;
   readonly #models = new Set<BudgetedModel>();
@@ -22,9 +29,9 @@ export class Ledger {
 
   constructor(readings: MemoryReadings, expendables: Expendables) {
     this.#readings = readings;
-    this.#learner = new Learner(readings);
+    this.learner = new Learner(readings);
     this.#expendables = expendables;
-    this.starts = new StartBook(readings, this.#learner);
+    this.starts = new StartBook(readings, this.learner);
   }
 
   add(model: BudgetedModel): void {
@@ -34,16 +41,7 @@ export class Ledger {
   /** Its costs are forgotten: another one may come by this name. */
   remove(model: BudgetedModel): void {
     this.#models.delete(model);
-    this.#learner.forget(model.name);
-  }
-
-  /** Whether a worker of the model was seen within the budget. */
-  wasWell(model: string): boolean {
-    return this.#learner.wasWell(model);
-  }
-
-  get costs(): StartCost[] {
-    return this.#learner.costs.all();
+    this.learner.forget(model.name);
   }
 
   /** Whether a start is under way or memory is about to come back. */
@@ -85,7 +83,7 @@ export class Ledger {
           (sum, { needs }) => sum + (needs.get(name) ?? 0),
           promised.get(name) ?? 0,
         );
-        return limitBytes - usedBytes - coming > (this.#learner.costs.find(model, name, false) ?? 0);
+        return limitBytes - usedBytes - coming > (this.learner.costs.find(model, name, false) ?? 0);
       });
   }
 
@@ -102,14 +100,14 @@ export class Ledger {
   }
 
   /** See `StartBook.grant`. */
-  grant(entry: StartEntry): void {
-    this.starts.grant(entry, this.#gather(performance.now()));
+  grant(start: RoomStart): void {
+    this.starts.grant(start, this.#gather(performance.now()));
   }
 
   /** Learns from the last reading. */
   learn(): void {
     const nowMs = performance.now();
-    this.#learner.learn(this.#gather(nowMs), nowMs);
+    this.learner.learn(this.#gather(nowMs), nowMs);
   }
 
   /** Remembers what workers that have ended held of cards. */
@@ -118,14 +116,14 @@ export class Ledger {
     this.#noteDeaths(this.#gather(nowMs), nowMs);
   }
 
-  gather(nowMs: number): BudgetFacts<StartEntry> {
+  gather(nowMs: number): BudgetFacts<RoomStart> {
     const gathered = this.#gather(nowMs);
     this.#noteDeaths(gathered, nowMs);
     return {
       nowMs,
       pools: this.#readings.pools.map((pool) => ({
         ...pool,
-        overSinceMs: this.#learner.overSinceMs(pool.name),
+        overSinceMs: this.learner.overSinceMs(pool.name),
       })),
       promised: this.starts.promised(),
       starts: this.starts.waiting(gathered),
@@ -136,7 +134,7 @@ export class Ledger {
   }
 
   /** One idle worker leaves for a start on this device; none if no model can spare one. */
-  chooseOne(device: string, model: string): Step<StartEntry>[] {
+  chooseOne(device: string, model: string): Step<RoomStart>[] {
     const facts = { ...this.gather(performance.now()), expendables: [] };
     const name = this.#readings.poolsOf(device).at(-1);
     const pool = facts.pools.find((one) => one.name === name);
@@ -160,7 +158,7 @@ export class Ledger {
       ...worker,
       model: name,
       bytes: this.#readings.bytesOf(worker.id),
-      isProven: this.#learner.isProven(worker.id),
+      isProven: this.learner.isProven(worker.id),
     }));
   }
 

@@ -8,19 +8,42 @@
 import type { ServeError } from '../../protocol/errors.js';
 import { Alarm } from '../dispatch/alarm.js';
 import type { Log } from '../observe/log.js';
-import type { BudgetStatus, BudgetedModel, Expendables } from './budgeted.js';
 import { decide, findNextTurnMs } from './decide.js';
-import type { Lack, LeaveWhy, RefuseWhy, Step } from './facts.js';
+import type { BudgetedModel, Expendables, Holder, Lack, LeaveWhy, RefuseWhy, Step } from './facts.js';
+import type { StartCost } from './learner.js';
 import { Ledger } from './ledger.js';
 import type { MemoryRoom, RoomStart } from './memory-room.js';
 import { lackText, refusalError } from './memory-text.js';
 import { Readings, type BudgetLimits } from './readings.js';
-import type { StartEntry } from './start-book.js';
 
 export interface BudgetOptions extends BudgetLimits {
   readonly expendables: Expendables;
   readonly log: Pick<Log, 'info' | 'warn' | 'error'>;
   readonly env: NodeJS.ProcessEnv;
+}
+
+/** The budgets in `/status`. */
+export interface BudgetStatus {
+  readonly pools: readonly {
+    /** `memory`, or the device, such as `gpu 0`. */
+    readonly name: string;
+    readonly budgetBytes: number;
+    readonly usedBytes: number;
+  }[];
+  /** Memory that a start of each model was found to take. */
+  readonly startCosts: readonly StartCost[];
+  /** Starts that wait for memory, the one that has waited longest first. */
+  readonly waiting: readonly {
+    readonly model: string;
+    readonly waitedMs: number;
+    readonly pool: string;
+    /** Null: not known yet. */
+    readonly needBytes: number | null;
+    /** The models that hold the memory, the largest first. */
+    readonly holders: readonly Holder[];
+  }[];
+  /** Workers that have left for memory so far, by rule, and spare processes. */
+  readonly sentAway: { readonly memory: number; readonly turn: number; readonly spares: number };
 }
 
 /** A start that waits longer is logged, once. */
@@ -137,7 +160,7 @@ export class MemoryBudget implements MemoryRoom {
         budgetBytes: limitBytes,
         usedBytes: Math.round(ownBytes),
       })),
-      startCosts: this.#ledger.costs,
+      startCosts: this.#ledger.learner.costs.all(),
       waiting: Array.from(this.#lacks, ([start, { pool, needBytes }]) => ({
         model: start.model,
         waitedMs: Math.round(nowMs - (this.#ledger.starts.find(start)?.sinceMs ?? nowMs)),
@@ -169,7 +192,7 @@ export class MemoryBudget implements MemoryRoom {
     if (turnAtMs !== null) this.#alarm.set(turnAtMs);
   }
 
-  #do(step: Step<StartEntry>): void {
+  #do(step: Step<RoomStart>): void {
     switch (step.kind) {
       case 'go':
         return this.#ledger.grant(step.start);
@@ -180,7 +203,7 @@ export class MemoryBudget implements MemoryRoom {
       case 'refuseWorker':
         return this.#refuseWorker(step.id, step.why);
       case 'withdraw':
-        return step.start.start.withdraw();
+        return step.start.withdraw();
       case 'wait':
         return this.#noteWait(step.start, step.lack);
     }
@@ -198,7 +221,7 @@ export class MemoryBudget implements MemoryRoom {
     }
   }
 
-  #refuseStart({ start }: StartEntry, why: RefuseWhy): void {
+  #refuseStart(start: RoomStart, why: RefuseWhy): void {
     const error = refusalError(why);
     if (!start.isRenewal) this.#misfit(start.model, error);
     start.refuse(error);
@@ -213,14 +236,15 @@ export class MemoryBudget implements MemoryRoom {
 
   #misfit(model: string, error: ServeError): void {
     this.#log.error(`model ${model} cannot start: ${error.detail}`);
-    this.#onMisfit(model, error, this.#ledger.wasWell(model));
+    this.#onMisfit(model, error, this.#ledger.learner.wasWell(model));
   }
 
-  #noteWait(entry: StartEntry, lack: Lack): void {
-    this.#lacks = new Map([...this.#lacks, [entry.start, lack]]);
-    if (entry.isLogged || performance.now() - entry.sinceMs < LOGGED_AFTER_MS) return;
+  #noteWait(start: RoomStart, lack: Lack): void {
+    this.#lacks = new Map([...this.#lacks, [start, lack]]);
+    const entry = this.#ledger.starts.find(start);
+    if (entry === null || entry.isLogged || performance.now() - entry.sinceMs < LOGGED_AFTER_MS) return;
     entry.isLogged = true;
-    this.#log.info(`a worker of ${entry.start.model} waits for memory: it ${this.#describe(lack)}`);
+    this.#log.info(`a worker of ${start.model} waits for memory: it ${this.#describe(lack)}`);
   }
 
   #describe(lack: Lack): string {

@@ -6,8 +6,7 @@ import type { MemoryReadings } from './readings.js';
 import { stays } from './refusals.js';
 
 /** A start that waits, or is under way. */
-export interface StartEntry {
-  readonly start: RoomStart;
+interface Entry {
   readonly sinceMs: number;
   /** Memory that it will take of each pool, as far as that is known; null while it waits. */
   granted: ReadonlyMap<string, number> | null;
@@ -19,7 +18,7 @@ type Needs = ReadonlyMap<string, number | null>;
 export class StartBook {
   readonly #readings: MemoryReadings;
   readonly #learner: Learner;
-  readonly #entries = new Map<RoomStart, StartEntry>();
+  readonly #entries = new Map<RoomStart, Entry>();
 
   constructor(readings: MemoryReadings, learner: Learner) {
     this.#readings = readings;
@@ -27,14 +26,14 @@ export class StartBook {
   }
 
   enter(start: RoomStart): void {
-    this.#entries.set(start, { start, sinceMs: performance.now(), granted: null, isLogged: false });
+    this.#entries.set(start, { sinceMs: performance.now(), granted: null, isLogged: false });
   }
 
   leave(start: RoomStart): void {
     this.#entries.delete(start);
   }
 
-  find(start: RoomStart): StartEntry | null {
+  find(start: RoomStart): Entry | null {
     return this.#entries.get(start) ?? null;
   }
 
@@ -47,10 +46,11 @@ export class StartBook {
   }
 
   /** Lets a start go. On a GPU one goes at a time, so that its memory is known before the next: the others wait on. */
-  grant(entry: StartEntry, gathered: readonly Gathered[]): void {
-    const { start } = entry;
+  grant(start: RoomStart, gathered: readonly Gathered[]): void {
     const { device, model } = start;
-    if (device !== 'cpu' && this.#underWay.some((other) => other.start.device === device)) return;
+    const entry = this.#entries.get(start);
+    if (entry === undefined) return;
+    if (device !== 'cpu' && this.#underWay.some((other) => other.device === device)) return;
     const { pinned = 0 } = findModel(model, gathered) ?? {};
     const needs = this.#needsOf(start, this.#countOf(model, gathered), pinned, gathered);
     entry.granted = new Map([...needs].map(([pool, bytes]) => [pool, bytes ?? 0]));
@@ -60,10 +60,10 @@ export class StartBook {
   /** Memory that the starts under way have not taken yet. */
   promised(): Map<string, number> {
     const promised = new Map<string, number>();
-    for (const { start, granted } of this.#underWay) {
+    for (const start of this.#underWay) {
       const pid = start.pid();
       const taken = pid === null ? null : this.#readings.bytesOf(pid);
-      for (const [pool, need] of granted ?? []) {
+      for (const [pool, need] of this.#entries.get(start)?.granted ?? []) {
         const left = Math.max(0, need - (taken?.get(pool) ?? 0));
         promised.set(pool, (promised.get(pool) ?? 0) + left);
       }
@@ -72,45 +72,38 @@ export class StartBook {
   }
 
   /** Starts that wait, each as if the ones before it had gone. One on a GPU is left out until the cards are known. */
-  waiting(gathered: readonly Gathered[]): WaitingStart<StartEntry>[] {
+  waiting(gathered: readonly Gathered[]): WaitingStart<RoomStart>[] {
     const counts = new Map(gathered.map(({ model: { name } }) => [name, this.#countOf(name, gathered)]));
-    const waiting = [...this.#entries.values()].filter(
-      ({ start, granted }) => granted === null && !(start.device !== 'cpu' && this.#readings.isBlind),
+    const waiting = [...this.#entries].filter(
+      ([{ device }, { granted }]) => granted === null && !(device !== 'cpu' && this.#readings.isBlind),
     );
-    return waiting.map((entry) => {
-      const { model, isRenewal } = entry.start;
-      const count = counts.get(model) ?? 0;
+    return waiting.map(([start, { sinceMs }]) => {
+      const { model, isRenewal, afterLeaving } = start;
+      const { pinned = 0, wanted = 0, hasCallers = false } = findModel(model, gathered) ?? {};
+      const count = counts.get(model) ?? 0; // workers that its model has without it
       if (!isRenewal) counts.set(model, count + 1);
-      return this.#waitingOf(entry, count, gathered);
+      const isExtra = count >= Math.max(1, pinned);
+      return {
+        start,
+        model,
+        sinceMs,
+        needs: this.#needsOf(start, count, pinned, gathered),
+        kind: isRenewal ? 'renewal' : isExtra ? 'extra' : 'first',
+        isRestore: start.isReplacement && start.isModelDown(),
+        isNeeded: isRenewal || count < pinned || (hasCallers && count < wanted), // one beyond would only stand by
+        afterLeaving,
+      };
     });
   }
 
-  /** `count`: workers that its model has without it. */
-  #waitingOf(entry: StartEntry, count: number, gathered: readonly Gathered[]): WaitingStart<StartEntry> {
-    const { start, sinceMs } = entry;
-    const { model, afterLeaving, isRenewal } = start;
-    const { pinned = 0, wanted = 0, hasCallers = false } = findModel(model, gathered) ?? {};
-    const isExtra = count >= Math.max(1, pinned);
-    return {
-      start: entry,
-      model,
-      sinceMs,
-      needs: this.#needsOf(start, count, pinned, gathered),
-      kind: isRenewal ? 'renewal' : isExtra ? 'extra' : 'first',
-      isRestore: start.isReplacement && start.isModelDown(),
-      isNeeded: isRenewal || count < pinned || (hasCallers && count < wanted), // one beyond would only stand by
-      afterLeaving,
-    };
-  }
-
-  get #underWay(): StartEntry[] {
-    return [...this.#entries.values()].filter(({ granted }) => granted !== null);
+  get #underWay(): RoomStart[] {
+    return [...this.#entries].filter(([, { granted }]) => granted !== null).map(([start]) => start);
   }
 
   /** Workers of the model that stay, and its starts under way. */
   #countOf(name: string, gathered: readonly Gathered[]): number {
     const workers = findModel(name, gathered)?.workers ?? [];
-    const coming = this.#underWay.filter(({ start }) => start.model === name && start.pid() === null);
+    const coming = this.#underWay.filter((start) => start.model === name && start.pid() === null);
     return workers.filter(({ state }) => state !== 'leaving').length + coming.length;
   }
 

@@ -1,5 +1,5 @@
 /** Metrics of the memory budgets; without one they have no samples. */
-import type { BudgetStatus } from '../budget/budgeted.js';
+import type { BudgetStatus } from '../budget/memory-budget.js';
 import type { HouseMetric, MetricFacts } from './house-metric.js';
 import type { Measured } from './measured.js';
 

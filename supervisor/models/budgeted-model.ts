@@ -1,6 +1,6 @@
 /** One model, as the memory budget sees it: the states of its workers, which of them may leave, and how one leaves. */
 import type { ServeError } from '../../protocol/errors.js';
-import type { BudgetedFacts, BudgetedModel, BudgetedWorker } from '../budget/budgeted.js';
+import type { BudgetedFacts, BudgetedModel, BudgetedWorker } from '../budget/facts.js';
 import type { LeaveWhy } from '../budget/facts.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import { startPhase } from '../processes/worker-lifecycle.js';

@@ -1,6 +1,6 @@
 /** Types of the answer to `GET /status`, also returned by `server.status()`. Times in ms, sizes in bytes. */
 import type { ServeError } from '../../protocol/errors.js';
-import type { BudgetStatus } from '../budget/budgeted.js';
+import type { BudgetStatus } from '../budget/memory-budget.js';
 import type { ModelStatus } from '../models/model-status.js';
 import type { SpareStatus } from '../processes/spare-processes.js';
 

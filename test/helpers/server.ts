@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { BudgetStatus } from '../../supervisor/budget/budgeted.js';
+import type { BudgetStatus } from '../../supervisor/budget/memory-budget.js';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 export const CLI = `${ROOT}dist/front/cli.js`;

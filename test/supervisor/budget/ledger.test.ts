@@ -1,12 +1,11 @@
 /** The books of the memory budget: what starts cost, which facts the decision gets. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BudgetedFacts, BudgetedModel, BudgetedWorker } from '../../../supervisor/budget/budgeted.js';
+import type { BudgetedFacts, BudgetedModel, BudgetedWorker } from '../../../supervisor/budget/facts.js';
 import { CardPool } from '../../../supervisor/budget/card-pool.js';
 import { Ledger } from '../../../supervisor/budget/ledger.js';
 import type { RoomStart } from '../../../supervisor/budget/memory-room.js';
 import type { MemoryReadings, ReadPool } from '../../../supervisor/budget/readings.js';
-import type { StartEntry } from '../../../supervisor/budget/start-book.js';
 
 /** The last reading, as the test has it. */
 class Memory implements MemoryReadings {
@@ -166,7 +165,7 @@ test('what a start under way has not taken yet is promised', () => {
   model.workers = [];
   let pid: number | null = null;
   const start = enter(ledger, { pid: () => pid });
-  ledger.grant(ledger.starts.find(start) as StartEntry);
+  ledger.grant(start);
   assert.notEqual(ledger.starts.find(start)?.granted, null);
   assert.equal(ledger.gather(1).promised.get('memory'), 60);
   pid = 8;
@@ -196,7 +195,7 @@ test('on a GPU one start goes at a time, so that what it takes can be told', () 
     new CardPool({ index: '0', uuid: 'GPU-a', totalBytes: 1000, usedBytes: 0, byGroup: new Map() }, 800),
   );
   const starts = [0, 1].map(() => enter(ledger, { device: 'gpu 0' }));
-  for (const start of starts) ledger.grant(ledger.starts.find(start) as StartEntry);
+  for (const start of starts) ledger.grant(start);
   assert.deepEqual(
     starts.map((start) => ledger.starts.find(start)?.granted !== null),
     [true, false],
@@ -227,13 +226,13 @@ test('a model was well once a worker of it was seen within the budget; one that 
   model.worker(7, 'idle');
   memory.hold(7, 120);
   ledger.learn();
-  assert.equal(ledger.wasWell('m@1'), false);
+  assert.equal(ledger.learner.wasWell('m@1'), false);
   assert.notEqual(ledger.gather(1).pools[0]?.overSinceMs, null);
   memory.hold(7, 80);
   ledger.learn();
-  assert.equal(ledger.wasWell('m@1'), true);
+  assert.equal(ledger.learner.wasWell('m@1'), true);
   assert.equal(ledger.gather(1).workers[0]?.isProven, true);
   ledger.remove(model);
-  assert.equal(ledger.wasWell('m@1'), false);
-  assert.deepEqual(ledger.costs, []);
+  assert.equal(ledger.learner.wasWell('m@1'), false);
+  assert.deepEqual(ledger.learner.costs.all(), []);
 });

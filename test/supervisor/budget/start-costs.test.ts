@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { StartCosts } from '../../../supervisor/budget/start-costs.js';
+import { StartCosts } from '../../../supervisor/budget/learner.js';
 
 test('the first worker of a model takes what its workers share too; each is the most that was seen', () => {
   const costs = new StartCosts();
