@@ -5,18 +5,18 @@
  * 2. `submit` puts the call in line; `pump` does the steps of the batcher until there is none.
  * 3. Events of workers (`finished`, `lost`) change the state and call `pump` again.
  *
- * Jobs that outlive their clients wait in a store, not here: a worker that is free pulls them (`job-pulls.ts`).
+ * Jobs that outlive their clients wait in a store, not here: a worker that is free pulls them (`JobPulls`).
  */
 import { ServeError, shuttingDown, type ErrorCode } from '../../protocol/errors.js';
 import { Alarm } from './alarm.js';
 import { Arrivals, type Admission } from './arrivals.js';
 import { BatchRun } from './batch-run.js';
 import { Batcher, type BatchRules, type BatchWorker } from './batcher.js';
-import type { ByteBudget } from './byte-budget.js';
+import type { ByteBudget } from './arrivals.js';
 import { Forecast } from './forecast.js';
 import type { Call, CallHolder } from './call.js';
 import { NO_FEED, type JobFeed } from './job-feed.js';
-import { JobPulls } from './job-pulls.js';
+import { JobPulls } from './job-feed.js';
 import { Lines, type Waiting } from './lines.js';
 import { QueueTimeout } from './queue-timeout.js';
 import { sendAhead, type SendAhead } from './send-ahead.js';

@@ -29,3 +29,64 @@ export const NO_FEED: JobFeed = {
   pull: () => Promise.resolve([]),
   close: () => {},
 };
+
+/** Pulls jobs from the store for workers that are free, in turn with the calls that wait in line. */
+export class JobPulls<W extends BatchWorker> {
+  readonly #feed: JobFeed;
+  readonly #onPulled: (worker: W, calls: readonly Call[]) => void;
+  /** Workers that wait for the store; each keeps a place free meanwhile. */
+  readonly #workers = new Set<W>();
+  /** Workers that got a call while jobs waited: the next thing that they get is a job. */
+  readonly #jobIsNext = new WeakSet<W>();
+
+  /** `onPulled` gets the jobs of each pull, which may be none. */
+  constructor(feed: JobFeed, onPulled: (worker: W, calls: readonly Call[]) => void) {
+    this.#feed = feed;
+    this.#onPulled = onPulled;
+  }
+
+  /** Number of pulls that the store has not answered. */
+  get count(): number {
+    return this.#workers.size;
+  }
+
+  /** Number of places of the worker that are kept free for jobs. */
+  countFor(worker: W): number {
+    return this.#workers.has(worker) ? 1 : 0;
+  }
+
+  /**
+   * The workers that may get calls. While jobs wait too, nothing is sent ahead, and each worker takes a call and a job in
+   * turn, so that neither starves.
+   */
+  callableOf(workers: readonly W[]): readonly W[] {
+    const { mayHaveDue } = this.#feed;
+    if (!mayHaveDue && this.#workers.size === 0) return workers;
+    return workers.filter((worker) => {
+      if (this.#workers.has(worker) && worker.load + 1 >= worker.places) return false;
+      return !mayHaveDue || (worker.load < worker.places && !this.#jobIsNext.has(worker));
+    });
+  }
+
+  /** The worker gets a call. */
+  noteCall(worker: W): void {
+    if (this.#feed.mayHaveDue) this.#jobIsNext.add(worker);
+  }
+
+  /** Pulls for those of these workers that have a free place; for frozen ones only if all are, as for calls. */
+  begin(workers: readonly W[]): void {
+    if (!this.#feed.mayHaveDue) return;
+    const areAllFrozen = workers.every(({ isFrozen }) => isFrozen);
+    for (const worker of workers) {
+      if (!this.#feed.mayHaveDue) return;
+      if (worker.load >= worker.places || this.#workers.has(worker)) continue;
+      if (worker.isFrozen && !areAllFrozen) continue;
+      this.#workers.add(worker);
+      void this.#feed.pull(worker).then((calls) => {
+        this.#workers.delete(worker);
+        this.#jobIsNext.delete(worker);
+        this.#onPulled(worker, calls);
+      });
+    }
+  }
+}

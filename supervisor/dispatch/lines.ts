@@ -2,7 +2,7 @@
  * The calls that wait for the workers of a model: one line per route, because a batch has one route, and the order of arrival
  * over all lines.
  */
-import type { ByteBudget } from './byte-budget.js';
+import type { ByteBudget } from './arrivals.js';
 import { InLine, CallQueue } from './queue.js';
 
 /** A call, as the lines and the batcher see it. */

@@ -4,7 +4,7 @@
  */
 import { ServeError } from '../../protocol/errors.js';
 import { Arrivals, type Admission } from './arrivals.js';
-import { ByteBudget } from './byte-budget.js';
+import { ByteBudget } from './arrivals.js';
 
 const MAX_PLACES = 64;
 const MAX_BYTES = 128 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /** The resources that a model uses, and the listener to which it reports. */
 import type { MemoryBudget } from '../budget/memory-budget.js';
-import type { ByteBudget } from '../dispatch/byte-budget.js';
+import type { ByteBudget } from '../dispatch/arrivals.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Devices } from '../machine/devices.js';

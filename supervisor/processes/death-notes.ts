@@ -9,8 +9,8 @@ import {
   type Exit,
   type KillCause,
 } from './exit-report.js';
-import { Tail } from './tail.js';
 import type { Fatal, WorkerDeath } from './worker-death.js';
+import { withoutPrintMarks } from '../../protocol/wire/print-mark.js';
 
 const STDERR_TAIL_BYTES = 64 * 1024;
 const REPORTED_LINES = 20;
@@ -78,5 +78,33 @@ export class DeathNotes {
   /** Number of processes of this container that the OOM killer has ended since the worker was started. */
   #oomKills(): number {
     return (readOomKills() ?? 0) - (this.#oomKillsBefore ?? 0);
+  }
+}
+
+/** Keeps the last bytes of a stream. */
+export class Tail {
+  readonly #limitBytes: number;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes;
+  }
+
+  push(chunk: Buffer): void {
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    while (this.#chunks.length > 1 && this.#bytes - (this.#chunks[0] as Buffer).length >= this.#limitBytes) {
+      this.#bytes -= (this.#chunks.shift() as Buffer).length;
+    }
+  }
+
+  /** The last `count` lines that are not empty, without marks of prints. */
+  lastLines(count: number): string[] {
+    const text = Buffer.concat(this.#chunks).subarray(-this.#limitBytes).toString('utf8');
+    return withoutPrintMarks(text)
+      .split(/[\r\n]+/)
+      .filter((line) => line.trim() !== '')
+      .slice(-count);
   }
 }

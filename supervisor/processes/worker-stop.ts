@@ -3,10 +3,11 @@
  * its whole group gets SIGKILL. One that is frozen by a signal can do nothing of this, and is killed after a second.
  */
 import type { Message } from '../../protocol/wire/messages.js';
-import { Deadline } from './deadline.js';
 import type { KillCause } from './exit-report.js';
 import type { WorkerCore } from './worker-core.js';
 import type { RetireLimits } from './worker-listener.js';
+import type { LimitTimer } from '../machine/limit-timer.js';
+import type { Timers } from './timers.js';
 
 /** Time between SIGTERM and SIGKILL, and for a worker that reported a fatal error. */
 export const TERM_GRACE_MS = 1000;
@@ -128,5 +129,37 @@ export class WorkerStop {
     notes.noteKill(cause);
     state.enter('killRequested');
     process.kill('SIGKILL');
+  }
+}
+
+/** Runs an action by a deadline, which may be set several times: the earliest one counts. */
+class Deadline {
+  readonly #timers: Timers;
+  readonly #action: () => void;
+  #atMs = Infinity;
+  #timer: LimitTimer | null = null;
+
+  constructor(timers: Timers, action: () => void) {
+    this.#timers = timers;
+    this.#action = action;
+  }
+
+  /** Runs the action after this time at the latest. There is never more than one timer for it. */
+  within(delayMs: number): void {
+    const atMs = performance.now() + delayMs;
+    if (atMs >= this.#atMs) return;
+    this.#atMs = atMs;
+    this.#stop();
+    this.#timer = this.#timers.start(delayMs, this.#action);
+  }
+
+  /** Prevents the action, even if `within` is called later. */
+  cancel(): void {
+    this.#atMs = -Infinity;
+    this.#stop();
+  }
+
+  #stop(): void {
+    if (this.#timer !== null) this.#timers.stop(this.#timer);
   }
 }

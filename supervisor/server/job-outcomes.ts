@@ -2,7 +2,7 @@
 import { ServeError, isAppsRefusal } from '../../protocol/errors.js';
 import { splitHeaderLines } from '../../protocol/text/header-lines.js';
 import { callFacts, type CallMessage } from '../dispatch/call.js';
-import { BANANA_CLIENTS } from '../http/access/banana-clients.js';
+import { BANANA_CLIENTS } from '../http/access/client-headers.js';
 import { clientHeaderNames } from '../http/access/client-headers.js';
 import { errorBody, statusOf } from '../http/answer/house-error.js';
 import { isJson } from '../http/call/find-route.js';

@@ -1,5 +1,5 @@
 /** Finds routes of an app that hide paths of Multi Model Server: the app answers them, and the operator is warned. */
-import { calledModel } from '../http/dialects/mms/called-model.js';
+import { calledModel } from '../http/dialects/mms/path.js';
 import type { Model } from '../models/model.js';
 import type { Models } from '../models/models.js';
 

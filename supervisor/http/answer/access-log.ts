@@ -11,7 +11,6 @@ import type { Model } from '../../models/model.js';
 import { HTTP_STATUS } from '../socket/http-status.js';
 import { clientOf, writtenPath } from '../socket/request-facts.js';
 import { firstId } from '../socket/request-id.js';
-import { Attempts } from './attempts.js';
 import type { LoggedRequest, CountedRequest, RequestObserver } from '../request/backend.js';
 import { LineLimit, ProbeAnswers } from '../../observe/line-limit.js';
 import type { Log } from '../../observe/log.js';
@@ -108,4 +107,32 @@ function outcomeOf(status: number, error: ServeError | null): { status: number |
 function traceOf(request: CountedRequest['request']): { traceparent?: string } {
   const traceparent = validTraceparent(request.headers['traceparent']);
   return traceparent === null ? {} : { traceparent };
+}
+
+/** Number of ids that are remembered; clients retry within seconds. */
+const REMEMBERED = 10_000;
+
+/** Counts the attempts of a call: some clients send the same id with every retry. Old ids are forgotten, to bound memory. */
+export class Attempts {
+  readonly #remembered: number;
+  /** Attempts by id; the id seen longest ago comes first. */
+  readonly #counts = new Map<string, number>();
+
+  constructor(remembered = REMEMBERED) {
+    this.#remembered = remembered;
+  }
+
+  /** Returns the number of this attempt: 1 if the id is new or forgotten. */
+  count(id: string): number {
+    const attempt = (this.#counts.get(id) ?? 0) + 1;
+    this.#counts.delete(id); // moves it to the end
+    this.#counts.set(id, attempt);
+    if (this.#counts.size > this.#remembered) this.#forgetOldest();
+    return attempt;
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#counts.keys();
+    if (oldest !== undefined) this.#counts.delete(oldest);
+  }
 }

@@ -9,7 +9,7 @@ import type { Model } from '../../models/model.js';
 import type { Models } from '../../models/models.js';
 import type { RequestContext } from '../request/request-context.js';
 import { hiddenBecause } from '../access/app-words.js';
-import { BANANA_CLIENTS, isBananaClient } from '../access/banana-clients.js';
+import { BANANA_CLIENTS, isBananaClient } from '../access/client-headers.js';
 import type { Backend, ReadinessAnswer } from '../request/backend.js';
 import { houseFailure } from '../answer/house-error.js';
 import type { WriteAnswer } from '../answer/koa-answers.js';

@@ -2,7 +2,7 @@
  * Finds fields of a JSON object in the bytes of a body, for dialects that keep control fields there (a key, an id).
  *
  * 1. One pass over the bytes, a token at a time (`json-bytes.ts`), or in steps that may end anywhere. The open brackets
- *    are a stack of bits (`open-brackets.ts`), so there is no limit on depth.
+ *    are a stack of bits (`OpenBrackets`), so there is no limit on depth.
  * 2. Everything is checked, nested values too: a body is malformed exactly if JSON.parse refuses it after a byte order
  *    mark has been removed, as the worker does.
  * 3. Only the wanted fields are decoded, and only by `readString` and `readBoolean`, within a bound.
@@ -35,7 +35,6 @@ import {
   isDigit,
   hasByteOrderMark,
 } from './json-bytes.js';
-import { OpenBrackets } from './open-brackets.js';
 
 /** The place of a value in the body: its first byte, and the one after its last. */
 export interface ByteRange {
@@ -243,4 +242,34 @@ export function readString(body: Buffer, { start, end }: ByteRange, maxBytes: nu
 export function readBoolean(body: Buffer, { start, end }: ByteRange): boolean | null {
   if (end - start === 4 && body[start] === TRUE[0]) return true;
   return end - start === 5 && body[start] === FALSE[0] ? false : null;
+}
+
+/**
+ * The stack of open brackets, outermost first: one bit for each, so that a body of nothing but brackets costs an eighth
+ * of its size.
+ */
+class OpenBrackets {
+  depth = 0;
+  /** Whether the innermost bracket is that of an object. */
+  inObject = false;
+  #bits = new Uint8Array(32);
+
+  push(isObject: boolean): void {
+    const byte = this.depth >>> 3;
+    if (byte === this.#bits.length) {
+      const twice = new Uint8Array(2 * byte);
+      twice.set(this.#bits);
+      this.#bits = twice;
+    }
+    const bit = 1 << (this.depth & 7);
+    this.#bits[byte] = isObject ? (this.#bits[byte] as number) | bit : (this.#bits[byte] as number) & ~bit;
+    this.depth += 1;
+    this.inObject = isObject;
+  }
+
+  pop(): void {
+    this.depth -= 1;
+    const outer = this.depth - 1;
+    this.inObject = outer >= 0 && ((this.#bits[outer >>> 3] as number) & (1 << (outer & 7))) !== 0;
+  }
 }

@@ -1,5 +1,5 @@
 /** Builds the resources that all models of a server share: devices, memory for bodies, log, output of workers, jobs, webhooks. */
-import { ByteBudget } from '../../dispatch/byte-budget.js';
+import { ByteBudget } from '../../dispatch/arrivals.js';
 import type { ServerResources } from '../../models/model-resources.js';
 import { OutputRelay } from '../../observe/output-relay.js';
 import { PrintCopies } from '../../observe/print-copies.js';

@@ -14,7 +14,7 @@ import { resolveOptions } from '../../../supervisor/options/resolve.js';
 import { OrphanGuard } from '../../../supervisor/processes/orphan-guard.js';
 import { prepareProgram } from '../../../supervisor/runtimes/index.js';
 import { NO_FEED } from '../../../supervisor/dispatch/job-feed.js';
-import { ByteBudget } from '../../../supervisor/dispatch/byte-budget.js';
+import { ByteBudget } from '../../../supervisor/dispatch/arrivals.js';
 import { SpareProcesses } from '../../../supervisor/processes/spare-processes.js';
 import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
 import type { RetireLimits } from '../../../supervisor/processes/worker-listener.js';

@@ -1,7 +1,7 @@
 /** Answers the gateway's requests, always with HTTP 200. */
 import type { EndedRecord } from '../../../jobs/kept-jobs.js';
 import type { RequestContext } from '../../request/request-context.js';
-import { echoedHeaders } from '../../access/banana-clients.js';
+import { echoedHeaders } from '../../access/client-headers.js';
 import { readResult } from '../../answer/job-result.js';
 import { serverTiming } from '../../answer/server-timing.js';
 import { endedReply, type ReplyFields } from './reply.js';

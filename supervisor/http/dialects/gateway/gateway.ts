@@ -12,7 +12,7 @@
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { RequestContext } from '../../request/request-context.js';
-import { BANANA_CLIENTS } from '../../access/banana-clients.js';
+import { BANANA_CLIENTS } from '../../access/client-headers.js';
 import { houseFailure } from '../../answer/house-error.js';
 import { writtenPath } from '../../socket/request-facts.js';
 import type { Dialect, Operation } from '../dialect.js';

@@ -5,7 +5,7 @@
 import type { ServeError } from '../../../../protocol/errors.js';
 import type { ServerOptions } from '../../../options/resolve.js';
 import type { RequestContext } from '../../request/request-context.js';
-import { BANANA_CLIENTS } from '../../access/banana-clients.js';
+import { BANANA_CLIENTS } from '../../access/client-headers.js';
 import { exposedDetail, headersOfStatus } from '../../answer/house-error.js';
 import type { Dialect, Failure } from '../dialect.js';
 import { ERROR_BODY } from './describe.js';

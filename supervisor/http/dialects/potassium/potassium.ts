@@ -4,7 +4,7 @@
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import { JOBS_PATH, POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
-import { BANANA_CLIENTS } from '../../access/banana-clients.js';
+import { BANANA_CLIENTS } from '../../access/client-headers.js';
 import { defaultModel } from '../../call/find-model.js';
 import { houseFailure } from '../../answer/house-error.js';
 import type { WriteAnswer } from '../../answer/koa-answers.js';

@@ -1,7 +1,7 @@
 /** Headers for keys and call ids, as dialects define them. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { BANANA_CLIENTS } from '../../../../supervisor/http/access/banana-clients.js';
+import { BANANA_CLIENTS } from '../../../../supervisor/http/access/client-headers.js';
 import { clientHeaderNames, type ClientHeaders } from '../../../../supervisor/http/access/client-headers.js';
 import { ServeError } from '../../../../protocol/errors.js';
 import { tiny } from '../dialects/tiny.js';

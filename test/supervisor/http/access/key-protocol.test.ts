@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { moveKeyProtocol } from '../../../../supervisor/http/access/key-protocol.js';
+import { moveKeyProtocol } from '../../../../supervisor/http/access/api-keys.js';
 
 const K = `banana-key.${Buffer.from('s3cret').toString('base64url')}`;
 const BEARER = 'Bearer s3cret';

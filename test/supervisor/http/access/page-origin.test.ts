@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { AllowedOrigins } from '../../../../supervisor/options/value-forms.js';
-import { pageMistake } from '../../../../supervisor/http/access/page-origin.js';
+import { pageMistake } from '../../../../supervisor/http/access/cors.js';
 
 type Row = readonly [
   what: string,

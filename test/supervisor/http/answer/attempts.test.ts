@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Attempts } from '../../../../supervisor/http/answer/attempts.js';
+import { Attempts } from '../../../../supervisor/http/answer/access-log.js';
 
 test('each id is counted separately', () => {
   const attempts = new Attempts();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { matchesPattern } from '../../../../../supervisor/http/dialects/mms/pattern.js';
+import { matchesPattern } from '../../../../../supervisor/http/dialects/mms/management-views.js';
 
 const ROWS: readonly (readonly [name: string, pattern: string, matches: boolean])[] = [
   ['digits', '*', true],
