@@ -178,7 +178,7 @@ function collected(value: string, before: readonly string[] | undefined): readon
 }
 
 function describeOption(name: OptionName): Option {
-  const { flag, value, help, defaultText, repeats }: OptionSpec<unknown> = OPTIONS[name];
+  const { flag, value, help, defaultText, repeats }: OptionSpec<unknown> & { flag: string } = OPTIONS[name];
   const short = SHORT_FLAGS[name];
   const flags = short === undefined ? flag : `${short}, ${flag}`;
   const option = new Option(value === null ? flags : `${flags} ${value}`, `${help} [${defaultText}]`);

@@ -1,5 +1,5 @@
 /** Addresses to listen on: a host and a TCP port, or a unix socket. */
-import { NotAllowed, parseWhole } from './units.js';
+import { NotAllowed, parseText, parseWhole } from './units.js';
 
 export interface Address {
   readonly host: string;
@@ -9,8 +9,7 @@ export interface Address {
 
 /** @throws NotAllowed */
 export function parseHost(raw: unknown): string {
-  if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('an address or a host name');
-  return raw.trim();
+  return parseText(raw, 'an address or a host name').trim();
 }
 
 /** A TCP port, or the path of a unix socket: anything with a slash that is not a URL. @throws NotAllowed */

@@ -37,7 +37,7 @@ export type OptionGroup = keyof typeof GROUPS;
 
 export const OPTION_GROUPS = Object.keys(GROUPS) as OptionGroup[];
 
-export const OPTIONS = {
+const ROWS = {
   ...LISTENING,
   ...ACCESS,
   ...MODELS,
@@ -53,7 +53,10 @@ export const OPTIONS = {
   ...WEBHOOKS,
 } as const satisfies EveryOption;
 
-export type OptionName = keyof typeof OPTIONS;
+export type OptionName = keyof typeof ROWS;
+
+/** The rows with their flags: `runTimeout` is `--run-timeout`; `--no-` begins the flag of a switch that is on by default. */
+export const OPTIONS = withFlags(ROWS);
 export type OptionValues = {
   [K in OptionName]: ReturnType<(typeof OPTIONS)[K]['parse']> | (typeof OPTIONS)[K]['default'];
 };
@@ -64,6 +67,16 @@ export type ServerOptions = Readonly<Pick<OptionValues, ServerOptionName>>;
 /** Options of one model: those that only the operator sets, and those that its app may set too. */
 export type ModelOptions = Readonly<Pick<OptionValues, OperatorOptionName | ModelOptionName>>;
 
+function withFlags<R extends EveryOption>(
+  rows: R,
+): { readonly [K in keyof R]: R[K] & { readonly flag: string } } {
+  const named = Object.entries(rows).map(([name, row]) => {
+    const words = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    return [name, { ...row, flag: row.default === true ? `--no-${words}` : `--${words}` }];
+  });
+  return Object.fromEntries(named) as ReturnType<typeof withFlags<R>>;
+}
+
 export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
 
 export function optionsOf(group: OptionGroup): OptionName[] {
@@ -72,7 +85,7 @@ export function optionsOf(group: OptionGroup): OptionName[] {
 
 /** Whether the option's value is a duration. */
 export function isDuration(name: OptionName): boolean {
-  return OPTIONS[name].value === DURATION;
+  return OPTIONS[name].value === DURATION.value;
 }
 
 /** `runTimeout` is BANANA_RUN_TIMEOUT in the environment. */

@@ -16,10 +16,16 @@ export class NotAllowed extends Error {
   override readonly name = 'NotAllowed';
 }
 
-/** @throws NotAllowed */
-export function parseFilePath(raw: unknown): string {
-  if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('the path of a file');
+/** Reads any text that is not empty; `allowed` describes it. @throws NotAllowed */
+export function parseText(raw: unknown, allowed: string): string {
+  if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed(allowed);
   return raw;
+}
+
+/** The parts of a comma-separated text, or of an array, trimmed; a part that is no text is empty. */
+export function listOf(raw: unknown): string[] {
+  const given: readonly unknown[] = typeof raw === 'string' ? raw.split(',') : Array.isArray(raw) ? raw : [];
+  return given.map((one) => (typeof one === 'string' ? one.trim() : ''));
 }
 
 /** Parses `500ms`, `30s`, `1.5m`, `1h` to ms; a number is ms already. @throws NotAllowed */

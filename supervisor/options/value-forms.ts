@@ -1,6 +1,6 @@
 /** Reads the values of options that have a form of their own: GPUs, the place of jobs, budgets, origins, listeners, models. */
 import { isModelName } from './model-name.js';
-import { NotAllowed, parseBytes } from './units.js';
+import { NotAllowed, listOf, parseBytes } from './units.js';
 
 /** `all`, `none`, `first:2` for at most two, or comma-separated indexes and ids as nvidia-smi prints them. @throws NotAllowed */
 export function parseGpus(raw: unknown): string {
@@ -73,8 +73,7 @@ export type AllowedOrigins = '*' | readonly string[];
 
 /** Reads `*`, or one or more origins from a comma-separated text or an array. @throws NotAllowed */
 export function parseOrigins(raw: unknown): AllowedOrigins {
-  const given: readonly unknown[] = typeof raw === 'string' ? raw.split(',') : Array.isArray(raw) ? raw : [];
-  const origins = given.map((one) => (typeof one === 'string' ? one.trim() : ''));
+  const origins = listOf(raw);
   if (origins.length === 1 && origins[0] === '*') return '*';
   if (origins.length === 0 || !origins.every(isOrigin)) throw new NotAllowed(ALLOWED_ORIGINS);
   return origins;
@@ -95,8 +94,7 @@ const OTHER_SCHEME = /^[a-z][a-z\d+.-]*:\/\/[a-z\d.-]+(?::\d+)?$/;
 
 /** Reads tokens such as methods or header names from a comma-separated text or an array. @throws NotAllowed */
 export function parseTokens(raw: unknown, example: string): readonly string[] {
-  const given: readonly unknown[] = typeof raw === 'string' ? raw.split(',') : Array.isArray(raw) ? raw : [];
-  const words = given.map((one) => (typeof one === 'string' ? one.trim() : ''));
+  const words = listOf(raw);
   if (words.length === 0 || !words.every((word) => TOKEN.test(word)))
     throw new NotAllowed(`names separated by commas, such as ${example}`);
   return words;
@@ -109,18 +107,11 @@ export type TlsListener = (typeof TLS_LISTENERS)[number];
 
 /** Reads names of listeners from a comma-separated text or an array; the array may be empty. @throws NotAllowed */
 export function parseTlsListeners(raw: unknown): readonly TlsListener[] {
-  const given: readonly unknown[] = typeof raw === 'string' ? raw.split(',') : Array.isArray(raw) ? raw : [];
-  const names = given.map((one) => (typeof one === 'string' ? one.trim() : ''));
+  const names = listOf(raw);
   const known: readonly string[] = TLS_LISTENERS;
   if ((names.length === 0 && !Array.isArray(raw)) || !names.every((name) => known.includes(name)))
     throw new NotAllowed(`one or several of ${TLS_LISTENERS.join(', ')}, separated by commas`);
   return names as TlsListener[];
-}
-
-/** @throws NotAllowed */
-export function parsePemPath(raw: unknown): string {
-  if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('the path of a PEM file');
-  return raw;
 }
 
 export interface WantedModel {
@@ -158,12 +149,6 @@ function parseWantedModel(text: string): WantedModel {
   }
   if (text === '') throw new NotAllowed(ALLOWED_MODELS);
   return { name: null, url: text };
-}
-
-/** @throws NotAllowed */
-export function parseFolder(raw: unknown): string {
-  if (typeof raw !== 'string' || raw.trim() === '') throw new NotAllowed('the path of a folder');
-  return raw;
 }
 
 /** @throws NotAllowed */

@@ -6,7 +6,8 @@ import { describe, test, type TestContext } from 'node:test';
 import { digestOf, parseKeys, readKeyFile } from '../../../supervisor/options/api-key.js';
 import { parseOption, readEnvironment } from '../../../supervisor/options/resolve.js';
 import { readConfigFile } from '../../../supervisor/options/config-file.js';
-import { NotAllowed, parseFilePath } from '../../../supervisor/options/units.js';
+import { OPTIONS } from '../../../supervisor/options/table.js';
+import { NotAllowed } from '../../../supervisor/options/units.js';
 
 const LONGEST = 'k'.repeat(1024);
 
@@ -110,6 +111,7 @@ describe('a key file', () => {
 });
 
 test('the path of a key file is any text that is not blank', () => {
-  assert.equal(parseFilePath(' keys of ours.txt'), ' keys of ours.txt');
-  for (const raw of ['', ' ', 7, null, ['keys.txt']]) assert.throws(() => parseFilePath(raw), NotAllowed);
+  const { parse } = OPTIONS.apiKeyFile;
+  assert.equal(parse(' keys of ours.txt'), ' keys of ours.txt');
+  for (const raw of ['', ' ', 7, null, ['keys.txt']]) assert.throws(() => parse(raw), NotAllowed);
 });
