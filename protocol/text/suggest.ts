@@ -1,5 +1,19 @@
 /** "Did you mean": the known word nearest to a mistyped one. */
 
+/**
+ * A question that names the one of `words` nearest to `word`, as the next sentence (` Did`) or the end of one (`; did`);
+ * empty if none is near. `shown` writes the word as a reader would.
+ */
+export function didYouMean(
+  word: string,
+  words: readonly string[],
+  start: ' Did' | '; did',
+  shown = (close: string): string => close,
+): string {
+  const close = suggest(word, words);
+  return close === null ? '' : `${start} you mean ${shown(close)}?`;
+}
+
 /** The closest of `words`, or null if none is within a third of the word's length in edits. */
 export function suggest(word: string, words: readonly string[]): string | null {
   let best: string | null = null;

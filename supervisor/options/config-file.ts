@@ -2,40 +2,18 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ServeError, configError } from '../../protocol/errors.js';
-import { readModelMap, takeModelMap, type EntryStyle, type ModelEntry } from './model-entries.js';
-import { notAllowed, type OptionSource } from './resolve.js';
-
-export interface ConfigFile {
-  readonly source: OptionSource;
-  /** The `app` entry, if any. */
-  readonly app: string | null;
-  /** The `models` entry, if any. */
-  readonly models: readonly ModelEntry[];
-}
+import { isObject, readOptions, type GivenOptions } from './read-objects.js';
 
 /** @throws SERVE_CONFIG if a file is not a JSON object, or if both files have options */
-export function readConfigFile(folder: string): ConfigFile {
+export function readConfigFile(folder: string): GivenOptions {
   const own = readObject(join(folder, 'banana.json'), 'banana.json');
   const inPackage = readObject(join(folder, 'package.json'), 'package.json')?.['banana'];
   if (own !== null && inPackage !== undefined) {
     throw configError('banana.json and the "banana" key of package.json both hold options; keep one.');
   }
   const file = own !== null ? 'banana.json' : 'package.json, key "banana"';
-  const values = asObject(own ?? inPackage ?? {}, file);
-  const { app, models, ...others } = values;
-  const { map, values: options } = takeModelMap(models, others);
-  const where = (name: string): string => `${file}: ${name}`;
-  if (app !== undefined && (typeof app !== 'string' || app.trim() === ''))
-    throw notAllowed(where('app'), app, 'the path of the app');
-  const style: EntryStyle = {
-    place: (name, key) => where(`models.${name}${key === undefined ? '' : `.${key}`}`),
-    isProgram: false,
-  };
-  return {
-    source: { values: options, where, alsoTakes: ['app', 'models'] },
-    app: app ?? null,
-    models: readModelMap(map, where('models'), style),
-  };
+  const place = { where: (name: string) => `${file}: ${name}`, isProgram: false };
+  return readOptions(asObject(own ?? inPackage ?? {}, file), place, ['app', 'models']);
 }
 
 function readObject(path: string, name: string): Record<string, unknown> | null {
@@ -60,7 +38,6 @@ function readObject(path: string, name: string): Record<string, unknown> | null 
 const QUOTED_JSON = /(^|, )(\.{3})?".*"(\.{3})? is not valid JSON$/s;
 
 function asObject(value: unknown, name: string): Record<string, unknown> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>;
+  if (isObject(value)) return value;
   throw configError(`${name} must contain an object of options.`);
 }

@@ -1,12 +1,12 @@
 /** "Did you mean": the existing path nearest to a mistyped one. */
 import { readdirSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { suggest } from '../../protocol/text/suggest.js';
+import { didYouMean } from '../../protocol/text/suggest.js';
 
 /** A sentence, after a space, with the path beside `given` whose name is nearest; empty if none is near. */
 export function nearbyHint(given: string, folder: string): string {
-  const close = suggest(basename(given), namesIn(resolve(folder, dirname(given))));
-  return close === null ? '' : ` Did you mean ${join(dirname(given), close)}?`;
+  const names = namesIn(resolve(folder, dirname(given)));
+  return didYouMean(basename(given), names, ' Did', (name) => join(dirname(given), name));
 }
 
 function namesIn(folder: string): string[] {

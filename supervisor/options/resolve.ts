@@ -1,12 +1,14 @@
 /**
- * Resolves options: flag > environment > config file > the app's `config` > default. Each value is checked before anything
- * starts. The app's `config` is known only after a worker has loaded it, so explicit values keep their sources.
+ * Resolves options: the only code that checks a value, and that says which source takes precedence. Each reader (flags,
+ * environment, config files, programs, an app's `config`) delivers raw values as an `OptionSource`, of which nothing is
+ * checked. Every value is checked before anything starts, except those of the app's `config`, which is known only after a
+ * worker has loaded it: so explicit values keep their sources.
  */
 import { inspect } from 'node:util';
 import { ServeError, configError } from '../../protocol/errors.js';
+import { didYouMean } from '../../protocol/text/suggest.js';
 import type { FullModelRef } from './model-name.js';
-import type { OptionScope } from './option-spec.js';
-import { suggest } from '../../protocol/text/suggest.js';
+import type { OptionScope, OptionSpec } from './option-spec.js';
 import {
   OPTIONS,
   OPTION_NAMES,
@@ -14,15 +16,11 @@ import {
   isDuration,
   type ModelOptions,
   type OptionName,
-  type OptionValues,
-  type ServerOptions,
+  type Options,
 } from './table.js';
 import { NotAllowed } from './units.js';
 
-export type { ModelOptions, ServerOptions } from './table.js';
-
-/** All options: the server's, and those of a model without options of its own. */
-export type Options = ServerOptions & ModelOptions;
+export type { ModelOptions, Options, ServerOptions } from './table.js';
 
 /** Raw values of one source, by option name. `where` describes the source of a value in errors. */
 export interface OptionSource {
@@ -31,8 +29,10 @@ export interface OptionSource {
   /** Further names that this source accepts, for the hint of a mistyped name. */
   readonly alsoTakes?: readonly string[];
   /** Numbers as durations are ms. Only programs may give them: a person who writes 30 into a file may mean seconds. */
-  readonly numbersAreMs?: true;
+  readonly numbersAreMs?: boolean;
 }
+
+export const NO_OPTIONS: OptionSource = { values: {}, where: (name) => name };
 
 /** Settings of one model of the store. A registration's own values take precedence. */
 export interface ModelSetting {
@@ -40,24 +40,6 @@ export interface ModelSetting {
   /** Least and most workers; null if not set. */
   readonly min: number | null;
   readonly max: number | null;
-}
-
-export interface ModelSettings {
-  /** Null if the model has none. */
-  of(ref: FullModelRef): ModelSetting | null;
-}
-
-export interface ResolvedOptions {
-  readonly options: Options;
-  /** Options that the operator set, with their sources; these take precedence over an app's `config`. */
-  readonly explicit: ReadonlyMap<OptionName, string>;
-  /** Settings of single models of the store; undefined if there are none. */
-  readonly modelSettings?: ModelSettings;
-}
-
-/** The source of an option's value, for errors: `banana.json: workers`; its flag if it was not set. */
-export function sourceNameOf({ explicit }: ResolvedOptions, name: OptionName): string {
-  return explicit.get(name) ?? OPTIONS[name].flag;
 }
 
 /** The options of one model before its app is loaded. */
@@ -69,22 +51,25 @@ export interface ResolvedModelOptions {
   readonly own?: ReadonlySet<OptionName>;
 }
 
+/** All options: the server's, and those of a model without options of its own. */
+export interface ResolvedOptions extends ResolvedModelOptions {
+  readonly options: Options;
+  /** Settings of single models of the store, null if a model has none; left out: there are none. */
+  readonly settingOf?: (ref: FullModelRef) => ModelSetting | null;
+}
+
+/** The source of an option's value, for errors: `banana.json: workers`; its flag if it was not set. */
+export function sourceNameOf({ explicit }: Pick<ResolvedModelOptions, 'explicit'>, name: OptionName): string {
+  return explicit.get(name) ?? OPTIONS[name].flag;
+}
+
 /** Earlier sources take precedence. @throws SERVE_CONFIG with option, value, source and the allowed values */
 export function resolveOptions(sources: readonly OptionSource[]): ResolvedOptions {
-  const explicit = new Map<OptionName, string>();
-  const values: Record<string, unknown> = {};
-  for (const name of OPTION_NAMES) values[name] = OPTIONS[name].default;
-  for (const source of [...sources].reverse()) {
-    for (const [name, value] of parsedValues(source, EVERY_SCOPE)) {
-      values[name] = value;
-      explicit.set(name, source.where(name));
-    }
-  }
+  const given = [...sources].reverse().flatMap((source) => checkedValues(source, EVERY_SCOPE));
+  const defaults = Object.fromEntries(OPTION_NAMES.map((name) => [name, OPTIONS[name].default]));
+  const resolved = laidOver({ options: defaults as unknown as Options, explicit: new Map() }, given);
   // With --watch a failed app starts again when its files change. The app's `config` may still set another limit.
-  if (values['watch'] === true && !explicit.has('restartLimit')) values['restartLimit'] = 0;
-  const options = Object.freeze(values as unknown as OptionValues);
-  checkTogether(options);
-  return { options, explicit };
+  return resolved.options.watch ? withDefaults(resolved, { restartLimit: 0 }) : resolved;
 }
 
 /**
@@ -96,15 +81,27 @@ export function resolveModelOptions(
   own: OptionSource,
   place: string,
 ): ResolvedModelOptions {
-  const given = new Map(parsedValues(own, ['operator', 'model']));
-  const values: Record<string, unknown> = { ...server.options };
-  for (const name of excludedBy(given, server.options)) values[name] = null;
-  for (const [name, value] of given) values[name] = value;
-  const options = Object.freeze(values as unknown as OptionValues);
-  checkTogether(options, `${place}: `);
-  const places = [...given.keys()].map((name) => [name, own.where(name)] as const);
-  const ofModel = new Set([...(server.own ?? []), ...given.keys()]);
-  return { options, explicit: new Map([...server.explicit, ...places]), own: ofModel };
+  const given = checkedValues(own, ['operator', 'model']);
+  const names = given.map(({ name }) => name);
+  const excluded = excludedBy(given, server.options).map((name) => [name, null] as const);
+  const below = { ...server, options: { ...server.options, ...Object.fromEntries(excluded) } };
+  return { ...laidOver(below, given, `${place}: `), own: new Set([...(server.own ?? []), ...names]) };
+}
+
+/** Adds the `config` of the app at `path` where the operator set nothing. @throws SERVE_CONFIG */
+export function withAppConfig(
+  resolved: ResolvedModelOptions,
+  config: Readonly<Record<string, unknown>>,
+  path: string,
+): ModelOptions {
+  const given = checkedValues({ values: config, where: (name) => `${path}: config.${name}` }, ['model']);
+  return withDefaults(resolved, valuesOf(given)).options;
+}
+
+/** Other defaults: values of options that the operator did not set. */
+export function withDefaults<R extends ResolvedModelOptions>(resolved: R, defaults: Partial<Options>): R {
+  const unset = Object.entries(defaults).filter(([name]) => !resolved.explicit.has(name as OptionName));
+  return { ...resolved, options: Object.freeze({ ...resolved.options, ...Object.fromEntries(unset) }) };
 }
 
 /** Makes what is set for all models of a server the own options of its only model. */
@@ -112,11 +109,21 @@ export function asOnlyModel<R extends ResolvedModelOptions>(resolved: R): R {
   return { ...resolved, own: new Set(resolved.explicit.keys()) };
 }
 
+/** Lays values over `below`, the last of several of an option. `place` begins the message. @throws SERVE_CONFIG */
+function laidOver<R extends ResolvedModelOptions>(below: R, given: readonly CheckedValue[], place = ''): R {
+  const options = Object.freeze({ ...below.options, ...valuesOf(given) });
+  checkTogether(options, place);
+  const explicit = new Map([...below.explicit, ...given.map(({ name, where }) => [name, where] as const)]);
+  return { ...below, options, explicit };
+}
+
 /** Options of the server on devices and numbers of workers that contradict those of a model. */
-function excludedBy(given: ReadonlyMap<OptionName, unknown>, server: ModelOptions): OptionName[] {
-  const wantsGpus = given.has('workersPerGpu') || (given.has('gpus') && given.get('gpus') !== 'none');
-  if (wantsGpus || SCALING.some((name) => given.has(name))) return ['workers'];
-  if (!given.has('workers')) return [];
+function excludedBy(given: readonly CheckedValue[], server: ModelOptions): OptionName[] {
+  const values = valuesOf(given);
+  const has = (name: OptionName): boolean => name in values;
+  const wantsGpus = has('workersPerGpu') || (has('gpus') && values.gpus !== 'none');
+  if (wantsGpus || SCALING.some(has)) return ['workers'];
+  if (!has('workers')) return [];
   return [...SCALING, 'workersPerGpu', ...(server.gpus === 'none' ? [] : (['gpus'] as const))];
 }
 
@@ -128,89 +135,77 @@ export function scalesItself(options: Pick<ModelOptions, (typeof SCALING)[number
   return SCALING.some((name) => options[name] !== null);
 }
 
-/** Adds the `config` of the app at `path` where the operator set nothing. @throws SERVE_CONFIG */
-export function withAppConfig(
-  resolved: ResolvedModelOptions,
-  config: Readonly<Record<string, unknown>>,
-  path: string,
-): ModelOptions {
-  const source: OptionSource = { values: config, where: (name) => `${path}: config.${name}` };
-  const values: Record<string, unknown> = { ...resolved.options };
-  for (const [name, value] of parsedValues(source, ['model'])) {
-    if (!resolved.explicit.has(name)) values[name] = value;
-  }
-  return Object.freeze(values as unknown as OptionValues);
+interface CheckedValue {
+  readonly name: OptionName;
+  readonly value: unknown;
+  readonly where: string;
+}
+
+function valuesOf(given: readonly CheckedValue[]): Partial<Options> {
+  return Object.fromEntries(given.map(({ name, value }) => [name, value]));
 }
 
 const EVERY_SCOPE: readonly OptionScope[] = ['server', 'operator', 'model'];
 
-/** Parses the values of a source that may set options of `scopes`. @throws SERVE_CONFIG */
-function parsedValues(source: OptionSource, scopes: readonly OptionScope[]): [OptionName, unknown][] {
-  return Object.entries(source.values).flatMap(([name, raw]): [OptionName, unknown][] => {
+/** Checks the values of a source that may set options of `scopes`. @throws SERVE_CONFIG */
+function checkedValues(source: OptionSource, scopes: readonly OptionScope[]): CheckedValue[] {
+  return Object.entries(source.values).flatMap(([given, raw]) => {
     if (raw === undefined) return [];
-    const known = knownName(name, source, scopes);
-    const where = source.where(name);
-    if (!scopes.includes(OPTIONS[known].scope)) throw misplaced(known, where);
-    assertUnit(known, raw, source);
-    return [[known, parseOption(known, raw, where)]];
+    const where = source.where(given);
+    const name = knownName(given, where, source, scopes);
+    if (source.numbersAreMs !== true) assertUnit(name, raw, where);
+    return [{ name, value: parseOption(name, raw, where), where }];
   });
 }
 
-/** Error for an option that its source may not set: an app's `config`, or one of several models. */
-function misplaced(name: OptionName, where: string): ServeError {
+/** @throws SERVE_CONFIG if there is no such option, or if this source may not set it */
+function knownName(
+  name: string,
+  where: string,
+  { alsoTakes = [] }: OptionSource,
+  scopes: readonly OptionScope[],
+): OptionName {
+  if (!Object.hasOwn(OPTIONS, name)) {
+    const known = OPTION_NAMES.filter((option) => scopes.includes(OPTIONS[option].scope));
+    const names = [...alsoTakes, ...known];
+    const hint = didYouMean(name, names, ' Did') || ` Known options: ${names.join(', ')}.`;
+    throw configError(`${where}: there is no such option.${hint}`);
+  }
+  const known = name as OptionName;
+  const { scope, flag } = OPTIONS[known];
+  if (scopes.includes(scope)) return known;
   const whose =
-    OPTIONS[name].scope === 'server'
-      ? 'the server, not to a model'
-      : 'the operator of the server, not to the app';
-  return configError(
-    `${where}: this option belongs to ${whose}. Set ${OPTIONS[name].flag} or ${envName(name)} instead.`,
-  );
-}
-
-/** Reads the BANANA_* variables (and PORT) as a source, with warnings for ignored ones. */
-export function readEnvironment(env: Readonly<Record<string, string | undefined>>): {
-  source: OptionSource;
-  warnings: string[];
-} {
-  const values: Record<string, unknown> = {};
-  const from: Record<string, string> = {};
-  const warnings: string[] = [];
-  const take = (name: OptionName, variable: string): void => {
-    const raw = env[variable];
-    if (raw === '' && isSecret(name)) warnings.push(`${variable} is empty, which counts as not set`);
-    if (raw === undefined || raw === '' || values[name] !== undefined) return;
-    // Kubernetes sets NAME_PORT=tcp://… for every service in a namespace; one called "banana" would collide.
-    if (/^(tcp|udp):\/\//.test(raw) && !isSecret(name))
-      warnings.push(`${variable}=${raw} looks like a variable that Kubernetes sets, and is ignored`);
-    else [values[name], from[name]] = [raw, variable];
-  };
-  for (const name of OPTION_NAMES) take(name, envName(name));
-  take('port', 'PORT');
-  warnings.push(...misspelledVariables(env));
-  return { source: { values, where: (name) => from[name] ?? name }, warnings };
+    scope === 'server' ? 'the server, not to a model' : 'the operator of the server, not to the app';
+  throw configError(`${where}: this option belongs to ${whose}. Set ${flag} or ${envName(known)} instead.`);
 }
 
 export function parseOption(name: OptionName, raw: unknown, where: string): unknown {
+  const { parse }: OptionSpec<unknown> = OPTIONS[name];
+  return checkedValue(where, raw, parse, isSecret(name));
+}
+
+/** Reads a value; the error of one that is not allowed names its source. @throws SERVE_CONFIG */
+export function checkedValue<Raw, T>(where: string, raw: Raw, read: (raw: Raw) => T, isHidden = false): T {
   try {
-    return OPTIONS[name].parse(raw);
+    return read(raw);
   } catch (cause) {
     if (!(cause instanceof NotAllowed)) throw cause;
-    if (isSecret(name)) throw configError(`${where}: this value is not allowed; give ${cause.message}.`);
+    if (isHidden) throw configError(`${where}: this value is not allowed; give ${cause.message}.`);
     throw notAllowed(where, raw, cause.message);
   }
 }
 
 /** 0 is the same in every unit. @throws SERVE_CONFIG */
-function assertUnit(name: OptionName, raw: unknown, source: OptionSource): void {
-  if (source.numbersAreMs || !isDuration(name) || typeof raw !== 'number' || raw <= 0) return;
+function assertUnit(name: OptionName, raw: unknown, where: string): void {
+  if (!isDuration(name) || typeof raw !== 'number' || raw <= 0) return;
   throw configError(
-    `${source.where(name)}: ${raw} has no unit; write "${raw}s" for seconds or "${raw}ms" for milliseconds.`,
+    `${where}: ${raw} has no unit; write "${raw}s" for seconds or "${raw}ms" for milliseconds.`,
   );
 }
 
-function isSecret(name: OptionName): boolean {
-  const { secret = false }: { secret?: boolean } = OPTIONS[name];
-  return secret;
+export function isSecret(name: OptionName): boolean {
+  const { secret }: Pick<OptionSpec<unknown>, 'secret'> = OPTIONS[name];
+  return secret === true;
 }
 
 /** The error for a value that is not allowed. `raw` may be anything that a program can pass: a BigInt, a cycle, a function. */
@@ -221,17 +216,8 @@ export function notAllowed(where: string, raw: unknown, allowed: string): ServeE
 
 const ON_ONE_LINE = { depth: 1, breakLength: Infinity, compact: true, customInspect: false };
 
-function knownName(name: string, source: OptionSource, scopes: readonly OptionScope[]): OptionName {
-  if (Object.hasOwn(OPTIONS, name)) return name as OptionName;
-  const known = OPTION_NAMES.filter((option) => scopes.includes(OPTIONS[option].scope));
-  const names = [...(source.alsoTakes ?? []), ...known];
-  const close = suggest(name, names);
-  const hint = close === null ? `Known options: ${names.join(', ')}.` : `Did you mean ${close}?`;
-  throw configError(`${source.where(name)}: there is no such option. ${hint}`);
-}
-
 /** Refuses options on devices and numbers of workers that contradict each other. `place` is the start of the message. */
-function checkTogether(options: ModelOptions, place = ''): void {
+function checkTogether(options: ModelOptions, place: string): void {
   const { workers, workersPerGpu, gpus, minWorkers, maxWorkers } = options;
   if (minWorkers !== null && maxWorkers !== null && maxWorkers < minWorkers)
     throw configError(
@@ -254,22 +240,4 @@ function checkTogether(options: ModelOptions, place = ''): void {
       `${place}--workers is for machines without GPUs; with --gpus, give --workers-per-gpu instead.`,
     );
   }
-}
-
-/** Variables that Kubernetes sets for a service called "banana", besides BANANA_PORT (see `readEnvironment`). */
-const OF_KUBERNETES = /^BANANA_(?:SERVICE_(?:HOST|PORT)|PORT_\d+_)/;
-
-function misspelledVariables(env: Readonly<Record<string, string | undefined>>): string[] {
-  // Compared without the prefix, which would make any two names look alike.
-  const prefix = 'BANANA_';
-  const known = OPTION_NAMES.map((name) => envName(name).slice(prefix.length));
-  return Object.keys(env)
-    .filter((variable) => variable.startsWith(prefix) && !known.includes(variable.slice(prefix.length)))
-    .filter((variable) => !OF_KUBERNETES.test(variable))
-    .flatMap((variable) => {
-      const close = suggest(variable.slice(prefix.length), known);
-      return close === null
-        ? []
-        : [`${variable} is not an option of banana-serve; did you mean ${prefix}${close}?`];
-    });
 }

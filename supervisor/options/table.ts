@@ -57,15 +57,14 @@ export type OptionName = keyof typeof ROWS;
 
 /** The rows with their flags: `runTimeout` is `--run-timeout`; `--no-` begins the flag of a switch that is on by default. */
 export const OPTIONS = withFlags(ROWS);
-export type OptionValues = {
-  [K in OptionName]: ReturnType<(typeof OPTIONS)[K]['parse']> | (typeof OPTIONS)[K]['default'];
-};
+/** All options. */
+export type Options = { readonly [K in OptionName]: (typeof OPTIONS)[K]['default'] };
 
 /** Options of the whole server; they never change while it runs. */
-export type ServerOptions = Readonly<Pick<OptionValues, ServerOptionName>>;
+export type ServerOptions = Pick<Options, ServerOptionName>;
 
 /** Options of one model: those that only the operator sets, and those that its app may set too. */
-export type ModelOptions = Readonly<Pick<OptionValues, OperatorOptionName | ModelOptionName>>;
+export type ModelOptions = Pick<Options, OperatorOptionName | ModelOptionName>;
 
 function withFlags<R extends EveryOption>(
   rows: R,

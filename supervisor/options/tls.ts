@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { configError } from '../../protocol/errors.js';
 import { isUnixSocket } from './address.js';
-import type { ResolvedOptions } from './resolve.js';
+import { sourceNameOf, type ResolvedOptions } from './resolve.js';
 import { OPTIONS, type OptionName } from './table.js';
 import type { TlsListener } from './value-forms.js';
 
@@ -32,7 +32,7 @@ export function planTls(
 ): TlsPlan | null {
   const { explicit, options } = resolved;
   const { tlsCert, tlsKey, tlsFor } = options;
-  const place = (name: OptionName): string => explicit.get(name) ?? OPTIONS[name].flag;
+  const place = (name: OptionName): string => sourceNameOf(resolved, name);
   if (tlsCert === null && tlsKey === null) {
     if (!explicit.has('tlsFor') || tlsFor.length === 0) return null;
     throw configError(

@@ -3,7 +3,7 @@ import { existsSync, lstatSync, readdirSync, readlinkSync, statSync } from 'node
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
 import { EXTENSIONS, onlyModelOf } from '../runtimes/index.js';
-import { suggest } from '../../protocol/text/suggest.js';
+import { didYouMean } from '../../protocol/text/suggest.js';
 
 const DEFAULT_NAMES = EXTENSIONS.defaults.map((extension) => `app${extension}`);
 
@@ -118,6 +118,5 @@ function hintFor(path: string, folder: string): string {
   const parent = dirname(path);
   if (!existsSync(parent)) return ` The folder ${relative(folder, parent) || parent} does not exist either.`;
   const apps = readdirSync(parent).filter((name) => EXTENSIONS.served.includes(extname(name)));
-  const close = suggest(basename(path), apps);
-  return close === null ? '' : ` Did you mean ${relative(folder, join(parent, close))}?`;
+  return didYouMean(basename(path), apps, ' Did', (name) => relative(folder, join(parent, name)));
 }

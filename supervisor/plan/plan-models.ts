@@ -5,44 +5,28 @@ import { setBounds } from '../models/bounds.js';
 import type { ModelPlan } from '../models/model-plan.js';
 import { prepareProgram } from '../runtimes/index.js';
 import type { AppSetting, AppSpec } from '../runtimes/runtime.js';
-import { refuseTwins, type ModelEntry } from '../options/model-entries.js';
-import { inheritedEnv } from '../options/inherited-env.js';
+import { refuseTwins, type ModelEntry } from '../options/read-objects.js';
+import { inheritedEnv } from '../options/environment.js';
 import { FIRST_VERSION, nameOfApp } from '../options/model-name.js';
 import {
   resolveModelOptions,
   scalesItself,
+  withDefaults,
   type ModelSetting,
   type ModelOptions,
   type OptionSource,
   type ResolvedModelOptions,
   type ResolvedOptions,
 } from '../options/resolve.js';
-import type { OptionName } from '../options/table.js';
+import type { Gathered } from './gather-options.js';
 import { NOTHING_LENT, type StoredModel } from '../store/stored-model.js';
 import { findApp } from './app-path.js';
-
-/** The models and settings that were given to a server. */
-export interface ModelsGiven {
-  /** Path of the app that answers on `/`; null if not given. */
-  readonly app: string | null;
-  readonly appPlace: string;
-  readonly workerCommand: readonly string[] | null;
-  /** The other models, which have names. */
-  readonly entries: readonly ModelEntry[];
-  /** A model store is served without an app, so no app is looked for. */
-  readonly isMmsMode: boolean;
-  /** Folder of relative paths. */
-  readonly cwd: string;
-  readonly resolved: ResolvedOptions;
-  /** Aborts the start. */
-  readonly stop: AbortSignal | undefined;
-}
 
 /**
  * Plans the app and the named models. If no app is given, looks for `app.ts` and the other default names, unless there are
  * named models or a store. @throws SERVE_CONFIG, and the reason of `stop`
  */
-export async function planModels(given: ModelsGiven): Promise<ModelPlan[]> {
+export async function planModels(given: Gathered): Promise<ModelPlan[]> {
   const { entries, cwd, resolved, stop } = given;
   const others = await Promise.all(entries.map((entry) => planModel(entry, resolved, cwd, stop)));
   const hasNoApp = given.app === null && given.workerCommand === null;
@@ -80,8 +64,8 @@ export async function planStored(
   cwd: string,
   stop?: AbortSignal,
 ): Promise<ModelPlan> {
-  const setting = server.modelSettings?.of({ name, version }) ?? null;
-  const base = withStoreDefaults(server);
+  const setting = server.settingOf?.({ name, version }) ?? null;
+  const base = withDefaults(server, STORE_DEFAULTS);
   const below = setting === null ? base : resolveModelOptions(base, setting.source, url);
   const resolved = withStoreBounds(
     resolveModelOptions(below, own, url),
@@ -118,12 +102,6 @@ function withoutWarnings(plan: ModelPlan): ModelPlan {
   return { ...plan, spec: { ...plan.spec, program } };
 }
 
-/** Models of a store have other defaults than apps; settings of the operator or the app take precedence. */
-function withStoreDefaults(server: ResolvedOptions): ResolvedOptions {
-  const unset = Object.entries(STORE_DEFAULTS).filter(([name]) => !server.explicit.has(name as OptionName));
-  return { ...server, options: { ...server.options, ...Object.fromEntries(unset) } };
-}
-
 /** The bounds of a model of the store that scales by itself: its own setting, and the default number as its most. */
 function withStoreBounds(
   resolved: ResolvedModelOptions,
@@ -138,10 +116,10 @@ function withStoreBounds(
   return { ...resolved, options: { ...options, minWorkers, maxWorkers } };
 }
 
-/** The defaults of Multi Model Server. */
+/** Models of a store have the defaults of Multi Model Server; settings of the operator or the app take precedence. */
 const STORE_DEFAULTS: Partial<ModelOptions> = { maxBatchDelay: 100, runTimeout: 120_000 };
 
-async function planDefault({ app: given, ...rest }: ModelsGiven): Promise<ModelPlan> {
+async function planDefault({ app: given, ...rest }: Gathered): Promise<ModelPlan> {
   const { appPlace, workerCommand, cwd, resolved, stop } = rest;
   const app = workerCommand === null ? findApp(given, cwd) : (given ?? '');
   const name = resolved.options.name ?? nameOfApp(app);

@@ -8,26 +8,19 @@
  */
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { Dialects } from '../http/dialects/index.js';
-import { readModelFlags } from '../options/model-entries.js';
-import { readConfigFile } from '../options/config-file.js';
 import { configError } from '../../protocol/errors.js';
-import { gatherOptions, type GatheredOptions, type GivenSources } from '../options/gather-options.js';
-import { readEnvironment, resolveOptions, type ResolvedOptions } from '../options/resolve.js';
-import { readServeOptions } from '../options/serve-options.js';
-import { IN_MEMORY } from '../options/value-forms.js';
-import { servedAs } from '../options/mms-mode.js';
+import type { ResolvedOptions } from '../options/resolve.js';
 import type { Devices } from '../machine/devices.js';
 import { APP_SOURCES } from '../runtimes/index.js';
 import type { ModelStore } from '../store/model-store.js';
 import { NOTHING_LENT, releasedOnFailure } from '../store/stored-model.js';
-import { holdsApp } from './app-path.js';
+import { gatherOptions } from './gather-options.js';
 import type { ServeInternals, ServeOptions } from './given-options.js';
 import type { BudgetLimits } from '../budget/readings.js';
 import { planBudgets } from './plan-budgets.js';
 import { findDevices, placeModels } from './plan-devices.js';
 import { listenerWarnings, planListeners, type ListenersPlan } from './plan-listeners.js';
 import type { FirstModel, ModelPlan } from '../models/model-plan.js';
-import type { ModelsGiven } from './plan-models.js';
 import { planFirstModels } from './first-models.js';
 
 /** The checked input of a server. */
@@ -55,10 +48,10 @@ export interface ServerPlan extends ListenersPlan {
 
 /** @throws SERVE_CONFIG if an option is wrong; unpacked files of models are removed then */
 export async function planServer(given: ServeOptions, internals: ServeInternals): Promise<ServerPlan> {
-  const { models, warnings } = await gather(given, internals);
-  const { resolved, cwd, isMmsMode, stop } = models;
+  const gathered = await gatherOptions(given, internals);
+  const { resolved, cwd, isMmsMode, stop } = gathered;
   const listeners = planListeners(resolved, cwd, internals.isAlone !== true);
-  const { plans, store, warnings: modelWarnings } = await planFirstModels(models);
+  const { plans, store, warnings: modelWarnings } = await planFirstModels(gathered);
   const release = (): void => store.close();
   return releasedOnFailure(release, async () => {
     if (resolved.options.watch) refuseUnwatchable(plans);
@@ -77,48 +70,14 @@ export async function planServer(given: ServeOptions, internals: ServeInternals)
       sendAhead: internals.sendAhead,
       dialects: internals.dialects,
       pageFolder: internals.pageFolder,
-      warnings: [...warnings, ...modelWarnings, ...problems, ...listenerWarnings(listeners, resolved)],
+      warnings: [
+        ...gathered.warnings,
+        ...modelWarnings,
+        ...problems,
+        ...listenerWarnings(listeners, resolved),
+      ],
     };
   });
-}
-
-interface Gathered {
-  readonly models: ModelsGiven;
-  readonly warnings: readonly string[];
-}
-
-/** Reads the options from all their sources. @throws SERVE_CONFIG */
-async function gather(given: ServeOptions, internals: ServeInternals): Promise<Gathered> {
-  const { app, workerCommand = null, models, cwd, source } = readServeOptions(given);
-  const environment = readEnvironment(process.env);
-  const file = readConfigFile(cwd);
-  const { isAlone = false } = internals;
-  const named = app ?? (workerCommand === null ? file.app : null);
-  const isAppNamed = named !== null || workerCommand !== null;
-  const entries = isAlone ? [] : [...readModelFlags(internals.modelFlags ?? []), ...models, ...file.models];
-  const sources = {
-    given: internals.flags ?? source,
-    environment: environment.source,
-    file: file.source,
-    env: process.env,
-    folder: cwd,
-    isAppNamed: isAppNamed || entries.length > 0,
-    isAppThere: holdsApp(cwd),
-  };
-  const gathered = isAlone ? alone(sources) : await gatherOptions(sources);
-  const { resolved, isMmsMode } = servedAs(gathered.resolved, isAppNamed, gathered.hasMmsConfig);
-  const { appPlace = '', stop } = internals;
-  return {
-    models: { app: named, appPlace, workerCommand, entries, isMmsMode, cwd, resolved, stop },
-    warnings: [...(internals.warnings ?? []), ...environment.warnings, ...gathered.warnings],
-  };
-}
-
-/** Resolves the options without those that add models besides the app, or that share a folder with another server. @throws SERVE_CONFIG */
-function alone({ given, environment, file }: GivenSources): GatheredOptions {
-  const { options, explicit } = resolveOptions([given, environment, file]);
-  const own = { ...options, modelStore: null, models: null, managementPort: null, jobs: IN_MEMORY };
-  return { resolved: { options: own, explicit }, hasMmsConfig: false, warnings: [] };
 }
 
 /** @throws SERVE_CONFIG if `--watch` cannot watch an app; unpacked models of a store are simply not watched */

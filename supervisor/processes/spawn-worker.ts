@@ -14,7 +14,7 @@ import { lighten } from '../../protocol/wire/light-socket.js';
 import { BegunFile } from './begun-file.js';
 import type { Exit } from './exit-report.js';
 import { killGroup } from '../machine/kill-group.js';
-import { inheritedEnv } from '../options/inherited-env.js';
+import { inheritedEnv } from '../options/environment.js';
 
 /** Makes the kernel pick a worker before the front when memory runs out (0 is normal, 1000 is first). */
 const OOM_SCORE_ADJ = '500';

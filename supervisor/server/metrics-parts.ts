@@ -10,7 +10,6 @@ import { ServiceLines } from '../metrics/service-lines.js';
 import { LEGACY_NAMES, TorchServeText } from '../metrics/torchserve-text.js';
 import type { Model } from '../models/model.js';
 import type { WorkerObserver } from '../models/model-resources.js';
-import { metricsModeOf } from '../options/listeners.js';
 import type { ServerOptions } from '../options/resolve.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import type { ServerLogs } from './host/logs.js';
@@ -27,12 +26,12 @@ export class MetricsParts {
   readonly #events: MmsEvents | null;
 
   constructor(
-    { metrics, isMmsMode, cwd, resolved: { options } }: ServerPlan,
+    { metrics, cwd, resolved: { options } }: ServerPlan,
     logs: ServerLogs,
     { served, memory }: Pick<ModelHost, 'served' | 'memory'>,
     unsent: UnsentAnswers,
   ) {
-    const mode = metricsModeOf(options, isMmsMode);
+    const mode = options.metricsMode;
     const onProblem = (problem: string): void => logs.log.warn(problem);
     const facts = { models: served.registry, unsent, memory };
     const torchServe = metrics === null ? null : textOfTorchServe(mode);

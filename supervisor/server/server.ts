@@ -24,7 +24,7 @@ import { deferred } from '../machine/deferred.js';
 import type { Model } from '../models/model.js';
 import type { ModelRef } from '../models/models.js';
 import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
-import type { ManagementPlan } from '../options/listeners.js';
+import type { ManagementPlan } from '../plan/plan-listeners.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import { AnswerCounts } from '../status/answer-counts.js';
 import { endText } from '../status/banner.js';

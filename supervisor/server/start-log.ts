@@ -3,7 +3,7 @@ import { METRICS_PATH } from '../http/dialects/metrics.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';
-import { withheldNames } from '../options/inherited-env.js';
+import { withheldNames } from '../options/environment.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import { startTexts, tryText, withheldText } from '../status/banner.js';
 import type { Listeners } from './listeners.js';

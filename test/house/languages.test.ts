@@ -19,7 +19,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'new/new-project.ts': 'the project that `new --python` makes',
   'observe/stacks.ts': 'where a traceback has its last line and its chain',
   'options/groups/workers.ts': 'the option --python',
-  'options/model-entries.ts': "an example of a program of the user's own",
+  'options/read-objects.ts': "an example of a program of the user's own",
   'options/mms/mms-keys.ts': "a key of Multi Model Server's configuration that is called so",
   'options/secret-names.ts': 'a variable of an image, which is no secret',
   'page/try/python.ts': 'the call that is shown for clients in that language',

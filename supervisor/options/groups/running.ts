@@ -65,9 +65,6 @@ export const LOGS = {
   }),
 } as const satisfies SomeOptions;
 
-export type MetricsMode = 'log' | 'prometheus' | 'legacy';
-const METRICS_MODES: readonly MetricsMode[] = ['log', 'prometheus', 'legacy'];
-
 export const METRICS = {
   metrics: serverOption({
     ...SWITCH,
@@ -84,7 +81,7 @@ export const METRICS = {
     help: 'Address of that listener. Anyone who reaches it learns the names of models and how busy they are.',
   }),
   metricsMode: serverOption({
-    ...choice('<mode>', METRICS_MODES),
+    ...choice('<mode>', ['log', 'prometheus', 'legacy']),
     unset: 'log without an app, else neither',
     help: "Multi Model Server's own metrics: log writes its lines to the log, prometheus adds TorchServe's names to GET /metrics, legacy writes the lines and adds TorchServe's three counters of calls.",
   }),

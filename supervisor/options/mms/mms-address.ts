@@ -35,9 +35,11 @@ const WEB = /^(https?):\/\/(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?\/?$/i;
 const ALLOWED =
   'http://host:port or https://host:port, with a port up to 65535 and no path, or unix:/path of a socket';
 
-interface Setting {
+/** A key with its value and source. */
+export interface Setting {
   readonly key: string;
   readonly text: string;
+  /** `config.properties line 3: job_queue_size`, or the name of a variable. */
   readonly place: string;
 }
 

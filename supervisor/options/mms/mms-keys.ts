@@ -6,17 +6,14 @@ import type { OptionName } from '../table.js';
 import { NotAllowed, parseSwitch, parseWhole } from '../units.js';
 import { parseMmsAddress, type DefaultPorts } from './mms-address.js';
 
-/** Values by option, as a program would pass them: numbers of durations are ms. */
-export type OptionValuesGiven = Partial<Readonly<Record<OptionName, unknown>>>;
-
 export interface MmsKey {
   readonly sets: readonly OptionName[];
   /** For the docs: allowed values, and differences from Multi Model Server. */
   readonly note: string;
   /** An empty text is a value; for all other keys it counts as not set. */
   readonly mayBeEmpty?: true;
-  /** @throws NotAllowed */
-  readonly read: (text: string) => OptionValuesGiven;
+  /** Returns values by option, as a program would pass them: numbers of durations are ms. @throws NotAllowed */
+  readonly read: (text: string) => Partial<Readonly<Record<OptionName, unknown>>>;
 }
 
 /** Applied in this order: of two keys that set the same option, the later one takes precedence. */
@@ -33,31 +30,34 @@ export const MMS_KEYS = {
     'defaultHandler',
     '`file`, `file:function` or `file:Class`, for models without a manifest.',
   ),
-  default_workers_per_model: {
-    ...sameAs('defaultWorkers', 'Number of workers; 0 means the default: one, or one for each GPU.'),
-    read: (text) => (text === '0' ? {} : { defaultWorkers: text }),
-  },
-  number_of_gpu: {
-    ...sameAs('gpus', 'Use the first n GPUs, or all if there are fewer; 0: none.'),
-    read: (text) => ({ gpus: readGpuCount(text) }),
-  },
+  default_workers_per_model: sameAs(
+    'defaultWorkers',
+    'Number of workers; 0 means the default: one, or one for each GPU.',
+    (text) => (text === '0' ? undefined : text),
+  ),
+  number_of_gpu: sameAs('gpus', 'Use the first n GPUs, or all if there are fewer; 0: none.', (text) =>
+    parseWhole(text, 0, 1024) === 0 ? 'none' : `first:${Number(text)}`,
+  ),
   job_queue_size: sameAs('queueSize', 'Calls.'),
   default_response_timeout: seconds('runTimeout', 'Seconds, never minutes.'),
-  default_response_timeout_seconds: {
-    ...seconds('runTimeout', 'Takes precedence over `default_response_timeout`; -1: not set.'),
-    read: (text) => (text === '-1' ? {} : { runTimeout: readSeconds(text, 'above 0') }),
-  },
+  default_response_timeout_seconds: sameAs(
+    'runTimeout',
+    'Takes precedence over `default_response_timeout`; -1: not set.',
+    (text) => (text === '-1' ? undefined : readSeconds(text, 'above 0')),
+  ),
   default_startup_timeout: seconds('initTimeout', 'Seconds.'),
-  unregister_model_timeout: {
-    ...seconds('unregisterTimeout', 'Seconds; 0: unregistering does not wait.'),
-    read: (text) => ({ unregisterTimeout: readSeconds(text, 'from 0') }),
-  },
+  unregister_model_timeout: seconds(
+    'unregisterTimeout',
+    'Seconds; 0: unregistering does not wait.',
+    'from 0',
+  ),
   max_request_size: sameAs('maxBody', 'Bytes.'),
   max_response_size: sameAs('maxOutput', 'Bytes.'),
-  decode_input_request: {
-    ...sameAs('rawItems', '`true`, or `false`: custom services get bytes.'),
-    read: (text) => ({ rawItems: !readSwitch(text) }),
-  },
+  decode_input_request: sameAs(
+    'rawItems',
+    '`true`, or `false`: custom services get bytes.',
+    (text) => !readSwitch(text),
+  ),
   blacklist_env_vars: {
     ...sameAs('withholdEnv', 'A regular expression for whole names; empty: nothing is withheld.'),
     mayBeEmpty: true,
@@ -86,18 +86,17 @@ export function readSwitch(text: string): boolean {
   return parseSwitch(text.toLowerCase());
 }
 
-/** @throws NotAllowed */
-function readGpuCount(text: string): string {
-  const count = parseWhole(text, 0, 1024);
-  return count === 0 ? 'none' : `first:${count}`;
+/** A key of one option; its text is a value of the option if `read` is left out. `read` returns undefined for not set. */
+function sameAs(option: OptionName, note: string, read = (text: string): unknown => text): MmsKey {
+  const valuesOf = (text: string): object => {
+    const value = read(text);
+    return value === undefined ? {} : { [option]: value };
+  };
+  return { sets: [option], note, read: valuesOf };
 }
 
-function sameAs(option: OptionName, note: string): MmsKey {
-  return { sets: [option], note, read: (text) => ({ [option]: text }) };
-}
-
-function seconds(option: OptionName, note: string): MmsKey {
-  return { sets: [option], note, read: (text) => ({ [option]: readSeconds(text, 'above 0') }) };
+function seconds(option: OptionName, note: string, least: 'above 0' | 'from 0' = 'above 0'): MmsKey {
+  return sameAs(option, note, (text) => readSeconds(text, least));
 }
 
 /** Parses seconds to ms. @throws NotAllowed */

@@ -2,23 +2,27 @@
  * Reads `models` of TorchServe's config.properties: settings of single models of the store, in JSON, by name and version:
  * `{"noop": {"1.0": {"minWorkers": 1, "maxWorkers": 2, "batchSize": 4, "maxBatchDelay": 50, "responseTimeout": 60}}}`
  */
-import { isObject } from '../model-entries.js';
+import { isObject } from '../read-objects.js';
 import { MODEL_NAME_RULE, isModelName } from '../model-name.js';
-import { notAllowed, parseOption, type ModelSetting, type ModelSettings } from '../resolve.js';
+import {
+  checkedValue,
+  notAllowed,
+  parseOption,
+  type ModelSetting,
+  type ResolvedOptions,
+} from '../resolve.js';
 import type { OptionName } from '../table.js';
-import { NotAllowed, parseWhole } from '../units.js';
+import { parseWhole } from '../units.js';
 import { readSeconds } from './mms-keys.js';
 
 /** The key of config.properties. */
 export const MODELS_KEY = 'models';
 
-export interface ReadSettings {
-  readonly settings: ModelSettings;
-  readonly warnings: readonly string[];
-}
-
 /** `place`: source of the text, for errors. @throws SERVE_CONFIG */
-export function readModelSettings(text: string, place: string): ReadSettings {
+export function readModelSettings(
+  text: string,
+  place: string,
+): { settingOf: NonNullable<ResolvedOptions['settingOf']>; warnings: readonly string[] } {
   const all = new Map<string, ModelSetting>();
   const unknown = new Set<string>();
   for (const [name, versions] of entriesOf(parsed(text), place, EXAMPLE)) {
@@ -28,11 +32,11 @@ export function readModelSettings(text: string, place: string): ReadSettings {
       const where = `${place}: ${name} ${version}`;
       const values = Object.fromEntries(entriesOf(given, where, '{"batchSize": 4}'));
       for (const key of Object.keys(values)) if (!KNOWN_KEYS.includes(key)) unknown.add(key);
-      all.set(`${name}@${version}`, settingOf(values, where));
+      all.set(`${name}@${version}`, readSetting(values, where));
     }
   }
   return {
-    settings: { of: ({ name, version }) => all.get(`${name}@${version}`) ?? null },
+    settingOf: ({ name, version }) => all.get(`${name}@${version}`) ?? null,
     warnings:
       unknown.size === 0 ? [] : [`${place}: these settings have no effect here: ${[...unknown].join(', ')}`],
   };
@@ -53,8 +57,6 @@ function entriesOf(value: unknown, where: string, example: string): [string, unk
   return Object.entries(value);
 }
 
-type Values = Readonly<Record<string, unknown>>;
-
 /** Options by their key; durations are turned into ms. */
 const OPTIONS_OF_KEYS: Readonly<
   Record<string, readonly [option: OptionName, toMs?: (value: unknown) => number]>
@@ -71,11 +73,11 @@ const MOST_WORKERS = 1024;
 /** TorchServe writes the last two into its snapshots. */
 const KNOWN_KEYS = [...Object.keys(OPTIONS_OF_KEYS), 'minWorkers', 'maxWorkers', 'marName', 'defaultVersion'];
 
-function settingOf(given: Values, where: string): ModelSetting {
+function readSetting(given: Readonly<Record<string, unknown>>, where: string): ModelSetting {
   const options: Record<string, unknown> = {};
   for (const [key, [option, toMs = asItIs]] of Object.entries(OPTIONS_OF_KEYS)) {
     if (given[key] === undefined) continue;
-    options[option] = checked(`${where} ${key}`, given[key], toMs);
+    options[option] = checkedValue(`${where} ${key}`, given[key], toMs);
     parseOption(option, options[option], `${where} ${key}`);
   }
   const [min, max] = [countIn(given, 'minWorkers', where), countIn(given, 'maxWorkers', where)];
@@ -93,17 +95,7 @@ function asItIs(value: unknown): unknown {
   return value;
 }
 
-function countIn(given: Values, key: string, where: string): number | null {
+function countIn(given: Readonly<Record<string, unknown>>, key: string, where: string): number | null {
   if (given[key] === undefined) return null;
-  return checked(`${where} ${key}`, given[key], (value) => parseWhole(value, 0, MOST_WORKERS));
-}
-
-/** @throws SERVE_CONFIG */
-function checked<T>(where: string, value: unknown, read: (value: unknown) => T): T {
-  try {
-    return read(value);
-  } catch (thrown) {
-    if (!(thrown instanceof NotAllowed)) throw thrown;
-    throw notAllowed(where, value, thrown.message);
-  }
+  return checkedValue(`${where} ${key}`, given[key], (value) => parseWhole(value, 0, MOST_WORKERS));
 }

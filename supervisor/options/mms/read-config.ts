@@ -7,9 +7,8 @@
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { configError } from '../../../protocol/errors.js';
-import { notAllowed, type ModelSettings, type OptionSource } from '../resolve.js';
-import { suggest } from '../../../protocol/text/suggest.js';
-import { NotAllowed } from '../units.js';
+import { checkedValue, type OptionSource, type ResolvedOptions } from '../resolve.js';
+import { didYouMean } from '../../../protocol/text/suggest.js';
 import type { FoundConfig } from './find-config.js';
 import {
   KEYS_LEFT_ASIDE,
@@ -19,11 +18,9 @@ import {
   mmsVariable,
   readSwitch,
   type MmsKey,
-  type MmsKeyName,
-  type OptionValuesGiven,
 } from './mms-keys.js';
-import { MODELS_KEY, readModelSettings, type ReadSettings } from './model-settings.js';
-import { concernsTls, tlsListeners } from './mms-address.js';
+import { MODELS_KEY, readModelSettings } from './model-settings.js';
+import { concernsTls, tlsListeners, type Setting } from './mms-address.js';
 import { isUtf8 } from 'node:buffer';
 import { parseLines, type Node, type Pair } from 'dot-properties';
 
@@ -31,20 +28,12 @@ export interface MmsConfig {
   /** The MMS_<KEY> variables; empty unless the file enables them. */
   readonly environment: OptionSource;
   readonly file: OptionSource;
-  /** The value of `models`; null if it is not set. */
-  readonly models: ModelSettings | null;
+  /** From the value of `models`; undefined if it is not set. */
+  readonly settingOf: ResolvedOptions['settingOf'];
   readonly warnings: readonly string[];
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
-
-/** A key with its value and source. */
-interface Setting {
-  readonly key: string;
-  readonly text: string;
-  /** `config.properties line 3: job_queue_size`, or the name of a variable. */
-  readonly place: string;
-}
 
 /** @throws SERVE_CONFIG with file, line, key, value and remedy */
 export function readMmsConfig({ name, path }: FoundConfig, env: Environment): MmsConfig {
@@ -55,7 +44,7 @@ export function readMmsConfig({ name, path }: FoundConfig, env: Environment): Mm
   return {
     environment: sourceOf(isEnabled ? variables : [], inFile),
     file: sourceOf(inFile, []),
-    models: models?.settings ?? null,
+    settingOf: models?.settingOf,
     warnings: [
       ...(models?.warnings ?? []),
       ...repeated(inFile),
@@ -128,7 +117,7 @@ function settingsOf(env: Environment): Setting[] {
 
 /** @throws SERVE_CONFIG */
 function isOn({ text, place }: Setting): boolean {
-  return text !== '' && withPlace(place, text, () => readSwitch(text));
+  return text !== '' && checkedValue(place, text, readSwitch);
 }
 
 /** The options that `settings` set; `below` are settings of lower precedence. @throws SERVE_CONFIG */
@@ -136,10 +125,10 @@ function sourceOf(settings: readonly Setting[], below: readonly Setting[]): Opti
   const values: Record<string, unknown> = {};
   const places: Record<string, string> = {};
   for (const key of MMS_KEY_NAMES) {
-    const { mayBeEmpty }: MmsKey = MMS_KEYS[key];
+    const { mayBeEmpty, read }: MmsKey = MMS_KEYS[key];
     const setting = settings.findLast((one) => one.key === key && (mayBeEmpty === true || one.text !== ''));
     if (setting === undefined) continue;
-    for (const [option, value] of Object.entries(valuesOf(key, setting)))
+    for (const [option, value] of Object.entries(checkedValue(setting.place, setting.text, read)))
       [values[option], places[option]] = [value, setting.place];
   }
   if (settings.some(({ key }) => concernsTls(key))) {
@@ -151,23 +140,9 @@ function sourceOf(settings: readonly Setting[], below: readonly Setting[]): Opti
 }
 
 /** The last `models` counts; one that is empty counts as not set. @throws SERVE_CONFIG */
-function modelsIn(settings: readonly Setting[]): ReadSettings | null {
+function modelsIn(settings: readonly Setting[]): ReturnType<typeof readModelSettings> | null {
   const last = settings.findLast(({ key, text }) => key === MODELS_KEY && text !== '');
   return last === undefined ? null : readModelSettings(last.text, last.place);
-}
-
-function valuesOf(key: MmsKeyName, { text, place }: Setting): OptionValuesGiven {
-  return withPlace(place, text, () => MMS_KEYS[key].read(text));
-}
-
-/** Adds the source of the value to a `NotAllowed` of `read`. @throws SERVE_CONFIG */
-function withPlace<T>(place: string, text: string, read: () => T): T {
-  try {
-    return read();
-  } catch (thrown) {
-    if (!(thrown instanceof NotAllowed)) throw thrown;
-    throw notAllowed(place, text, thrown.message);
-  }
 }
 
 function repeated(settings: readonly Setting[]): string[] {
@@ -193,8 +168,7 @@ const KNOWN_KEYS = [...MMS_KEY_NAMES, MODELS_KEY, ENVIRONMENT_SWITCH, ...Object.
 
 function unknownText({ key, place }: Setting): string[] {
   if (KNOWN_KEYS.includes(key)) return [];
-  const close = suggest(key, KNOWN_KEYS);
-  return [`${place}: there is no such key${close === null ? '' : `; did you mean ${close}?`}`];
+  return [`${place}: there is no such key${didYouMean(key, KNOWN_KEYS, '; did')}`];
 }
 
 /** Warns of MMS_<KEY> variables that are set but not enabled. */

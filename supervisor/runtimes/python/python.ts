@@ -1,6 +1,6 @@
 /** Runtime of apps in Python: the user's interpreter with our worker, which needs only the standard library. */
 import { dirname, extname } from 'node:path';
-import { OPTIONS } from '../../options/table.js';
+import { sourceNameOf } from '../../options/resolve.js';
 import { codeExtensions, type Runtime } from '../runtime.js';
 import { findInterpreter } from './find-interpreter.js';
 import { PYTHON_PATH } from './python-path.js';
@@ -19,7 +19,7 @@ export const python: Runtime = {
   prepare: async ({ app }, { resolved, isUnpacked, ...setting }) => {
     const { path, version, warnings } = await findInterpreter(app, {
       given: resolved.options.python,
-      givenAt: resolved.explicit.get('python') ?? OPTIONS.python.flag,
+      givenAt: sourceNameOf(resolved, 'python'),
       appFolder: dirname(app),
       mayUseNearby: !isUnpacked,
       ...setting,

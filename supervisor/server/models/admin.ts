@@ -152,9 +152,9 @@ export class ModelAdmin implements ModelManagement {
     asked: Partial<WorkerBounds>,
   ): WorkerBounds {
     const model = this.registry.registered(ref);
-    const { options, modelSettings } = this.#resolved;
+    const { options, settingOf } = this.#resolved;
     const ofStore = options.defaultWorkers ?? 0;
-    const set = setBounds(modelSettings?.of(model.spec) ?? null, ofStore);
+    const set = setBounds(settingOf?.(model.spec) ?? null, ofStore);
     const usualCount = (): number =>
       occasion === 'registration' ? ofStore : this.#resources.devices.firstCount(model.options);
     return boundsFor(occasion, { own: model.findOwnBounds(), set, usualCount }, asked);

@@ -1,6 +1,6 @@
 /** Implements `server.models`, by which programs change models. Checks arguments, because programs may be plain JavaScript. */
 import type { Accepted, FullModelRef, ModelRef } from '../../models/models.js';
-import { readModelEntry, type EntryStyle } from '../../options/model-entries.js';
+import { readModelEntry } from '../../options/read-objects.js';
 import { notAllowed } from '../../options/resolve.js';
 import type { RetireLimits } from '../../processes/worker-listener.js';
 import { retireLimits } from '../../processes/worker-stop.js';
@@ -80,7 +80,8 @@ export class ProgramManagement implements ModelsHandle {
         "an object, such as { name: 'digits', app: './digits.ts' }",
       );
     const { name, ...source } = given;
-    const entry = readModelEntry(name, source, styleOf(operation));
+    const keys = { where: (key: string) => `${operation}({ ${key} })`, isProgram: true };
+    const entry = readModelEntry(name, source, keys.where(`name: ${JSON.stringify(name)}`), keys);
     return planModel(entry, this.#admin.optionsFor(entry.name), this.#cwd);
   }
 
@@ -102,12 +103,4 @@ function checkRef(ref: ModelRef, operation: string): void {
       ref,
       "a name and an optional version, such as { name: 'digits' }",
     );
-}
-
-function styleOf(operation: string): EntryStyle {
-  return {
-    place: (name, key = 'name') =>
-      `${operation}({ ${key === 'name' ? `name: ${JSON.stringify(name)}` : key} })`,
-    isProgram: true,
-  };
 }

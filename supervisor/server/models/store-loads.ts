@@ -9,7 +9,7 @@ import type { Model } from '../../models/model.js';
 import type { FullModelRef, Outcome, WorkerBounds } from '../../models/models.js';
 import { UNFINISHED, isStartFailure } from '../../models/outcome.js';
 import { MODEL_NAME_RULE, isModelName, labelOf } from '../../options/model-name.js';
-import type { OptionSource } from '../../options/resolve.js';
+import { NO_OPTIONS, type OptionSource } from '../../options/resolve.js';
 import { boundsFactsOf } from '../../plan/plan-devices.js';
 import { planVersions } from '../../plan/plan-models.js';
 import type { ModelStore } from '../../store/model-store.js';
@@ -133,7 +133,7 @@ export class StoreLoads implements StoredModels {
       throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
     const query = { url: await this.#urlOf(name), name, mayGoUnnamed: true, signal };
     const stored = await this.#parts.store.find(query);
-    return releasedOnFailure(stored.release, () => this.#planVersions(stored, NO_OWN_OPTIONS));
+    return releasedOnFailure(stored.release, () => this.#planVersions(stored, NO_OPTIONS));
   }
 
   #planVersions(stored: StoredModel, own: OptionSource): ReturnType<typeof planVersions> {
@@ -188,5 +188,3 @@ function check({ result, error }: Outcome): void {
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-const NO_OWN_OPTIONS: OptionSource = { values: {}, where: (name) => name };

@@ -17,7 +17,7 @@ function folder(t: TestContext, files: Readonly<Record<string, string>>): string
 
 test('a folder without a config file has no options', (t) => {
   const { source, app } = readConfigFile(folder(t, { 'package.json': '{ "name": "x" }' }));
-  assert.deepEqual([source.values, app], [{}, null]);
+  assert.deepEqual([source.values, app], [{}, undefined]);
   assert.deepEqual(readConfigFile(folder(t, {})).source.values, {});
 });
 

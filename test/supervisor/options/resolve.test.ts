@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { readEnvironment } from '../../../supervisor/options/environment.js';
 import {
-  readEnvironment,
   resolveModelOptions,
   resolveOptions,
   withAppConfig,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
-import { readServeOptions } from '../../../supervisor/options/serve-options.js';
+import { readServeOptions } from '../../../supervisor/options/read-objects.js';
 import { serve } from '../../../supervisor/serve.js';
 
 const CYCLE: unknown[] = [];

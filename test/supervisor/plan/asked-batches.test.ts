@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { asksForBatches } from '../../../supervisor/models/model-spec.js';
-import { readModelEntry } from '../../../supervisor/options/model-entries.js';
+import { readModelEntry } from '../../../supervisor/options/read-objects.js';
 import { resolveModelOptions, resolveOptions } from '../../../supervisor/options/resolve.js';
 import { planFirstModels } from '../../../supervisor/plan/first-models.js';
 import { appFolder } from '../../worker/app-folder.js';
@@ -14,9 +14,9 @@ async function asked(
   models: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
 ): Promise<Readonly<Record<string, boolean>>> {
   const cwd = appFolder(t, { 'app.mjs': 'export const inference = () => 1;' });
-  const style = { place: (name: string) => name, isProgram: true };
+  const keys = { where: String, isProgram: true };
   const entries = Object.entries(models).map(([name, own]) =>
-    readModelEntry(name, { app: './app.mjs', ...own }, style),
+    readModelEntry(name, { app: './app.mjs', ...own }, name, keys),
   );
   const resolved = resolveOptions([{ values: flags, where: (name) => `--${name}` }]);
   const given = { app: null, appPlace: '', workerCommand: null, isMmsMode: false, stop: undefined };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
-import { openStore, planStoreModels } from '../../../supervisor/plan/store-models.js';
+import { openStore, planStoreModels } from '../../../supervisor/plan/first-models.js';
 import { appFolder } from '../../worker/app-folder.js';
 
 /** Names of the planned models, and the warnings. */
@@ -12,9 +12,8 @@ async function planned(
 ): Promise<readonly [models: readonly string[], warnings: readonly string[]]> {
   const resolved = resolveOptions([{ values, where: (name) => `--${name}` }]);
   const store = openStore(resolved, cwd);
-  const wanted = resolved.options.models;
-  const given = { store, wanted, resolved, cwd, others: [], isLenient: true, stop: undefined };
-  const { plans, warnings } = await planStoreModels(given);
+  const server = { resolved, cwd, isMmsMode: true, stop: undefined };
+  const { plans, warnings } = await planStoreModels(store, server, []);
   store.close();
   return [plans.map(({ spec }) => spec.name), warnings];
 }
@@ -45,9 +44,8 @@ test('all versions of a model as Triton has it are planned, the highest first, a
   });
   const resolved = resolveOptions([{ values: { models: 'm', modelStore: 'store' }, where: (name) => name }]);
   const store = openStore(resolved, cwd);
-  const wanted = resolved.options.models;
-  const given = { store, wanted, resolved, cwd, others: [], isLenient: false, stop: undefined };
-  const { plans } = await planStoreModels(given);
+  const server = { resolved, cwd, isMmsMode: false, stop: undefined };
+  const { plans } = await planStoreModels(store, server, []);
   store.close();
   assert.deepEqual(
     plans.map(({ spec: { name, version, program } }) => [name, version, program.watches.length]),

@@ -13,7 +13,7 @@ function read(setting: unknown): ReturnType<typeof readModelSettings> {
 }
 
 test('the settings of a model come to its options and to the bounds of its workers', () => {
-  const { settings, warnings } = read({
+  const { settingOf, warnings } = read({
     defaultVersion: true,
     marName: 'noop.mar',
     minWorkers: 2,
@@ -23,15 +23,15 @@ test('the settings of a model come to its options and to the bounds of its worke
     responseTimeout: 60,
     startupTimeout: 90,
   });
-  const setting = settings.of(REF);
+  const setting = settingOf(REF);
   assert.ok(setting !== null);
   const { options } = resolveModelOptions(resolveOptions([]), setting.source, 'noop');
   const { batchSize, maxBatchDelay, runTimeout, initTimeout } = options;
   assert.deepEqual([batchSize, maxBatchDelay, runTimeout, initTimeout], [4, 50, 60_000, 90_000]);
   assert.deepEqual(setBounds(setting, 1), { min: 2, max: 3 });
   assert.deepEqual(warnings, []);
-  assert.equal(settings.of({ ...REF, version: '2.0' }), null);
-  assert.equal(settings.of({ ...REF, name: 'other' }), null);
+  assert.equal(settingOf({ ...REF, version: '2.0' }), null);
+  assert.equal(settingOf({ ...REF, name: 'other' }), null);
 });
 
 for (const [setting, count, bounds] of [
@@ -42,7 +42,7 @@ for (const [setting, count, bounds] of [
   [{ minWorkers: '0', maxWorkers: '1' }, 4, { min: 0, max: 1 }],
 ] as const)
   test(`${JSON.stringify(setting)} of a model that would have ${count} workers: ${JSON.stringify(bounds)}`, () => {
-    assert.deepEqual(setBounds(read(setting).settings.of(REF), count), bounds);
+    assert.deepEqual(setBounds(read(setting).settingOf(REF), count), bounds);
   });
 
 test('settings without effect are named in one warning', () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SECRET_PATTERN } from '../../../supervisor/options/secret-names.js';
-import { servedAs } from '../../../supervisor/options/mms-mode.js';
+import { servedAs } from '../../../supervisor/plan/gather-options.js';
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
 
 /** Options, whether an app is named, whether a config of Multi Model Server was read. */

@@ -1,7 +1,7 @@
 /** Addresses of the management API, and keys that they need. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { planManagement } from '../../../supervisor/options/listeners.js';
+import { planManagement } from '../../../supervisor/plan/plan-listeners.js';
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
 
 function planOf(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { planMetrics } from '../../../supervisor/options/listeners.js';
+import { planMetrics } from '../../../supervisor/plan/plan-listeners.js';
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
 
 function plan(values: Record<string, unknown>): ReturnType<typeof planMetrics> {
