@@ -2,7 +2,7 @@
 import { relative } from 'node:path';
 import { Command, CommanderError, Option } from 'commander';
 import { ARCHIVE_FORMATS, archiveModel, type ArchiveWish } from './archiver.js';
-import { ArchiverProblem } from './archiver-problem.js';
+import { ArchiverProblem } from './model-files.js';
 import { ServeError } from '../../protocol/errors.js';
 import { RUNTIMES } from '../store/stored-model.js';
 

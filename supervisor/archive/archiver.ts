@@ -5,12 +5,11 @@ import { realpath, rename, rm } from 'node:fs/promises';
 import { dirname, extname, join, relative, resolve } from 'node:path';
 import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
 import { runtimeNameOf, USUAL_RUNTIME_NAME } from '../runtimes/index.js';
-import { ArchiveProblem } from '../store/archives/archive-problem.js';
+import { ArchiveProblem } from '../store/archives/archive-entry.js';
 import { EntryNames } from '../store/archives/entry-names.js';
 import { entryOfFolder } from '../store/entry-file.js';
 import { MANIFEST_FILE } from '../store/manifest.js';
-import { ArchiverProblem } from './archiver-problem.js';
-import { modelFiles } from './model-files.js';
+import { ArchiverProblem, modelFiles } from './model-files.js';
 import { handlerFile, namedFiles, type NamedFiles, type NamedWish } from './named-files.js';
 import { writeFolder, writeTar, writeZip, type Content } from './write-archive.js';
 

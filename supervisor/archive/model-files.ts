@@ -3,6 +3,9 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isLeftover } from '../runtimes/index.js';
 
+/** The archive cannot be written; the message has the reason and a remedy. */
+export class ArchiverProblem extends Error {}
+
 export interface ModelFile {
   /** Path in the archive, with slashes. */
   readonly name: string;

@@ -6,8 +6,7 @@ import { statSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, extname, resolve } from 'node:path';
 import { EXTENSIONS } from '../runtimes/index.js';
-import { ArchiverProblem } from './archiver-problem.js';
-import { modelFiles, type ModelFile, type ModelFiles } from './model-files.js';
+import { ArchiverProblem, modelFiles, type ModelFile, type ModelFiles } from './model-files.js';
 
 export interface NamedWish {
   readonly serializedFile?: string;

@@ -1,4 +1,4 @@
-/** Tells a reused pid from the old process, by its start time. Linux only. */
+/** Tells whether a process lives, and a reused pid from the old process, by its start time (Linux only). */
 import { readFileSync, readlinkSync } from 'node:fs';
 
 /**
@@ -14,6 +14,16 @@ export function startOf(pid: number): string | null | undefined {
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
     return code === 'ENOENT' || code === 'ESRCH' ? null : undefined;
+  }
+}
+
+/** Whether there is a process of this number, of any user. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 

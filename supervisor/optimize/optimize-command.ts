@@ -5,7 +5,7 @@ import { Command, CommanderError } from 'commander';
 import { ServeError } from '../../protocol/errors.js';
 import { usableOnnxruntime } from '../runtimes/onnx/onnx.js';
 import { NO_TELEMETRY } from '../runtimes/telemetry.js';
-import { OptimizeProblem } from './optimize-problem.js';
+import { OptimizeProblem } from './optimizer-process.js';
 import { optimizeModel, type OptimizedModel } from './optimize-model.js';
 
 /** `args`: arguments without the command's name. Resolves with the exit code: 1 after a failure, 2 for a wrong command line. */

@@ -13,6 +13,7 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   renameSync,
   rmdirSync,
   rmSync,
@@ -20,6 +21,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { RunFacts } from '../../protocol/optimizer-steps.js';
+import { isAlive } from '../machine/process-start.js';
 import { modelFacts, type FileFacts } from '../runtimes/onnx/optimized/digests.js';
 import {
   GRAPH,
@@ -31,9 +33,7 @@ import {
   WEIGHTS,
 } from '../runtimes/onnx/optimized/optimized-files.js';
 import { folderNameOf, keyOf, keyOfFolderName } from '../runtimes/onnx/optimized/optimized-key.js';
-import { OptimizeProblem } from './optimize-problem.js';
-import { removeAbandoned, TEMPORARY } from './abandoned.js';
-import { runModel, saveOptimized, type OptimizerEnv } from './optimizer-process.js';
+import { OptimizeProblem, runModel, saveOptimized, type OptimizerEnv } from './optimizer-process.js';
 
 export interface OptimizedModel {
   /** `written`: it lies in `folder` now. `present`: it lay there. `no gain`: nothing was written. */
@@ -71,6 +71,18 @@ export async function optimizeModel(
   } finally {
     rmSync(made, { recursive: true, force: true });
     removeIfEmpty(place);
+  }
+}
+
+/** Begins the name of a folder that is being written; the number of its process follows. */
+const TEMPORARY = '.writing-';
+
+/** Removes the folders of an `optimize` that was killed while it wrote. */
+function removeAbandoned(place: string): void {
+  for (const name of readdirSync(place)) {
+    if (!name.startsWith(TEMPORARY)) continue;
+    const pid = Number(name.slice(TEMPORARY.length).split('-')[0]);
+    if (pid === process.pid || !isAlive(pid)) rmSync(join(place, name), { recursive: true, force: true });
   }
 }
 

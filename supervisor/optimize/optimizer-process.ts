@@ -8,9 +8,11 @@ import type {
   RunStep,
   SaveStep,
 } from '../../protocol/optimizer-steps.js';
-import { OptimizeProblem } from './optimize-problem.js';
 
 const ENTRY = fileURLToPath(new URL('../../worker/load/onnx/optimizer.js', import.meta.url));
+
+/** Why a model was not optimized, for the person who asked for it. Nothing has been written then. */
+export class OptimizeProblem extends Error {}
 
 export type OptimizerEnv = Readonly<Record<string, string>>;
 

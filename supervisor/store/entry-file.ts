@@ -9,9 +9,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { EXTENSIONS, entryExtensionsFor, onlyModelOf, runtimeNameOf } from '../runtimes/index.js';
-import { archiveInvalid } from './archive-invalid.js';
 import { isBelow, realPathOf } from './place.js';
-import type { StoreQuery } from './stored-model.js';
+import { archiveInvalid, type StoreQuery, type StoredModel } from './stored-model.js';
 
 export interface EntryFile {
   /** Absolute path, which may not exist; the model's folder itself if no file was found. */
@@ -51,6 +50,40 @@ export async function entryOfFolder(
   if (file === '') return { app: folder, handler: name };
   const there = await readdir(join(folder, dirname(file))).catch(() => readdir(folder));
   return { app: join(folder, missingFile(file, there, query)), handler: name };
+}
+
+/**
+ * The versions of a model that lies in a folder as Triton's repositories have it (`name/1/model.onnx`), the highest first; empty if no folder has one. @throws SERVE_ARCHIVE_INVALID for a link out of
+ * `root`
+ */
+export async function versionFiles(
+  { folder, root }: ModelFolder,
+  url: string,
+): Promise<Pick<StoredModel, 'version' | 'app'>[]> {
+  const names = (await readdir(folder)).filter((name) => /^[1-9]\d{0,17}$/.test(name));
+  const versions = names.sort((a, b) => Number(b) - Number(a));
+  const found: Pick<StoredModel, 'version' | 'app'>[] = [];
+  for (const version of versions) {
+    const file = await modelIn(join(folder, version));
+    const target = file === null ? null : await realPathOf(file);
+    if (file === null || target === null) continue;
+    if (!isBelow(target, root))
+      throw archiveInvalid(
+        url,
+        `${version}/${basename(file)} is a link that points outside the model store.`,
+      );
+    found.push({ version, app: file });
+  }
+  return found;
+}
+
+/** The file with the name that Triton looks for by default. */
+async function modelIn(folder: string): Promise<string | null> {
+  const files = await readdir(folder).catch(() => []);
+  const name = files.find(
+    (file) => file === `model${extname(file)}` && EXTENSIONS.alone.includes(extname(file)),
+  );
+  return name === undefined ? null : join(folder, name);
 }
 
 /** For a model that is a single file, given by its real path. If the handler names another file, `app` does not exist. */

@@ -6,9 +6,8 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServeError } from '../../protocol/errors.js';
 import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
-import { archiveInvalid } from './archive-invalid.js';
 import { isBelow, realPathOf } from './place.js';
-import { RUNTIMES, type StoreQuery } from './stored-model.js';
+import { RUNTIMES, archiveInvalid, type StoreQuery } from './stored-model.js';
 
 export interface Manifest {
   /** Null if it has none. */

@@ -7,12 +7,10 @@ import { basename, dirname, extname, join } from 'node:path';
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import { FIRST_VERSION } from '../options/model-name.js';
 import { withoutSecrets, type AllowedUrls } from '../options/allowed-urls.js';
-import { archiveInvalid } from './archive-invalid.js';
 import { ArchiveCache } from './archives/archive-cache.js';
-import { ArchiveProblem, UnpackingCancelled } from './archives/archive-problem.js';
+import { ArchiveProblem, UnpackingCancelled } from './archives/archive-entry.js';
 import { FolderRemoval } from './archives/folder-removal.js';
-import { removeLeftovers } from './archives/leftovers.js';
-import { OwnFolder } from './archives/own-folder.js';
+import { OwnFolder, removeLeftovers } from './archives/own-folder.js';
 import { checkedUrl, download, isWebAddress } from './download.js';
 import { DownloadGate } from './download-gate.js';
 import {
@@ -21,15 +19,16 @@ import {
   isEntry,
   isModelFile,
   isHandlerIn,
+  versionFiles,
   type ModelFolder,
 } from './entry-file.js';
 import { KnownHosts } from './known-hosts.js';
 import { MANIFEST_FILE, readManifest } from './manifest.js';
 import { locate } from './place.js';
-import { versionFiles } from './version-folders.js';
 import {
   NOTHING_LENT,
   RUNTIMES,
+  archiveInvalid,
   releasedOnFailure,
   type StoreQuery,
   type StoredModel,

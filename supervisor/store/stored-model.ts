@@ -1,4 +1,5 @@
-/** Queries to a model store, and their results. */
+/** Queries to a model store, their results, and the error of what cannot be served. */
+import { ServeError } from '../../protocol/errors.js';
 import { RUNTIME_NAMES } from '../runtimes/index.js';
 import type { ServiceSource } from '../runtimes/runtime.js';
 
@@ -39,6 +40,11 @@ export interface StoredModel {
   readonly others: readonly StoredModel[];
   /** Releases the model's files; call it when nothing uses them any more. Further calls do nothing. */
   readonly release: Release;
+}
+
+/** The file or folder is not a model that can be served. `url`: that of the query. `what`: the problem and its remedy. */
+export function archiveInvalid(url: string, what: string, cause?: unknown): ServeError {
+  return new ServeError('SERVE_ARCHIVE_INVALID', `${url}: ${what}`, { cause });
 }
 
 /** Returns borrowed files. */

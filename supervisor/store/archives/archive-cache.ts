@@ -7,10 +7,9 @@ import { constants, type BigIntStats } from 'node:fs';
 import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Release } from '../stored-model.js';
-import { ArchiveProblem, UnpackingCancelled } from './archive-problem.js';
-import { ARCHIVE_LIMITS } from './limits.js';
+import { ArchiveProblem, UnpackingCancelled } from './archive-entry.js';
 import type { OwnFolder } from './own-folder.js';
-import { unpack } from './unpack.js';
+import { ARCHIVE_LIMITS, unpack } from './unpack.js';
 
 export interface LentFolder {
   /** Real path of the unpacked folder. */

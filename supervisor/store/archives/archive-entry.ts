@@ -1,5 +1,11 @@
-/** Entries of an archive as it declares them, unchecked. Each format has a reader. */
+/** Entries of an archive as it declares them, unchecked, and why it cannot be unpacked. Each format has a reader. */
 import type { FileHandle } from 'node:fs/promises';
+
+/** An archive cannot be unpacked. The message is a sentence that follows the archive's name. */
+export class ArchiveProblem extends Error {}
+
+/** Unpacking was cancelled. */
+export class UnpackingCancelled extends Error {}
 
 /** Bytes that are decompressed and written at once: few enough for memory, enough that thread switches do not matter. */
 export const PIECE_BYTES = 256 * 1024;

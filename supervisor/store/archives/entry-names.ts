@@ -1,5 +1,5 @@
 /** Checks the names of an archive's entries: inside its folder, and distinct on every file system. */
-import { ArchiveProblem } from './archive-problem.js';
+import { ArchiveProblem } from './archive-entry.js';
 
 const MAX_CHARS = 1024;
 const MAX_DEPTH = 64;

@@ -1,16 +1,17 @@
 /**
  * A server's folder for unpacked files, in the temp folder: created when it is first needed, removed when the server ends.
- * Its name identifies the process, so that the next server can remove the folder of a killed one (`leftovers.ts`).
+ * Its name identifies the process, so that the next server can remove the folder of a killed one.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, realpathSync, rmSync, utimes } from 'node:fs';
+import { lstat, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
-import { processNamespace, startOf } from '../../machine/process-start.js';
+import { isAlive, processNamespace, startOf } from '../../machine/process-start.js';
 import type { FolderRemoval } from './folder-removal.js';
 
 /** The members of `FolderRemoval` that are used here. */
-export type Removal = Pick<FolderRemoval, 'remove' | 'close'>;
+type Removal = Pick<FolderRemoval, 'remove' | 'close'>;
 
 /** Followed by pid, start time, pid namespace and random digits. */
 export const FOLDER_PREFIX = 'banana-serve-archives-';
@@ -68,4 +69,41 @@ export class OwnFolder {
     this.#touching = setInterval(() => utimes(path, new Date(), new Date(), () => {}), TOUCH_MS).unref();
     return path;
   }
+}
+
+/** Processes in other containers, or on other machines that share the folder, are invisible: their folders are kept while they are touched. */
+const UNTOUCHED_MS = 15 * 60_000;
+
+/** Removes the folders of servers that were killed. No link is followed. Never rejects: folders that cannot be removed are left for the next server. */
+export async function removeLeftovers(removal: Removal, folder = tmpdir()): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names) {
+    const owner = ownerIn(name);
+    if (owner === null) continue;
+    const path = join(folder, name);
+    if (await isLeftover(path, owner)) await removal.remove(path);
+  }
+}
+
+interface Owner {
+  readonly pid: number;
+  readonly start: string;
+  readonly namespace: string;
+}
+
+/** Null if the name is not one of our folders. */
+function ownerIn(name: string): Owner | null {
+  if (!name.startsWith(FOLDER_PREFIX)) return null;
+  const [, pid, start = '', namespace = ''] =
+    /^(\d+)-(\d+)-([\dx]*[\da-f]*)-[\da-f]{32}$/.exec(name.slice(FOLDER_PREFIX.length)) ?? [];
+  return pid === undefined ? null : { pid: Number(pid), start, namespace };
+}
+
+async function isLeftover(path: string, { pid, start, namespace }: Owner): Promise<boolean> {
+  const found = await lstat(path).catch(() => null);
+  if (found?.isDirectory() !== true || found.uid !== process.getuid?.()) return false;
+  if (namespace !== processNamespace()) return Date.now() - found.mtimeMs > UNTOUCHED_MS;
+  if (start === '0') return !isAlive(pid);
+  const started = startOf(pid);
+  return started !== undefined && started !== start;
 }

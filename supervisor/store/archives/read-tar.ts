@@ -4,8 +4,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Parser, ReadEntry } from 'tar';
-import { PIECE_BYTES, type ArchiveEntry, type ReadBounds } from './archive-entry.js';
-import { ArchiveProblem } from './archive-problem.js';
+import { ArchiveProblem, PIECE_BYTES, type ArchiveEntry, type ReadBounds } from './archive-entry.js';
 
 export async function* readTar(file: FileHandle, bounds: ReadBounds): AsyncGenerator<ArchiveEntry> {
   const { Parser } = await import('tar');

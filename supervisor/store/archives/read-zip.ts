@@ -2,8 +2,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { createInflateRaw } from 'node:zlib';
-import { ArchiveProblem } from './archive-problem.js';
-import { PIECE_BYTES, type ArchiveEntry, type ReadBounds } from './archive-entry.js';
+import { ArchiveProblem, PIECE_BYTES, type ArchiveEntry, type ReadBounds } from './archive-entry.js';
 import type { Entry, ZipFile } from 'yauzl';
 
 export async function* readZip(file: FileHandle, bounds: ReadBounds): AsyncGenerator<ArchiveEntry> {

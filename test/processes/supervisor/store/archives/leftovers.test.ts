@@ -15,7 +15,7 @@ import { basename, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { processNamespace, startOf } from '../../../../../supervisor/machine/process-start.js';
 import { FolderRemoval } from '../../../../../supervisor/store/archives/folder-removal.js';
-import { removeLeftovers } from '../../../../../supervisor/store/archives/leftovers.js';
+import { removeLeftovers } from '../../../../../supervisor/store/archives/own-folder.js';
 import { FOLDER_PREFIX, OwnFolder } from '../../../../../supervisor/store/archives/own-folder.js';
 import { needs } from '../../../../helpers/needs.js';
 import { appFolder } from '../../../../worker/app-folder.js';
