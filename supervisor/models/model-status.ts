@@ -122,17 +122,23 @@ export interface WorkerExit {
   readonly uptimeMs: number;
 }
 
-/** Describes a model as it is now; `state` is the server's judgement of it. Without `showsWords`, the app's words are empty. */
+/** The state of a registered model; `unloaded`: no workers are wanted. */
+export type ServedState = Exclude<ModelStatus['state'], 'unloading'>;
+
+export function stateOf({ health, takesCalls }: Pick<Model, 'health' | 'takesCalls'>): ServedState {
+  return !takesCalls && health !== 'draining' ? 'unloaded' : health;
+}
+
+/** Describes a model as it is now. Without `showsWords`, the app's words are empty. */
 export function modelStatus(
-  { model, isDefault, isFirst, bounds }: Registered<Model>,
-  state: ModelStatus['state'],
+  { model, isDefault, isFirst, isLeaving, bounds }: Registered<Model>,
   showsWords: boolean,
 ): ModelStatus {
   const { dispatcher, options, standbys } = model;
   return {
     name: model.spec.name,
     version: model.spec.version,
-    state,
+    state: isLeaving ? 'unloading' : stateOf(model),
     problem: model.problem,
     isDefaultVersion: isDefault,
     loadedAtStartup: isFirst,

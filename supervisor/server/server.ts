@@ -11,7 +11,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { describeThrown, type ServeError } from '../../protocol/errors.js';
 import { UnroutedBodies } from '../dispatch/unrouted-bodies.js';
 import { AccessLog } from '../http/answer/access-log.js';
-import type { Backend } from '../http/request/backend.js';
+import type { Backend, ReadinessAnswer } from '../http/request/backend.js';
 import { compressedResponses } from '../http/socket/compressed-response.js';
 import { createHttpServer, inviteBody } from '../http/socket/http-server.js';
 import { InputTurns } from '../http/socket/input-turns.js';
@@ -29,9 +29,9 @@ import type { ServerPlan } from '../plan/plan-server.js';
 import { AnswerCounts } from '../status/answer-counts.js';
 import { endText } from '../status/banner.js';
 import { modelRecords } from '../status/model-record.js';
-import { modelReadiness, type Readiness } from '../status/readiness.js';
+import { modelReadiness, serverReadiness } from '../status/readiness.js';
 import type { ServerEnd, ServerStatus } from '../status/server-status.js';
-import { DELAY_RESOLUTION_MS, readinessOf, serverStatus, type ServerFacts } from '../status/snapshot.js';
+import { DELAY_RESOLUTION_MS, serverStatus, type ServerFacts } from '../status/snapshot.js';
 import { VERSION } from '../version.js';
 import { Closing } from './host/closing.js';
 import type { CloseOptions } from './host/drain.js';
@@ -229,7 +229,7 @@ export class Server implements ServerHandle {
       maxQueueBytes: this.#plan.resolved.options.queueBytes,
       jobs,
       unsent: this.#unsent,
-      served: () => served,
+      registry: served.registry,
       readiness: () => this.#readiness(),
     });
   }
@@ -270,7 +270,7 @@ export class Server implements ServerHandle {
       models: served.registry,
       modelManagement: served,
       storedModels: new StoreLoads(served, plan),
-      describeModels: (showsWords) => modelRecords(served, recent, showsWords),
+      describeModels: (showsWords) => modelRecords(served.registry, recent, showsWords),
       options: resolved.options,
       jobs,
       webhooks,
@@ -300,16 +300,18 @@ export class Server implements ServerHandle {
   #status(showsWords: boolean): ServerStatus {
     const { served, jobs, spares, memory } = this.#host;
     const parts = { unsent: this.#unsent, jobs, spares, memory };
-    return serverStatus(this.#facts, served, parts, this.#readiness(), showsWords);
+    return serverStatus(this.#facts, served.registry, parts, this.#readiness(), showsWords);
   }
 
-  #readiness(): Readiness {
+  /** Readiness over the models that callers can find. */
+  #readiness(): ReadinessAnswer {
     const { served, isDraining, jobs } = this.#host;
-    return readinessOf(served, isDraining, jobs);
+    const models = [...served.registry.all()].map((model) => served.presenceOf(model));
+    return serverReadiness(models, isDraining, jobs.problem !== null);
   }
 
   /** @throws as `Models.find` */
-  #readinessOf(ref: ModelRef): Readiness {
+  #readinessOf(ref: ModelRef): ReadinessAnswer {
     const { served } = this.#host;
     return modelReadiness(served.presenceOf(served.registry.find(ref)));
   }

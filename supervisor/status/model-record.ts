@@ -2,24 +2,22 @@
 import type { ModelRecord, ProcessRecord } from '../http/request/model-management.js';
 import { residentBytes } from '../machine/process-memory.js';
 import type { Model } from '../models/model.js';
-import { modelStatus, whyOf, type ModelStatus } from '../models/model-status.js';
-import type { Registered } from '../models/models.js';
+import { modelStatus, whyOf } from '../models/model-status.js';
+import type { Models, Registered } from '../models/models.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
-import type { CallCounts, RecentCalls } from './recent-calls.js';
-import { describedState, type DescribedModels } from './snapshot.js';
+import type { RecentCalls } from './recent-calls.js';
 
 /** The records of all versions of all models; the ones that are being unregistered come last. See `modelRecord`. */
 export function modelRecords(
-  served: DescribedModels,
+  registry: Models,
   recent: Pick<RecentCalls<Model>, 'of'>,
   showsWords: boolean,
 ): readonly ModelRecord[] {
-  return served.registry.describe().map((registered) => {
-    const state = describedState(registered, served);
-    return modelRecord(registered, state, recent.of(registered.model), showsWords);
-  });
+  return registry
+    .describe()
+    .map((registered) => modelRecord(registered, recent.of(registered.model), showsWords));
 }
 
 /**
@@ -28,8 +26,7 @@ export function modelRecords(
  */
 function modelRecord(
   registered: Registered<Model>,
-  state: ModelStatus['state'],
-  recentCalls: CallCounts,
+  recentCalls: ModelRecord['recentCalls'],
   showsWords: boolean,
 ): ModelRecord {
   const { model, isLeaving } = registered;
@@ -37,7 +34,7 @@ function modelRecord(
   const serving = model.slots.filter((slot) => !model.standbys.includes(slot));
   const processes = serving.flatMap((slot) => slotProcesses(slot, isLeaving, showsWords));
   return {
-    ...modelStatus(registered, state, showsWords),
+    ...modelStatus(registered, showsWords),
     url: spec.url,
     readyWorkers: processes.filter((one) => one.state === 'ready').length,
     batchSize: options.batchSize,

@@ -3,18 +3,10 @@
  * rotation, so the server is ready while any model that wants workers has one, or is idle: its first call starts one. During the start it is not ready before each
  * first model was ready or has given up; else a server with one ready model would get the calls of all.
  */
+import type { ReadinessAnswer } from '../http/request/backend.js';
 import type { ModelPresence } from '../models/model-health.js';
+import { stateOf, type ServedState } from '../models/model-status.js';
 import type { Health } from '../models/slot-summary.js';
-
-export interface Readiness {
-  readonly ready: boolean;
-  readonly state: ServedState;
-  /** The answer to a probe, sent as JSON. */
-  readonly body: object;
-}
-
-/** `unloaded`: no workers are wanted. */
-export type ServedState = Health | 'unloaded';
 
 /**
  * Readiness of the server. With several models, the body lists the ones that are not ready, and the idle ones. A store of jobs that fails is
@@ -24,7 +16,7 @@ export function serverReadiness(
   models: readonly ModelPresence[],
   isDraining: boolean,
   areJobsAway: boolean,
-): Readiness {
+): ReadinessAnswer {
   const state = isDraining ? 'draining' : stateOfAll(models);
   const others = models.length > 1 ? models.filter((model) => !isReady(stateOf(model))) : [];
   const named = Object.fromEntries(others.map((model) => [model.label, stateOf(model)]));
@@ -41,7 +33,7 @@ export function serverReadiness(
 }
 
 /** Readiness of one model: true only while it has a ready worker, or has none because none was needed. */
-export function modelReadiness(model: ModelPresence): Readiness {
+export function modelReadiness(model: ModelPresence): ReadinessAnswer {
   const state = stateOf(model);
   return { ready: isReady(state), state, body: { state, model: model.label, ...reasonOf([model]) } };
 }
@@ -54,10 +46,6 @@ function reasonOf(models: readonly ModelPresence[]): { readonly reason?: string 
 
 function isReady(state: ServedState): boolean {
   return state === 'ready' || state === 'idle';
-}
-
-export function stateOf({ health, takesCalls }: ModelPresence): ServedState {
-  return !takesCalls && health !== 'draining' ? 'unloaded' : health;
 }
 
 function stateOfAll(models: readonly ModelPresence[]): ServedState {

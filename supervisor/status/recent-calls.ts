@@ -1,13 +1,8 @@
 /** Counts the calls of each model in the last ten minutes, by minute. */
+import type { ModelRecord } from '../http/request/model-management.js';
 
 const MINUTES = 10;
 const MINUTE_MS = 60_000;
-
-export interface CallCounts {
-  readonly requests: number;
-  /** Calls answered with 503; they are included in `requests`. */
-  readonly rejected: number;
-}
 
 interface Minute {
   /** Minutes since the origin of the clock. */
@@ -30,7 +25,8 @@ export class RecentCalls<M extends object> {
     if (isRejected) minute.rejected += 1;
   }
 
-  of(model: M): CallCounts {
+  /** `rejected`: calls answered with 503; they are included in `requests`. */
+  of(model: M): ModelRecord['recentCalls'] {
     const oldest = this.#now() - MINUTES;
     const recent = (this.#byModel.get(model) ?? []).filter(({ number }) => number > oldest);
     return {

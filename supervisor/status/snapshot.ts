@@ -3,12 +3,10 @@ import type { IntervalHistogram } from 'node:perf_hooks';
 import type { MemoryBudget } from '../budget/memory-budget.js';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
-import type { ModelPresence } from '../models/model-health.js';
-import type { Model } from '../models/model.js';
 import type { SpareProcesses } from '../processes/spare-processes.js';
 import { NO_MODEL, modelStatus, type ModelStatus } from '../models/model-status.js';
-import type { Models, Registered } from '../models/models.js';
-import { serverReadiness, stateOf, type Readiness } from './readiness.js';
+import type { ReadinessAnswer } from '../http/request/backend.js';
+import type { Models } from '../models/models.js';
 import type { ServerStatus } from './server-status.js';
 
 /** Period of the timer that measures the delay of the event loop. */
@@ -31,20 +29,23 @@ export interface MeasuredParts {
 
 export function serverStatus(
   facts: ServerFacts,
-  served: DescribedModels,
+  registry: Models,
   { unsent, jobs, spares, memory }: MeasuredParts,
-  readiness: Readiness,
+  readiness: ReadinessAnswer,
   showsWords: boolean,
 ): ServerStatus {
-  const models = describeModels(served, showsWords);
-  const { default: first } = served.registry;
+  const models = describeModels(registry, showsWords);
+  const first = registry.default?.spec;
   return {
     state: serverState(readiness),
     version: facts.version,
     pid: process.pid,
     startedAt: facts.startedAt.toISOString(),
     uptimeMs: Date.now() - facts.startedAt.getTime(),
-    model: models.find(({ name, version }) => isOf(first, name, version)) ?? models[0] ?? NO_MODEL,
+    model:
+      models.find(({ name, version }) => name === first?.name && version === first.version) ??
+      models[0] ??
+      NO_MODEL,
     models,
     memory: memory?.status ?? null,
     spares: spares.status,
@@ -67,44 +68,14 @@ export function jobsStatus(
   return { store: storeName.split(' ', 1)[0] as string, problem: problem === null ? null : 'unavailable' };
 }
 
-/** Readiness of the server, over the models that callers can find. */
-export function readinessOf(
-  served: DescribedModels,
-  isDraining: boolean,
-  { problem }: Pick<KeptJobs, 'problem'>,
-): Readiness {
-  const models = [...served.registry.all()].map((model) => served.presenceOf(model));
-  return serverReadiness(models, isDraining, problem !== null);
-}
-
 /** The state of the server for people. */
-export function serverState({ state }: Readiness): ServerStatus['state'] {
+export function serverState({ state }: ReadinessAnswer): ServerStatus['state'] {
   return state === 'unloaded' ? 'unhealthy' : state;
 }
 
-/** The models to describe: `server/models/admin.ts` has them. */
-export interface DescribedModels {
-  readonly registry: Models;
-  presenceOf(model: Model): ModelPresence;
-}
-
 /** Every version of every model; the ones that are being unregistered come last. `showsWords`: with the apps' words. */
-export function describeModels(served: DescribedModels, showsWords: boolean): ModelStatus[] {
-  return served.registry.describe().map((registered) => {
-    return modelStatus(registered, describedState(registered, served), showsWords);
-  });
-}
-
-/** The state of a model as its callers see it. */
-export function describedState(
-  { model, isLeaving }: Registered<Model>,
-  served: DescribedModels,
-): ModelStatus['state'] {
-  return isLeaving ? 'unloading' : stateOf(served.presenceOf(model));
-}
-
-function isOf(model: Model | null, name: string, version: string): boolean {
-  return model?.spec.name === name && model.spec.version === version;
+export function describeModels(registry: Models, showsWords: boolean): ModelStatus[] {
+  return registry.describe().map((registered) => modelStatus(registered, showsWords));
 }
 
 /** The histogram has the times between two ticks of a timer; the delay is the time beyond its period. */

@@ -4,6 +4,7 @@ import type { ServeError } from '../../../protocol/errors.js';
 import type { Call } from '../../dispatch/call.js';
 import type { KeptJobs } from '../../jobs/kept-jobs.js';
 import type { Model } from '../../models/model.js';
+import type { ServedState } from '../../models/model-status.js';
 import type { ModelRef, Models } from '../../models/models.js';
 import type { Log } from '../../observe/log.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
@@ -63,7 +64,7 @@ export interface RequestObserver {
 /** The readiness of the server or of a model; `body` is the answer to a probe. */
 export interface ReadinessAnswer {
   readonly ready: boolean;
-  readonly state: string;
+  readonly state: ServedState;
   readonly body: object;
 }
 

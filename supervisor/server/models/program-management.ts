@@ -62,7 +62,7 @@ export class ProgramManagement implements ModelsHandle {
   }
 
   describe(ref?: ModelRef): readonly ModelStatus[] {
-    const all = describeModels(this.#admin, true);
+    const all = describeModels(this.#admin.registry, true);
     if (ref === undefined) return all;
     checkRef(ref, 'describe');
     const matching = all.filter(

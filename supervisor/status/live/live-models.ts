@@ -1,31 +1,23 @@
 /** Describes models and workers as they are now, for a snapshot of the page. */
 import { basename } from 'node:path';
 import { modelStatus, type ModelStatus, type WorkerStatus } from '../../models/model-status.js';
-import type { Model } from '../../models/model.js';
-import type { Registered } from '../../models/models.js';
 import type { WorkerHandle } from '../../processes/worker-handle.js';
 import type { Slot } from '../../slots/slot.js';
 import type { LiveChange, LiveModel, LiveWorker } from '../live-types.js';
+import type { DescribedModel } from './app-descriptions.js';
 import type { LiveRecord } from './live-record.js';
 import type { ProcessMemory } from './process-memory.js';
 
-/** The sources of a description. */
-export interface ModelFacts {
-  readonly record: LiveRecord;
-  readonly memory: ProcessMemory;
-  /** The server's judgement of the model. */
-  readonly state: LiveModel['state'];
-  /** Whether it answers at its app's own paths. */
-  readonly isDefault: boolean;
-  readonly showsWords: boolean;
-}
-
 /** Chooses from the status of the model, and adds what only the page shows. */
-export function describeModel(registered: Registered<Model>, facts: ModelFacts): LiveModel {
-  const { model } = registered;
+export function describeModel(
+  registered: DescribedModel,
+  record: LiveRecord,
+  memory: ProcessMemory,
+  showsWords: boolean,
+): LiveModel {
+  const { model, isServerDefault: isDefault } = registered;
   const { options, wantedWorkers } = model;
-  const { record, isDefault } = facts;
-  const status = modelStatus(registered, facts.state, facts.showsWords);
+  const status = modelStatus(registered, showsWords);
   const { name, version, state, problem, isDefaultVersion, runtime, minWorkers, maxWorkers, queue } = status;
   const { sample, minute, errors, createdAt } = record.meterOf(model);
   return {
@@ -50,9 +42,11 @@ export function describeModel(registered: Registered<Model>, facts: ModelFacts):
     runTimeoutMs: options.runTimeout,
     queueBytes: queue.bytes,
     ...record.totalsOf(model),
-    workers: model.slots.map((slot, i) =>
-      liveWorker(slot, status.workers[i] as WorkerStatus, createdAt, facts),
-    ),
+    workers: model.slots.map((slot, i) => ({
+      ...liveWorker(slot, status.workers[i] as WorkerStatus, createdAt, showsWords),
+      memoryBytes: memory.sumOf(slot.workers.map(({ pid }) => pid)),
+      lastDeath: record.deaths.idOf(slot),
+    })),
     sample,
     errors,
   };
@@ -73,8 +67,8 @@ function liveWorker(
   slot: Slot,
   { state, standby, index, pid, device, held, calls, restarts, retryInMs, waitsFor, next }: WorkerStatus,
   modelAt: number,
-  { record, memory, showsWords }: ModelFacts,
-): LiveWorker {
+  showsWords: boolean,
+): Omit<LiveWorker, 'memoryBytes' | 'lastDeath'> {
   const { worker, failure } = slot;
   const running = worker === null ? null : runningCall(worker);
   return {
@@ -84,7 +78,6 @@ function liveWorker(
       worker === null ? (slot.lastDeath?.at.getTime() ?? modelAt) : Date.now() - Math.round(worker.stateMs),
     pid,
     device,
-    memoryBytes: memory.sumOf(slot.workers.map((one) => one.pid)),
     startedAt: worker?.startedAt.getTime() ?? null,
     runningMs: running?.ms ?? null,
     requestId: running?.requestId ?? '',
@@ -98,7 +91,6 @@ function liveWorker(
       failure === null
         ? null
         : { code: failure.code, message: showsWords ? failure.detail.slice(0, MAX_FAILURE_CHARS) : '' },
-    lastDeath: record.deaths.idOf(slot),
   };
 }
 

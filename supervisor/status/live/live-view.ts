@@ -2,22 +2,17 @@
  * Makes the data of the page: once a second `tick` measures the models and notes what has happened; `snapshot` and `history`
  * describe the server as of then.
  */
+import type { ReadinessAnswer } from '../../http/request/backend.js';
 import type { FindCallPaths } from '../../http/request/call-paths.js';
 import type { UnsentAnswers } from '../../http/socket/unsent-answers.js';
 import type { KeptJobs } from '../../jobs/kept-jobs.js';
 import type { GpuUsage } from '../../machine/gpu-usage.js';
 import type { CallCounts } from '../../metrics/call-counts.js';
 import type { Model } from '../../models/model.js';
+import type { Models } from '../../models/models.js';
 import type { RecentLines } from '../../observe/recent-lines.js';
 import type { LiveDeath, LiveDescription, LiveHistory, LiveServer, LiveSnapshot } from '../live-types.js';
-import type { Readiness } from '../readiness.js';
-import {
-  delayStatus,
-  describedState,
-  serverState,
-  type DescribedModels,
-  type ServerFacts,
-} from '../snapshot.js';
+import { delayStatus, serverState, type ServerFacts } from '../snapshot.js';
 import { AppDescriptions, type DescribedModel } from './app-descriptions.js';
 import { GpuWatch } from './gpu-watch.js';
 import { shownCalls } from './last-calls.js';
@@ -36,8 +31,8 @@ export interface LiveSources {
   readonly counts: CallCounts;
   readonly jobs: Pick<KeptJobs, 'list'>;
   readonly unsent: Pick<UnsentAnswers, 'describe'>;
-  served(): DescribedModels;
-  readiness(): Readiness;
+  readonly registry: Pick<Models, 'default' | 'describe'>;
+  readiness(): ReadinessAnswer;
   /** Returns the resident bytes of a process; null if it is dead. */
   readMemory(pid: number): number | null;
   readGpus(): Promise<readonly GpuUsage[]>;
@@ -82,7 +77,7 @@ export class LiveView {
   /** Ends a second. `isWatched`: whether there are viewers; only then anything is read from the system. */
   tick(isWatched: boolean): void {
     const { calls, deaths } = this.record;
-    const { registry } = this.#sources.served();
+    const { registry } = this.#sources;
     this.#number += 1;
     this.#at = Date.now();
     this.#models = registry
@@ -107,20 +102,11 @@ export class LiveView {
 
   /** The last second. */
   snapshot(showsWords: boolean, viewers: number): LiveSnapshot {
-    const { served } = this.#sources;
     return {
       number: this.#number,
       at: this.#at,
       server: this.#describeServer(viewers),
-      models: this.#models.map((one) =>
-        describeModel(one, {
-          record: this.record,
-          memory: this.#memory,
-          state: describedState(one, served()),
-          isDefault: one.isServerDefault,
-          showsWords,
-        }),
-      ),
+      models: this.#models.map((one) => describeModel(one, this.record, this.#memory, showsWords)),
       descriptions: this.#described,
       calls: shownCalls(this.record.calls.list.between(this.#calls.first, this.#calls.last), showsWords),
       deaths: this.#deathsAfter(this.#deaths.first, showsWords),

@@ -2,9 +2,10 @@
 import { ServeError } from '../../../../protocol/errors.js';
 import type { LoadedInfo, Signature, TensorSpec } from '../../../../protocol/wire/messages.js';
 import type { Model } from '../../../models/model.js';
+import type { ModelStatus } from '../../../models/model-status.js';
 import type { ModelRef } from '../../../models/models.js';
 import { awaitInfo } from '../../call/await-app.js';
-import type { Backend, ReadinessAnswer } from '../../request/backend.js';
+import type { Backend } from '../../request/backend.js';
 import type { RequestContext } from '../../request/request-context.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
 import { calledModel, calledVersions, refOf, type PathParams } from './called-model.js';
@@ -18,7 +19,7 @@ export function modelReady(ctx: AnswerContext, { backend }: RequestContext, para
 }
 
 /** A model that is being unregistered is not ready. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
-function readinessOf(backend: Backend, ref: ModelRef): Pick<ReadinessAnswer, 'ready' | 'state'> {
+function readinessOf(backend: Backend, ref: ModelRef): { ready: boolean; state: ModelStatus['state'] } {
   try {
     return backend.readiness(ref);
   } catch (thrown) {

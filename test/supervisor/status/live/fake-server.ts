@@ -64,6 +64,8 @@ export function fakeModel(name: string, workers = 1, firstPid = 100): Model {
     standstill: null,
     scaling: null,
     problem: null,
+    health: 'ready',
+    takesCalls: true,
   } as unknown as Model;
 }
 
@@ -82,7 +84,6 @@ export function fakeServer(models: Model[]): FakeServer {
         bounds: { min: 1, max: 1 },
       })),
   };
-  const served = { registry, presenceOf: () => ({ health: 'ready', takesCalls: true }) };
   return {
     models,
     reads,
@@ -96,7 +97,7 @@ export function fakeServer(models: Model[]): FakeServer {
     counts: new CallCounts(),
     jobs: { list: () => Promise.resolve({ records: [], next: null }) },
     unsent: { describe: () => ({ clients: 0, bytes: 0, maxBytes: 1 }) },
-    served: () => served as unknown as ReturnType<LiveSources['served']>,
+    registry,
     readiness: () => ({ ready: true, state: 'ready', body: {} }),
     readMemory: () => {
       reads.memory += 1;
