@@ -9,8 +9,7 @@ import type { AppMetric } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';
 import { Buckets, SECONDS } from './buckets.js';
 import { labelsOf } from './house-metric.js';
-import type { Family, Labels, Measured } from './measured.js';
-import { MOST_SERIES, keyOf, otherOf } from './series-limit.js';
+import { MOST_SERIES, keyOf, otherOf, type Family, type Labels, type Measured } from './measured.js';
 
 const MOST_NAMES = 100;
 

@@ -77,7 +77,7 @@ export class ModelCalls {
 
 const OK = 'ok';
 
-export class CallCounts implements RequestObserver {
+export class CallCounts implements Partial<RequestObserver> {
   readonly #byModel = new WeakMap<Model, ModelCalls>();
   /** Calls without an existing model. */
   readonly ofNone = new ModelCalls();
@@ -103,12 +103,4 @@ export class CallCounts implements RequestObserver {
   refused({ counts, model, dialect }: CountedRequest, { code }: ServeError): void {
     if (counts) (model === null ? this.ofNone : this.of(model)).ended(dialect.name, code);
   }
-
-  /** It was no call. */
-  answered(): void {}
-
-  broken(): void {}
-
-  /** It is no call's answer. */
-  cut(): void {}
 }

@@ -3,10 +3,10 @@ import type { MemoryBudget } from '../budget/memory-budget.js';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { Model } from '../models/model.js';
 import type { Models } from '../models/models.js';
+import type { DeathCause } from '../processes/exit-report.js';
 import type { CallCounts } from './call-counts.js';
 import type { Family, Labels, Measured } from './measured.js';
 import type { Sampler } from './sampler.js';
-import type { WorkerCounts } from './worker-counts.js';
 
 /** Sources of values during a scrape. */
 export interface MetricFacts {
@@ -15,7 +15,8 @@ export interface MetricFacts {
   /** Null without a memory budget. */
   readonly memory: Pick<MemoryBudget, 'status'> | null;
   readonly calls: CallCounts;
-  readonly workers: WorkerCounts;
+  /** Number of restarts of workers of a model, by the cause of the previous worker's death. */
+  readonly restarts: { of(model: Model): ReadonlyMap<DeathCause, number> };
   readonly sampler: Sampler;
 }
 
@@ -37,18 +38,30 @@ export function perModel(measure: (model: Model, facts: MetricFacts) => readonly
     facts.models.describe().flatMap(({ model }) => measure(model, facts));
 }
 
-/** One value for each model; null if it is unknown. */
-export function onePerModel(valueOf: (model: Model, facts: MetricFacts) => Measured['value'] | null) {
-  return perModel((model, facts) => {
+/** A metric with one value for each model; null if it is unknown. */
+export function ofModels(
+  name: string,
+  help: string,
+  valueOf: (model: Model, facts: MetricFacts) => Measured['value'] | null,
+  type: Family['type'] = 'gauge',
+): HouseMetric {
+  const measure = perModel((model, facts) => {
     const value = valueOf(model, facts);
     return value === null ? [] : [{ labels: labelsOf(model), value }];
   });
+  return { name, type, labels: MODEL_LABELS, help, measure };
 }
 
-/** One value for the whole server; null while it is unknown. */
-export function one(valueOf: (facts: MetricFacts) => number | null) {
-  return (facts: MetricFacts): Measured[] => {
+/** A metric with one value for the whole server; null while it is unknown. */
+export function ofServer(
+  name: string,
+  help: string,
+  valueOf: (facts: MetricFacts) => number | null,
+  type: Family['type'] = 'gauge',
+): HouseMetric {
+  const measure = (facts: MetricFacts): Measured[] => {
     const value = valueOf(facts);
     return value === null ? [] : [{ labels: {}, value }];
   };
+  return { name, type, labels: [], help, measure };
 }

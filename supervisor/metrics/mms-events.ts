@@ -57,7 +57,7 @@ export interface MmsEventsOptions {
   onProblem(problem: string): void;
 }
 
-export class MmsEvents implements RequestObserver {
+export class MmsEvents implements Partial<RequestObserver> {
   readonly #listeners: readonly MmsListener[];
   readonly #options: MmsEventsOptions;
   readonly #batches = new WeakMap<BatchRun, EndedCalls>();
@@ -104,15 +104,9 @@ export class MmsEvents implements RequestObserver {
     this.#count(status, 'limited');
   }
 
-  cut(): void {}
-
   ready(model: Model, worker: number, startMs: number): void {
     for (const listener of this.#listeners) listener.loaded(model, worker, startMs);
   }
-
-  died(): void {}
-
-  measured(): void {}
 
   #count(status: number, line: AnswerLine): void {
     const answer = classOf(status);

@@ -1,7 +1,8 @@
 /** Writes Multi Model Server's metrics as lines of the log, for log parsers. */
 import type { HostFigures } from '../machine/host-figures.js';
 import type { Model } from '../models/model.js';
-import { HOSTNAME } from '../observe/metric-line.js';
+import type { WorkerObserver } from '../models/model-resources.js';
+import { HOSTNAME, metricLine } from '../observe/metric-line.js';
 import { LineLimit } from '../observe/line-limit.js';
 import {
   workerName,
@@ -65,6 +66,21 @@ export class MmsLines implements MmsListener {
     this.#write(`${what}|#hostname:${HOSTNAME}${requests},timestamp:${timestampS}`);
   }
 }
+
+/** Writes the metrics of custom services as lines in the same form; those of other apps lack the dimension `Level`. */
+export function serviceLines(
+  write: (model: Model, worker: number, line: string) => void,
+): Pick<WorkerObserver<Model>, 'measured'> {
+  return {
+    measured(model, worker, metrics) {
+      const now = new Date();
+      for (const metric of metrics)
+        if (HAS_LEVEL.test(metric.dimensions)) write(model, worker, metricLine(metric, now));
+    },
+  };
+}
+
+const HAS_LEVEL = /(?:^|\n)Level\n(?:Model|Error)(?:$|\n)/;
 
 /** Figures with Multi Model Server's names and units. */
 export function hostMetrics(

@@ -3,10 +3,9 @@ import type { RequestObserver } from '../http/request/backend.js';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import { HostReader } from '../machine/host-figures.js';
 import { CallCounts } from '../metrics/call-counts.js';
-import { MmsLines } from '../metrics/mms-lines.js';
+import { MmsLines, serviceLines } from '../metrics/mms-lines.js';
 import { MmsEvents } from '../metrics/mms-events.js';
 import { ServerMetrics } from '../metrics/server-metrics.js';
-import { ServiceLines } from '../metrics/service-lines.js';
 import { LEGACY_NAMES, TorchServeText } from '../metrics/torchserve-text.js';
 import type { Model } from '../models/model.js';
 import type { WorkerObserver } from '../models/model-resources.js';
@@ -21,8 +20,8 @@ export class MetricsParts {
   readonly calls = new CallCounts();
   /** Null: no metrics page. */
   readonly page: ServerMetrics | null;
-  readonly observers: readonly RequestObserver[];
-  readonly workerObservers: readonly WorkerObserver<Model>[];
+  readonly observers: readonly Partial<RequestObserver>[];
+  readonly workerObservers: readonly Partial<WorkerObserver<Model>>[];
   readonly #events: MmsEvents | null;
 
   constructor(
@@ -35,7 +34,7 @@ export class MetricsParts {
     const onProblem = (problem: string): void => logs.log.warn(problem);
     const facts = { models: served.registry, unsent, memory };
     const torchServe = metrics === null ? null : textOfTorchServe(mode);
-    this.page = metrics === null ? null : new ServerMetrics(() => facts, this.calls, torchServe, onProblem);
+    this.page = metrics === null ? null : new ServerMetrics(facts, this.calls, torchServe, onProblem);
     const lines = writesLines(mode) ? new MmsLines((line) => logs.metrics.host.info(line)) : null;
     const listeners = [lines, torchServe].filter((one) => one !== null);
     const intervalMs = options.metricInterval;
@@ -45,18 +44,19 @@ export class MetricsParts {
         : new MmsEvents(listeners, { intervalMs, host: new HostReader(cwd), onProblem });
     const calls = metrics !== null || options.page ? this.calls : null;
     this.observers = [calls, this.#events].filter((one) => one !== null);
-    this.workerObservers = [this.page, this.#events, linesOfServices(mode, logs, served)].filter(
+    const ofPage = this.page === null ? [] : [this.page.restarts, this.page.apps];
+    this.workerObservers = [...ofPage, this.#events, linesOfServices(mode, logs, served)].filter(
       (one) => one !== null,
     );
   }
 
   start(): void {
-    this.page?.start();
+    this.page?.sampler.start();
     this.#events?.start();
   }
 
   stop(): void {
-    this.page?.stop();
+    this.page?.sampler.stop();
     this.#events?.stop();
   }
 }
@@ -75,9 +75,9 @@ function linesOfServices(
   mode: ServerOptions['metricsMode'],
   { log, metrics, format }: ServerLogs,
   served: ModelAdmin,
-): ServiceLines | null {
+): ReturnType<typeof serviceLines> | null {
   if (!writesLines(mode) && !log.isLevelEnabled('debug')) return null;
-  return new ServiceLines(({ spec }, worker, line) => {
+  return serviceLines(({ spec }, worker, line) => {
     const model = served.labelOf(spec);
     const fields = model === '' ? { worker } : { model, worker };
     if (writesLines(mode)) metrics.model.info(line, fields);

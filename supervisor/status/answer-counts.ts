@@ -8,13 +8,13 @@ import type { Model } from '../models/model.js';
 import { RecentCalls } from './recent-calls.js';
 
 export class AnswerCounts implements RequestObserver {
-  readonly #observers: RequestObserver[] = [];
+  readonly #observers: Partial<RequestObserver>[] = [];
   readonly #replies = new Map<string, number>();
   /** Recent calls by model, for the management pages. */
   readonly recent = new RecentCalls<Model>();
 
   /** The observer gets every outcome from now on, if it does not get them already. */
-  tell(observer: RequestObserver): void {
+  tell(observer: Partial<RequestObserver>): void {
     if (!this.#observers.includes(observer)) this.#observers.push(observer);
   }
 
@@ -26,7 +26,7 @@ export class AnswerCounts implements RequestObserver {
   settled(request: CountedRequest, call: Call, status: number, error: ServeError | null): void {
     this.#count(error === null || isAppsRefusal(error) ? 'ok' : error.code);
     this.#countRecent(request, error);
-    for (const observer of this.#observers) observer.settled(request, call, status, error);
+    for (const observer of this.#observers) observer.settled?.(request, call, status, error);
   }
 
   refused(request: CountedRequest, error: ServeError, status: number): void {
@@ -34,21 +34,21 @@ export class AnswerCounts implements RequestObserver {
       this.#count(error.code);
       this.#countRecent(request, error);
     }
-    for (const observer of this.#observers) observer.refused(request, error, status);
+    for (const observer of this.#observers) observer.refused?.(request, error, status);
   }
 
   /** Not a call, so it is not counted. */
   answered(request: LoggedRequest, status: number, error: ServeError | null): void {
-    for (const observer of this.#observers) observer.answered(request, status, error);
+    for (const observer of this.#observers) observer.answered?.(request, status, error);
   }
 
   broken(status: number): void {
-    for (const observer of this.#observers) observer.broken(status);
+    for (const observer of this.#observers) observer.broken?.(status);
   }
 
   cut(request: IncomingMessage, requestId: string, error: ServeError): void {
     this.#count(error.code);
-    for (const observer of this.#observers) observer.cut(request, requestId, error);
+    for (const observer of this.#observers) observer.cut?.(request, requestId, error);
   }
 
   #countRecent({ model }: CountedRequest, error: ServeError | null): void {

@@ -18,7 +18,7 @@ import { loggedPath } from '../../observe/logged-path.js';
 
 type Answered = Pick<CountedRequest, 'request' | 'client'>;
 
-export class AccessLog implements RequestObserver {
+export class AccessLog implements Partial<RequestObserver> {
   readonly #log: Log;
   readonly #labelOf: (model: Model) => string;
   readonly #attempts = new Attempts();
@@ -62,9 +62,6 @@ export class AccessLog implements RequestObserver {
     const ms = Math.round(performance.now() - acceptedAtMs);
     this.#write(logged, path, { requestId, ...this.#modelOf(logged), ...outcomeOf(status, error), ms });
   }
-
-  /** Not logged: no method or path is known. */
-  broken(): void {}
 
   /** Logs that an answer which does not belong to a call was cut off. */
   cut(request: IncomingMessage, requestId: string, error: ServeError): void {

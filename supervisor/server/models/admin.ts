@@ -62,7 +62,7 @@ export class ModelAdmin implements ModelManagement {
   readonly #log: Log;
   readonly #resources: ServerResources;
   readonly #listener: ModelAdminListener;
-  readonly #observers: WorkerObserver<Model>[] = [];
+  readonly #observers: Partial<WorkerObserver<Model>>[] = [];
   readonly #kept = new Map<Model, Kept>();
   #isNamed: boolean;
 
@@ -88,7 +88,7 @@ export class ModelAdmin implements ModelManagement {
   }
 
   /** These receive the events of all workers from now on. */
-  observe(...observers: readonly WorkerObserver<Model>[]): void {
+  observe(...observers: readonly Partial<WorkerObserver<Model>>[]): void {
     this.#observers.push(...observers);
   }
 
@@ -308,9 +308,9 @@ export class ModelAdmin implements ModelManagement {
     const closed = deferred<void>();
     const model: Model = new Model(plan.spec, this.#resources, {
       onFirstReady: () => this.#onFirstReady(model),
-      onReady: (...event) => this.#notify((observer) => observer.ready(model, ...event)),
-      onDeath: (...event) => this.#notify((observer) => observer.died(model, ...event)),
-      onMetrics: (...event) => this.#notify((observer) => observer.measured(model, ...event)),
+      onReady: (...event) => this.#notify((observer) => observer.ready?.(model, ...event)),
+      onDeath: (...event) => this.#notify((observer) => observer.died?.(model, ...event)),
+      onMetrics: (...event) => this.#notify((observer) => observer.measured?.(model, ...event)),
       onStandstill: (stop) => this.startUp.onStandstill(model, stop, this.labelOf(plan.spec)),
       onClosed: () => {
         closed.resolve();
@@ -329,7 +329,7 @@ export class ModelAdmin implements ModelManagement {
     this.#listener.onFirstReady(model);
   }
 
-  #notify(send: (observer: WorkerObserver<Model>) => void): void {
+  #notify(send: (observer: Partial<WorkerObserver<Model>>) => void): void {
     for (const observer of this.#observers) send(observer);
   }
 

@@ -24,7 +24,7 @@ interface KeptCall extends LiveCall {
   readonly publicError: LiveFailure | null;
 }
 
-export class LastCalls implements RequestObserver {
+export class LastCalls implements Partial<RequestObserver> {
   readonly list = new RecentList<KeptCall>(CALLS_KEPT);
   #strangerAtMs = -Infinity;
 
@@ -80,14 +80,6 @@ export class LastCalls implements RequestObserver {
     if (isTurn) this.#strangerAtMs = nowMs;
     return isTurn;
   }
-
-  /** It was no call. */
-  answered(): void {}
-
-  broken(): void {}
-
-  /** It is no call's answer. */
-  cut(): void {}
 }
 
 /** The calls as a viewer gets them, who may read the app's words or not. */

@@ -6,9 +6,8 @@ import { BatchRun } from '../../../supervisor/dispatch/batch-run.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
 import type { CountedRequest, LoggedRequest } from '../../../supervisor/http/request/backend.js';
 import { HostReader, type HostFigures } from '../../../supervisor/machine/host-figures.js';
-import { MmsLines } from '../../../supervisor/metrics/mms-lines.js';
+import { MmsLines, serviceLines } from '../../../supervisor/metrics/mms-lines.js';
 import { MmsEvents, type MmsListener } from '../../../supervisor/metrics/mms-events.js';
-import { ServiceLines } from '../../../supervisor/metrics/service-lines.js';
 import { TORCHSERVE_NAMES, TorchServeText, asDouble } from '../../../supervisor/metrics/torchserve-text.js';
 import type { Model } from '../../../supervisor/models/model.js';
 import { LINES_PER_S } from '../../../supervisor/observe/line-limit.js';
@@ -118,7 +117,7 @@ test('among the metrics of apps, only those of services are lines', () => {
   const metric = (name: string, dimensions: string): AppMetric => {
     return { kind: 'counter', name, value: 2, unit: 'count', dimensions, requestIds: ['r'] };
   };
-  new ServiceLines((_model, worker, line) => lines.push(`${worker} ${line}`)).measured(MODEL, 3, [
+  serviceLines((_model, worker, line) => lines.push(`${worker} ${line}`)).measured(MODEL, 3, [
     metric('Texts', 'ModelName\ndigits\nLevel\nModel'),
     metric('words', 'language\nen'),
   ]);

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Buckets } from '../../../supervisor/metrics/buckets.js';
-import type { Measured } from '../../../supervisor/metrics/measured.js';
-import { SeriesLimit } from '../../../supervisor/metrics/series-limit.js';
+import { SeriesLimit, type Measured } from '../../../supervisor/metrics/measured.js';
 
 function models(...names: readonly string[]): Measured[] {
   return names.map((model, i) => ({ labels: { model, version: '1' }, value: 10 ** i }));
