@@ -16,11 +16,7 @@ export async function serve(given: ServeOptions = {}, internals: ServeInternals 
     const jobStore = await openJobStore(jobStoreOptions(plan));
     return releasedOnFailure(
       () => void jobStore.close(),
-      async () => {
-        const server = new Server(plan, jobStore);
-        await server.open();
-        return server;
-      },
+      () => new Server(plan, jobStore).open(),
     );
   };
   return releasedOnFailure(() => plan.store.close(), open).catch((error: unknown) => {

@@ -12,8 +12,14 @@ import { listen, type Listening, type ListenOptions } from '../http/socket/liste
 import type { Address, ListenFlags } from '../options/address.js';
 import type { TlsCredentials } from '../options/tls.js';
 import type { ServerPlan } from '../plan/plan-server.js';
+import type { ServerHandle } from './server-handle.js';
 
 const LISTENERS: readonly Listener[] = ['main', 'management', 'metrics'];
+
+/** See `ServerHandle`. `socketPath`: path of the main listener's socket; null if it listens on a port. */
+export type Addresses = Pick<ServerHandle, 'url' | 'managementUrl' | 'metricsUrl'> &
+  Pick<Listening, 'socketPath'>;
+
 /** Creates a server that does not listen yet; it uses TLS if there are credentials. */
 export type NewServer = (handler: LateHandler, tls: TlsCredentials | null) => HttpServer;
 
@@ -40,24 +46,12 @@ export class Listeners {
     this.#newServer = newServer;
   }
 
-  get url(): string {
-    return this.#open.get('main')?.url ?? '';
-  }
-
-  /** Path of the main listener's socket; null if it listens on a port. */
-  get socketPath(): string | null {
-    return this.#open.get('main')?.socketPath ?? null;
-  }
-
-  /** Null if there is no management API. */
-  get managementUrl(): string | null {
-    const { management } = this.#plan;
-    return management?.isShared === true ? this.url : (this.#open.get('management')?.url ?? null);
-  }
-
-  /** Null if metrics have no listener of their own. */
-  get metricsUrl(): string | null {
-    return this.#open.get('metrics')?.url ?? null;
+  /** Once they are open. */
+  get addresses(): Addresses {
+    const { url = '', socketPath = null } = this.#open.get('main') ?? {};
+    const own = this.#open.get('management')?.url ?? null;
+    const managementUrl = this.#plan.management?.isShared === true ? url : own;
+    return { url, socketPath, managementUrl, metricsUrl: this.#open.get('metrics')?.url ?? null };
   }
 
   /** Rejects with the system's error if an address cannot be opened; then none is open. */

@@ -5,8 +5,6 @@ import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Log } from '../observe/log.js';
 import type { ServerHandle } from './server-handle.js';
 
-type Addresses = Pick<ServerHandle, 'url' | 'managementUrl' | 'metricsUrl'>;
-
 export class ReadyFile {
   /** Null if no file is wanted. */
   readonly #path: string | null;
@@ -29,7 +27,10 @@ export class ReadyFile {
   }
 
   /** Writes the addresses. A reader never finds a part of them, because the file is renamed when it is whole. */
-  write({ url, managementUrl, metricsUrl }: Addresses, log: Pick<Log, 'error'>): void {
+  write(
+    { url, managementUrl, metricsUrl }: Pick<ServerHandle, 'url' | 'managementUrl' | 'metricsUrl'>,
+    log: Pick<Log, 'error'>,
+  ): void {
     if (this.#path === null) return;
     const facts = { url, managementUrl, metricsUrl, pid: process.pid };
     try {

@@ -21,6 +21,8 @@ import { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import { watchedResponses } from '../http/socket/watched-response.js';
 import type { JobStore } from '../jobs/job-store.js';
 import { deferred } from '../machine/deferred.js';
+import { readGpuUsage } from '../machine/gpu-usage.js';
+import { residentBytes } from '../machine/process-memory.js';
 import type { Model } from '../models/model.js';
 import type { ModelRef } from '../models/models.js';
 import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
@@ -28,7 +30,10 @@ import type { ManagementPlan } from '../plan/plan-listeners.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import { AnswerCounts } from '../status/answer-counts.js';
 import { endText } from '../status/banner.js';
+import { LiveFeed } from '../status/live/live-feed.js';
+import type { LiveSources } from '../status/live/live-view.js';
 import { modelRecords } from '../status/model-record.js';
+import { readPageFiles } from '../status/page-files.js';
 import { modelReadiness, serverReadiness } from '../status/readiness.js';
 import type { ServerEnd, ServerStatus } from '../status/server-status.js';
 import { DELAY_RESOLUTION_MS, serverStatus, type ServerFacts } from '../status/snapshot.js';
@@ -40,13 +45,10 @@ import { ModelHost } from './host/model-host.js';
 import { jobOutcomes } from './job-outcomes.js';
 import { Listeners } from './listeners.js';
 import { MetricsParts } from './metrics-parts.js';
-import type { ModelsHandle } from './models/models-handle.js';
 import { StoreLoads } from './models/store-loads.js';
-import { PageParts } from './page-parts.js';
 import { ReadyFile } from './ready-file.js';
-import { clashText, routeClashes } from './route-clashes.js';
 import type { ServerHandle } from './server-handle.js';
-import { logExample, logOpen } from './start-log.js';
+import { logFirstReady, logOpen } from './start-log.js';
 
 /** Multi Model Server prints this line, and scripts that start it wait for it. */
 const MMS_READY = 'Model server started.\n';
@@ -57,7 +59,9 @@ const FLUSH_MS = 500;
 /** With TLS, Node keeps an answer both plain and encrypted, and the encrypted one is slightly longer. */
 const TLS_COPIES = 2.1;
 
-export class Server implements ServerHandle {
+export class Server {
+  /** Resolves when it has ended, for whatever reason; never if it could not be opened. */
+  readonly ended: Promise<ServerEnd>;
   readonly #plan: ServerPlan;
   readonly #logs: ServerLogs;
   readonly #closing: Closing;
@@ -66,11 +70,11 @@ export class Server implements ServerHandle {
   readonly #facts: ServerFacts;
   readonly #host: ModelHost;
   readonly #metrics: MetricsParts;
-  /** Null: there is no page at `/`. */
-  readonly #page: PageParts | null;
+  /** The data of the page at `/`; null if there is none. */
+  readonly #live: LiveFeed | null;
   readonly #listeners: Listeners;
   readonly #readyFile: ReadyFile;
-  readonly #ended = deferred<ServerEnd>();
+  readonly #onEnded: (end: ServerEnd) => void;
   /** Null until the parts are closed, and if they are closed because the server could not be opened. */
   #end: ServerEnd | null = null;
   /** Whether replies close their connections, so that no request arrives on one after the server has ended. */
@@ -78,6 +82,9 @@ export class Server implements ServerHandle {
 
   /** `jobStore`: open, and closed with the server. */
   constructor(plan: ServerPlan, jobStore: JobStore) {
+    const { promise, resolve } = deferred<ServerEnd>();
+    this.ended = promise;
+    this.#onEnded = resolve;
     this.#plan = plan;
     this.#logs = new ServerLogs(plan.resolved.options, plan.cwd);
     const { log } = this.#logs;
@@ -103,59 +110,24 @@ export class Server implements ServerHandle {
       measuresLoad: plan.metrics !== null,
     });
     this.#metrics = new MetricsParts(plan, this.#logs, this.#host, this.#unsent);
-    this.#page = this.#newPage();
-    closing.onClose(() => this.#page?.live.stop());
+    this.#live = this.#newLive();
+    closing.onClose(() => this.#live?.stop());
     this.#observe();
     this.#listeners = this.#newListeners();
     closing.onKill(() => this.#listeners.destroy());
     this.#readyFile = new ReadyFile(plan.resolved.options.readyFile, plan.cwd);
   }
 
-  get url(): string {
-    return this.#listeners.url;
-  }
-
-  get managementUrl(): string | null {
-    return this.#listeners.managementUrl;
-  }
-
-  get metricsUrl(): string | null {
-    return this.#listeners.metricsUrl;
-  }
-
-  get ready(): Promise<void> {
-    return this.#host.served.startUp.ready;
-  }
-
-  get ended(): Promise<ServerEnd> {
-    return this.#ended.promise;
-  }
-
-  get drainLagMs(): number {
-    return this.#plan.resolved.options.drainLag;
-  }
-
-  get models(): ModelsHandle {
-    return this.#host.models;
-  }
-
-  status(): ServerStatus {
-    return this.#status(true);
-  }
-
   /** Rejects with the system's error if the port cannot be opened; then nothing was started, and everything is closed. */
-  async open(): Promise<void> {
+  async open(): Promise<ServerHandle> {
     try {
       await this.#open();
+      return this.#handle();
     } catch (error) {
       this.#closing.kill();
       await this.#closing.close();
       throw error;
     }
-  }
-
-  startAgain(): void {
-    this.#host.served.startAgain();
   }
 
   close(options: CloseOptions = {}): Promise<ServerEnd> {
@@ -176,16 +148,36 @@ export class Server implements ServerHandle {
     this.#readyFile.prepare();
     this.#closing.onClose(() => this.#readyFile.remove());
     await this.#listeners.open();
-    this.ready.then(
-      () => this.#readyFile.write(this, log),
+    const { addresses } = this.#listeners;
+    this.#host.served.startUp.ready.then(
+      () => this.#readyFile.write(addresses, log),
       () => {}, // the end of the server says why
     );
-    logOpen(log, plan, this.#listeners, this.#host.jobs);
+    logOpen(log, plan, addresses, this.#host.jobs);
     this.#metrics.start();
     await this.#host.start();
     await this.#listeners.answerBy(this.#backend(), this.#metrics.page);
-    this.#page?.live.start();
+    this.#live?.start();
     if (plan.isMmsMode) writers.stdout.writeLines(MMS_READY);
+  }
+
+  /** The open server, as programs get it. */
+  #handle(): ServerHandle {
+    const { url, managementUrl, metricsUrl } = this.#listeners.addresses;
+    const { served, models } = this.#host;
+    return {
+      url,
+      managementUrl,
+      metricsUrl,
+      ready: served.startUp.ready,
+      ended: this.ended,
+      drainLagMs: this.#plan.resolved.options.drainLag,
+      models,
+      status: () => this.#status(true),
+      startAgain: () => served.startAgain(),
+      close: (options) => this.close(options),
+      kill: () => this.kill(),
+    };
   }
 
   /**
@@ -197,7 +189,7 @@ export class Server implements ServerHandle {
     const onRefusing = (): void => void (this.#lastReplies = true);
     const reason = failure === null ? await this.#host.drain(options, onRefusing) : 'failed';
     this.#lastReplies = true;
-    this.#page?.live.end(reason); // its viewers would never leave by themselves
+    this.#live?.end(reason); // its viewers would never leave by themselves
     await this.#host.settleJobs(); // answers those who wait for a job
     await Promise.all([this.#listeners.close(), this.#host.sendWebhooks(endAtMs - performance.now())]);
     await this.#close({ reason, error: failure });
@@ -208,7 +200,7 @@ export class Server implements ServerHandle {
     if (this.#end !== null) return;
     this.#end = end;
     await this.#closing.close();
-    this.#ended.resolve(end);
+    this.#onEnded(end);
   }
 
   /** Metrics count until all calls have ended. A server that could not be opened has no last line. */
@@ -218,11 +210,11 @@ export class Server implements ServerHandle {
     await this.#logs.close(FLUSH_MS);
   }
 
-  #newPage(): PageParts | null {
+  #newLive(): LiveFeed | null {
     const { recent } = this.#logs;
     if (recent === null) return null;
     const { jobs, served } = this.#host;
-    return new PageParts(this.#plan, {
+    const sources: LiveSources = {
       facts: this.#facts,
       lines: recent,
       counts: this.#metrics.calls,
@@ -231,7 +223,11 @@ export class Server implements ServerHandle {
       unsent: this.#unsent,
       registry: served.registry,
       readiness: () => this.#readiness(),
-    });
+      readMemory: residentBytes,
+      // A failure leaves the figures of GPUs out: the start of the server and `--metrics` report it.
+      readGpus: async () => (await readGpuUsage(process.env)).gpus,
+    };
+    return new LiveFeed(sources, this.#plan.keys.required);
   }
 
   /** Connects those who follow calls and workers. */
@@ -241,9 +237,9 @@ export class Server implements ServerHandle {
     if (calls !== null) this.#answers.tell(new AccessLog(calls, ({ spec }) => served.labelOf(spec)));
     for (const observer of this.#metrics.observers) this.#answers.tell(observer);
     served.observe(...this.#metrics.workerObservers);
-    if (this.#page === null) return;
-    this.#answers.tell(this.#page.live.calls);
-    served.observe(this.#page);
+    if (this.#live === null) return;
+    this.#answers.tell(this.#live.calls);
+    served.observe(this.#live.deaths);
   }
 
   #newListeners(): Listeners {
@@ -286,7 +282,7 @@ export class Server implements ServerHandle {
       keys,
       management: { keys: own, host: nameOf(management) },
       isMmsMode,
-      page: this.#page,
+      page: this.#live && { files: readPageFiles(plan.pageFolder), live: this.#live },
       log: this.#logs.log,
       hasGpu: plan.models.some(({ placements }) => placements.some(({ gpu }) => gpu !== null)),
       stopping: () => this.#lastReplies,
@@ -317,12 +313,8 @@ export class Server implements ServerHandle {
   }
 
   #onFirstReady(model: Model): void {
-    const { log } = this.#logs;
-    const { registry } = this.#host.served;
-    const clashes = routeClashes(model, registry);
-    if (clashes.length > 0) log.warn(clashText(clashes));
     this.#facts.eventLoopDelay.enable();
-    if (model === registry.default) logExample(log, this.#plan, this.#listeners, model);
+    logFirstReady(this.#logs.log, this.#plan, this.#listeners.addresses, model, this.#host.served.registry);
   }
 }
 

@@ -11,16 +11,22 @@
 import { ServeError } from '../../../protocol/errors.js';
 import { asClause } from '../../../protocol/text/sentences.js';
 import { MemoryBudget } from '../../budget/memory-budget.js';
+import { ByteBudget } from '../../dispatch/arrivals.js';
 import { newRequestId } from '../../dispatch/request-id.js';
 import { GuardedStore } from '../../jobs/guarded-store.js';
 import type { JobStore } from '../../jobs/job-store.js';
 import { KeptJobs, type AnsweredJob, type EndedJob, type KeptJobsListener } from '../../jobs/kept-jobs.js';
 import type { Model } from '../../models/model.js';
+import type { ServerResources } from '../../models/model-resources.js';
 import type { Log } from '../../observe/log.js';
+import { OutputRelay } from '../../observe/output-relay.js';
+import { PrintCopies } from '../../observe/print-copies.js';
 import { formatMs } from '../../options/units.js';
 import type { ServerPlan } from '../../plan/plan-server.js';
 import { OrphanGuard } from '../../processes/orphan-guard.js';
 import { SpareProcesses } from '../../processes/spare-processes.js';
+import { retireLimits } from '../../processes/worker-stop.js';
+import { SpawnGate } from '../../slots/spawn-gate.js';
 import type { Webhook } from '../../webhooks/webhook.js';
 import { Webhooks } from '../../webhooks/webhooks.js';
 import { ModelAdmin, type ModelAdminListener } from '../models/admin.js';
@@ -29,7 +35,7 @@ import type { Closing } from './closing.js';
 import { drain, type CloseOptions } from './drain.js';
 import { JobWebhooks } from './job-webhooks.js';
 import type { ServerLogs } from './logs.js';
-import { sharedResources } from './shared-resources.js';
+import { chooseStartReporter } from './start-progress.js';
 
 export type HostPlan = Pick<
   ServerPlan,
@@ -73,7 +79,7 @@ export class ModelHost {
 
   /** `jobStore`: open, and closed with the other parts. */
   constructor(plan: HostPlan, jobStore: JobStore, { logs, closing, ...given }: HostOptions) {
-    const { store, budgets, isMmsMode, devices, sendAhead } = plan;
+    const { store, budgets, isMmsMode } = plan;
     const { options } = plan.resolved;
     const { log } = logs;
     this.#plan = plan;
@@ -92,9 +98,7 @@ export class ModelHost {
     this.#jobWebhooks = new JobWebhooks(this.webhooks, webhookStore, given.jobs.webhookOf);
     this.jobs = this.#newJobs(keeper, given.jobs);
     closing.onClose(() => this.#closeJobs());
-    const { spares, memory, webhooks, jobs } = this;
-    const parts = { guard, spares, memory, log, webhooks, jobs, devices, sendAhead };
-    const resources = sharedResources(options, logs, { ...parts, measuresLoad: given.measuresLoad });
+    const resources = this.#resources(guard, logs, given.measuresLoad);
     this.served = new ModelAdmin(plan.resolved, isMmsMode, resources, given.listener);
     closing.onKill(() => this.#killWorkers());
     closing.onClose(() => this.#closeModels());
@@ -168,6 +172,41 @@ export class ModelHost {
       onHeldBytes,
       listener: { ...answers, onEnded },
     });
+  }
+
+  /** All that the models of a server share. */
+  #resources(
+    guard: OrphanGuard,
+    { writers, printFiles, recent }: ServerLogs,
+    measuresLoad: boolean,
+  ): Omit<ServerResources, 'labelOf' | 'isDefault'> {
+    const { spares, memory, webhooks, jobs } = this;
+    const { devices, sendAhead, resolved } = this.#plan;
+    const { options } = resolved;
+    const { logFormat } = options;
+    const printFormat = logFormat === 'text' && options.logPrefix === 'potassium' ? 'potassium' : logFormat;
+    const copies = printFiles.length === 0 ? null : new PrintCopies(logFormat, printFiles);
+    const receivers = [copies, recent].filter((one) => one !== null);
+    return {
+      guard,
+      spares,
+      memory,
+      webhooks,
+      jobs,
+      devices,
+      sendAhead,
+      measuresLoad,
+      log: this.#log,
+      watch: options.watch,
+      gate: new SpawnGate(options.spawnConcurrency, memory ?? undefined),
+      budget: new ByteBudget(options.queueBytes),
+      relay: new OutputRelay(printFormat, () => devices.slots, writers, receivers),
+      startReporter: chooseStartReporter(logFormat, this.#log, writers),
+      attributePrints: printFormat !== 'text',
+      maxOutputBytes: options.maxOutput,
+      withheldEnv: options.withholdEnv,
+      retireLimits: retireLimits(options.drainTimeout),
+    };
   }
 
   /** Sends SIGKILL to every worker. The spares close first: the end of the last start would begin another one. */

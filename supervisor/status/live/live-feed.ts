@@ -7,14 +7,19 @@ import { shuttingDown } from '../../../protocol/errors.js';
 import type { FindCallPaths } from '../../http/request/call-paths.js';
 import type { LiveData, PageManagement, Viewer } from '../../http/request/live-data.js';
 import type { LiveEnd } from '../live-types.js';
-import { eventBytes } from './event-bytes.js';
+import type { LastCalls } from './last-calls.js';
+import type { LastDeaths } from './last-deaths.js';
 import { LiveView, type LiveSources } from './live-view.js';
 import { LogFeed } from './log-feed.js';
-import { Viewers } from './viewers.js';
+import { Viewers, eventBytes } from './viewers.js';
 
 const SECOND_MS = 1000;
 
 export class LiveFeed implements LiveData {
+  /** Gets the outcome of every call. */
+  readonly calls: LastCalls;
+  /** Gets the death of every worker. */
+  readonly deaths: LastDeaths;
   readonly #view: LiveView;
   readonly #needsKey: boolean;
   readonly #viewers = new Viewers();
@@ -27,18 +32,9 @@ export class LiveFeed implements LiveData {
   /** `needsKey`: whether calls need a key. */
   constructor(sources: LiveSources, needsKey: boolean) {
     this.#view = new LiveView(sources);
+    ({ calls: this.calls, deaths: this.deaths } = this.#view.record);
     this.#log = new LogFeed(sources.lines);
     this.#needsKey = needsKey;
-  }
-
-  /** Gets the outcome of every call. */
-  get calls(): LiveView['record']['calls'] {
-    return this.#view.record.calls;
-  }
-
-  /** Gets the death of every worker. */
-  get deaths(): LiveView['record']['deaths'] {
-    return this.#view.record.deaths;
   }
 
   findPathsBy(find: FindCallPaths): void {

@@ -5,7 +5,7 @@
 import type { ReadinessAnswer } from '../../http/request/backend.js';
 import type { FindCallPaths } from '../../http/request/call-paths.js';
 import type { UnsentAnswers } from '../../http/socket/unsent-answers.js';
-import type { KeptJobs } from '../../jobs/kept-jobs.js';
+import type { JobRecord, KeptJobs } from '../../jobs/kept-jobs.js';
 import type { GpuUsage } from '../../machine/gpu-usage.js';
 import type { CallCounts } from '../../metrics/call-counts.js';
 import type { Model } from '../../models/model.js';
@@ -14,14 +14,13 @@ import type { RecentLines } from '../../observe/recent-lines.js';
 import type { LiveDeath, LiveDescription, LiveHistory, LiveServer, LiveSnapshot } from '../live-types.js';
 import { delayStatus, serverState, type ServerFacts } from '../snapshot.js';
 import { AppDescriptions, type DescribedModel } from './app-descriptions.js';
-import { GpuWatch } from './gpu-watch.js';
 import { shownCalls } from './last-calls.js';
 import { withoutWords } from './last-deaths.js';
 import { describeJobs } from './live-jobs.js';
 import { describeModel } from './live-models.js';
 import { LiveRecord } from './live-record.js';
-import { NewestJobs } from './newest-jobs.js';
 import { ProcessMemory } from './process-memory.js';
+import { WatchedList } from './watched-list.js';
 
 /** The parts of the server that the data is about. */
 export interface LiveSources {
@@ -38,6 +37,11 @@ export interface LiveSources {
   readGpus(): Promise<readonly GpuUsage[]>;
 }
 
+/** nvidia-smi may take seconds. */
+const GPUS_PAUSE_MS = 5000;
+
+const NEWEST_JOBS = { state: null, limit: 100, from: null };
+
 /** Numbers of the entries of a list that were added since the second before: those above `first`, up to `last`. */
 interface Span {
   readonly first: number;
@@ -48,8 +52,8 @@ export class LiveView {
   readonly record: LiveRecord;
   readonly #sources: LiveSources;
   readonly #memory: ProcessMemory;
-  readonly #gpus: GpuWatch;
-  readonly #jobs: NewestJobs;
+  readonly #gpus: WatchedList<GpuUsage>;
+  readonly #jobs: WatchedList<JobRecord>;
   #descriptions: AppDescriptions;
   #number = 0;
   #at = Date.now();
@@ -65,8 +69,9 @@ export class LiveView {
     this.#sources = sources;
     this.record = new LiveRecord(sources.counts, performance.now());
     this.#memory = new ProcessMemory((pid) => sources.readMemory(pid));
-    this.#gpus = new GpuWatch(() => sources.readGpus());
-    this.#jobs = new NewestJobs(() => sources.jobs);
+    // Without free descriptors, for one, the figures are left out.
+    this.#gpus = new WatchedList(() => sources.readGpus().catch(() => []), GPUS_PAUSE_MS);
+    this.#jobs = new WatchedList(async () => (await sources.jobs.list(NEWEST_JOBS)).records);
     this.#descriptions = new AppDescriptions(this.record.keys, () => []);
   }
 
@@ -97,7 +102,7 @@ export class LiveView {
 
   /** A viewer comes: reads what is read only for viewers, for the end of this second. */
   prepare(): void {
-    this.#jobs.look();
+    this.#jobs.look(performance.now());
   }
 
   /** The last second. */
@@ -110,7 +115,7 @@ export class LiveView {
       descriptions: this.#described,
       calls: shownCalls(this.record.calls.list.between(this.#calls.first, this.#calls.last), showsWords),
       deaths: this.#deathsAfter(this.#deaths.first, showsWords),
-      jobs: this.#areJobsNew ? describeJobs(this.#jobs.records, showsWords) : null,
+      jobs: this.#areJobsNew ? describeJobs(this.#jobs.latest, showsWords) : null,
     };
   }
 
@@ -123,7 +128,7 @@ export class LiveView {
       descriptions: this.#descriptions.all,
       calls: shownCalls(this.record.calls.list.between(0, this.#calls.last), showsWords),
       deaths: this.#deathsAfter(0, showsWords),
-      jobs: describeJobs(this.#jobs.records, showsWords),
+      jobs: describeJobs(this.#jobs.latest, showsWords),
     };
   }
 
@@ -138,10 +143,10 @@ export class LiveView {
   }
 
   #noteJobs(isWatched: boolean): void {
-    const text = isWatched ? JSON.stringify(describeJobs(this.#jobs.records, true)) : '';
+    const text = isWatched ? JSON.stringify(describeJobs(this.#jobs.latest, true)) : '';
     this.#areJobsNew = isWatched && text !== this.#jobsText;
     this.#jobsText = text;
-    if (isWatched) this.#jobs.look();
+    if (isWatched) this.#jobs.look(performance.now());
     else this.#jobs.forget();
   }
 
@@ -161,7 +166,7 @@ export class LiveView {
       eventLoopDelayMs: delayStatus(facts.eventLoopDelay),
       unsent: unsent.describe(),
       maxQueueBytes,
-      gpus: this.#gpus.gpus.map(({ index, name, totalBytes, usedBytes, utilization }) => {
+      gpus: this.#gpus.latest.map(({ index, name, totalBytes, usedBytes, utilization }) => {
         return { index, name, totalBytes, usedBytes, utilization };
       }),
       viewers,

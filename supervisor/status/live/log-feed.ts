@@ -5,8 +5,7 @@
 import { shuttingDown } from '../../../protocol/errors.js';
 import type { Viewer } from '../../http/request/live-data.js';
 import type { RecentLines } from '../../observe/recent-lines.js';
-import { eventBytes } from './event-bytes.js';
-import { Viewers } from './viewers.js';
+import { Viewers, eventBytes } from './viewers.js';
 
 const PAUSE_MS = 250;
 /** A viewer whose server says nothing for long takes it for dead. */

@@ -1,6 +1,7 @@
 /** The clients that read the live data. Their number is bounded, and nothing is queued for one that does not read. */
 import { ServeError } from '../../../protocol/errors.js';
 import type { Viewer } from '../../http/request/live-data.js';
+import type { LiveEvents } from '../live-types.js';
 
 export const MOST_VIEWERS = 100;
 
@@ -47,4 +48,9 @@ export class Viewers {
     this.#present.delete(oldest);
     oldest.cut();
   }
+}
+
+/** A server-sent event. JSON has no line ends, so one `data` line holds it. */
+export function eventBytes<Name extends keyof LiveEvents>(name: Name, data: LiveEvents[Name]): Buffer {
+  return Buffer.from(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
 }

@@ -2,13 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
-import { keptError, type JobPage, type JobRecord } from '../../../../supervisor/jobs/job-record.js';
+import { keptError, type JobRecord } from '../../../../supervisor/jobs/job-record.js';
 import { begun, settled } from '../../../../supervisor/jobs/job-rules.js';
 import { MAX_MESSAGE_CHARS, describeJobs } from '../../../../supervisor/status/live/live-jobs.js';
-import { NewestJobs } from '../../../../supervisor/status/live/newest-jobs.js';
 import { newStoredJob } from '../../jobs/stored-jobs.js';
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function newRecord(id: string): JobRecord {
   return newStoredJob({ id, createdAt: 1000 }).record;
@@ -46,25 +43,4 @@ test("jobs are counted by state; without the app's words they have neither ids, 
 test(`a long message of an app is sent with at most ${MAX_MESSAGE_CHARS} characters`, () => {
   const { newest } = describeJobs([failed(newRecord('a'), 'x'.repeat(64 * 1024))], true);
   assert.equal(newest[0]?.error?.message.length, MAX_MESSAGE_CHARS);
-});
-
-test('the jobs are those of the last reading; a reading that fails is tried again, and none is waited for', async () => {
-  const pages: { resolve(page: JobPage): void; reject(error: Error): void }[] = [];
-  const list = (): Promise<JobPage> => new Promise((resolve, reject) => void pages.push({ resolve, reject }));
-  const jobs = new NewestJobs(() => ({ list }));
-  jobs.look();
-  jobs.look();
-  assert.deepEqual([pages.length, jobs.records], [1, []]);
-  const records = [newRecord('a')];
-  pages[0]?.resolve({ records, next: null });
-  await turn();
-  assert.equal(jobs.records, records);
-  jobs.look();
-  pages[1]?.reject(new Error('away'));
-  await turn();
-  assert.equal(jobs.records, records);
-  jobs.look();
-  assert.equal(pages.length, 3);
-  jobs.forget();
-  assert.deepEqual(jobs.records, []);
 });

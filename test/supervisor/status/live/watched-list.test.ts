@@ -1,36 +1,51 @@
-/** Looks at the GPUs for the page: never two at once, not too often, and again after one that failed. */
+/** Reads the GPUs and the newest jobs for the page: never twice at once, not too often, and again after a failure. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { GpuUsage } from '../../../../supervisor/machine/gpu-usage.js';
-import { GpuWatch } from '../../../../supervisor/status/live/gpu-watch.js';
+import { WatchedList } from '../../../../supervisor/status/live/watched-list.js';
 
-const CARD = { index: '0', uuid: 'u', name: 'card', totalBytes: 1, usedBytes: 1, utilization: 0 };
+interface Reading {
+  resolve(entries: readonly string[]): void;
+  reject(error: Error): void;
+}
 
-test('a look begins when the last one is over and five seconds old', async () => {
-  const pending: ((gpus: readonly GpuUsage[]) => void)[] = [];
-  const watch = new GpuWatch(() => new Promise((resolve) => pending.push(resolve)));
-  watch.look(0);
-  watch.look(6000);
-  assert.equal(pending.length, 1, 'the first look goes on');
-  pending[0]?.([CARD]);
-  await Promise.resolve();
-  assert.deepEqual(watch.gpus, [CARD]);
-  watch.look(4999);
-  assert.equal(pending.length, 1);
-  watch.look(5000);
-  assert.equal(pending.length, 2);
+function watched(pauseMs?: number): { list: WatchedList<string>; readings: Reading[] } {
+  const readings: Reading[] = [];
+  const read = (): Promise<readonly string[]> =>
+    new Promise((resolve, reject) => void readings.push({ resolve, reject }));
+  return { list: new WatchedList(read, pauseMs), readings };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('a reading begins when the last one is over and its pause has passed', async () => {
+  const { list, readings } = watched(5000);
+  list.look(0);
+  list.look(6000);
+  assert.equal(readings.length, 1, 'the first reading goes on');
+  readings[0]?.resolve(['card']);
+  await turn();
+  assert.deepEqual(list.latest, ['card']);
+  list.look(4999);
+  assert.equal(readings.length, 1);
+  list.look(5000);
+  assert.equal(readings.length, 2);
 });
 
-test('a look that fails leaves the figures out, and the next one is tried', async () => {
-  let looks = 0;
-  const watch = new GpuWatch(() => {
-    looks += 1;
-    return looks === 1 ? Promise.reject(new Error('EMFILE')) : Promise.resolve([CARD]);
-  });
-  watch.look(0);
-  await new Promise(setImmediate);
-  assert.deepEqual(watch.gpus, []);
-  watch.look(5000);
-  await new Promise(setImmediate);
-  assert.deepEqual(watch.gpus, [CARD]);
+test('the list is that of the last reading; one that fails is tried again, and none is waited for', async () => {
+  const { list, readings } = watched();
+  list.look(0);
+  list.look(0);
+  assert.deepEqual([readings.length, list.latest], [1, []]);
+  const entries = ['job'];
+  readings[0]?.resolve(entries);
+  await turn();
+  assert.equal(list.latest, entries);
+  list.look(0);
+  readings[1]?.reject(new Error('away'));
+  await turn();
+  assert.equal(list.latest, entries);
+  list.look(0);
+  assert.equal(readings.length, 3);
+  list.forget();
+  assert.deepEqual(list.latest, []);
 });
