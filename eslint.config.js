@@ -133,7 +133,7 @@ const docstrings = {
   }),
 };
 
-/** The page runs in browsers: of the server it knows only the types of its data, which import nothing. */
+/** The page runs in browsers: of the server it knows only the types of its data. */
 const pageAlone = restrict(['supervisor/page/**'], 'page', ROOMS, [
   {
     regex: String.raw`^(?:\.\./){2,}(?!status/live-types\.js$)`,

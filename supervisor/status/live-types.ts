@@ -1,7 +1,7 @@
 /**
  * Types of the data of the page at `/`, which `GET /_k/live` sends as server-sent events (`event: name`, `data:` one line of
- * JSON). This file imports nothing, so that the page, which is compiled for browsers, can use it. Times are in ms, sizes in
- * bytes; a time named `at` is calendar time, in ms since the epoch.
+ * JSON). The page is compiled for browsers: this file imports only types, of files that need nothing of Node. Times are in
+ * ms, sizes in bytes; a time named `at` is calendar time, in ms since the epoch. What `/status` has too means the same here.
  *
  * 1. `viewer`, once: facts about this viewer's connection.
  * 2. `samples`, once: everything that the server remembers, with the samples of the last ten minutes.
@@ -14,6 +14,17 @@
  *
  * An empty text takes the place of the app's words (lines of stderr, messages of errors) for viewers that may not see them.
  */
+
+import type { Route, Signature } from '../../protocol/wire/messages.js';
+import type { DialectPath } from '../http/request/call-paths.js';
+import type { GpuUsage } from '../machine/gpu-usage.js';
+import type { ModelStatus, WorkerExit, WorkerStatus } from '../models/model-status.js';
+import type { ScalingChange } from '../models/scaling-changes.js';
+import type { RecentLine } from '../observe/recent-lines.js';
+
+export type { Signature, TensorSpec } from '../../protocol/wire/messages.js';
+export type { DialectPath } from '../http/request/call-paths.js';
+export type { RecentLine as LiveLine } from '../observe/recent-lines.js';
 
 /** The data of each event, by its name. */
 export interface LiveEvents {
@@ -47,20 +58,7 @@ export type HiddenBecause = 'remote' | 'host' | 'proxied' | 'page';
 export interface LiveLines {
   /** Whether there were lines before these that the viewer did not get, because it reads too slowly. */
   readonly missed: boolean;
-  readonly lines: readonly LiveLine[];
-}
-
-export interface LiveLine {
-  /** When the server got it. */
-  readonly at: number;
-  /** That of a line of the server or of an app's log; `stdout` or `stderr` for other output. */
-  readonly level: string;
-  /** Empty on a server with one model, and if it is about none. */
-  readonly model: string;
-  readonly worker: number | null;
-  /** Empty if it is about no call, or about several. */
-  readonly requestId: string;
-  readonly text: string;
+  readonly lines: readonly RecentLine[];
 }
 
 export interface LiveHistory {
@@ -152,43 +150,21 @@ export interface LiveServer {
 }
 
 /** A card of this machine, as nvidia-smi reported it at most some seconds ago; a figure is null if it is unknown. */
-export interface LiveGpu {
-  /** nvidia-smi's index. */
-  readonly index: string;
-  readonly name: string;
-  readonly totalBytes: number | null;
-  readonly usedBytes: number | null;
-  /** Share of the time in which it was busy, from 0 to 1. */
-  readonly utilization: number | null;
-}
+export type LiveGpu = Omit<GpuUsage, 'uuid'>;
 
-export interface LiveModel {
+export interface LiveModel extends Pick<
+  ModelStatus,
+  'name' | 'version' | 'state' | 'problem' | 'isDefaultVersion' | 'runtime' | 'minWorkers' | 'maxWorkers'
+> {
   /** Names the model within this server's life: a model that is registered again has another key. */
   readonly key: number;
-  readonly name: string;
-  readonly version: string;
-  /**
-   * As in `/status`. `unhealthy`: it wants workers, none is ready, and one has died or cannot start. `failing`: it was ready
-   * once, and more starts in a row fail than allowed; they go on, and calls are refused. `unloaded`: it wants no
-   * workers. `unloading`: it was unregistered, and ends its last calls.
-   */
-  readonly state:
-    'starting' | 'ready' | 'idle' | 'unhealthy' | 'failing' | 'draining' | 'unloaded' | 'unloading';
-  /** Why no worker can start while calls are refused, and what to do, in the server's words; else null. */
-  readonly problem: string | null;
   /** Whether no worker will be started any more: every slot has given up. */
   readonly isLatched: boolean;
   /** Whether it answers at the paths of the app's routes. */
   readonly isDefault: boolean;
-  /** Whether calls that name no version get this one. */
-  readonly isDefaultVersion: boolean;
   /** Name of the app's file or folder, without the path. */
   readonly app: string;
-  /** The runtime, such as `node`, or the program that was named. */
-  readonly runtime: string;
   readonly wantedWorkers: number;
-  readonly minWorkers: number;
-  readonly maxWorkers: number;
   /** The last workers that came or went because the model scales itself, oldest first. */
   readonly changes: readonly LiveChange[];
   /** Percentiles of the last minute, approximate; null without a call. */
@@ -215,27 +191,21 @@ export interface LiveMinute {
   readonly runP95Ms: number | null;
 }
 
-export interface LiveChange {
+export interface LiveChange extends Pick<ScalingChange, 'worker' | 'change' | 'why'> {
   readonly at: number;
-  readonly worker: number;
-  readonly change: 'started' | 'retired';
-  /** Why, with the figures that decided. */
-  readonly why: string;
 }
 
-export interface LiveWorker {
-  readonly index: number;
-  /** `busy`, `idle`, `standby` or `frozen` (by SIGSTOP) once it is ready; else a state of docs/lifecycle.md, of the worker or its slot. */
-  readonly state: string;
+export interface LiveWorker extends Pick<
+  WorkerStatus,
+  'index' | 'pid' | 'device' | 'held' | 'calls' | 'restarts' | 'retryInMs' | 'waitsFor' | 'next'
+> {
+  /** As in `/status`; `standby` instead of `idle` for one that is beyond the wanted ones. */
+  readonly state: WorkerStatus['state'] | 'standby';
   /**
    * Since when it is in this state; `busy`, `idle` and `frozen` count as one. Without a process, since the last death, or at
    * first since the model was registered.
    */
   readonly since: number;
-  /** Null while there is no process. */
-  readonly pid: number | null;
-  /** `cpu`, or `gpu 0`. */
-  readonly device: string;
   /** Resident memory of its processes; null if unknown. */
   readonly memoryBytes: number | null;
   /** Start of the process; null while there is none. */
@@ -244,17 +214,6 @@ export interface LiveWorker {
   readonly runningMs: number | null;
   /** Request id of the running call, of a batch the first; empty if none runs. */
   readonly requestId: string;
-  /** Calls that it holds, running or sent ahead. */
-  readonly held: number;
-  /** Calls that it has finished, those of its forerunners included. */
-  readonly calls: number;
-  readonly restarts: number;
-  /** Time until the next start, while the slot backs off; else null. */
-  readonly retryInMs: number | null;
-  /** The reason why its next start waits, in words that follow "waiting for"; null if none waits. */
-  readonly waitsFor: string | null;
-  /** State of the worker that is to take its place; null if none is on its way. */
-  readonly next: string | null;
   /** Why the slot is latched, or failing: more starts in a row have failed than allowed. Null if it is neither. */
   readonly failure: LiveError | null;
   /** `LiveDeath.id` of the last worker that died in this slot; null if none did since it last started anew. */
@@ -269,7 +228,7 @@ export interface LiveError {
 }
 
 /** A worker that died without being asked to. */
-export interface LiveDeath {
+export interface LiveDeath extends Pick<WorkerExit, 'how' | 'during' | 'uptimeMs'> {
   /** Counts up. */
   readonly id: number;
   readonly at: number;
@@ -280,14 +239,10 @@ export interface LiveDeath {
   /** `LiveWorker.index`. */
   readonly worker: number;
   readonly pid: number;
-  /** Such as `signal SIGKILL` or `killed by the server: run timeout`. */
-  readonly how: string;
   /** Such as `run timeout`, `out of memory`, `signal`, `start failed`, `exit`. */
   readonly cause: string;
-  readonly during: 'start' | 'idle' | 'call';
   /** Request id of the call that it ran, of a batch the first; empty if it ran none. */
   readonly requestId: string;
-  readonly uptimeMs: number;
   /** Calls that it had finished. */
   readonly calls: number;
   /** A likely reason, in the server's words; may be empty. */
@@ -376,40 +331,12 @@ export interface LiveDescription {
   /** JSON text of an input of the route `/`, else of the first route; empty if the app has none. */
   readonly example: string;
   /** Null if the app does not describe its inputs and outputs as tensors. */
-  readonly signature: LiveSignature | null;
+  readonly signature: Signature | null;
 }
 
-export interface LiveRoute {
-  /** As declared. */
-  readonly path: string;
-  /** `background`: the answer names a job (`X-Banana-Job-Id`). `websocket`: opened at the same paths. */
-  readonly kind: 'handler' | 'background' | 'websocket';
-  /** `json`: only a body that is JSON and not empty. */
-  readonly input: 'any' | 'json';
-  /** Most calls in one batch; 1: each runs alone. */
-  readonly maxBatch: number;
+export interface LiveRoute extends Pick<Route, 'path' | 'kind' | 'input' | 'maxBatch'> {
   /** All paths at which it can be called, percent-encoded, the best first; each begins with a slash. */
-  readonly paths: readonly LivePath[];
-}
-
-export interface LivePath {
-  readonly path: string;
-  /** Name of the dialect of this path, which decides the form of its errors. */
-  readonly dialect: string;
-  readonly isDeprecated: boolean;
-}
-
-export interface LiveSignature {
-  readonly inputs: readonly LiveTensor[];
-  readonly outputs: readonly LiveTensor[];
-}
-
-export interface LiveTensor {
-  readonly name: string;
-  /** Such as `FP32`, `INT64`, `BYTES`. */
-  readonly datatype: string;
-  /** The size of each dimension; -1 for one that may have any size. Left out: nobody knows how many there are. */
-  readonly shape?: readonly number[];
+  readonly paths: readonly DialectPath[];
 }
 
 export interface LiveEnd {

@@ -2,7 +2,7 @@
 import type { ModelRecord, ProcessRecord } from '../http/request/model-management.js';
 import { residentBytes } from '../machine/process-memory.js';
 import type { Model } from '../models/model.js';
-import { modelStatus, whyOf } from '../models/model-status.js';
+import { modelStatus, whyOf } from '../models/describe-model.js';
 import type { Models, Registered } from '../models/models.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';

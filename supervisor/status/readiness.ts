@@ -4,8 +4,9 @@
  * first model was ready or has given up; else a server with one ready model would get the calls of all.
  */
 import type { ReadinessAnswer } from '../http/request/backend.js';
+import { stateOf } from '../models/describe-model.js';
 import type { ModelPresence } from '../models/model-health.js';
-import { stateOf, type ServedState } from '../models/model-status.js';
+import type { ServedState } from '../models/model-status.js';
 import type { Health } from '../models/slot-summary.js';
 
 /**

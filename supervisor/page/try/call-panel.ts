@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Store } from '../app/store.js';
-import type { LivePath } from '../../status/live-types.js';
+import type { DialectPath } from '../../status/live-types.js';
 import { Choice } from '../parts/choice.js';
 import { html, h } from '../parts/html.js';
 import { AnswerView } from './answer-view.js';
@@ -17,7 +17,7 @@ import { useCall } from './use-call.js';
 
 export interface PanelProps {
   readonly target: Target;
-  readonly path: LivePath;
+  readonly path: DialectPath;
   readonly needsKey: boolean;
   readonly store: Store;
 }

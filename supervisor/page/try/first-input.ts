@@ -1,5 +1,5 @@
 /** The input with which a route is first shown: the app's example, in the shape that the path's dialect wants. */
-import type { LiveDescription, LivePath, LiveRoute, LiveTensor } from '../../status/live-types.js';
+import type { LiveDescription, DialectPath, LiveRoute, TensorSpec } from '../../status/live-types.js';
 import { formatJson, readJson } from '../parts/json-text.js';
 
 /** The gateway's input is wrapped in an object. */
@@ -8,7 +8,7 @@ const GATEWAY = 'gateway';
 const TENSORS = 'open-inference';
 
 /** JSON text. `{}` if nothing is known of the route's input. */
-export function firstInput(description: LiveDescription, route: LiveRoute, path: LivePath): string {
+export function firstInput(description: LiveDescription, route: LiveRoute, path: DialectPath): string {
   if (path.dialect === TENSORS) return formatted(JSON.stringify(tensorRequest(description)));
   const example = exampleOf(description, route);
   const input = example === '' ? signatureInput(description) : example;
@@ -16,12 +16,12 @@ export function firstInput(description: LiveDescription, route: LiveRoute, path:
 }
 
 /** Whether the path takes the app's own input, as a form or a file shows it. */
-export function takesOwnInput({ dialect }: LivePath): boolean {
+export function takesOwnInput({ dialect }: DialectPath): boolean {
   return dialect !== GATEWAY && dialect !== TENSORS;
 }
 
 /** Paths that take nothing but JSON, besides what the route says. */
-export function isJsonOnly(route: LiveRoute, path: LivePath): boolean {
+export function isJsonOnly(route: LiveRoute, path: DialectPath): boolean {
   return route.input === 'json' || !takesOwnInput(path);
 }
 
@@ -60,7 +60,7 @@ function readObject(text: string): Readonly<Record<string, unknown>> {
 const MAX_ZEROS = 1_000;
 
 /** A tensor of nothing, with one of each size that is free. */
-function zeros({ datatype, shape = [] }: LiveTensor): unknown {
+function zeros({ datatype, shape = [] }: TensorSpec): unknown {
   const sizes = shape.map((size) => (size < 0 ? 1 : size));
   if (sizes.reduce((product, size) => product * size, 1) > MAX_ZEROS) return [];
   const zero = datatype === 'BYTES' ? '' : datatype === 'BOOL' ? false : 0;

@@ -2,7 +2,7 @@
  * Fields of a form for an input that is a JSON object: one per tensor of the app's signature, else one per property of its
  * example. The form is another view of the JSON text, which stays the only truth.
  */
-import type { LiveSignature, LiveTensor } from '../../status/live-types.js';
+import type { Signature, TensorSpec } from '../../status/live-types.js';
 import { formatJson, readJson, textOf, type JsonNode } from '../parts/json-text.js';
 
 export interface Field {
@@ -17,14 +17,14 @@ export interface Field {
 export type FieldValues = Readonly<Record<string, string>>;
 
 /** Null if the input is no object of which anything is known. */
-export function fieldsOf(signature: LiveSignature | null, example: string): readonly Field[] | null {
+export function fieldsOf(signature: Signature | null, example: string): readonly Field[] | null {
   if (signature !== null) return signature.inputs.map(tensorField);
   const { node } = readJson(example);
   if (node?.kind !== 'object' || node.entries.length === 0) return null;
   return node.entries.map(([name, value]) => ({ name, kind: kindOf(value), hint: '' }));
 }
 
-function tensorField({ name, datatype, shape = [] }: LiveTensor): Field {
+function tensorField({ name, datatype, shape = [] }: TensorSpec): Field {
   const sizes = shape.map((size) => (size < 0 ? 'any' : String(size)));
   return { name, kind: 'json', hint: sizes.length === 0 ? datatype : `${datatype} [${sizes.join(', ')}]` };
 }

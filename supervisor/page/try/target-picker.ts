@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import type { LiveModel, LivePath } from '../../status/live-types.js';
+import type { LiveModel, DialectPath } from '../../status/live-types.js';
 import { Choice } from '../parts/choice.js';
 import { html, h } from '../parts/html.js';
 import { modelName } from '../watch/names.js';
@@ -10,7 +10,7 @@ interface PickerProps {
   readonly all: readonly LiveModel[];
   readonly targets: readonly Target[];
   readonly target: Target;
-  readonly path: LivePath;
+  readonly path: DialectPath;
   readonly choose: (id: string) => void;
   readonly choosePath: (path: string) => void;
 }
@@ -58,7 +58,7 @@ const DIALECTS: Readonly<Record<string, string>> = {
 };
 
 /** The path's dialect, and whether it is deprecated; may be empty. */
-function noteOf({ dialect, isDeprecated }: LivePath): string {
+function noteOf({ dialect, isDeprecated }: DialectPath): string {
   const notes = [DIALECTS[dialect] ?? '', isDeprecated ? 'deprecated' : ''].filter((note) => note !== '');
   return notes.length === 0 ? '' : ` (${notes.join(', ')})`;
 }

@@ -1,5 +1,5 @@
 /** Everything that can be called: the routes of all models, as the apps describe them. */
-import type { LiveDescription, LiveModel, LivePath, LiveRoute } from '../../status/live-types.js';
+import type { LiveDescription, LiveModel, DialectPath, LiveRoute } from '../../status/live-types.js';
 import type { History } from '../live/history.js';
 
 export interface Target {
@@ -32,11 +32,11 @@ export function chosenTarget(targets: readonly Target[], id: string): Target | n
 }
 
 /** Absolute, below the folder in which the page lies: a proxy may have put a prefix before all paths. */
-export function urlOf({ path }: LivePath, base: string): string {
+export function urlOf({ path }: DialectPath, base: string): string {
   return new URL(`.${path}`, base).href;
 }
 
 /** The same for a WebSocket. */
-export function socketUrlOf(path: LivePath, base: string): string {
+export function socketUrlOf(path: DialectPath, base: string): string {
   return urlOf(path, base).replace(/^http/, 'ws');
 }

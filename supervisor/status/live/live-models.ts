@@ -1,6 +1,7 @@
 /** Describes models and workers as they are now, for a snapshot of the page. */
 import { basename } from 'node:path';
-import { modelStatus, type ModelStatus, type WorkerStatus } from '../../models/model-status.js';
+import { modelStatus } from '../../models/describe-model.js';
+import type { ModelStatus, WorkerStatus } from '../../models/model-status.js';
 import type { WorkerHandle } from '../../processes/worker-handle.js';
 import type { Slot } from '../../slots/slot.js';
 import type { LiveChange, LiveModel, LiveWorker } from '../live-types.js';

@@ -1,0 +1,138 @@
+/** Describes one version of a model as it is now (`ModelStatus`). */
+import type { WorkerDeath } from '../processes/worker-death.js';
+import type { WorkerHandle } from '../processes/worker-handle.js';
+import type { WorkerState } from '../processes/worker-lifecycle.js';
+import type { Slot } from '../slots/slot.js';
+import type { Model } from './model.js';
+import type {
+  ModelStatus,
+  ScalingStatus,
+  ServedState,
+  WorkerStateName,
+  WorkerStatus,
+} from './model-status.js';
+import type { Registered } from './models.js';
+
+export function stateOf({ health, takesCalls }: Pick<Model, 'health' | 'takesCalls'>): ServedState {
+  return !takesCalls && health !== 'draining' ? 'unloaded' : health;
+}
+
+/** Describes a model as it is now. Without `showsWords`, the app's words are empty. */
+export function modelStatus(
+  { model, isDefault, isFirst, isLeaving, bounds }: Registered<Model>,
+  showsWords: boolean,
+): ModelStatus {
+  const { dispatcher, options, standbys } = model;
+  return {
+    name: model.spec.name,
+    version: model.spec.version,
+    state: isLeaving ? 'unloading' : stateOf(model),
+    problem: model.problem,
+    isDefaultVersion: isDefault,
+    loadedAtStartup: isFirst,
+    minWorkers: bounds.min,
+    maxWorkers: bounds.max,
+    scaling: scalingStatus(model),
+    app: model.spec.app,
+    runtime: model.spec.program.label,
+    interpreter: model.spec.program.interpreter,
+    routes: model.routes === null ? null : [...model.routes.keys()],
+    queue: {
+      waiting: dispatcher.queued,
+      arriving: dispatcher.arriving,
+      bytes: dispatcher.waitingBytes,
+      maxCalls: options.queueSize,
+      maxBytes: dispatcher.maxWaitingBytes,
+    },
+    inFlight: dispatcher.inFlight,
+    standby: { wanted: options.standby, ready: standbys.filter(isReady).length },
+    runMs: { mean: rounded(dispatcher.service.meanMs), slow: rounded(dispatcher.service.slowMs) },
+    workers: model.slots.map((slot) => slotStatus(slot, standbys.includes(slot), showsWords)),
+  };
+}
+
+/** The status of no model, for a server that has none. */
+export const NO_MODEL: ModelStatus = {
+  name: '',
+  version: '',
+  state: 'unloaded',
+  problem: null,
+  isDefaultVersion: false,
+  loadedAtStartup: false,
+  minWorkers: 0,
+  maxWorkers: 0,
+  scaling: null,
+  app: '',
+  runtime: '',
+  interpreter: null,
+  routes: null,
+  queue: { waiting: 0, arriving: 0, bytes: 0, maxCalls: 0, maxBytes: 0 },
+  inFlight: 0,
+  standby: { wanted: 0, ready: 0 },
+  runMs: { mean: null, slow: null },
+  workers: [],
+};
+
+function scalingStatus({ scaling, wantedWorkers }: Model): ScalingStatus | null {
+  if (scaling === null) return null;
+  const { rules, changes, startMs } = scaling;
+  const { idleTimeoutMs, targetWaitMs } = rules;
+  return { wantedWorkers, idleTimeoutMs, targetWaitMs, startMs: Math.round(startMs), changes: changes.last };
+}
+
+function isReady({ worker }: Slot): boolean {
+  return worker?.state === 'ready' && !worker.isFrozen;
+}
+
+function slotStatus(slot: Slot, standby: boolean, showsWords: boolean): WorkerStatus {
+  const { worker, state, lastDeath } = slot;
+  return {
+    index: slot.index,
+    state: worker === null ? state.name : workerState(worker),
+    standby,
+    pid: worker?.pid ?? null,
+    device: slot.device,
+    uptimeMs: worker === null ? null : Math.round(worker.uptimeMs),
+    initMs: worker === null ? null : rounded(worker.initMs),
+    calls: slot.calls,
+    held: worker?.load ?? 0,
+    restarts: slot.restarts,
+    next: state.name !== 'renewing' ? null : state.next === null ? 'waiting' : idleOr(state.next.state),
+    retryInMs: state.name === 'backoff' ? Math.max(0, Math.round(state.untilMs - performance.now())) : null,
+    waitsFor: slot.startWait?.reason ?? null,
+    lastExit:
+      lastDeath === null
+        ? null
+        : {
+            how: lastDeath.how,
+            why: whyOf(lastDeath, showsWords),
+            code: lastDeath.exit.code,
+            signal: lastDeath.exit.signal,
+            at: lastDeath.at.toISOString(),
+            during: lastDeath.during,
+            requestId: lastDeath.call?.facts.requestId ?? null,
+            uptimeMs: Math.round(lastDeath.uptimeMs),
+          },
+  };
+}
+
+/** The reason of a death: the app's words if the worker gave one, else the server's guess. */
+export function whyOf({ fatal, hint }: Pick<WorkerDeath, 'fatal' | 'hint'>, showsWords: boolean): string {
+  if (fatal === null) return hint;
+  return showsWords ? fatal.message : '';
+}
+
+/** Returns the state of a worker as people read it. */
+export function workerState({ state, isFrozen, load }: WorkerHandle): WorkerStateName {
+  if (state !== 'ready') return state;
+  if (isFrozen) return 'frozen';
+  return load > 0 ? 'busy' : 'idle';
+}
+
+function idleOr(state: WorkerState): WorkerStateName {
+  return state === 'ready' ? 'idle' : state;
+}
+
+function rounded(ms: number | null): number | null {
+  return ms === null ? null : Number(ms.toFixed(3));
+}
