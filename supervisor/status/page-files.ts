@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { PageFile, PageFiles } from '../http/request/page-files.js';
+import type { PageFile, PageFiles } from '../http/request/served-page.js';
 
 /** The folder that the build writes. */
 export const PAGE_FOLDER = fileURLToPath(new URL('../page', import.meta.url));

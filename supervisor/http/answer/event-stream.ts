@@ -1,7 +1,7 @@
 /** Server-sent events to one viewer of the live data. The head is sent with the first of them. */
 import { isThisMachine } from '../../options/address.js';
 import { hiddenBecause, type HiddenBecause } from '../access/app-words.js';
-import type { Viewer } from '../request/live-data.js';
+import type { Viewer } from '../request/served-page.js';
 import type { RequestContext } from '../request/request-context.js';
 import { onceClosed } from '../socket/request-facts.js';
 

@@ -11,7 +11,7 @@ import { Call, type CallMessage } from '../../dispatch/call.js';
 import type { JobRecord, StoredBody } from '../../jobs/kept-jobs.js';
 import { newWebhookId } from '../../webhooks/webhook.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
-import { answerAccepted, answerStarted } from '../answer/answer-started.js';
+import { answerAccepted, answerStarted } from '../answer/job-answers.js';
 import { ReplySink } from '../answer/reply-sink.js';
 import type { RequestContext } from '../request/request-context.js';
 import type { Body } from '../socket/body-memory.js';

@@ -4,7 +4,8 @@
  */
 import { banana } from './banana.js';
 import type { Listener } from '../request/request-context.js';
-import type { MetricsPage, ServedPage } from '../request/backend.js';
+import type { MetricsPage } from '../request/backend.js';
+import type { ServedPage } from '../request/served-page.js';
 import type { DefaultDialect, Dialect } from './dialect.js';
 import { gateway } from './gateway/gateway.js';
 import { metricsDialect } from './metrics.js';

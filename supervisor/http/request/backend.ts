@@ -14,9 +14,8 @@ import type { ApiKeys } from '../access/api-keys.js';
 import type { ClientHeaderNames } from '../access/client-headers.js';
 import type { UnroutedBodies } from '../../dispatch/unrouted-bodies.js';
 import type { ManagementAccess } from '../access/management-access.js';
-import type { LiveData } from './live-data.js';
 import type { ModelManagement, ModelRecord, StoredModels } from './model-management.js';
-import type { PageFiles } from './page-files.js';
+import type { ServedPage } from './served-page.js';
 
 /** The fields of a request that are counted and logged. A job that outlived its request has them too. */
 export interface CountedRequest {
@@ -90,13 +89,6 @@ export interface CallFigures {
 export interface MetricsPage {
   /** `names`: the metrics that are wanted; all if empty. */
   scrape(names: readonly string[]): Promise<{ readonly contentType: string; readonly text: string }>;
-}
-
-/** The page at `/`. */
-export interface ServedPage {
-  /** Null if the page was not built. */
-  readonly files: PageFiles | null;
-  readonly live: LiveData;
 }
 
 export interface Backend {

@@ -5,7 +5,7 @@
  */
 import { shuttingDown } from '../../../protocol/errors.js';
 import type { FindCallPaths } from '../../http/request/call-paths.js';
-import type { LiveData, PageManagement, Viewer } from '../../http/request/live-data.js';
+import type { LiveData, PageManagement, Viewer } from '../../http/request/served-page.js';
 import type { LiveEnd } from '../live-types.js';
 import type { LastCalls } from './last-calls.js';
 import type { LastDeaths } from './last-deaths.js';

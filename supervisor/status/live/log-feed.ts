@@ -3,7 +3,7 @@
  * what it got before: nothing is kept for one that reads slowly, and it learns that it has missed lines.
  */
 import { shuttingDown } from '../../../protocol/errors.js';
-import type { Viewer } from '../../http/request/live-data.js';
+import type { Viewer } from '../../http/request/served-page.js';
 import type { RecentLines } from '../../observe/recent-lines.js';
 import { Viewers, eventBytes } from './viewers.js';
 

@@ -1,6 +1,6 @@
 /** The clients that read the live data. Their number is bounded, and nothing is queued for one that does not read. */
 import { ServeError } from '../../../protocol/errors.js';
-import type { Viewer } from '../../http/request/live-data.js';
+import type { Viewer } from '../../http/request/served-page.js';
 import type { LiveEvents } from '../live-types.js';
 
 export const MOST_VIEWERS = 100;

@@ -2,7 +2,7 @@
 import type { EndedRecord } from '../../../jobs/kept-jobs.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { echoedHeaders } from '../../access/client-headers.js';
-import { readResult } from '../../answer/job-result.js';
+import { readResult } from '../../answer/job-answers.js';
 import { serverTiming } from '../../answer/server-timing.js';
 import { endedReply, type ReplyFields } from './reply.js';
 

@@ -2,7 +2,7 @@
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Admission } from '../../../dispatch/arrivals.js';
 import { refuseRequest } from '../../answer/answer-error.js';
-import { HOLD_MS, whenEnded } from '../../answer/hold.js';
+import { HOLD_MS, whenEnded } from '../../answer/job-answers.js';
 import { hasEnded } from '../../../jobs/kept-jobs.js';
 import { keyOf } from '../../access/api-keys.js';
 import type { RequestContext } from '../../request/request-context.js';

@@ -5,7 +5,7 @@ import { hasEnded } from '../../../jobs/kept-jobs.js';
 import type { Model } from '../../../models/model.js';
 import type { Models } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
-import { HOLD_MS, whenEnded } from '../../answer/hold.js';
+import { HOLD_MS, whenEnded } from '../../answer/job-answers.js';
 import { defaultModel, jsonField, targetNamedBy } from '../../call/find-model.js';
 import { copySlices, inSlices } from '../../json/slices.js';
 import type { Body } from '../../socket/body-memory.js';

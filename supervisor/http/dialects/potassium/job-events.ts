@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream';
 import { hasEnded, type JobRecord } from '../../../jobs/kept-jobs.js';
-import { readResult } from '../../answer/job-result.js';
+import { readResult } from '../../answer/job-answers.js';
 import { SENT_SLICE_BYTES, inTurns } from '../../json/slices.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { describeJob, includesResult } from './job-page.js';

@@ -11,9 +11,8 @@ import {
 } from '../../../jobs/kept-jobs.js';
 import { NotAllowed, parseDurationMs } from '../../../options/units.js';
 import { hiddenBecause, shownMessage } from '../../access/app-words.js';
-import { HOLD_MS, whenEnded } from '../../answer/hold.js';
+import { HOLD_MS, readResult, whenEnded } from '../../answer/job-answers.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
-import { readResult } from '../../answer/job-result.js';
 import { PathTable } from '../../call/path-table.js';
 import { SENT_SLICE_BYTES, inTurns, slicesOf } from '../../json/slices.js';
 import type { RequestContext } from '../../request/request-context.js';

@@ -1,6 +1,6 @@
 /** The parts of a server that the live data is about, as far as it reads them; and viewers that keep what they get. */
 import type { HiddenBecause } from '../../../../supervisor/http/access/app-words.js';
-import type { Viewer } from '../../../../supervisor/http/request/live-data.js';
+import type { Viewer } from '../../../../supervisor/http/request/served-page.js';
 import { RecentLines } from '../../../../supervisor/observe/recent-lines.js';
 import { CallCounts } from '../../../../supervisor/metrics/call-counts.js';
 import type { Model } from '../../../../supervisor/models/model.js';

@@ -1,6 +1,25 @@
-/** The live data of the page at `/`, as request handlers see it. `status/live/live-feed.ts` implements it. */
+/** The page at `/`, its files and its live data, as request handlers see it. `status/` reads and makes them. */
 import type { HiddenBecause } from '../access/app-words.js';
-import type { FindCallPaths } from '../request/call-paths.js';
+import type { FindCallPaths } from './call-paths.js';
+
+export interface ServedPage {
+  /** Null if the page was not built. */
+  readonly files: PageFiles | null;
+  readonly live: LiveData;
+}
+
+export interface PageFile {
+  readonly type: string;
+  /** Its bytes as they are, and in each coding in which the build has compressed them. */
+  readonly identity: Buffer;
+  readonly coded: Readonly<Partial<Record<'br' | 'gzip', Buffer>>>;
+}
+
+export interface PageFiles {
+  readonly index: PageFile;
+  /** By name; the names contain a digest of the content. */
+  readonly assets: ReadonlyMap<string, PageFile>;
+}
 
 /** One client that reads the live data as a stream of bytes. */
 export interface Viewer {
