@@ -4,7 +4,7 @@
  */
 import type { Accepted, FullModelRef, ModelRef, WorkerBounds } from '../../models/models.js';
 import type { OptionSource } from '../../options/resolve.js';
-import type { ModelStatus } from '../../models/model-status.js';
+import type { ModelStatus, WorkerStatus } from '../../models/model-status.js';
 
 /** A model of the store and the settings to register it with. */
 export interface NewModel {
@@ -21,20 +21,12 @@ export interface NewModel {
 }
 
 /** One process of a model, or a slot that has none at the moment. */
-export interface ProcessRecord {
-  /** The number of its slot. */
-  readonly index: number;
+export interface ProcessRecord extends Pick<WorkerStatus, 'index' | 'pid' | 'device' | 'restarts'> {
   /** `loading`: it starts, waits for a restart, or is frozen by a signal. `failed`: the slot is not restarted any more. */
   readonly state: 'loading' | 'ready' | 'unloading' | 'failed';
-  /** Null while there is no process. */
-  readonly pid: number | null;
   readonly startedAt: Date | null;
   /** Resident bytes now; 0 if unknown. */
   readonly memoryBytes: number;
-  /** `cpu`, or `gpu 0`. */
-  readonly device: string;
-  /** Restarts of this slot after a death. */
-  readonly restarts: number;
   /** Describes the end of the last worker, or why the slot is not restarted; empty if nothing failed. */
   readonly lastError: string;
 }

@@ -166,13 +166,13 @@ export class ModelAdmin implements ModelManagement {
     const { accepted, settled } = this.resize(ref, bounds);
     const model = registry.find(accepted);
     const isUnchanged = this.#changeCheck(model);
-    startUp.expectTakeBack(model, isUnchanged);
+    startUp.onTrial.set(model, isUnchanged);
     // An order to load is a reason for a worker, though a model that scales itself may do without.
     const loaded = model.takesCalls && model.wantedWorkers === 0 ? model.load() : settled;
     const end = async (): Promise<Outcome> => {
       const outcome = await outcomeInTime(registry, model, loaded, (ended) => model.whenFirstFailed(ended));
       if (isStartFailure(outcome) && isUnchanged()) await this.takeBack(accepted);
-      else startUp.keep(model);
+      else startUp.onTrial.delete(model);
       return outcome;
     };
     return { accepted, settled: end() };
@@ -269,7 +269,13 @@ export class ModelAdmin implements ModelManagement {
 
   presenceOf(model: Model): ModelPresence {
     const { health, problem, takesCalls, spec } = model;
-    return { label: labelOf(spec), health, problem, takesCalls, isComingUp: this.startUp.isComingUp(model) };
+    return {
+      label: labelOf(spec),
+      health,
+      problem,
+      takesCalls,
+      isComingUp: this.startUp.comingUp.has(model),
+    };
   }
 
   /** The name of a model in log lines; empty while there is only one model. */

@@ -26,15 +26,16 @@ export interface StartUpListener {
 }
 
 export class StartUp<M extends StartingModel> {
+  /**
+   * Models on trial: if one gives up while its function returns true, its registration fails and it is unregistered again.
+   */
+  readonly onTrial = new Map<M, () => boolean>();
+  readonly #comingUp = new Set<M>();
   readonly #rules: StartUpRules;
   readonly #log: Pick<Log, 'error'>;
   readonly #listener: StartUpListener;
   /** The first models that are still registered. */
   readonly #models = new Set<M>();
-  /** The first models that were not ready yet and have not given up. */
-  readonly #comingUp = new Set<M>();
-  /** New models that are unregistered if they cannot start, unless the function returns false. */
-  readonly #onTrial = new Map<M, () => boolean>();
   readonly #ready = deferred<void>();
   #wasOneReady = false;
 
@@ -50,8 +51,9 @@ export class StartUp<M extends StartingModel> {
     return this.#ready.promise;
   }
 
-  isComingUp(model: M): boolean {
-    return this.#comingUp.has(model);
+  /** The first models that were not ready yet and have not given up. */
+  get comingUp(): ReadonlySet<M> {
+    return this.#comingUp;
   }
 
   begin(models: readonly M[]): void {
@@ -76,7 +78,7 @@ export class StartUp<M extends StartingModel> {
     const what = `${prefix}${state}; see the error above`; // in the report of the death
     this.#comingUp.delete(model);
     this.#check();
-    if (kind === 'latched' && this.#onTrial.get(model)?.() === true) {
+    if (kind === 'latched' && this.onTrial.get(model)?.() === true) {
       this.#log.error(`${what}. The model is unregistered again`);
       return;
     }
@@ -104,16 +106,6 @@ export class StartUp<M extends StartingModel> {
     this.#listener.onEnd(error);
   }
 
-  /** If the model gives up while `isTakenBack` returns true, its registration fails and it is unregistered again. */
-  expectTakeBack(model: M, isTakenBack: () => boolean): void {
-    this.#onTrial.set(model, isTakenBack);
-  }
-
-  /** The model stays registered, whether it has started or not. */
-  keep(model: M): void {
-    this.#onTrial.delete(model);
-  }
-
   /** No worker of the model is wanted now: `ready` does not wait for it. If it `takesCalls`, it is ready without a worker. */
   leaveOut(model: M, takesCalls: boolean): void {
     if (takesCalls) this.onFirstReady(model);
@@ -124,7 +116,7 @@ export class StartUp<M extends StartingModel> {
   /** The model was unregistered. */
   forget(model: M): void {
     this.#models.delete(model);
-    this.#onTrial.delete(model);
+    this.onTrial.delete(model);
     this.#comingUp.delete(model);
     this.#check();
   }

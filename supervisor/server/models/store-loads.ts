@@ -2,7 +2,6 @@
 import { ServeError } from '../../../protocol/errors.js';
 import type { NewModel, StoredModels } from '../../http/request/model-management.js';
 import { within } from '../../machine/within.js';
-import type { Devices } from '../../machine/devices.js';
 import { boundsFor } from '../../models/bounds.js';
 import type { ModelPlan } from '../../models/model-plan.js';
 import type { Model } from '../../models/model.js';
@@ -12,33 +11,26 @@ import { MODEL_NAME_RULE, isModelName, labelOf } from '../../options/model-name.
 import { NO_OPTIONS, type OptionSource } from '../../options/resolve.js';
 import { boundsFactsOf } from '../../plan/plan-devices.js';
 import { planVersions } from '../../plan/plan-models.js';
-import type { ModelStore } from '../../store/model-store.js';
+import type { ServerPlan } from '../../plan/plan-server.js';
 import { releasedOnFailure, type StoredModel } from '../../store/stored-model.js';
 import type { ModelAdmin } from './admin.js';
 import { outcomeInTime } from './outcome-in-time.js';
 import { namedEntry, nameOfEntry } from './store-names.js';
 
-export interface StoreLoadsParts {
-  readonly store: Pick<ModelStore, 'find' | 'urls' | 'exists'>;
-  readonly devices: Devices;
-  /** Folder in which the server was started. */
-  readonly cwd: string;
-}
-
 export class StoreLoads implements StoredModels {
   readonly #admin: ModelAdmin;
-  readonly #parts: StoreLoadsParts;
+  readonly #plan: Pick<ServerPlan, 'store' | 'devices' | 'cwd'>;
   /** The latest load of each name, while it goes on; it does not reject. */
   readonly #latest = new Map<string, Promise<void>>();
 
-  constructor(admin: ModelAdmin, parts: StoreLoadsParts) {
+  constructor(admin: ModelAdmin, plan: Pick<ServerPlan, 'store' | 'devices' | 'cwd'>) {
     this.#admin = admin;
-    this.#parts = parts;
+    this.#plan = plan;
   }
 
   /** See `StoredModels.register`. */
   async register({ options, ...query }: NewModel): Promise<FullModelRef> {
-    const stored = await this.#parts.store.find(query);
+    const stored = await this.#plan.store.find(query);
     const [plan, ...others] = await releasedOnFailure(stored.release, async () => {
       if (!isModelName(stored.name))
         throw new ServeError('SERVE_BAD_REQUEST', `A model's name must consist of ${MODEL_NAME_RULE}.`);
@@ -55,7 +47,7 @@ export class StoreLoads implements StoredModels {
   async list(): Promise<readonly string[]> {
     const models = this.#models();
     const taken = new Set(models.flatMap(({ spec: { name, url } }) => [name, url]));
-    const names = (await this.#parts.store.urls()).filter((url) => !taken.has(url)).map(nameOfEntry);
+    const names = (await this.#plan.store.urls()).filter((url) => !taken.has(url)).map(nameOfEntry);
     return [...new Set(names)].filter((name) => isModelName(name) && !taken.has(name));
   }
 
@@ -74,7 +66,7 @@ export class StoreLoads implements StoredModels {
   }
 
   async #load(name: string, signal: AbortSignal): Promise<void> {
-    const plans = await this.#plan(name, signal);
+    const plans = await this.#plans(name, signal);
     const [newest] = plans;
     const isNew = this.#find(newest.spec) === undefined;
     await this.#loadVersions([...plans].reverse());
@@ -128,16 +120,16 @@ export class StoreLoads implements StoredModels {
   }
 
   /** All versions that the store has, the newest first. */
-  async #plan(name: string, signal: AbortSignal): Promise<[ModelPlan, ...ModelPlan[]]> {
+  async #plans(name: string, signal: AbortSignal): Promise<[ModelPlan, ...ModelPlan[]]> {
     if (!isModelName(name))
       throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
     const query = { url: await this.#urlOf(name), name, mayGoUnnamed: true, signal };
-    const stored = await this.#parts.store.find(query);
+    const stored = await this.#plan.store.find(query);
     return releasedOnFailure(stored.release, () => this.#planVersions(stored, NO_OPTIONS));
   }
 
   #planVersions(stored: StoredModel, own: OptionSource): ReturnType<typeof planVersions> {
-    return planVersions(stored, own, this.#admin.optionsFor(stored.name), this.#parts.cwd);
+    return planVersions(stored, own, this.#admin.optionsFor(stored.name), this.#plan.cwd);
   }
 
   /**
@@ -145,7 +137,7 @@ export class StoreLoads implements StoredModels {
    * @throws SERVE_MODEL_NOT_FOUND; SERVE_MODEL_CONFLICT for the name of an app that is not from the store
    */
   async #urlOf(name: string): Promise<string> {
-    const { store } = this.#parts;
+    const { store } = this.#plan;
     const urls = await store.urls();
     const own = this.#admin.registry
       .describe()
@@ -165,7 +157,7 @@ export class StoreLoads implements StoredModels {
   }
 
   #boundsOf(plan: ModelPlan): WorkerBounds {
-    return boundsFor('load', boundsFactsOf(plan, this.#parts.devices));
+    return boundsFor('load', boundsFactsOf(plan, this.#plan.devices));
   }
 
   #find({ name, version }: FullModelRef): Model | undefined {

@@ -31,7 +31,7 @@ class Bench {
   }
 
   isComingUp(model: Fake): boolean {
-    return this.#startUp.isComingUp(model);
+    return this.#startUp.comingUp.has(model);
   }
 
   async isReady(model: Fake): Promise<void> {
@@ -49,11 +49,11 @@ class Bench {
   }
 
   isRegistered(model: Fake, isTakenBack: () => boolean): void {
-    this.#startUp.expectTakeBack(model, isTakenBack);
+    this.#startUp.onTrial.set(model, isTakenBack);
   }
 
   isKept(model: Fake): void {
-    this.#startUp.keep(model);
+    this.#startUp.onTrial.delete(model);
   }
 
   async isScaledTo0(model: Fake): Promise<void> {
