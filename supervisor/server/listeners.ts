@@ -6,7 +6,7 @@
 import type { Server as HttpServer } from 'node:http';
 import type { Listener } from '../http/request/request-context.js';
 import type { Backend, MetricsPage } from '../http/request/backend.js';
-import { callPathsIn } from '../http/request/call-paths.js';
+import { callPathsIn, type FindCallPaths } from '../http/request/call-paths.js';
 import { LateHandler } from '../http/socket/http-server.js';
 import { listen, type Listening, type ListenOptions } from '../http/socket/listen.js';
 import type { Address, ListenFlags } from '../options/address.js';
@@ -79,8 +79,8 @@ export class Listeners {
     this.#open.set(listener, await listen(server, host, port, { ...options, isTls }));
   }
 
-  /** Sets the handlers of requests. `metrics`: null without a metrics page. */
-  async answerBy(backend: Backend, metrics: MetricsPage | null): Promise<void> {
+  /** Sets the handlers of requests; resolves with what finds the paths of a route. `metrics`: null without a metrics page. */
+  async answerBy(backend: Backend, metrics: MetricsPage | null): Promise<FindCallPaths> {
     const { FrontHandler } = await import('../http/handler.js');
     const { dialectsOf } = await import('../http/dialects/index.js');
     const { management, metrics: metricsPlan, isMmsMode, dialects } = this.#plan;
@@ -92,11 +92,11 @@ export class Listeners {
       page: backend.page,
       main: dialects,
     });
-    backend.page?.live.findPathsBy(callPathsIn(byListener.main?.inOrder ?? []));
     for (const listener of LISTENERS) {
       const own = byListener[listener];
       if (own !== null) this.#handlers[listener].arrive(new FrontHandler(backend, own, listener));
     }
+    return callPathsIn(byListener.main?.inOrder ?? []);
   }
 
   /** Stops accepting connections; resolves once the open ones have ended or the grace period has passed. */

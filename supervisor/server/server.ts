@@ -12,6 +12,7 @@ import { describeThrown, type ServeError } from '../../protocol/errors.js';
 import { UnroutedBodies } from '../dispatch/unrouted-bodies.js';
 import { AccessLog } from '../http/answer/access-log.js';
 import type { Backend, ReadinessAnswer } from '../http/request/backend.js';
+import type { FindCallPaths } from '../http/request/call-paths.js';
 import { compressedResponses } from '../http/socket/compressed-response.js';
 import { createHttpServer, inviteBody } from '../http/socket/http-server.js';
 import { InputTurns } from '../http/socket/input-turns.js';
@@ -75,6 +76,8 @@ export class Server {
   readonly #listeners: Listeners;
   readonly #readyFile: ReadyFile;
   readonly #onEnded: (end: ServerEnd) => void;
+  /** Finds none until requests are answered. */
+  #findPaths: FindCallPaths = () => [];
   /** Null until the parts are closed, and if they are closed because the server could not be opened. */
   #end: ServerEnd | null = null;
   /** Whether replies close their connections, so that no request arrives on one after the server has ended. */
@@ -156,7 +159,7 @@ export class Server {
     logOpen(log, plan, addresses, this.#host.jobs);
     this.#metrics.start();
     await this.#host.start();
-    await this.#listeners.answerBy(this.#backend(), this.#metrics.page);
+    this.#findPaths = await this.#listeners.answerBy(this.#backend(), this.#metrics.page);
     this.#live?.start();
     if (plan.isMmsMode) writers.stdout.writeLines(MMS_READY);
   }
@@ -223,6 +226,7 @@ export class Server {
       unsent: this.#unsent,
       registry: served.registry,
       readiness: () => this.#readiness(),
+      findPaths: (called) => this.#findPaths(called),
       readMemory: residentBytes,
       // A failure leaves the figures of GPUs out: the start of the server and `--metrics` report it.
       readGpus: async () => (await readGpuUsage(process.env)).gpus,

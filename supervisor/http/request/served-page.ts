@@ -1,6 +1,5 @@
 /** The page at `/`, its files and its live data, as request handlers see it. `status/` reads and makes them. */
 import type { HiddenBecause } from '../access/app-words.js';
-import type { FindCallPaths } from './call-paths.js';
 
 export interface ServedPage {
   /** Null if the page was not built. */
@@ -43,10 +42,8 @@ export interface Viewer {
 export type PageManagement = 'allowed' | 'needs key' | null;
 
 export interface LiveData {
-  /** Names the paths of routes in the descriptions of apps; called once, before any viewer comes. */
-  findPathsBy(find: FindCallPaths): void;
   /** Sends the data to a viewer until it leaves or the server ends. @throws SERVE_OVERLOADED, SERVE_SHUTTING_DOWN */
   join(viewer: Viewer, management: PageManagement): void;
   /** Sends the last lines of the log and those to come. @throws SERVE_OVERLOADED, SERVE_SHUTTING_DOWN */
-  joinLog(viewer: Viewer): void;
+  readonly log: { join(viewer: Viewer): void };
 }

@@ -8,6 +8,7 @@ import type { CountedRequest, RequestObserver } from '../../http/request/backend
 import { HTTP_STATUS } from '../../http/socket/http-status.js';
 import { writtenPath } from '../../http/socket/request-facts.js';
 import { shownMessage } from '../../http/access/app-words.js';
+import type { Model } from '../../models/model.js';
 import type { LiveCall, LiveFailure } from '../live-types.js';
 import { RecentList } from './recent-list.js';
 
@@ -24,51 +25,46 @@ interface KeptCall extends LiveCall {
   readonly publicError: LiveFailure | null;
 }
 
+/** What a call says of itself. */
+type CallFacts = Omit<LiveCall, 'id' | 'at' | 'model' | 'version' | 'status' | 'code' | 'error'>;
+
+/** A call that was refused before its route was known. */
+const NOT_RUN = { route: '', queueMs: 0, runMs: 0, inBytes: 0, outBytes: 0, worker: null };
+
 export class LastCalls implements Partial<RequestObserver> {
   readonly list = new RecentList<KeptCall>(CALLS_KEPT);
   #strangerAtMs = -Infinity;
 
   settled({ model }: CountedRequest, call: Call, status: number, error: ServeError | null): void {
     const { message, hasBegun } = call;
-    this.list.add({
-      id: this.list.lastId + 1,
-      at: Date.now(),
-      model: model?.spec.name ?? '',
-      version: model?.spec.version ?? '',
+    this.#add(model, status, error, {
       route: message.route,
       method: message.method,
       path: shortened(message.path, MAX_PATH_CHARS),
-      status: statusOf(status, error),
-      code: codeOf(error),
       queueMs: rounded(call.queueMs(performance.now())),
       runMs: rounded(call.runMs),
       inBytes: message.bodyBytes,
       outBytes: call.replyBytes,
       worker: hasBegun ? call.worker : null,
       requestId: message.requestId,
-      error: failureOf(error),
-      publicError: publicFailureOf(error),
     });
   }
 
   refused({ counts, model, request, requestId }: CountedRequest, error: ServeError, status: number): void {
     if (!counts || (error.code === 'SERVE_UNAUTHORIZED' && !this.#isStrangersTurn())) return;
+    const path = shortened(writtenPath(request.url), MAX_PATH_CHARS);
+    this.#add(model, status, error, { ...NOT_RUN, method: request.method ?? '', path, requestId });
+  }
+
+  #add(model: Model | null, status: number, error: ServeError | null, facts: CallFacts): void {
     this.list.add({
       id: this.list.lastId + 1,
       at: Date.now(),
       model: model?.spec.name ?? '',
       version: model?.spec.version ?? '',
-      route: '',
-      method: request.method ?? '',
-      path: shortened(writtenPath(request.url), MAX_PATH_CHARS),
       status: statusOf(status, error),
       code: codeOf(error),
-      queueMs: 0,
-      runMs: 0,
-      inBytes: 0,
-      outBytes: 0,
-      worker: null,
-      requestId,
+      ...facts,
       error: failureOf(error),
       publicError: publicFailureOf(error),
     });

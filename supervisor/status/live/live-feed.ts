@@ -4,7 +4,6 @@
  * a second for each kind.
  */
 import { shuttingDown } from '../../../protocol/errors.js';
-import type { FindCallPaths } from '../../http/request/call-paths.js';
 import type { LiveData, PageManagement, Viewer } from '../../http/request/served-page.js';
 import type { LiveEnd } from '../live-types.js';
 import type { LastCalls } from './last-calls.js';
@@ -20,10 +19,10 @@ export class LiveFeed implements LiveData {
   readonly calls: LastCalls;
   /** Gets the death of every worker. */
   readonly deaths: LastDeaths;
+  readonly log: LogFeed;
   readonly #view: LiveView;
   readonly #needsKey: boolean;
   readonly #viewers = new Viewers();
-  readonly #log: LogFeed;
   /** Histories of this second, by whether they have the app's words. */
   readonly #histories = new Map<boolean, Buffer>();
   #timer: NodeJS.Timeout | null = null;
@@ -33,12 +32,8 @@ export class LiveFeed implements LiveData {
   constructor(sources: LiveSources, needsKey: boolean) {
     this.#view = new LiveView(sources);
     ({ calls: this.calls, deaths: this.deaths } = this.#view.record);
-    this.#log = new LogFeed(sources.lines);
+    this.log = new LogFeed(sources.lines);
     this.#needsKey = needsKey;
-  }
-
-  findPathsBy(find: FindCallPaths): void {
-    this.#view.findPathsBy(find);
   }
 
   start(): void {
@@ -54,10 +49,6 @@ export class LiveFeed implements LiveData {
     viewer.send(Buffer.concat([facts, this.#historyFor(hidden === null)]));
   }
 
-  joinLog(viewer: Viewer): void {
-    this.#log.join(viewer);
-  }
-
   /** Ends a second. The timer calls it. */
   tick(): void {
     this.#viewers.send(this.#endSecond());
@@ -70,19 +61,19 @@ export class LiveFeed implements LiveData {
     const end = eventBytes('end', { reason });
     // In one piece: a viewer that has not read the bytes before is cut.
     this.#viewers.end((showsWords) => Buffer.concat([snapshotFor(showsWords), end]));
-    this.#log.end(end);
+    this.log.end(end);
   }
 
   stop(): void {
     this.#isEnded = true;
     if (this.#timer !== null) clearInterval(this.#timer);
-    this.#log.stop();
+    this.log.stop();
   }
 
   /** Returns its snapshot for each kind of viewer. */
   #endSecond(): (showsWords: boolean) => Buffer {
     this.#histories.clear();
-    const { count } = this.#viewers;
+    const count = this.#viewers.present.size;
     this.#view.tick(count > 0);
     const made = new Map<boolean, Buffer>();
     return (showsWords) => {

@@ -32,6 +32,8 @@ export interface LiveSources {
   readonly unsent: Pick<UnsentAnswers, 'describe'>;
   readonly registry: Pick<Models, 'default' | 'describe'>;
   readiness(): ReadinessAnswer;
+  /** Finds the paths of a route in all dialects. */
+  readonly findPaths: FindCallPaths;
   /** Returns the resident bytes of a process; null if it is dead. */
   readMemory(pid: number): number | null;
   readGpus(): Promise<readonly GpuUsage[]>;
@@ -54,7 +56,7 @@ export class LiveView {
   readonly #memory: ProcessMemory;
   readonly #gpus: WatchedList<GpuUsage>;
   readonly #jobs: WatchedList<JobRecord>;
-  #descriptions: AppDescriptions;
+  readonly #descriptions: AppDescriptions;
   #number = 0;
   #at = Date.now();
   #models: readonly DescribedModel[] = [];
@@ -72,11 +74,7 @@ export class LiveView {
     // Without free descriptors, for one, the figures are left out.
     this.#gpus = new WatchedList(() => sources.readGpus().catch(() => []), GPUS_PAUSE_MS);
     this.#jobs = new WatchedList(async () => (await sources.jobs.list(NEWEST_JOBS)).records);
-    this.#descriptions = new AppDescriptions(this.record.keys, () => []);
-  }
-
-  findPathsBy(find: FindCallPaths): void {
-    this.#descriptions = new AppDescriptions(this.record.keys, find);
+    this.#descriptions = new AppDescriptions(this.record.keys, sources.findPaths);
   }
 
   /** Ends a second. `isWatched`: whether there are viewers; only then anything is read from the system. */

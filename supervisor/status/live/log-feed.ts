@@ -45,9 +45,9 @@ export class LogFeed {
 
   /** Sends what is new. The timer calls it. */
   tick(): void {
-    if (this.#viewers.count === 0) this.#rest();
+    if (this.#viewers.present.size === 0) this.#rest();
     const parts = new Map<number, Part>(); // those who follow are at the same place
-    for (const viewer of this.#viewers.all) {
+    for (const viewer of this.#viewers.present) {
       const place = this.#places.get(viewer);
       if (place !== undefined) this.#feed(viewer, place, parts);
     }

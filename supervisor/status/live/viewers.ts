@@ -9,43 +9,34 @@ export const MOST_VIEWERS = 100;
 const RETRY_S = 10;
 
 export class Viewers {
-  /** In the order in which they came. */
-  readonly #present = new Set<Viewer>();
-
-  get count(): number {
-    return this.#present.size;
-  }
-
-  /** The viewers that have not left. */
-  get all(): Iterable<Viewer> {
-    return this.#present;
-  }
+  /** The viewers that have not left, in the order in which they came. */
+  readonly present = new Set<Viewer>();
 
   /** Adds a viewer. When there are too many, the oldest of those that leave first is cut. @throws SERVE_OVERLOADED if none does */
   add(viewer: Viewer): void {
-    if (this.#present.size >= MOST_VIEWERS) this.#makePlace();
-    this.#present.add(viewer);
-    viewer.onceGone(() => this.#present.delete(viewer));
+    if (this.present.size >= MOST_VIEWERS) this.#makePlace();
+    this.present.add(viewer);
+    viewer.onceGone(() => this.present.delete(viewer));
   }
 
   /** Sends to each viewer the bytes for its kind; one that has not read the last ones misses these. */
   send(bytesFor: (showsWords: boolean) => Buffer): void {
-    for (const viewer of this.#present) viewer.send(bytesFor(viewer.hidden === null));
+    for (const viewer of this.present) viewer.send(bytesFor(viewer.hidden === null));
   }
 
   /** Ends every stream with the bytes for its kind of viewer. */
   end(bytesFor: (showsWords: boolean) => Buffer): void {
-    for (const viewer of this.#present) viewer.end(bytesFor(viewer.hidden === null));
-    this.#present.clear();
+    for (const viewer of this.present) viewer.end(bytesFor(viewer.hidden === null));
+    this.present.clear();
   }
 
   #makePlace(): void {
-    const oldest = [...this.#present].find(({ leavesFirst }) => leavesFirst);
+    const oldest = [...this.present].find(({ leavesFirst }) => leavesFirst);
     if (oldest === undefined) {
       const message = `${MOST_VIEWERS} viewers read the live data already; try again later.`;
       throw new ServeError('SERVE_OVERLOADED', message, { retryAfterS: RETRY_S });
     }
-    this.#present.delete(oldest);
+    this.present.delete(oldest);
     oldest.cut();
   }
 }

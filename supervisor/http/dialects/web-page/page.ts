@@ -121,7 +121,7 @@ function answerLive(context: RequestContext, live: ServedPage['live'], hasManage
     if (request.method === 'HEAD') {
       stream.open();
       response.end();
-    } else if (isLog) live.joinLog(stream);
+    } else if (isLog) live.log.join(stream);
     else live.join(stream, hasManagement ? managementOf(context) : null);
     backend.observer.answered(context, 200, null);
   } catch (thrown) {

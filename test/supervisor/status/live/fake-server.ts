@@ -98,6 +98,7 @@ export function fakeServer(models: Model[]): FakeServer {
     jobs: { list: () => Promise.resolve({ records: [], next: null }) },
     unsent: { describe: () => ({ clients: 0, bytes: 0, maxBytes: 1 }) },
     registry,
+    findPaths: ({ route }) => [{ path: route.path, dialect: 'banana', isDeprecated: false }],
     readiness: () => ({ ready: true, state: 'ready', body: {} }),
     readMemory: () => {
       reads.memory += 1;

@@ -126,7 +126,6 @@ test('of many workers some are read in each second; a model has its memory once 
 
 test('a description is sent once, and again when it has changed', () => {
   const { feed, server } = feedOf();
-  feed.findPathsBy(({ route }) => [{ path: route.path, dialect: 'banana', isDeprecated: false }]);
   feed.tick();
   const viewer = joined(feed);
   assert.deepEqual(viewer.last('samples')?.descriptions[0]?.routes[0]?.paths, [
