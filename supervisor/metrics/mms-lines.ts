@@ -41,8 +41,8 @@ export class MmsLines implements MmsListener {
 
   hostRead(host: HostFigures): void {
     this.#writeCounted();
-    for (const [name, value, unit] of hostMetrics(host))
-      this.#line(`${name}.${unit}:${rounded(value)}|#Level:Host`, '');
+    for (const [name, unit, valueOf] of HOST_METRICS)
+      this.#line(`${name}.${unit}:${rounded(valueOf(host))}|#Level:Host`, '');
   }
 
   /** Writes the answers that have no line yet. */
@@ -82,20 +82,20 @@ export function serviceLines(
 
 const HAS_LEVEL = /(?:^|\n)Level\n(?:Model|Error)(?:$|\n)/;
 
-/** Figures with Multi Model Server's names and units. */
-export function hostMetrics(
-  host: HostFigures,
-): readonly (readonly [name: string, value: number, unit: string])[] {
-  return [
-    ['CPUUtilization', host.cpuPercent, 'Percent'],
-    ['DiskAvailable', host.diskAvailableBytes / GB, 'Gigabytes'],
-    ['DiskUsage', host.diskUsedBytes / GB, 'Gigabytes'],
-    ['DiskUtilization', host.diskPercent, 'Percent'],
-    ['MemoryAvailable', host.memoryAvailableBytes / MB, 'Megabytes'],
-    ['MemoryUsed', host.memoryUsedBytes / MB, 'Megabytes'],
-    ['MemoryUtilization', host.memoryPercent, 'Percent'],
-  ];
-}
+/** Figures of the machine, with Multi Model Server's names and units. */
+export const HOST_METRICS: readonly (readonly [
+  name: string,
+  unit: string,
+  valueOf: (host: HostFigures) => number,
+])[] = [
+  ['CPUUtilization', 'Percent', ({ cpuPercent }) => cpuPercent],
+  ['DiskAvailable', 'Gigabytes', ({ diskAvailableBytes }) => diskAvailableBytes / GB],
+  ['DiskUsage', 'Gigabytes', ({ diskUsedBytes }) => diskUsedBytes / GB],
+  ['DiskUtilization', 'Percent', ({ diskPercent }) => diskPercent],
+  ['MemoryAvailable', 'Megabytes', ({ memoryAvailableBytes }) => memoryAvailableBytes / MB],
+  ['MemoryUsed', 'Megabytes', ({ memoryUsedBytes }) => memoryUsedBytes / MB],
+  ['MemoryUtilization', 'Percent', ({ memoryPercent }) => memoryPercent],
+];
 
 function rounded(value: number): number {
   return Math.round(value * 100) / 100;

@@ -1,9 +1,9 @@
 /** Metrics of models: their calls, their queues, their workers. */
 import { residentBytes } from '../machine/process-memory.js';
+import { WORKER_PHASES } from '../models/describe-model.js';
 import type { Model } from '../models/model.js';
 import type { DeathCause } from '../processes/exit-report.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
-import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
 import type { SlotState } from '../slots/slot-lifecycle.js';
 import type { ModelCalls } from './call-counts.js';
@@ -200,7 +200,8 @@ function countStates(model: Model): Measured[] {
 function stateOf({ worker, state, failure }: Slot): State {
   if (failure !== null && state.name !== 'latched') return 'failing'; // also while it starts once more
   if (worker === null) return WITHOUT_WORKER[state.name];
-  if (worker.state !== 'ready') return WITH_WORKER[worker.state];
+  const phase = WORKER_PHASES[worker.state];
+  if (phase !== 'ready') return phase;
   if (worker.isFrozen) return 'frozen';
   return worker.load > 0 ? 'busy' : 'idle';
 }
@@ -214,15 +215,4 @@ const WITHOUT_WORKER: Readonly<Record<SlotState['name'], State>> = {
   latched: 'latched',
   closing: 'stopping',
   closed: 'stopping',
-};
-
-const WITH_WORKER: Readonly<Record<Exclude<WorkerState, 'ready'>, State>> = {
-  spawning: 'starting',
-  loading: 'starting',
-  initializing: 'starting',
-  warming: 'starting',
-  finishing: 'stopping',
-  stopping: 'stopping',
-  killing: 'stopping',
-  gone: 'stopping',
 };

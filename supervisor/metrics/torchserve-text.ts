@@ -7,7 +7,7 @@ import type { GpuUsage } from '../machine/gpu-usage.js';
 import type { HostFigures } from '../machine/host-figures.js';
 import type { Model } from '../models/model.js';
 import type { Family, Labels } from './measured.js';
-import { hostMetrics } from './mms-lines.js';
+import { HOST_METRICS } from './mms-lines.js';
 import {
   workerName,
   type AnswerClass,
@@ -31,23 +31,16 @@ interface ModelFigures {
   readonly loadMs: Map<number, number>;
 }
 
-/** Names in the mode `legacy`: TorchServe's first counters. */
-export const LEGACY_NAMES: readonly string[] = [
-  'ts_inference_requests_total',
-  'ts_inference_latency_microseconds',
-  'ts_queue_latency_microseconds',
-];
-
 export class TorchServeText implements MmsListener {
   readonly #answers: Record<AnswerClass, number> = { '2XX': 0, '4XX': 0, '5XX': 0 };
   readonly #byModel = new WeakMap<Model, ModelFigures>();
-  readonly #shown: readonly string[];
+  readonly #isLegacy: boolean;
   #lastTimes: CallTimes | null = null;
   #host: HostFigures | null = null;
 
-  /** `shown`: names that a scrape shows. */
-  constructor(shown: readonly string[] = TORCHSERVE_NAMES) {
-    this.#shown = shown;
+  /** `isLegacy`: a scrape shows only TorchServe's first counters. */
+  constructor(isLegacy = false) {
+    this.#isLegacy = isLegacy;
   }
 
   answered(status: AnswerClass, call: AnsweredCall | null): void {
@@ -75,9 +68,8 @@ export class TorchServeText implements MmsListener {
 
   /** Writes the metrics of these models and cards, restricted to `names` unless that is empty. */
   write(models: readonly Model[], gpus: readonly GpuUsage[], names: readonly string[]): string {
-    const families = [...this.#counters(models), ...this.#gauges(models, gpus)];
-    return families
-      .filter(([name, , samples]) => samples.length > 0 && this.#shown.includes(name))
+    return this.families(models, gpus)
+      .filter(([name, , samples]) => samples.length > 0 && (!this.#isLegacy || isLegacy(name)))
       .filter(([name]) => names.length === 0 || names.includes(name))
       .flatMap(([name, type, samples]) => [
         ...headOf({ name, type, help: 'The metric of TorchServe with this name.' }),
@@ -87,34 +79,28 @@ export class TorchServeText implements MmsListener {
       .join('');
   }
 
-  #counters(models: readonly Model[]): OwnFamily[] {
-    const answers = Object.entries(this.#answers).map(([status, count]): OwnFamily => [
-      `Requests${status}`,
-      'counter',
-      [[ofHost(), count]],
-    ]);
+  /** Every family, in the order of the text; those without figures have no samples. */
+  families(models: readonly Model[], gpus: readonly GpuUsage[]): OwnFamily[] {
+    const [times, host] = [this.#lastTimes, this.#host];
     const perModel = (valueOf: (figures: ModelFigures) => number): Sample[] =>
       models.map((model) => [ofCalls(model), valueOf(this.#of(model))]);
-    return [
-      ...answers,
-      ['ts_inference_requests_total', 'counter', perModel(({ calls }) => calls)],
-      ['ts_inference_latency_microseconds', 'counter', perModel(({ inferenceMs }) => 1000 * inferenceMs)],
-      ['ts_queue_latency_microseconds', 'counter', perModel(({ queueMs }) => 1000 * queueMs)],
-    ];
-  }
-
-  #gauges(models: readonly Model[], gpus: readonly GpuUsage[]): OwnFamily[] {
-    const times = this.#lastTimes;
-    const host = this.#host === null ? [] : hostMetrics(this.#host);
     const predictions = models.flatMap((model): Sample[] => {
       const { predictionMs } = this.#of(model);
       return predictionMs === null ? [] : [[ofModel(model), predictionMs]];
     });
     return [
+      ...Object.entries(this.#answers).map(([status, count]): OwnFamily => {
+        return [`Requests${status}`, 'counter', [[ofHost(), count]]];
+      }),
+      ['ts_inference_requests_total', 'counter', perModel(({ calls }) => calls)],
+      ['ts_inference_latency_microseconds', 'counter', perModel(({ inferenceMs }) => 1000 * inferenceMs)],
+      ['ts_queue_latency_microseconds', 'counter', perModel(({ queueMs }) => 1000 * queueMs)],
       ['QueueTime', 'gauge', times === null ? [] : [[ofHost(), times.queueMs]]],
       ['WorkerThreadTime', 'gauge', times === null ? [] : [[ofHost(), threadMs(times)]]],
       ['WorkerLoadTime', 'gauge', models.flatMap((model) => this.#loads(model))],
-      ...host.map(([name, value]): OwnFamily => [name, 'gauge', [[ofHost(), value]]]),
+      ...HOST_METRICS.map(([name, , valueOf]): OwnFamily => {
+        return [name, 'gauge', host === null ? [] : [[ofHost(), valueOf(host)]]];
+      }),
       ['GPUMemoryUsed', 'gauge', perGpu(gpus, ({ usedBytes }) => usedBytes && usedBytes / 1024 ** 2)],
       ['GPUMemoryUtilization', 'gauge', perGpu(gpus, memoryPercent)],
       ['GPUUtilization', 'gauge', perGpu(gpus, ({ utilization }) => utilization && 100 * utilization)],
@@ -146,29 +132,13 @@ export class TorchServeText implements MmsListener {
 }
 
 /** TorchServe's names, which apps may not use. */
-export const TORCHSERVE_NAMES: readonly string[] = [
-  'Requests2XX',
-  'Requests4XX',
-  'Requests5XX',
-  'ts_inference_requests_total',
-  'ts_inference_latency_microseconds',
-  'ts_queue_latency_microseconds',
-  'QueueTime',
-  'WorkerThreadTime',
-  'WorkerLoadTime',
-  'CPUUtilization',
-  'DiskAvailable',
-  'DiskUsage',
-  'DiskUtilization',
-  'MemoryAvailable',
-  'MemoryUsed',
-  'MemoryUtilization',
-  'GPUMemoryUsed',
-  'GPUMemoryUtilization',
-  'GPUUtilization',
-  'HandlerTime',
-  'PredictionTime',
-];
+export const TORCHSERVE_NAMES: readonly string[] = new TorchServeText()
+  .families([], [])
+  .map(([name]) => name);
+
+function isLegacy(name: string): boolean {
+  return name.startsWith('ts_');
+}
 
 function ofHost(): Labels {
   return { Level: 'Host', Hostname: hostname() };

@@ -129,6 +129,19 @@ export function workerState({ state, isFrozen, load }: WorkerHandle): WorkerStat
   return load > 0 ? 'busy' : 'idle';
 }
 
+/** The part of its life that a worker is in. */
+export const WORKER_PHASES: Readonly<Record<WorkerState, 'starting' | 'ready' | 'stopping'>> = {
+  spawning: 'starting',
+  loading: 'starting',
+  initializing: 'starting',
+  warming: 'starting',
+  ready: 'ready',
+  finishing: 'stopping',
+  stopping: 'stopping',
+  killing: 'stopping',
+  gone: 'stopping',
+};
+
 function idleOr(state: WorkerState): WorkerStateName {
   return state === 'ready' ? 'idle' : state;
 }

@@ -6,7 +6,7 @@ import { CallCounts } from '../metrics/call-counts.js';
 import { MmsLines, serviceLines } from '../metrics/mms-lines.js';
 import { MmsEvents } from '../metrics/mms-events.js';
 import { ServerMetrics } from '../metrics/server-metrics.js';
-import { LEGACY_NAMES, TorchServeText } from '../metrics/torchserve-text.js';
+import { TorchServeText } from '../metrics/torchserve-text.js';
 import type { Model } from '../models/model.js';
 import type { WorkerObserver } from '../models/model-resources.js';
 import type { ServerOptions } from '../options/resolve.js';
@@ -33,7 +33,8 @@ export class MetricsParts {
     const mode = options.metricsMode;
     const onProblem = (problem: string): void => logs.log.warn(problem);
     const facts = { models: served.registry, unsent, memory };
-    const torchServe = metrics === null ? null : textOfTorchServe(mode);
+    const hasTorchServe = metrics !== null && (mode === 'legacy' || mode === 'prometheus');
+    const torchServe = hasTorchServe ? new TorchServeText(mode === 'legacy') : null;
     this.page = metrics === null ? null : new ServerMetrics(facts, this.calls, torchServe, onProblem);
     const lines = writesLines(mode) ? new MmsLines((line) => logs.metrics.host.info(line)) : null;
     const listeners = [lines, torchServe].filter((one) => one !== null);
@@ -63,11 +64,6 @@ export class MetricsParts {
 
 function writesLines(mode: ServerOptions['metricsMode']): boolean {
   return mode === 'log' || mode === 'legacy';
-}
-
-function textOfTorchServe(mode: ServerOptions['metricsMode']): TorchServeText | null {
-  if (mode === 'legacy') return new TorchServeText(LEGACY_NAMES);
-  return mode === 'prometheus' ? new TorchServeText() : null;
 }
 
 /** If metrics lines are not wanted, those of custom services go to the debug log. */

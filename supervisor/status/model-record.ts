@@ -2,10 +2,9 @@
 import type { ModelRecord, ProcessRecord } from '../http/request/model-management.js';
 import { residentBytes } from '../machine/process-memory.js';
 import type { Model } from '../models/model.js';
-import { modelStatus, whyOf } from '../models/describe-model.js';
+import { WORKER_PHASES, modelStatus, whyOf } from '../models/describe-model.js';
 import type { Models, Registered } from '../models/models.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
-import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
 import type { RecentCalls } from './recent-calls.js';
 
@@ -71,21 +70,11 @@ function livingProcess(worker: WorkerHandle, isLeaving: boolean): LivingProcess 
   const { state, isFrozen, pid, startedAt } = worker;
   const memoryBytes = residentBytes(pid);
   if (memoryBytes === null) return null;
-  const recorded = isFrozen && state === 'ready' ? 'loading' : RECORD_STATES[state];
+  const recorded = isFrozen && state === 'ready' ? 'loading' : RECORD_STATES[WORKER_PHASES[state]];
   return { state: isLeaving ? 'unloading' : recorded, pid, startedAt, memoryBytes };
 }
 
-const RECORD_STATES: Readonly<Record<WorkerState, ProcessRecord['state']>> = {
-  spawning: 'loading',
-  loading: 'loading',
-  initializing: 'loading',
-  warming: 'loading',
-  ready: 'ready',
-  finishing: 'unloading',
-  stopping: 'unloading',
-  killing: 'unloading',
-  gone: 'unloading',
-};
+const RECORD_STATES = { starting: 'loading', ready: 'ready', stopping: 'unloading' } as const;
 
 function lastErrorOf({ failure, lastDeath }: Slot, showsWords: boolean): string {
   if (failure !== null && showsWords) return failure.detail;
