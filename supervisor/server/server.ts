@@ -36,8 +36,8 @@ import type { LiveSources } from '../status/live/live-view.js';
 import { modelRecords } from '../status/model-record.js';
 import { readPageFiles } from '../status/page-files.js';
 import { modelReadiness, serverReadiness } from '../status/readiness.js';
-import type { ServerEnd, ServerStatus } from '../status/server-status.js';
-import { DELAY_RESOLUTION_MS, serverStatus, type ServerFacts } from '../status/snapshot.js';
+import type { ServerEnd } from '../status/server-status.js';
+import { DELAY_RESOLUTION_MS, serverStatus, type StatusSources } from '../status/snapshot.js';
 import { VERSION } from '../version.js';
 import { Closing } from './host/closing.js';
 import type { CloseOptions } from './host/drain.js';
@@ -68,8 +68,8 @@ export class Server {
   readonly #closing: Closing;
   readonly #unsent: UnsentAnswers;
   readonly #answers = new AnswerCounts();
-  readonly #facts: ServerFacts;
   readonly #host: ModelHost;
+  readonly #sources: StatusSources;
   readonly #metrics: MetricsParts;
   /** The data of the page at `/`; null if there is none. */
   readonly #live: LiveFeed | null;
@@ -101,7 +101,7 @@ export class Server {
     const eventLoopDelay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
     closing.onClose(() => void eventLoopDelay.disable());
     const { replies } = this.#answers;
-    this.#facts = { version: VERSION, startedAt: new Date(), eventLoopDelay, replies };
+    const facts = { version: VERSION, startedAt: new Date(), eventLoopDelay, replies };
     this.#host = new ModelHost(plan, jobStore, {
       logs: this.#logs,
       closing,
@@ -112,6 +112,17 @@ export class Server {
       },
       measuresLoad: plan.metrics !== null,
     });
+    const { served, jobs, spares, memory } = this.#host;
+    const readiness = (): ReadinessAnswer => this.#readiness();
+    this.#sources = {
+      facts,
+      registry: served.registry,
+      unsent: this.#unsent,
+      jobs,
+      spares,
+      memory,
+      readiness,
+    };
     this.#metrics = new MetricsParts(plan, this.#logs, this.#host, this.#unsent);
     this.#live = this.#newLive();
     closing.onClose(() => this.#live?.stop());
@@ -176,7 +187,7 @@ export class Server {
       ended: this.ended,
       drainLagMs: this.#plan.resolved.options.drainLag,
       models,
-      status: () => this.#status(true),
+      status: () => serverStatus(this.#sources, true),
       startAgain: () => served.startAgain(),
       close: (options) => this.close(options),
       kill: () => this.kill(),
@@ -216,16 +227,13 @@ export class Server {
   #newLive(): LiveFeed | null {
     const { recent } = this.#logs;
     if (recent === null) return null;
-    const { jobs, served } = this.#host;
+    const { jobs } = this.#host;
     const sources: LiveSources = {
-      facts: this.#facts,
+      ...this.#sources,
       lines: recent,
       counts: this.#metrics.calls,
       maxQueueBytes: this.#plan.resolved.options.queueBytes,
       jobs,
-      unsent: this.#unsent,
-      registry: served.registry,
-      readiness: () => this.#readiness(),
       findPaths: (called) => this.#findPaths(called),
       readMemory: residentBytes,
       // A failure leaves the figures of GPUs out: the start of the server and `--metrics` report it.
@@ -292,15 +300,9 @@ export class Server {
       stopping: () => this.#lastReplies,
       closing: (request) => this.#lastReplies && isLastRequest(request),
       inviteBody,
-      status: (showsWords) => this.#status(showsWords),
+      status: (showsWords) => serverStatus(this.#sources, showsWords),
       readiness: (ref) => (ref === undefined ? this.#readiness() : this.#readinessOf(ref)),
     };
-  }
-
-  #status(showsWords: boolean): ServerStatus {
-    const { served, jobs, spares, memory } = this.#host;
-    const parts = { unsent: this.#unsent, jobs, spares, memory };
-    return serverStatus(this.#facts, served.registry, parts, this.#readiness(), showsWords);
   }
 
   /** Readiness over the models that callers can find. */
@@ -317,7 +319,7 @@ export class Server {
   }
 
   #onFirstReady(model: Model): void {
-    this.#facts.eventLoopDelay.enable();
+    this.#sources.facts.eventLoopDelay.enable();
     logFirstReady(this.#logs.log, this.#plan, this.#listeners.addresses, model, this.#host.served.registry);
   }
 }

@@ -20,25 +20,25 @@ export interface ServerFacts {
   readonly replies: ReadonlyMap<string, number>;
 }
 
-/** Parts that have figures of their own. */
-export interface MeasuredParts {
-  readonly unsent: UnsentAnswers;
-  readonly jobs: KeptJobs;
+/** The parts of a server that its status is about. */
+export interface StatusSources {
+  readonly facts: ServerFacts;
+  readonly registry: Pick<Models, 'default' | 'describe'>;
+  readonly unsent: Pick<UnsentAnswers, 'describe'>;
+  readonly jobs: Pick<KeptJobs, 'storeName' | 'problem'>;
   readonly spares: Pick<SpareProcesses, 'status'>;
   readonly memory: Pick<MemoryBudget, 'status'> | null;
+  readiness(): ReadinessAnswer;
 }
 
 export function serverStatus(
-  facts: ServerFacts,
-  registry: Models,
-  { unsent, jobs, spares, memory }: MeasuredParts,
-  readiness: ReadinessAnswer,
+  { facts, registry, unsent, jobs, spares, memory, readiness }: StatusSources,
   showsWords: boolean,
 ): ServerStatus {
   const models = describeModels(registry, showsWords);
   const first = registry.default?.spec;
   return {
-    state: serverState(readiness),
+    state: serverState(readiness()),
     version: facts.version,
     pid: process.pid,
     startedAt: facts.startedAt.toISOString(),
@@ -75,7 +75,7 @@ export function serverState({ state }: ReadinessAnswer): ServerStatus['state'] {
 }
 
 /** Every version of every model; the ones that are being unregistered come last. `showsWords`: with the apps' words. */
-export function describeModels(registry: Models, showsWords: boolean): ModelStatus[] {
+export function describeModels(registry: StatusSources['registry'], showsWords: boolean): ModelStatus[] {
   return registry.describe().map((registered) => modelStatus(registered, showsWords));
 }
 

@@ -2,17 +2,14 @@
  * Makes the data of the page: once a second `tick` measures the models and notes what has happened; `snapshot` and `history`
  * describe the server as of then.
  */
-import type { ReadinessAnswer } from '../../http/request/backend.js';
 import type { FindCallPaths } from '../../http/request/call-paths.js';
-import type { UnsentAnswers } from '../../http/socket/unsent-answers.js';
 import type { JobRecord, KeptJobs } from '../../jobs/kept-jobs.js';
 import type { GpuUsage } from '../../machine/gpu-usage.js';
 import type { CallCounts } from '../../metrics/call-counts.js';
 import type { Model } from '../../models/model.js';
-import type { Models } from '../../models/models.js';
 import type { RecentLines } from '../../observe/recent-lines.js';
 import type { LiveDeath, LiveDescription, LiveHistory, LiveServer, LiveSnapshot } from '../live-types.js';
-import { delayStatus, serverState, type ServerFacts } from '../snapshot.js';
+import { delayStatus, serverState, type ServerFacts, type StatusSources } from '../snapshot.js';
 import { AppDescriptions, type DescribedModel } from './app-descriptions.js';
 import { shownCalls } from './last-calls.js';
 import { withoutWords } from './last-deaths.js';
@@ -23,15 +20,12 @@ import { ProcessMemory } from './process-memory.js';
 import { WatchedList } from './watched-list.js';
 
 /** The parts of the server that the data is about. */
-export interface LiveSources {
+export interface LiveSources extends Pick<StatusSources, 'registry' | 'unsent' | 'readiness'> {
   readonly facts: Pick<ServerFacts, 'version' | 'startedAt' | 'eventLoopDelay'>;
   readonly maxQueueBytes: number;
   readonly lines: RecentLines;
   readonly counts: CallCounts;
   readonly jobs: Pick<KeptJobs, 'list'>;
-  readonly unsent: Pick<UnsentAnswers, 'describe'>;
-  readonly registry: Pick<Models, 'default' | 'describe'>;
-  readiness(): ReadinessAnswer;
   /** Finds the paths of a route in all dialects. */
   readonly findPaths: FindCallPaths;
   /** Returns the resident bytes of a process; null if it is dead. */
