@@ -61,8 +61,9 @@ const FLUSH_MS = 500;
 const TLS_COPIES = 2.1;
 
 export class Server {
+  readonly #ended = deferred<ServerEnd>();
   /** Resolves when it has ended, for whatever reason; never if it could not be opened. */
-  readonly ended: Promise<ServerEnd>;
+  readonly ended = this.#ended.promise;
   readonly #plan: ServerPlan;
   readonly #logs: ServerLogs;
   readonly #closing: Closing;
@@ -75,7 +76,6 @@ export class Server {
   readonly #live: LiveFeed | null;
   readonly #listeners: Listeners;
   readonly #readyFile: ReadyFile;
-  readonly #onEnded: (end: ServerEnd) => void;
   /** Finds none until requests are answered. */
   #findPaths: FindCallPaths = () => [];
   /** Null until the parts are closed, and if they are closed because the server could not be opened. */
@@ -85,9 +85,6 @@ export class Server {
 
   /** `jobStore`: open, and closed with the server. */
   constructor(plan: ServerPlan, jobStore: JobStore) {
-    const { promise, resolve } = deferred<ServerEnd>();
-    this.ended = promise;
-    this.#onEnded = resolve;
     this.#plan = plan;
     this.#logs = new ServerLogs(plan.resolved.options, plan.cwd);
     const { log } = this.#logs;
@@ -114,15 +111,8 @@ export class Server {
     });
     const { served, jobs, spares, memory } = this.#host;
     const readiness = (): ReadinessAnswer => this.#readiness();
-    this.#sources = {
-      facts,
-      registry: served.registry,
-      unsent: this.#unsent,
-      jobs,
-      spares,
-      memory,
-      readiness,
-    };
+    const unsent = this.#unsent;
+    this.#sources = { facts, registry: served.registry, unsent, jobs, spares, memory, readiness };
     this.#metrics = new MetricsParts(plan, this.#logs, this.#host, this.#unsent);
     this.#live = this.#newLive();
     closing.onClose(() => this.#live?.stop());
@@ -214,7 +204,7 @@ export class Server {
     if (this.#end !== null) return;
     this.#end = end;
     await this.#closing.close();
-    this.#onEnded(end);
+    this.#ended.resolve(end);
   }
 
   /** Metrics count until all calls have ended. A server that could not be opened has no last line. */

@@ -190,9 +190,12 @@ export class ModelAdmin implements ModelManagement {
 
   /** See `ModelManagement.scale`. */
   scale(ref: ModelRef, bounds: WorkerBounds, drainMs: number): Accepted {
-    const { accepted, settled } = this.resize(ref, bounds, retireLimits(drainMs));
-    const model = this.registry.find(accepted);
-    return { accepted, settled: outcomeInTime(this.registry, model, settled) };
+    return this.#inTime(this.resize(ref, bounds, retireLimits(drainMs)));
+  }
+
+  /** The outcome of a change is known once a worker cannot start or the init timeout has passed. */
+  #inTime({ accepted, settled }: Accepted): Accepted {
+    return { accepted, settled: outcomeInTime(this.registry, this.registry.find(accepted), settled) };
   }
 
   /** As `scale`, but settles once all workers have started or ended. */
@@ -244,19 +247,20 @@ export class ModelAdmin implements ModelManagement {
       resolved: resolveModelOptions(spec.resolved, source, spec.url),
     });
     const startsWorkers = needsNewWorkers(model.spec, specUnder(model));
-    const { registry, limits } = this;
-    const { accepted, settled } = registry.replace(ref, (now) => now.replace(specUnder(now), limits));
-    if (startsWorkers) return { accepted, settled: outcomeInTime(registry, model, settled) };
+    const change = this.registry.replace(ref, (now) => now.replace(specUnder(now), this.limits));
+    if (startsWorkers) return this.#inTime(change);
     const { wantedWorkers: wanted, readyWorkers: ready } = model;
-    return { accepted, settled: Promise.resolve({ result: 'done', wanted, ready, error: null }) };
+    return {
+      accepted: change.accepted,
+      settled: Promise.resolve({ result: 'done', wanted, ready, error: null }),
+    };
   }
 
   /** See `ModelManagement.restartWorker`. */
   restartWorker(ref: ModelRef, index: number): Accepted {
     const model = this.registry.registered(ref);
     if (!model.slots.some((slot) => slot.isKept && slot.index === index)) throw noWorker(index);
-    const { accepted, settled } = this.registry.replace(ref, (now) => now.restartWorker(index, this.limits));
-    return { accepted, settled: outcomeInTime(this.registry, model, settled) };
+    return this.#inTime(this.registry.replace(ref, (now) => now.restartWorker(index, this.limits)));
   }
 
   /** See `ModelManagement.unregister`. */
