@@ -111,7 +111,7 @@ function openDescriptors(): number | null {
 /** A gauge of each card, from the last run of nvidia-smi; unknown figures are left out. */
 function ofGpus(name: string, help: string, valueOf: (gpu: GpuUsage) => number | null): HouseMetric {
   const measure = ({ sampler }: MetricFacts): Measured[] =>
-    sampler.gpus.flatMap((gpu) => {
+    sampler.gpus.latest.flatMap((gpu) => {
       const value = valueOf(gpu);
       const { index, uuid, name } = gpu;
       return value === null ? [] : [{ labels: { gpu: index, uuid, name }, value }];

@@ -1,6 +1,7 @@
 /** Measures at intervals, so that a scrape gets the last values without waiting. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { readGpuUsage, type GpuUsage } from '../machine/gpu-usage.js';
+import { LatestList } from '../machine/latest-list.js';
 
 const SAMPLE_MS = 10_000;
 
@@ -10,12 +11,11 @@ const RESOLUTION_MS = 10;
 type Delay = Readonly<Record<'p50' | 'p99' | 'max', number>>;
 
 export class Sampler {
+  readonly gpus = new LatestList(() => this.#readGpus());
   readonly #histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   readonly #onProblem: (problem: string) => void;
   #timer: NodeJS.Timeout | null = null;
   #delay: Delay | null = null;
-  #gpus: readonly GpuUsage[] = [];
-  #isReading = false;
   #problem = '';
 
   /** `onProblem` gets the reason if the GPUs cannot be read, each time the reason changes. */
@@ -27,7 +27,7 @@ export class Sampler {
     this.#histogram.enable();
     this.#timer = setInterval(() => this.#sample(), SAMPLE_MS);
     this.#timer.unref();
-    void this.#readGpus();
+    this.gpus.look(performance.now());
   }
 
   stop(): void {
@@ -40,14 +40,10 @@ export class Sampler {
     return this.#delay ?? this.#readDelay();
   }
 
-  get gpus(): readonly GpuUsage[] {
-    return this.#gpus;
-  }
-
   #sample(): void {
     this.#delay = this.#readDelay();
     this.#histogram.reset();
-    void this.#readGpus();
+    this.gpus.look(performance.now());
   }
 
   /** The histogram has the times between two ticks of a timer; the excess over its period is delay. */
@@ -61,14 +57,10 @@ export class Sampler {
     };
   }
 
-  /** Does nothing while an earlier reading still runs. */
-  async #readGpus(): Promise<void> {
-    if (this.#isReading) return;
-    this.#isReading = true;
+  async #readGpus(): Promise<readonly GpuUsage[]> {
     const { gpus, problem } = await readGpuUsage(process.env);
-    this.#isReading = false;
-    this.#gpus = gpus;
     if (problem !== null && problem !== this.#problem) this.#onProblem(problem);
     this.#problem = problem ?? '';
+    return gpus;
   }
 }

@@ -48,7 +48,7 @@ export class ServerMetrics implements MetricsPage {
   }
 
   async scrape(names: readonly string[]): Promise<{ contentType: string; text: string }> {
-    const added = this.#torchServe?.write(this.#models(), this.sampler.gpus, names) ?? '';
+    const added = this.#torchServe?.write(this.#models(), this.sampler.gpus.latest, names) ?? '';
     return { contentType: TEXT_TYPE, text: (await writeText(this.#families(names))) + added };
   }
 

@@ -117,17 +117,16 @@ export class TorchServeText implements MmsListener {
   }
 
   #of(model: Model): ModelFigures {
-    const figures = this.#byModel.get(model);
-    if (figures !== undefined) return figures;
-    const made = {
+    const none: ModelFigures = {
       calls: 0,
       inferenceMs: 0,
       queueMs: 0,
       predictionMs: null,
-      loadMs: new Map<number, number>(),
+      loadMs: new Map(),
     };
-    this.#byModel.set(model, made);
-    return made;
+    const figures = this.#byModel.get(model) ?? none;
+    this.#byModel.set(model, figures);
+    return figures;
   }
 }
 

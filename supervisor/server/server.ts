@@ -238,10 +238,10 @@ export class Server {
     const { calls } = this.#logs;
     if (calls !== null) this.#answers.tell(new AccessLog(calls, ({ spec }) => served.labelOf(spec)));
     for (const observer of this.#metrics.observers) this.#answers.tell(observer);
-    served.observe(...this.#metrics.workerObservers);
+    served.observers.push(...this.#metrics.workerObservers);
     if (this.#live === null) return;
     this.#answers.tell(this.#live.calls);
-    served.observe(this.#live.deaths);
+    served.observers.push(this.#live.deaths);
   }
 
   #newListeners(): Listeners {

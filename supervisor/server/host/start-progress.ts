@@ -2,8 +2,8 @@
 import { isatty } from 'node:tty';
 import type { StartReporter } from '../../models/slow-starts.js';
 import type { Log } from '../../observe/log.js';
-import type { OutputWriter } from '../../observe/output-writer.js';
 import { StatusLine } from '../../observe/status-line.js';
+import type { ServerLogs } from './logs.js';
 
 const FIRST_PAUSE_MS = 5000;
 const LONGEST_PAUSE_MS = 60_000;
@@ -12,13 +12,12 @@ const REDRAW_MS = 1000;
 /** Width of a terminal that does not report its own. */
 const USUAL_COLUMNS = 80;
 
-interface Writers {
-  readonly stdout: OutputWriter;
-  readonly stderr: OutputWriter;
-}
-
 /** A status line if the log is text on a terminal and its level shows `info`; else lines of the log. */
-export function chooseStartReporter(format: 'text' | 'json', log: Log, writers: Writers): StartReporter {
+export function chooseStartReporter(
+  format: 'text' | 'json',
+  log: Log,
+  writers: ServerLogs['writers'],
+): StartReporter {
   const isTerminal = isatty(2) && process.env['TERM'] !== 'dumb';
   return format === 'text' && isTerminal && log.isLevelEnabled('info')
     ? terminalReporter(writers)
@@ -34,7 +33,7 @@ export function logReporter(log: Pick<Log, 'info'>): StartReporter {
   };
 }
 
-function terminalReporter({ stdout, stderr }: Writers): StartReporter {
+function terminalReporter({ stdout, stderr }: ServerLogs['writers']): StartReporter {
   const line = new StatusLine();
   stderr.statusLine = line;
   if (isatty(1)) stdout.statusLine = line; // most likely the same terminal

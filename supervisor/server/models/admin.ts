@@ -57,12 +57,13 @@ export class ModelAdmin implements ModelManagement {
   readonly startUp: StartUp<Model>;
   /** Time limits for workers that end, as the server's options say. */
   readonly limits: RetireLimits;
+  /** They receive the events of all workers. */
+  readonly observers: Partial<WorkerObserver<Model>>[] = [];
   readonly #resolved: ResolvedOptions;
   readonly #isMmsMode: boolean;
   readonly #log: Log;
   readonly #resources: ServerResources;
   readonly #listener: ModelAdminListener;
-  readonly #observers: Partial<WorkerObserver<Model>>[] = [];
   readonly #kept = new Map<Model, Kept>();
   #isNamed: boolean;
 
@@ -85,11 +86,6 @@ export class ModelAdmin implements ModelManagement {
     resources.gate.onIdle(() => this.#keepSpares());
     resources.memory?.onMisfit((...misfit) => this.#onMisfit(...misfit));
     this.startUp = new StartUp({ ...options, isMmsMode }, resources.log, listener);
-  }
-
-  /** These receive the events of all workers from now on. */
-  observe(...observers: readonly Partial<WorkerObserver<Model>>[]): void {
-    this.#observers.push(...observers);
   }
 
   /** All models, including the ones that are being unregistered. */
@@ -190,12 +186,9 @@ export class ModelAdmin implements ModelManagement {
 
   /** See `ModelManagement.scale`. */
   scale(ref: ModelRef, bounds: WorkerBounds, drainMs: number): Accepted {
-    return this.#inTime(this.resize(ref, bounds, retireLimits(drainMs)));
-  }
-
-  /** The outcome of a change is known once a worker cannot start or the init timeout has passed. */
-  #inTime({ accepted, settled }: Accepted): Accepted {
-    return { accepted, settled: outcomeInTime(this.registry, this.registry.find(accepted), settled) };
+    const { accepted, settled } = this.resize(ref, bounds, retireLimits(drainMs));
+    const model = this.registry.find(accepted);
+    return { accepted, settled: outcomeInTime(this.registry, model, settled) };
   }
 
   /** As `scale`, but settles once all workers have started or ended. */
@@ -247,20 +240,19 @@ export class ModelAdmin implements ModelManagement {
       resolved: resolveModelOptions(spec.resolved, source, spec.url),
     });
     const startsWorkers = needsNewWorkers(model.spec, specUnder(model));
-    const change = this.registry.replace(ref, (now) => now.replace(specUnder(now), this.limits));
-    if (startsWorkers) return this.#inTime(change);
+    const { registry, limits } = this;
+    const { accepted, settled } = registry.replace(ref, (now) => now.replace(specUnder(now), limits));
+    if (startsWorkers) return { accepted, settled: outcomeInTime(registry, model, settled) };
     const { wantedWorkers: wanted, readyWorkers: ready } = model;
-    return {
-      accepted: change.accepted,
-      settled: Promise.resolve({ result: 'done', wanted, ready, error: null }),
-    };
+    return { accepted, settled: Promise.resolve({ result: 'done', wanted, ready, error: null }) };
   }
 
   /** See `ModelManagement.restartWorker`. */
   restartWorker(ref: ModelRef, index: number): Accepted {
     const model = this.registry.registered(ref);
     if (!model.slots.some((slot) => slot.isKept && slot.index === index)) throw noWorker(index);
-    return this.#inTime(this.registry.replace(ref, (now) => now.restartWorker(index, this.limits)));
+    const { accepted, settled } = this.registry.replace(ref, (now) => now.restartWorker(index, this.limits));
+    return { accepted, settled: outcomeInTime(this.registry, model, settled) };
   }
 
   /** See `ModelManagement.unregister`. */
@@ -273,13 +265,8 @@ export class ModelAdmin implements ModelManagement {
 
   presenceOf(model: Model): ModelPresence {
     const { health, problem, takesCalls, spec } = model;
-    return {
-      label: labelOf(spec),
-      health,
-      problem,
-      takesCalls,
-      isComingUp: this.startUp.comingUp.has(model),
-    };
+    const isComingUp = this.startUp.comingUp.has(model);
+    return { label: labelOf(spec), health, problem, takesCalls, isComingUp };
   }
 
   /** The name of a model in log lines; empty while there is only one model. */
@@ -340,7 +327,7 @@ export class ModelAdmin implements ModelManagement {
   }
 
   #notify(send: (observer: Partial<WorkerObserver<Model>>) => void): void {
-    for (const observer of this.#observers) send(observer);
+    for (const observer of this.observers) send(observer);
   }
 
   /** Frees everything of an unregistered model whose last worker has ended. */

@@ -5,6 +5,7 @@
 import type { FindCallPaths } from '../../http/request/call-paths.js';
 import type { JobRecord, KeptJobs } from '../../jobs/kept-jobs.js';
 import type { GpuUsage } from '../../machine/gpu-usage.js';
+import { LatestList } from '../../machine/latest-list.js';
 import type { CallCounts } from '../../metrics/call-counts.js';
 import type { Model } from '../../models/model.js';
 import type { RecentLines } from '../../observe/recent-lines.js';
@@ -17,7 +18,6 @@ import { describeJobs } from './live-jobs.js';
 import { describeModel } from './live-models.js';
 import { LiveRecord } from './live-record.js';
 import { ProcessMemory } from './process-memory.js';
-import { WatchedList } from './watched-list.js';
 
 /** The parts of the server that the data is about. */
 export interface LiveSources extends Pick<StatusSources, 'registry' | 'unsent' | 'readiness'> {
@@ -48,8 +48,8 @@ export class LiveView {
   readonly record: LiveRecord;
   readonly #sources: LiveSources;
   readonly #memory: ProcessMemory;
-  readonly #gpus: WatchedList<GpuUsage>;
-  readonly #jobs: WatchedList<JobRecord>;
+  readonly #gpus: LatestList<GpuUsage>;
+  readonly #jobs: LatestList<JobRecord>;
   readonly #descriptions: AppDescriptions;
   #number = 0;
   #at = Date.now();
@@ -66,8 +66,8 @@ export class LiveView {
     this.record = new LiveRecord(sources.counts, performance.now());
     this.#memory = new ProcessMemory((pid) => sources.readMemory(pid));
     // Without free descriptors, for one, the figures are left out.
-    this.#gpus = new WatchedList(() => sources.readGpus().catch(() => []), GPUS_PAUSE_MS);
-    this.#jobs = new WatchedList(async () => (await sources.jobs.list(NEWEST_JOBS)).records);
+    this.#gpus = new LatestList(() => sources.readGpus().catch(() => []), GPUS_PAUSE_MS);
+    this.#jobs = new LatestList(async () => (await sources.jobs.list(NEWEST_JOBS)).records);
     this.#descriptions = new AppDescriptions(this.record.keys, sources.findPaths);
   }
 

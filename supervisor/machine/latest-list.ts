@@ -1,8 +1,5 @@
-/**
- * A list that is read again and again while the page has viewers: the GPUs, the newest jobs. A reading may take seconds or
- * fail; it is never waited for.
- */
-export class WatchedList<Entry> {
+/** A list that is read again and again, such as that of the GPUs. A reading may take seconds or fail; it is never waited for. */
+export class LatestList<Entry> {
   readonly #read: () => Promise<readonly Entry[]>;
   readonly #pauseMs: number;
   #latest: readonly Entry[] = [];
@@ -32,7 +29,7 @@ export class WatchedList<Entry> {
     this.#read().then(take, () => take(this.#latest)); // it is tried again
   }
 
-  /** The last viewer has left: the list would be old. */
+  /** Nobody looks any more: the list would be old. */
   forget(): void {
     this.#latest = [];
     this.#nextAtMs = 0;

@@ -1,18 +1,18 @@
-/** Reads the GPUs and the newest jobs for the page: never twice at once, not too often, and again after a failure. */
+/** A list that is read again and again: never twice at once, not too often, and again after a failure. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { WatchedList } from '../../../../supervisor/status/live/watched-list.js';
+import { LatestList } from '../../../supervisor/machine/latest-list.js';
 
 interface Reading {
   resolve(entries: readonly string[]): void;
   reject(error: Error): void;
 }
 
-function watched(pauseMs?: number): { list: WatchedList<string>; readings: Reading[] } {
+function watched(pauseMs?: number): { list: LatestList<string>; readings: Reading[] } {
   const readings: Reading[] = [];
   const read = (): Promise<readonly string[]> =>
     new Promise((resolve, reject) => void readings.push({ resolve, reject }));
-  return { list: new WatchedList(read, pauseMs), readings };
+  return { list: new LatestList(read, pauseMs), readings };
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
