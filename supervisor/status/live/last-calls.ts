@@ -25,7 +25,7 @@ interface KeptCall extends LiveCall {
   readonly publicError: LiveFailure | null;
 }
 
-/** What a call says of itself. */
+/** The facts of a call that its end does not decide. */
 type CallFacts = Omit<LiveCall, 'id' | 'at' | 'model' | 'version' | 'status' | 'code' | 'error'>;
 
 /** A call that was refused before its route was known. */
