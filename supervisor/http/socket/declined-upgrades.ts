@@ -1,23 +1,16 @@
 /**
- * Reads connections on whose upgrade was declined. Node's parser has left such a connection, so it gets a new one: a few
- * connections in each turn of the event loop, in rotation, because one read holds hundreds of such requests, and each would
- * be handled before the first other client.
+ * Reads connections on whose upgrade was declined. Node's parser has left such a connection, so it gets a new one when
+ * its turn comes: one read holds hundreds of such requests, and each would be handled before the first other client.
  */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
-
-/** Connections that are read on in one turn: about a millisecond. */
-const TURN_CONNECTIONS = 4;
+import { inputTurns } from './shared-turns.js';
 
 /**
  * Input of a connection that waits behind its declined upgrade. Each time a connection is read on, Node reads a piece more,
  * so one that sends nothing but upgrades would fill the memory: beyond this it is cut.
  */
 const MAX_WAITING_BYTES = 256 * 1024;
-
-const waiting: (() => void)[] = [];
-let left = TURN_CONNECTIONS;
-let isTurnScheduled = false;
 
 /**
  * A server may decline an upgrade (RFC 9110 section 7.8): the request is put back without its `Upgrade` header, before
@@ -30,7 +23,7 @@ export function readOnWithoutUpgrade(
   socket: Socket,
   head: Buffer,
 ): void {
-  awaitTurn(() => {
+  void inputTurns.own().then(() => {
     if (head.length + socket.readableLength > MAX_WAITING_BYTES) socket.destroy();
     if (socket.destroyed) return;
     socket.setTimeout(0); // Node had set the limit of a connection without a request
@@ -47,29 +40,4 @@ function headWithoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMe
     if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${rawHeaders[i + 1]}`);
   }
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
-}
-
-function awaitTurn(readOn: () => void): void {
-  scheduleTurn();
-  if (left > 0) take(readOn);
-  else waiting.push(readOn);
-}
-
-function take(readOn: () => void): void {
-  left -= 1;
-  readOn();
-}
-
-function scheduleTurn(): void {
-  if (isTurnScheduled) return;
-  isTurnScheduled = true;
-  setImmediate(beginTurn);
-}
-
-function beginTurn(): void {
-  isTurnScheduled = false;
-  left = TURN_CONNECTIONS;
-  for (let next = waiting.shift(); next !== undefined; next = left > 0 ? waiting.shift() : undefined)
-    take(next);
-  if (waiting.length > 0) scheduleTurn();
 }

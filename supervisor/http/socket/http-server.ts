@@ -18,7 +18,7 @@ import { JoinedRequest } from './joined-request.js';
 import { currentResponse } from './node-internals.js';
 import { newRequestId } from '../../dispatch/request-id.js';
 import type { ParserError, InputTurns } from './input-turns.js';
-import { hasBody, noteRequest, onceAnswered } from './request-facts.js';
+import { hasBody, hasLastAnswer, noteRequest, onceAnswered } from './request-facts.js';
 import { createTlsServer } from './tls-server.js';
 
 /** Longer than the 60 s after which common load balancers drop idle connections, so that they close first. */
@@ -94,6 +94,7 @@ export function createHttpServer(
     upgrading.add(socket);
     late.use((handler) =>
       onceAnswered(socket, () => {
+        if (hasLastAnswer(socket)) return;
         if (!handler.upgrade(request, socket, head))
           readOnWithoutUpgrade(server, arrival, request, socket, head);
       }),

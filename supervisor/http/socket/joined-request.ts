@@ -10,13 +10,6 @@ import { SHARE_BYTES, awaitTurn, currentTurn, takeBytes } from './body-turns.js'
 /** A piece of this size is cheaper to keep than to copy. */
 const LARGE_PIECE_BYTES = 8 * 1024;
 
-let pieces = 0;
-
-/** Pieces of bodies that the parser has passed on since the process began. */
-export function piecesReceived(): number {
-  return pieces;
-}
-
 export class JoinedRequest extends IncomingMessage {
   /** Bytes that arrived after those in the stream's own buffer; empty while that buffer is empty. */
   #waiting: JoinedPieces | null = null;
@@ -34,7 +27,6 @@ export class JoinedRequest extends IncomingMessage {
 
   /** Takes bytes from Node's parser; null at the end of the body. */
   override push(piece: Buffer | null): boolean {
-    pieces += 1;
     if (piece !== null && this.readableLength > 0 && piece.length < LARGE_PIECE_BYTES) {
       this.#waiting ??= new JoinedPieces();
       this.#waiting.add(piece);

@@ -53,3 +53,6 @@ export class SharedTurns {
 
 /** The turns of this process. */
 export const turns = new SharedTurns();
+
+/** Turns of input that waits. They are apart, so that no answer waits behind the input of other clients. */
+export const inputTurns = new SharedTurns();
