@@ -12,11 +12,7 @@ export const RATE_GRACE_MS = 30_000;
 /** A check that is later than this was delayed by this process, which was busy or suspended. */
 const LATE_MS = 1000;
 
-export interface WatchedBody {
-  onBytes(bytes: number): void;
-}
-
-class BodyClock implements WatchedBody {
+export class BodyClock {
   readonly pauseLimitMs: number;
   readonly onTooSlow: () => void;
   /** Index in `bodies`. */
@@ -55,7 +51,7 @@ let dueAtMs = 0;
 let intervalMs = 0;
 
 /** `onTooSlow` is called at most a tenth of the pause limit, or 1 s, late, and perhaps more than once. */
-export function watchBody(pauseLimitMs: number, onTooSlow: () => void): WatchedBody {
+export function watchBody(pauseLimitMs: number, onTooSlow: () => void): BodyClock {
   const body = new BodyClock(pauseLimitMs, onTooSlow);
   body.index = bodies.push(body) - 1;
   if (timer === null) {
@@ -66,8 +62,7 @@ export function watchBody(pauseLimitMs: number, onTooSlow: () => void): WatchedB
   return body;
 }
 
-export function unwatchBody(watched: WatchedBody): void {
-  const body = watched as BodyClock;
+export function unwatchBody(body: BodyClock): void {
   const last = bodies.pop() as BodyClock;
   if (last === body) return;
   bodies[body.index] = last;

@@ -13,12 +13,12 @@ import type { Socket } from 'node:net';
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
 import type { TlsCredentials } from '../../options/tls.js';
 import { discardRest, type Failure } from './refuse.js';
-import { readOnWithoutUpgrade } from './declined-upgrades.js';
 import { JoinedRequest } from './joined-request.js';
 import { currentResponse } from './node-internals.js';
 import { newRequestId } from '../../dispatch/request-id.js';
 import type { ParserError, InputTurns } from './input-turns.js';
 import { hasBody, hasLastAnswer, noteRequest, onceAnswered } from './request-facts.js';
+import { inputTurns } from './shared-turns.js';
 import { createTlsServer } from './tls-server.js';
 
 /** Longer than the 60 s after which common load balancers drop idle connections, so that they close first. */
@@ -94,9 +94,8 @@ export function createHttpServer(
     upgrading.add(socket);
     late.use((handler) =>
       onceAnswered(socket, () => {
-        if (hasLastAnswer(socket)) return;
-        if (!handler.upgrade(request, socket, head))
-          readOnWithoutUpgrade(server, arrival, request, socket, head);
+        if (hasLastAnswer(socket) || handler.upgrade(request, socket, head)) return;
+        readOnWithoutUpgrade(request, socket, head, () => server.emit(arrival, socket));
       }),
     );
   });
@@ -132,6 +131,42 @@ export class LateHandler {
 
 /** Connections on which another protocol was asked for. */
 const upgrading = new WeakSet<Socket>();
+
+/**
+ * Input of a connection that waits behind its declined upgrade. Each time a connection is read on, Node reads a piece more,
+ * so one that sends nothing but upgrades would fill the memory: beyond this it is cut.
+ */
+const MAX_WAITING_BYTES = 256 * 1024;
+
+/**
+ * Declines an upgrade, as a server may (RFC 9110 section 7.8): the request is put back without its `Upgrade` header, before
+ * `head`, the input behind it. Node's parser has left the connection: `onReady` gives it a new one, in its turn, because one
+ * read holds hundreds of such requests, and each would be handled before the first other client.
+ */
+function readOnWithoutUpgrade(
+  request: IncomingMessage,
+  socket: Socket,
+  head: Buffer,
+  onReady: () => void,
+): void {
+  void inputTurns.own().then(() => {
+    if (head.length + socket.readableLength > MAX_WAITING_BYTES) socket.destroy();
+    if (socket.destroyed) return;
+    socket.setTimeout(0); // Node had set the limit of a connection without a request
+    if (head.length > 0) socket.unshift(head);
+    socket.unshift(headWithoutUpgrade(request));
+    onReady();
+  });
+}
+
+function headWithoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buffer {
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${rawHeaders[i + 1]}`);
+  }
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+}
 
 /** Requests whose client waits for `100 Continue` before it sends the body. */
 const awaitingContinue = new WeakSet<IncomingMessage>();

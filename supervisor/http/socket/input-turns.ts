@@ -29,7 +29,7 @@ import {
   stopReading,
   type Parser,
 } from './node-internals.js';
-import type { JoinedRequest } from './joined-request.js';
+import { piecesReceived, type JoinedRequest } from './joined-request.js';
 import { hasLastAnswer, noteLastAnswer } from './request-facts.js';
 import { inputTurns } from './shared-turns.js';
 
@@ -42,8 +42,12 @@ const MAX_FIELDS = 200;
 /** Input of all connections that waits for its turn. Beyond it a connection is cut. */
 const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 
-/** The parser gets input that waited in slices of this size: at most 700 chunks of one byte. */
-export const SLICE_BYTES = 4 * 1024;
+/** The parser gets input that waited in slices of this size. */
+export const SLICE_BYTES = 8 * 1024;
+
+/** The first slice of a connection, and one behind a slice of more than `FEW_PIECES`: 256 chunks of one byte. */
+const MIN_SLICE_BYTES = 1536;
+const FEW_PIECES = 64;
 
 /** A client that sent too many requests has this long to read its answers. */
 const END_GRACE_MS = 1000;
@@ -58,6 +62,8 @@ interface Pipeline {
   ofInput: number;
   /** The request whose chunked body is being received, or was the last. */
   chunked: JoinedRequest | null;
+  /** Size of its next slice. */
+  sliceBytes: number;
   /** Its input waits for its turn. */
   isWaiting: boolean;
   /** The parser was stopped by its last request, and has not reported where. */
@@ -161,6 +167,7 @@ export class InputTurns {
       unanswered: 0,
       ofInput: isSameRead ? 1 : 0,
       chunked: null,
+      sliceBytes: MIN_SLICE_BYTES,
       isWaiting: false,
       isStopped: false,
       isEnding: false,
@@ -204,7 +211,9 @@ export class InputTurns {
     startReading(socket);
     if (!this.#isReadable(pipeline) || isFull(pipeline)) return;
     parser.resume();
-    socket.read(Math.min(SLICE_BYTES, socket.readableLength)); // emits `data`, to the parser
+    const before = piecesReceived();
+    socket.read(Math.min(pipeline.sliceBytes, socket.readableLength)); // emits `data`, to the parser
+    pipeline.sliceBytes = piecesReceived() - before > FEW_PIECES ? MIN_SLICE_BYTES : SLICE_BYTES;
     if (pipeline.isWaiting || !this.#isReadable(pipeline)) return;
     // A stopped parser reports the next input, which then waits for its turn.
     if (awaitsChunks(pipeline)) parser.pause();

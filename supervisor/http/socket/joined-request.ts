@@ -1,14 +1,30 @@
 /**
- * A request whose body leaves time for other clients as it arrives (`body-turns.ts`), and takes no more memory than its
- * bytes while it is not read yet, for example while its model is being loaded or its decoding waits. Node would keep a
- * Buffer for each chunk, up to 75,000 of one byte on Node 26: 26 MB per request that no limit counts.
+ * A request whose body leaves time for other clients as it arrives, and takes no more memory than its bytes while it is not
+ * read yet, for example while its model is being loaded or its decoding waits. Node would keep a Buffer for each chunk, up to
+ * 75,000 of one byte on Node 26: 26 MB per request that no limit counts.
+ *
+ * libuv reads up to 32 times 64 KiB from every socket that has so much: eight clients with large bodies would keep all others
+ * waiting for 16 MB, some 20 ms of work. A body that has had its share of a turn waits, and goes on in a later turn, in
+ * rotation with the others.
  */
 import { IncomingMessage } from 'node:http';
 import { JoinedPieces } from '../../memory/joined-pieces.js';
-import { SHARE_BYTES, awaitTurn, currentTurn, takeBytes } from './body-turns.js';
 
 /** A piece of this size is cheaper to keep than to copy. */
 const LARGE_PIECE_BYTES = 8 * 1024;
+
+/** Bytes of one body in one turn; the piece that exceeds it is taken. */
+const SHARE_BYTES = 256 * 1024;
+
+/** Bodies that go on in one turn. One that has not waited yet may take a piece besides. */
+const SHARES = 2;
+
+let pieces = 0;
+
+/** Pieces of bodies that the parser has passed on since the process began. */
+export function piecesReceived(): number {
+  return pieces;
+}
 
 export class JoinedRequest extends IncomingMessage {
   /** Bytes that arrived after those in the stream's own buffer; empty while that buffer is empty. */
@@ -27,6 +43,7 @@ export class JoinedRequest extends IncomingMessage {
 
   /** Takes bytes from Node's parser; null at the end of the body. */
   override push(piece: Buffer | null): boolean {
+    pieces += 1;
     if (piece !== null && this.readableLength > 0 && piece.length < LARGE_PIECE_BYTES) {
       this.#waiting ??= new JoinedPieces();
       this.#waiting.add(piece);
@@ -64,13 +81,15 @@ export class JoinedRequest extends IncomingMessage {
   }
 
   #hasTurn(bytes: number): boolean {
-    if (this.#turn !== currentTurn()) this.#turnBytes = 0;
-    this.#turn = currentTurn();
+    if (this.#turn !== turn) this.#turnBytes = 0;
+    this.#turn = turn;
     this.#turnBytes += bytes;
-    const isTimeLeft = takeBytes(bytes) && this.#turnBytes < SHARE_BYTES;
+    left -= bytes;
+    scheduleTurn();
+    const isTimeLeft = left > 0 && this.#turnBytes < SHARE_BYTES;
     if (isTimeLeft || this.#awaitsTurn) return isTimeLeft;
     this.#awaitsTurn = true;
-    awaitTurn(this);
+    waiting.push(this);
     return false;
   }
 
@@ -80,4 +99,25 @@ export class JoinedRequest extends IncomingMessage {
     this.#waiting = null;
     super.push(waiting);
   }
+}
+
+/** Bodies that wait for their turn. */
+const waiting: JoinedRequest[] = [];
+let turn = 0;
+let left = SHARES * SHARE_BYTES;
+let isTurnScheduled = false;
+
+function scheduleTurn(): void {
+  if (isTurnScheduled) return;
+  isTurnScheduled = true;
+  setImmediate(beginTurn);
+}
+
+function beginTurn(): void {
+  isTurnScheduled = false;
+  turn += 1;
+  left = SHARES * SHARE_BYTES;
+  let shares = SHARES;
+  while (shares > 0 && waiting.length > 0) if (waiting.shift()?.goOn() === true) shares -= 1;
+  if (waiting.length > 0) scheduleTurn();
 }

@@ -48,8 +48,11 @@ function internalsOf(socket: Socket): SocketInternals {
   return socket as unknown as SocketInternals;
 }
 
-/** The TCP socket of a TLS connection; any other socket is returned itself. Only TCP sockets can be reset. */
-export function tcpSocketOf(socket: Socket): Socket {
+/**
+ * The TCP socket of a TLS connection; any other socket is returned itself. Node encrypts everything that is written to a TLS
+ * socket at once and passes it on, so only the TCP socket shows how much the kernel has taken, and only that can be reset.
+ */
+function tcpSocketOf(socket: Socket): Socket {
   const isTls = (socket as { readonly encrypted?: boolean }).encrypted === true;
   return isTls ? (internalsOf(socket)._parent ?? socket) : socket;
 }
@@ -57,6 +60,23 @@ export function tcpSocketOf(socket: Socket): Socket {
 /** The handle of the TCP or unix socket; null once that is closed. */
 export function handleOf(socket: Socket): Handle | null {
   return internalsOf(tcpSocketOf(socket))._handle ?? null;
+}
+
+/** Bytes that are held for a TLS connection in addition to its own buffer: the same data, encrypted. */
+export function encryptedBytes(socket: Socket): number {
+  return tcpSocketOf(socket) === socket ? 0 : (handleOf(socket)?.writeQueueSize ?? 0);
+}
+
+/**
+ * Aborts a connection: the client gets a reset, and the kernel drops unsent bytes. A unix socket has no reset and is only
+ * closed.
+ */
+export function resetConnection(socket: Socket): void {
+  const tcp = tcpSocketOf(socket);
+  if (tcp.remoteFamily === undefined) socket.destroy();
+  else tcp.resetAndDestroy();
+  // Earlier, the TLS socket would count its written bytes as sent before it learns that the connection is gone.
+  if (tcp !== socket) process.nextTick(() => socket.destroy());
 }
 
 /** The response whose turn it is on this connection. `node:http` gives an upgrade and a broken request no other way to it. */

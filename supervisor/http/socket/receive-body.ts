@@ -5,7 +5,7 @@ import type { Admission } from '../../dispatch/arrivals.js';
 import { formatBytes } from '../../options/units.js';
 import { codingsOf, decodingFailed, decodeBody } from './decode-body.js';
 import { BodyMemory, type Body } from './body-memory.js';
-import { unwatchBody, watchBody, type WatchedBody } from './body-clock.js';
+import { unwatchBody, watchBody, type BodyClock } from './body-clock.js';
 
 export interface BodyLimits {
   /** Size of the body as returned by `announcedBytes`; 0 if unknown. */
@@ -30,9 +30,7 @@ export function receiveBody(
     const memory = new BodyMemory(limits.announcedBytes);
     const codings = codingsOf(request);
     const source = codings.length === 0 ? request : decodeBody(request, codings);
-    const watched: WatchedBody = watchBody(limits.bodyTimeoutMs, () =>
-      fail(new ServeError('SERVE_REQUEST_TIMEOUT')),
-    );
+    const watched = watchBody(limits.bodyTimeoutMs, () => fail(new ServeError('SERVE_REQUEST_TIMEOUT')));
     let done = false;
 
     // The listeners stay: removing three costs a call 3 us, and they do nothing once `done` is true.
@@ -88,7 +86,7 @@ export function receiveBody(
 function watchEncoded(
   request: IncomingMessage,
   maxBytes: number,
-  watched: WatchedBody,
+  watched: BodyClock,
   fail: (error: ServeError) => void,
 ): void {
   let bytes = 0;

@@ -8,8 +8,8 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import { onceCoded } from './compressed-response.js';
 import { SLICE_BYTES } from './input-turns.js';
+import { resetConnection } from './node-internals.js';
 import { hasBody, noteLastAnswer } from './request-facts.js';
-import { resetConnection } from './tcp-socket.js';
 
 /** Bytes of an unwanted body that are read and discarded before the connection is cut. */
 const MAX_DISCARDED_BYTES = 256 * 1024 * 1024;

@@ -3,7 +3,7 @@
  * that send plain HTTP.
  *
  * `http-server.ts` handles the connection after its handshake; the sockets there are Node's TLS sockets, and
- * `tcp-socket.ts` finds the TCP sockets below them.
+ * `node-internals.ts` finds the TCP sockets below them.
  */
 import type { Server, ServerOptions } from 'node:http';
 import { createServer } from 'node:https';

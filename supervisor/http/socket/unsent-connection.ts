@@ -2,8 +2,7 @@
 import type { Socket } from 'node:net';
 import { ServeError } from '../../../protocol/errors.js';
 import { inodeOf, type KernelQueues } from './kernel-queues.js';
-import { handleOf } from './node-internals.js';
-import { encryptedBytes, resetConnection } from './tcp-socket.js';
+import { encryptedBytes, handleOf, resetConnection } from './node-internals.js';
 import { passTime, type Reader } from './slow-readers.js';
 
 /** An answer that was written to a connection, and is lost if that is cut. */

@@ -1,7 +1,7 @@
 /** Bodies with a clock that the test advances. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { unwatchBody, watchBody, type WatchedBody } from '../../../../supervisor/http/socket/body-clock.js';
+import { unwatchBody, watchBody, type BodyClock } from '../../../../supervisor/http/socket/body-clock.js';
 
 interface Clock {
   /** Advances the clock while the process runs. */
@@ -9,8 +9,8 @@ interface Clock {
   /** Advances the clock as if the process had been suspended. */
   stand(ms: number): void;
   /** Stops watching the body; the clock stops with the last one. */
-  end(body: WatchedBody): void;
-  watch(pauseLimitMs: number): { body: WatchedBody; tooSlow: () => boolean };
+  end(body: BodyClock): void;
+  watch(pauseLimitMs: number): { body: BodyClock; tooSlow: () => boolean };
 }
 
 function setUp(t: TestContext): Clock {

@@ -7,7 +7,7 @@ import { SharedTurns } from '../../../../supervisor/http/socket/shared-turns.js'
 function workedIn(): { turns: SharedTurns; notes: string[]; work(name: string, ms: number): Promise<void> } {
   let nowMs = 0;
   let turn = 0;
-  const turns = new SharedTurns(() => nowMs);
+  const turns = new SharedTurns(1, () => nowMs);
   const count = (): void => void setImmediate(() => ((turn += 1), turn < 20 && count()));
   count();
   const notes: string[] = [];
