@@ -102,7 +102,7 @@ async function createProject({ folder, kind }: NewProject): Promise<ExitReason> 
 }
 
 async function printPythonPath(): Promise<ExitReason> {
-  const { PYTHON_PATH } = await import('./runtimes/python/python-path.js');
+  const { PYTHON_PATH } = await import('./runtimes/python/python.js');
   process.stdout.write(`${PYTHON_PATH}\n`);
   return 'drained';
 }

@@ -112,10 +112,10 @@ function startProcess(
 
 /** The program without what a slot adds to its environment; its telemetry is off unless the operator has set that. */
 export function bareProgram(program: WorkerProgram, withheld: RegExp | null): SpawnOptions {
-  const { command, cwd, env, stuckAt } = program;
+  const { command, env, stuckAt } = program;
   return {
     command,
-    cwd,
+    cwd: null,
     env: { ...unlessSet(NO_TELEMETRY), ...env },
     withheld,
     ...(stuckAt === undefined ? {} : { stuckAt }),

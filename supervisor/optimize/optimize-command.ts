@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { ServeError } from '../../protocol/errors.js';
-import { usableOnnxruntime } from '../runtimes/onnx/onnx.js';
+import { usableOnnxruntime } from '../runtimes/onnx/find-onnxruntime.js';
 import { NO_TELEMETRY } from '../runtimes/telemetry.js';
 import { OptimizeProblem } from './optimizer-process.js';
 import { optimizeModel, type OptimizedModel } from './optimize-model.js';

@@ -24,15 +24,17 @@ import type { RunFacts } from '../../protocol/optimizer-steps.js';
 import { isAlive } from '../machine/process-start.js';
 import { modelFacts, type FileFacts } from '../runtimes/onnx/optimized/digests.js';
 import {
+  folderNameOf,
   GRAPH,
   graphsIn,
+  keyOf,
+  keyOfFolderName,
   placesOf,
   problemOfFiles,
   recordOf,
   recordPath,
   WEIGHTS,
 } from '../runtimes/onnx/optimized/optimized-files.js';
-import { folderNameOf, keyOf, keyOfFolderName } from '../runtimes/onnx/optimized/optimized-key.js';
 import { OptimizeProblem, runModel, saveOptimized, type OptimizerEnv } from './optimizer-process.js';
 
 export interface OptimizedModel {

@@ -2,13 +2,13 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
-import { EXTENSIONS, onlyModelOf } from '../runtimes/index.js';
+import { EXTENSIONS, SERVED_EXTENSIONS, onlyModelOf } from '../runtimes/index.js';
 import { didYouMean } from '../../protocol/text/suggest.js';
 
-const DEFAULT_NAMES = EXTENSIONS.defaults.map((extension) => `app${extension}`);
+const DEFAULT_NAMES = EXTENSIONS.entries.map((extension) => `app${extension}`);
 
 /** A folder given by its path may have a custom service instead of an app. */
-const SERVICE_NAMES = EXTENSIONS.defaults.map((extension) => `service${extension}`);
+const SERVICE_NAMES = EXTENSIONS.entries.map((extension) => `service${extension}`);
 
 /**
  * Absolute path of the app. `given` null: looks for `app.ts` and the other default names in `folder`. `place`: the setting
@@ -36,9 +36,9 @@ export function findApp(given: string | null, folder: string, place = ''): strin
     const none = `${given} is a folder without ${DEFAULT_NAMES.join(', ')}, and without a ${SERVICE_NAMES[0]}.`;
     return find(path, [...DEFAULT_NAMES, ...SERVICE_NAMES], none);
   }
-  if (EXTENSIONS.served.includes(extname(path))) return path;
+  if (SERVED_EXTENSIONS.includes(extname(path))) return path;
   return fail(
-    `${given}: an app is one of ${EXTENSIONS.served.join(' ')}, not ${extname(path) || 'a file without extension'}.`,
+    `${given}: an app is one of ${SERVED_EXTENSIONS.join(' ')}, not ${extname(path) || 'a file without extension'}.`,
   );
 }
 
@@ -117,6 +117,6 @@ const WHY_DEAD: Readonly<Record<string, string>> = {
 function hintFor(path: string, folder: string): string {
   const parent = dirname(path);
   if (!existsSync(parent)) return ` The folder ${relative(folder, parent) || parent} does not exist either.`;
-  const apps = readdirSync(parent).filter((name) => EXTENSIONS.served.includes(extname(name)));
+  const apps = readdirSync(parent).filter((name) => SERVED_EXTENSIONS.includes(extname(name)));
   return didYouMean(basename(path), apps, ' Did', (name) => relative(folder, join(parent, name)));
 }

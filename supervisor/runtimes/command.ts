@@ -1,10 +1,10 @@
 /** Runtime of `workerCommand`: the user's own program, in any language, that speaks the wire protocol. */
 import { basename } from 'node:path';
-import { NO_EXTENSIONS, type Runtime } from './runtime.js';
+import type { Runtime } from './runtime.js';
 
 export const command: Runtime = {
   names: [],
-  extensions: NO_EXTENSIONS,
+  extensions: { entries: [], alone: [] },
   sources: null,
   leftovers: [],
   claims: ({ workerCommand }) => workerCommand !== null,
@@ -13,7 +13,6 @@ export const command: Runtime = {
     return Promise.resolve({
       command: [program, ...args],
       env: {},
-      cwd: null,
       label: basename(program),
       interpreter: null,
       threadVariables: [],

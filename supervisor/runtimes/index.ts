@@ -3,21 +3,25 @@ import { extname } from 'node:path';
 import { configError } from '../../protocol/errors.js';
 import { joinSources, type Sources } from '../watch/sources.js';
 import { command } from './command.js';
-import { node } from './node/node.js';
+import { node, unservable } from './node.js';
 import { onnx } from './onnx/onnx.js';
 import { python } from './python/python.js';
 import type { AppSetting, AppSpec, FileExtensions, Runtime, WorkerProgram } from './runtime.js';
-import { unservable } from './unservable.js';
 
 const RUNTIMES: readonly Runtime[] = [command, node, python, onnx, unservable];
 
 /** The extensions of all runtimes by their use, in order of preference. */
 export const EXTENSIONS: FileExtensions = {
-  served: RUNTIMES.flatMap(({ extensions }) => extensions.served),
-  defaults: RUNTIMES.flatMap(({ extensions }) => extensions.defaults),
   entries: RUNTIMES.flatMap(({ extensions }) => extensions.entries),
   alone: RUNTIMES.flatMap(({ extensions }) => extensions.alone),
 };
+
+/** A file with one of these is served if its path is given, or if it is a single file of a model store. */
+export const SERVED_EXTENSIONS = servedBy(RUNTIMES);
+
+function servedBy(runtimes: readonly Runtime[]): readonly string[] {
+  return runtimes.flatMap(({ extensions: { entries, alone } }) => [...entries, ...alone]);
+}
 
 /** The file that a folder with these files is served by although it has no entry: the only one of its kind, without code. */
 export function onlyModelOf(files: readonly string[]): string | null {
@@ -59,6 +63,7 @@ export async function prepareProgram(
 ): Promise<WorkerProgram> {
   const runtime = runtimes.find((candidate) => candidate.claims(spec));
   if (runtime !== undefined) return await runtime.prepare(spec, setting);
-  const served = runtimes.flatMap(({ extensions }) => extensions.served);
-  throw configError(`${spec.app}: no runtime runs such a file; an app is one of ${served.join(' ')}.`);
+  throw configError(
+    `${spec.app}: no runtime runs such a file; an app is one of ${servedBy(runtimes).join(' ')}.`,
+  );
 }

@@ -44,8 +44,6 @@ export interface WorkerProgram {
   readonly command: readonly string[];
   /** Variables in addition to those of the server; those of the device take precedence. */
   readonly env: Readonly<Record<string, string>>;
-  /** Working directory; null for the server's. */
-  readonly cwd: string | null;
   /** Name in logs. */
   readonly label: string;
   /** Its process may be started before its slot is known: it takes the slot's variables from the message `start`. */
@@ -73,24 +71,12 @@ export interface WorkerProgram {
   readonly warnings: readonly string[];
 }
 
-/** Extensions of a runtime's files by their use, each list in order of preference. An extension may be in some lists only. */
+/** Extensions of a runtime's files, each list in order of preference; empty for a runtime that is not chosen by extension. */
 export interface FileExtensions {
-  /** A file with one is served if its path is given, or if it is a single file of a model store. */
-  readonly served: readonly string[];
-  /** A folder is searched for a file of a default name, such as `app`, with one of these. */
-  readonly defaults: readonly string[];
-  /** A file with one may be the entry of a model's folder: its handler, or the file that stands out in it. */
+  /** Of code: a file with one may be an app, or the entry of a model's folder. */
   readonly entries: readonly string[];
   /** A folder without any entry is served by its only file with one of these. */
   readonly alone: readonly string[];
-}
-
-/** For a runtime that is not chosen by extension. */
-export const NO_EXTENSIONS: FileExtensions = { served: [], defaults: [], entries: [], alone: [] };
-
-/** For a runtime whose files are all code: each may be an app, or a part of one. */
-export function codeExtensions(extensions: readonly string[]): FileExtensions {
-  return { served: extensions, defaults: extensions, entries: extensions, alone: [] };
 }
 
 export interface Runtime {

@@ -8,7 +8,13 @@
  */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
-import { EXTENSIONS, entryExtensionsFor, onlyModelOf, runtimeNameOf } from '../runtimes/index.js';
+import {
+  EXTENSIONS,
+  SERVED_EXTENSIONS,
+  entryExtensionsFor,
+  onlyModelOf,
+  runtimeNameOf,
+} from '../runtimes/index.js';
 import { isBelow, realPathOf } from './place.js';
 import { archiveInvalid, type StoreQuery, type StoredModel } from './stored-model.js';
 
@@ -104,7 +110,7 @@ export function isHandlerIn(path: string, handler: string): boolean {
 
 /** Whether a single file of this name is a model; type declarations are none. */
 export function isModelFile(name: string): boolean {
-  return EXTENSIONS.served.includes(extname(name)) && !isDeclaration(name);
+  return SERVED_EXTENSIONS.includes(extname(name)) && !isDeclaration(name);
 }
 
 /** Whether a file of this name may be code that is the entry of a folder; else it is a model without any. */

@@ -1,14 +1,20 @@
 /** Finds the user's onnxruntime-node. It is an optional peer, because its install takes 288 MB. */
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { configError } from '../../../protocol/errors.js';
+import type { AppSetting } from '../runtime.js';
 
-export interface SearchedPlaces {
-  /** The model comes from an archive, whose packages are not the operator's. */
-  readonly isUnpacked: boolean;
-  readonly startFolder: string;
+/** @throws SERVE_CONFIG if onnxruntime-node cannot be there, or is not installed, with what to do */
+export function usableOnnxruntime(model: string, places: SearchedPlaces): FoundOnnxruntime {
+  const problem = problemOfPlatform(ownPlatform());
+  if (problem !== null) throw configError(`${model}: ${problem}`);
+  return findOnnxruntime(model, places);
+}
+
+/** The packages of an archive are not the operator's. */
+export interface SearchedPlaces extends Pick<AppSetting, 'isUnpacked' | 'startFolder'> {
   /** The folder of this package. */
   readonly ownFolder?: string;
 }
@@ -58,3 +64,41 @@ function onnxruntimeFrom(folder: string): FoundOnnxruntime | null {
     return null; // it is not there, or not whole
   }
 }
+
+/** A platform as far as binaries depend on it. */
+export interface Platform {
+  readonly os: NodeJS.Platform;
+  readonly arch: string;
+  /** Whether this Node is linked with musl, as in Alpine Linux. */
+  readonly isMusl: boolean;
+}
+
+/** The platform of this process. */
+export function ownPlatform(): Platform {
+  const { platform: os, arch } = process;
+  return { os, arch, isMusl: os === 'linux' && isLinkedWithMusl() };
+}
+
+/** Says what is missing and what to do instead; null for a platform that has binaries. */
+export function problemOfPlatform({ os, arch, isMusl }: Platform): string | null {
+  if (isMusl)
+    return 'onnxruntime-node has no binaries for musl, the C library of Alpine Linux. Use an image with glibc, such as node:24-slim.';
+  if (BINARIES.includes(`${os} ${arch}`)) return null;
+  const what = os === 'darwin' ? 'Macs with Intel processors' : `${os} on ${arch}`;
+  return `onnxruntime-node has no binaries for ${what}. Serve it on Linux (x64, arm64) or on a Mac with an Apple processor.`;
+}
+
+const BINARIES = ['linux x64', 'linux arm64', 'darwin arm64', 'win32 x64', 'win32 arm64'];
+
+/** Reads the program's head, which names its loader. */
+function isLinkedWithMusl(): boolean {
+  const head = Buffer.alloc(HEAD_BYTES);
+  const file = openSync(process.execPath, 'r');
+  try {
+    return head.subarray(0, readSync(file, head)).includes('/ld-musl-');
+  } finally {
+    closeSync(file);
+  }
+}
+
+const HEAD_BYTES = 4096;

@@ -16,23 +16,18 @@ import {
   type Stats,
 } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
+import type { AppSetting } from '../runtime.js';
 
 /** Inputs of the choice of the interpreter. */
-export interface InterpreterWish {
+export interface InterpreterWish extends Pick<AppSetting, 'startFolder' | 'env' | 'stop'> {
   /** The operator's choice: a path, or a name in PATH; null if it is to be found. */
   readonly given: string | null;
   /** Source of `given`, for errors. */
   readonly givenAt: string;
   /** Absolute path. */
   readonly appFolder: string;
-  /** Absolute path of the folder where the server was started. */
-  readonly startFolder: string;
   /** Files beside the app are the operator's, so environments there may be used. */
   readonly mayUseNearby: boolean;
-  /** Environment variables of the workers. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Cancels the search. */
-  readonly stop?: AbortSignal | undefined;
 }
 
 export interface InterpreterPlace {

@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test';
 import { MONOTONIC_OFFSET_MS } from '../../../protocol/wire/begun-note.js';
 import { PROTOCOL_VERSION, type Call } from '../../../protocol/wire/messages.js';
 import { printMark } from '../../../protocol/wire/print-mark.js';
-import { WORKER_ENTRY } from '../../../supervisor/runtimes/node/node.js';
+import { WORKER_ENTRY } from '../../../supervisor/runtimes/node.js';
 import { GOLDEN, type GoldenFrame } from '../../protocol/golden-frames.js';
 import { appFolder } from '../../worker/app-folder.js';
 import { callWith } from '../../worker/calls.js';

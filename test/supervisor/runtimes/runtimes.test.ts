@@ -7,7 +7,7 @@ import {
   prepareProgram,
   runtimeNameOf,
 } from '../../../supervisor/runtimes/index.js';
-import { codeExtensions, type AppSetting, type Runtime } from '../../../supervisor/runtimes/runtime.js';
+import type { AppSetting, Runtime } from '../../../supervisor/runtimes/runtime.js';
 
 const SPEC = {
   name: 'm',
@@ -57,7 +57,6 @@ test('the first runtime of the list that claims an app prepares it, and its erro
   const program = {
     command: ['sh'],
     env: {},
-    cwd: '/',
     label: 'shell',
     interpreter: null,
     threadVariables: [],
@@ -67,7 +66,7 @@ test('the first runtime of the list that claims an app prepares it, and its erro
   };
   const shell: Runtime = {
     names: ['shell'],
-    extensions: codeExtensions(['.sh']),
+    extensions: { entries: ['.sh'], alone: [] },
     sources: null,
     leftovers: [],
     claims: ({ app }) => app.endsWith('.sh'),

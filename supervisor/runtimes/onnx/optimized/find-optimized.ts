@@ -1,8 +1,18 @@
 /** Finds the optimized graph of a model that `banana-serve optimize` has written. The server itself never writes one. */
-import { join } from 'node:path';
+import { statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { modelFacts, type FileFacts } from './digests.js';
-import { GRAPH, graphsIn, placesOf, problemOfFiles } from './optimized-files.js';
-import { folderNameOf, keyOf, keyOfFolderName, type OptimizedKey } from './optimized-key.js';
+import { externalLocations } from './external-files.js';
+import {
+  folderNameOf,
+  GRAPH,
+  graphsIn,
+  keyOf,
+  keyOfFolderName,
+  placesOf,
+  problemOfFiles,
+  type OptimizedKey,
+} from './optimized-files.js';
 
 export interface FoundGraph {
   /** Path of the graph; null if the original is to be served. */
@@ -54,4 +64,30 @@ function whyOther(place: string, key: OptimizedKey): string {
   return versions.length === 0
     ? `${place} was made for another processor`
     : `${place} was made for onnxruntime-node ${versions.join(', ')}, and this is ${key.onnxruntime}`;
+}
+
+/** Weights above which it is worth telling that workers can share them. */
+const LARGE_BYTES = 64 * 1024 * 1024;
+
+/** Advice to log when the model is served: at most one line. `providers` and `workers`: the operator's, null if not given. */
+export function optimizeAdvice(
+  model: string,
+  { graph, why }: FoundGraph,
+  providers: string | null,
+  workers: number | null,
+): string[] {
+  if (providers !== null && providers.toLowerCase() !== 'cpu') return [];
+  const command = `banana-serve optimize ${model}`;
+  if (why !== null) return [`${why}; the original is served. Run: ${command}`];
+  const bytes = graph === null && (workers ?? 1) > 1 ? modelBytes(model) : 0;
+  if (bytes <= LARGE_BYTES) return [];
+  return [
+    `each of ${workers} workers keeps its own copy of the weights of ${model}, ${Math.round(bytes / 1e6)} MB. They share one after: ${command}`,
+  ];
+}
+
+/** The bytes of a model and of the files that hold its weights; those that are missing are told by the worker. */
+function modelBytes(model: string): number {
+  const files = [model, ...externalLocations(model).map((location) => join(dirname(model), location))];
+  return files.reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0);
 }

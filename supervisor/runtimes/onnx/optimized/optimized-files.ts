@@ -2,10 +2,11 @@
  * Optimized graphs on disk. Each has a folder of its own, named by its key, that is never changed: processes map its
  * files. It lies in `m.onnx.optimized/` beside the model, or in the user's cache folder.
  */
+import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
-import { fileFacts } from './digests.js';
+import { cpus, homedir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { fileFacts, type FileFacts } from './digests.js';
 
 export const GRAPH = 'model.onnx';
 export const WEIGHTS = 'weights.bin';
@@ -59,5 +60,53 @@ export async function problemOfFiles(folder: string): Promise<string | null> {
     return damaged === undefined ? null : `${damaged} is damaged`;
   } catch (thrown) {
     return `it cannot be read: ${(thrown as Error).message}`;
+  }
+}
+
+/** All that an optimized graph depends on: the model, onnxruntime, and the instructions of the processor. */
+export interface OptimizedKey {
+  /** Digest of the model and of its files of weights. */
+  readonly model: string;
+  /** Version of onnxruntime-node. */
+  readonly onnxruntime: string;
+  /** Digest of the instructions that the processor has: prepacked weights are laid out for them. */
+  readonly cpu: string;
+}
+
+/** `facts`: the model first. */
+export function keyOf(facts: readonly FileFacts[], onnxruntime: string): OptimizedKey {
+  const [first] = facts;
+  const folder = dirname(first?.path ?? '');
+  const [model, ...weights] = facts.map(({ path, sha256 }) => `${relative(folder, path)} ${sha256}`);
+  // Without the model's own name: a renamed model is the same one.
+  const parts = [model?.split(' ').at(-1) ?? '', ...weights.sort()];
+  return { model: shortDigest(parts.join('\n')), onnxruntime, cpu: shortDigest(cpuText()) };
+}
+
+/** The name of its folder. */
+export function folderNameOf({ model, onnxruntime, cpu }: OptimizedKey): string {
+  return `${model}-onnxruntime-${onnxruntime}-cpu-${cpu}`;
+}
+
+/** Null for a folder of another name. */
+export function keyOfFolderName(name: string): OptimizedKey | null {
+  const found = /^([0-9a-f]{16})-onnxruntime-(.+)-cpu-([0-9a-f]{16})$/.exec(name);
+  if (found === null) return null;
+  const [, model = '', onnxruntime = '', cpu = ''] = found;
+  return { model, onnxruntime, cpu };
+}
+
+function shortDigest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** The flags of the first core; where the system does not list them, its model. */
+function cpuText(): string {
+  try {
+    const text = readFileSync('/proc/cpuinfo', 'utf8');
+    const flags = /^(?:flags|Features)\s*:(.*)$/m.exec(text)?.[1] ?? '';
+    return flags.trim().split(/\s+/).sort().join(' ');
+  } catch {
+    return `${process.arch} ${cpus()[0]?.model ?? ''}`;
   }
 }

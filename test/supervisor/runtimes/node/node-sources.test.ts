@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nodeSources } from '../../../../supervisor/runtimes/node/node-sources.js';
+import { nodeSources } from '../../../../supervisor/runtimes/node.js';
 import { bounded } from '../../../helpers/bounded.js';
 
 for (const [what, text, path] of [

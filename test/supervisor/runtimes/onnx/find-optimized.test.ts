@@ -5,11 +5,15 @@ import { test } from 'node:test';
 import { modelFacts } from '../../../../supervisor/runtimes/onnx/optimized/digests.js';
 import {
   findOptimized,
+  optimizeAdvice,
   type FoundGraph,
 } from '../../../../supervisor/runtimes/onnx/optimized/find-optimized.js';
-import { optimizeAdvice } from '../../../../supervisor/runtimes/onnx/optimized/optimize-advice.js';
-import { recordOf, recordPath } from '../../../../supervisor/runtimes/onnx/optimized/optimized-files.js';
-import { folderNameOf, keyOf } from '../../../../supervisor/runtimes/onnx/optimized/optimized-key.js';
+import {
+  folderNameOf,
+  keyOf,
+  recordOf,
+  recordPath,
+} from '../../../../supervisor/runtimes/onnx/optimized/optimized-files.js';
 import { identity, writeOnnx } from '../../../helpers/onnx-model.js';
 import { appFolder } from '../../../worker/app-folder.js';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { onnxSources } from '../../../../supervisor/runtimes/onnx/onnx-sources.js';
+import { onnxSources } from '../../../../supervisor/runtimes/onnx/onnx.js';
 import { identity, onnxBytes } from '../../../helpers/onnx-model.js';
 
 function textWith(...locations: readonly string[]): string {

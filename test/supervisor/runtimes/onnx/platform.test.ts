@@ -4,7 +4,7 @@ import {
   ownPlatform,
   problemOfPlatform,
   type Platform,
-} from '../../../../supervisor/runtimes/onnx/platform.js';
+} from '../../../../supervisor/runtimes/onnx/find-onnxruntime.js';
 
 const ROWS: readonly (readonly [platform: Platform, problem: RegExp | null])[] = [
   [{ os: 'linux', arch: 'x64', isMusl: false }, null],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pythonSources } from '../../../../supervisor/runtimes/python/python-sources.js';
+import { pythonSources } from '../../../../supervisor/runtimes/python/python.js';
 import { bounded } from '../../../helpers/bounded.js';
 
 for (const [what, text, path] of [

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PYTHON_PATH } from '../../../../supervisor/runtimes/python/python-path.js';
-import { stuckAt } from '../../../../supervisor/runtimes/python/stuck-at.js';
+import { PYTHON_PATH, stuckAt } from '../../../../supervisor/runtimes/python/python.js';
 
 const OURS = `  File "${PYTHON_PATH}/banana_worker/main.py", line 69 in run\n`;
 const OTHERS = `Timeout (0:00:07)!

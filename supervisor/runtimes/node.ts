@@ -1,0 +1,85 @@
+/** Apps in JavaScript and TypeScript: Node with our own worker. */
+import { dirname, extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Sources } from '../watch/sources.js';
+import type { Runtime } from './runtime.js';
+
+/** The program of workers in Node. */
+export const WORKER_ENTRY = fileURLToPath(new URL('../../worker/main.js', import.meta.url));
+/** Tells the worker that its app will be in TypeScript, so that it loads what that takes before it knows the app. */
+const LOADS_TYPESCRIPT = '--typescript';
+const EXTENSIONS = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'];
+/** Extensions of files that an app may load. */
+const SOURCE_EXTENSIONS: readonly string[] = [...EXTENSIONS, '.tsx', '.jsx'];
+
+/**
+ * Finds the files that apps in JavaScript and TypeScript load: relative paths of `import`, `require` and `new URL`. Paths in
+ * comments count too; paths that are computed at run time are not found.
+ */
+export const nodeSources: Sources = {
+  languages: ['TypeScript', 'JavaScript'],
+  extensions: SOURCE_EXTENSIONS,
+  foldersOfOthers: ['node_modules', 'dist', 'build', 'out', 'coverage'],
+  localImports: (file, text) => {
+    const specifiers = [...text.matchAll(RELATIVE)].map(([, , specifier = '']) => specifier);
+    return [...new Set(specifiers.flatMap((specifier) => candidatesOf(join(dirname(file), specifier))))];
+  },
+};
+
+/** `from './a'`, `import './a'`, `import('./a')`, `require('./a')`, `new URL('./a', import.meta.url)` */
+const RELATIVE = /\b(?:from|import|require|URL)\s*(?:\(\s*)?(["'`])(\.{1,2}\/[^"'`\n]+)\1/g;
+
+/** Extensions that an import may have or omit. */
+const IMPORTED: readonly string[] = [...SOURCE_EXTENSIONS, '.json'];
+
+/** TypeScript files are imported by the name of their output. */
+const SOURCES: Readonly<Record<string, string>> = {
+  '.js': '.ts',
+  '.mjs': '.mts',
+  '.cjs': '.cts',
+  '.jsx': '.tsx',
+};
+
+function candidatesOf(path: string): string[] {
+  const extension = extname(path);
+  const source = SOURCES[extension];
+  if (source !== undefined) return [path, path.slice(0, -extension.length) + source];
+  if (IMPORTED.includes(extension)) return [path];
+  return [...IMPORTED.map((each) => path + each), ...IMPORTED.map((each) => join(path, `index${each}`))];
+}
+
+export const node: Runtime = {
+  names: ['node'],
+  extensions: { entries: EXTENSIONS, alone: [] },
+  sources: nodeSources,
+  leftovers: [],
+  claims: ({ app }) => EXTENSIONS.includes(extname(app)),
+  prepare: ({ app }) =>
+    Promise.resolve({
+      command: [process.execPath, WORKER_ENTRY, ...(isTypeScript(app) ? [LOADS_TYPESCRIPT] : [])], // the frame `start` names the app
+      env: {},
+      label: 'node',
+      mayWait: true,
+      interpreter: null, // the server's Node
+      threadVariables: [],
+      watches: [app],
+      batchCure: 'export `inferenceBatch`, or give a route `batch: true`',
+      warnings: [],
+    }),
+};
+
+function isTypeScript(app: string): boolean {
+  return ['.ts', '.mts', '.cts'].includes(extname(app));
+}
+
+/**
+ * Serves models of a store that no other runtime can serve: models may be registered before they can be served, and the
+ * worker reports what is wrong or missing.
+ */
+export const unservable: Runtime = {
+  ...node,
+  names: [],
+  extensions: { entries: [], alone: [] },
+  sources: null,
+  claims: ({ service }) => service !== null,
+};
