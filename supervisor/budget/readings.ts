@@ -1,6 +1,6 @@
 /** Reads the memory that workers use, at a pace: soon when something has changed or moves, else about once a second. */
-import { readGpuMemory } from '../machine/gpu-memory.js';
-import { readGroupMemory, type GroupMemory } from '../machine/group-memory.js';
+import { readGpuMemory } from '../machine/gpu-usage.js';
+import { readGroupMemory, type GroupMemory } from '../machine/process-memory.js';
 import { CardPool } from './card-pool.js';
 import { MEMORY } from './memory-text.js';
 import { Pacer } from './pacer.js';

@@ -6,7 +6,7 @@ import type { ServeError } from '../../protocol/errors.js';
 import type { Call as WireCall, DataPart, ReplyHead } from '../../protocol/wire/messages.js';
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import { leaveToCollector, type Lease } from '../memory/slabs.js';
-import { loggedPath } from '../observe/logged-path.js';
+import { loggedPath } from '../observe/control-characters.js';
 import type { BatchRun } from './batch-run.js';
 import type { Waiting } from './lines.js';
 import { InLine } from './queue.js';

@@ -23,3 +23,12 @@ export function indented(text: string): string {
 export function escapeControls(json: string): string {
   return json.replace(UNESCAPED_IN_JSON, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
+
+const MAX_PATH_CHARS = 1024;
+
+/** The path of a request, which its client may choose as long as it likes, as lines of the log show it; one that was cut ends in its length. */
+export function loggedPath(path: string): string {
+  return path.length <= MAX_PATH_CHARS
+    ? path
+    : `${path.slice(0, MAX_PATH_CHARS)}\u2026 (${path.length} characters)`;
+}

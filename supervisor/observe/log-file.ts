@@ -3,7 +3,7 @@
  * dropped, and the first loss is reported. Other programs may truncate or copy the file; it is not opened again.
  */
 import { close, constants, mkdir, open, write } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { Writable } from 'node:stream';
 
 /** Bytes of lines kept while the disk is slow; later lines are dropped. */
@@ -86,4 +86,20 @@ export class LogFile extends Writable {
     this.#isReported = true;
     this.#onTrouble(`lines are lost because ${this.#path} cannot be written: ${why}`);
   }
+}
+
+/**
+ * Opens a file for each name in a folder, if the operator wants files; with `location` null they are null. `folder`: base
+ * of relative paths. `onTrouble` is called at most once per file.
+ */
+export function openLogFiles<Name extends string>(
+  location: string | null,
+  folder: string,
+  names: Readonly<Record<Name, string>>,
+  onTrouble: (text: string) => void,
+): Record<Name, LogFile | null> {
+  const open = (file: string): LogFile | null =>
+    location === null ? null : new LogFile(join(resolve(folder, location), file), onTrouble);
+  const files = Object.entries<string>(names).map(([name, file]) => [name, open(file)] as const);
+  return Object.fromEntries(files) as Record<Name, LogFile | null>;
 }

@@ -10,29 +10,20 @@ import type { Attempt } from './retry-delay.js';
 /** Limit of an answer's body, which is read so that the connection can be reused; a longer body cuts the connection. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** Makes attempts; replaced in tests. */
-export interface Delivery {
-  /** Never rejects. Takes at most `timeoutMs`, from the connection to the end of the answer. */
-  attempt(
-    url: URL,
-    headers: Readonly<Record<string, string>>,
-    body: Uint8Array,
-    timeoutMs: number,
-  ): Promise<Attempt>;
-  /** Cuts every connection, which ends running attempts. */
-  close(): void;
-}
-
 interface Client {
   readonly request: typeof request;
   readonly agent: Agent;
 }
 
-export class HttpDelivery implements Delivery {
+/** The part of `HttpDelivery` that tests replace. */
+export type Delivery = Pick<HttpDelivery, 'attempt' | 'close'>;
+
+export class HttpDelivery {
   readonly #lookUp = new LookUp();
   #client: Promise<Client> | null = null;
   #closed = false;
 
+  /** Never rejects. Takes at most `timeoutMs`, from the connection to the end of the answer. */
   async attempt(
     url: URL,
     headers: Readonly<Record<string, string>>,
@@ -70,6 +61,7 @@ export class HttpDelivery implements Delivery {
     }
   }
 
+  /** Cuts every connection, which ends running attempts. */
   close(): void {
     this.#closed = true;
     this.#lookUp.close();

@@ -1,13 +1,11 @@
 /** Logs webhooks: one warning for each that was not delivered, all else at level debug. */
 import { asClause } from '../../protocol/text/sentences.js';
 import type { Log } from '../observe/log.js';
+import type { UnsentWebhook } from './webhook.js';
 
 /** Fields of a webhook in the log. */
-export interface LoggedWebhook {
-  readonly id: string;
+export interface LoggedWebhook extends Omit<UnsentWebhook, 'url'> {
   readonly url: string | URL;
-  readonly requestId: string;
-  readonly attempts: number;
   /** Failure of the last attempt; empty if none failed. */
   readonly why: string;
 }

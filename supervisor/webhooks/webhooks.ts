@@ -11,14 +11,21 @@ import { describeThrown } from '../../protocol/errors.js';
 import { MAX_WEBHOOK_RETRIES, MAX_WEBHOOK_TIMEOUT_MS } from '../../protocol/wire/messages.js';
 import { DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, parseWebhookUrl } from '../../protocol/webhooks.js';
 import type { Log } from '../observe/log.js';
-import { SYSTEM_CLOCK, type Clock } from './clock.js';
+import type { WebhookSigner } from '../options/webhook-signer.js';
+import { VERSION } from '../version.js';
 import { HttpDelivery, type Delivery } from './deliver.js';
-import { webhookHeaders } from './headers.js';
 import { Receivers, type ReceiverLimits } from './receivers.js';
 import { nextStep } from './retry-delay.js';
-import type { WebhookSigner } from '../options/webhook-signer.js';
 import type { UnsentWebhook, Webhook, WebhookEnd, WebhookEvents, WebhookKeeper } from './webhook.js';
 import { WebhookLog, shownUrl } from './webhook-log.js';
+
+/** The clock for attempts, replaced in tests. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Calls back after `ms`, unless the returned function is called before. */
+  after(ms: number, callback: () => void): () => void;
+}
 
 export interface WebhooksOptions {
   readonly log: Pick<Log, 'debug' | 'warn'>;
@@ -233,3 +240,34 @@ export class Webhooks {
 }
 
 const NOT_KEPT = Promise.resolve(false);
+
+const SYSTEM_CLOCK: Clock = {
+  now: () => Date.now(),
+  after: (ms, callback) => {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Headers of an attempt at `nowMs` since the epoch, signed anew for each attempt; values that are not valid in a header are left out. `signer` null: not signed. */
+function webhookHeaders(
+  { id, body, contentType, requestId }: Pick<Webhook, 'id' | 'body' | 'contentType' | 'requestId'>,
+  signer: WebhookSigner | null,
+  nowMs: number,
+): Record<string, string> {
+  const timestampS = Math.floor(nowMs / 1000);
+  const isNamed = isHeaderValue(requestId);
+  return {
+    'content-type': isHeaderValue(contentType) ? contentType : 'application/json',
+    'user-agent': `banana-serve/${VERSION}`,
+    'webhook-id': id,
+    'webhook-timestamp': String(timestampS),
+    ...(signer === null ? {} : { 'webhook-signature': signer.sign(id, timestampS, body) }),
+    ...(isNamed ? { 'x-banana-request-id': requestId, 'x-request-id': requestId } : {}),
+  };
+}
+
+/** Whether the text is visible ASCII of at most 502 characters. */
+function isHeaderValue(text: string): boolean {
+  return /^[\x21-\x7e](?:[\x20-\x7e]{0,500}[\x21-\x7e])?$/.test(text);
+}

@@ -14,7 +14,7 @@ import { firstId } from '../socket/request-id.js';
 import type { LoggedRequest, CountedRequest, RequestObserver } from '../request/backend.js';
 import { LineLimit, ProbeAnswers } from '../../observe/line-limit.js';
 import type { Log } from '../../observe/log.js';
-import { loggedPath } from '../../observe/logged-path.js';
+import { loggedPath } from '../../observe/control-characters.js';
 
 type Answered = Pick<CountedRequest, 'request' | 'client'>;
 

@@ -3,7 +3,7 @@ import Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError, describeThrown } from '../../../protocol/errors.js';
 import type { Log } from '../../observe/log.js';
-import { loggedPath } from '../../observe/logged-path.js';
+import { loggedPath } from '../../observe/control-characters.js';
 import { writtenPath } from '../socket/request-facts.js';
 import { turns } from '../socket/shared-turns.js';
 import { answerError } from './answer-error.js';

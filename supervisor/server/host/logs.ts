@@ -1,11 +1,15 @@
 /** The logs of one server: on stderr and stdout, and in the log files that its options name. */
 import { createLog, type Log } from '../../observe/log.js';
 import { LineLog } from '../../observe/line-log.js';
-import type { LogFile } from '../../observe/log-file.js';
+import { openLogFiles, type LogFile } from '../../observe/log-file.js';
 import { OutputWriter } from '../../observe/output-writer.js';
 import { RecentLines } from '../../observe/recent-lines.js';
-import { openLogFiles, openMetricFiles, present } from '../../observe/log-files.js';
 import type { ServerOptions } from '../../options/resolve.js';
+
+/** The names of Multi Model Server: a line for each call; lines of the server and prints of its workers; the prints alone. */
+const LOG_FILES = { access: 'access_log.log', server: 'mms_log.log', model: 'model_log.log' } as const;
+/** Metrics of the server, and of custom services. */
+const METRIC_FILES = { host: 'mms_metrics.log', model: 'model_metrics.log' } as const;
 
 export class ServerLogs {
   readonly writers = { stdout: new OutputWriter(1), stderr: new OutputWriter(2) };
@@ -28,8 +32,8 @@ export class ServerLogs {
     this.format = logFormat;
     this.recent = options.page ? new RecentLines() : null;
     const onTrouble = (text: string): void => this.log.warn(text);
-    const { access, server, model } = openLogFiles(logLocation, folder, onTrouble);
-    const metrics = openMetricFiles(metricsLocation, folder, onTrouble);
+    const { access, server, model } = openLogFiles(logLocation, folder, LOG_FILES, onTrouble);
+    const metrics = openLogFiles(metricsLocation, folder, METRIC_FILES, onTrouble);
     this.log = createLog(logFormat, logLevel, this.writers.stderr, present(server), this.recent);
     const shown = options.accessLog && this.log.isLevelEnabled('info') ? this.writers.stderr : null;
     this.calls =
@@ -49,4 +53,9 @@ export class ServerLogs {
     const flushed = Object.values(this.writers).map((writer) => writer.flush(limitMs));
     await Promise.all([...flushed, ...this.#files.map((file) => file.close(limitMs))]);
   }
+}
+
+/** The files that are not null. */
+function present(...files: readonly (LogFile | null)[]): LogFile[] {
+  return files.filter((file) => file !== null);
 }

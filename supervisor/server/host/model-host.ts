@@ -20,7 +20,7 @@ import type { Model } from '../../models/model.js';
 import type { ServerResources } from '../../models/model-resources.js';
 import type { Log } from '../../observe/log.js';
 import { OutputRelay } from '../../observe/output-relay.js';
-import { PrintCopies } from '../../observe/print-copies.js';
+import { PrintCopies } from '../../observe/prints.js';
 import { formatMs } from '../../options/units.js';
 import type { ServerPlan } from '../../plan/plan-server.js';
 import { OrphanGuard } from '../../processes/orphan-guard.js';

@@ -2,7 +2,7 @@
 import { isatty } from 'node:tty';
 import type { StartReporter } from '../../models/slow-starts.js';
 import type { Log } from '../../observe/log.js';
-import { StatusLine } from '../../observe/status-line.js';
+import { StatusLine } from '../../observe/output-writer.js';
 import type { ServerLogs } from './logs.js';
 
 const FIRST_PAUSE_MS = 5000;

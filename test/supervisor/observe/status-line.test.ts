@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { StatusLine } from '../../../supervisor/observe/status-line.js';
+import { StatusLine } from '../../../supervisor/observe/output-writer.js';
 
 const CLEAR = '\r\x1b[2K';
 

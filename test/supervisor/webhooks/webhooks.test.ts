@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Webhook as Verifier } from 'standardwebhooks';
-import type { Clock } from '../../../supervisor/webhooks/clock.js';
 import { parseWebhookSecrets } from '../../../supervisor/options/webhook-signer.js';
 import {
   newWebhookId,
@@ -10,7 +9,7 @@ import {
   type WebhookEnd,
   type WebhookKeeper,
 } from '../../../supervisor/webhooks/webhook.js';
-import { Webhooks, type WebhooksOptions } from '../../../supervisor/webhooks/webhooks.js';
+import { Webhooks, type Clock, type WebhooksOptions } from '../../../supervisor/webhooks/webhooks.js';
 import { deadUrl } from '../../helpers/held-port.js';
 import { startReceiver } from '../../helpers/receiver.js';
 import { eventually } from '../../helpers/server.js';
