@@ -1,11 +1,13 @@
 import type { VNode } from 'preact';
 import { age } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
+import { quietButton } from '../parts/controls.js';
+import { saveBlob } from '../parts/media-view.js';
 import { State } from '../parts/state.js';
 import type { Tone } from '../parts/tone.js';
 import { serverState } from '../watch/server-state.js';
 import type { History } from '../live/history.js';
-import { saveOpenApi } from './open-api.js';
+import { keyHeaders } from '../live/key.js';
 import type { Store } from './store.js';
 import type { View } from './address.js';
 
@@ -36,13 +38,14 @@ export function Header({ store, view }: { readonly store: Store; readonly view: 
       }}
       >OpenAPI</a
     >
-    ${
-      store.key !== '' &&
-      html`<button type="button" class="small quiet" onClick=${() => store.useKey('')}>
-        Forget the key
-      </button>`
-    }
+    ${store.key !== '' && quietButton('Forget the key', () => store.useKey(''))}
   </header>`;
+}
+
+/** Saves the OpenAPI document of a server that wants a key for it. */
+async function saveOpenApi(): Promise<void> {
+  const response = await fetch('openapi.json', { headers: keyHeaders() });
+  saveBlob(await response.blob(), 'openapi.json');
 }
 
 function ServerState({ store: { connection, history } }: { readonly store: Store }): VNode {

@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { keyField } from '../parts/controls.js';
 import { html } from '../parts/html.js';
 import type { Store } from './store.js';
 
@@ -20,17 +21,10 @@ export function KeyPrompt({ store }: { readonly store: Store }): VNode {
       ${' '}<code>--api-key</code>.
     </p>
     <div class="row">
-      <label for="key">API key</label>
-      <input
-        ref=${field}
-        id="key"
-        type="password"
-        autocomplete="off"
-        value=${key}
-        aria-invalid=${wasWrong}
-        aria-describedby=${wasWrong ? 'key-problem' : undefined}
-        onInput=${(event: Event) => setKey((event.target as HTMLInputElement).value)}
-      />
+      ${keyField('key', 'API key', key, wasWrong, setKey, {
+        ref: field,
+        'aria-describedby': wasWrong ? 'key-problem' : undefined,
+      })}
       <button type="submit" class="primary">Use this key</button>
     </div>
     ${wasWrong && html`<p id="key-problem" class="problem" role="alert">The server does not know this key.</p>`}

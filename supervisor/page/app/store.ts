@@ -3,7 +3,7 @@ import { useLayoutEffect, useReducer } from 'preact/hooks';
 import type { LiveViewer } from '../../status/live-types.js';
 import { keepConnected, type Connection } from '../live/connection.js';
 import { History } from '../live/history.js';
-import { keyHeaders, storeKey, storedKey } from '../live/key.js';
+import { storeKey, storedKey } from '../live/key.js';
 import type { AnyLiveEvent } from '../live/read-live.js';
 
 export interface Store {
@@ -72,7 +72,7 @@ export function startStore(): void {
     if (next.state === 'needs key') forget(); // who has no key any more must not read on
     changed();
   };
-  reconnect = keepConnected('_k/live', { changed: setConnection, received }, keyHeaders).restart;
+  reconnect = keepConnected('_k/live', { changed: setConnection, received }).restart;
 }
 
 function useKey(key: string): void {

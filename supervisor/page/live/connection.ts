@@ -3,6 +3,7 @@
  * go while the page is hidden.
  */
 import type { LiveEnd } from '../../status/live-types.js';
+import { keyHeaders } from './key.js';
 import { readLive, type AnyLiveEvent, type Outcome } from './read-live.js';
 
 export type Connection =
@@ -30,18 +31,14 @@ export interface KeptConnection {
   stop(): void;
 }
 
-/** Connects to `path` while the page is visible. `headers` has the key, if there is one. */
-export function keepConnected(
-  path: string,
-  listener: ConnectionListener,
-  headers: () => Readonly<Record<string, string>>,
-): KeptConnection {
+/** Connects to `path` while the page is visible, with the key if there is one. */
+export function keepConnected(path: string, listener: ConnectionListener): KeptConnection {
   let abort = new AbortController();
   const restart = (): void => {
     abort.abort();
     abort = new AbortController();
     if (document.hidden) listener.changed({ state: 'hidden' });
-    else void connectUntil(path, abort.signal, listener, headers);
+    else void connectUntil(path, abort.signal, listener);
   };
   document.addEventListener('visibilitychange', restart);
   restart();
@@ -54,12 +51,7 @@ export function keepConnected(
   };
 }
 
-async function connectUntil(
-  path: string,
-  signal: AbortSignal,
-  listener: ConnectionListener,
-  headers: () => Readonly<Record<string, string>>,
-): Promise<void> {
+async function connectUntil(path: string, signal: AbortSignal, listener: ConnectionListener): Promise<void> {
   let shown: Connection = { state: 'connecting' };
   const show = (connection: Connection): void => {
     if (signal.aborted) return;
@@ -69,7 +61,7 @@ async function connectUntil(
   show(shown);
   let pauseMs = FIRST_PAUSE_MS;
   while (!signal.aborted) {
-    const outcome = await readLive(path, headers(), signal, {
+    const outcome = await readLive(path, keyHeaders(), signal, {
       began: () => {
         pauseMs = FIRST_PAUSE_MS;
         show({ state: 'live' });
@@ -79,7 +71,7 @@ async function connectUntil(
     if (signal.aborted) return;
     show(stateAfter(outcome, shown));
     if (outcome.kind === 'refused key') return;
-    await pause(retryAfterMs(outcome) ?? pauseMs, signal);
+    await pause((outcome.kind === 'cut' ? outcome.retryAfterMs : null) ?? pauseMs, signal);
     pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
   }
 }
@@ -98,10 +90,6 @@ function stateAfter(outcome: Outcome, shown: Connection): Connection {
       return { state: 'waiting', problem: outcome.problem, since };
     }
   }
-}
-
-function retryAfterMs(outcome: Outcome): number | null {
-  return outcome.kind === 'cut' ? outcome.retryAfterMs : null;
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

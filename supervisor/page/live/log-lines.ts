@@ -42,10 +42,7 @@ export const LEVELS: Readonly<Record<string, readonly string[]>> = {
 export function filterLines(lines: readonly NumberedLine[], filter: LineFilter): readonly NumberedLine[] {
   const { level, model, worker, request } = filter;
   const levels = LEVELS[level];
-  const words = filter.text
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== '');
+  const words = wordsOf(filter.text);
   return lines.filter(
     (line) =>
       (levels === undefined || levels.includes(line.level)) &&
@@ -54,6 +51,14 @@ export function filterLines(lines: readonly NumberedLine[], filter: LineFilter):
       (request === '' || line.requestId === request || line.text.includes(request)) &&
       hasWords(line.text.toLowerCase(), words),
   );
+}
+
+/** The words of a filter, in lower case. */
+export function wordsOf(text: string): string[] {
+  return text
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
 }
 
 /** Whether every word is in the text; a word that begins with `!` must not be. The text is in lower case. */

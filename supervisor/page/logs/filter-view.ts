@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { valuesOf, NO_FILTER, type LineFilter, type NumberedLine } from '../live/log-lines.js';
-import { Choice } from '../parts/choice.js';
-import { html, h } from '../parts/html.js';
+import { choice, quietButton, searchField } from '../parts/controls.js';
+import { html } from '../parts/html.js';
 
 interface FilterProps {
   readonly filter: LineFilter;
@@ -23,27 +23,12 @@ export function FilterView({ filter, lines, setFilter }: FilterProps): VNode {
   const change = (part: Partial<LineFilter>): void => setFilter({ ...filter, ...part });
   const isSet = Object.values(filter).some((value) => value !== '');
   return html`<div class="row line-filter">
-    ${field('Words', 'Filter: words, !word', filter.text, (text) => change({ text }))}
-    ${h(Choice, {
-      label: 'Level',
-      value: filter.level,
-      options: LEVEL_TEXTS,
-      choose: (level: string) => change({ level }),
-    })}
+    ${searchField('Words', 'Filter: words, !word', filter.text, (text) => change({ text }))}
+    ${choice('Level', filter.level, LEVEL_TEXTS, (level) => change({ level }))}
     ${column('Model', 'model', filter, lines, change)} ${column('Worker', 'worker', filter, lines, change)}
-    ${field('Request id', 'Request id', filter.request, (request) => change({ request: request.trim() }))}
-    ${isSet && html`<button type="button" class="small quiet" onClick=${() => setFilter(NO_FILTER)}>All lines</button>`}
+    ${searchField('Request id', 'Request id', filter.request, (request) => change({ request: request.trim() }))}
+    ${isSet && quietButton('All lines', () => setFilter(NO_FILTER))}
   </div>`;
-}
-
-function field(label: string, hint: string, value: string, set: (value: string) => void): VNode {
-  return html`<input
-    type="search"
-    aria-label=${label}
-    placeholder=${hint}
-    value=${value}
-    onInput=${(event: Event) => set((event.target as HTMLInputElement).value)}
-  />`;
 }
 
 function column(
@@ -57,10 +42,6 @@ function column(
   const known = valuesOf(lines, name);
   const values = chosen === '' || known.includes(chosen) ? known : [...known, chosen];
   if (values.length < 2 && chosen === '') return null;
-  return h(Choice, {
-    label,
-    value: chosen,
-    options: [['', 'all'] as const, ...values.map((value) => [value, value] as const)],
-    choose: (value: string) => change({ [name]: value }),
-  });
+  const options = [['', 'all'] as const, ...values.map((value) => [value, value] as const)];
+  return choice(label, chosen, options, (value) => change({ [name]: value }));
 }

@@ -3,6 +3,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { LineFilter, NumberedLine } from '../live/log-lines.js';
 import { clock } from '../parts/format.js';
 import { html } from '../parts/html.js';
+import { tableHead } from '../parts/layout.js';
 
 interface LinesProps {
   readonly lines: readonly NumberedLine[];
@@ -53,11 +54,7 @@ export function LinesTable({ lines, isHeld, hold, ask }: LinesProps): VNode {
     onClick=${askFor}
   >
     <table class="rows lines">
-      <thead>
-        <tr>
-          ${COLUMNS.map((name) => html`<th scope="col" key=${name}>${name}</th>`)}
-        </tr>
-      </thead>
+      ${tableHead(COLUMNS)}
       <tbody>
         ${lines.map(rowOf)}
       </tbody>

@@ -3,8 +3,10 @@ import type { Store } from '../app/store.js';
 import { failedCall } from '../watch/failure.js';
 import { FailureView } from '../watch/failure-view.js';
 import { bytes, duration } from '../parts/format.js';
+import { quietButton } from '../parts/controls.js';
 import { CopyButton } from '../parts/copy-button.js';
 import { html, h } from '../parts/html.js';
+import { figureList, panel, type Fact } from '../parts/layout.js';
 import { saveBlob } from '../parts/media-view.js';
 import { State } from '../parts/state.js';
 import type { Tone } from '../parts/tone.js';
@@ -13,36 +15,29 @@ import type { AnswerBody } from './answer-body.js';
 import { JobResult } from './job-result.js';
 import type { Answer, AnswerHead } from './send-call.js';
 
-/** The answer of a call: what became of it, in figures, and what the app sent. */
-export function AnswerView({
-  answer,
-  store,
-}: {
+interface AnswerProps {
+  /** Null until the first call. */
   readonly answer: Answer | null;
   readonly store: Store;
-}): VNode {
-  return html`<section class="panel answer" aria-labelledby="answer-title">
-    <div class="panel-head">
-      <h2 id="answer-title">Answer</h2>
-      ${answer !== null && h(Outcome, { answer })}
-      ${answer !== null && answer.body !== null && answer.phase !== 'receiving' && h(SaveButton, { body: answer.body })}
-    </div>
-    ${answer === null ? html`<p class="muted">Press Send, or Ctrl+Enter in the input.</p>` : h(AnswerParts, { answer, store })}
-  </section>`;
+}
+
+/** The answer of a call: what became of it, in figures, and what the app sent. */
+export function AnswerView({ answer, store }: AnswerProps): VNode {
+  const hint = html`<p class="muted">Press Send, or Ctrl+Enter in the input.</p>`;
+  if (answer === null) return panel('answer', 'Answer', 'answer', null, hint);
+  const { body, phase } = answer;
+  const beside = [h(Outcome, { answer }), body !== null && phase !== 'receiving' && h(SaveButton, { body })];
+  return panel('answer', 'Answer', 'answer', beside, h(AnswerParts, { answer, store }));
 }
 
 function AnswerParts({ answer, store }: { readonly answer: Answer; readonly store: Store }): VNode {
   const { head, body, phase, problem, requestId } = answer;
-  const { history, viewer } = store;
   // The server tells of it within a second of its end.
-  const failed = history === null ? null : failedCall(history, requestId);
+  const failed = store.history === null ? null : failedCall(store.history, requestId);
   return html`
     ${h(Figures, { answer })} ${problem !== '' && html`<p class="problem" role="alert">${problem}</p>`}
     ${head !== null && head.retryAfter !== '' && html`<p class="muted">The server asks to wait ${head.retryAfter} s before another try.</p>`}
-    ${
-      failed !== null &&
-      h(FailureView, { error: failed.error, requestId, hidden: viewer?.hidden ?? null, isOpen: true })
-    }
+    ${failed !== null && h(FailureView, { error: failed.error, requestId, isOpen: true })}
     ${body !== null && h(AnswerContent, { body, isOver: phase !== 'receiving' })}
     ${
       head !== null &&
@@ -71,26 +66,19 @@ function outcomeOf(phase: Answer['phase'], head: AnswerHead | null): [Tone, stri
 
 function Figures({ answer: { head, body, ms, requestId } }: { readonly answer: Answer }): VNode {
   const { queueMs = null, runMs = null } = head?.times ?? {};
-  const figures: readonly (readonly [string, string])[] = [
-    ...(queueMs === null ? [] : [['queue', duration(queueMs)] as const]),
-    ...(runMs === null ? [] : [['run', duration(runMs)] as const]),
+  const id = html`<code>${requestId}</code> ${h(CopyButton, { text: requestId, label: 'the request id' })}`;
+  const figures: readonly Fact[] = [
+    ['queue', queueMs === null ? '' : duration(queueMs)],
+    ['run', runMs === null ? '' : duration(runMs)],
     ['in all', duration(ms)],
-    ...(body === null ? [] : [['size', bytes(body.byteLength)] as const]),
-    ...(body !== null && body.pieces > 1 ? [['pieces', String(body.pieces)] as const] : []),
+    ['size', body === null ? '' : bytes(body.byteLength)],
+    ['pieces', body === null || body.pieces < 2 ? '' : String(body.pieces)],
+    ['request id', id, 'request-id'],
   ];
-  return html`<dl class="figures answer-figures">
-    ${figures.map(
-      ([label, value]) =>
-        html`<div key=${label}>
-          <dt>${label}</dt>
-          <dd>${value}</dd>
-        </div>`,
-    )}
-    <div class="request-id">
-      <dt>request id</dt>
-      <dd><code>${requestId}</code> ${h(CopyButton, { text: requestId, label: 'the request id' })}</dd>
-    </div>
-  </dl>`;
+  return figureList(
+    figures.filter(([, value]) => value !== ''),
+    'answer-figures',
+  );
 }
 
 function Headers({ head }: { readonly head: AnswerHead }): VNode {
@@ -120,5 +108,5 @@ function SaveButton({ body }: { readonly body: AnswerBody }): VNode | null {
     const blob = body.whole();
     if (blob !== null) saveBlob(blob, `answer.${extension}`);
   };
-  return html`<button type="button" class="small quiet" onClick=${save}>Save</button>`;
+  return quietButton('Save', save);
 }

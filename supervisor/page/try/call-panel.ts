@@ -2,18 +2,28 @@ import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Store } from '../app/store.js';
 import type { DialectPath } from '../../status/live-types.js';
-import { Choice } from '../parts/choice.js';
+import { choice, segments } from '../parts/controls.js';
 import { html, h } from '../parts/html.js';
 import { AnswerView } from './answer-view.js';
-import { firstDraft, payloadOf, requestOf, withMode, type Accept, type Draft, type Mode } from './draft.js';
+import {
+  firstDraft,
+  payloadOf,
+  requestOf,
+  withMode,
+  type Accept,
+  type Draft,
+  type DraftProps,
+  type Mode,
+} from './draft.js';
+import type { CallRequest } from './call-request.js';
 import { FileInput, useDroppedFiles } from './file-input.js';
 import { exampleOf, firstInput, isJsonOnly, takesOwnInput } from './first-input.js';
 import { fieldsOf, type Field } from './form.js';
 import { FormInput } from './form-input.js';
 import { JsonInput } from './json-input.js';
+import { sendCall, type Answer } from './send-call.js';
 import { SnippetsView } from './snippets-view.js';
 import { urlOf, type Target } from './targets.js';
-import { useCall } from './use-call.js';
 
 export interface PanelProps {
   readonly target: Target;
@@ -40,11 +50,10 @@ export function CallPanel({ target, path, needsKey, store }: PanelProps): VNode 
 
   const fields = takesOwnInput(path) ? fieldsOf(description.signature, exampleOf(description, route)) : null;
   const takesFiles = !isJsonOnly(route, path);
-  const modes = (['json', 'form', 'file'] as const).filter(
-    (mode) => mode === 'json' || (mode === 'form' ? fields !== null : takesFiles),
-  );
   const take = (file: File): void => setDraft({ ...draft, mode: 'file', file });
   const drop = useDroppedFiles(takesFiles, take);
+
+  const input = { draft, setDraft, fields, takesFiles, first };
 
   const request = requestOf(draft, fields, { url: urlOf(path, document.baseURI), needsKey });
   const send = (event: Event): void => {
@@ -63,28 +72,57 @@ export function CallPanel({ target, path, needsKey, store }: PanelProps): VNode 
     >
       <div class="panel-head">
         <h2>Input</h2>
-        ${h(ModeTabs, { modes, mode: draft.mode, choose: (mode) => setDraft(withMode(draft, mode, fields)) })}
+        ${h(ModeTabs, input)}
       </div>
-      ${h(InputOf, { draft, setDraft, fields, first })}
+      ${h(InputOf, input)}
       <div class="row send">
-        <button type="submit" class="primary" disabled=${request === null || hasEnded} aria-disabled=${call.isRunning}>
+        <button
+          type="submit"
+          class="primary"
+          disabled=${request === null || hasEnded}
+          aria-disabled=${call.isRunning}
+        >
           ${call.isRunning ? 'Sending …' : 'Send'}
         </button>
         ${call.isRunning && html`<button type="button" onClick=${call.cancel}>Cancel</button>`}
         <code class="muted target">POST ${path.path}</code>
         ${
           route.kind === 'handler' &&
-          h(Choice<Accept>, {
-            label: 'Answer as',
-            value: draft.accept,
-            options: ACCEPTS,
-            choose: (accept) => setDraft({ ...draft, accept }),
-          })
+          choice('Answer as', draft.accept, ACCEPTS, (accept) => setDraft({ ...draft, accept }))
         }
       </div>
     </form>
     ${h(AnswerView, { answer: call.answer, store })} ${request !== null && h(SnippetsView, { request })}
   </div>`;
+}
+
+interface UsedCall {
+  /** Null until the first call. */
+  readonly answer: Answer | null;
+  readonly isRunning: boolean;
+  send(request: CallRequest, payload: BodyInit | null): void;
+  cancel(): void;
+}
+
+/** One call at a time; it is cancelled when its panel is left. */
+function useCall(): UsedCall {
+  const [answer, setAnswer] = useState<Answer | null>(null);
+  const abort = useRef<AbortController | null>(null);
+  useEffect(() => () => abort.current?.abort(), []);
+  const isRunning = answer?.phase === 'sending' || answer?.phase === 'receiving';
+  return {
+    answer,
+    isRunning,
+    send: (request, payload) => {
+      abort.current?.abort();
+      const own = new AbortController();
+      abort.current = own;
+      void sendCall(request, payload, own.signal, (next) => {
+        if (abort.current === own) setAnswer(next);
+      });
+    },
+    cancel: () => abort.current?.abort(),
+  };
 }
 
 /** With --watch an app may get another example: an input that the person has left as it was follows it. */
@@ -97,36 +135,26 @@ function useNewExample(first: string, setDraft: (change: (draft: Draft) => Draft
   }, [first]);
 }
 
-interface InputProps {
-  readonly draft: Draft;
-  readonly setDraft: (draft: Draft) => void;
+interface InputProps extends DraftProps {
   readonly fields: readonly Field[] | null;
+  readonly takesFiles: boolean;
   /** The first text, to which one can return. */
   readonly first: string;
+}
+
+function ModeTabs({ draft, setDraft, fields, takesFiles }: InputProps): VNode | null {
+  const modes = (['json', 'form', 'file'] as const).filter(
+    (mode) => mode === 'json' || (mode === 'form' ? fields !== null : takesFiles),
+  );
+  if (modes.length < 2) return null;
+  const options = modes.map((mode) => [mode, MODES[mode]] as const);
+  return segments('Kind of input', draft.mode, options, (mode) => setDraft(withMode(draft, mode, fields)));
 }
 
 function InputOf({ draft, setDraft, fields, first }: InputProps): VNode {
   if (draft.mode === 'file') return h(FileInput, { draft, setDraft });
   if (draft.mode === 'form' && fields !== null) return h(FormInput, { draft, setDraft, fields });
   return h(JsonInput, { draft, setDraft, first });
-}
-
-interface ModeProps {
-  readonly modes: readonly Mode[];
-  readonly mode: Mode;
-  readonly choose: (mode: Mode) => void;
-}
-
-function ModeTabs({ modes, mode, choose }: ModeProps): VNode | null {
-  if (modes.length < 2) return null;
-  return html`<div class="segments" role="group" aria-label="Kind of input">
-    ${modes.map(
-      (one) =>
-        html`<button key=${one} type="button" aria-pressed=${one === mode} onClick=${() => choose(one)}>
-          ${MODES[one]}
-        </button>`,
-    )}
-  </div>`;
 }
 
 const ACCEPTS: readonly (readonly [Accept, string])[] = [

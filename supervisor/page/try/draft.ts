@@ -15,6 +15,12 @@ export interface Draft {
   readonly accept: Accept;
 }
 
+/** For the fields in which the draft is written. */
+export interface DraftProps {
+  readonly draft: Draft;
+  readonly setDraft: (draft: Draft) => void;
+}
+
 /** The form of a streamed answer: as the app sends it, as server-sent events, or as lines of JSON. */
 export type Accept = '*/*' | 'text/event-stream' | 'application/x-ndjson';
 

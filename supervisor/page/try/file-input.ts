@@ -1,19 +1,19 @@
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { bytes } from '../parts/format.js';
-import { Choice } from '../parts/choice.js';
+import { choice, typed } from '../parts/controls.js';
 import { html, h } from '../parts/html.js';
 import { mediumOf } from '../parts/media.js';
 import { Picture } from '../parts/media-view.js';
-import type { Draft } from './draft.js';
+import type { DraftProps } from './draft.js';
 
-interface FileInputProps {
-  readonly draft: Draft;
-  readonly setDraft: (draft: Draft) => void;
-}
+const WAYS = [
+  ['body', 'the body itself'],
+  ['form', 'a field of a form'],
+] as const;
 
 /** The input as a file, with a preview of a picture. */
-export function FileInput({ draft, setDraft }: FileInputProps): VNode {
+export function FileInput({ draft, setDraft }: DraftProps): VNode {
   const { file, formField } = draft;
   const pick = (event: Event): void => {
     const picked = (event.target as HTMLInputElement).files?.[0];
@@ -37,21 +37,15 @@ export function FileInput({ draft, setDraft }: FileInputProps): VNode {
       </div>`
     }
     <div class="row sent-as">
-      ${h(Choice<'body' | 'form'>, {
-        label: 'Sent as',
-        value: formField === '' ? 'body' : 'form',
-        options: [
-          ['body', 'the body itself'],
-          ['form', 'a field of a form'],
-        ],
-        choose: (kind) => setDraft({ ...draft, formField: kind === 'form' ? 'image' : '' }),
+      ${choice('Sent as', formField === '' ? 'body' : 'form', WAYS, (way) => {
+        setDraft({ ...draft, formField: way === 'form' ? 'image' : '' });
       })}
       ${
         formField !== '' &&
         html`<input
           aria-label="Name of the field"
           value=${formField}
-          onInput=${(event: Event) => setDraft({ ...draft, formField: (event.target as HTMLInputElement).value })}
+          onInput=${typed((name) => setDraft({ ...draft, formField: name }))}
         />`
       }
     </div>

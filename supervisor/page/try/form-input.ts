@@ -1,11 +1,10 @@
 import type { VNode } from 'preact';
+import { typed } from '../parts/controls.js';
 import { html, h } from '../parts/html.js';
-import { withValue, type Draft } from './draft.js';
+import { withValue, type DraftProps } from './draft.js';
 import { textOfForm, type Field } from './form.js';
 
-interface FormInputProps {
-  readonly draft: Draft;
-  readonly setDraft: (draft: Draft) => void;
+interface FormInputProps extends DraftProps {
   readonly fields: readonly Field[];
 }
 
@@ -42,7 +41,7 @@ function FieldInput({ id, field: { name, kind, hint }, value, problem, change }:
     id,
     'aria-invalid': problem !== '',
     'aria-describedby': `${id}-problem`,
-    onInput: (event: Event) => change((event.target as HTMLInputElement).value),
+    onInput: typed(change),
   };
   const isLong = kind === 'json' || value.length > LONG || value.includes('\n');
   return html`<div class="field">

@@ -1,12 +1,11 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { quietButton, typed } from '../parts/controls.js';
 import { html } from '../parts/html.js';
 import { formatJson, readJson } from '../parts/json-text.js';
-import type { Draft } from './draft.js';
+import type { DraftProps } from './draft.js';
 
-interface JsonInputProps {
-  readonly draft: Draft;
-  readonly setDraft: (draft: Draft) => void;
+interface JsonInputProps extends DraftProps {
   readonly first: string;
 }
 
@@ -17,6 +16,7 @@ const MAX_ROWS = 22;
 /** The input as JSON text. A mistake is shown and can be sent: the server's answer to it may be what one wants to see. */
 export function JsonInput({ draft, setDraft, first }: JsonInputProps): VNode {
   const { text } = draft;
+  const write = (written: string): void => setDraft({ ...draft, text: written });
   // The page is drawn each second, and the text may have megabytes.
   const { node, problem } = useMemo(() => (text.trim() === '' ? NOTHING : readJson(text)), [text]);
   const rows = Math.min(MAX_ROWS, Math.max(MIN_ROWS, text.split('\n').length + 1));
@@ -30,26 +30,12 @@ export function JsonInput({ draft, setDraft, first }: JsonInputProps): VNode {
       autocomplete="off"
       rows=${rows}
       value=${text}
-      onInput=${(event: Event) => setDraft({ ...draft, text: (event.target as HTMLTextAreaElement).value })}
+      onInput=${typed(write)}
     ></textarea>
     <div class="row under">
       <p id="json-problem" class="problem">${problem}</p>
-      <button
-        type="button"
-        class="small quiet"
-        disabled=${node === null}
-        onClick=${() => node !== null && setDraft({ ...draft, text: formatJson(node) })}
-      >
-        Format
-      </button>
-      <button
-        type="button"
-        class="small quiet"
-        disabled=${text === first}
-        onClick=${() => setDraft({ ...draft, text: first })}
-      >
-        Reset
-      </button>
+      ${quietButton('Format', () => node !== null && write(formatJson(node)), { disabled: node === null })}
+      ${quietButton('Reset', () => write(first), { disabled: text === first })}
     </div>
   </div>`;
 }

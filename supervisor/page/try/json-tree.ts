@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import { quietButton } from '../parts/controls.js';
 import { bytes } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
 import { inlineJson, textOf, type JsonNode } from '../parts/json-text.js';
@@ -49,12 +50,7 @@ function Rows({ node, depth }: { readonly node: JsonNode; readonly depth: number
         ? html`<div class="leaf numbers" key=${row.name}>${row.text}</div>`
         : h(Branch, { key: row.name, name: row.name, node: row.node, depth: depth + 1 }),
     )}
-    ${
-      more > 0 &&
-      html`<button type="button" class="small quiet" onClick=${() => setShown(shown + more)}>
-        Show ${more} more of ${total - shown}
-      </button>`
-    }
+    ${more > 0 && quietButton(`Show ${more} more of ${total - shown}`, () => setShown(shown + more))}
   </div>`;
 }
 
@@ -68,11 +64,8 @@ function Leaf({ node }: { readonly node: Exclude<JsonNode, { readonly kind: 'arr
   if (medium !== null) return h(MediumLeaf, medium);
   const shown = isWhole || text.length <= LONG_TEXT ? text : `${text.slice(0, LONG_TEXT)}…`;
   return html`<span class="string">"${shown}"</span> ${
-    shown !== text &&
-    html`<button type="button" class="small quiet" onClick=${() => setWhole(true)}>
-        Show all ${text.length} characters
-      </button>`
-  }`;
+      shown !== text && quietButton(`Show all ${text.length} characters`, () => setWhole(true))
+    }`;
 }
 
 /** Many apps send a picture as base64 in their JSON. */

@@ -1,12 +1,23 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { clock } from '../parts/format.js';
+import { keyProtocols } from '../live/key.js';
+import { typed } from '../parts/controls.js';
+import { bytes, clock } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
 import { State } from '../parts/state.js';
 import type { Tone } from '../parts/tone.js';
 import type { PanelProps } from './call-panel.js';
-import { openSocket, type ConsoleSocket, type SocketNews, type SocketState } from './open-socket.js';
 import { socketUrlOf } from './targets.js';
+
+type SocketState = 'closed' | 'connecting' | 'open';
+
+interface SocketNews {
+  /** `server`: news of the connection itself. */
+  readonly from: 'us' | 'app' | 'server';
+  readonly text: string;
+  /** Calendar time. */
+  readonly at: number;
+}
 
 const TONES: Readonly<Record<SocketState, Tone>> = { closed: 'off', connecting: 'busy', open: 'good' };
 const MAX_NEWS = 500;
@@ -20,7 +31,7 @@ export function SocketConsole({ target, path }: PanelProps): VNode {
   const [state, setState] = useState<SocketState>('closed');
   const [news, setNews] = useState<readonly NumberedNews[]>([]);
   const [text, setText] = useState('');
-  const socket = useRef<ConsoleSocket | null>(null);
+  const socket = useRef<WebSocket | null>(null);
   useEffect(() => () => socket.current?.close(), []);
   const url = socketUrlOf(path, document.baseURI);
   const tell = (one: SocketNews): void =>
@@ -57,7 +68,7 @@ export function SocketConsole({ target, path }: PanelProps): VNode {
         placeholder="Message"
         value=${text}
         disabled=${state !== 'open'}
-        onInput=${(event: Event) => setText((event.target as HTMLInputElement).value)}
+        onInput=${typed(setText)}
       />
       <button type="submit" class="primary" disabled=${state !== 'open'}>Send</button>
     </form>
@@ -77,4 +88,37 @@ function NewsItem({ news: { from, text, at } }: { readonly news: SocketNews }): 
     <span aria-hidden="true">${sign}</span><span class="offscreen">${word}: </span>
     ${from === 'server' ? html`<span class="muted">${text}</span>` : html`<code>${text}</code>`}
   </div>`;
+}
+
+function openSocket(
+  url: string,
+  setState: (state: SocketState) => void,
+  tell: (news: SocketNews) => void,
+): WebSocket {
+  const socket = new WebSocket(url, keyProtocols());
+  const say = (from: SocketNews['from'], text: string): void => tell({ from, text, at: Date.now() });
+  let wasOpen = false;
+  socket.binaryType = 'arraybuffer';
+  setState('connecting');
+  socket.addEventListener('open', () => {
+    wasOpen = true;
+    setState('open');
+    say('server', 'connected');
+  });
+  socket.addEventListener('message', ({ data }: MessageEvent<string | ArrayBuffer>) =>
+    say('app', typeof data === 'string' ? data : `${bytes(data.byteLength)} of binary data`),
+  );
+  socket.addEventListener('close', ({ code, reason }) => {
+    setState('closed');
+    say('server', wasOpen ? closed(code, reason) : REFUSED);
+  });
+  return socket;
+}
+
+/** A browser tells a page nothing else of a handshake that failed. */
+const REFUSED =
+  'the server has not accepted the connection: it may need a key, have no free place, or refuse this page (--cors-origin)';
+
+function closed(code: number, reason: string): string {
+  return `closed with ${code}${reason === '' ? '' : `: ${reason}`}`;
 }

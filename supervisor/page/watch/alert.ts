@@ -1,5 +1,6 @@
 /** One thing that a person has to know before all else. */
-import type { LiveDeath, LiveModel, LiveServer } from '../../status/live-types.js';
+import type { LiveDeath } from '../../status/live-types.js';
+import type { History } from '../live/history.js';
 
 export interface Alert {
   /** Stays the same while the alert does. */
@@ -21,9 +22,4 @@ export interface Alert {
 export const WARNING = { level: 'warn', todo: '', death: null, opensDeath: false } as const;
 
 /** Everything from which alerts follow. */
-export interface Watched {
-  readonly at: number;
-  readonly server: LiveServer | null;
-  readonly models: readonly LiveModel[];
-  readonly deaths: readonly LiveDeath[];
-}
+export type Watched = Pick<History, 'at' | 'server' | 'models' | 'deaths'>;

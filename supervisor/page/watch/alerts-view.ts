@@ -4,7 +4,7 @@ import type { Store } from '../app/store.js';
 import type { Connection } from '../live/connection.js';
 import { age, plural } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
-import type { Alert } from './alert.js';
+import { WARNING, type Alert } from './alert.js';
 import { alertsOf } from './alerts.js';
 import { DeathDetails } from './death-details.js';
 
@@ -14,9 +14,9 @@ const NAME = 'banana-serve';
 
 /** Everything that a person has to know first, above both views; the number of problems is in the title of the tab. */
 export function AlertsView({ store }: { readonly store: Store }): VNode {
-  const { connection, history, viewer } = store;
+  const { connection, history } = store;
   const known = history === null || hasEndedWell(connection) ? [] : alertsOf(history);
-  const alerts = [...connectionAlerts(connection), ...known];
+  const alerts = [connectionAlert(connection), ...known].filter((alert) => alert !== null);
   const problems = alerts.filter(({ level }) => level === 'bad').length;
   useEffect(() => {
     document.title = problems === 0 ? NAME : `▲ ${plural(problems, 'problem')} · ${NAME}`;
@@ -32,14 +32,7 @@ export function AlertsView({ store }: { readonly store: Store }): VNode {
           </p>
           ${alert.text !== '' && html`<p class="text">${alert.text}</p>`}
           ${alert.todo !== '' && html`<p class="text todo">${alert.todo}</p>`}
-          ${
-            alert.death !== null &&
-            h(DeathDetails, {
-              death: alert.death,
-              hidden: viewer?.hidden ?? null,
-              isOpen: alert.opensDeath,
-            })
-          }
+          ${alert.death !== null && h(DeathDetails, { death: alert.death, isOpen: alert.opensDeath })}
         </article>`,
     )}
   </section>`;
@@ -56,25 +49,21 @@ const ENDS = {
   failed: 'No worker could start.',
 } as const;
 
-function connectionAlerts(connection: Connection): Alert[] {
-  const alert = { id: 'connection', level: 'bad', todo: '', death: null, opensDeath: false } as const;
+function connectionAlert(connection: Connection): Alert | null {
+  const alert = { ...WARNING, id: 'connection', level: 'bad' } as const;
   if (connection.state === 'ended')
-    return [
-      {
-        ...alert,
-        title: 'The server has ended',
-        text: `${ENDS[connection.reason]} What you see is its last state.`,
-        todo: 'This page connects by itself as soon as a server runs here again.',
-      },
-    ];
-  if (connection.state !== 'waiting') return [];
-  const lostMs = performance.now() - connection.since;
-  return [
-    {
+    return {
       ...alert,
-      title: 'No connection to the server',
-      text: `${connection.problem} What you see is old${lostMs < 2000 ? '' : `, by ${age(lostMs)}`}.`,
-      todo: 'If it has crashed or was killed, start it again: this page connects by itself.',
-    },
-  ];
+      title: 'The server has ended',
+      text: `${ENDS[connection.reason]} What you see is its last state.`,
+      todo: 'This page connects by itself as soon as a server runs here again.',
+    };
+  if (connection.state !== 'waiting') return null;
+  const lostMs = performance.now() - connection.since;
+  return {
+    ...alert,
+    title: 'No connection to the server',
+    text: `${connection.problem} What you see is old${lostMs < 2000 ? '' : `, by ${age(lostMs)}`}.`,
+    todo: 'If it has crashed or was killed, start it again: this page connects by itself.',
+  };
 }

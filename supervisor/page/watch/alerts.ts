@@ -2,8 +2,10 @@
  * Says what a person has to know first: models that answer nothing, then what is on the way there, each with what to do.
  * A model that wants no workers is no alert, and neither is one that is still being loaded.
  */
+import type { LiveDeath, LiveModel, LiveWorker } from '../../status/live-types.js';
+import { age, plural } from '../parts/format.js';
 import { WARNING, type Alert, type Watched } from './alert.js';
-import { modelAlerts } from './model-alerts.js';
+import { deathText, modelName } from './names.js';
 
 /** The worst first. */
 export function alertsOf(watched: Watched): Alert[] {
@@ -21,3 +23,159 @@ const DRAINING: Alert = {
   title: 'The server is ending',
   text: 'It finishes the calls that it has, and refuses new ones with 503.',
 };
+
+/** Time for which the death of a worker that was replaced is shown on top; the list of calls has it longer. */
+const DEATH_SHOWN_MS = 5 * 60_000;
+/** Share of the places in a queue from which on it is nearly full. */
+const FULL = 0.8;
+
+function modelAlerts(model: LiveModel, watched: Watched): Alert[] {
+  return [
+    cannotStart(model, watched),
+    withoutWorkers(model, watched),
+    halfStrength(model, watched),
+    fullQueue(model),
+    ...frozen(model),
+    died(model, watched),
+  ].filter((alert) => alert !== null);
+}
+
+/** Whether it wants workers and is not being taken away: only then is a missing worker bad. */
+function isWanted({ state, wantedWorkers }: LiveModel): boolean {
+  return wantedWorkers > 0 && state !== 'unloading' && state !== 'unloaded' && state !== 'draining';
+}
+
+/** The workers that cannot start: none of them is started again (latched), or the server goes on trying (failing). */
+function cannotStart(model: LiveModel, { models, deaths }: Watched): Alert | null {
+  const failed = model.workers.filter((worker) => worker.failure !== null);
+  const [first] = failed;
+  if (first === undefined || first.failure === null || !isWanted(model)) return null;
+  const { code, message } = first.failure;
+  return {
+    id: `failed-${model.key}`,
+    level: areAllOut(model) ? 'bad' : 'warn',
+    title: failureTitle(model, failed, modelName(model, models)),
+    text: message === '' ? code : `${code}: ${message}`,
+    todo: first.state === 'latched' ? (CURES[code] ?? USUAL_CURE) : `${nextStart(model)} ${GOES_ON}`,
+    death: deathOf(first, deaths),
+    opensDeath: message === '',
+  };
+}
+
+function failureTitle(model: LiveModel, failed: readonly LiveWorker[], name: string): string {
+  if (model.isLatched) return `${name} has given up: no worker can start`;
+  if (model.state === 'failing') return `${name} cannot start: its workers failed too often in a row`;
+  const have = failed[0]?.state === 'latched' ? 'has given up on' : 'cannot start';
+  return `${name} ${have} ${plural(failed.length, 'worker')} of ${model.workers.length}`;
+}
+
+/** Whether calls are refused, since no worker can start. */
+function areAllOut({ isLatched, state }: LiveModel): boolean {
+  return isLatched || state === 'failing';
+}
+
+const GOES_ON =
+  'The server goes on trying: bring back what the app needs, or correct the app. SIGHUP to the server tries at once.';
+
+const AGAIN = 'then start the server again; with --watch, saving the file is enough.';
+const USUAL_CURE = `Read the last lines of its output, correct the app, ${AGAIN}`;
+const CURES: Readonly<Record<string, string>> = {
+  SERVE_APP_INVALID: `The app cannot be loaded: correct it, ${AGAIN}`,
+  SERVE_INIT_FAILED: `init or the example fails: correct it, ${AGAIN}`,
+  SERVE_INIT_TIMEOUT: 'Load less in init, or raise --init-timeout, and start the server again.',
+};
+
+const DIES_EARLY = 'It dies before it is ready: read the last lines of its output.';
+
+function withoutWorkers(model: LiveModel, { at, models, deaths }: Watched): Alert | null {
+  if (model.state !== 'unhealthy' || areAllOut(model) || !isWanted(model)) return null;
+  const last = deaths.findLast(({ key }) => key === model.key) ?? null;
+  const how = last === null ? '' : `Worker ${last.worker} died ${age(at - last.at)} ago: ${last.how}. `;
+  return {
+    id: `unhealthy-${model.key}`,
+    level: 'bad',
+    title: `${modelName(model, models)} has no ready worker`,
+    text: `${how}Calls wait meanwhile. ${nextStart(model)}`,
+    todo: last?.during === 'start' ? DIES_EARLY : '',
+    death: last,
+    opensDeath: true,
+  };
+}
+
+/** It serves, but a worker that died is not back: what it could do is missing. */
+function halfStrength(model: LiveModel, { models, deaths }: Watched): Alert | null {
+  const ready = model.sample.readyWorkers ?? 0;
+  if (!isWanted(model) || model.state !== 'ready' || ready >= model.wantedWorkers) return null;
+  const away = model.workers.filter(({ state, lastDeath, failure }) => {
+    return lastDeath !== null && failure === null && AWAY.has(state);
+  });
+  const [first] = away;
+  if (first === undefined) return null;
+  const death = deathOf(first, deaths);
+  const diesEarly = death?.during === 'start';
+  const why = death === null ? '' : ` Worker ${first.index} died: ${death.how}.`;
+  return {
+    ...WARNING,
+    id: `half-${model.key}`,
+    title: `${modelName(model, models)} has ${ready} of ${plural(model.wantedWorkers, 'worker')}`,
+    text: `Calls wait longer meanwhile.${why} ${nextStart({ workers: away })}`,
+    todo: diesEarly ? DIES_EARLY : '',
+    death: diesEarly ? death : null,
+  };
+}
+
+/** States of a worker that is not back yet. */
+const AWAY: ReadonlySet<string> = new Set(['backoff', 'waiting', 'spawning', 'loading', 'initializing']);
+
+function nextStart({ workers }: Pick<LiveModel, 'workers'>): string {
+  const starting = workers.filter(({ pid }) => pid !== null).length;
+  if (starting > 0) return `${plural(starting, 'worker')} ${starting === 1 ? 'is' : 'are'} starting.`;
+  const pauses = workers.flatMap(({ retryInMs }) => (retryInMs === null ? [] : [retryInMs]));
+  if (pauses.length > 0) return `The next start is in ${age(Math.min(...pauses))}.`;
+  const waits = workers.find(({ waitsFor }) => waitsFor !== null)?.waitsFor ?? 'its turn to start';
+  return `The next one waits for ${waits}.`;
+}
+
+function fullQueue({ key, name, sample, maxQueueCalls }: LiveModel): Alert | null {
+  const waiting = (sample.waiting ?? 0) + (sample.arriving ?? 0);
+  if (waiting < FULL * maxQueueCalls) return null;
+  return {
+    ...WARNING,
+    id: `queue-${key}`,
+    title: `The queue of ${name} is nearly full`,
+    text: `${waiting} of ${maxQueueCalls} places are taken; beyond them calls get 503.`,
+    todo: 'Add workers, or batch calls with --batch-size.',
+  };
+}
+
+function frozen({ key, name, workers }: LiveModel): Alert[] {
+  return workers
+    .filter(({ state }) => state === 'frozen')
+    .map(({ index, pid }) => ({
+      ...WARNING,
+      id: `frozen-${key}-${index}`,
+      title: `Worker ${index} of ${name} is frozen`,
+      text: 'A signal (SIGSTOP) has stopped its process; it gets no calls.',
+      todo: pid === null ? '' : `kill -CONT ${pid} lets it go on.`,
+    }));
+}
+
+/** The last death of a model whose workers are well again; those of a model without workers are told with it. */
+function died(model: LiveModel, { at, models, deaths }: Watched): Alert | null {
+  if (areAllOut(model) || model.state === 'unhealthy') return null;
+  const own = deaths.filter((death) => death.key === model.key && at - death.at < DEATH_SHOWN_MS);
+  const last = own.at(-1);
+  if (last === undefined) return null;
+  const others = own.length === 1 ? '' : ` ${own.length} died in the last five minutes.`;
+  return {
+    ...WARNING,
+    id: `died-${model.key}`,
+    title: `Worker ${last.worker} of ${modelName(model, models)} died: ${last.how}`,
+    text: `${age(at - last.at)} ago. ${deathText(last)}${others}`,
+    death: last,
+  };
+}
+
+function deathOf({ lastDeath }: LiveWorker, deaths: readonly LiveDeath[]): LiveDeath | null {
+  return deaths.find(({ id }) => id === lastDeath) ?? null;
+}

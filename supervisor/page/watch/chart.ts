@@ -11,7 +11,7 @@ export interface Line {
   readonly values: Column;
 }
 
-interface ChartProps {
+export interface ChartProps {
   readonly title: string;
   /** Times of the values, in seconds since the epoch. */
   readonly seconds: readonly number[];

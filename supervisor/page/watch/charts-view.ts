@@ -2,10 +2,12 @@ import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { LiveModel, LiveSample } from '../../status/live-types.js';
 import type { Column, History, Series } from '../live/history.js';
+import { checkbox } from '../parts/controls.js';
 import { bytes, count, duration } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
+import { panel } from '../parts/layout.js';
 import { modelName } from './names.js';
-import { Chart, type Line } from './chart.js';
+import { Chart, type ChartProps, type Line } from './chart.js';
 
 interface ChartsProps {
   readonly history: History;
@@ -23,73 +25,53 @@ export function ChartsView({ history, model }: ChartsProps): VNode {
   const seconds = Array.from({ length }, (_, i) => last - (length - 1 - i));
   const charts = isAll ? chartsOfAll(history, length) : chartsOf(series, model);
   const name = isAll ? 'All models' : modelName(model, history.models);
-  return html`<section class="panel charts" aria-labelledby="charts-title">
-    <div class="panel-head">
-      <h2 id="charts-title">${name}, the last ten minutes</h2>
-      ${
-        history.models.length > 1 &&
-        html`<label class="check">
-          <input type="checkbox" checked=${ofAll} onChange=${() => setOfAll(!ofAll)} /> all models in one chart
-        </label>`
-      }
-    </div>
-    <div class="grid">
-      ${charts.map((chart) => h(Chart, { key: `${name} ${chart.title}`, seconds, ...chart }))}
-    </div>
+  const choice =
+    history.models.length > 1 && checkbox('all models in one chart', ofAll, () => setOfAll(!ofAll));
+  const content = html`
+    <div class="grid">${charts.map((one) => h(Chart, { key: `${name} ${one.title}`, seconds, ...one }))}</div>
     ${
       !isAll &&
       model.batches.length > 1 &&
       html`<p class="muted">Batches since the start, by size: ${' '}${batchText(model)}.</p>`
     }
-  </section>`;
+  `;
+  return panel('charts', `${name}, the last ten minutes`, 'charts', choice, content);
 }
 
-interface ChartSpec {
-  readonly title: string;
-  readonly lines: readonly Line[];
-  readonly format: (value: number) => string;
-  readonly empty: string;
-}
+type ChartSpec = Omit<ChartProps, 'seconds'>;
 
-const NO_CALLS = 'no calls';
+function chart(
+  title: string,
+  format: ChartSpec['format'],
+  lines: readonly Line[],
+  empty = 'no calls',
+): ChartSpec {
+  return { title, format, lines, empty };
+}
 
 function chartsOf({ columns, errors }: Series, model: LiveModel): ChartSpec[] {
   const lines = (...named: readonly (readonly [label: string, name: keyof LiveSample])[]): Line[] =>
     named.map(([label, name]) => ({ label, values: columns[name] }));
+  const percentiles = (of: 'run' | 'queue'): Line[] =>
+    lines(['p50', `${of}P50Ms`], ['p95', `${of}P95Ms`], ['p99', `${of}P99Ms`]);
   const isBatched = model.batchSize > 1 || model.batches.some(([calls]) => calls > 1);
-  const times = { format: duration, empty: NO_CALLS };
-  const counts = { format: count, empty: NO_CALLS };
+  const inServer = lines(['running', 'running'], ['waiting', 'waiting'], ['arriving', 'arriving']);
   return [
-    { title: 'Calls per second', lines: lines(['ended', 'calls'], ['failed', 'failed']), ...counts },
-    {
-      title: 'Run time, approximate',
-      lines: lines(['p50', 'runP50Ms'], ['p95', 'runP95Ms'], ['p99', 'runP99Ms']),
-      ...times,
-    },
-    {
-      title: 'Time in the queue, approximate',
-      lines: lines(['p50', 'queueP50Ms'], ['p95', 'queueP95Ms'], ['p99', 'queueP99Ms']),
-      ...times,
-    },
-    {
-      title: 'Calls in the server',
-      lines: lines(['running', 'running'], ['waiting', 'waiting'], ['arriving', 'arriving']),
-      ...counts,
-      empty: 'none at the end of any second',
-    },
-    { title: 'Errors per second, by code', lines: errorLines(errors), ...counts, empty: 'no errors' },
-    ...(isBatched
-      ? [{ title: 'Calls per batch, mean', lines: lines(['batch', 'batchSize']), ...counts }]
-      : []),
-    { title: 'Ready workers', lines: lines(['ready', 'readyWorkers']), ...counts, empty: 'no ready worker' },
-    {
-      title: 'Memory',
-      lines: lines(['resident', 'memoryBytes']),
-      format: bytes,
-      empty: 'measured while somebody watches',
-    },
+    chart('Calls per second', count, lines(['ended', 'calls'], ['failed', 'failed'])),
+    chart('Run time, approximate', duration, percentiles('run')),
+    chart('Time in the queue, approximate', duration, percentiles('queue')),
+    chart('Calls in the server', count, inServer, NONE),
+    chart('Errors per second, by code', count, errorLines(errors), NO_ERRORS),
+    ...(isBatched ? [chart('Calls per batch, mean', count, lines(['batch', 'batchSize']))] : []),
+    chart('Ready workers', count, lines(['ready', 'readyWorkers']), NO_WORKER),
+    chart('Memory', bytes, lines(['resident', 'memoryBytes']), UNMEASURED),
   ];
 }
+
+const NONE = 'none at the end of any second';
+const NO_ERRORS = 'no errors';
+const NO_WORKER = 'no ready worker';
+const UNMEASURED = 'measured while somebody watches';
 
 function longest({ series }: History): Column {
   const columns = [...series.values()].map(({ columns: { calls } }) => calls);
@@ -111,18 +93,13 @@ function chartsOfAll({ series, models }: History, length: number): ChartSpec[] {
   const others = models.length - busiest.length;
   const note = others === 0 ? '' : `, the ${MAX_LINES} busiest of ${models.length}`;
   return [
-    { title: `Calls per second${note}`, lines: lines('calls'), format: count, empty: NO_CALLS },
-    { title: 'Failed calls per second', lines: lines('failed'), format: count, empty: 'no errors' },
-    { title: 'Run time p95, approximate', lines: lines('runP95Ms'), format: duration, empty: NO_CALLS },
-    { title: 'Time in the queue p95', lines: lines('queueP95Ms'), format: duration, empty: NO_CALLS },
-    {
-      title: 'Calls that wait',
-      lines: lines('waiting'),
-      format: count,
-      empty: 'none at the end of any second',
-    },
-    { title: 'Ready workers', lines: lines('readyWorkers'), format: count, empty: 'no ready worker' },
-    { title: 'Memory', lines: lines('memoryBytes'), format: bytes, empty: 'measured while somebody watches' },
+    chart(`Calls per second${note}`, count, lines('calls')),
+    chart('Failed calls per second', count, lines('failed'), NO_ERRORS),
+    chart('Run time p95, approximate', duration, lines('runP95Ms')),
+    chart('Time in the queue p95', duration, lines('queueP95Ms')),
+    chart('Calls that wait', count, lines('waiting'), NONE),
+    chart('Ready workers', count, lines('readyWorkers'), NO_WORKER),
+    chart('Memory', bytes, lines('memoryBytes'), UNMEASURED),
   ];
 }
 

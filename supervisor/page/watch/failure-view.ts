@@ -1,24 +1,24 @@
 import type { VNode } from 'preact';
+import { useContext } from 'preact/hooks';
 import { logsAddress } from '../app/address.js';
-import type { HiddenBecause, LiveFailure } from '../../status/live-types.js';
+import type { LiveFailure } from '../../status/live-types.js';
 import { CopyButton } from '../parts/copy-button.js';
 import { html, h } from '../parts/html.js';
-import { HiddenWords } from './death-details.js';
 import { failureTitle } from './failure.js';
+import { Hidden, HiddenWords } from './hidden-words.js';
 
 interface FailureProps {
   readonly error: LiveFailure | null;
   readonly requestId: string;
-  readonly hidden: HiddenBecause | null;
   readonly isOpen?: boolean;
 }
 
 /** Why a call failed: type, message and stack of what the app threw, and the way to its lines in the log. */
-export function FailureView({ error, requestId, hidden, isOpen = false }: FailureProps): VNode {
+export function FailureView({ error, requestId, isOpen = false }: FailureProps): VNode {
   const lines = html`<a href=${logsAddress({ request: requestId })}>Log lines of this call</a>`;
-  if (hidden !== null)
+  if (useContext(Hidden) !== null)
     return html`<div class="failure">
-      ${error !== null && error.message !== '' && html`<p>${error.message}</p>`} ${h(HiddenWords, { hidden })}
+      ${error !== null && error.message !== '' && html`<p>${error.message}</p>`} ${h(HiddenWords, {})}
     </div>`;
   if (error === null)
     return html`<div class="failure"><p class="muted">The app answered so itself. ${lines}</p></div>`;

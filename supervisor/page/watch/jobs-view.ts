@@ -1,19 +1,16 @@
 import type { VNode } from 'preact';
-import { useState } from 'preact/hooks';
-import type {
-  HiddenBecause,
-  LiveFailure,
-  LiveJob,
-  LiveJobState,
-  LiveProgress,
-} from '../../status/live-types.js';
+import { useContext, useState } from 'preact/hooks';
+import type { LiveJob, LiveJobState, LiveProgress } from '../../status/live-types.js';
+import { quietButton } from '../parts/controls.js';
 import { age, clock, duration } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
+import { panel } from '../parts/layout.js';
 import { State } from '../parts/state.js';
 import type { Tone } from '../parts/tone.js';
 import type { History } from '../live/history.js';
 import { failedCall } from './failure.js';
 import { FailureView } from './failure-view.js';
+import { Hidden } from './hidden-words.js';
 import { JobResult } from '../try/job-result.js';
 
 const TONES: Readonly<Record<LiveJobState, Tone>> = {
@@ -26,51 +23,27 @@ const TONES: Readonly<Record<LiveJobState, Tone>> = {
   cancelled: 'off',
 };
 
-interface JobsProps {
-  readonly history: History;
-  readonly hidden: HiddenBecause | null;
-}
-
 /** The newest jobs. Nothing is shown on a server that had none. */
-export function JobsView({ history, hidden }: JobsProps): VNode | null {
-  const { jobs, at } = history;
+export function JobsView({ history }: { readonly history: History }): VNode | null {
   const [open, setOpen] = useState<string | null>(null);
   const [shown, show] = useState<LiveJobState | null>(null);
-  const { states, newest } = jobs;
+  const { states, newest } = history.jobs;
   if (newest.length === 0) return null;
   const counts = Object.entries(states) as [LiveJobState, number][];
-  return html`<section class="panel jobs-panel" aria-labelledby="jobs-title">
-    <div class="panel-head">
-      <h2 id="jobs-title">Background jobs</h2>
-      ${counts.map(
-        ([state, number]) =>
-          html`<button
-            key=${state}
-            type="button"
-            class="small quiet"
-            aria-pressed=${shown === state}
-            onClick=${() => show(shown === state ? null : state)}
-          >
-            ${h(State, { tone: TONES[state], text: `${number} ${state}` })}
-          </button>`,
-      )}
-    </div>
-    <ul class="jobs">
-      ${newest
-        .filter(({ state }) => shown === null || state === shown)
-        .map((job) =>
-          h(JobItem, {
-            key: keyOf(job),
-            job,
-            failure: job.error === null ? null : (failedCall(history, job.requestId)?.error ?? null),
-            hidden,
-            at,
-            isOpen: open === job.id,
-            setOpen,
-          }),
-        )}
-    </ul>
-  </section>`;
+  const filters = counts.map(([state, number]) =>
+    quietButton(
+      h(State, { tone: TONES[state], text: `${number} ${state}` }),
+      () => show(shown === state ? null : state),
+      { key: state, 'aria-pressed': shown === state },
+    ),
+  );
+  const items = newest
+    .filter(({ state }) => shown === null || state === shown)
+    .map((job) => h(JobItem, { key: keyOf(job), job, history, isOpen: open === job.id, setOpen }));
+  const list = html`<ul class="jobs">
+    ${items}
+  </ul>`;
+  return panel('jobs', 'Background jobs', 'jobs-panel', filters, list);
 }
 
 /** A viewer that may not read the results gets no ids. */
@@ -80,16 +53,17 @@ function keyOf({ id, requestId, createdAt }: LiveJob): string {
 
 interface ItemProps {
   readonly job: LiveJob;
-  /** More of its error, while the page knows its last attempt. */
-  readonly failure: LiveFailure | null;
-  readonly hidden: HiddenBecause | null;
-  readonly at: number;
+  readonly history: History;
   readonly isOpen: boolean;
   readonly setOpen: (id: string | null) => void;
 }
 
-function JobItem({ job, failure, hidden, at, isOpen, setOpen }: ItemProps): VNode {
+function JobItem({ job, history, isOpen, setOpen }: ItemProps): VNode {
+  const isHidden = useContext(Hidden) !== null;
   const { id, model, route, state, createdAt, endedAt, runMs, progress, error } = job;
+  // More of its error, while the page knows its last attempt.
+  const failure = error === null ? null : (failedCall(history, job.requestId)?.error ?? null);
+  const { at } = history;
   const isOver = endedAt !== null;
   return html`<li>
     <div class="row">
@@ -101,23 +75,16 @@ function JobItem({ job, failure, hidden, at, isOpen, setOpen }: ItemProps): VNod
       ${!isOver && progress !== null && html`<span>${progressText(progress)}</span>`}
       ${
         id !== '' &&
-        html`<button
-          type="button"
-          class="small quiet"
-          aria-expanded=${isOpen}
-          onClick=${() => setOpen(isOpen ? null : id)}
-        >
-          ${isOpen ? 'Close' : 'Open'}
-        </button>`
+        quietButton(isOpen ? 'Close' : 'Open', () => setOpen(isOpen ? null : id), { 'aria-expanded': isOpen })
       }
     </div>
     ${
       error !== null &&
       html`<p class="bad-text">
-        ${error.code}${error.message === '' ? (hidden === null ? '' : ' (message hidden)') : `: ${error.message}`}
+        ${error.code}${error.message === '' ? (isHidden ? ' (message hidden)' : '') : `: ${error.message}`}
       </p>`
     }
-    ${failure !== null && hidden === null && h(FailureView, { error: failure, requestId: job.requestId, hidden })}
+    ${failure !== null && !isHidden && h(FailureView, { error: failure, requestId: job.requestId })}
     ${isOpen && h(JobResult, { id })}
   </li>`;
 }

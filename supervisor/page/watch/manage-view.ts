@@ -1,18 +1,16 @@
-/** Buttons that manage models, for viewers with a management key. */
+/** Buttons that manage models, for viewers with a management key: by the management API on the page's own address. */
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { LiveModel, LiveViewer } from '../../status/live-types.js';
-import { storedManagementKey, storeManagementKey } from '../live/key.js';
+import { managementHeaders, storedManagementKey, storeManagementKey } from '../live/key.js';
+import { keyField, quietButton, typed } from '../parts/controls.js';
 import { html, h } from '../parts/html.js';
-import {
-  canManage,
-  loadModel,
-  restartWorker,
-  scaleModel,
-  storedModels,
-  unloadModel,
-  type Managed,
-} from './manage.js';
+
+/** The outcome of a request, in words for the person who made it. */
+interface Managed {
+  readonly isDone: boolean;
+  readonly text: string;
+}
 
 interface ActionProps {
   readonly text: string;
@@ -27,42 +25,33 @@ interface ActionProps {
 function Action({ text, label, isGrave = false, act }: ActionProps): VNode {
   const [isAsking, setIsAsking] = useState(false);
   const [state, setState] = useState<Managed | 'running' | null>(null);
+  const isRunning = state === 'running';
   const run = async (): Promise<void> => {
     setIsAsking(false);
     setState('running');
     setState(await act());
   };
   const click = (): void => {
+    if (isRunning) return;
     if (isGrave && !isAsking) setIsAsking(true);
     else void run();
   };
-  const isRunning = state === 'running';
   return html`<span class="action">
-    <button
-      type="button"
-      class="small quiet"
-      aria-label=${isAsking ? `Really: ${label}` : label}
-      aria-disabled=${isRunning}
-      onClick=${isRunning ? undefined : click}
-      onBlur=${() => setIsAsking(false)}
-    >
-      ${isAsking ? `Really ${text.toLowerCase()}?` : text}
-    </button>
+    ${quietButton(isAsking ? `Really ${text.toLowerCase()}?` : text, click, {
+      'aria-label': isAsking ? `Really: ${label}` : label,
+      'aria-disabled': isRunning,
+      onBlur: () => setIsAsking(false),
+    })}
     <span role="status" class=${state !== null && state !== 'running' && !state.isDone ? 'problem' : 'muted'}
       >${state === null ? '' : isRunning ? '…' : state.text}</span
     >
   </span>`;
 }
 
-export function RestartWorker({
-  model,
-  index,
-}: {
-  readonly model: LiveModel;
-  readonly index: number;
-}): VNode {
+export function restartButton(model: LiveModel, index: number): VNode {
   const label = `Restart worker ${index} of ${model.name}`;
-  return h(Action, { text: 'Restart', label, act: () => restartWorker(model, index) });
+  const path = `${pathOf(model)}/workers/${index}/restart?synchronous=true`;
+  return h(Action, { text: 'Restart', label, act: () => manage('PUT', path) });
 }
 
 /** Scales and unloads one model. */
@@ -74,7 +63,8 @@ export function ManageModel({ model }: { readonly model: LiveModel }): VNode {
   const least = Number(min ?? minWorkers);
   const most = scalesItself ? Number(max ?? maxWorkers) : least;
   const act = async (): Promise<Managed> => {
-    const managed = await scaleModel(model, least, Math.max(least, most));
+    const range = `min_worker=${least}&max_worker=${Math.max(least, most)}`;
+    const managed = await manage('PUT', `${pathOf(model)}?${range}&synchronous=true`);
     setMin(null);
     setMax(null);
     return managed;
@@ -83,21 +73,14 @@ export function ManageModel({ model }: { readonly model: LiveModel }): VNode {
     ${number(`Least workers of ${name}`, scalesItself ? 'Workers, least' : 'Workers', min ?? String(minWorkers), setMin)}
     ${scalesItself && number(`Most workers of ${name}`, 'most', max ?? String(maxWorkers), setMax)}
     ${h(Action, { text: 'Scale', label: `Scale ${name}`, act })}
-    ${h(Action, { text: 'Unload', label: `Unload ${name}`, isGrave: true, act: () => unloadModel(model) })}
+    ${h(Action, { text: 'Unload', label: `Unload ${name}`, isGrave: true, act: () => manage('POST', storePath(name, 'unload')) })}
   </div>`;
 }
 
 function number(label: string, text: string, value: string, set: (value: string) => void): VNode {
   return html`<label class="muted"
     >${text}
-    <input
-      type="number"
-      min="0"
-      max="1024"
-      aria-label=${label}
-      value=${value}
-      onInput=${(event: Event) => set((event.target as HTMLInputElement).value)}
-    />
+    <input type="number" min="0" max="1024" aria-label=${label} value=${value} onInput=${typed(set)} />
   </label>`;
 }
 
@@ -132,15 +115,7 @@ function ManagementKey({ setMayManage }: Pick<ManageProps, 'setMayManage'>): VNo
   return html`<details class="management-key">
     <summary class="muted">Manage models</summary>
     <form class="row" onSubmit=${submit}>
-      <label for="management-key">Management key</label>
-      <input
-        id="management-key"
-        type="password"
-        autocomplete="off"
-        value=${key}
-        aria-invalid=${isWrong}
-        onInput=${(event: Event) => setKey((event.target as HTMLInputElement).value)}
-      />
+      ${keyField('management-key', 'Management key', key, isWrong, setKey)}
       <button type="submit" class="small">Use this key</button>
       ${isWrong && html`<span class="problem" role="alert">The server does not know this key.</span>`}
     </form>
@@ -159,9 +134,51 @@ function LoadModel(): VNode {
       ${names.map(
         (name) =>
           html`<li key=${name} class="row">
-            <code>${name}</code> ${h(Action, { text: 'Load', label: `Load ${name}`, act: () => loadModel(name) })}
+            <code>${name}</code>
+            ${h(Action, { text: 'Load', label: `Load ${name}`, act: () => manage('POST', storePath(name, 'load')) })}
           </li>`,
       )}
     </ul>
   </details>`;
+}
+
+/** The models of the store that are not loaded. */
+async function storedModels(): Promise<string[]> {
+  const response = await fetch('v2/repository/index', { method: 'POST', headers: managementHeaders() });
+  if (!response.ok) return [];
+  const entries = (await response.json()) as readonly { readonly name: string; readonly reason: string }[];
+  return entries.filter(({ reason }) => reason === 'not loaded').map(({ name }) => name);
+}
+
+/** Whether the stored key manages models. */
+async function canManage(): Promise<boolean> {
+  return (await fetch('models?limit=1', { headers: managementHeaders() })).ok;
+}
+
+function pathOf({ name, version }: LiveModel): string {
+  return `models/${encodeURIComponent(name)}/${encodeURIComponent(version)}`;
+}
+
+/** Loads a model of the store, or unloads every version of one. */
+function storePath(name: string, verb: 'load' | 'unload'): string {
+  return `v2/repository/models/${encodeURIComponent(name)}/${verb}`;
+}
+
+async function manage(method: string, path: string): Promise<Managed> {
+  try {
+    const response = await fetch(path, { method, headers: managementHeaders() });
+    return { isDone: response.status === 200, text: response.ok ? 'Done.' : await messageOf(response) };
+  } catch {
+    return { isDone: false, text: 'The server cannot be reached.' };
+  }
+}
+
+async function messageOf(response: Response): Promise<string> {
+  const text = await response.text();
+  try {
+    const { message, error } = JSON.parse(text) as { message?: string; error?: string };
+    return message ?? error ?? `status ${response.status}`;
+  } catch {
+    return `status ${response.status}`;
+  }
 }

@@ -1,9 +1,11 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import type { HiddenBecause, LiveChange, LiveModel, LiveViewer } from '../../status/live-types.js';
+import type { LiveChange, LiveModel, LiveViewer } from '../../status/live-types.js';
 import type { History } from '../live/history.js';
+import { quietButton } from '../parts/controls.js';
 import { age, bytes, count, duration, plural } from '../parts/format.js';
 import { html, h } from '../parts/html.js';
+import { figureList, panel, type Fact } from '../parts/layout.js';
 import { State } from '../parts/state.js';
 import { modelName } from './names.js';
 import { ManageModel, ManageServer } from './manage-view.js';
@@ -24,40 +26,32 @@ const FEW = 3;
 /** All models with their workers. */
 export function ModelsView({ history, viewer, chosen, choose }: ModelsProps): VNode {
   const [mayManage, setMayManage] = useState(false);
-  const hidden = viewer?.hidden ?? null;
   const { models } = history;
   const ready = models.filter(({ state }) => state === 'ready').length;
-  return html`<section class=${`panel models ${models.length > FEW ? 'many' : ''}`} aria-labelledby="models-title">
-    <div class="panel-head">
-      <h2 id="models-title">Models and workers</h2>
-      <span class="muted">${ready} of ${plural(models.length, 'model')} ready</span>
-    </div>
+  const summary = html`<span class="muted">${ready} of ${plural(models.length, 'model')} ready</span>`;
+  const content = html`
     ${h(ManageServer, { management: viewer?.management ?? null, mayManage, setMayManage })}
     ${models.length === 0 && html`<p class="muted">No model is registered.</p>`}
     ${models.map((model) =>
-      h(ModelCard, {
-        key: model.key,
-        model,
-        history,
-        hidden,
-        mayManage,
-        isChosen: model.key === chosen,
-        choose,
-      }),
+      h(ModelCard, { key: model.key, model, history, mayManage, isChosen: model.key === chosen, choose }),
     )}
-  </section>`;
+  `;
+  const className = `models ${models.length > FEW ? 'many' : ''}`;
+  return panel('models', 'Models and workers', className, summary, content);
 }
 
-interface CardProps {
+interface ModelProps {
   readonly model: LiveModel;
   readonly history: History;
-  readonly hidden: HiddenBecause | null;
+}
+
+interface CardProps extends ModelProps {
   readonly mayManage: boolean;
   readonly isChosen: boolean;
   readonly choose: (key: number) => void;
 }
 
-function ModelCard({ model, history, hidden, mayManage, isChosen, choose }: CardProps): VNode {
+function ModelCard({ model, history, mayManage, isChosen, choose }: CardProps): VNode {
   const { models } = history;
   const tone = modelTone(model);
   const [wish, setWish] = useState<boolean | null>(null);
@@ -78,30 +72,21 @@ function ModelCard({ model, history, hidden, mayManage, isChosen, choose }: Card
       </h3>
       ${h(State, { tone, text: modelState(model) })}
       <span class="muted">${model.app}, ${model.runtime}</span>
-      <button type="button" class="small quiet" aria-expanded=${isOpen} onClick=${() => setWish(!isOpen)}>
-        ${plural(model.workers.length, 'worker')} ${isOpen ? '▾' : '▸'}
-      </button>
+      ${quietButton(`${plural(model.workers.length, 'worker')} ${isOpen ? '▾' : '▸'}`, () => setWish(!isOpen), { 'aria-expanded': isOpen })}
     </div>
-    ${h(ModelFigures, { model, history })}
-    ${h(Changes, { changes: model.changes, at: history.at })}
+    ${h(ModelFigures, { model, history })} ${h(Changes, { model, history })}
     ${mayManage && isOpen && h(ManageModel, { model })}
     ${
       isOpen &&
       (model.workers.length === 0
         ? html`<p class="muted">${whyWithout(model)}</p>`
-        : h(WorkersTable, { model, at: history.at, deaths: history.deaths, hidden, mayManage }))
+        : h(WorkersTable, { model, history, mayManage }))
     }
   </article>`;
 }
 
 /** Why workers came and went: the last change at once, the ones before on demand. */
-function Changes({
-  changes,
-  at,
-}: {
-  readonly changes: readonly LiveChange[];
-  readonly at: number;
-}): VNode | null {
+function Changes({ model: { changes }, history: { at } }: ModelProps): VNode | null {
   const last = changes.at(-1);
   if (last === undefined) return null;
   const before = changes.slice(0, -1).reverse();
@@ -125,29 +110,21 @@ function whyWithout({ state, minWorkers, maxWorkers }: LiveModel): string {
     : 'It is scaled to no workers; calls get 503 until it is scaled up.';
 }
 
-function ModelFigures({ model, history }: { readonly model: LiveModel; readonly history: History }): VNode {
+function ModelFigures({ model, history }: ModelProps): VNode {
   const series = history.series.get(model.key);
   const { sample } = model;
   const lastMinute = callsOf(series, 60);
   const memory = latest(series, 'memoryBytes');
   const { runP95Ms: runMs, queueP95Ms: queueMs } = model.minute;
-  const figures: readonly (readonly [label: string, value: string, isBad?: boolean])[] = [
+  const figures: readonly Fact[] = [
     ['ready', `${sample.readyWorkers ?? 0} of ${model.wantedWorkers}`],
     ['waiting', `${(sample.waiting ?? 0) + (sample.arriving ?? 0)} of ${model.maxQueueCalls}`],
     ['running', count(sample.running ?? 0)],
     ['calls/min', count(lastMinute.calls)],
-    ['failed/min', count(lastMinute.failed), lastMinute.failed > 0],
+    ['failed/min', count(lastMinute.failed), lastMinute.failed > 0 ? 'bad' : ''],
     ['queue p95/min', queueMs === null ? '–' : `≈ ${duration(queueMs)}`],
     ['run p95/min', runMs === null ? '–' : `≈ ${duration(runMs)}`],
     ['memory', memory === null ? '–' : bytes(memory)],
   ];
-  return html`<dl class="figures">
-    ${figures.map(
-      ([label, value, isBad]) =>
-        html`<div key=${label} class=${isBad === true ? 'bad' : ''}>
-          <dt>${label}</dt>
-          <dd>${value}</dd>
-        </div>`,
-    )}
-  </dl>`;
+  return figureList(figures);
 }

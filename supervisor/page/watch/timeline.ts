@@ -1,7 +1,7 @@
 /** The list of ended calls, in which the deaths of workers stand at their time; it can be filtered. */
 import type { LiveCall, LiveDeath } from '../../status/live-types.js';
 import type { History } from '../live/history.js';
-import { hasWords } from '../live/log-lines.js';
+import { hasWords, wordsOf } from '../live/log-lines.js';
 
 export type TimelineEntry =
   | { readonly kind: 'call'; readonly at: number; readonly call: LiveCall }
@@ -25,12 +25,8 @@ export function timelineOf(
       (call) => ({ kind: 'call', at: call.at, call }) as const,
     ),
   ];
-  const words = filter.text
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== '');
+  const words = wordsOf(filter.text);
   return entries
-
     .filter((entry) => matches(entry, words))
     .sort((a, b) => a.at - b.at)
     .reverse();
