@@ -73,7 +73,7 @@ export interface WorkerProgram {
 
 /** Extensions of a runtime's files, each list in order of preference; empty for a runtime that is not chosen by extension. */
 export interface FileExtensions {
-  /** Of code: a file with one may be an app, or the entry of a model's folder. */
+  /** A file with one is code: it may be an app, or the entry of a model's folder. */
   readonly entries: readonly string[];
   /** A folder without any entry is served by its only file with one of these. */
   readonly alone: readonly string[];

@@ -63,9 +63,8 @@ function Leaf({ node }: { readonly node: Exclude<JsonNode, { readonly kind: 'arr
   const medium = mediumInText(text);
   if (medium !== null) return h(MediumLeaf, medium);
   const shown = isWhole || text.length <= LONG_TEXT ? text : `${text.slice(0, LONG_TEXT)}…`;
-  return html`<span class="string">"${shown}"</span> ${
-      shown !== text && quietButton(`Show all ${text.length} characters`, () => setWhole(true))
-    }`;
+  const more = quietButton(`Show all ${text.length} characters`, () => setWhole(true));
+  return html`<span class="string">"${shown}"</span> ${shown !== text && more}`;
 }
 
 /** Many apps send a picture as base64 in their JSON. */
