@@ -2,10 +2,11 @@
 import type { TestContext } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import type { ReplyHead } from '../../../protocol/wire/messages.js';
-import { Call, type CallMessage } from '../../../supervisor/dispatch/call.js';
+import { Call, type CallMessage, type Sink } from '../../../supervisor/dispatch/call.js';
 import { Devices } from '../../../supervisor/machine/devices.js';
 import type { Gpu } from '../../../supervisor/machine/gpu-discovery.js';
 import { Model } from '../../../supervisor/models/model.js';
+import type { ModelListener, ServerResources } from '../../../supervisor/models/model-resources.js';
 import type { ModelSpec } from '../../../supervisor/models/model-spec.js';
 import { createLog } from '../../../supervisor/observe/log.js';
 import { OutputRelay } from '../../../supervisor/observe/output-relay.js';
@@ -29,6 +30,9 @@ export interface RealModelOptions {
   /** Shared by the models of one test. */
   readonly devices?: Devices;
   readonly gate?: SpawnGate;
+  /** Parts that take the place of the usual ones. */
+  readonly resources?: Partial<ServerResources>;
+  readonly listener?: Partial<ModelListener>;
 }
 
 /** The spec of a model with this app. */
@@ -69,7 +73,7 @@ export class RealModel {
       statusLine: null,
       writeLines: (lines: string) => output.write(lines),
     }) as unknown as OutputWriter;
-    const guard = new OrphanGuard(() => {});
+    const guard = given.resources?.guard ?? new OrphanGuard(() => {});
     const { gpus = [] } = given;
     this.devices =
       given.devices ?? new Devices({ found: gpus, result: 'a test', inheritedMask: undefined, cores: 4 });
@@ -96,6 +100,7 @@ export class RealModel {
         withheldEnv: null,
         labelOf: () => '',
         isDefault: () => true,
+        ...given.resources,
       },
       {
         onFirstReady() {},
@@ -104,6 +109,7 @@ export class RealModel {
         onMetrics() {},
         onStandstill: ({ state }) => this.stops.push(state),
         onClosed() {},
+        ...given.listener,
       },
     );
     t.after(() => {
@@ -124,7 +130,6 @@ export class RealModel {
 
   /** Resolves with the answer of a call with this input; rejects with its ServeError. */
   call(input: unknown, route = '/'): Promise<unknown> {
-    const body = Buffer.from(JSON.stringify(input));
     return new Promise((resolve, reject) => {
       const answer = (_call: Call, _head: ReplyHead, pieces: Buffer[]): void =>
         resolve(JSON.parse(Buffer.concat(pieces).toString()));
@@ -135,17 +140,17 @@ export class RealModel {
         end() {},
         fail: (_call: Call, error: ServeError) => reject(error),
       };
-      const times = { acceptedAtMs: performance.now(), deadlineAtMs: null };
-      const admission = this.model.dispatcher.admit(0);
-      const call: CallMessage = {
-        ...CALL,
-        route,
-        path: route,
-        bodyBytes: body.length,
-        requestId: `call ${(this.#calls += 1)}`,
-      };
-      this.model.dispatcher.submit(new Call(call, [body], times, sink), admission);
+      const requestId = `call ${(this.#calls += 1)}`;
+      this.submit({ route, path: route, requestId }, Buffer.from(JSON.stringify(input)), sink);
     });
+  }
+
+  /** Admits and submits a call. */
+  submit(call: Partial<CallMessage>, body: Buffer, sink: Sink): void {
+    const times = { acceptedAtMs: performance.now(), deadlineAtMs: null };
+    const admission = this.model.dispatcher.admit(0);
+    const whole: CallMessage = { ...CALL, bodyBytes: body.length, ...call };
+    this.model.dispatcher.submit(new Call(whole, [body], times, sink), admission);
   }
 
   /** Resolves once the condition is true. */
