@@ -27,7 +27,7 @@ import type { Standstill } from './standstill.js';
 import { SlowStarts, startingWorkers } from './slow-starts.js';
 import type { ModelSpec } from './model-spec.js';
 import { Standbys } from './standbys.js';
-import { SlotFactory } from './slot-factory.js';
+import { WorkerEvents } from './worker-events.js';
 import { Scaler } from './scaler.js';
 import type { ScalingChanges } from './scaling-changes.js';
 import type { ScalingRules } from '../scaling/policy.js';
@@ -85,7 +85,7 @@ export class Model {
     this.#applier = new OptionsApplier(parts);
     const standbys = new Standbys(parts);
     this.#scaler = new Scaler(parts, standbys);
-    const factory = new SlotFactory(parts, this.#applier, this.#scaler, standbys);
+    const factory = new WorkerEvents(parts, this.#applier, this.#scaler, standbys);
     this.#changes = new ModelChanges(parts, this.#applier, this.#scaler, standbys);
     this.#inBudget = new ModelInBudget(parts, this.#scaler, standbys);
     this.#memory?.add(this.#inBudget);

@@ -48,7 +48,7 @@ export function startWorker(
   { index, placement, skipsWarmUp }: SlotPlacement,
   listener: WorkerListener,
 ): WorkerHandle {
-  const { guard, devices, relay, attributePrints, labelOf, maxOutputBytes } = resources;
+  const { devices, relay, attributePrints, labelOf, maxOutputBytes } = resources;
   const { process, lateEnv } = startProcess(model, placement, resources);
   const mark = attributePrints ? randomBytes(8).toString('hex') : '';
   const spec: StartSpec = {
@@ -69,13 +69,7 @@ export function startWorker(
     ...(model.service === null ? {} : { service: model.service }),
     ...(lateEnv === null ? {} : { env: lateEnv }),
   };
-  const worker = new WorkerHandle(process, spec, workerLimits(model, options, maxOutputBytes), {
-    ...listener,
-    onGone: (death) => {
-      guard.remove(death.pid);
-      listener.onGone(death);
-    },
-  });
+  const worker = new WorkerHandle(process, spec, workerLimits(model, options, maxOutputBytes), listener);
   const source = {
     label: () => labelOf(model),
     worker: index,

@@ -3,7 +3,7 @@ import type { Channel } from '../../protocol/wire/channel.js';
 import type { DeathNotes } from './death-notes.js';
 import type { WorkerProcess } from './spawn-worker.js';
 import type { Timers } from './timers.js';
-import { nextState, type WorkerEvent, type WorkerState } from './worker-lifecycle.js';
+import { nextState, type LifeEvent, type WorkerState } from './worker-lifecycle.js';
 
 export interface WorkerCore {
   readonly process: WorkerProcess;
@@ -15,12 +15,12 @@ export interface WorkerCore {
 
 /** The state of one worker, and since when. */
 export class CurrentState {
-  readonly #onTransition: (from: WorkerState, to: WorkerState, event: WorkerEvent) => void;
+  readonly #onTransition: (from: WorkerState, to: WorkerState, event: LifeEvent) => void;
   #name: WorkerState = 'spawning';
   #sinceMs = performance.now();
   #wasReady = false;
 
-  constructor(onTransition: (from: WorkerState, to: WorkerState, event: WorkerEvent) => void) {
+  constructor(onTransition: (from: WorkerState, to: WorkerState, event: LifeEvent) => void) {
     this.#onTransition = onTransition;
   }
 
@@ -38,7 +38,7 @@ export class CurrentState {
   }
 
   /** Changes the state; nothing else does. @throws SERVE_PROTOCOL if the event makes no sense in this state */
-  enter(event: WorkerEvent): void {
+  enter(event: LifeEvent): void {
     const from = this.#name;
     const to = nextState(from, event);
     this.#name = to;

@@ -21,7 +21,7 @@ import { CurrentState, type WorkerCore } from './worker-core.js';
 import type { WorkerDeath } from './worker-death.js';
 import { WorkerEnd } from './worker-end.js';
 import type { WorkerState } from './worker-lifecycle.js';
-import type { AppMetric, RetireLimits, WorkerLimits, WorkerListener } from './worker-listener.js';
+import type { RetireLimits, WorkerLimits, WorkerListener } from './worker-listener.js';
 import { WorkerStart } from './worker-start.js';
 import { WorkerStop } from './worker-stop.js';
 import { WorkerWebhooks } from './worker-webhooks.js';
@@ -52,37 +52,37 @@ export class WorkerHandle implements ReadyWorker {
     const { begun } = process;
     this.#calls = new HeldCalls(core.channel, () => begun.read(), limits, {
       onFinished: (call, runMs) => this.#onFinished(call, runMs),
-      onCallError: listener.onCallError,
+      onCallError: (call, error) => listener.told({ type: 'callError', call, error }),
       onStuck: (cause) => this.kill(cause),
       onOutlasted: () => this.#leave('a call goes on after its time'),
     });
-    this.#webhooks = new WorkerWebhooks(core.channel, listener.onWebhook);
+    this.#webhooks = new WorkerWebhooks(core.channel, (sent) => listener.told({ type: 'webhook', ...sent }));
     this.#stop = new WorkerStop(core);
     this.#start = new WorkerStart(core, this.#stop, spec, limits.initTimeout, {
       onLoaded: (info) => {
-        const limits = listener.onLoaded(info);
+        const limits = listener.loaded(info);
         this.limits = limits;
         const { concurrency = 1 } = info;
         this.#calls.places = concurrency;
         begun.concurrency = concurrency;
         return limits.startBatchSize;
       },
-      onSlowWarmUp: (advice) => listener.onSlowWarmUp(advice),
+      onSlowWarmUp: (advice) => listener.told({ type: 'slowWarmUp', advice }),
       onReady: () => {
         this.#frozen.start();
-        listener.onReady();
+        listener.told({ type: 'ready' });
       },
     });
     this.#frozen = new FrozenWatch(core.timers, {
       isFrozen: () => core.process.isFrozen(),
       isIdle: () => this.state === 'ready' && this.load === 0,
-      onChange: (isFrozen) => listener.onFrozen(isFrozen),
+      onChange: (isFrozen) => listener.told({ type: 'frozen', isFrozen }),
     });
     this.#end = new WorkerEnd(core.process, core.timers, {
-      onSign: () => this.#onEndSign(),
+      onSign: () => this.#onSign(),
       onUnreachable: () => this.kill('it closed its connection to the server'), // its calls go back once it is dead
-      onDead: (exit) => this.#loseCalls(exit),
-      onGone: (exit) => this.#becomeGone(exit),
+      onDead: (exit) => this.#onDead(exit),
+      onGone: (exit) => this.#onGone(exit),
     });
   }
 
@@ -96,7 +96,9 @@ export class WorkerHandle implements ReadyWorker {
       onWriteError: () => {}, // it is dying; its stream still delivers its last messages
     });
     process.framesIn.resume();
-    const state = new CurrentState((...transition) => this.#listener.onTransition(...transition));
+    const state = new CurrentState((from, to, event) =>
+      this.#listener.told({ type: 'state', from, to, event }),
+    );
     return { process, channel, state, timers: new Timers(), notes };
   }
 
@@ -237,7 +239,7 @@ export class WorkerHandle implements ReadyWorker {
     this.endConversations(
       new ServeError('SERVE_SHUTTING_DOWN', 'The worker of this connection is replaced.'),
     );
-    this.#listener.onLeaving(why);
+    this.#listener.told({ type: 'leaving', why });
   }
 
   /** Asks it to stop; SIGTERM after `limitMs`, SIGKILL a second later. */
@@ -263,7 +265,7 @@ export class WorkerHandle implements ReadyWorker {
   }
 
   #onFinished(call: Call, runMs: number | null): void {
-    this.#listener.onFinished(call, runMs);
+    this.#listener.finished(call, runMs);
     if (this.load === 0) this.#stop.onFinished();
   }
 
@@ -271,9 +273,9 @@ export class WorkerHandle implements ReadyWorker {
     if (this.#webhooks.take(message, pieces) || this.#calls.take(message, pieces)) return;
     switch (message.type) {
       case 'log':
-        return this.#listener.onAppLog(message.level, message.message, message.fields, message.requestId);
+        return this.#listener.told(message);
       case 'metrics':
-        return this.#listener.onMetrics(message.metrics.map((metric) => this.#withRequests(metric)));
+        return this.#onMetrics(message.metrics);
       case 'hello':
         return this.#start.onHello(message.protocol);
       case 'loaded':
@@ -297,11 +299,16 @@ export class WorkerHandle implements ReadyWorker {
   #onRetiring(reason: string): void {
     this.#leave(reason);
     const calls = this.#calls.takeUnbegun();
-    if (calls.length > 0) this.#listener.onLost(calls, new ServeError('SERVE_WORKER_LOST'));
+    if (calls.length > 0)
+      this.#listener.told({ type: 'lost', calls, error: new ServeError('SERVE_WORKER_LOST') });
   }
 
-  #withRequests({ callIds, ...metric }: Metric): AppMetric {
-    return { ...metric, requestIds: this.#calls.requestIds(callIds) };
+  #onMetrics(sent: readonly Metric[]): void {
+    const metrics = sent.map(({ callIds, ...metric }) => ({
+      ...metric,
+      requestIds: this.#calls.requestIds(callIds),
+    }));
+    this.#listener.told({ type: 'metrics', metrics });
   }
 
   #onStreamEnd(error: ServeError | null): void {
@@ -317,30 +324,32 @@ export class WorkerHandle implements ReadyWorker {
     this.kill('protocol error');
   }
 
-  /** From now on it gets no calls. */
-  #onEndSign(): void {
+  /** First moment of its death: from now on it gets no calls. */
+  #onSign(): void {
     const { state } = this.#core;
     if (state.name !== 'gone') state.enter('killRequested');
   }
 
-  /** Hands back the calls that it held and did not answer. */
-  #loseCalls(exit: Exit): void {
+  /** Second moment: hands back the calls that it held and did not answer. */
+  #onDead(exit: Exit): void {
     const calls = this.#calls.lose();
     if (calls.length === 0) return;
     const { notes } = this.#core;
     const message = `The worker died while running this call (${notes.how(exit)}).`;
     const kind = notes.ranOutOfMemory(exit) ? 'out-of-memory' : '';
-    this.#listener.onLost(calls, new ServeError('SERVE_WORKER_LOST', message, { kind }));
+    const error = new ServeError('SERVE_WORKER_LOST', message, { kind });
+    this.#listener.told({ type: 'lost', calls, error });
   }
 
-  #becomeGone(exit: Exit): void {
+  /** Third moment: reports its death. */
+  #onGone(exit: Exit): void {
     const { state, timers, process } = this.#core;
     state.enter('ended');
     timers.stopAll();
     this.#calls.close();
     this.#webhooks.close();
     process.begun.close();
-    this.#listener.onGone(this.#describeDeath(exit));
+    this.#listener.told({ type: 'gone', death: this.#describeDeath(exit) });
   }
 
   #describeDeath(exit: Exit): WorkerDeath {

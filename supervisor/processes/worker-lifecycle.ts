@@ -31,10 +31,10 @@ export const WORKER_EVENTS = {
 } as const;
 
 export type WorkerState = keyof typeof WORKER_STATES;
-export type WorkerEvent = keyof typeof WORKER_EVENTS;
+export type LifeEvent = keyof typeof WORKER_EVENTS;
 
 /** `null`: the pair makes no sense. */
-const TRANSITIONS: Readonly<Record<WorkerState, Readonly<Record<WorkerEvent, WorkerState | null>>>> = {
+const TRANSITIONS: Readonly<Record<WorkerState, Readonly<Record<LifeEvent, WorkerState | null>>>> = {
   spawning: row('loading', null, null, null, 'stopping', 'finishing', 'stopping', 'killing'),
   loading: row(null, 'initializing', null, null, 'stopping', 'finishing', 'stopping', 'killing'),
   initializing: row(null, null, 'warming', 'ready', 'stopping', 'finishing', 'stopping', 'killing'),
@@ -75,7 +75,7 @@ function row(
   retireRequested: WorkerState,
   stopRequested: WorkerState,
   killRequested: WorkerState,
-): Record<WorkerEvent, WorkerState | null> {
+): Record<LifeEvent, WorkerState | null> {
   return {
     hello,
     loaded,
@@ -90,7 +90,7 @@ function row(
 }
 
 /** @throws SERVE_PROTOCOL if the event makes no sense in this state */
-export function nextState(state: WorkerState, event: WorkerEvent): WorkerState {
+export function nextState(state: WorkerState, event: LifeEvent): WorkerState {
   const next = TRANSITIONS[state][event];
   if (next !== null) return next;
   throw protocolError(`event "${event}" in state "${state}"`);

@@ -1,12 +1,12 @@
-/** The interface between a worker and its slot, besides calls: limits for the worker, events for the slot. */
+/** The interface between a worker and its model, besides calls: limits for the worker, and its events. */
 import type { ServeError } from '../../protocol/errors.js';
-import type { LoadedInfo, Metric } from '../../protocol/wire/messages.js';
+import type { LoadedInfo, Metric, UpMessage, WebhookOrder } from '../../protocol/wire/messages.js';
 import type { Call } from '../dispatch/call.js';
 import type { NamedLimit } from '../machine/limit-timer.js';
 import type { CallLimits } from '../calls/held-calls.js';
 import type { WorkerDeath } from './worker-death.js';
-import type { WorkerEvent, WorkerState } from './worker-lifecycle.js';
-import type { WebhookTaker } from './worker-webhooks.js';
+import type { WebhookEvents } from '../webhooks/webhook.js';
+import type { LifeEvent, WorkerState } from './worker-lifecycle.js';
 
 export interface WorkerLimits extends CallLimits {
   readonly initTimeout: NamedLimit;
@@ -31,24 +31,44 @@ export interface AppMetric extends Omit<Metric, 'callIds'> {
   readonly requestIds: readonly string[];
 }
 
-/** Events of a worker, for the slot and the dispatcher. */
+/** An event of one worker. */
+export type WorkerEvent =
+  | {
+      readonly type: 'state';
+      readonly from: WorkerState;
+      readonly to: WorkerState;
+      readonly event: LifeEvent;
+    }
+  /** Its warm-up takes long. */
+  | { readonly type: 'slowWarmUp'; readonly advice: string }
+  | { readonly type: 'ready' }
+  /** It was frozen by a signal while it was idle, or continues. */
+  | { readonly type: 'frozen'; readonly isFrozen: boolean }
+  /** It gets no more calls, and ends when those that run in it have ended, or with the last of their limits. */
+  | { readonly type: 'leaving'; readonly why: string }
+  /** It is dead, or begins no more calls: these it has not answered, in order. */
+  | { readonly type: 'lost'; readonly calls: readonly Call[]; readonly error: ServeError }
+  /** Nothing more comes from it. */
+  | { readonly type: 'gone'; readonly death: WorkerDeath }
+  | { readonly type: 'callError'; readonly call: Call; readonly error: ServeError }
+  /** A line of the app. */
+  | Extract<UpMessage, { readonly type: 'log' }>
+  | { readonly type: 'metrics'; readonly metrics: readonly AppMetric[] }
+  | ({ readonly type: 'webhook' } & SentWebhook);
+
+/** A webhook that an app sends. `body` must not be kept. */
+export interface SentWebhook {
+  readonly order: WebhookOrder;
+  readonly body: Buffer;
+  readonly events: WebhookEvents;
+  /** It is not taken; no event follows. */
+  drop(): void;
+}
+
+/** Receives what happens to one worker. */
 export interface WorkerListener {
   /** The app is imported. Returns the limits from now on. @throws SERVE_CONFIG if its options are wrong */
-  onLoaded(info: LoadedInfo): LoadedLimits;
-  /** Its warm-up takes long. */
-  onSlowWarmUp(advice: string): void;
-  onReady(): void;
-  /** It was frozen by a signal while it was idle, or continues. */
-  onFrozen(isFrozen: boolean): void;
-  /** It gets no more calls, and ends when those that run in it have ended, or with the last of their limits. */
-  onLeaving(why: string): void;
-  onFinished(call: Call, runMs: number | null): void;
-  /** Calls it held when it died, in order. */
-  onLost(calls: Call[], error: ServeError): void;
-  onGone(death: WorkerDeath): void;
-  onAppLog(level: string, message: string, fields: string, requestId: string): void;
-  onMetrics(metrics: readonly AppMetric[]): void;
-  onWebhook: WebhookTaker;
-  onCallError(call: Call, error: ServeError): void;
-  onTransition(from: WorkerState, to: WorkerState, event: WorkerEvent): void;
+  loaded(info: LoadedInfo): LoadedLimits;
+  finished(call: Call, runMs: number | null): void;
+  told(event: WorkerEvent): void;
 }

@@ -10,21 +10,19 @@ import {
   type WebhookOutcome,
 } from '../../protocol/wire/messages.js';
 import type { WebhookEvents } from '../webhooks/webhook.js';
-
-/** Returns whether the webhook is taken; if not, no event follows. `body` must not be kept. */
-export type WebhookTaker = (order: WebhookOrder, body: Buffer, events: WebhookEvents) => boolean;
+import type { SentWebhook } from './worker-listener.js';
 
 export class WorkerWebhooks {
   readonly #channel: Channel;
-  readonly #taker: WebhookTaker;
+  readonly #onSent: (webhook: SentWebhook) => void;
   readonly #bodies = new BodyAssembler<WebhookOrder>();
   /** The webhook whose body is incomplete: at most one, so that memory is bounded. */
   #unfinished: number | null = null;
   #closed = false;
 
-  constructor(channel: Channel, taker: WebhookTaker) {
+  constructor(channel: Channel, onSent: (webhook: SentWebhook) => void) {
     this.#channel = channel;
-    this.#taker = taker;
+    this.#onSent = onSent;
   }
 
   /** Takes a message about a webhook. Returns false if it is about something else. @throws SERVE_PROTOCOL */
@@ -60,15 +58,16 @@ export class WorkerWebhooks {
   }
 
   #handOver(order: WebhookOrder, pieces: Buffer[]): void {
-    const taken = this.#taker(order, joinPieces(pieces), {
+    const events: WebhookEvents = {
       onKept: () => {
         if (!order.wait) this.#report(order.ref, 'taken');
       },
       onEnd: (end) => {
         if (order.wait) this.#report(order.ref, end);
       },
-    });
-    if (!taken) this.#report(order.ref, 'dropped');
+    };
+    const drop = (): void => this.#report(order.ref, 'dropped');
+    this.#onSent({ order, body: joinPieces(pieces), events, drop });
   }
 
   #report(ref: number, outcome: WebhookOutcome): void {

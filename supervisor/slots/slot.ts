@@ -1,25 +1,17 @@
 /**
- * A slot: a place for a worker on a device, which survives restarts. Starts workers and decides what follows their deaths.
+ * A slot: a place for a worker on a device, which survives restarts. Starts workers and decides what follows their deaths, of
+ * which the model tells it.
  * Its states and events are the table of `slot-lifecycle.ts`.
  */
 import assert from 'node:assert/strict';
 import type { ServeError } from '../../protocol/errors.js';
-import type { LoadedInfo } from '../../protocol/wire/messages.js';
 import type { RestartRules } from './restart-policy.js';
 import { SlotFailures } from './slot-failures.js';
 import { nextSlotState, type SlotEvent, type SlotState } from './slot-lifecycle.js';
 import type { SpawnGate, Start, StartWait } from './spawn-gate.js';
 import { neverStarted, type WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
-import type { LoadedLimits, RetireLimits, WorkerListener } from '../processes/worker-listener.js';
-
-export interface SlotListener extends Omit<WorkerListener, 'onReady' | 'onLoaded' | 'onLeaving' | 'onGone'> {
-  onLoaded(worker: WorkerHandle, info: LoadedInfo): LoadedLimits;
-  onReady(worker: WorkerHandle): void;
-  onLeaving(worker: WorkerHandle, why: string): void;
-  /** The slot's state changed, or one of its workers died, or both. */
-  onSlotChange(slot: Slot, death: WorkerDeath | null): void;
-}
+import type { RetireLimits } from '../processes/worker-listener.js';
 
 export interface SlotOptions {
   readonly index: number;
@@ -28,7 +20,7 @@ export interface SlotOptions {
   readonly model: string;
   readonly gate: SpawnGate;
   rules(): RestartRules;
-  spawn(listener: WorkerListener): WorkerHandle;
+  spawn(slot: Slot): WorkerHandle;
   /** Whether other workers of the model are ready. */
   othersServe(): boolean;
   /** Whether the model was ready before and has no ready worker now. */
@@ -37,7 +29,8 @@ export interface SlotOptions {
   makesRoom(device: string): boolean;
   /** No call waits for the worker of this slot, whose start waits for memory. */
   onNotNeeded(slot: Slot): void;
-  readonly listener: SlotListener;
+  /** The slot's state changed, or one of its workers is gone, or both. */
+  onChange(slot: Slot, death: WorkerDeath | null): void;
 }
 
 /**
@@ -160,7 +153,7 @@ export class Slot {
     if (this.#state.name === 'backoff' || this.#state.name === 'latched') {
       this.#cancelStart();
       this.#wait('replace', null);
-    } else this.#options.listener.onSlotChange(this, null); // a start that is under way does not fail calls any more
+    } else this.#options.onChange(this, null); // a start that is under way does not fail calls any more
   }
 
   /**
@@ -251,15 +244,8 @@ export class Slot {
   #start(queued: Queued): void {
     if (this.#queued !== queued) return; // withdrawn meanwhile
     this.#queued = null;
-    const { listener } = this.#options;
     try {
-      const worker: WorkerHandle = this.#options.spawn({
-        ...listener,
-        onLoaded: (info) => listener.onLoaded(worker, info),
-        onReady: () => this.#onReady(worker),
-        onLeaving: (why) => this.#onLeaving(worker, why),
-        onGone: (death) => this.#onGone(worker, death),
-      });
+      const worker = this.#options.spawn(this);
       this.#workers.add(worker);
       queued.worker = worker;
       this.#inGate.set(worker, queued.leave);
@@ -271,7 +257,8 @@ export class Slot {
     }
   }
 
-  #onReady(worker: WorkerHandle): void {
+  /** A worker of the slot is ready. */
+  onReady(worker: WorkerHandle): void {
     this.#leaveGate(worker);
     this.#failures.onReady();
     this.#wasReady = true;
@@ -280,12 +267,10 @@ export class Slot {
       this.#enter('nextReady', { name: 'live', worker }, null);
       before.retire(this.#retireLimits);
     }
-    this.#options.listener.onReady(worker);
   }
 
-  /** A successor starts at once; on a GPU, whose memory may not hold two, once this worker has ended. */
-  #onLeaving(worker: WorkerHandle, why: string): void {
-    this.#options.listener.onLeaving(worker, why);
+  /** A worker of the slot gets no more calls. A successor starts at once; on a GPU, whose memory may not hold two, once this worker has ended. */
+  onLeaving(worker: WorkerHandle): void {
     if (this.worker !== worker || this.device !== 'cpu') return;
     const state = this.#state;
     if (state.name !== 'live' && state.name !== 'renewing') return;
@@ -300,7 +285,8 @@ export class Slot {
     else this.#enter('nextAlone', { name: 'live', worker: next }, null);
   }
 
-  #onGone(worker: WorkerHandle, death: WorkerDeath): void {
+  /** A worker of the slot has ended: decides what follows. */
+  onGone(worker: WorkerHandle, death: WorkerDeath): void {
     this.#leaveGate(worker);
     this.#workers.delete(worker);
     this.#calls += death.finishedCalls;
@@ -309,7 +295,7 @@ export class Slot {
     else if (state.name === 'renewing' && state.next === worker) this.#onFailedStart(death);
     else if (this.worker !== worker) {
       if (!death.wanted) this.#failures.lastDeath = death; // another one had taken its place
-      this.#options.listener.onSlotChange(this, death);
+      this.#options.onChange(this, death);
     } else if (state.name === 'replacing') this.#wait('death', death);
     else if (state.name === 'renewing') this.#onGoneBeforeNext(state.next, death);
     else this.#afterDeath(death);
@@ -384,6 +370,6 @@ export class Slot {
   #enter(event: SlotEvent, state: SlotState, death: WorkerDeath | null): void {
     assert.equal(state.name, nextSlotState(this.#state.name, event));
     this.#state = state;
-    this.#options.listener.onSlotChange(this, death);
+    this.#options.onChange(this, death);
   }
 }

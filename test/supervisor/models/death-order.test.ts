@@ -79,7 +79,7 @@ class Bench {
     this.#real.model.close(1000);
   }
 
-  /** What was done since this was last asked. Of several looks at the ready workers in a row it has one. */
+  /** The story since it was last asked for. Of several looks at the ready workers in a row it has one. */
   told(): string[] {
     return this.#story.splice(0).filter((line, i, all) => line !== all[i - 1]);
   }

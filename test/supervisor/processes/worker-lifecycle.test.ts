@@ -6,12 +6,12 @@ import {
   WORKER_EVENTS,
   WORKER_STATES,
   nextState,
-  type WorkerEvent,
+  type LifeEvent,
   type WorkerState,
 } from '../../../supervisor/processes/worker-lifecycle.js';
 
 const STATES = Object.keys(WORKER_STATES) as WorkerState[];
-const EVENTS = Object.keys(WORKER_EVENTS) as WorkerEvent[];
+const EVENTS = Object.keys(WORKER_EVENTS) as LifeEvent[];
 
 /** Every state times every event, written down a second time; `-` makes no sense. */
 const GRID = `
@@ -41,7 +41,7 @@ test('the grid covers every state and every event of a worker', () => {
 
 for (const [state, ...nexts] of rows) {
   for (const [i, next] of nexts.entries()) {
-    const event = EVENTS[i] as WorkerEvent;
+    const event = EVENTS[i] as LifeEvent;
     const outcome = next === '-' ? 'is a broken protocol' : `leads to ${next}`;
     test(`a worker that is ${state}: ${event} ${outcome}`, () => {
       if (next !== '-') {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Timers } from '../../../supervisor/processes/timers.js';
 import { CurrentState, type WorkerCore } from '../../../supervisor/processes/worker-core.js';
-import type { WorkerEvent } from '../../../supervisor/processes/worker-lifecycle.js';
+import type { LifeEvent } from '../../../supervisor/processes/worker-lifecycle.js';
 import { WorkerStop } from '../../../supervisor/processes/worker-stop.js';
 
 /** A ready worker with a fake process, and mocked time. */
-function setUp(t: TestContext, events: readonly WorkerEvent[] = ['hello', 'loaded', 'ready']) {
+function setUp(t: TestContext, events: readonly LifeEvent[] = ['hello', 'loaded', 'ready']) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const story: string[] = [];
   const frozen = { is: false };

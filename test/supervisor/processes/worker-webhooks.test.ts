@@ -38,11 +38,11 @@ function setUp(takes = true): {
     flush: () => {},
   } as unknown as Channel;
   const keeps: (() => void)[] = [];
-  const webhooks = new WorkerWebhooks(channel, (_order, body, { onKept, onEnd }) => {
+  const webhooks = new WorkerWebhooks(channel, ({ body, events: { onKept, onEnd }, drop }) => {
     taken.push(body.toString());
     keeps.push(onKept);
     ends.push(() => onEnd('failed'));
-    return takes;
+    if (!takes) drop();
   });
   const call = (all: (() => void)[]) => () => all.forEach((one) => one());
   return { webhooks, taken, told, keep: call(keeps), end: call(ends) };

@@ -1,20 +1,17 @@
 /** A real slot that a test drives by hand, and everything that can happen to it. */
 import type { TestContext } from 'node:test';
-import { Slot, type SlotListener } from '../../../supervisor/slots/slot.js';
+import { Slot } from '../../../supervisor/slots/slot.js';
 import type { SlotEvent, SlotStateName } from '../../../supervisor/slots/slot-lifecycle.js';
 import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
 import { startOf } from './start-of.js';
 import type { WorkerDeath } from '../../../supervisor/processes/worker-death.js';
 import type { WorkerHandle } from '../../../supervisor/processes/worker-handle.js';
-import type { RetireLimits, WorkerListener } from '../../../supervisor/processes/worker-listener.js';
-
-const LIMIT = { ms: 1, name: '--a-limit' };
+import type { RetireLimits } from '../../../supervisor/processes/worker-listener.js';
 
 /** A slot with fake workers and mocked time. */
 export class Bench {
   readonly gate: SpawnGate;
   readonly slot: Slot;
-  readonly spawned: WorkerListener[] = [];
   readonly handles: { state: string }[] = [];
   readonly stopped: number[] = [];
   readonly retired: RetireLimits[] = [];
@@ -44,12 +41,12 @@ export class Bench {
       model: 'm',
       gate,
       rules: () => ({ restartLimit: this.restartLimit, everReady: this.everReady, awaitsChange: false }),
-      spawn: (listener) => this.#spawn(listener),
+      spawn: () => this.#spawn(),
       othersServe: () => this.othersServe,
       isModelDown: () => this.everReady && !this.othersServe,
       makesRoom: () => this.makesRoom,
       onNotNeeded: (slot) => slot.retire({ finishMs: 0, graceMs: 0 }),
-      listener: this.#listener(),
+      onChange: (slot) => this.states.push(slot.state.name),
     });
   }
 
@@ -80,17 +77,19 @@ export class Bench {
   /** The worker that was started last becomes ready. */
   ready(): void {
     const handle = this.handles.at(-1);
-    if (handle !== undefined) handle.state = 'ready';
-    this.spawned.at(-1)?.onReady();
+    if (handle === undefined) return;
+    handle.state = 'ready';
+    this.slot.onReady(handle as unknown as WorkerHandle);
   }
 
   die(death: Partial<WorkerDeath> = {}): void {
-    this.dieAs(this.spawned.length - 1, death);
+    this.dieAs(this.handles.length - 1, death);
   }
 
   /** The nth worker that was started dies; the first is 0. */
   dieAs(nth: number, death: Partial<WorkerDeath> = {}): void {
-    this.spawned[nth]?.onGone({ ...HEALTHY, ...death });
+    const handle = this.handles[nth];
+    if (handle !== undefined) this.slot.onGone(handle as unknown as WorkerHandle, { ...HEALTHY, ...death });
   }
 
   /** The nth of the living workers dies, if there are so many. */
@@ -109,8 +108,8 @@ export class Bench {
 
   /** The worker that serves gets no more calls, if there is one. */
   leave(): void {
-    const index = this.handles.findIndex((handle) => (handle as unknown) === this.slot.worker);
-    this.spawned[index]?.onLeaving('a call goes on after its time');
+    const { worker } = this.slot;
+    if (worker !== null) this.slot.onLeaving(worker);
   }
 
   /** The turn of the slot comes, and its process cannot be started. */
@@ -126,9 +125,8 @@ export class Bench {
     return open;
   }
 
-  #spawn(listener: WorkerListener): WorkerHandle {
+  #spawn(): WorkerHandle {
     if (this.failSpawn) throw new Error('no such program');
-    this.spawned.push(listener);
     const handle = {
       state: 'initializing',
       finishedCalls: 0,
@@ -137,25 +135,6 @@ export class Bench {
     };
     this.handles.push(handle);
     return handle as unknown as WorkerHandle;
-  }
-
-  #listener(): SlotListener {
-    const ignore = (): void => {};
-    return {
-      onLoaded: () => ({ initTimeout: LIMIT, runTimeout: LIMIT, maxOutputBytes: 1, startBatchSize: 1 }),
-      onSlowWarmUp: ignore,
-      onReady: ignore,
-      onLeaving: ignore,
-      onFrozen: ignore,
-      onFinished: ignore,
-      onLost: ignore,
-      onAppLog: ignore,
-      onMetrics: ignore,
-      onWebhook: () => false,
-      onCallError: ignore,
-      onTransition: ignore,
-      onSlotChange: (slot) => this.states.push(slot.state.name),
-    };
   }
 }
 

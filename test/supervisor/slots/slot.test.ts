@@ -109,7 +109,7 @@ test('a slot obeys its table whatever happens in whatever order, and is closed o
         for (const act of before) act(bench);
         bench.slot.retire(RETIRE);
         for (const act of after) act(bench);
-        for (let nth = bench.spawned.length; nth >= 0; nth -= 1) bench.dieIfAlive(0);
+        for (let nth = bench.handles.length; nth >= 0; nth -= 1) bench.dieIfAlive(0);
         assert.deepEqual([bench.state, bench.slot.workers.length], ['closed', 0]);
       },
     ),
@@ -140,7 +140,7 @@ test('the device is taken from the start of a worker until it is ready', (t) => 
   assert.equal(bench.gateIsOpen(), true);
   bench.die();
   bench.turn();
-  assert.equal(bench.spawned.length, 2);
+  assert.equal(bench.handles.length, 2);
   assert.equal(bench.gateIsOpen(), false, 'its successor starts');
 });
 
@@ -158,7 +158,7 @@ test('a slot closed while it waits for its device never starts a worker, and fre
   bench.slot.close(500);
   leave();
   bench.pass(60_000);
-  assert.deepEqual(bench.spawned, []);
+  assert.deepEqual(bench.handles, []);
   assert.equal(bench.gateIsOpen(), true);
 });
 
@@ -167,7 +167,7 @@ test('a slot closed in the very turn of the event loop in which its worker would
   bench.slot.start();
   bench.slot.close(500);
   bench.turn();
-  assert.deepEqual(bench.spawned, []);
+  assert.deepEqual(bench.handles, []);
   assert.equal(bench.gateIsOpen(), true);
 });
 
@@ -296,7 +296,7 @@ for (const [what, everReady, death] of [
     assert.notEqual(bench.slot.failure, null);
     bench.slot.startAgain();
     bench.turn();
-    assert.deepEqual([bench.state, bench.slot.failure, bench.spawned.length], ['live', null, 2]);
+    assert.deepEqual([bench.state, bench.slot.failure, bench.handles.length], ['live', null, 2]);
     bench.slot.startAgain();
     assert.deepEqual(bench.retired, [], 'one that is neither is left alone');
   });
@@ -323,7 +323,7 @@ test('a start of a failing slot that is under way goes on when it is asked to st
   bench.pass(500);
   bench.slot.startAgain();
   bench.turn();
-  assert.deepEqual([bench.slot.failure, bench.spawned.length, bench.retired], [null, 2, []]);
+  assert.deepEqual([bench.slot.failure, bench.handles.length, bench.retired], [null, 2, []]);
 });
 
 test('a replaced slot gives its worker the limits of `replace`, and counts no restart', (t) => {
@@ -334,10 +334,10 @@ test('a replaced slot gives its worker the limits of `replace`, and counts no re
   bench.slot.replace(RETIRE);
   assert.deepEqual(bench.retired, [RETIRE], 'once');
   bench.turn();
-  assert.equal(bench.spawned.length, 1, 'two workers never share a slot');
+  assert.equal(bench.handles.length, 1, 'two workers never share a slot');
   bench.die({ wanted: true });
   bench.turn();
-  assert.equal(bench.spawned.length, 2);
+  assert.equal(bench.handles.length, 2);
   assert.equal(bench.slot.restarts, 0);
   assert.equal(bench.slot.calls, 3);
   assert.equal(bench.slot.lastDeath, null);
@@ -351,7 +351,7 @@ test('a slot that is replaced while its worker starts keeps the device until tha
   bench.die({ ...AT_START, wanted: true });
   assert.equal(bench.state, 'waiting');
   bench.turn();
-  assert.equal(bench.spawned.length, 2);
+  assert.equal(bench.handles.length, 2);
 });
 
 for (const [from, start] of [
@@ -369,11 +369,11 @@ for (const [from, start] of [
     bench.slot.replace(RETIRE);
     assert.equal(bench.slot.lastDeath, null);
     bench.turn();
-    assert.equal(bench.spawned.length, 2, 'started at once');
+    assert.equal(bench.handles.length, 2, 'started at once');
     bench.die(AT_START);
     assert.equal(bench.state, 'backoff', 'the first failed start');
     bench.pass(30_000);
-    assert.equal(bench.spawned.length, 3, 'the pause before the change starts no worker');
+    assert.equal(bench.handles.length, 3, 'the pause before the change starts no worker');
   });
 }
 
@@ -387,7 +387,7 @@ function renewing(t: TestContext): Bench {
 
 test('a slot that is renewed retires its worker once the next one is ready, and counts no restart', (t) => {
   const bench = renewing(t);
-  assert.deepEqual([bench.spawned.length, bench.retired], [2, []]);
+  assert.deepEqual([bench.handles.length, bench.retired], [2, []]);
   assert.equal(bench.gateIsOpen(), false, 'the next one starts');
   bench.ready();
   assert.deepEqual([bench.state, bench.retired, bench.gateIsOpen()], ['live', [RETIRE], true]);
@@ -403,7 +403,7 @@ test('if the next worker dies before it is ready, the present one stays, and the
   assert.deepEqual([bench.state, bench.retired, bench.gateIsOpen()], ['live', [], true]);
   assert.equal(bench.slot.lastDeath?.fatal?.message, 'no inference export');
   bench.pass(60_000);
-  assert.equal(bench.spawned.length, 2, 'none is tried again');
+  assert.equal(bench.handles.length, 2, 'none is tried again');
 });
 
 test('if the process of the next worker cannot be started, the present one stays', (t) => {
@@ -428,7 +428,7 @@ test('a slot that is renewed again stops the next worker and starts another', (t
   assert.deepEqual(bench.retired, [RETIRE], 'the one that started');
   bench.dieAs(1, { ...AT_START, wanted: true });
   bench.turn();
-  assert.equal(bench.spawned.length, 3);
+  assert.equal(bench.handles.length, 3);
   bench.ready();
   assert.equal(bench.state, 'live');
 });
@@ -449,7 +449,7 @@ test('on a GPU the present worker ends before the next one starts', (t) => {
   bench.ready();
   bench.slot.renew(RETIRE);
   bench.turn();
-  assert.deepEqual([bench.state, bench.spawned.length, bench.retired], ['replacing', 1, [RETIRE]]);
+  assert.deepEqual([bench.state, bench.handles.length, bench.retired], ['replacing', 1, [RETIRE]]);
 });
 
 test('a worker that gets no more calls is followed at once on the CPU, and reported when it has ended', (t) => {
@@ -458,10 +458,10 @@ test('a worker that gets no more calls is followed at once on the CPU, and repor
   bench.ready();
   bench.leave();
   bench.turn();
-  assert.deepEqual([bench.state, bench.spawned.length, bench.slot.workers.length], ['live', 2, 2]);
+  assert.deepEqual([bench.state, bench.handles.length, bench.slot.workers.length], ['live', 2, 2]);
   bench.ready();
   bench.dieAs(0, { how: 'killed by the server: run timeout' });
-  assert.deepEqual([bench.state, bench.spawned.length, bench.slot.restarts], ['live', 2, 1]);
+  assert.deepEqual([bench.state, bench.handles.length, bench.slot.restarts], ['live', 2, 1]);
   assert.equal(bench.slot.lastDeath?.how, 'killed by the server: run timeout');
 });
 
@@ -474,10 +474,10 @@ test('while one ends its last calls, the next that leaves is followed once it ha
   bench.ready();
   bench.leave();
   bench.turn();
-  assert.deepEqual([bench.spawned.length, bench.slot.workers.length], [2, 2]);
+  assert.deepEqual([bench.handles.length, bench.slot.workers.length], [2, 2]);
   bench.die();
   bench.turn();
-  assert.deepEqual([bench.state, bench.spawned.length, bench.slot.workers.length], ['live', 3, 2]);
+  assert.deepEqual([bench.state, bench.handles.length, bench.slot.workers.length], ['live', 3, 2]);
 });
 
 test('on a GPU, whose memory may not hold two, its successor starts once it has ended', (t) => {
@@ -486,10 +486,10 @@ test('on a GPU, whose memory may not hold two, its successor starts once it has 
   bench.ready();
   bench.leave();
   bench.turn();
-  assert.deepEqual([bench.state, bench.spawned.length], ['live', 1]);
+  assert.deepEqual([bench.state, bench.handles.length], ['live', 1]);
   bench.die();
   bench.turn();
-  assert.deepEqual([bench.state, bench.spawned.length, bench.slot.restarts], ['live', 2, 1]);
+  assert.deepEqual([bench.state, bench.handles.length, bench.slot.restarts], ['live', 2, 1]);
 });
 
 test('a worker that gets no more calls while its successor starts is not followed by a third', (t) => {
@@ -499,7 +499,7 @@ test('a worker that gets no more calls while its successor starts is not followe
   bench.leave();
   bench.turn();
   bench.ready();
-  assert.deepEqual([bench.state, bench.spawned.length], ['live', 2]);
+  assert.deepEqual([bench.state, bench.handles.length], ['live', 2]);
 });
 
 const OUT_OF_MEMORY: Partial<WorkerDeath> = {
@@ -552,9 +552,9 @@ test('while other workers serve, the successor of a dead one starts a moment lat
   bench.othersServe = true;
   bench.die();
   bench.turn();
-  assert.equal(bench.spawned.length, 1);
+  assert.equal(bench.handles.length, 1);
   bench.tick(20);
-  assert.equal(bench.spawned.length, 2);
+  assert.equal(bench.handles.length, 2);
 });
 
 test('once the last ready worker of a model has died, a start of it that waits in another slot goes at once', (t) => {
@@ -580,5 +580,5 @@ test('a death in the warm-up is followed by a start without it, at once, and cou
   bench.start();
   bench.die({ ...AT_START, inWarmUp: true });
   bench.turn();
-  assert.deepEqual([bench.state, bench.spawned.length, bench.slot.restarts], ['live', 2, 1]);
+  assert.deepEqual([bench.state, bench.handles.length, bench.slot.restarts], ['live', 2, 1]);
 });

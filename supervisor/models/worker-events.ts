@@ -1,14 +1,18 @@
 /**
- * Makes the slots of one model and handles the events of their workers: it updates the queue, the health, the log and the
- * generations of the model, and passes on what concerns the whole server to the model's listener.
+ * Makes the slots of one model, and does what follows from the events of their workers: for the slot, the queue, the health,
+ * the log and the generations of the model; what concerns the whole server goes to the host.
+ *
+ * A worker dies in three moments. Sign (`#refresh`): it gets no more calls, readiness falls, one that stands by steps in. Dead
+ * (`#lost`): its calls go back or fail. Gone (`#gone`): its slot decides what follows, then log, report, memory.
  */
 import { ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo } from '../../protocol/wire/messages.js';
+import type { Call } from '../dispatch/call.js';
 import type { Placement } from '../machine/placement.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
-import type { LoadedLimits } from '../processes/worker-listener.js';
-import { Slot, type SlotListener } from '../slots/slot.js';
+import type { LoadedLimits, WorkerEvent } from '../processes/worker-listener.js';
+import { Slot } from '../slots/slot.js';
 import { newWebhookId } from '../webhooks/webhook.js';
 import type { AppDescription } from './app-description.js';
 import type { ModelParts } from './model-parts.js';
@@ -18,7 +22,7 @@ import { noneWantedError } from './slot-summary.js';
 import type { Standbys } from './standbys.js';
 import { startWorker, workerLimits } from './start-worker.js';
 
-export class SlotFactory {
+export class WorkerEvents {
   readonly #model: ModelParts;
   readonly #applier: OptionsApplier;
   readonly #scaler: Scaler;
@@ -33,7 +37,7 @@ export class SlotFactory {
 
   /** Makes a slot; the caller starts it. */
   newSlot(index: number, placement: Placement): Slot {
-    const { generations, health, resources } = this.#model;
+    const { generations, health, resources, slots } = this.#model;
     const { name, version } = generations.newest.spec;
     const wasReady = (): boolean => health.firstReadyAtMs !== null;
     return new Slot({
@@ -47,56 +51,61 @@ export class SlotFactory {
         everReady: (resources.watch ? health.hasServed : wasReady()) && !generations.isUntried,
         awaitsChange: resources.watch,
       }),
-      spawn: (workerListener) => {
-        const { spec, options, skipsWarmUp } = generations.newest;
-        const place = { index, placement, skipsWarmUp };
-        const worker = startWorker(spec, options, resources, place, workerListener);
-        generations.started(worker);
-        return worker;
-      },
-      othersServe: () => this.#model.slots.ready.length > 0,
-      isModelDown: () => health.firstReadyAtMs !== null && this.#model.slots.ready.length === 0,
+      spawn: (slot) => this.#spawn(slot, placement),
+      othersServe: () => slots.ready.length > 0,
+      isModelDown: () => wasReady() && slots.ready.length === 0,
       makesRoom: (device) => resources.memory?.makeRoom(device, `${name}@${version}`) ?? false,
       onNotNeeded: (slot) => this.#scaler.withdraw(slot),
-      listener: this.#listenerOf(index),
+      onChange: (slot, death) => this.#onChange(slot, death),
     });
   }
 
-  #listenerOf(index: number): SlotListener {
-    const { dispatcher, listener, log, resources } = this.#model;
-    return {
-      onLoaded: (worker, info) => this.#onLoaded(worker, info),
-      onSlowWarmUp: (advice) => log.slowWarmUp(index, advice),
-      onReady: (worker) => this.#onReady(index, worker),
-      onFinished: (call, runMs) => {
-        this.#model.noteIdle();
-        dispatcher.finished(call, runMs);
-      },
-      onLost: (calls, error) => {
-        this.#model.noteIdle();
-        this.#refreshReady(); // before the dead worker is given anything
-        dispatcher.lost(calls, error);
-      },
-      onLeaving: (worker, why) => log.leaving(index, worker.load, why),
-      onFrozen: (isFrozen) => {
-        log.frozen(index, isFrozen);
-        this.#refreshReady();
-        dispatcher.pump();
-      },
-      onAppLog: (level, message, fields, requestId) => log.appLine(index, level, message, fields, requestId),
-      onMetrics: (metrics) => listener.onMetrics(index, metrics),
-      onWebhook: (order, body, events) =>
-        resources.webhooks.send({ ...order, id: newWebhookId(), body }, events),
-      onCallError: (call, error) => log.callError(index, call.message, error),
-      onTransition: (from, to, event) => {
-        log.transition(index, from, to, event);
-        this.#refreshReady();
-      },
-      onSlotChange: (slot, death) => this.#onSlotChange(slot, death),
-    };
+  #spawn(slot: Slot, placement: Placement): WorkerHandle {
+    const { generations, resources } = this.#model;
+    const { spec, options, skipsWarmUp } = generations.newest;
+    const place = { index: slot.index, placement, skipsWarmUp };
+    const worker: WorkerHandle = startWorker(spec, options, resources, place, {
+      loaded: (info) => this.#loaded(worker, info),
+      finished: (call, runMs) => this.#finished(call, runMs),
+      told: (event) => this.#told(slot, worker, event),
+    });
+    generations.started(worker);
+    return worker;
   }
 
-  #onLoaded(worker: WorkerHandle, info: LoadedInfo): LoadedLimits {
+  #told(slot: Slot, worker: WorkerHandle, event: WorkerEvent): void {
+    const { listener, log } = this.#model;
+    const { index } = slot;
+    switch (event.type) {
+      case 'state':
+        log.transition(index, event.from, event.to, event.event);
+        return this.#refresh();
+      case 'slowWarmUp':
+        return log.slowWarmUp(index, event.advice);
+      case 'ready':
+        slot.onReady(worker);
+        return this.#ready(index, worker);
+      case 'frozen':
+        return this.#frozen(index, event.isFrozen);
+      case 'leaving':
+        log.leaving(index, worker.load, event.why);
+        return slot.onLeaving(worker);
+      case 'lost':
+        return this.#lost(event.calls, event.error);
+      case 'gone':
+        return this.#gone(slot, worker, event.death);
+      case 'callError':
+        return log.callError(index, event.call.message, event.error);
+      case 'log':
+        return log.appLine(index, event.level, event.message, event.fields, event.requestId);
+      case 'metrics':
+        return listener.onMetrics(index, event.metrics);
+      case 'webhook':
+        return this.#webhook(event);
+    }
+  }
+
+  #loaded(worker: WorkerHandle, info: LoadedInfo): LoadedLimits {
     const { generations, resources } = this.#model;
     const app = generations.of(worker) as AppDescription;
     app.update(info);
@@ -106,12 +115,22 @@ export class SlotFactory {
     return { ...limits, startBatchSize: spec.service === null ? Infinity : options.batchSize };
   }
 
-  #onReady(index: number, worker: WorkerHandle): void {
+  #finished(call: Call, runMs: number | null): void {
+    this.#model.noteIdle();
+    this.#model.dispatcher.finished(call, runMs);
+  }
+
+  #webhook({ order, body, events, drop }: WorkerEvent & { readonly type: 'webhook' }): void {
+    const { webhooks } = this.#model.resources;
+    if (!webhooks.send({ ...order, id: newWebhookId(), body }, events)) drop();
+  }
+
+  #ready(index: number, worker: WorkerHandle): void {
     const { dispatcher, generations, health, listener, log, slots } = this.#model;
     const isFirst = health.onReady(worker.initMs);
     const isNew = generations.settle(worker);
     if (isNew) this.#applier.apply();
-    this.#refreshReady();
+    this.#refresh();
     this.#checkStandstill();
     log.ready(index, worker.pid, worker.initMs);
     listener.onReady(index, worker.uptimeMs);
@@ -138,7 +157,14 @@ export class SlotFactory {
     if (isSerial) log.serial(options.concurrency as number);
   }
 
-  #refreshReady(): void {
+  #frozen(index: number, isFrozen: boolean): void {
+    this.#model.log.frozen(index, isFrozen);
+    this.#refresh();
+    this.#model.dispatcher.pump();
+  }
+
+  /** The state of a worker or a slot has changed; after the first sign of a death, that of the dying worker. */
+  #refresh(): void {
     const { slots, slowStarts, health, dispatcher } = this.#model;
     const hasStepIn = slots.refresh();
     slowStarts.update();
@@ -150,10 +176,24 @@ export class SlotFactory {
     if (hasStepIn && !givesBack) dispatcher.pump();
   }
 
-  #onSlotChange(slot: Slot, death: WorkerDeath | null): void {
-    if (death?.inWarmUp === true && !death.wanted) this.#model.generations.newest.skipWarmUp();
+  /** A worker is dead. Nothing may be given to it any more when its calls go back, which does not wait for its end. */
+  #lost(calls: readonly Call[], error: ServeError): void {
+    this.#model.noteIdle();
+    this.#refresh();
+    this.#model.dispatcher.lost(calls, error);
+  }
+
+  /** A worker is gone. */
+  #gone(slot: Slot, worker: WorkerHandle, death: WorkerDeath): void {
+    const { generations, resources } = this.#model;
+    resources.guard.remove(death.pid);
+    if (death.inWarmUp === true && !death.wanted) generations.newest.skipWarmUp();
+    slot.onGone(worker, death);
+  }
+
+  #onChange(slot: Slot, death: WorkerDeath | null): void {
     if (death?.during === 'start' && !death.wanted && !slot.isSecondTry) this.#model.health.onFailedStart();
-    this.#refreshReady();
+    this.#refresh();
     if (death !== null) {
       this.#model.log.death(slot, death);
       this.#model.listener.onDeath(slot, death);
