@@ -72,6 +72,8 @@ export interface BudgetedModel {
   sendAway(id: number, why: LeaveWhy): void;
   /** The worker is ended, and its slot starts no other. */
   refuse(id: number, error: ServeError): void;
+  /** Its workers always stay and do not fit together with others that do. `wasWell`: it had a worker within the budget before. */
+  misfit(error: ServeError, wasWell: boolean): void;
 }
 
 /** Processes that may end at any time. */

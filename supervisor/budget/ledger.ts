@@ -61,6 +61,10 @@ export class Ledger {
     return workers.filter(({ device }) => isOn(device)).map(({ id }) => id);
   }
 
+  named(name: string): BudgetedModel | null {
+    return [...this.#models].find((model) => model.name === name) ?? null;
+  }
+
   modelOf(id: number): BudgetedModel | null {
     const found = this.#gather(performance.now()).find(({ workers }) => workers.some((one) => one.id === id));
     return found?.model ?? null;

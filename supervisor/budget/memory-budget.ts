@@ -58,7 +58,6 @@ export class MemoryBudget implements MemoryRoom {
   readonly #sentAway = { memory: 0, turn: 0, spares: 0 };
   #lacks: ReadonlyMap<RoomStart, Lack> = new Map();
   #onRoom: () => void = () => {};
-  #onMisfit: (model: string, error: ServeError, wasWell: boolean) => void = () => {};
   #isAsked = false;
   #isClosed = false;
 
@@ -81,14 +80,6 @@ export class MemoryBudget implements MemoryRoom {
 
   onRoom(listener: () => void): void {
     this.#onRoom = listener;
-  }
-
-  /**
-   * Calls `listener` for a model whose workers always stay and do not fit together with others that do. `wasWell`: whether it
-   * had a worker within the budget before.
-   */
-  onMisfit(listener: (model: string, error: ServeError, wasWell: boolean) => void): void {
-    this.#onMisfit = listener;
   }
 
   add(model: BudgetedModel): void {
@@ -236,7 +227,7 @@ export class MemoryBudget implements MemoryRoom {
 
   #misfit(model: string, error: ServeError): void {
     this.#log.error(`model ${model} cannot start: ${error.detail}`);
-    this.#onMisfit(model, error, this.#ledger.learner.wasWell(model));
+    this.#ledger.named(model)?.misfit(error, this.#ledger.learner.wasWell(model));
   }
 
   #noteWait(start: RoomStart, lack: Lack): void {

@@ -150,6 +150,11 @@ export class Dispatcher {
     return this.#inFlight;
   }
 
+  /** Whether no call is waiting, arriving or running. */
+  get isQuiet(): boolean {
+    return this.queued + this.arriving + this.inFlight === 0;
+  }
+
   get service(): ServiceTime {
     return this.#service;
   }

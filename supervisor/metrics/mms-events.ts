@@ -11,6 +11,7 @@ import { HTTP_STATUS } from '../http/socket/http-status.js';
 import type { HostFigures, HostReader } from '../machine/host-figures.js';
 import { ProbeAnswers } from '../observe/line-limit.js';
 import type { Model } from '../models/model.js';
+import type { ModelEvent } from '../models/model-resources.js';
 
 export type AnswerClass = '2XX' | '4XX' | '5XX';
 
@@ -104,8 +105,9 @@ export class MmsEvents implements Partial<RequestObserver> {
     this.#count(status, 'limited');
   }
 
-  ready(model: Model, worker: number, startMs: number): void {
-    for (const listener of this.#listeners) listener.loaded(model, worker, startMs);
+  told(model: Model, event: ModelEvent): void {
+    if (event.type !== 'ready') return;
+    for (const listener of this.#listeners) listener.loaded(model, event.worker, event.startMs);
   }
 
   #count(status: number, line: AnswerLine): void {

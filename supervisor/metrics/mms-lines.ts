@@ -1,7 +1,7 @@
 /** Writes Multi Model Server's metrics as lines of the log, for log parsers. */
 import type { HostFigures } from '../machine/host-figures.js';
 import type { Model } from '../models/model.js';
-import type { WorkerObserver } from '../models/model-resources.js';
+import type { ModelObserver } from '../models/model-resources.js';
 import { HOSTNAME, metricLine } from '../observe/metric-line.js';
 import { LineLimit } from '../observe/line-limit.js';
 import {
@@ -70,12 +70,13 @@ export class MmsLines implements MmsListener {
 /** Writes the metrics of custom services as lines in the same form; those of other apps lack the dimension `Level`. */
 export function serviceLines(
   write: (model: Model, worker: number, line: string) => void,
-): Pick<WorkerObserver<Model>, 'measured'> {
+): ModelObserver<Model> {
   return {
-    measured(model, worker, metrics) {
+    told(model, event) {
+      if (event.type !== 'metrics') return;
       const now = new Date();
-      for (const metric of metrics)
-        if (HAS_LEVEL.test(metric.dimensions)) write(model, worker, metricLine(metric, now));
+      for (const metric of event.metrics)
+        if (HAS_LEVEL.test(metric.dimensions)) write(model, event.worker, metricLine(metric, now));
     },
   };
 }

@@ -105,7 +105,7 @@ export const MODEL_METRICS: readonly HouseMetric[] = [
   ofModels(
     'banana_load_peak_calls',
     'The most of them at once in the last 60 s.',
-    ({ mostCalls }) => mostCalls,
+    ({ sizing }) => sizing.demand.mostCalls,
   ),
   ofModels(
     'banana_predicted_wait_seconds',
@@ -132,14 +132,14 @@ export const MODEL_METRICS: readonly HouseMetric[] = [
     help: `Worker slots by state: ${WORKER_STATES.join(', ')}.`,
     measure: perModel(countStates),
   },
-  ofModels('banana_wanted_workers', 'Workers that are wanted now.', ({ wantedWorkers }) => wantedWorkers),
+  ofModels('banana_wanted_workers', 'Workers that are wanted now.', ({ crew }) => crew.wanted),
   {
     name: 'banana_scaling_changes_total',
     type: 'counter',
     labels: [...MODEL_LABELS, 'change', 'rule'],
     help: 'Workers of models that scale themselves, started or retired by a rule.',
     measure: perModel((model) =>
-      (model.scaling?.changes.counts() ?? []).map(({ change, rule, count }) => ({
+      (model.sizing.rules === null ? [] : model.sizing.changes.counts()).map(({ change, rule, count }) => ({
         labels: labelsOf(model, { change, rule }),
         value: count,
       })),
@@ -163,7 +163,7 @@ export const MODEL_METRICS: readonly HouseMetric[] = [
     labels: [...MODEL_LABELS, 'worker'],
     help: 'Resident memory of the processes of a worker, by the number of the worker.',
     measure: perModel((model) =>
-      model.slots.map((slot) => ({
+      model.crew.all.map((slot) => ({
         labels: labelsOf(model, { worker: String(slot.index) }),
         value: slot.workers.reduce((sum, { pid }) => sum + (residentBytes(pid) ?? 0), 0),
       })),
@@ -186,8 +186,8 @@ function endsOf({ ends }: ModelCalls, labels: Labels): Measured[] {
 }
 
 function countStates(model: Model): Measured[] {
-  const { standbys } = model;
-  const states = model.slots.map((slot) => {
+  const { all, standbys } = model.crew;
+  const states = all.map((slot) => {
     const state = stateOf(slot);
     return state === 'idle' && standbys.includes(slot) ? 'standby' : state;
   });

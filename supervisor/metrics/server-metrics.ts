@@ -5,6 +5,7 @@
 import type { MetricsPage } from '../http/request/backend.js';
 import { asClause } from '../../protocol/text/sentences.js';
 import type { Model } from '../models/model.js';
+import type { ModelEvent } from '../models/model-resources.js';
 import { AppSeries } from './app-series.js';
 import type { CallCounts } from './call-counts.js';
 import type { HouseMetric, MetricFacts } from './house-metric.js';
@@ -18,13 +19,11 @@ import { TEXT_TYPE, writeText } from './write-text.js';
 export const HOUSE_METRICS: readonly HouseMetric[] = [...MODEL_METRICS, ...MACHINE_METRICS];
 
 export class ServerMetrics implements MetricsPage {
-  /** Gets the deaths of all workers. */
-  readonly restarts = new Restarts();
-  /** Gets the deaths of all workers, and the metrics of their apps. */
-  readonly apps: AppSeries;
   /** Started and stopped with the server. */
   readonly sampler: Sampler;
   readonly #calls: CallCounts;
+  readonly #restarts = new Restarts();
+  readonly #apps: AppSeries;
   readonly #limits = new Map(HOUSE_METRICS.map((metric) => [metric, new SeriesLimit()]));
   readonly #facts: Pick<MetricFacts, 'models' | 'unsent' | 'memory'>;
   readonly #torchServe: TorchServeText | null;
@@ -40,11 +39,18 @@ export class ServerMetrics implements MetricsPage {
     this.#calls = calls;
     this.#torchServe = torchServe;
     this.sampler = new Sampler((problem) => onProblem(`metrics of GPUs: ${asClause(problem)}`));
-    this.apps = new AppSeries(
+    this.#apps = new AppSeries(
       () => this.#models(),
       isTaken,
       (problem) => onProblem(`metrics: ${problem}`),
     );
+  }
+
+  told(model: Model, event: ModelEvent): void {
+    if (event.type === 'metrics') this.#apps.measured(model, event.worker, event.metrics);
+    if (event.type !== 'died') return;
+    this.#restarts.died(model, event.slot, event.death);
+    this.#apps.died(model, event.slot);
   }
 
   async scrape(names: readonly string[]): Promise<{ contentType: string; text: string }> {
@@ -54,15 +60,14 @@ export class ServerMetrics implements MetricsPage {
 
   /** The families in `names`, all if `names` is empty; each is measured when it is asked for. */
   *#families(names: readonly string[]): Generator<Family> {
-    const { restarts, sampler } = this;
-    const facts = { ...this.#facts, calls: this.#calls, restarts, sampler };
+    const facts = { ...this.#facts, calls: this.#calls, restarts: this.#restarts, sampler: this.sampler };
     const isWanted = (metric: Pick<Family, 'name' | 'type'>): boolean =>
       names.length === 0 || [metric.name, ...sampleNames(metric)].some((name) => names.includes(name));
     for (const metric of HOUSE_METRICS.filter(isWanted)) {
       const limit = this.#limits.get(metric) as SeriesLimit;
       yield { ...metric, measured: limit.bound(metric.measure(facts)) };
     }
-    yield* this.apps.families().filter(isWanted);
+    yield* this.#apps.families().filter(isWanted);
   }
 
   #models(): Model[] {

@@ -5,9 +5,8 @@ import type { LeaveWhy } from '../budget/facts.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import { startPhase } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
-import type { ModelParts } from './model-parts.js';
-import type { Scaler } from './scaler.js';
-import type { Standbys } from './standbys.js';
+import type { ModelCore, ModelEvent } from './model-resources.js';
+import type { Sizing } from './sizing.js';
 
 /** Expected start of a model that was never started. */
 const UNKNOWN_START_MS = 1000;
@@ -18,16 +17,16 @@ interface LastCall {
 }
 
 export class ModelInBudget implements BudgetedModel {
-  readonly #model: ModelParts;
-  readonly #scaler: Scaler;
-  readonly #standbys: Standbys;
+  readonly #model: ModelCore;
+  readonly #sizing: Sizing;
+  readonly #tell: (event: ModelEvent) => void;
   /** When the last call of each worker ended, as far as that was seen. */
   #lastCalls: ReadonlyMap<number, LastCall> = new Map();
 
-  constructor(model: ModelParts, scaler: Scaler, standbys: Standbys) {
+  constructor(model: ModelCore, sizing: Sizing, tell: (event: ModelEvent) => void) {
     this.#model = model;
-    this.#scaler = scaler;
-    this.#standbys = standbys;
+    this.#sizing = sizing;
+    this.#tell = tell;
   }
 
   get name(): string {
@@ -36,20 +35,20 @@ export class ModelInBudget implements BudgetedModel {
   }
 
   facts(nowMs: number): BudgetedFacts {
-    const { slots, generations, health } = this.#model;
-    const { bounds, startMs } = this.#scaler;
+    const { crew, generations } = this.#model;
+    const { bounds, demand, isReplacing } = this.#sizing;
     const hasCallers = this.#hasCallers;
     this.#noteCalls();
-    const workers = slots.all.flatMap((slot) =>
+    const workers = crew.all.flatMap((slot) =>
       slot.workers.map((worker) => this.#worker(slot, worker, hasCallers, nowMs)),
     );
     const ready = workers.filter(({ state }) => state === 'idle' || state === 'busy');
-    const mayLeave = bounds === null || this.#model.isReplacing() ? 0 : ready.length - bounds.min;
+    const mayLeave = bounds === null || isReplacing ? 0 : ready.length - bounds.min;
     return {
-      pinned: bounds?.min ?? health.wanted,
-      wanted: health.wanted,
+      pinned: bounds?.min ?? crew.wanted,
+      wanted: crew.wanted,
       mayLeave: Math.max(0, mayLeave),
-      startMs: startMs === 0 ? UNKNOWN_START_MS : startMs,
+      startMs: demand.startMs === 0 ? UNKNOWN_START_MS : demand.startMs,
       queueTimeoutMs: generations.inForce.options.queueTimeout,
       hasCallers,
       workers,
@@ -57,12 +56,12 @@ export class ModelInBudget implements BudgetedModel {
   }
 
   memoryRead(): void {
-    this.#standbys.keep();
+    this.#sizing.keepStandbys();
   }
 
   sendAway(id: number, why: LeaveWhy): void {
     const slot = this.#slotOf(id);
-    if (slot !== null) this.#scaler.sendAway(slot, why);
+    if (slot !== null) this.#sizing.sendAway(slot, why);
   }
 
   refuse(id: number, error: ServeError): void {
@@ -71,8 +70,12 @@ export class ModelInBudget implements BudgetedModel {
       ?.refuse(error);
   }
 
+  misfit(error: ServeError, wasWell: boolean): void {
+    this.#tell({ type: 'misfit', error, wasWell });
+  }
+
   #slotOf(id: number): Slot | null {
-    return this.#model.slots.all.find(({ workers }) => workers.some(({ pid }) => pid === id)) ?? null;
+    return this.#model.crew.all.find(({ workers }) => workers.some(({ pid }) => pid === id)) ?? null;
   }
 
   #worker(slot: Slot, worker: WorkerHandle, hasCallers: boolean, nowMs: number): BudgetedWorker {
@@ -84,11 +87,11 @@ export class ModelInBudget implements BudgetedModel {
 
   /** A worker that has finished a call since it was last looked at: the last one of the model ended when the model became idle. */
   #noteCalls(): void {
-    const { slots, idleSinceMs } = this.#model;
+    const { idleSinceMs, workers } = this.#model.crew;
     this.#lastCalls = new Map(
-      slots.workers.map(({ pid, finishedCalls: calls }) => {
+      workers.map(({ pid, finishedCalls: calls }) => {
         const last = this.#lastCalls.get(pid);
-        return [pid, last?.calls === calls ? last : { calls, atMs: calls === 0 ? 0 : idleSinceMs() }];
+        return [pid, last?.calls === calls ? last : { calls, atMs: calls === 0 ? 0 : idleSinceMs }];
       }),
     );
   }
@@ -99,12 +102,12 @@ export class ModelInBudget implements BudgetedModel {
     if (worker.state !== 'ready' || !slot.isKept) return 'leaving';
     const isFree = this.#model.dispatcher.isFree(worker);
     if (!isFree || slot.state.name !== 'live' || slot.workers.length > 1) return 'busy';
-    if (this.#model.slots.standbys.includes(slot)) return 'standby';
+    if (this.#model.crew.standbys.includes(slot)) return 'standby';
     return hasCallers ? 'busy' : 'idle';
   }
 
   get #hasCallers(): boolean {
     const { dispatcher } = this.#model;
-    return this.#scaler.waiting + dispatcher.arriving > 0;
+    return this.#sizing.demand.waiting + dispatcher.arriving > 0;
   }
 }

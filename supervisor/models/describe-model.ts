@@ -3,6 +3,7 @@ import type { WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
+import type { ModelPresence } from './model-health.js';
 import type { Model } from './model.js';
 import type {
   ModelStatus,
@@ -13,7 +14,7 @@ import type {
 } from './model-status.js';
 import type { Registered } from './models.js';
 
-export function stateOf({ health, takesCalls }: Pick<Model, 'health' | 'takesCalls'>): ServedState {
+export function stateOf({ health, takesCalls }: Pick<ModelPresence, 'health' | 'takesCalls'>): ServedState {
   return !takesCalls && health !== 'draining' ? 'unloaded' : health;
 }
 
@@ -22,12 +23,14 @@ export function modelStatus(
   { model, isDefault, isFirst, isLeaving, bounds }: Registered<Model>,
   showsWords: boolean,
 ): ModelStatus {
-  const { dispatcher, options, standbys } = model;
+  const { dispatcher, options } = model;
+  const { all, standbys } = model.crew;
+  const { state: health, problem, takesCalls } = model.health;
   return {
     name: model.spec.name,
     version: model.spec.version,
-    state: isLeaving ? 'unloading' : stateOf(model),
-    problem: model.problem,
+    state: isLeaving ? 'unloading' : stateOf({ health, takesCalls }),
+    problem,
     isDefaultVersion: isDefault,
     loadedAtStartup: isFirst,
     minWorkers: bounds.min,
@@ -47,7 +50,7 @@ export function modelStatus(
     inFlight: dispatcher.inFlight,
     standby: { wanted: options.standby, ready: standbys.filter(isReady).length },
     runMs: { mean: rounded(dispatcher.service.meanMs), slow: rounded(dispatcher.service.slowMs) },
-    workers: model.slots.map((slot) => slotStatus(slot, standbys.includes(slot), showsWords)),
+    workers: all.map((slot) => slotStatus(slot, standbys.includes(slot), showsWords)),
   };
 }
 
@@ -73,11 +76,12 @@ export const NO_MODEL: ModelStatus = {
   workers: [],
 };
 
-function scalingStatus({ scaling, wantedWorkers }: Model): ScalingStatus | null {
-  if (scaling === null) return null;
-  const { rules, changes, startMs } = scaling;
+function scalingStatus({ crew: { wanted: wantedWorkers }, sizing }: Model): ScalingStatus | null {
+  const { rules, changes, demand } = sizing;
+  if (rules === null) return null;
   const { idleTimeoutMs, targetWaitMs } = rules;
-  return { wantedWorkers, idleTimeoutMs, targetWaitMs, startMs: Math.round(startMs), changes: changes.last };
+  const startMs = Math.round(demand.startMs);
+  return { wantedWorkers, idleTimeoutMs, targetWaitMs, startMs, changes: changes.last };
 }
 
 function isReady({ worker }: Slot): boolean {

@@ -10,6 +10,8 @@ export class Generations {
   readonly #descriptionOf = new WeakMap<WorkerHandle, AppDescription>();
   #inForce: AppDescription;
   #newest: AppDescription;
+  /** Number of replacements one by one that go on. */
+  replacements = 0;
 
   constructor(spec: ModelSpec) {
     this.#inForce = new AppDescription(spec);

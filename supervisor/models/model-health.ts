@@ -4,6 +4,7 @@
  */
 import { shuttingDown, type ServeError } from '../../protocol/errors.js';
 import type { Routes } from './app-description.js';
+import type { Crew } from './crew.js';
 import {
   areClosing,
   healthOf,
@@ -15,7 +16,6 @@ import {
   type Health,
 } from './slot-summary.js';
 import { outcomeOf, type Outcome } from './outcome.js';
-import type { SlotSet } from './slot-set.js';
 import { describeStandstill, failuresOf, findStandstill, refusalOf, type Standstill } from './standstill.js';
 import { Waiters } from './waiters.js';
 
@@ -32,8 +32,21 @@ export interface ModelPresence {
   readonly isComingUp: boolean;
 }
 
+/** The facts about it that others may read, and wait for. */
+export type HealthView = Pick<
+  ModelHealth,
+  | 'state'
+  | 'problem'
+  | 'standstill'
+  | 'takesCalls'
+  | 'firstReadyAtMs'
+  | 'whenOneFails'
+  | 'whenFirstFailed'
+  | 'announceDrain'
+>;
+
 export class ModelHealth {
-  readonly #slots: SlotSet;
+  readonly #crew: Crew;
   readonly #routes: () => Routes | null;
   /** Whether a change of the app starts latched slots again. */
   readonly #watch: boolean;
@@ -43,10 +56,8 @@ export class ModelHealth {
   readonly #untilOneFails = new Waiters(() => this.#findOneFailed());
   readonly #untilFirstFailed = new Waiters(() => this.#findOneFailed() ?? this.#findOutOfMemory());
   readonly #others = new Set<Waiters<true>>();
-  #wanted = 0;
   #takesCalls = false;
   #isIdle = false;
-  #isClosed = false;
   #drain: 'no' | 'announced' | 'refusing' = 'no';
   #rejection: ServeError | null = null;
   #standstill: Standstill | null = null;
@@ -54,26 +65,21 @@ export class ModelHealth {
   #lastInitMs: number | null = null;
   #firstReadyAtMs: number | null = null;
 
-  constructor(slots: SlotSet, routes: () => Routes | null, watch: boolean) {
-    this.#slots = slots;
+  constructor(crew: Crew, routes: () => Routes | null, watch: boolean) {
+    this.#crew = crew;
     this.#routes = routes;
     this.#watch = watch;
   }
 
-  get health(): Health {
+  get state(): Health {
     return healthOf({
       isDraining: this.#drain !== 'no',
-      readyWorkers: this.#slots.ready.length,
+      readyWorkers: this.#crew.ready.length,
       standstill: this.#standstill?.state ?? null,
       isIdle: this.#isIdle,
       hasServed: this.#hasServed,
-      hasLost: this.#slots.all.some((slot) => slot.lastDeath !== null),
+      hasLost: this.#crew.all.some((slot) => slot.lastDeath !== null),
     });
-  }
-
-  /** Number of workers that are wanted now; 0 of a model that takes calls: the first one starts a worker. */
-  get wanted(): number {
-    return this.#wanted;
   }
 
   /** Whether the model may have workers at all; if not, calls are refused, and jobs wait for another model. */
@@ -125,24 +131,23 @@ export class ModelHealth {
   /** The error of a call that was taken if no worker will come for it, or none soon; null if one may. */
   get noWorkerError(): ServeError | null {
     if (this.#rejection !== null) return this.#rejection;
-    const isGivenUp = !this.#takesCalls && this.#slots.kept.length === 0;
+    const isGivenUp = !this.#takesCalls && this.#crew.kept.length === 0;
     if (isGivenUp && this.#drain !== 'refusing') return noneWantedError();
-    if (this.#takesCalls && this.#wanted === 0) return this.#isClosed ? shuttingDown() : null;
-    if (areClosing(this.#slots.all)) return shuttingDown();
+    if (this.#takesCalls && this.#crew.wanted === 0) return this.#crew.isClosed ? shuttingDown() : null;
+    if (areClosing(this.#crew.all)) return shuttingDown();
     const standstill = this.#standstill;
     return standstill === null ? null : refusalOf(standstill, this.predictReadyMs(), this.#watch);
   }
 
   /** Estimated time until a first worker is ready; null if none will come. */
   predictReadyMs(): number | null {
-    return readyInMs(this.#slots.all, this.#lastInitMs, performance.now());
+    return readyInMs(this.#crew.all, this.#lastInitMs, performance.now());
   }
 
   /** Sets the number of workers, and whether calls are taken; what failed before does not count any more. */
   want(count: number, takesCalls: boolean): void {
-    this.#wanted = count;
     this.#takesCalls = takesCalls;
-    if (count > 0) this.#slots.want(count); // with none, those there end the accepted calls
+    this.#crew.want(count);
     if (count === 0) this.#isIdle = takesCalls;
     this.#standstill = null;
     this.wake();
@@ -157,12 +162,6 @@ export class ModelHealth {
   /** A worker has died before it was ready. */
   onFailedStart(): void {
     this.#isIdle = false;
-  }
-
-  /** No worker is started any more. */
-  close(): void {
-    this.#isClosed = true;
-    this.wake();
   }
 
   announceDrain(): void {
@@ -193,7 +192,7 @@ export class ModelHealth {
   /** Called when a slot has changed. Returns what has just stopped the model; null if nothing has, or had before. */
   checkStandstill(): Standstill | null {
     const before = this.#standstill;
-    this.#standstill = findStandstill(this.#slots.kept);
+    this.#standstill = findStandstill(this.#crew.kept);
     if (this.#standstill === null || this.#standstill.state === before?.state) return null;
     this.wake();
     return this.#standstill;
@@ -246,22 +245,22 @@ export class ModelHealth {
   }
 
   #findOneFailed(): ServeError | null {
-    return !this.#takesCalls ? null : this.#firstThatMatters(failuresOf(this.#slots.kept));
+    return !this.#takesCalls ? null : this.#firstThatMatters(failuresOf(this.#crew.kept));
   }
 
   #findOutOfMemory(): ServeError | null {
-    return this.#firstThatMatters(memoryErrors(this.#slots.kept));
+    return this.#firstThatMatters(memoryErrors(this.#crew.kept));
   }
 
   /** Returns the first of the errors of slots; null if so many may fail, because others stand by for them. */
   #firstThatMatters(errors: readonly ServeError[]): ServeError | null {
-    return errors.length > this.#slots.standbys.length ? (errors[0] ?? null) : null;
+    return errors.length > this.#crew.standbys.length ? (errors[0] ?? null) : null;
   }
 
   #findReady(): true | null {
     const { refusal } = this;
     if (refusal !== null) throw refusal;
-    return this.#slots.ready.length > 0 ? true : null;
+    return this.#crew.ready.length > 0 ? true : null;
   }
 
   #findRoutes(): Routes | null {
@@ -272,8 +271,7 @@ export class ModelHealth {
 
   #findSettled(): Outcome | null {
     if (this.#drain === 'refusing') throw shuttingDown();
-    const { all, kept, ready } = this.#slots;
-    const wanted = this.#wanted;
+    const { all, kept, ready, wanted } = this.#crew;
     if (kept.length < all.length || kept.length < wanted || (wanted === 0 && kept.length > 0)) return null;
     if (kept.some(isChanging)) return null;
     const serving = kept.filter((slot) => slot.failure === null && isSettled(slot));

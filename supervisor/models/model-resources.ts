@@ -1,6 +1,8 @@
-/** The resources that a model uses, and the listener to which it reports. */
+/** The resources that a model uses, the parts that it makes of them, and the events that it reports. */
+import type { ServeError } from '../../protocol/errors.js';
 import type { MemoryBudget } from '../budget/memory-budget.js';
 import type { ByteBudget } from '../dispatch/arrivals.js';
+import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Devices } from '../machine/devices.js';
@@ -11,6 +13,10 @@ import type { AppMetric, RetireLimits } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';
 import type { SpawnGate } from '../slots/spawn-gate.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
+import type { Crew } from './crew.js';
+import type { Generations } from './generations.js';
+import type { ModelHealth } from './model-health.js';
+import type { ModelLog } from './model-log.js';
 import type { StartReporter } from './slow-starts.js';
 import type { Standstill } from './standstill.js';
 import type { WorkerResources } from './start-worker.js';
@@ -40,27 +46,34 @@ export interface ServerResources extends WorkerResources {
   readonly measuresLoad: boolean;
 }
 
-export interface ModelListener {
-  /** A worker is ready for the first time. */
-  onFirstReady(): void;
-  /** A worker is ready, `startMs` after its process was started. */
-  onReady(worker: number, startMs: number): void;
-  /** A worker died; the state of the slot says what follows. */
-  onDeath(slot: Slot, death: WorkerDeath): void;
-  /** A worker has sent metrics of its app. */
-  onMetrics(worker: number, metrics: readonly AppMetric[]): void;
-  /** Every slot has become latched or failing; calls are refused. */
-  onStandstill(standstill: Standstill): void;
-  /** Every slot is closed, because the model was. */
-  onClosed(): void;
+/** The parts of one model on which its decisions stand. */
+export interface ModelCore {
+  readonly resources: ServerResources;
+  readonly generations: Generations;
+  readonly dispatcher: Dispatcher;
+  readonly crew: Crew;
+  readonly health: ModelHealth;
+  readonly log: ModelLog;
 }
 
-/** Receives the events of the workers of all models. */
-export interface WorkerObserver<M> {
+/** An event of one model, for the host. */
+export type ModelEvent =
+  /** A worker is ready for the first time. */
+  | { readonly type: 'firstReady' }
   /** A worker is ready, `startMs` after its process was started. */
-  ready(model: M, worker: number, startMs: number): void;
+  | { readonly type: 'ready'; readonly worker: number; readonly startMs: number }
   /** A worker died; the state of the slot says what follows. */
-  died(model: M, slot: Slot, death: WorkerDeath): void;
+  | { readonly type: 'died'; readonly slot: Slot; readonly death: WorkerDeath }
   /** A worker has sent metrics of its app. */
-  measured(model: M, worker: number, metrics: readonly AppMetric[]): void;
+  | { readonly type: 'metrics'; readonly worker: number; readonly metrics: readonly AppMetric[] }
+  /** Every slot has become latched or failing; calls are refused. */
+  | { readonly type: 'standstill'; readonly standstill: Standstill }
+  /** Its workers do not fit into the memory budget. `wasWell`: it had one within the budget before. */
+  | { readonly type: 'misfit'; readonly error: ServeError; readonly wasWell: boolean }
+  /** Every slot is closed, because the model was. */
+  | { readonly type: 'closed' };
+
+/** Receives the events of all models. */
+export interface ModelObserver<M> {
+  told(model: M, event: ModelEvent): void;
 }

@@ -1,191 +1,108 @@
 /**
- * One model: its queue, its slots, the description of its app, its health.
+ * One model: its queue, its workers, the description of its app, and the changes of all that.
  * Before: the HTTP dialects submit calls; the registry sets the number of workers. After: slots run workers, whose events
- * `slot-factory.ts` handles.
+ * `worker-events.ts` handles.
  */
-import { shuttingDown, type ServeError } from '../../protocol/errors.js';
+import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import type { LoadedInfo } from '../../protocol/wire/messages.js';
 import { Dispatcher, type Supply } from '../dispatch/dispatcher.js';
 import type { FedModel } from '../jobs/model-feed.js';
 import type { ModelOptions } from '../options/resolve.js';
 import type { Placement } from '../machine/placement.js';
-import type { Slot } from '../slots/slot.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
+import { startError } from '../slots/start-error.js';
 import type { Routes } from './app-description.js';
-import { ModelInBudget } from './budgeted-model.js';
-import { Generations } from './generations.js';
-import { ModelChanges } from './model-changes.js';
-import type { ModelListener, ServerResources } from './model-resources.js';
-import { ModelLog } from './model-log.js';
-import { ModelHealth } from './model-health.js';
-import type { ModelParts } from './model-parts.js';
-import type { Health } from './slot-summary.js';
-import { OptionsApplier, dispatchLimits } from './options-applier.js';
-import type { Outcome } from './outcome.js';
-import { SlotSet } from './slot-set.js';
-import type { Standstill } from './standstill.js';
-import { SlowStarts, startingWorkers } from './slow-starts.js';
-import type { ModelSpec } from './model-spec.js';
-import { Standbys } from './standbys.js';
-import { WorkerEvents } from './worker-events.js';
-import { Scaler } from './scaler.js';
-import type { ScalingChanges } from './scaling-changes.js';
-import type { ScalingRules } from '../scaling/policy.js';
+import { applyLimits, applyQueueLimits, dispatchLimits } from './apply-options.js';
 import type { WorkerBounds } from './bounds.js';
+import { ModelInBudget } from './budgeted-model.js';
+import { Crew, type CrewView } from './crew.js';
+import { Generations, needsNewWorkers } from './generations.js';
+import { ModelHealth, type HealthView } from './model-health.js';
+import { ModelLog } from './model-log.js';
+import type { ModelCore, ModelEvent, ServerResources } from './model-resources.js';
+import type { ModelSpec } from './model-spec.js';
+import { outcomeOf, type Outcome } from './outcome.js';
+import { rollingReplace } from './rolling-replace.js';
+import { Sizing, type SizingView } from './sizing.js';
+import { isSettled } from './slot-summary.js';
+import { SlowStarts, startingWorkers } from './slow-starts.js';
+import { WorkerEvents } from './worker-events.js';
 
 const NO_ROUTES: ReadonlyMap<string, number> = new Map();
 
-/** The rules by which a model scales itself, and the changes that this made. */
-export interface ModelScaling {
-  readonly rules: ScalingRules;
-  readonly changes: ScalingChanges;
-  /** Expected time from the start of a process until its worker is ready. */
-  readonly startMs: number;
-}
-
 export class Model {
   readonly dispatcher: Dispatcher;
-  readonly #generations: Generations;
-  readonly #slots: SlotSet;
-  readonly #listener: ModelListener;
-  readonly #health: ModelHealth;
-  readonly #applier: OptionsApplier;
-  readonly #changes: ModelChanges;
-  readonly #scaler: Scaler;
-  readonly #memory: ServerResources['memory'];
+  readonly crew: CrewView;
+  readonly health: HealthView;
+  readonly sizing: SizingView;
+  readonly #parts: ModelCore;
+  readonly #sizing: Sizing;
+  readonly #events: WorkerEvents;
   readonly #inBudget: ModelInBudget;
-  #isClosed = false;
-  #idleSinceMs = performance.now();
+  readonly #tell: (event: ModelEvent) => void;
 
   /** Has no slots at first, and refuses calls until `start` or `scale`. */
-  constructor(spec: ModelSpec, resources: ServerResources, listener: ModelListener) {
-    this.#memory = resources.memory;
-    this.#listener = {
-      ...listener,
-      onClosed: () => {
-        this.#memory?.remove(this.#inBudget);
-        listener.onClosed();
-      },
+  constructor(spec: ModelSpec, resources: ServerResources, tell: (event: ModelEvent) => void) {
+    this.#tell = (event) => {
+      if (event.type === 'closed') resources.memory?.remove(this.#inBudget);
+      tell(event);
     };
-    this.#generations = new Generations(spec);
+    const generations = new Generations(spec);
+    const label = (): string => resources.labelOf(this.spec);
     this.dispatcher = new Dispatcher(
       this.#supply(),
       dispatchLimits(spec.resolved.options, false),
       resources.budget,
       resources.sendAhead,
-      resources.jobs.openFeed(this.#fed(resources)),
+      resources.jobs.openFeed(this.#fed(spec, resources)),
     );
-    this.#slots = new SlotSet(
+    const crew = new Crew(
       resources.devices,
-      (worker) => this.#generations.mayServe(worker),
-      (index, placement) => factory.newSlot(index, placement),
+      (worker) => generations.mayServe(worker),
+      (index, placement) => this.#events.newSlot(index, placement),
     );
-    this.#health = new ModelHealth(this.#slots, () => this.routes, resources.watch);
-    const parts = this.#parts(resources);
-    this.#applier = new OptionsApplier(parts);
-    const standbys = new Standbys(parts);
-    this.#scaler = new Scaler(parts, standbys);
-    const factory = new WorkerEvents(parts, this.#applier, this.#scaler, standbys);
-    this.#changes = new ModelChanges(parts, this.#applier, this.#scaler, standbys);
-    this.#inBudget = new ModelInBudget(parts, this.#scaler, standbys);
-    this.#memory?.add(this.#inBudget);
+    const health = new ModelHealth(crew, () => generations.inForce.routes, resources.watch);
+    const log = new ModelLog(resources.log, label);
+    this.#parts = { resources, generations, dispatcher: this.dispatcher, crew, health, log };
+    this.#sizing = new Sizing(this.#parts);
+    const slowStarts = new SlowStarts(
+      resources.startReporter,
+      () => startingWorkers(crew.all),
+      () => this.options.initTimeout,
+      label,
+    );
+    this.#events = new WorkerEvents(this.#parts, this.#sizing, slowStarts, this.#tell);
+    this.#inBudget = new ModelInBudget(this.#parts, this.#sizing, this.#tell);
+    resources.memory?.add(this.#inBudget);
+    this.crew = crew;
+    this.health = health;
+    this.sizing = this.#sizing;
   }
 
   /** The spec that the next worker is started with. */
   get spec(): ModelSpec {
-    return this.#generations.newest.spec;
+    return this.#parts.generations.newest.spec;
   }
 
   /** Options in force: the operator's over the app's. */
   get options(): ModelOptions {
-    return this.#generations.inForce.options;
+    return this.#parts.generations.inForce.options;
   }
 
   /** The routes of `info` by path; null until a worker has loaded the app. */
   get routes(): Routes | null {
-    return this.#generations.inForce.routes;
+    return this.#parts.generations.inForce.routes;
   }
 
   /** The app's description of itself; null until a worker has loaded it. */
   get info(): LoadedInfo | null {
-    return this.#generations.inForce.info;
+    return this.#parts.generations.inForce.info;
   }
 
-  /** In the order of their indices, including those that are being retired. */
-  get slots(): readonly Slot[] {
-    return this.#slots.all;
-  }
-
-  /** Number of workers that are wanted now. */
-  get wantedWorkers(): number {
-    return this.#health.wanted;
-  }
-
-  /** Whether it may have workers at all; if not, calls are refused. */
-  get takesCalls(): boolean {
-    return this.#health.takesCalls;
-  }
-
-  /** Number of wanted workers that run or will be started again: those of latched slots do not count. */
-  get runningWorkers(): number {
-    const running = this.#slots.kept.filter(({ state }) => state.name !== 'latched');
-    return Math.min(this.wantedWorkers, running.length); // with 0 wanted, some may still be ending their calls
-  }
-
-  get readyWorkers(): number {
-    return this.#slots.ready.length;
-  }
-
-  /** The slots beyond the wanted ones: once they are ready, their workers stand by. */
-  get standbys(): readonly Slot[] {
-    return this.#slots.standbys;
-  }
-
-  /** On the monotonic clock; null until a worker was ready. */
-  get firstReadyAtMs(): number | null {
-    return this.#health.firstReadyAtMs;
-  }
-
-  get health(): Health {
-    return this.#health.health;
-  }
-
-  /** Why calls are refused: every slot is latched or failing. Null: they are not. */
-  get standstill(): Standstill | null {
-    return this.#health.standstill;
-  }
-
-  /** Says what is wrong while the model wants workers and none can start, and what to do, without the app's words; else null. */
-  get problem(): string | null {
-    return this.#health.problem;
-  }
-
-  /** When a call last ended in a worker, or a worker was ready again, on the monotonic clock; at first, the start of the model. */
-  get idleSinceMs(): number {
-    return this.#idleSinceMs;
-  }
-
-  noteIdle(): void {
-    this.#idleSinceMs = performance.now();
-    this.#memory?.nudge();
-  }
-
-  /** Calls that the workers hold, including those whose clients have left. */
-  get heldCalls(): number {
-    return this.#slots.workers.reduce((sum, worker) => sum + worker.load, 0);
-  }
-
-  /** Looks up when the oldest running call began, on the monotonic clock; null if none runs. */
-  findOldestBegan(): number | null {
-    const begun = this.#slots.workers
-      .map((worker) => worker.lookUpCallBegan())
-      .filter((atMs) => atMs !== null);
-    return begun.length === 0 ? null : Math.min(...begun);
-  }
-
-  /** Resolves once a worker is ready, or when `givenUp` does. @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN */
-  whenReady(givenUp: Promise<unknown>): Promise<void> {
-    return this.#health.whenReady(givenUp);
+  /** Whether its app may have a `shutdown` to run when a worker stops. */
+  get hasShutdown(): boolean {
+    const { inForce, newest } = this.#parts.generations;
+    return inForce.hasShutdown || newest.hasShutdown;
   }
 
   /**
@@ -195,71 +112,37 @@ export class Model {
    * @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN
    */
   whenLoaded(givenUp: Promise<unknown>, untilMs: number): Promise<Routes | null> {
-    return this.#scaler.counting(untilMs, () => this.#health.whenLoaded(givenUp));
+    return this.#sizing.demand.counting(untilMs, () => this.#parts.health.whenLoaded(givenUp));
   }
 
-  /** Resolves with the error of the first slot that is latched or failing; with null when `givenUp` settles first. */
-  whenOneFails(givenUp: Promise<unknown>): Promise<ServeError | null> {
-    return this.#health.whenOneFails(givenUp);
+  /**
+   * Resolves once a worker is ready, or when `givenUp` does; a model that has no worker since none was needed starts one.
+   * Its idle time begins anew. @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN
+   */
+  async warmUp(givenUp: Promise<unknown>): Promise<void> {
+    await this.#sizing.demand.counting(Infinity, () => this.#parts.health.whenReady(givenUp));
+    this.#events.noteIdle();
   }
 
-  /** As `whenOneFails`; also with the error of the first worker that runs out of memory while it starts. */
-  whenFirstFailed(givenUp: Promise<unknown>): Promise<ServeError | null> {
-    return this.#health.whenFirstFailed(givenUp);
-  }
-
-  /** Lets its latched and failing slots start again at once, as if they had never failed. No effect once the server drains. */
-  startAgain(): void {
-    this.#changes.startAgain();
+  /** Waits for a worker as `warmUp` does, and resolves as `scale` does. @throws SERVE_SHUTTING_DOWN */
+  load(): Promise<Outcome> {
+    return this.#sizing.demand.counting(Infinity, () => this.#parts.health.whenSettled());
   }
 
   /** Starts a worker in each of these placements, which `Devices` gave. */
   start(placements: readonly Placement[]): void {
-    this.#changes.start(placements);
+    this.#sizing.start(placements);
   }
 
-  /** The bounds that its options say; null if its number of workers is fixed. @throws SERVE_CONFIG */
-  findOwnBounds(): WorkerBounds | null {
-    return this.#scaler.findOwnBounds();
-  }
-
-  /** The bounds within which it scales itself; null if its number of workers is fixed. */
-  get bounds(): WorkerBounds | null {
-    return this.#scaler.bounds;
-  }
-
-  /** The rules by which its number of workers follows its calls; null if it is fixed. */
-  get scaling(): ModelScaling | null {
-    const { rules, changes, startMs } = this.#scaler;
-    return rules === null ? null : { rules, changes, startMs };
-  }
-
-  /** The most calls that were queued or running at once in the last minute; measured if metrics are on, or it scales itself. */
-  get mostCalls(): number {
-    return this.#scaler.mostCalls;
-  }
-
-  /** As `whenReady`; a model that has no worker since none was needed starts one. */
-  warmUp(givenUp: Promise<unknown>): Promise<void> {
-    return this.#scaler.counting(Infinity, () => this.#health.whenReady(givenUp));
-  }
-
-  /** As `warmUp`, and resolves as `scale` does. @throws SERVE_SHUTTING_DOWN */
-  load(): Promise<Outcome> {
-    return this.#scaler.counting(Infinity, () => this.#health.whenSettled());
-  }
-
-  /**
-   * Adds or retires slots until their number is within the bounds; latched slots do not count, and try again, as failing ones do. A worker that
-   * is retired first ends the calls that it holds, as far as `limits` allow; no call is lost or run twice. With none, new
-   * calls are refused from now on, and accepted calls end before the workers stop.
-   *
-   * Resolves once every slot has a ready worker or is latched or failing, and all other workers are gone. If another `scale` overtakes
-   * this one, it resolves with the numbers of that one.
-   * @throws SERVE_CONFIG if there are not enough devices, and SERVE_SHUTTING_DOWN
-   */
+  /** See `Sizing.resize`. @throws SERVE_CONFIG, SERVE_SHUTTING_DOWN */
   async scale(bounds: WorkerBounds, limits: RetireLimits): Promise<Outcome> {
-    return this.#changes.scale(bounds, limits);
+    return this.#sizing.resize(bounds, limits);
+  }
+
+  /** Lets its latched and failing slots start again at once, as if they had never failed. No effect once the server drains. */
+  startAgain(): void {
+    const { crew, health } = this.#parts;
+    if (!health.isDraining) for (const slot of crew.kept) slot.startAgain();
   }
 
   /**
@@ -272,7 +155,20 @@ export class Model {
    * @throws SERVE_CONFIG if the app's own options do not fit, and SERVE_SHUTTING_DOWN
    */
   async replace(spec: ModelSpec, limits: RetireLimits): Promise<Outcome> {
-    return this.#changes.replace(spec, limits);
+    const outcome = await this.#replace(spec, limits);
+    this.#sizing.followOptions(limits);
+    return outcome;
+  }
+
+  async #replace(spec: ModelSpec, limits: RetireLimits): Promise<Outcome> {
+    const { crew, generations, health } = this.#parts;
+    if (health.isDraining) throw shuttingDown();
+    if (generations.isUntried || needsNewWorkers(generations.newest.spec, spec))
+      return this.renew(spec, limits);
+    generations.change(spec, crew.workers);
+    applyLimits(this.#parts);
+    this.#sizing.followOptions(limits);
+    return health.whenSettled();
   }
 
   /**
@@ -280,7 +176,19 @@ export class Model {
    * all start again at once.
    */
   async renew(spec: ModelSpec, limits: RetireLimits): Promise<Outcome> {
-    return this.#changes.renew(spec, limits);
+    const { crew, generations, health, log } = this.#parts;
+    if (health.isDraining) throw shuttingDown();
+    if (crew.ready.length === 0) {
+      this.replaceAtOnce(spec, limits); // no worker serves meanwhile
+      return health.whenSettled();
+    }
+    generations.begin(spec);
+    generations.replacements += 1;
+    const error = await rollingReplace(this.#parts, limits);
+    generations.replacements -= 1;
+    if (error !== null) log.replacingFailed(error);
+    const outcome = await health.whenSettled();
+    return { ...outcome, error: error ?? outcome.error };
   }
 
   /**
@@ -290,7 +198,18 @@ export class Model {
    * @throws SERVE_NOT_FOUND, SERVE_SHUTTING_DOWN
    */
   async restartWorker(index: number, limits: RetireLimits): Promise<Outcome> {
-    return this.#changes.restartWorker(index, limits);
+    const { crew, health, log } = this.#parts;
+    if (health.isDraining) throw shuttingDown();
+    const slot = crew.kept.find((one) => one.index === index);
+    if (slot === undefined) throw noWorker(index);
+    log.restarting(index);
+    const before = slot.worker;
+    slot.renew(limits);
+    await health.until(() => !slot.isKept || isSettled(slot) || health.isDraining);
+    if (health.isDraining) throw shuttingDown();
+    if (!slot.isKept) throw noWorker(index);
+    if (slot.worker !== before && slot.worker?.state === 'ready') return outcomeOf(1, 1, null);
+    return outcomeOf(1, 0, slot.failure ?? (slot.lastDeath === null ? null : startError(slot.lastDeath)));
   }
 
   /**
@@ -298,112 +217,79 @@ export class Model {
    * is dropped. Calls wait meanwhile, so that none is answered by old code. No effect once the server drains.
    */
   replaceAtOnce(spec: ModelSpec, limits: RetireLimits): void {
-    this.#changes.replaceAtOnce(spec, limits);
-  }
-
-  /** Reports `draining` as health from now on; calls are still taken. */
-  announceDrain(): void {
-    this.#health.announceDrain();
+    const { crew, generations, health, log } = this.#parts;
+    if (health.isDraining) return;
+    health.forgetServing();
+    log.forgetErrors();
+    generations.beginAtOnce(spec);
+    applyQueueLimits(this.#parts);
+    for (const slot of crew.standbys) slot.retire(limits); // they come again once the new code is ready
+    for (const slot of crew.all) slot.replace(limits);
+    if (health.takesCalls && crew.kept.length === 0) this.#sizing.grow(1, { rule: 'change' });
   }
 
   /** Refuses new calls from now on; calls taken before go on, conversations until their app waits for the client. */
   refuseCalls(): void {
-    this.#health.refuseCalls();
-    this.#applier.applyQueueLimits();
-    for (const worker of this.#slots.workers) worker.endConversations(shuttingDown());
+    const { crew, health } = this.#parts;
+    health.refuseCalls();
+    applyQueueLimits(this.#parts);
+    for (const worker of crew.workers) worker.endConversations(shuttingDown());
   }
 
   /** Fails every call that has not begun, and refuses every new one, with this error from now on, for good. */
   rejectCalls(error: ServeError): void {
-    this.#health.rejectCalls(error);
+    this.#parts.health.rejectCalls(error);
     this.dispatcher.failNotBegun(error);
-  }
-
-  /** Whether its app may have a `shutdown` to run when a worker stops. */
-  get hasShutdown(): boolean {
-    const { inForce, newest } = this.#generations;
-    return inForce.hasShutdown || newest.hasShutdown;
-  }
-
-  /** Whether no call is waiting, arriving or running. */
-  get quiet(): boolean {
-    const { dispatcher } = this;
-    return dispatcher.queued + dispatcher.arriving + dispatcher.inFlight === 0;
-  }
-
-  /** Number of worker processes, in any state. */
-  get workerCount(): number {
-    return this.#slots.workers.length;
   }
 
   /** Stops every worker: a message, SIGTERM after `graceMs`, then SIGKILL. */
   close(graceMs: number): void {
     this.#end();
-    if (this.slots.length === 0) this.#listener.onClosed();
-    for (const slot of this.slots) slot.close(graceMs);
+    if (this.crew.all.length === 0) this.#tell({ type: 'closed' });
+    for (const slot of this.crew.all) slot.close(graceMs);
   }
 
   /** SIGKILL to every worker's group, synchronously. */
   killAll(): void {
     this.#end();
-    for (const slot of this.slots) slot.kill();
+    for (const slot of this.crew.all) slot.kill();
   }
 
   #end(): void {
-    this.#isClosed = true;
-    this.#scaler.close();
-    this.#health.close();
-  }
-
-  #parts(resources: ServerResources): ModelParts {
-    const label = (): string => resources.labelOf(this.spec);
-    return {
-      resources,
-      listener: this.#listener,
-      generations: this.#generations,
-      dispatcher: this.dispatcher,
-      slots: this.#slots,
-      health: this.#health,
-      log: new ModelLog(resources.log, label),
-      slowStarts: new SlowStarts(
-        resources.startReporter,
-        () => startingWorkers(this.slots),
-        () => this.options.initTimeout,
-        label,
-      ),
-      runningWorkers: () => this.runningWorkers,
-      isReplacing: () => this.#changes.isReplacing,
-      isClosed: () => this.#isClosed,
-      isQuiet: () => this.quiet,
-      idleSinceMs: () => this.#idleSinceMs,
-      noteIdle: () => this.noteIdle(),
-    };
+    const { crew, health } = this.#parts;
+    crew.isClosed = true;
+    this.#sizing.close();
+    health.wake();
   }
 
   /** The model, as the feed of its jobs sees it. */
-  #fed(resources: ServerResources): FedModel {
-    const { name, version } = this.spec;
+  #fed(spec: ModelSpec, resources: ServerResources): FedModel {
+    const { name, version } = spec;
     return {
       name,
       version,
       isDefault: () => resources.isDefault(this.spec),
-      routes: () => (this.#health.takesJobs ? this.#generations.inForce.batchSizes : NO_ROUTES),
+      routes: () => (this.#parts.health.takesJobs ? this.#parts.generations.inForce.batchSizes : NO_ROUTES),
       isLoaded: () => this.routes !== null,
       pump: () => {
         this.dispatcher.pump();
-        if (this.dispatcher.hasUnroutedJobs) this.#scaler.ask();
+        if (this.dispatcher.hasUnroutedJobs) this.#sizing.ask();
       },
     };
   }
 
   #supply(): Supply {
     return {
-      readyWorkers: () => this.#slots.callable,
-      holders: () => this.#slots.holders,
-      refusal: () => this.#health.refusal,
-      noWorkerError: () => this.#health.noWorkerError,
-      readyInMs: () => this.#scaler.startsInMs() ?? this.#health.predictReadyMs(),
-      startsInMs: () => this.#scaler.startsInMs(),
+      readyWorkers: () => this.#parts.crew.callable,
+      holders: () => this.#parts.crew.holders,
+      refusal: () => this.#parts.health.refusal,
+      noWorkerError: () => this.#parts.health.noWorkerError,
+      readyInMs: () => this.#sizing.startsInMs() ?? this.#parts.health.predictReadyMs(),
+      startsInMs: () => this.#sizing.startsInMs(),
     };
   }
+}
+
+export function noWorker(index: number): ServeError {
+  return new ServeError('SERVE_NOT_FOUND', `The model has no worker ${index}.`);
 }

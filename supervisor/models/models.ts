@@ -9,9 +9,11 @@ import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import { within } from '../machine/within.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 import { labelOf, type FullModelRef, type ModelRef } from '../options/model-name.js';
+import type { CrewView } from './crew.js';
 import type { Model } from './model.js';
 import { noModel, noVersion, stillLeaving, unloading } from './model-errors.js';
 import { outcomeOrFailure, type Outcome } from './outcome.js';
+import type { SizingView } from './sizing.js';
 import { checkBounds, exactly, countWithin, type WorkerBounds } from './bounds.js';
 
 export type { FullModelRef, ModelRef } from '../options/model-name.js';
@@ -26,11 +28,10 @@ export interface Accepted {
 }
 
 /** The members of a model that the registry uses. */
-export interface ManagedModel extends Pick<
-  Model,
-  'wantedWorkers' | 'runningWorkers' | 'bounds' | 'scale' | 'rejectCalls' | 'close'
-> {
+export interface ManagedModel extends Pick<Model, 'scale' | 'rejectCalls' | 'close'> {
   readonly spec: FullModelRef;
+  readonly crew: Pick<CrewView, 'wanted' | 'running'>;
+  readonly sizing: Pick<SizingView, 'bounds'>;
 }
 
 export interface Registered<M> {
@@ -125,7 +126,7 @@ export class Models<M extends ManagedModel = Model> {
     );
     const leaving = [...this.#leaving].map((entry) => ({ entry, isDefault: false }));
     return [...registered, ...leaving].map(({ entry: { model, isFirst, leaving, ...entry }, isDefault }) => {
-      const bounds = model.bounds ?? entry.bounds ?? exactly(model.wantedWorkers);
+      const bounds = model.sizing.bounds ?? entry.bounds ?? exactly(model.crew.wanted);
       return { model, isFirst, isDefault, isLeaving: leaving !== null, bounds };
     });
   }
@@ -170,7 +171,7 @@ export class Models<M extends ManagedModel = Model> {
     const entry = this.#entry(ref);
     const { model } = entry;
     entry.bounds = bounds;
-    const count = countWithin(bounds, model.runningWorkers);
+    const count = countWithin(bounds, model.crew.running);
     return { accepted: refOf(model), settled: outcomeOrFailure(count, () => model.scale(bounds, limits)) };
   }
 
@@ -182,7 +183,7 @@ export class Models<M extends ManagedModel = Model> {
     const entry = this.#entry(ref);
     const run = async (): Promise<Outcome> => {
       if (entry.leaving !== null) return gone(entry.model);
-      const outcome = await outcomeOrFailure(entry.model.wantedWorkers, () => change(entry.model));
+      const outcome = await outcomeOrFailure(entry.model.crew.wanted, () => change(entry.model));
       return outcome.error === null ? outcome : { ...outcome, result: 'failed' };
     };
     const settled = entry.replacing === null ? run() : entry.replacing.then(run);

@@ -9,16 +9,16 @@ import type { ServeError } from '../../protocol/errors.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';
 import { startError } from '../slots/start-error.js';
-import type { ModelParts } from './model-parts.js';
+import type { ModelCore } from './model-resources.js';
 import { hasStarted } from './slot-summary.js';
 
 /** Resolves with the reason why a worker of the newest generation could not start; null if all did, or if another change overtook this one. */
-export async function rollingReplace(model: ModelParts, limits: RetireLimits): Promise<ServeError | null> {
-  const { generations, slots, health } = model;
+export async function rollingReplace(model: ModelCore, limits: RetireLimits): Promise<ServeError | null> {
+  const { crew, generations, health } = model;
   const app = generations.newest;
   const isOvertaken = (): boolean => generations.newest !== app || health.isDraining;
   const isNew = (slot: Slot): boolean => generations.of(slot.worker) === app;
-  for (const slot of slots.kept) {
+  for (const slot of crew.kept) {
     if (isOvertaken()) return null;
     if (!slot.isKept || isNew(slot)) continue;
     slot.renew(limits);
@@ -33,10 +33,10 @@ export async function rollingReplace(model: ModelParts, limits: RetireLimits): P
   return null;
 }
 
-function takeBackIfUntried({ generations, slots }: ModelParts, limits: RetireLimits): void {
+function takeBackIfUntried({ crew, generations }: ModelCore, limits: RetireLimits): void {
   if (!generations.isUntried) return;
   generations.takeBack();
-  for (const slot of slots.kept) {
+  for (const slot of crew.kept) {
     if (generations.of(slot.worker) !== generations.inForce) slot.replace(limits);
   }
 }

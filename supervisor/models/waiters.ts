@@ -1,4 +1,6 @@
-/** Lets callers wait until a model has what they need: a ready worker, or its routes. */
+/** Lets callers wait until a model has what they need: a ready worker, its routes, no call. */
+import { startLimit } from '../machine/limit-timer.js';
+
 export class Waiters<T> {
   readonly #find: () => T | null;
   readonly #waiting = new Set<() => void>();
@@ -27,4 +29,13 @@ export class Waiters<T> {
   wake(): void {
     for (const wake of this.#waiting) wake();
   }
+}
+
+/** Resolves with true once `isQuiet` returns true, with false at `endAtMs`. Polls every 10 ms: `isQuiet` is one sum. */
+export async function untilQuiet(isQuiet: () => boolean, endAtMs: number): Promise<boolean> {
+  while (!isQuiet()) {
+    if (performance.now() >= endAtMs) return false;
+    await new Promise<void>((resolve) => startLimit(10, resolve));
+  }
+  return true;
 }

@@ -15,29 +15,29 @@ import type { LoadedLimits, WorkerEvent } from '../processes/worker-listener.js'
 import { Slot } from '../slots/slot.js';
 import { newWebhookId } from '../webhooks/webhook.js';
 import type { AppDescription } from './app-description.js';
-import type { ModelParts } from './model-parts.js';
-import type { OptionsApplier } from './options-applier.js';
-import type { Scaler } from './scaler.js';
+import { applyApp } from './apply-options.js';
+import type { ModelCore, ModelEvent } from './model-resources.js';
+import type { Sizing } from './sizing.js';
 import { noneWantedError } from './slot-summary.js';
-import type { Standbys } from './standbys.js';
+import type { SlowStarts } from './slow-starts.js';
 import { startWorker, workerLimits } from './start-worker.js';
 
 export class WorkerEvents {
-  readonly #model: ModelParts;
-  readonly #applier: OptionsApplier;
-  readonly #scaler: Scaler;
-  readonly #standbys: Standbys;
+  readonly #model: ModelCore;
+  readonly #sizing: Sizing;
+  readonly #slowStarts: SlowStarts;
+  readonly #tell: (event: ModelEvent) => void;
 
-  constructor(model: ModelParts, applier: OptionsApplier, scaler: Scaler, standbys: Standbys) {
+  constructor(model: ModelCore, sizing: Sizing, slowStarts: SlowStarts, tell: (event: ModelEvent) => void) {
     this.#model = model;
-    this.#applier = applier;
-    this.#scaler = scaler;
-    this.#standbys = standbys;
+    this.#sizing = sizing;
+    this.#slowStarts = slowStarts;
+    this.#tell = tell;
   }
 
   /** Makes a slot; the caller starts it. */
   newSlot(index: number, placement: Placement): Slot {
-    const { generations, health, resources, slots } = this.#model;
+    const { crew, generations, health, resources } = this.#model;
     const { name, version } = generations.newest.spec;
     const wasReady = (): boolean => health.firstReadyAtMs !== null;
     return new Slot({
@@ -52,10 +52,10 @@ export class WorkerEvents {
         awaitsChange: resources.watch,
       }),
       spawn: (slot) => this.#spawn(slot, placement),
-      othersServe: () => slots.ready.length > 0,
-      isModelDown: () => wasReady() && slots.ready.length === 0,
+      othersServe: () => crew.ready.length > 0,
+      isModelDown: () => wasReady() && crew.ready.length === 0,
       makesRoom: (device) => resources.memory?.makeRoom(device, `${name}@${version}`) ?? false,
-      onNotNeeded: (slot) => this.#scaler.withdraw(slot),
+      onNotNeeded: (slot) => this.#sizing.withdraw(slot),
       onChange: (slot, death) => this.#onChange(slot, death),
     });
   }
@@ -73,8 +73,14 @@ export class WorkerEvents {
     return worker;
   }
 
+  /** A call has ended in a worker, or a worker is back. */
+  noteIdle(): void {
+    this.#model.crew.idleSinceMs = performance.now();
+    this.#model.resources.memory?.nudge();
+  }
+
   #told(slot: Slot, worker: WorkerHandle, event: WorkerEvent): void {
-    const { listener, log } = this.#model;
+    const { log } = this.#model;
     const { index } = slot;
     switch (event.type) {
       case 'state':
@@ -99,7 +105,7 @@ export class WorkerEvents {
       case 'log':
         return log.appLine(index, event.level, event.message, event.fields, event.requestId);
       case 'metrics':
-        return listener.onMetrics(index, event.metrics);
+        return this.#tell({ type: 'metrics', worker: index, metrics: event.metrics });
       case 'webhook':
         return this.#webhook(event);
     }
@@ -109,14 +115,14 @@ export class WorkerEvents {
     const { generations, resources } = this.#model;
     const app = generations.of(worker) as AppDescription;
     app.update(info);
-    if (app === generations.inForce) this.#applier.apply();
+    if (app === generations.inForce) applyApp(this.#model);
     const { spec, options } = app;
     const limits = workerLimits(spec, options, resources.maxOutputBytes);
     return { ...limits, startBatchSize: spec.service === null ? Infinity : options.batchSize };
   }
 
   #finished(call: Call, runMs: number | null): void {
-    this.#model.noteIdle();
+    this.noteIdle();
     this.#model.dispatcher.finished(call, runMs);
   }
 
@@ -126,27 +132,26 @@ export class WorkerEvents {
   }
 
   #ready(index: number, worker: WorkerHandle): void {
-    const { dispatcher, generations, health, listener, log, slots } = this.#model;
+    const { crew, dispatcher, generations, health, log } = this.#model;
     const isFirst = health.onReady(worker.initMs);
     const isNew = generations.settle(worker);
-    if (isNew) this.#applier.apply();
+    if (isNew) applyApp(this.#model);
     this.#refresh();
     this.#checkStandstill();
     log.ready(index, worker.pid, worker.initMs);
-    listener.onReady(index, worker.uptimeMs);
+    this.#tell({ type: 'ready', worker: index, startMs: worker.uptimeMs });
     if (isFirst || isNew) this.#warnOfUnusedOptions();
     if (isFirst) this.#reviveLatched();
-    if (isFirst) listener.onFirstReady();
-    else if (slots.callable.includes(worker)) this.#model.noteIdle(); // a successor of one that died or was replaced
+    if (isFirst) this.#tell({ type: 'firstReady' });
+    else if (crew.callable.includes(worker)) this.noteIdle(); // a successor of one that died or was replaced
     dispatcher.pump();
-    this.#scaler.started(worker.uptimeMs);
-    this.#standbys.keep();
+    this.#sizing.started(worker.uptimeMs);
   }
 
   /** Its starts go on for ever now: also those of slots that were latched earlier, unless they never fit into memory. */
   #reviveLatched(): void {
     if (this.#model.resources.watch) return;
-    for (const slot of this.#model.slots.kept)
+    for (const slot of this.#model.crew.kept)
       if (slot.state.name === 'latched' && !slot.state.neverFits) slot.startAgain();
   }
 
@@ -165,12 +170,12 @@ export class WorkerEvents {
 
   /** The state of a worker or a slot has changed; after the first sign of a death, that of the dying worker. */
   #refresh(): void {
-    const { slots, slowStarts, health, dispatcher } = this.#model;
-    const hasStepIn = slots.refresh();
-    slowStarts.update();
+    const { crew, health, dispatcher } = this.#model;
+    const hasStepIn = crew.refresh();
+    this.#slowStarts.update();
     health.wake();
     // What a dying worker has not begun came before what waits: it is given back within ms, and then all goes on.
-    const givesBack = slots.workers.some(
+    const givesBack = crew.workers.some(
       ({ state, heldBatches, places }) => state === 'killing' && heldBatches > places,
     );
     if (hasStepIn && !givesBack) dispatcher.pump();
@@ -178,7 +183,7 @@ export class WorkerEvents {
 
   /** A worker is dead. Nothing may be given to it any more when its calls go back, which does not wait for its end. */
   #lost(calls: readonly Call[], error: ServeError): void {
-    this.#model.noteIdle();
+    this.noteIdle();
     this.#refresh();
     this.#model.dispatcher.lost(calls, error);
   }
@@ -196,32 +201,32 @@ export class WorkerEvents {
     this.#refresh();
     if (death !== null) {
       this.#model.log.death(slot, death);
-      this.#model.listener.onDeath(slot, death);
+      this.#tell({ type: 'died', slot, death });
     }
     if (slot.state.name === 'closed') this.#onSlotClosed(slot);
     this.#checkStandstill();
     if (death === null) return;
-    this.#scaler.ask();
+    this.#sizing.ask();
     this.#model.resources.memory?.changed();
   }
 
   #onSlotClosed(slot: Slot): void {
-    const { dispatcher, health, listener, slots } = this.#model;
-    slots.remove(slot);
-    this.#standbys.keep(); // its GPU is free
-    if (slots.all.length > 0) return;
-    if (this.#model.isClosed()) listener.onClosed();
+    const { crew, dispatcher, health } = this.#model;
+    crew.remove(slot);
+    this.#sizing.keepStandbys(); // its GPU is free
+    if (crew.all.length > 0) return;
+    if (crew.isClosed) this.#tell({ type: 'closed' });
     if (!health.takesCalls) dispatcher.failQueued(noneWantedError());
     health.wake();
   }
 
   #checkStandstill(): void {
-    const { dispatcher, generations, health, listener } = this.#model;
-    if (this.#model.isClosed()) return; // its workers stop on request: what failed before is no reason to end
+    const { crew, dispatcher, generations, health } = this.#model;
+    if (crew.isClosed) return; // its workers stop on request: what failed before is no reason to end
     if (generations.isUntried) return; // the previous generation is tried again
     const standstill = health.checkStandstill();
     if (standstill === null) return;
     dispatcher.failQueued(health.noWorkerError ?? new ServeError('SERVE_NOT_READY'));
-    listener.onStandstill(standstill);
+    this.#tell({ type: 'standstill', standstill });
   }
 }

@@ -8,7 +8,7 @@ import { MmsEvents } from '../metrics/mms-events.js';
 import { ServerMetrics } from '../metrics/server-metrics.js';
 import { TorchServeText } from '../metrics/torchserve-text.js';
 import type { Model } from '../models/model.js';
-import type { WorkerObserver } from '../models/model-resources.js';
+import type { ModelObserver } from '../models/model-resources.js';
 import type { ServerOptions } from '../options/resolve.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import type { ServerLogs } from './host/logs.js';
@@ -21,7 +21,7 @@ export class MetricsParts {
   /** Null: no metrics page. */
   readonly page: ServerMetrics | null;
   readonly observers: readonly Partial<RequestObserver>[];
-  readonly workerObservers: readonly Partial<WorkerObserver<Model>>[];
+  readonly modelObservers: readonly ModelObserver<Model>[];
   readonly #events: MmsEvents | null;
 
   constructor(
@@ -45,8 +45,7 @@ export class MetricsParts {
         : new MmsEvents(listeners, { intervalMs, host: new HostReader(cwd), onProblem });
     const calls = metrics !== null || options.page ? this.calls : null;
     this.observers = [calls, this.#events].filter((one) => one !== null);
-    const ofPage = this.page === null ? [] : [this.page.restarts, this.page.apps];
-    this.workerObservers = [...ofPage, this.#events, linesOfServices(mode, logs, served)].filter(
+    this.modelObservers = [this.page, this.#events, linesOfServices(mode, logs, served)].filter(
       (one) => one !== null,
     );
   }

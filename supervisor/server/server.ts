@@ -238,10 +238,15 @@ export class Server {
     const { calls } = this.#logs;
     if (calls !== null) this.#answers.tell(new AccessLog(calls, ({ spec }) => served.labelOf(spec)));
     for (const observer of this.#metrics.observers) this.#answers.tell(observer);
-    served.observers.push(...this.#metrics.workerObservers);
-    if (this.#live === null) return;
-    this.#answers.tell(this.#live.calls);
-    served.observers.push(this.#live.deaths);
+    served.observers.push(...this.#metrics.modelObservers);
+    const live = this.#live;
+    if (live === null) return;
+    this.#answers.tell(live.calls);
+    served.observers.push({
+      told: (model, event) => {
+        if (event.type === 'died') live.deaths.died(model, event.slot, event.death);
+      },
+    });
   }
 
   #newListeners(): Listeners {

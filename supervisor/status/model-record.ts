@@ -30,7 +30,7 @@ function modelRecord(
 ): ModelRecord {
   const { model, isLeaving } = registered;
   const { spec, options } = model;
-  const serving = model.slots.filter((slot) => !model.standbys.includes(slot));
+  const serving = model.crew.all.filter((slot) => !model.crew.standbys.includes(slot));
   const processes = serving.flatMap((slot) => slotProcesses(slot, isLeaving, showsWords));
   return {
     ...modelStatus(registered, showsWords),

@@ -25,7 +25,7 @@ export function awaitRoutes(
  */
 export async function awaitInfo(context: RequestContext, model: Model): Promise<LoadedInfo> {
   while (model.info === null) {
-    if (model.takesCalls && model.wantedWorkers === 0) throw neverLoaded();
+    if (model.health.takesCalls && model.crew.wanted === 0) throw neverLoaded();
     const limitMs = timeLimitOf(context.request.headers);
     const place = model.dispatcher.admit(0);
     try {

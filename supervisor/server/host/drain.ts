@@ -9,7 +9,7 @@ import { ServeError, shuttingDown } from '../../../protocol/errors.js';
 import type { Dispatcher } from '../../dispatch/dispatcher.js';
 import { startLimit } from '../../machine/limit-timer.js';
 import type { Model } from '../../models/model.js';
-import { untilQuiet } from '../../models/quiet.js';
+import { untilQuiet } from '../../models/waiters.js';
 import type { Log } from '../../observe/log.js';
 import { drainText, type DrainWaits } from '../../status/banner.js';
 import { TERM_GRACE_MS, stopReserveMs } from '../../processes/worker-stop.js';
@@ -21,11 +21,13 @@ export interface CloseOptions {
   readonly hint?: string;
 }
 
-export interface DrainedModel extends Pick<
-  Model,
-  'announceDrain' | 'refuseCalls' | 'quiet' | 'close' | 'workerCount' | 'hasShutdown'
-> {
-  readonly dispatcher: Pick<Dispatcher, 'queued' | 'arriving' | 'inFlight' | 'failQueued' | 'failInFlight'>;
+export interface DrainedModel extends Pick<Model, 'refuseCalls' | 'close' | 'hasShutdown'> {
+  readonly crew: { readonly workers: { readonly length: number } };
+  readonly health: Pick<Model['health'], 'announceDrain'>;
+  readonly dispatcher: Pick<
+    Dispatcher,
+    'queued' | 'arriving' | 'inFlight' | 'isQuiet' | 'failQueued' | 'failInFlight'
+  >;
 }
 
 export interface Drain {
@@ -50,13 +52,13 @@ export interface Drain {
 /** Resolves when every worker has ended. `drained`: every call was answered. */
 export async function drain({ models, log, timeoutMs, ...given }: Drain): Promise<'drained' | 'cut'> {
   const endAtMs = performance.now() + timeoutMs;
-  for (const model of models) model.announceDrain();
+  for (const model of models) model.health.announceDrain();
   log.info(drainText(timeoutMs, waitsOf(models, given.webhooksOwed), given.hint));
   if (given.lagMs > 0) await delay(Math.min(given.lagMs, timeoutMs));
   given.onRefusing();
   for (const model of models) model.refuseCalls();
   const isQuiet = await untilQuiet(
-    () => models.every(({ quiet }) => quiet),
+    () => models.every(({ dispatcher }) => dispatcher.isQuiet),
     endAtMs -
       stopReserveMs(
         timeoutMs,
@@ -76,7 +78,7 @@ function waitsOf(models: readonly DrainedModel[], webhooks: number): DrainWaits 
   return {
     running: sum(models, ({ dispatcher }) => dispatcher.inFlight),
     waiting: sum(models, ({ dispatcher }) => dispatcher.queued + dispatcher.arriving),
-    workers: sum(models, ({ workerCount }) => workerCount),
+    workers: sum(models, ({ crew }) => crew.workers.length),
     webhooks,
   };
 }

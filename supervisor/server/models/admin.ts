@@ -9,12 +9,11 @@ import { deferred, type Deferred } from '../../machine/deferred.js';
 import { within } from '../../machine/within.js';
 import { boundsFor, setBounds } from '../../models/bounds.js';
 import { needsNewWorkers } from '../../models/generations.js';
-import { noWorker } from '../../models/model-changes.js';
 import type { ModelPresence } from '../../models/model-health.js';
 import type { FirstModel, ModelPlan } from '../../models/model-plan.js';
-import type { ServerResources, WorkerObserver } from '../../models/model-resources.js';
+import type { ModelEvent, ModelObserver, ServerResources } from '../../models/model-resources.js';
 import type { ModelSpec } from '../../models/model-spec.js';
-import { Model } from '../../models/model.js';
+import { Model, noWorker } from '../../models/model.js';
 import {
   Models,
   type Accepted,
@@ -58,7 +57,7 @@ export class ModelAdmin implements ModelManagement {
   /** Time limits for workers that end, as the server's options say. */
   readonly limits: RetireLimits;
   /** They receive the events of all workers. */
-  readonly observers: Partial<WorkerObserver<Model>>[] = [];
+  readonly observers: ModelObserver<Model>[] = [];
   readonly #resolved: ResolvedOptions;
   readonly #isMmsMode: boolean;
   readonly #log: Log;
@@ -84,7 +83,6 @@ export class ModelAdmin implements ModelManagement {
     const isDefault = (ref: FullModelRef): boolean => this.registry.isDefault(ref);
     this.#resources = { ...resources, labelOf: (ref) => this.labelOf(ref), isDefault };
     resources.gate.onIdle(() => this.#keepSpares());
-    resources.memory?.onMisfit((...misfit) => this.#onMisfit(...misfit));
     this.startUp = new StartUp({ ...options, isMmsMode }, resources.log, listener);
   }
 
@@ -118,7 +116,7 @@ export class ModelAdmin implements ModelManagement {
     for (const [i, model] of models.entries()) {
       const { placements } = plans[i] as FirstModel;
       model.start(placements);
-      if (placements.length === 0) this.startUp.leaveOut(model, model.takesCalls);
+      if (placements.length === 0) this.startUp.leaveOut(model, model.health.takesCalls);
     }
     this.#keepSpares();
   }
@@ -127,7 +125,7 @@ export class ModelAdmin implements ModelManagement {
   async add(plan: ModelPlan): Promise<Model> {
     const make = (): Model => this.#make(plan);
     const model = await releasedOnFailure(plan.release, () => this.registry.register(plan.spec, make));
-    this.#warnOfProgram(plan);
+    for (const warning of plan.spec.program.warnings) this.#log.warn(warning);
     this.#nameIfSeveral();
     await this.#watch(model);
     return model;
@@ -136,7 +134,7 @@ export class ModelAdmin implements ModelManagement {
   /** As `add`; a model that scales itself begins to. */
   async register(plan: ModelPlan): Promise<Model> {
     const model = await this.add(plan);
-    const own = model.findOwnBounds();
+    const own = model.sizing.findOwnBounds();
     if (own !== null) this.resize(model.spec, own);
     return model;
   }
@@ -153,7 +151,7 @@ export class ModelAdmin implements ModelManagement {
     const set = setBounds(settingOf?.(model.spec) ?? null, ofStore);
     const usualCount = (): number =>
       occasion === 'registration' ? ofStore : this.#resources.devices.firstCount(model.options);
-    return boundsFor(occasion, { own: model.findOwnBounds(), set, usualCount }, asked);
+    return boundsFor(occasion, { own: model.sizing.findOwnBounds(), set, usualCount }, asked);
   }
 
   /** See `ModelManagement.start`. */
@@ -164,9 +162,11 @@ export class ModelAdmin implements ModelManagement {
     const isUnchanged = this.#changeCheck(model);
     startUp.onTrial.set(model, isUnchanged);
     // An order to load is a reason for a worker, though a model that scales itself may do without.
-    const loaded = model.takesCalls && model.wantedWorkers === 0 ? model.load() : settled;
+    const loaded = model.health.takesCalls && model.crew.wanted === 0 ? model.load() : settled;
     const end = async (): Promise<Outcome> => {
-      const outcome = await outcomeInTime(registry, model, loaded, (ended) => model.whenFirstFailed(ended));
+      const outcome = await outcomeInTime(registry, model, loaded, (ended) =>
+        model.health.whenFirstFailed(ended),
+      );
       if (isStartFailure(outcome) && isUnchanged()) await this.takeBack(accepted);
       else startUp.onTrial.delete(model);
       return outcome;
@@ -177,8 +177,8 @@ export class ModelAdmin implements ModelManagement {
   /** Unregisters a model whose workers cannot start. */
   async takeBack(ref: FullModelRef): Promise<void> {
     try {
-      const { settled } = this.registry.unregisterAtOnce(ref, retireLimits(TAKE_BACK_MS));
-      await within(TAKE_BACK_MS, settled);
+      const { settled } = this.registry.unregisterAtOnce(ref, retireLimits(LEAST_LEAVE_MS));
+      await within(LEAST_LEAVE_MS, settled);
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown; // it was unregistered already, or has become the default
     }
@@ -195,7 +195,7 @@ export class ModelAdmin implements ModelManagement {
   resize(ref: ModelRef, bounds: WorkerBounds, limits = this.limits): Accepted {
     const scaled = this.registry.scale(ref, bounds, limits);
     const model = this.registry.find(scaled.accepted);
-    if (model.wantedWorkers === 0) this.startUp.leaveOut(model, model.takesCalls);
+    if (model.crew.wanted === 0) this.startUp.leaveOut(model, model.health.takesCalls);
     this.#keepSpares();
     return scaled;
   }
@@ -225,7 +225,7 @@ export class ModelAdmin implements ModelManagement {
   async #exchange(model: Model, plan: ModelPlan, limits: RetireLimits, renews: boolean): Promise<Outcome> {
     const { spec } = plan;
     const keepsFiles = !renews && spec.app === model.spec.app; // only the options may have changed
-    this.#warnOfProgram(plan);
+    for (const warning of plan.spec.program.warnings) this.#log.warn(warning);
     await this.#watch(model, spec);
     const { files } = this.#kept.get(model) as Kept;
     const change = (): Promise<Outcome> => (renews ? model.renew(spec, limits) : model.replace(spec, limits));
@@ -243,14 +243,15 @@ export class ModelAdmin implements ModelManagement {
     const { registry, limits } = this;
     const { accepted, settled } = registry.replace(ref, (now) => now.replace(specUnder(now), limits));
     if (startsWorkers) return { accepted, settled: outcomeInTime(registry, model, settled) };
-    const { wantedWorkers: wanted, readyWorkers: ready } = model;
-    return { accepted, settled: Promise.resolve({ result: 'done', wanted, ready, error: null }) };
+    const { wanted, ready } = model.crew;
+    const done: Outcome = { result: 'done', wanted, ready: ready.length, error: null };
+    return { accepted, settled: Promise.resolve(done) };
   }
 
   /** See `ModelManagement.restartWorker`. */
   restartWorker(ref: ModelRef, index: number): Accepted {
     const model = this.registry.registered(ref);
-    if (!model.slots.some((slot) => slot.isKept && slot.index === index)) throw noWorker(index);
+    if (!model.crew.all.some((slot) => slot.isKept && slot.index === index)) throw noWorker(index);
     const { accepted, settled } = this.registry.replace(ref, (now) => now.restartWorker(index, this.limits));
     return { accepted, settled: outcomeInTime(this.registry, model, settled) };
   }
@@ -264,9 +265,9 @@ export class ModelAdmin implements ModelManagement {
   }
 
   presenceOf(model: Model): ModelPresence {
-    const { health, problem, takesCalls, spec } = model;
+    const { state: health, problem, takesCalls } = model.health;
     const isComingUp = this.startUp.comingUp.has(model);
-    return { label: labelOf(spec), health, problem, takesCalls, isComingUp };
+    return { label: labelOf(model.spec), health, problem, takesCalls, isComingUp };
   }
 
   /** The name of a model in log lines; empty while there is only one model. */
@@ -303,19 +304,29 @@ export class ModelAdmin implements ModelManagement {
 
   #make(plan: ModelPlan): Model {
     const closed = deferred<void>();
-    const model: Model = new Model(plan.spec, this.#resources, {
-      onFirstReady: () => this.#onFirstReady(model),
-      onReady: (...event) => this.#notify((observer) => observer.ready?.(model, ...event)),
-      onDeath: (...event) => this.#notify((observer) => observer.died?.(model, ...event)),
-      onMetrics: (...event) => this.#notify((observer) => observer.measured?.(model, ...event)),
-      onStandstill: (stop) => this.startUp.onStandstill(model, stop, this.labelOf(plan.spec)),
-      onClosed: () => {
-        closed.resolve();
-        if (this.registry.described(model) === undefined) this.#forget(model);
-      },
-    });
+    const model: Model = new Model(plan.spec, this.#resources, (event) => this.#told(model, event));
     this.#kept.set(model, { closed, files: new ModelFiles(plan.release) });
     return model;
+  }
+
+  #told(model: Model, event: ModelEvent): void {
+    for (const observer of this.observers) observer.told(model, event);
+    switch (event.type) {
+      case 'firstReady':
+        return this.#onFirstReady(model);
+      case 'standstill':
+        return this.startUp.onStandstill(model, event.standstill, this.labelOf(model.spec));
+      case 'misfit':
+        return this.startUp.onMisfit(model, event.error, event.wasWell);
+      case 'closed':
+        this.#kept.get(model)?.closed.resolve();
+        if (this.registry.described(model) === undefined) this.#forget(model);
+        return;
+      case 'ready':
+      case 'died':
+      case 'metrics':
+        return; // for observers
+    }
   }
 
   #onFirstReady(model: Model): void {
@@ -326,10 +337,6 @@ export class ModelAdmin implements ModelManagement {
     this.#listener.onFirstReady(model);
   }
 
-  #notify(send: (observer: Partial<WorkerObserver<Model>>) => void): void {
-    for (const observer of this.observers) send(observer);
-  }
-
   /** Frees everything of an unregistered model whose last worker has ended. */
   #forget(model: Model): void {
     this.#kept.get(model)?.files.close();
@@ -338,11 +345,6 @@ export class ModelAdmin implements ModelManagement {
     this.startUp.forget(model);
     this.#keepSpares();
     this.#log.info(`Model ${model.spec.name} unregistered.`); // exactly Multi Model Server's line: scripts look for it
-  }
-
-  #onMisfit(name: string, error: ServeError, wasWell: boolean): void {
-    const model = this.all.find(({ spec }) => `${spec.name}@${spec.version}` === name);
-    if (model !== undefined) this.startUp.onMisfit(model, error, wasWell);
   }
 
   async #watch(model: Model, { program }: ModelSpec = model.spec): Promise<void> {
@@ -363,7 +365,7 @@ export class ModelAdmin implements ModelManagement {
   #keepSpares(): void {
     const { gate, spares, withheldEnv } = this.#resources;
     if (!gate.isIdle) return;
-    const programs = this.all.filter(({ takesCalls }) => takesCalls).map(({ spec }) => spec.program);
+    const programs = this.all.filter(({ health }) => health.takesCalls).map(({ spec }) => spec.program);
     spares.keep(
       programs.filter(({ mayWait }) => mayWait === true).map((program) => bareProgram(program, withheldEnv)),
     );
@@ -379,18 +381,11 @@ export class ModelAdmin implements ModelManagement {
     };
   }
 
-  #warnOfProgram({ spec: { program } }: ModelPlan): void {
-    for (const warning of program.warnings) this.#log.warn(warning);
-  }
-
   /** From the second model on, log lines name their model. */
   #nameIfSeveral(): void {
     if (this.registry.count > 1) this.#isNamed = true;
   }
 }
 
-/** Least time for the end of a model: even killed workers need some, and a model of the same name waits for it. */
+/** Time for the end of a model without calls, and the least for any: even killed workers need some. */
 const LEAST_LEAVE_MS = 5000;
-
-/** Time for the workers of a model that could not start to end; they have no calls. */
-const TAKE_BACK_MS = 5000;

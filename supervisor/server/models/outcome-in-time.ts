@@ -10,18 +10,20 @@ export async function outcomeInTime(
   registry: Models,
   model: Model,
   settled: Promise<Outcome>,
-  failure = (ended: Promise<unknown>) => model.whenOneFails(ended),
+  failure = (ended: Promise<unknown>) => model.health.whenOneFails(ended),
 ): Promise<Outcome> {
   const limitMs = model.options.initTimeout;
-  const target = model.wantedWorkers;
+  const { crew } = model;
+  const target = crew.wanted;
   const ended = within(limitMs, settled);
   const error = await failure(ended);
-  const { wantedWorkers: wanted, readyWorkers: ready } = model;
+  const { wanted } = crew;
+  const ready = crew.ready.length;
   if (error !== null) return { result: 'failed', wanted, ready, error };
   const outcome = await ended;
   if (target > 0 && registry.described(model)?.isLeaving !== false)
     return { result: 'failed', wanted, ready, error: leftMistake(model) };
-  const isCounted = model.bounds === null; // else its calls may have changed the number
+  const isCounted = model.sizing.bounds === null; // else its calls may have changed the number
   if (outcome !== null && outcome.wanted !== target && isCounted)
     return { result: 'unfinished', wanted, ready, error: null }; // it was scaled again since
   if (outcome !== null) return { ...outcome, result: outcome.result === 'done' ? 'done' : 'failed' };

@@ -3,14 +3,14 @@
  * the server resolves `ready`, stays up, or ends.
  */
 import type { ServeError } from '../../../protocol/errors.js';
+import type { HealthView } from '../../models/model-health.js';
 import type { Standstill } from '../../models/standstill.js';
 import type { Log } from '../../observe/log.js';
 import { deferred } from '../../machine/deferred.js';
 
 /** The fields of a model that matter for the start. */
 export interface StartingModel {
-  readonly standstill: Standstill | null;
-  readonly firstReadyAtMs: number | null;
+  readonly health: Pick<HealthView, 'standstill' | 'firstReadyAtMs'>;
 }
 
 export interface StartUpRules {
@@ -72,7 +72,7 @@ export class StartUp<M extends StartingModel> {
 
   /** `label`: the model's name if there are several, else empty. */
   onStandstill(model: M, { state: kind, error }: Standstill, label: string): void {
-    const everReady = model.firstReadyAtMs !== null;
+    const everReady = model.health.firstReadyAtMs !== null;
     const prefix = label === '' ? '' : `${label}: `;
     const state = everReady ? 'no worker can be restarted' : 'no worker could start';
     const what = `${prefix}${state}; see the error above`; // in the report of the death
@@ -129,7 +129,7 @@ export class StartUp<M extends StartingModel> {
   /** Only first models can end the server, and only when all of them have given up. */
   #endsServer(model: M): boolean {
     const first = [...this.#models];
-    if (!this.#models.has(model) || !first.every(({ standstill }) => standstill !== null)) return false;
+    if (!this.#models.has(model) || !first.every(({ health }) => health.standstill !== null)) return false;
     return this.#rules.onCrashLoop === 'exit' || this.#isStartFailure;
   }
 
@@ -141,7 +141,7 @@ export class StartUp<M extends StartingModel> {
   #check(): void {
     const first = [...this.#models];
     const isHopeless =
-      first.length > 0 && this.#isStartFailure && first.every(({ standstill }) => standstill !== null);
+      first.length > 0 && this.#isStartFailure && first.every(({ health }) => health.standstill !== null);
     if (this.#comingUp.size === 0 && !isHopeless) this.#ready.resolve();
   }
 }

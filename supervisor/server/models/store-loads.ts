@@ -109,13 +109,13 @@ export class StoreLoads implements StoredModels {
     const { settled } = this.#admin.replace(plan, limits, true);
     // Workers are replaced one by one; each has ended its calls and started within these limits.
     const eachMs = model.options.initTimeout + limits.finishMs + limits.graceMs;
-    const limitMs = Math.min(Math.max(1, model.wantedWorkers) * eachMs, LONGEST_TIMER_MS);
+    const limitMs = Math.min(Math.max(1, model.crew.wanted) * eachMs, LONGEST_TIMER_MS);
     check((await within(limitMs, settled)) ?? UNFINISHED);
     if (!this.#models().includes(model))
       throw new ServeError('SERVE_MODEL_NOT_FOUND', 'it was unregistered before its workers were ready.');
-    if (model.wantedWorkers > 0) return;
+    if (model.crew.wanted > 0) return;
     const scaled = this.#admin.resize(plan.spec, this.#boundsOf(plan));
-    const loaded = model.wantedWorkers === 0 ? model.load() : scaled.settled;
+    const loaded = model.crew.wanted === 0 ? model.load() : scaled.settled;
     check(await outcomeInTime(this.#admin.registry, model, loaded));
   }
 

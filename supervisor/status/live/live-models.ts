@@ -17,7 +17,7 @@ export function describeModel(
   showsWords: boolean,
 ): LiveModel {
   const { model, isServerDefault: isDefault } = registered;
-  const { options, wantedWorkers } = model;
+  const { crew, options } = model;
   const status = modelStatus(registered, showsWords);
   const { name, version, state, problem, isDefaultVersion, runtime, minWorkers, maxWorkers, queue } = status;
   const { sample, minute, errors, createdAt } = record.meterOf(model);
@@ -26,13 +26,13 @@ export function describeModel(
     name,
     version,
     state,
-    isLatched: model.standstill?.state === 'latched',
+    isLatched: model.health.standstill?.state === 'latched',
     problem,
     isDefault,
     isDefaultVersion,
     app: basename(status.app),
     runtime,
-    wantedWorkers,
+    wantedWorkers: crew.wanted,
     minWorkers,
     maxWorkers,
     changes: changesOf(status),
@@ -43,7 +43,7 @@ export function describeModel(
     runTimeoutMs: options.runTimeout,
     queueBytes: queue.bytes,
     ...record.totalsOf(model),
-    workers: model.slots.map((slot, i) => ({
+    workers: crew.all.map((slot, i) => ({
       ...liveWorker(slot, status.workers[i] as WorkerStatus, createdAt, showsWords),
       memoryBytes: memory.sumOf(slot.workers.map(({ pid }) => pid)),
       lastDeath: record.deaths.idOf(slot),

@@ -167,5 +167,5 @@ export class LiveView {
 }
 
 function pidsOf(model: Model): number[] {
-  return model.slots.flatMap(({ workers }) => workers.map(({ pid }) => pid));
+  return model.crew.all.flatMap(({ workers }) => workers.map(({ pid }) => pid));
 }

@@ -7,7 +7,8 @@ import { ModelHistory, NO_SAMPLE } from './model-history.js';
 import { percentile } from './percentiles.js';
 
 /** The gauges that are sampled. */
-export type MeasuredModel = Pick<Model, 'readyWorkers'> & {
+export type MeasuredModel = {
+  readonly crew: Pick<Model['crew'], 'ready'>;
   readonly dispatcher: Pick<Model['dispatcher'], 'queued' | 'arriving' | 'inFlight'>;
 };
 
@@ -59,7 +60,7 @@ export class ModelMeter {
     const outcomes = this.#takeOutcomes();
     const { ok = 0, ...errors } = outcomes;
     const failed = Object.values(errors).reduce((sum, calls) => sum + calls, 0);
-    const { dispatcher, readyWorkers } = this.#model;
+    const { crew, dispatcher } = this.#model;
     this.#queue.take();
     this.#run.take();
     this.#errors = errors;
@@ -76,7 +77,7 @@ export class ModelMeter {
       runP95Ms: this.#run.percentileMs(0.95),
       runP99Ms: this.#run.percentileMs(0.99),
       batchSize: this.#takeBatchSize(),
-      readyWorkers,
+      readyWorkers: crew.ready.length,
       memoryBytes,
     };
     this.history.add(this.#sample, errors);

@@ -56,6 +56,8 @@ class FakeModel implements BudgetedModel {
     this.workers = [...others, { id, state, device, sinceMs: 0, idleSinceMs: 0 }];
   }
 
+  misfit(): void {}
+
   facts(): BudgetedFacts {
     const { pinned, wanted, hasCallers, workers } = this;
     return { pinned, wanted, mayLeave: 1, startMs: 1, queueTimeoutMs: 1, hasCallers, workers };

@@ -97,7 +97,7 @@ test('a batch with a successful call is one line, with the ids of successful req
 
 test('the start of a worker and the figures of the machine are lines with the original names', () => {
   const lines = linesOf((events, log) => {
-    events.ready(MODEL, 1, 1234.5);
+    events.told(MODEL, { type: 'ready', worker: 1, startMs: 1234.5 });
     log.hostRead(HOST);
   });
   assert.deepEqual(lines, [
@@ -117,10 +117,9 @@ test('among the metrics of apps, only those of services are lines', () => {
   const metric = (name: string, dimensions: string): AppMetric => {
     return { kind: 'counter', name, value: 2, unit: 'count', dimensions, requestIds: ['r'] };
   };
-  serviceLines((_model, worker, line) => lines.push(`${worker} ${line}`)).measured(MODEL, 3, [
-    metric('Texts', 'ModelName\ndigits\nLevel\nModel'),
-    metric('words', 'language\nen'),
-  ]);
+  const metrics = [metric('Texts', 'ModelName\ndigits\nLevel\nModel'), metric('words', 'language\nen')];
+  const services = serviceLines((_model, worker, line) => lines.push(`${worker} ${line}`));
+  services.told(MODEL, { type: 'metrics', worker: 3, metrics });
   assert.equal(lines.length, 1);
   assert.match(
     lines[0] as string,
@@ -132,7 +131,7 @@ test("TorchServe's metrics have its form: a comma after each label, a point in e
   const text = new TorchServeText();
   const events = newsTo(text);
   for (const id of ['a', 'b']) events.settled(ASKED, call(id), 200, null);
-  events.ready(MODEL, 0, 1500);
+  events.told(MODEL, { type: 'ready', worker: 0, startMs: 1500 });
   text.hostRead(HOST);
   const gpu = {
     index: '0',

@@ -9,6 +9,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { MemoryBudget } from '../../../supervisor/budget/memory-budget.js';
 import { exactly } from '../../../supervisor/models/bounds.js';
+import type { ModelEvent } from '../../../supervisor/models/model-resources.js';
 import type { Log } from '../../../supervisor/observe/log.js';
 import type { OutputRelay } from '../../../supervisor/observe/output-relay.js';
 import type { OrphanGuard } from '../../../supervisor/processes/orphan-guard.js';
@@ -42,7 +43,10 @@ class Bench {
     const bench = new Bench(t);
     const options = { standby, restartLimit };
     const spec = await specOf(fixture('works.mjs'), options);
-    bench.#real = new RealModel(t, spec, { resources: bench.#resources(ahead), listener: bench.#listener() });
+    bench.#real = new RealModel(t, spec, {
+      resources: bench.#resources(ahead),
+      tell: (event) => bench.#tell(event),
+    });
     bench.#follow();
     t.after(() => bench.processes.forEach((process) => process.end())); // they were killed
     void bench.#real.model.scale(exactly(1), LIMITS).catch(() => {});
@@ -60,7 +64,9 @@ class Bench {
     if (standby > 0) await this.#until(2);
     if (standby > 0) this.processes[1]?.becomeReady();
     const { model } = this.#real;
-    await soon(() => model.slots.every(({ worker }) => worker?.state === 'ready'));
+    await soon(() => model.crew.all.every(({ worker }) => worker?.state === 'ready'));
+    const nowMs = performance.now();
+    this.#t.mock.method(performance, 'now', () => nowMs); // on a slow machine too, calls come together
     this.told();
   }
 
@@ -106,23 +112,24 @@ class Bench {
     };
   }
 
-  #listener() {
-    const say = (line: string): void => void this.#story.push(line);
-    return {
-      onDeath: () => say(`report: ${this.#slotStates}`),
-      onStandstill: () => say('the model has stopped'),
-      onClosed: () => say('the model is closed'),
+  #tell({ type }: ModelEvent): void {
+    const lines: Partial<Record<ModelEvent['type'], string>> = {
+      died: `report: ${this.#slotStates}`,
+      standstill: 'the model has stopped',
+      closed: 'the model is closed',
     };
+    const line = lines[type];
+    if (line !== undefined) this.#story.push(line);
   }
 
   get #slotStates(): string {
-    return this.#real.model.slots.map(({ state }) => state.name).join(', ');
+    return this.#real.model.crew.all.map(({ state }) => state.name).join(', ');
   }
 
   #follow(): void {
     const { model, devices } = this.#real;
     const story = this.#story;
-    this.#t.mock.method(devices, 'noteStandbys', () => story.push(`ready: ${model.readyWorkers}`));
+    this.#t.mock.method(devices, 'noteStandbys', () => story.push(`ready: ${model.crew.ready.length}`));
     const { lost } = model.dispatcher;
     this.#t.mock.method(model.dispatcher, 'lost', (...args: Parameters<typeof lost>) => {
       story.push('its calls go back');
@@ -132,9 +139,9 @@ class Bench {
     this.#t.mock.method(
       WorkerHandle.prototype,
       'assign',
-      function (this: WorkerHandle, jobs: Parameters<typeof assign>[0]) {
-        for (const { call } of jobs) story.push(`worker ${this.index} gets ${call.requestId}`);
-        assign.call(this, jobs);
+      function (this: WorkerHandle, calls: Parameters<typeof assign>[0]) {
+        for (const { message } of calls) story.push(`worker ${this.index} gets ${message.requestId}`);
+        assign.call(this, calls);
       },
     );
   }

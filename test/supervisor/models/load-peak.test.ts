@@ -1,7 +1,7 @@
 /** The peak of a model's load over the last minute. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LoadPeak } from '../../../supervisor/models/load-peak.js';
+import { LoadPeak } from '../../../supervisor/models/demand.js';
 
 test('the most of the last minute counts, and is forgotten after it', () => {
   const peak = new LoadPeak();

@@ -9,12 +9,20 @@ import { deferred, nextTurn } from '../../protocol/streams.js';
 
 const LIMITS = { finishMs: 100, graceMs: 10 };
 
+class FakeCrew {
+  wanted = 0;
+  gaveUp = 0;
+
+  get running(): number {
+    return this.wanted - this.gaveUp;
+  }
+}
+
 class Fake implements ManagedModel {
   readonly spec: { readonly name: string; readonly version: string };
   readonly story: string[] = [];
-  wantedWorkers = 0;
-  gaveUp = 0;
-  readonly bounds = null;
+  readonly crew = new FakeCrew();
+  readonly sizing = { bounds: null };
   #settle: (outcome: Outcome) => void = () => {};
   #fail: (error: ServeError) => void = () => {};
 
@@ -22,13 +30,9 @@ class Fake implements ManagedModel {
     this.spec = { name, version };
   }
 
-  get runningWorkers(): number {
-    return this.wantedWorkers - this.gaveUp;
-  }
-
   scale(bounds: WorkerBounds): Promise<Outcome> {
-    const count = countWithin(bounds, this.runningWorkers);
-    this.wantedWorkers = count;
+    const count = countWithin(bounds, this.crew.running);
+    this.crew.wanted = count;
     this.story.push(`scale ${count}`);
     return new Promise((resolve, reject) => ([this.#settle, this.#fail] = [resolve, reject]));
   }
@@ -42,8 +46,8 @@ class Fake implements ManagedModel {
   }
 
   /** The last change ends. */
-  async settles(ready = this.wantedWorkers, error: ServeError | null = null): Promise<void> {
-    this.#settle(outcomeOf(this.wantedWorkers, ready, error));
+  async settles(ready = this.crew.wanted, error: ServeError | null = null): Promise<void> {
+    this.#settle(outcomeOf(this.crew.wanted, ready, error));
     await nextTurn();
   }
 
@@ -182,7 +186,7 @@ describe('scale', () => {
   for (const [now, min, max, then] of COUNTS) {
     test(`of ${now} workers to at least ${min} and at most ${max} leaves ${then}`, () => {
       const model = new Fake('digits');
-      model.wantedWorkers = now;
+      model.crew.wanted = now;
       const { accepted } = modelsOf(model).scale({ name: 'digits' }, { min, max }, LIMITS);
       assert.deepEqual(accepted, { name: 'digits', version: '1' });
       assert.deepEqual(model.story, [`scale ${then}`]);
@@ -191,7 +195,7 @@ describe('scale', () => {
 
   test('does not count the workers of latched slots', () => {
     const model = new Fake('digits');
-    [model.wantedWorkers, model.gaveUp] = [3, 2];
+    [model.crew.wanted, model.crew.gaveUp] = [3, 2];
     const models = modelsOf(model);
     models.scale({ name: 'digits' }, { min: 0, max: 3 }, LIMITS);
     assert.deepEqual(model.story, ['scale 1']);
@@ -235,7 +239,7 @@ describe('scale', () => {
 describe('replace', () => {
   test('runs one after the other; an error means failed even if all workers are ready', async () => {
     const model = new Fake('digits');
-    model.wantedWorkers = 1;
+    model.crew.wanted = 1;
     const models = modelsOf(model);
     const story: string[] = [];
     const ends = [deferred<Outcome>(), deferred<Outcome>()];

@@ -6,7 +6,7 @@ import { Call, type CallMessage, type Sink } from '../../../supervisor/dispatch/
 import { Devices } from '../../../supervisor/machine/devices.js';
 import type { Gpu } from '../../../supervisor/machine/gpu-discovery.js';
 import { Model } from '../../../supervisor/models/model.js';
-import type { ModelListener, ServerResources } from '../../../supervisor/models/model-resources.js';
+import type { ModelEvent, ServerResources } from '../../../supervisor/models/model-resources.js';
 import type { ModelSpec } from '../../../supervisor/models/model-spec.js';
 import { createLog } from '../../../supervisor/observe/log.js';
 import { OutputRelay } from '../../../supervisor/observe/output-relay.js';
@@ -32,7 +32,7 @@ export interface RealModelOptions {
   readonly gate?: SpawnGate;
   /** Parts that take the place of the usual ones. */
   readonly resources?: Partial<ServerResources>;
-  readonly listener?: Partial<ModelListener>;
+  readonly tell?: (event: ModelEvent) => void;
 }
 
 /** The spec of a model with this app. */
@@ -102,14 +102,9 @@ export class RealModel {
         isDefault: () => true,
         ...given.resources,
       },
-      {
-        onFirstReady() {},
-        onReady() {},
-        onDeath() {},
-        onMetrics() {},
-        onStandstill: ({ state }) => this.stops.push(state),
-        onClosed() {},
-        ...given.listener,
+      (event) => {
+        if (event.type === 'standstill') this.stops.push(event.standstill.state);
+        given.tell?.(event);
       },
     );
     t.after(() => {
@@ -125,7 +120,7 @@ export class RealModel {
   }
 
   get pids(): number[] {
-    return this.model.slots.flatMap(({ worker }) => worker?.pid ?? []);
+    return this.model.crew.all.flatMap(({ worker }) => worker?.pid ?? []);
   }
 
   /** Resolves with the answer of a call with this input; rejects with its ServeError. */
@@ -158,7 +153,7 @@ export class RealModel {
     return eventually(
       () => isTrue(this.model),
       15_000,
-      () => `${this.model.slots.map(({ state }) => state.name).join(', ')}\n${this.#log}`,
+      () => `${this.model.crew.all.map(({ state }) => state.name).join(', ')}\n${this.#log}`,
     );
   }
 }

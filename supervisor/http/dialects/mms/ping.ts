@@ -5,7 +5,10 @@ import type { Model } from '../../../models/model.js';
 export type PingStatus = 'Healthy' | 'Partial Healthy' | 'Unhealthy';
 
 type Pinged = Pick<
-  Registered<Pick<Model, 'readyWorkers' | 'takesCalls' | 'health'>>,
+  Registered<{
+    readonly crew: Pick<Model['crew'], 'ready'>;
+    readonly health: Pick<Model['health'], 'state' | 'takesCalls'>;
+  }>,
   'model' | 'bounds' | 'isLeaving'
 >;
 
@@ -14,13 +17,14 @@ type Pinged = Pick<
  */
 export function pingStatus(registered: readonly Pinged[]): PingStatus {
   const present = registered.filter(({ isLeaving }) => !isLeaving);
-  const isLoaded = ({
-    model: { readyWorkers, takesCalls, health },
-    bounds: { min: minWorkers },
-  }: Pinged): boolean =>
-    hasItsWorkers({ readyWorkers, minWorkers, needsNone: health === 'idle' || !takesCalls });
+  const isLoaded = ({ model: { crew, health }, bounds: { min: minWorkers } }: Pinged): boolean =>
+    hasItsWorkers({
+      readyWorkers: crew.ready.length,
+      minWorkers,
+      needsNone: health.state === 'idle' || !health.takesCalls,
+    });
   if (present.every(isLoaded)) return 'Healthy';
-  return present.some(({ model: { readyWorkers, health } }) => readyWorkers > 0 || health === 'idle')
+  return present.some(({ model: { crew, health } }) => crew.ready.length > 0 || health.state === 'idle')
     ? 'Partial Healthy'
     : 'Unhealthy';
 }

@@ -73,7 +73,6 @@ function jobOperation(
 const warmUp: WriteAnswer = async (ctx, { backend }) => {
   const model = defaultModel(backend.models);
   await model.warmUp(closed(ctx.res));
-  model.noteIdle();
   ctx.body = { warm: true };
 };
 
@@ -83,28 +82,28 @@ const warmUp: WriteAnswer = async (ctx, { backend }) => {
 function writeStatus(...[ctx, { backend }]: Parameters<WriteAnswer>): void {
   const { models, posts, replies } = backend;
   const model = defaultModel(models);
-  const { dispatcher } = model;
+  const { crew, dispatcher, health } = model;
   // Calls that were given up hold their worker until they end there.
-  const inProgress = dispatcher.queued + dispatcher.arriving + model.heldCalls;
-  const isIdle = model.health === 'idle' && inProgress === 0; // the next call starts a worker
-  const workers = model.slots.length - model.standbys.length;
-  const available = isIdle || (model.readyWorkers === workers && inProgress < workers);
+  const inProgress = dispatcher.queued + dispatcher.arriving + crew.heldCalls;
+  const isIdle = health.state === 'idle' && inProgress === 0; // the next call starts a worker
+  const workers = crew.all.length - crew.standbys.length;
+  const available = isIdle || (crew.ready.length === workers && inProgress < workers);
   const nowMs = performance.now();
-  const beganAtMs = model.findOldestBegan();
+  const beganAtMs = crew.findOldestBegan();
   const answered = [...replies.values()].reduce((sum, count) => sum + count, 0);
   const completed = replies.get('ok') ?? 0;
   ctx.body = {
     gpu_available: available,
-    idle_time: available && inProgress === 0 ? Math.round(nowMs - model.idleSinceMs) : 0,
+    idle_time: available && inProgress === 0 ? Math.round(nowMs - crew.idleSinceMs) : 0,
     inference_time: beganAtMs === null ? 0 : Math.round(nowMs - beganAtMs),
     sequence_number: posts.count,
     workers,
-    workers_ready: model.readyWorkers,
+    workers_ready: crew.ready.length,
     queue_length: dispatcher.queued,
     in_flight: dispatcher.inFlight,
     completed,
     failed: answered - completed,
-    restarts: model.slots.reduce((sum, { restarts }) => sum + restarts, 0),
+    restarts: crew.all.reduce((sum, { restarts }) => sum + restarts, 0),
     uptime: Math.round(process.uptime() * 1000),
   };
 }

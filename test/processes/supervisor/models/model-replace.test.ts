@@ -87,11 +87,11 @@ test(
     const replaced = real.model.replace(await specOf(app.path('2.mjs')), LIMITS);
     await cues.untilNoted('init 2');
     assert.equal(await versionOf(real), 1, 'answered while the next one starts');
-    assert.equal(real.model.slots[0]?.state.name, 'renewing');
+    assert.equal(real.model.crew.all[0]?.state.name, 'renewing');
     const running = real.call({ until: 'finish' });
     await cues.untilNoted('begun');
     cues.give('go on 2');
-    await real.until(({ slots }) => slots[0]?.state.name === 'live');
+    await real.until(({ crew }) => crew.all[0]?.state.name === 'live');
     assert.equal(await versionOf(real), 2);
     let isReplaced = false;
     void replaced.then(() => (isReplaced = true));
@@ -101,7 +101,7 @@ test(
     assert.deepEqual(await running, { version: 1, pid: before });
     assert.deepEqual(await replaced, { result: 'done', wanted: 1, ready: 1, error: null });
     assert.equal(isAlive(before as number), false, 'what is settled has left no process behind');
-    assert.deepEqual([real.model.slots[0]?.restarts, real.model.slots[0]?.lastDeath], [0, null]);
+    assert.deepEqual([real.model.crew.all[0]?.restarts, real.model.crew.all[0]?.lastDeath], [0, null]);
   },
 );
 
@@ -119,7 +119,7 @@ test(
         await new Promise((resolve) => setTimeout(resolve, 1));
         most = Math.max(
           most,
-          real.model.slots.flatMap(({ workers }) =>
+          real.model.crew.all.flatMap(({ workers }) =>
             workers.filter(({ state }) => state === 'ready' || startPhase(state) !== null),
           ).length,
         );
@@ -127,7 +127,7 @@ test(
     };
     const callers = Promise.all([1, 2, 3, 4].map(caller));
     await real.model.replace(await specOf(app.path('2.mjs')), LIMITS);
-    assert.deepEqual([await versionOf(real), real.model.readyWorkers], [2, 3]);
+    assert.deepEqual([await versionOf(real), real.model.crew.ready.length], [2, 3]);
     isOver = true;
     await callers;
     assert.ok(versions.includes(1) && versions.includes(2));
@@ -171,8 +171,8 @@ for (const [where, gpus] of [
       assert.deepEqual(await Promise.all(held), [1, 1, 1]);
       assert.deepEqual([real.model.spec, real.stops], [spec, []]);
       for (const pid of real.pids) process.kill(pid, 'SIGKILL');
-      await real.until(({ slots }) =>
-        slots.every(({ lastDeath, worker }) => lastDeath !== null && worker?.state === 'ready'),
+      await real.until(({ crew }) =>
+        crew.all.every(({ lastDeath, worker }) => lastDeath !== null && worker?.state === 'ready'),
       );
       assert.equal(await versionOf(real), 1, 'also what starts from now on');
     },
@@ -206,7 +206,7 @@ test('a spec that replaces one whose replacement is under way takes effect', LIM
   const settled = { result: 'done', wanted: 2, ready: 2, error: null };
   assert.deepEqual(await Promise.all([first, second]), [settled, settled]);
   for (let i = 0; i < 4; i += 1) assert.equal(await versionOf(real), 3);
-  await real.until(({ slots }) => slots.every(({ workers }) => workers.length === 1));
+  await real.until(({ crew }) => crew.all.every(({ workers }) => workers.length === 1));
 });
 
 test(
@@ -219,12 +219,12 @@ test(
     const replaced = real.model.replace(await specOf(app.path('2.mjs')), LIMITS);
     await cues.untilNoted('init 2');
     process.kill(before as number, 'SIGKILL');
-    await real.until(({ slots }) => slots[0]?.state.name === 'live');
+    await real.until(({ crew }) => crew.all[0]?.state.name === 'live');
     const held = versionOf(real);
     cues.give('go on 2');
     assert.equal(await held, 2);
     assert.deepEqual(await replaced, { result: 'done', wanted: 1, ready: 1, error: null });
-    assert.equal(real.model.slots[0]?.restarts, 1);
+    assert.equal(real.model.crew.all[0]?.restarts, 1);
   },
 );
 
@@ -239,7 +239,7 @@ test(
     const scaled = real.model.scale(exactly(3), LIMITS);
     cues.give('go on 2');
     await Promise.all([replaced, scaled]);
-    assert.equal(real.model.readyWorkers, 3);
+    assert.equal(real.model.crew.ready.length, 3);
     for (let i = 0; i < 6; i += 1) assert.equal(await versionOf(real), 2);
   },
 );
@@ -318,13 +318,13 @@ test(
     app.save('left', '...');
     process.kill(real.pids[0] as number, 'SIGKILL');
     await real.until(
-      ({ slots }) => slots[0]?.state.name === 'backoff' && (slots[0].lastDeath?.fatal ?? null) !== null,
+      ({ crew }) => crew.all[0]?.state.name === 'backoff' && (crew.all[0].lastDeath?.fatal ?? null) !== null,
     );
     const done = { result: 'done', wanted: 1, ready: 1, error: null };
     assert.deepEqual(await real.model.restartWorker(0, LIMITS), done);
     app.save('left', '.');
     const { result, error } = await real.model.restartWorker(0, LIMITS);
     assert.deepEqual([result, error?.code], ['failed', 'SERVE_INIT_FAILED'], 'the present one stays');
-    assert.equal(real.model.readyWorkers, 1);
+    assert.equal(real.model.crew.ready.length, 1);
   },
 );

@@ -38,7 +38,7 @@ test(
       (error) => isNotReady(error) && /This model has no workers/.test(String(error)),
     );
     await assert.rejects(real.model.whenLoaded(new Promise(() => {}), Infinity), isNotReady);
-    assert.deepEqual([real.model.health, real.stops], ['starting', []]);
+    assert.deepEqual([real.model.health.state, real.stops], ['starting', []]);
   },
 );
 
@@ -60,7 +60,7 @@ test('workers are added while a call runs; each has an index of its own', LIMIT,
     error: null,
   });
   assert.deepEqual(
-    real.model.slots.map(({ index }) => index),
+    real.model.crew.all.map(({ index }) => index),
     [0, 1, 2],
   );
   assert.equal(new Set(real.pids).size, 3);
@@ -81,7 +81,7 @@ test(
     await cues.untilNoted('begun call 1');
     const scaled = real.model.scale(exactly(1), LIMITS);
     assert.deepEqual(
-      real.model.slots.map(({ state }) => state.name),
+      real.model.crew.all.map(({ state }) => state.name),
       ['live', 'closing'],
     );
     const held = Array.from({ length: 5 }, (_, n) => real.call({ n }));
@@ -89,7 +89,7 @@ test(
     await Promise.all([...running, ...held]);
     assert.deepEqual(await scaled, { result: 'done', wanted: 1, ready: 1, error: null });
     assert.deepEqual(
-      real.model.slots.map(({ index }) => index),
+      real.model.crew.all.map(({ index }) => index),
       [0],
     );
     assert.equal(real.devices.slots, 1);
@@ -98,7 +98,7 @@ test(
     assert.ok(cues.notes().includes('shut down'), 'it was asked, not killed');
     await real.model.scale(exactly(2), LIMITS);
     assert.deepEqual(
-      real.model.slots.map(({ index }) => index),
+      real.model.crew.all.map(({ index }) => index),
       [0, 1],
       'the index is free again',
     );
@@ -150,7 +150,7 @@ test(
     cues.give('finish');
     await Promise.all(taken);
     assert.deepEqual(await scaled, { result: 'done', wanted: 0, ready: 0, error: null });
-    assert.deepEqual([real.model.slots.length, real.devices.slots, pids.some(isAlive)], [0, 0, false]);
+    assert.deepEqual([real.model.crew.all.length, real.devices.slots, pids.some(isAlive)], [0, 0, false]);
     await real.model.scale(exactly(1), LIMITS);
     await real.call({});
   },
@@ -208,7 +208,7 @@ test('a latched slot does not make scale to 0 fail', LIMIT, async (t) => {
   const real = await realModel(t, fixture('syntax-error.mjs'));
   await real.model.scale(exactly(1), LIMITS);
   const none = real.model.scale(exactly(0), LIMITS);
-  assert.equal(await real.model.whenOneFails(none), null);
+  assert.equal(await real.model.health.whenOneFails(none), null);
 });
 
 test(
@@ -270,7 +270,7 @@ test(
     await real.model.scale(exactly(1), LIMITS);
     const other = await realModel(t, fixture('works.mjs'), { devices: real.devices });
     await other.model.scale(exactly(3), LIMITS);
-    const devices = ({ model }: RealModel): string[] => model.slots.map(({ device }) => device);
+    const devices = ({ model }: RealModel): string[] => model.crew.all.map(({ device }) => device);
     assert.deepEqual([devices(real), devices(other)], [['gpu 0'], ['gpu 1', 'gpu 0', 'gpu 1']]);
     assert.equal(real.devices.threads, 1);
     await other.model.scale(exactly(0), LIMITS);
@@ -283,7 +283,7 @@ test(
 test('a scale without enough devices is refused, and nothing changes', LIMIT, async (t) => {
   const { real } = await newModel(t, { options: { gpus: '0' } });
   await assert.rejects(real.model.scale(exactly(1), LIMITS), { code: 'SERVE_CONFIG' });
-  assert.deepEqual([real.model.wantedWorkers, real.model.slots.length], [0, 0]);
+  assert.deepEqual([real.model.crew.wanted, real.model.crew.all.length], [0, 0]);
 });
 
 test(
@@ -315,13 +315,13 @@ test(
   async (t) => {
     const real = await realModel(t, fixture('throws-in-one-slot.mjs'), { options: { restartLimit: 0 } });
     const settled = real.model.scale(exactly(2), LIMITS);
-    const error = await real.model.whenOneFails(settled);
+    const error = await real.model.health.whenOneFails(settled);
     assert.match(String(error?.detail), /this slot is broken$/);
-    assert.equal(real.model.wantedWorkers, 2); // the slot starts again once the other worker is ready
+    assert.equal(real.model.crew.wanted, 2); // the slot starts again once the other worker is ready
     assert.equal((await settled).ready, 1);
     await real.model.scale(exactly(1), LIMITS);
-    assert.deepEqual([real.model.wantedWorkers, real.model.runningWorkers], [1, 1]);
-    assert.equal(await real.model.whenOneFails(Promise.resolve()), null, 'none that is left has');
+    assert.deepEqual([real.model.crew.wanted, real.model.crew.running], [1, 1]);
+    assert.equal(await real.model.health.whenOneFails(Promise.resolve()), null, 'none that is left has');
   },
 );
 

@@ -48,7 +48,7 @@ async function scaled(t: TestContext, given: RealModelOptions = {}): Promise<Ben
 }
 
 const isIdle = ({ real }: Bench): Promise<void> =>
-  real.until(({ health, slots }) => health === 'idle' && slots.length === 0);
+  real.until(({ health, crew }) => health.state === 'idle' && crew.all.length === 0);
 
 test('no worker leaves while a reload is in progress', LIMIT, async (t) => {
   const bench = await scaled(t);
@@ -64,7 +64,7 @@ test('no worker leaves while a reload is in progress', LIMIT, async (t) => {
   await control.real.call({});
   await isIdle(control);
   assert.deepEqual(
-    real.model.slots.map(({ state }) => state.name),
+    real.model.crew.all.map(({ state }) => state.name),
     ['renewing'],
   );
   cues.give('go on');
@@ -81,7 +81,7 @@ test('a busy worker does not leave, however long its call takes', LIMIT, async (
   process.env['CUES'] = control.cues.folder;
   await control.real.call({});
   await isIdle(control);
-  assert.equal(bench.real.model.readyWorkers, 1);
+  assert.equal(bench.real.model.crew.ready.length, 1);
   bench.cues.give('finish');
   await running;
   await isIdle(bench);
@@ -91,25 +91,25 @@ test('a frozen worker leaves before one that serves, and also if it is the last'
   const { real, cues, app } = await scaled(t, { options: { idleTimeout: 60_000 } });
   const { model } = real;
   const calls = Array.from({ length: 4 }, () => real.call({ until: 'finish' }));
-  await real.until(({ readyWorkers }) => readyWorkers === 2);
+  await real.until(({ crew }) => crew.ready.length === 2);
   cues.give('finish');
   await Promise.all(calls);
   const freeze = async (index: number): Promise<void> => {
-    process.kill(model.slots[index]?.worker?.pid as number, 'SIGSTOP');
-    await real.until(({ slots }) => slots[index]?.worker?.isFrozen === true);
+    process.kill(model.crew.all[index]?.worker?.pid as number, 'SIGSTOP');
+    await real.until(({ crew }) => crew.all[index]?.worker?.isFrozen === true);
   };
   await freeze(0);
   await model.replace(await specOf(app, OPTIONS), LIMITS);
-  await real.until(({ scaling }) => scaling?.changes.last.at(-1)?.change === 'retired');
-  const retired = model.scaling?.changes.last.filter(({ change }) => change === 'retired');
+  await real.until(({ sizing }) => sizing.changes.last.at(-1)?.change === 'retired');
+  const retired = model.sizing.changes.last.filter(({ change }) => change === 'retired');
   assert.equal(retired?.[0]?.worker, 0);
-  await real.until(({ health, slots }) => health === 'idle' && slots.length === 0);
+  await real.until(({ health, crew }) => health.state === 'idle' && crew.all.length === 0);
 
   await model.replace(await specOf(app, { ...OPTIONS, idleTimeout: 60_000 }), LIMITS);
   await real.call({});
   await freeze(0);
   await model.replace(await specOf(app, OPTIONS), LIMITS);
-  await real.until(({ health, slots }) => health === 'idle' && slots.length === 0);
+  await real.until(({ health, crew }) => health.state === 'idle' && crew.all.length === 0);
 });
 
 for (const standby of [0, 1]) {
@@ -121,7 +121,7 @@ for (const standby of [0, 1]) {
       const { real, cues } = bench;
       cues.give('broken');
       const calls = Array.from({ length: 6 }, () => real.call({ until: 'finish' }));
-      await real.until(({ slots }) => slots.some(({ failure }) => failure !== null));
+      await real.until(({ crew }) => crew.all.some(({ failure }) => failure !== null));
       cues.give('finish');
       await Promise.all(calls);
       await isIdle(bench);
@@ -139,10 +139,10 @@ test(
     const { real, cues } = bench;
     cues.give('slow end');
     await real.call({});
-    await real.until(({ slots }) => slots[0]?.state.name === 'closing');
+    await real.until(({ crew }) => crew.all[0]?.state.name === 'closing');
     const next = real.call({});
     await real.until(({ dispatcher }) => dispatcher.queued === 1);
-    assert.equal(real.model.slots.length, 1);
+    assert.equal(real.model.crew.all.length, 1);
     cues.give('may end');
     assert.equal(typeof (await next), 'number');
   },

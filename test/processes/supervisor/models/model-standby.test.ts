@@ -40,14 +40,14 @@ async function bench(t: TestContext, given: RealModelOptions): Promise<Bench> {
 async function standing(t: TestContext): Promise<Bench> {
   const made = await bench(t, { options: { standby: 1 } });
   await made.real.model.scale(exactly(1), LIMITS);
-  await made.real.until(({ standbys }) => readyOf(standbys) === '1');
+  await made.real.until(({ crew: { standbys } }) => readyOf(standbys) === '1');
   return made;
 }
 
 const asked = (real: RealModel, input: object): Promise<Answer> => real.call(input) as Promise<Answer>;
 
 /** The indexes of those slots whose workers are ready. */
-function readyOf(slots: Model['slots']): string {
+function readyOf(slots: Model['crew']['all']): string {
   return slots
     .filter(({ state }) => state.name === 'live' && state.worker.state === 'ready')
     .map(({ index }) => index)
@@ -64,23 +64,23 @@ test(
     const { real, cues } = await bench(t, { options });
     const { model } = real;
     await model.scale({ min: 0, max: 2 }, LIMITS);
-    assert.deepEqual([model.slots.length, model.health], [0, 'idle']);
+    assert.deepEqual([model.crew.all.length, model.health.state], [0, 'idle']);
 
     const first = asked(real, { until: 'finish' });
-    await real.until(({ standbys }) => readyOf(standbys) === '1');
-    assert.deepEqual([model.wantedWorkers, model.readyWorkers], [1, 1]);
-    const standby = model.standbys[0]?.worker?.pid;
+    await real.until(({ crew: { standbys } }) => readyOf(standbys) === '1');
+    assert.deepEqual([model.crew.wanted, model.crew.ready.length], [1, 1]);
+    const standby = model.crew.standbys[0]?.worker?.pid;
     cues.give('hold 1'); // a start would not end
     const second = asked(real, { until: 'finish' });
     await cues.untilNoted(`begun ${standby}`);
-    await real.until(({ slots }) => slots.length === 3); // the maximum of 2 does not count the new one
-    assert.deepEqual([model.wantedWorkers, model.readyWorkers], [2, 2]);
+    await real.until(({ crew }) => crew.all.length === 3); // the maximum of 2 does not count the new one
+    assert.deepEqual([model.crew.wanted, model.crew.ready.length], [2, 2]);
     assert.deepEqual(
-      model.standbys.map(({ index }) => index),
+      model.crew.standbys.map(({ index }) => index),
       [2],
     );
     assert.match(real.log, /worker 1 stands by no longer: the last of 1 call in line would wait /);
-    const started = model.scaling?.changes.last.filter(({ change }) => change === 'started');
+    const started = model.sizing.changes.last.filter(({ change }) => change === 'started');
     assert.deepEqual(
       started?.map(({ worker }) => worker),
       [0, 1],
@@ -90,7 +90,7 @@ test(
     cues.give('finish');
     assert.equal((await second).pid, standby);
     await first;
-    await real.until(({ health, slots }) => health === 'idle' && slots.length === 0);
+    await real.until(({ health, crew }) => health.state === 'idle' && crew.all.length === 0);
   },
 );
 
@@ -105,7 +105,7 @@ test(
     let isReplaced = false;
     const replaced = real.model.replace(await specOf(app.path('2.mjs'), { standby: 1 }), LIMITS);
     void replaced.then(() => (isReplaced = true));
-    await real.until(({ standbys }) => count(cues, 'init 2') === 2 && readyOf(standbys) === '1');
+    await real.until(({ crew: { standbys } }) => count(cues, 'init 2') === 2 && readyOf(standbys) === '1');
     await real.until(() => !isAlive(before[1] as number));
     assert.equal((await asked(real, {})).version, 2);
     assert.deepEqual([isAlive(before[0] as number), isReplaced], [true, false], 'it ends its call');
@@ -120,9 +120,9 @@ test(
 test('a reload follows a new number of standbys', LIMIT, async (t) => {
   const { real, app } = await standing(t);
   await real.model.replace(await specOf(app.path('2.mjs')), LIMITS);
-  await real.until(({ slots }) => slots.length === 1);
+  await real.until(({ crew }) => crew.all.length === 1);
   await real.model.replace(await specOf(app.path('1.mjs'), { standby: 2 }), LIMITS);
-  await real.until(({ standbys }) => readyOf(standbys) === '1 2');
+  await real.until(({ crew: { standbys } }) => readyOf(standbys) === '1 2');
 });
 
 test('when all workers start anew, none stands by until the first of them is ready', LIMIT, async (t) => {
@@ -130,9 +130,9 @@ test('when all workers start anew, none stands by until the first of them is rea
   cues.give('hold 2');
   real.model.replaceAtOnce(await specOf(app.path('2.mjs'), { standby: 1 }), LIMITS);
   await cues.untilNoted('init 2');
-  await real.until(({ slots }) => slots.length === 1);
+  await real.until(({ crew }) => crew.all.length === 1);
   cues.give('go on 2');
-  await real.until(({ standbys }) => readyOf(standbys) === '1');
+  await real.until(({ crew: { standbys } }) => readyOf(standbys) === '1');
   assert.equal(count(cues, 'init 2'), 2);
 });
 
@@ -140,11 +140,11 @@ test('without a device for it none stands by, and the log has one line about tha
   const { real, app } = await bench(t, { gpus: CARDS, options: { standby: 1 } });
   await real.model.scale(exactly(1), LIMITS);
   await real.model.replace(await specOf(app.path('2.mjs'), { standby: 1 }), LIMITS);
-  assert.deepEqual([real.model.slots.length, real.log.split('stands by').length - 1], [1, 1]);
+  assert.deepEqual([real.model.crew.all.length, real.log.split('stands by').length - 1], [1, 1]);
   assert.match(real.log, /no further worker stands by: each GPU has .* \(--workers-per-gpu 1\)/);
 
   await real.model.replace(await specOf(app.path('1.mjs'), { standby: 1, gpus: 'none' }), LIMITS);
-  await real.until(({ standbys }) => readyOf(standbys) === '1');
+  await real.until(({ crew: { standbys } }) => readyOf(standbys) === '1');
 });
 
 test('new options that do not fit the machine end neither the server nor the worker', LIMIT, async (t) => {

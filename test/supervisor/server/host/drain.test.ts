@@ -8,7 +8,7 @@ const TIMEOUT_MS = 1000;
 /** The time after this is reserved for the workers. */
 const CUT_AT_MS = 800;
 
-/** A model that is busy until the test sets `quiet`, and a fake clock. */
+/** A model that is busy until the test sets `isQuiet`, and a fake clock. */
 function setUp(t: TestContext, lagMs = 0) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let nowMs = 10_000;
@@ -16,13 +16,13 @@ function setUp(t: TestContext, lagMs = 0) {
   const story: string[] = [];
   const closed = deferred();
   const model = {
-    quiet: false,
-    announceDrain: () => story.push('announced'),
+    health: { announceDrain: () => story.push('announced') },
     refuseCalls: () => story.push('refused'),
-    workerCount: 3,
+    crew: { workers: { length: 3 } },
     hasShutdown: true,
     close: (graceMs: number) => story.push(`workers stop within ${graceMs}`),
     dispatcher: {
+      isQuiet: false,
       queued: 2,
       arriving: 1,
       inFlight: 1,
@@ -68,7 +68,7 @@ test('a drain refuses new calls at once, waits for accepted ones, then for the w
   assert.deepEqual(events(), [...ANNOUNCED, 'refusing', 'refused']);
   await pass(500);
   assert.deepEqual(events(), []);
-  model.quiet = true;
+  model.dispatcher.isQuiet = true;
   await pass(10);
   assert.deepEqual(events(), ['workers stop within 0']); // 490 ms are left, the last second is SIGKILL's
   workersGo();

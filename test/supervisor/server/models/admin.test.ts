@@ -14,27 +14,25 @@ const LIMITS = { finishMs: 1000, graceMs: 0 };
 class LatchedModel {
   readonly spec = REF;
   readonly options = { initTimeout: 60_000 };
-  readonly runningWorkers = 0;
-  readonly bounds = null;
-  readonly readyWorkers = 0;
-  readonly takesCalls = false;
-  wantedWorkers = 0;
+  readonly crew = { wanted: 0, running: 0, ready: [] };
+  readonly sizing = { bounds: null };
+  readonly health = {
+    takesCalls: false,
+    whenFirstFailed: (ended: Promise<unknown>) => this.#whenFailed(ended),
+    whenOneFails: (ended: Promise<unknown>) => this.#whenFailed(ended),
+  };
   /** Called before the failure is known: another request may come meanwhile. */
   meanwhile: () => void = () => {};
 
   scale({ min: count }: WorkerBounds): Promise<Outcome> {
-    this.wantedWorkers = count;
+    this.crew.wanted = count;
     return Promise.resolve({ result: count === 0 ? 'done' : 'failed', wanted: count, ready: 0, error: null });
   }
 
-  async whenFirstFailed(ended: Promise<unknown>): Promise<ServeError | null> {
+  async #whenFailed(ended: Promise<unknown>): Promise<ServeError | null> {
     await ended;
     this.meanwhile();
-    return this.wantedWorkers === 0 ? null : new ServeError('SERVE_INIT_FAILED');
-  }
-
-  whenOneFails(ended: Promise<unknown>): Promise<ServeError | null> {
-    return this.whenFirstFailed(ended);
+    return this.crew.wanted === 0 ? null : new ServeError('SERVE_INIT_FAILED');
   }
 
   rejectCalls(): void {}

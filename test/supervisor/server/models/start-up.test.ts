@@ -7,8 +7,10 @@ import { StartUp, type StartUpRules } from '../../../../supervisor/server/models
 import { nextTurn } from '../../../protocol/streams.js';
 
 class Fake {
-  standstill: Standstill | null = null;
-  firstReadyAtMs: number | null = null;
+  readonly health: { standstill: Standstill | null; firstReadyAtMs: number | null } = {
+    standstill: null,
+    firstReadyAtMs: null,
+  };
 }
 
 /** Models that a test makes ready or lets give up, in any order. */
@@ -35,16 +37,16 @@ class Bench {
   }
 
   async isReady(model: Fake): Promise<void> {
-    model.firstReadyAtMs ??= 1;
-    model.standstill = null;
+    model.health.firstReadyAtMs ??= 1;
+    model.health.standstill = null;
     this.#startUp.onFirstReady(model);
     await nextTurn();
   }
 
   async givesUp(model: Fake, label = 'digits'): Promise<void> {
-    const state = model.firstReadyAtMs === null ? 'latched' : 'failing';
-    model.standstill = { state, error: new ServeError('SERVE_CRASH_LOOP') };
-    this.#startUp.onStandstill(model, model.standstill, label);
+    const state = model.health.firstReadyAtMs === null ? 'latched' : 'failing';
+    model.health.standstill = { state, error: new ServeError('SERVE_CRASH_LOOP') };
+    this.#startUp.onStandstill(model, model.health.standstill, label);
     await nextTurn();
   }
 

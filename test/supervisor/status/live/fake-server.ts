@@ -57,15 +57,9 @@ export function fakeModel(name: string, workers = 1, firstPid = 100): Model {
     },
     info: { routes, example: '{}' },
     routes: new Map(routes.map((route) => [route.path, route])),
-    slots,
-    standbys: [],
-    wantedWorkers: workers,
-    readyWorkers: workers,
-    standstill: null,
-    scaling: null,
-    problem: null,
-    health: 'ready',
-    takesCalls: true,
+    crew: { all: slots, standbys: [], wanted: workers, ready: { length: workers } },
+    health: { standstill: null, problem: null, state: 'ready', takesCalls: true },
+    sizing: { rules: null },
   } as unknown as Model;
 }
 

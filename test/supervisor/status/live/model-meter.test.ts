@@ -3,8 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ModelCalls } from '../../../../supervisor/metrics/call-counts.js';
 import { ModelMeter } from '../../../../supervisor/status/live/model-meter.js';
+import type { WorkerHandle } from '../../../../supervisor/processes/worker-handle.js';
 
-const IDLE = { readyWorkers: 1, dispatcher: { queued: 0, arriving: 0, inFlight: 0 } };
+const workers = (count: number) => Array.from({ length: count }, () => ({}) as WorkerHandle);
+
+const IDLE = { crew: { ready: workers(1) }, dispatcher: { queued: 0, arriving: 0, inFlight: 0 } };
 
 test('a second has the calls that ended in it, by outcome', () => {
   const calls = new ModelCalls();
@@ -67,7 +70,7 @@ test('the batch size is the mean of the batches that ended', () => {
 
 test('gauges are those of the moment; seconds that were missed have no figures', () => {
   const dispatcher = { queued: 3, arriving: 2, inFlight: 1 };
-  const meter = new ModelMeter({ readyWorkers: 4, dispatcher }, new ModelCalls());
+  const meter = new ModelMeter({ crew: { ready: workers(4) }, dispatcher }, new ModelCalls());
   meter.measure(1000, 0);
   dispatcher.queued = 5;
   meter.measure(null, 2);

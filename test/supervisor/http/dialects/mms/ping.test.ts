@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pingStatus } from '../../../../../supervisor/http/dialects/mms/ping.js';
+import type { WorkerHandle } from '../../../../../supervisor/processes/worker-handle.js';
 
 interface Row {
   readonly ready: number;
@@ -56,9 +57,11 @@ for (const [status, why, models] of ROWS)
   test(`a server is ${status}: ${why}`, () => {
     const registered = models.map(({ ready, wanted = 0, min, isLeaving = false, isIdle = false }) => ({
       model: {
-        readyWorkers: ready,
-        takesCalls: wanted > 0 || isIdle,
-        health: isIdle ? ('idle' as const) : ('starting' as const),
+        crew: { ready: Array.from({ length: ready }, () => ({}) as WorkerHandle) },
+        health: {
+          takesCalls: wanted > 0 || isIdle,
+          state: isIdle ? ('idle' as const) : ('starting' as const),
+        },
       },
       bounds: { min: min ?? wanted, max: 9 },
       isLeaving,

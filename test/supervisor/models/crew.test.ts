@@ -1,15 +1,15 @@
 /** The division of a model's workers into those that take calls and those that stand by. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SlotSet } from '../../../supervisor/models/slot-set.js';
+import { Crew } from '../../../supervisor/models/crew.js';
 import type { Slot } from '../../../supervisor/slots/slot.js';
 
 /** `-`: it has no worker; `x`: it is latched; `s`: its worker starts; `f`: it is frozen; `r`: it is ready; `o`: it is ready, with old code. */
-function slotsOf(states: string, wanted?: number): { slots: SlotSet; become(next: string): boolean } {
+function slotsOf(states: string, wanted?: number): { slots: Crew; become(next: string): boolean } {
   const workers = [...states].map((_, index) => ({ index, state: '', isFrozen: false, isOld: false }));
   const fakes: { state: { name: string }; worker: unknown; workers: unknown[] }[] = [];
   const devices = { giveBack() {}, noteStandbys() {} };
-  const slots = new SlotSet(
+  const slots = new Crew(
     devices,
     (worker) => !(worker as unknown as { isOld: boolean }).isOld,
     (index) => {

@@ -6,39 +6,30 @@ import type { DispatchLimits } from '../dispatch/dispatcher.js';
 import type { Call } from '../dispatch/call.js';
 import type { ModelOptions } from '../options/resolve.js';
 import type { Routes } from './app-description.js';
-import type { ModelParts } from './model-parts.js';
+import type { ModelCore } from './model-resources.js';
 import { workerLimits } from './start-worker.js';
 
-export class OptionsApplier {
-  readonly #model: ModelParts;
+/** Applies the limits of the queue. */
+export function applyQueueLimits({ dispatcher, generations, health }: ModelCore): void {
+  dispatcher.limits = dispatchLimits(generations.inForce.options, health.refusesCalls);
+}
 
-  constructor(model: ModelParts) {
-    this.#model = model;
-  }
+/** Applies the limits of the queue and of the existing workers. */
+export function applyLimits(model: ModelCore): void {
+  const { crew, dispatcher, generations, resources } = model;
+  applyQueueLimits(model);
+  const { spec, options } = generations.inForce;
+  const limits = workerLimits(spec, options, resources.maxOutputBytes);
+  for (const worker of crew.workers) worker.limits = limits;
+  dispatcher.pump();
+}
 
-  /** Applies the limits of the queue. */
-  applyQueueLimits(): void {
-    const { dispatcher, generations, health } = this.#model;
-    dispatcher.limits = dispatchLimits(generations.inForce.options, health.refusesCalls);
-  }
-
-  /** Applies the limits of the queue and of the existing workers. */
-  applyLimits(): void {
-    const { dispatcher, generations, resources, slots } = this.#model;
-    this.applyQueueLimits();
-    const { spec, options } = generations.inForce;
-    const limits = workerLimits(spec, options, resources.maxOutputBytes);
-    for (const worker of slots.workers) worker.limits = limits;
-    dispatcher.pump();
-  }
-
-  /** Applies the description of the app in force; waiting calls of routes that it lacks fail. */
-  apply(): void {
-    const { dispatcher, generations, health } = this.#model;
-    this.applyQueueLimits();
-    dispatcher.dropUnfit((call) => fits(call, generations.inForce.routes as Routes));
-    health.wake();
-  }
+/** Applies the description of the app in force; waiting calls of routes that it lacks fail. */
+export function applyApp(model: ModelCore): void {
+  const { dispatcher, generations, health } = model;
+  applyQueueLimits(model);
+  dispatcher.dropUnfit((call) => fits(call, generations.inForce.routes as Routes));
+  health.wake();
 }
 
 /** The limits of a queue under these options. `refusesCalls`: nothing can join a batch any more, so none waits for it. */

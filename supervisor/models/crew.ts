@@ -1,7 +1,7 @@
 /**
  * The slots of one model, which are added and removed while it runs, and their workers. As many workers as are wanted take
- * calls: the ready ones of the lowest indices. The others stand by, which their slots do not know.
- * Before: the model decides how many. After: each slot starts its workers and handles their deaths.
+ * calls: the ready ones of the lowest indices. The others stand by; their slots do not know whether they do.
+ * Before: `sizing.ts` decides how many. After: each slot starts its workers and decides what follows their deaths.
  */
 import type { Devices } from '../machine/devices.js';
 import type { Placement } from '../machine/placement.js';
@@ -9,30 +9,50 @@ import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';
 
-export type MakeSlot = (index: number, placement: Placement) => Slot;
-
 interface PlacedSlot {
   readonly slot: Slot;
   readonly placement: Placement;
 }
 
-/** Takes placements back, and learns how many slots are beyond the wanted ones. */
-type PlacementOwner = Pick<Devices, 'giveBack' | 'noteStandbys'>;
+/** The facts about it that others may read: only its model adds workers, wants them and lets them go. */
+export type CrewView = Pick<
+  Crew,
+  | 'all'
+  | 'standbys'
+  | 'ready'
+  | 'workers'
+  | 'wanted'
+  | 'running'
+  | 'idleSinceMs'
+  | 'heldCalls'
+  | 'findOldestBegan'
+>;
 
-export class SlotSet {
-  readonly #devices: PlacementOwner;
+export class Crew {
+  /** Takes placements back, and learns how many slots are beyond the wanted ones. */
+  readonly #devices: Pick<Devices, 'giveBack' | 'noteStandbys'>;
   readonly #mayServe: (worker: WorkerHandle) => boolean;
-  readonly #make: MakeSlot;
+  readonly #make: (index: number, placement: Placement) => Slot;
   /** In the order of their indices. */
   #placed: PlacedSlot[] = [];
   #slots: readonly Slot[] = [];
   #callable: readonly WorkerHandle[] = [];
   #ready: readonly WorkerHandle[] = [];
   #standing: readonly WorkerHandle[] = [];
-  #wanted = Infinity;
+  #wanted = 0;
+  /** Number of workers that may take calls; with none wanted, those there end the accepted calls. */
+  #most = Infinity;
+  /** Whether no worker is started any more, because the model was closed. */
+  isClosed = false;
+  /** When a call last ended in a worker, or a worker was ready again, on the monotonic clock; at first, the start of the model. */
+  idleSinceMs = performance.now();
 
   /** `mayServe` decides whether a ready worker may be given calls. */
-  constructor(devices: PlacementOwner, mayServe: (worker: WorkerHandle) => boolean, make: MakeSlot) {
+  constructor(
+    devices: Pick<Devices, 'giveBack' | 'noteStandbys'>,
+    mayServe: (worker: WorkerHandle) => boolean,
+    make: (index: number, placement: Placement) => Slot,
+  ) {
     this.#devices = devices;
     this.#mayServe = mayServe;
     this.#make = make;
@@ -51,7 +71,7 @@ export class SlotSet {
   /** The kept slots beyond the wanted ones, in the order of their indices: last ready, latched, failing or frozen ones go first. */
   get standbys(): readonly Slot[] {
     const { kept } = this;
-    const most = Math.max(0, kept.length - this.#wanted);
+    const most = Math.max(0, kept.length - this.#most);
     return most === 0 ? NO_SLOTS : byIndex(kept.sort((a, b) => this.#rank(a) - this.#rank(b)).slice(-most));
   }
 
@@ -70,6 +90,28 @@ export class SlotSet {
     return this.#ready;
   }
 
+  /** Number of workers that are wanted now; 0 of a model that takes calls: the first one starts a worker. */
+  get wanted(): number {
+    return this.#wanted;
+  }
+
+  /** Number of wanted workers that run or will be started again: those of latched slots do not count. */
+  get running(): number {
+    const running = this.kept.filter(({ state }) => state.name !== 'latched');
+    return Math.min(this.#wanted, running.length); // with 0 wanted, some may still be ending their calls
+  }
+
+  /** Calls that the workers hold, including those whose clients have left. */
+  get heldCalls(): number {
+    return this.workers.reduce((sum, worker) => sum + worker.load, 0);
+  }
+
+  /** Looks up when the oldest running call began, on the monotonic clock; null if none runs. */
+  findOldestBegan(): number | null {
+    const begun = this.workers.map((worker) => worker.lookUpCallBegan()).filter((atMs) => atMs !== null);
+    return begun.length === 0 ? null : Math.min(...begun);
+  }
+
   /** Every worker process, in any state. */
   get workers(): WorkerHandle[] {
     return this.#slots.flatMap(({ workers }) => workers);
@@ -82,10 +124,10 @@ export class SlotSet {
   refresh(): boolean {
     const stood = this.#standing;
     const able = this.workers.filter((worker) => worker.state === 'ready' && this.#mayServe(worker));
-    const mayStand = able.length > this.#wanted;
+    const mayStand = able.length > this.#most;
     const order = mayStand ? able.sort((a, b) => Number(a.isFrozen) - Number(b.isFrozen)) : able;
-    this.#callable = mayStand ? order.slice(0, this.#wanted) : able;
-    this.#standing = mayStand ? order.slice(this.#wanted) : NO_WORKERS;
+    this.#callable = mayStand ? order.slice(0, this.#most) : able;
+    this.#standing = mayStand ? order.slice(this.#most) : NO_WORKERS;
     this.#ready = this.#callable.filter(({ isFrozen }) => !isFrozen);
     this.#devices.noteStandbys(this, this.standbys.length);
     return stood.some((worker) => this.#callable.includes(worker));
@@ -94,6 +136,8 @@ export class SlotSet {
   /** Lets so many workers take calls. */
   want(count: number): void {
     this.#wanted = count;
+    if (count === 0) return;
+    this.#most = count;
     this.refresh();
   }
 
