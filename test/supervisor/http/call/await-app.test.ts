@@ -18,6 +18,8 @@ const INFO: LoadedInfo = { routes: [], modelOptions: {}, example: '{"a":1}' };
 /** A model without a worker, with places in its queue. */
 class LoadingModel {
   readonly options = { queueTimeout: 50_000 };
+  readonly health = { takesCalls: true };
+  readonly crew = { wanted: 1 };
   readonly dispatcher = { admit: (): Admission => this.#admit(), checkDeadline: () => {} };
   info: LoadedInfo | null = null;
   /** Why no worker will ever come. */

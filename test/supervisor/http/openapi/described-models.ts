@@ -23,7 +23,7 @@ export function describedModels(models: readonly DescribedModel[]): Models {
   const registry = new Models<ManagedModel>();
   for (const { name, version = '1', info, isDefault = false } of models) {
     const routes = info === null ? null : new Map(info.routes.map((one) => [one.path, one]));
-    const model = { spec: { name, version }, info, routes };
+    const model = { spec: { name, version }, info, routes, sizing: { bounds: null }, crew: { wanted: 1 } };
     registry.addFirst(model as unknown as ManagedModel, isDefault);
   }
   return registry as unknown as Models;
