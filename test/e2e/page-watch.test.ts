@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { assertAccessible, assertFits, shareBrowser } from '../helpers/browser.js';
 import { makeCues } from '../helpers/cues.js';
+import { editedApp } from '../helpers/edited-app.js';
 import { needs } from '../helpers/needs.js';
 import { call, fixture, startServer, type Server } from '../helpers/server.js';
 
@@ -13,6 +14,12 @@ const GONE = [
   /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|status of 503/,
 ];
 
+const BROKEN = `
+  export const init = () => {
+    throw new Error('the weights are missing. Get them:\\n    make weights');
+  };
+  export const inference = () => {};`;
+
 const alertsOf = (page: Page): Locator => page.getByRole('region', { name: 'Alerts' }).getByRole('article');
 const callsOf = (page: Page): Locator => page.getByRole('region', { name: 'Calls' });
 
@@ -21,13 +28,18 @@ describe('watching a server', { skip: needs('chromium') }, () => {
 
   test('a worker that is killed, and what became of each call, stand on one screen', LIMIT, async (t) => {
     const { env } = makeCues(t);
-    const args = ['--model', `broken=${fixture('throws-in-init.mjs')}`];
+    const args = ['--model', `broken=${editedApp(t, { 'broken.mjs': BROKEN }).path('broken.mjs')}`];
     const server = await startServer(fixture('killable.mjs'), { t, args, env, expectedRestarts: 2 });
     await browser.visit(`${server.url}/#watch`, { size: [1440, 900] }, async (page) => {
       // A model that cannot start is the first thing one sees, with its reason and what to do; the other one is well.
       const first = alertsOf(page).first();
       await first.getByText('broken has given up: no worker can start').waitFor();
-      await first.getByText('the weights are missing').first().waitFor();
+      const reason = first.getByText('the weights are missing').first();
+      assert.match(
+        await reason.innerText(),
+        /Get them:\n {4}make weights/,
+        'a command to copy has its own line',
+      );
       await first.getByText('correct it, then start the server again').waitFor();
 
       await killWorker(server, () => page.getByRole('row').getByText('busy').waitFor());
@@ -43,6 +55,15 @@ describe('watching a server', { skip: needs('chromium') }, () => {
         assert.equal(await isInWindow(page, row), true, `${texts.join(' ')} is in the window`);
       }
       await assertAccessible(page);
+
+      await page.getByLabel('all models in one chart').check();
+      const charts = page.getByRole('region', { name: 'All models, the last ten minutes' });
+      const ofCalls = charts.getByRole('figure').filter({ hasText: 'Calls per second' }).first();
+      assert.match(
+        await ofCalls.innerText(),
+        /killable[^]*broken/,
+        'a line for each model, the busiest first',
+      );
 
       await page.getByRole('searchbox', { name: 'Filter calls' }).fill('the-waiting-call');
       await rows.filter({ hasText: 'the-running-call' }).first().waitFor({ state: 'detached' });
@@ -76,11 +97,15 @@ describe('watching a server', { skip: needs('chromium') }, () => {
       await server.stop('SIGTERM');
       await alertsOf(page).getByText('The server has ended').waitFor();
       await alertsOf(page).getByText('It has finished its calls and ended.').waitFor();
+      await page.getByRole('link', { name: 'Try it' }).click();
+      const send = page.getByRole('button', { name: 'Send', exact: true });
+      assert.equal(await send.isDisabled(), true, 'a call cannot succeed');
       await assertAccessible(page);
 
       const args = ['--host', '127.0.0.1', '--port', new URL(server.url).port];
       const next = await startServer(fixture('works.mjs'), { t, args, isAddressGiven: true });
       await alertsOf(page).getByText('The server has ended').waitFor({ state: 'detached' });
+      assert.equal(await send.isEnabled(), true);
       next.process.kill('SIGKILL');
       await alertsOf(page).getByText('No connection to the server').waitFor();
     });
