@@ -1,6 +1,6 @@
 /** `--jobs local`: jobs outlive kills and restarts of their server, and their store says when it cannot keep them. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -293,6 +293,47 @@ withOneRuntime(({ app }) => {
     );
   });
 
+  for (const [what, damage, least] of [
+    ['a bit of a commit that others follow', flipBit, 1],
+    ['a main file that is empty', (file: string) => truncateSync(file), 0],
+  ] as const)
+    test(
+      `after a kill, ${what}: 2, files as they are, and the command that starts anyway`,
+      LIMIT,
+      async (t) => {
+        const servers = new JobServers(t, app('jobs'));
+        const first = await servers.start();
+        const ids: string[] = [];
+        for (let i = 0; i < 6; i += 1)
+          ids.push(await startAsync(first, '/', {}, { 'x-banana-job-delay-seconds': '1000' }));
+        await killed(first);
+        damage(join(servers.folder, 'jobs.sqlite3'));
+        const files = bytesIn(servers.folder);
+        const { ended, stderr } = runCommand(
+          [app('jobs'), '--port', '0', '--jobs', `local:${servers.folder}`],
+          { t },
+        );
+        assert.equal((await ended).code, 2, stderr());
+        assert.deepEqual(bytesIn(servers.folder), files);
+        const [, command = ''] = /cannot be read, after: (mv .*)\.\n$/.exec(stderr()) ?? [];
+        assert.notEqual(command, '', stderr());
+        execFileSync('sh', ['-c', command]);
+        const server = await servers.start();
+        const kept = await Promise.all(
+          ids.map(async (id) => (await fetch(`${server.url}/_k/jobs/${id}`)).ok),
+        );
+        const until = kept.indexOf(false);
+        assert.deepEqual(
+          kept,
+          ids.map((_, i) => i < until),
+          'those before the damage',
+        );
+        assert.ok(until >= least, `${until} jobs`);
+        assert.equal((await jobEnd(server, await startAsync(server, '/', {}))).state, 'succeeded');
+        await server.stop();
+      },
+    );
+
   test(
     'jobs in memory: the first one tells that a restart loses them; workers do not get the value',
     LIMIT,
@@ -436,6 +477,18 @@ withOneRuntime(({ app }) => {
     },
   );
 });
+
+/** Damages the log of commits in its middle. */
+function flipBit(file: string): void {
+  const log = readFileSync(`${file}-wal`);
+  log.writeUInt8(log.readUInt8(log.length >> 1) ^ 1, log.length >> 1);
+  writeFileSync(`${file}-wal`, log);
+}
+
+function bytesIn(folder: string): readonly (readonly [name: string, base64: string])[] {
+  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.map(({ name }) => [name, readFileSync(join(folder, name), 'base64')]);
+}
 
 /** Writes until the disk is full. */
 function fill(path: string): void {
