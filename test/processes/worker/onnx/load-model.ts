@@ -23,13 +23,19 @@ export interface Loading {
   readonly batchSize?: number;
   /** Whether the operator asks for batches of this model. */
   readonly asksForBatches?: boolean;
+  /** An optimized graph of the model, which runs in its place. */
+  readonly graph?: string | null;
 }
 
 export async function loadModel(
   app: string,
-  { providers = '', gpu = null, batchSize = 0, asksForBatches = false }: Loading = {},
+  { providers = '', gpu = null, batchSize = 0, asksForBatches = false, graph = null }: Loading = {},
 ): Promise<LoadedModel> {
-  const env = { BANANA_ONNXRUNTIME: ONNXRUNTIME, BANANA_PROVIDERS: providers };
+  const env = {
+    BANANA_ONNXRUNTIME: ONNXRUNTIME,
+    BANANA_PROVIDERS: providers,
+    BANANA_OPTIMIZED: graph === null ? '' : JSON.stringify({ graph, madeOf: [] }),
+  };
   const file = { app, device: { gpu, threads: 1 }, batchSize, asksForBatches };
   const exports = (await exportsOfModel(file, env)) as unknown as OwnExports;
   const { inference, inferenceBatch } = exports;

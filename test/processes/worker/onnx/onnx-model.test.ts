@@ -22,6 +22,24 @@ test('a tensor that is a view into a larger body is read where it lies', async (
   assert.deepEqual(await inference({ x }), { y: new Tensor('FP32', [1, 2], new Float32Array([1, 2])) });
 });
 
+for (const [declared, inGraph, shape] of [
+  [null, [], undefined],
+  [[], null, []],
+] as const)
+  test(`shapes are those of the model, ${JSON.stringify(declared)}, where an optimized graph runs`, async (t) => {
+    const own = { ...identity('FP32', inGraph), nodes: [{ op: 'Neg', inputs: ['x'], outputs: ['y'] }] };
+    const graph = writeOnnx(join(appFolder(t, {}), 'graph.onnx'), own);
+    const { signature, inference } = await load(t, identity('FP32', declared), { graph });
+    const specs = [...signature.inputs, ...signature.outputs];
+    assert.deepEqual(
+      specs.map((spec) => spec.shape),
+      [shape, shape],
+    );
+    assert.deepEqual(await inference({ x: new Tensor('FP32', [], new Float32Array([2])) }), {
+      y: new Tensor('FP32', [], new Float32Array([-2])),
+    });
+  });
+
 /** `rows`: for each row, the rows of its run. */
 const COUNTS_ROWS: OnnxModel = {
   inputs: [{ name: 'x', type: 'FP32', shape: ['batch', 'size'] }],
