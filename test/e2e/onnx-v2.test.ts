@@ -4,8 +4,8 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { identity, writeOnnx, type OnnxModel } from '../helpers/onnx-model.js';
-import { startServer } from '../helpers/server.js';
-import { ask, float32, infer, strings } from '../helpers/v2.js';
+import { ROOT, startServer } from '../helpers/server.js';
+import { ask, float32, infer, pictureOf, strings } from '../helpers/v2.js';
 import { appFolder } from '../worker/app-folder.js';
 
 const LIMIT = { timeout: 240_000 };
@@ -30,6 +30,7 @@ test('metadata and calls of a model without code, and a kill -9 during its run',
     ['texts', writeOnnx(join(folder, 'texts.onnx'), identity('BYTES', ['batch', 1]))],
     ['any', writeOnnx(join(folder, 'any.onnx'), identity('FP32', null))],
     ['slow', writeOnnx(join(folder, 'slow.onnx'), SLOW)],
+    ['digits', `${ROOT}examples/digits/digits.onnx`],
   ].flatMap(([name, path]) => ['--model', `${String(name)}=${String(path)}`]);
   const server = await startServer(null, { t, args, expectedRestarts: 1 });
 
@@ -46,11 +47,18 @@ test('metadata and calls of a model without code, and a kill -9 during its run',
     [config['max_batch_size'], config['input'], config['output']],
     [
       8,
-      [{ name: 'x', data_type: 'TYPE_FP32', dims: [2] }],
+      [{ name: 'x', data_type: 'TYPE_FP32', dims: [2], format: 'FORMAT_NONE' }],
       [{ name: 'y', data_type: 'TYPE_FP32', dims: [2] }],
     ],
     'as Triton has it where calls are joined',
   );
+
+  const picture = await pictureOf(server.url, 'digits');
+  assert.deepEqual(picture, { batch: 8, channels: 1, height: 8, width: 8 });
+  const { outputs: both } = await infer(server, '/v2/models/digits/infer', {
+    inputs: [{ name: 'image', datatype: 'FP32', shape: [2, 1, 8, 8], data: Array<number>(128).fill(0) }],
+  });
+  assert.deepEqual(both['probabilities']?.shape, [2, 10], 'a batch of two pictures');
 
   const any = (await ask(server.url, '/v2/models/any')).json;
   assert.deepEqual(any['inputs'], [{ name: 'x', datatype: 'FP32' }], 'no shape is no scalar');

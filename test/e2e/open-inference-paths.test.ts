@@ -83,7 +83,9 @@ withOneRuntime(({ app }) => {
       const { json } = await get('/v2/models/signed/config');
       const { name, platform, max_batch_size: size, input, output } = json;
       assert.deepEqual([name, platform, size], ['signed', 'node', 0]);
-      assert.deepEqual(input, [{ name: 'rows', data_type: 'TYPE_FP32', dims: [-1, 2] }]);
+      assert.deepEqual(input, [
+        { name: 'rows', data_type: 'TYPE_FP32', dims: [-1, 2], format: 'FORMAT_NONE' },
+      ]);
       assert.deepEqual(output, [
         { name: 'sums', data_type: 'TYPE_FP32', dims: [-1] },
         { name: 'count', data_type: 'TYPE_INT64', dims: [1] },

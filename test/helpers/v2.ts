@@ -1,4 +1,5 @@
 /** Calls in the Open Inference Protocol, with tensors in the JSON or as bytes behind it, and their answers. */
+import assert from 'node:assert/strict';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
 
@@ -145,4 +146,41 @@ export function strings(...values: (string | Buffer)[]): Buffer {
 /** The input that tells the fixture app `tensors` how to answer. */
 export function way(name: string): SentTensor {
   return { name: 'way', shape: [1], datatype: 'BYTES', data: [name] };
+}
+
+interface Described {
+  readonly name: string;
+  readonly datatype: string;
+  readonly shape: readonly number[];
+}
+
+interface Picture {
+  readonly batch: number;
+  readonly channels: number;
+  readonly height: number;
+  readonly width: number;
+}
+
+/**
+ * How a client for pictures, such as NVIDIA's image_client.py, reads the pages of a model: one input of three dimensions behind
+ * those of the batch, in an order that the configuration names, and one output that is a list. @throws AssertionError
+ */
+export async function pictureOf(url: string, model: string): Promise<Picture> {
+  const { json: metadata } = await ask(url, `/v2/models/${model}`);
+  const { json: config } = await ask(url, `/v2/models/${model}/config`);
+  const [input, ...otherInputs] = metadata['inputs'] as [Described, ...Described[]];
+  const [output, ...otherOutputs] = metadata['outputs'] as [Described, ...Described[]];
+  const [configured, ...others] = config['input'] as [{ format: string }, ...object[]];
+  assert.deepEqual([...otherInputs, ...otherOutputs, ...others], []);
+  const batch = config['max_batch_size'] as number;
+  const behindBatch = (shape: readonly number[]): readonly number[] => shape.slice(batch > 0 ? 1 : 0);
+  assert.ok(behindBatch(output.shape).filter((size) => size > 1).length < 2, 'the output is a list');
+  assert.equal(output.datatype, 'FP32');
+  const sizes = behindBatch(input.shape);
+  assert.equal(sizes.length, 3);
+  assert.ok(['FORMAT_NCHW', 'FORMAT_NHWC'].includes(configured.format), configured.format);
+  const [a, b, c] = sizes as [number, number, number];
+  return configured.format === 'FORMAT_NHWC'
+    ? { batch, channels: c, height: a, width: b }
+    : { batch, channels: a, height: b, width: c };
 }
