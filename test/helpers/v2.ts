@@ -162,7 +162,7 @@ interface Picture {
 }
 
 /**
- * How a client for pictures, such as NVIDIA's image_client.py, reads the pages of a model: one input of three dimensions behind
+ * Reads the pages of a model as a client for pictures does, such as NVIDIA's image_client.py: one input of three dimensions behind
  * those of the batch, in an order that the configuration names, and one output that is a list. @throws AssertionError
  */
 export async function pictureOf(url: string, model: string): Promise<Picture> {

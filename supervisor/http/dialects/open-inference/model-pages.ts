@@ -52,14 +52,15 @@ export async function modelConfig(
   const info = await awaitInfo(context, model);
   const { inputs, outputs } = signatureOf(info);
   const maxBatch = maxBatchOf(model, info);
-  const described = (spec: TensorSpec): TensorConfig => tensorConfig(spec, maxBatch > 0);
+  const dimsOf = ({ shape }: TensorSpec): number[] | undefined => shape?.slice(maxBatch > 0 ? 1 : 0);
+  const described = (spec: TensorSpec): object => tensorConfig(spec, dimsOf(spec));
   ctx.body = {
     name: model.spec.name,
     platform: platformOf(model, info),
     backend: model.spec.program.label,
     version_policy: { latest: { num_versions: 1 } },
     max_batch_size: maxBatch,
-    input: inputs.map(described).map((input) => ({ ...input, format: orderOf(input.dims) })),
+    input: inputs.map((spec) => ({ ...described(spec), format: orderOf(dimsOf(spec)) })),
     output: outputs.map(described),
     model_transaction_policy: { decoupled: false },
   };
@@ -82,18 +83,12 @@ function maxBatchOf({ options: { batchSize } }: Model, info: LoadedInfo): number
   return batchSize > 1 && hasRows && info.routes.some(({ maxBatch }) => maxBatch > 1) ? batchSize : 0;
 }
 
-interface TensorConfig {
-  readonly name: string;
-  readonly data_type: string;
-  readonly dims?: readonly number[];
+/** JSON leaves out `dims` of a tensor that has no shape. */
+function tensorConfig({ name, datatype }: TensorSpec, dims: readonly number[] | undefined): object {
+  return { name, data_type: `TYPE_${datatype === 'BYTES' ? 'STRING' : datatype}`, dims };
 }
 
-function tensorConfig({ name, datatype, shape }: TensorSpec, isBatched: boolean): TensorConfig {
-  const type = `TYPE_${datatype === 'BYTES' ? 'STRING' : datatype}`;
-  return { name, data_type: type, ...(shape === undefined ? {} : { dims: shape.slice(isBatched ? 1 : 0) }) };
-}
-
-/** What lies in the dimensions of a picture, of which clients for pictures ask: its colours, gray or RGB, stand first or last. */
+/** The order of a picture's dimensions, of which clients for pictures ask: its colours, gray or RGB, stand first or last. */
 function orderOf(dims: readonly number[] = []): string {
   const [first, last] = [dims[0], dims[2]].map((size) => size === 1 || size === 3);
   if (dims.length !== 3 || first === last) return 'FORMAT_NONE';
