@@ -30,6 +30,7 @@ test('metadata and calls of a model without code, and a kill -9 during its run',
     ['texts', writeOnnx(join(folder, 'texts.onnx'), identity('BYTES', ['batch', 1]))],
     ['any', writeOnnx(join(folder, 'any.onnx'), identity('FP32', null))],
     ['slow', writeOnnx(join(folder, 'slow.onnx'), SLOW)],
+    ['rgb', writeOnnx(join(folder, 'rgb.onnx'), identity('FP32', ['batch', 4, 5, 3]))],
     ['digits', `${ROOT}examples/digits/digits.onnx`],
   ].flatMap(([name, path]) => ['--model', `${String(name)}=${String(path)}`]);
   const server = await startServer(null, { t, args, expectedRestarts: 1 });
@@ -53,6 +54,8 @@ test('metadata and calls of a model without code, and a kill -9 during its run',
     'as Triton has it where calls are joined',
   );
 
+  const { json: rgb } = await ask(server.url, '/v2/models/rgb/config');
+  assert.equal((rgb['input'] as { format: string }[])[0]?.format, 'FORMAT_NHWC');
   const picture = await pictureOf(server.url, 'digits');
   assert.deepEqual(picture, { batch: 8, channels: 1, height: 8, width: 8 });
   const { outputs: both } = await infer(server, '/v2/models/digits/infer', {
