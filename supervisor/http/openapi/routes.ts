@@ -65,8 +65,8 @@ export interface DescribedRoute {
   readonly path: string;
   readonly kind: RouteKind;
   readonly takesOnlyJson: boolean;
-  /** An empty body is refused. */
-  readonly needsBody: boolean;
+  /** The server itself reads the inputs, which no empty body has, and makes lists of the outputs. */
+  readonly isNoCode: boolean;
   /** The JSON that the route takes. */
   readonly input: JsonSchema;
   /** The JSON that it returns. */
@@ -100,7 +100,7 @@ export const ASSUMED: DescribedRoute = {
   path: '/',
   kind: 'handler',
   takesOnlyJson: false,
-  needsBody: false,
+  isNoCode: false,
   input: FREE,
   output: FREE,
 };
@@ -109,11 +109,11 @@ const LOADING: DescribedRoutes = { all: [ASSUMED], main: ASSUMED };
 /** `info`: null for a route whose input and output the app does not describe. */
 function describeRoute({ path, kind, input }: Route, info: LoadedInfo | null): DescribedRoute {
   const takesOnlyJson = input === 'json';
-  const route = { ...ASSUMED, path, kind, takesOnlyJson, needsBody: takesOnlyJson };
+  const route = { ...ASSUMED, path, kind, takesOnlyJson };
   if (info === null) return route;
   const example = parsed(info.example);
   const { signature, api } = info;
-  const isNoCode = api === 'none'; // the server itself reads its inputs, and makes lists of its outputs
+  const isNoCode = api === 'none';
   const schemas =
     signature === undefined
       ? { input: example === undefined ? FREE : inferSchema(example) }
@@ -122,7 +122,7 @@ function describeRoute({ path, kind, input }: Route, info: LoadedInfo | null): D
           output: isNoCode ? listedTensors(signature.outputs) : outputTensors(signature.outputs),
         };
   const isShown = example !== undefined && info.example.length <= MAX_SHOWN_CHARS;
-  return { ...route, needsBody: takesOnlyJson || isNoCode, ...schemas, ...(isShown ? { example } : {}) };
+  return { ...route, isNoCode, ...schemas, ...(isShown ? { example } : {}) };
 }
 
 /** Longer examples are not repeated at every path of their model. */
@@ -139,14 +139,14 @@ function parsed(example: string): unknown {
 
 /** The parts of every description of a call. */
 export function callParts(route: DescribedRoute) {
-  const { kind, takesOnlyJson, needsBody, input, output, example } = route;
+  const { kind, takesOnlyJson, isNoCode, input, output, example } = route;
   const answer = {
     'application/json': { schema: output },
     ...(output === FREE ? { '*/*': { schema: BYTES } } : {}),
   };
   return {
     requestBody: {
-      required: needsBody,
+      required: takesOnlyJson || isNoCode,
       content: {
         'application/json': { schema: input, ...(example === undefined ? {} : { example }) },
         ...(takesOnlyJson ? {} : { '*/*': { schema: BYTES } }),
@@ -155,13 +155,13 @@ export function callParts(route: DescribedRoute) {
     responses: {
       200: kind === 'background' ? STARTED : { description: "The app's answer.", content: answer },
       202: ACCEPTED,
-      ...(kind === 'handler' ? OF_THE_APP : {}),
+      ...(kind === 'handler' && !isNoCode ? OF_THE_APP : {}),
     },
     failures: CALL_FAILURES,
   };
 }
 
-/** The app's routes have other statuses too; their bodies are the app's, so no schema is given. */
+/** The routes of an app's code have other statuses too; their bodies are the app's, so no schema is given. */
 const OF_THE_APP = { default: { description: 'A status of the app, with a body of its choice.' } };
 
 function acceptedJob(description: string): object {

@@ -330,6 +330,7 @@ describe('the document', () => {
     for (const path of ['/', '/invocations']) {
       const { requestBody, responses } = operationAt(document, 'post', path);
       assert.equal(requestBody?.required, true, 'an empty body is 400');
+      assert.ok(!('default' in responses), 'there is no code that could choose a status');
       const { schema } = responses['200']?.content?.['application/json'] ?? {};
       assert.deepEqual(schema, requestBody?.content['application/json']?.schema);
     }
