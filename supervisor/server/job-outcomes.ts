@@ -1,6 +1,7 @@
 /** Reports on jobs, which outlive their requests: to the log, to the counts of calls, and to the webhooks of their callers. */
 import { ServeError, isAppsRefusal } from '../../protocol/errors.js';
 import { splitHeaderLines } from '../../protocol/text/header-lines.js';
+import { asSentence } from '../../protocol/text/sentences.js';
 import { callFacts, type CallMessage } from '../dispatch/call.js';
 import { BANANA_CLIENTS } from '../http/access/client-headers.js';
 import { clientHeaderNames } from '../http/access/client-headers.js';
@@ -33,7 +34,7 @@ export function jobOutcomes(
     onNotKept: (call, error) => logNotKept(log, call, error),
     onLosable: () => log.info(LOSABLE),
     onStranded: (text) => log.warn(text),
-    onStoreAway: (why) => log.error(`the store of jobs fails: ${why}. ${NO_JOBS}`),
+    onStoreAway: (why) => log.error(`the store of jobs fails: ${asSentence(why)} ${NO_JOBS}`),
     onStoreWarning: (text) => log.warn(`jobs: ${text}`),
     onStoreWell: () => log.info('the store of jobs works again'),
   };

@@ -363,17 +363,25 @@ withOneRuntime(({ app }) => {
   );
 
   test(
-    'a full disk: 503 until there is room, no outcome is lost, other calls go on',
+    'a full disk, at the start or later: 503 until there is room, no outcome is lost, other calls go on',
     { ...LIMIT, skip: needs('unshare') },
     async (t) => {
       const cues = makeCues(t);
       const { disk, there, command } = await smallDisk(t, 8);
+      fill(join(there, 'filling'));
       const server = await startServer(app('jobs'), {
         t,
         env: cues.env,
         command,
         args: ['--jobs', `local:${disk}/jobs`],
       });
+      await server.untilPrinted(
+        /cannot be opened: the disk is full\. Mend that, .*\w>\. Until it works again/,
+      );
+      assert.equal((await call(`${server.url}/`, '{"result":1}')).status, 200);
+      assert.equal((await callAsync(server, '/', '{}')).status, 503);
+      rmSync(join(there, 'filling'));
+      await server.untilPrinted('the store of jobs works again');
       const runs = await startAsync(
         server,
         '/',
@@ -396,7 +404,7 @@ withOneRuntime(({ app }) => {
       assert.deepEqual([large.status, readdirSync(join(there, 'jobs/bodies'))], [503, []]);
       cues.give('go on');
       await cues.untilNoted('done runs');
-      await server.untilPrinted(/the store of jobs fails: .*the disk is full/);
+      await server.untilPrinted(/jobs works again[^]*the store of jobs fails: .*the disk is full/);
       await eventually(
         async () =>
           (await (await fetch(`${server.url}/readyz`)).text()) === '{"state":"ready","jobs":"unavailable"}',
@@ -409,12 +417,13 @@ withOneRuntime(({ app }) => {
         [(await jobEnd(server, runs)).state, (await jobEnd(server, waits)).result],
         ['succeeded', 'waited'],
       );
-      await server.untilPrinted('the store of jobs works again');
+      await server.untilPrinted(/jobs works again[^]*jobs works again/);
       assert.equal(await (await fetch(`${server.url}/readyz`)).text(), '{"state":"ready"}');
       assert.equal((await jobEnd(server, await startAsync(server, '/', {}))).state, 'succeeded');
       await server.stop();
       const told = server.stderr().match(/the store of jobs (?:fails|works again)/g);
-      assert.deepEqual(told, ['the store of jobs fails', 'the store of jobs works again'], 'each once');
+      const [fails, works] = ['the store of jobs fails', 'the store of jobs works again'];
+      assert.deepEqual(told, [fails, works, fails, works], 'each once');
     },
   );
 
@@ -453,7 +462,9 @@ withOneRuntime(({ app }) => {
       };
       const waits = [...(await fillUp(400_000)), ...(await fillUp(20_000))];
       assert.ok(waits.length > 5, `${waits.length} jobs`);
-      await server.untilPrinted(/the store of jobs fails: .*the disk is full/);
+      await server.untilPrinted(
+        /the store of jobs fails: .*the room left that is kept for accepted jobs\. Until/,
+      );
       assert.match(await (await fetch(`${server.url}/readyz`)).text(), /"jobs":"unavailable"/);
       const [cancelled, ...others] = waits as [string, ...string[]];
       assert.equal((await cancelJob(server, cancelled)).status, 204);

@@ -37,15 +37,15 @@ export function isFull(error: unknown): boolean {
   return codeOf(error) === FULL || (error as NodeJS.ErrnoException).code === 'ENOSPC';
 }
 
-/** The error that the system reports for a full disk. */
+/** The error for what would take the room that is kept for accepted jobs; its code is the system's for a full disk. */
 export function noRoom(): Error {
-  return Object.assign(new Error('no room'), { code: 'ENOSPC' });
+  return Object.assign(new Error(NO_ROOM), { code: 'ENOSPC' });
 }
 
 /** The reason of a failure, as a part of a sentence. */
 export function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'ENOSPC') return FULL_DISK;
+  if (code === 'ENOSPC') return message === NO_ROOM ? NO_ROOM : FULL_DISK;
   switch (codeOf(error)) {
     case READONLY:
       return 'this process has no permission to write it';
@@ -61,6 +61,7 @@ export function reasonOf(error: unknown): string {
 }
 
 const FULL_DISK = 'the disk is full';
+const NO_ROOM = 'the disk is full, or has only the room left that is kept for accepted jobs';
 
 function systemName(error: unknown): string {
   const { systemErrno } = error as { systemErrno?: unknown };
