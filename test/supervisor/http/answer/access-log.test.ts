@@ -47,7 +47,13 @@ function requestOf(fields: Partial<LoggedRequest>, path = '/'): LoggedRequest {
 
 function callOf(hasBegun: boolean): Call {
   const message = { path: '/', requestId: 'r' };
-  return { message, hasBegun, queueMs: () => 1, runMs: 2, acceptedAtMs: performance.now() } as unknown as Call;
+  return {
+    message,
+    hasBegun,
+    queueMs: () => 1,
+    runMs: 2,
+    acceptedAtMs: performance.now(),
+  } as unknown as Call;
 }
 
 const UNAUTHORIZED = new ServeError('SERVE_UNAUTHORIZED');
