@@ -122,6 +122,7 @@ async function manage(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Load second' }).click();
   const second = modelOf(page, 'second');
   await second.getByRole('button', { name: 'Unload second', exact: true }).waitFor();
+  await second.getByText('1 of 1', { exact: true }).waitFor(); // else the load is told that its model has gone
   await assertAccessible(page);
   await second.getByRole('button', { name: 'Unload second', exact: true }).click();
   await second.getByRole('button', { name: 'Really: Unload second' }).click();
