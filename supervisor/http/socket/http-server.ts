@@ -94,7 +94,7 @@ export function createHttpServer(
     upgrading.add(socket);
     late.use((handler) =>
       onceAnswered(socket, () => {
-        if (hasLastAnswer(socket) || handler.upgrade(request, socket, head)) return;
+        if (hasLastAnswer(request.socket) || handler.upgrade(request, socket, head)) return; // `socket` may be a wrapper
         readOnWithoutUpgrade(request, socket, head, () => server.emit(arrival, socket));
       }),
     );

@@ -116,6 +116,7 @@ export class InputTurns {
       if (pipeline.isEnding || socket.destroyed) return STOP_HERE;
       const asksForUpgrade = isUpgrade(request);
       const result = handOver(request, keepsAlive);
+      if (asksForUpgrade && isUpgrade(request)) return result; // the parser leaves the connection
       const isTimeUp = isBehind && !inputTurns.hasTime();
       if (result !== 0 || (!isChunked && !isTimeUp)) return result;
       if (asksForUpgrade) {
