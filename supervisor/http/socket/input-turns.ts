@@ -214,7 +214,9 @@ export class InputTurns {
     parser.resume();
     const before = piecesReceived();
     socket.read(Math.min(pipeline.sliceBytes, socket.readableLength)); // emits `data`, to the parser
-    pipeline.sliceBytes = piecesReceived() - before > FEW_PIECES ? MIN_SLICE_BYTES : SLICE_BYTES;
+    const hasMany = piecesReceived() - before > FEW_PIECES;
+    pipeline.sliceBytes = hasMany ? MIN_SLICE_BYTES : SLICE_BYTES;
+    if (hasMany) inputTurns.end(); // with a second such slice in a turn, others wait for twice as long
     if (pipeline.isWaiting || !this.#isReadable(pipeline)) return;
     // A stopped parser reports the next input, which then waits for its turn.
     if (awaitsChunks(pipeline)) parser.pause();

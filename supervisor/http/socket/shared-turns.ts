@@ -34,6 +34,11 @@ export class SharedTurns {
     return true;
   }
 
+  /** No more is begun in this turn. */
+  end(): void {
+    if (this.#endsAtMs !== null) this.#endsAtMs = -Infinity;
+  }
+
   /** Resolves once its caller may work, until it waits for something else: as soon as all before it have, and there is time. */
   own(): Promise<void> {
     return new Promise((resolve) => {

@@ -457,7 +457,7 @@ test('a body in chunks of one byte is received in portions, another client is an
   const [text] = await Promise.all([receive(socket, '/after 0'), once(other, 'data')]);
   assert.deepEqual(bodiesIn(text), ['/chunked 100000', '/after 0']);
   assert.deepEqual(answered, ['/other', '/chunked', '/after']);
-  assert.ok(pieces.most() <= 2 * 1400, `${pieces.most()} pieces in one turn`);
+  assert.ok(pieces.most() <= 600, `${pieces.most()} pieces in one turn`);
 });
 
 test('a chunked body that comes later than its head, and in bits, is received', async (t) => {

@@ -45,3 +45,13 @@ test('whoever asks first in a turn has time, and all share it', async () => {
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(turns.hasTime(), true);
 });
+
+test('a turn that is ended has no time, the next one has', async () => {
+  const { turns } = workedIn();
+  turns.end(); // nothing was done in it yet
+  assert.equal(turns.hasTime(), true);
+  turns.end();
+  assert.equal(turns.hasTime(), false);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(turns.hasTime(), true);
+});
