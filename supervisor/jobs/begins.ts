@@ -10,7 +10,6 @@
 import { ServeError } from '../../protocol/errors.js';
 import { Call, NOWHERE, type CallMessage } from '../dispatch/call.js';
 import { deferred } from '../machine/deferred.js';
-import type { GuardedStore } from './guarded-store.js';
 import {
   hasEnded,
   type BegunJob,
@@ -20,8 +19,10 @@ import {
   type Outcome,
   type StoredCall,
 } from './job-record.js';
+import type { JobStore } from './job-store.js';
 import { ProgressNotes } from './progress-notes.js';
 import { RunningJob } from './running-job.js';
+import type { StoreGuard } from './store-guard.js';
 
 /** A job that has ended, and its answer. */
 export interface AnsweredJob {
@@ -37,7 +38,7 @@ export interface EndedJob extends AnsweredJob {
 }
 
 export interface BeginsOptions {
-  readonly store: Pick<GuardedStore, 'begin' | 'giveBack' | 'settle' | 'progress'>;
+  readonly guard: StoreGuard;
   /** Makes marks, unique. */
   readonly newToken: () => string;
   /** Computes the HTTP status of a job's error, for the log. */
@@ -62,6 +63,9 @@ interface Attempt {
   readonly job: Call;
 }
 
+/** Limit of all held answers together. */
+const MAX_HELD_BYTES = 64 * 1024 ** 2;
+
 export class Begins {
   readonly #options: BeginsOptions;
   readonly #progress: ProgressNotes;
@@ -73,11 +77,14 @@ export class Begins {
   readonly #marking = new Set<Promise<unknown>>();
   /** Jobs that were cancelled while a begin, which may be theirs, was on its way. */
   readonly #cancelledEarly = new Set<string>();
+  /** A begin has failed, and none is to be tried before the store is retried: what it gives back is due at once. */
+  isResting = false;
+  #heldBytes = 0;
   #isStopped = false;
 
   constructor(options: BeginsOptions) {
     this.#options = options;
-    this.#progress = new ProgressNotes((...note) => options.store.progress(...note));
+    this.#progress = new ProgressNotes((...note) => options.guard.store.progress(...note));
   }
 
   /** Ids of the jobs that this process runs. */
@@ -129,14 +136,17 @@ export class Begins {
   }
 
   async #mark(target: JobTarget): Promise<readonly Call[]> {
-    const { store, newToken } = this.#options;
+    const { guard, newToken } = this.#options;
     const token = newToken();
-    const begun = await store.begin(target, token);
+    const begun = await guard.orNone(
+      (store) => store.begin(target, token),
+      () => (this.isResting = true),
+    );
     const wanted: Call[] = [];
     for (const one of begun) {
       const { id } = one.record;
       // No worker gets it: the server has stopped, and it waits again; or it was cancelled, and given back it ends.
-      if (this.#isStopped || this.#cancelledEarly.has(id)) void store.giveBack(id, token, false);
+      if (this.#isStopped || this.#cancelledEarly.has(id)) void this.#giveBack(id, token, false);
       else wanted.push(this.#run(one, token));
     }
     return wanted;
@@ -153,7 +163,7 @@ export class Begins {
     job.onGivenBack = (isLoss) => {
       this.#running.delete(id);
       // When the server has stopped, it is what kills the workers: that says nothing of the job.
-      void this.#options.store.giveBack(id, token, isLoss && !this.#isStopped).then(over.resolve);
+      void this.#giveBack(id, token, isLoss && !this.#isStopped).then(over.resolve);
     };
     this.#attempts.add(over.promise);
     void over.promise.then(() => this.#attempts.delete(over.promise));
@@ -162,9 +172,9 @@ export class Begins {
   }
 
   async #settle({ id, token, call, job }: Attempt, outcome: Outcome): Promise<void> {
-    const { store, listener } = this.#options;
+    const { listener } = this.#options;
     this.#progress.end(id);
-    const record = await store.settle(id, token, outcome);
+    const record = await this.#store(id, token, outcome);
     if (this.#running.get(id) === job) this.#running.delete(id);
     if (record === null) return;
     if (hasEnded(record)) {
@@ -174,6 +184,30 @@ export class Begins {
       const { code, message } = outcome.error;
       listener.onRetry(record, new ServeError(code, message, outcome.error), call);
     }
+  }
+
+  #giveBack(id: string, token: string, isLoss: boolean): Promise<void> {
+    return this.#options.guard.untilStored((store) => store.giveBack(id, token, isLoss));
+  }
+
+  /**
+   * Holds the outcome until it is stored. Only jobs that run are held, and nothing begins meanwhile, so these are few; the
+   * bodies of their answers are bounded, and dropped above that.
+   */
+  async #store(id: string, token: string, outcome: Outcome): Promise<JobRecord | null> {
+    const bytes = 'error' in outcome ? 0 : (outcome.body?.length ?? 0);
+    let held = outcome;
+    let isHeld = false;
+    const onFailed = (): void => {
+      if (isHeld || 'error' in held) return;
+      isHeld = this.#heldBytes + bytes <= MAX_HELD_BYTES;
+      if (isHeld) this.#heldBytes += bytes;
+      else held = { ...held, body: null };
+    };
+    const settle = (store: JobStore): Promise<JobRecord | null> => store.settle(id, token, held);
+    const record = await this.#options.guard.untilStored(settle, onFailed);
+    if (isHeld) this.#heldBytes -= bytes;
+    return record;
   }
 
   #callOf(call: StoredCall): CallMessage {

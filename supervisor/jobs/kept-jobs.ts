@@ -15,12 +15,20 @@ import type { JobFeed } from '../dispatch/job-feed.js';
 import { within } from '../machine/within.js';
 import { formatBytes } from '../options/units.js';
 import { Begins, type BeginsListener } from './begins.js';
-import { ASK_LIMIT_MS, type GuardedStore } from './guarded-store.js';
-import { hasEnded, type JobPage, type JobRecord, type ListQuery } from './job-record.js';
+import {
+  hasEnded,
+  type Acceptance,
+  type JobPage,
+  type JobRecord,
+  type ListQuery,
+  type NewJob,
+} from './job-record.js';
+import type { JobStore } from './job-store.js';
 import { JobWatchers, watchUntil } from './job-watchers.js';
 import { ModelFeed, type FedModel } from './model-feed.js';
 import { newJob, type AcceptedCall } from './new-job.js';
 import { SharedResults, type HeldResult } from './shared-results.js';
+import { ASK_LIMIT_MS, StoreGuard } from './store-guard.js';
 import { StrandedJobs } from './stranded-jobs.js';
 
 export { JOB_STATES, hasEnded } from './job-record.js';
@@ -43,7 +51,7 @@ export interface KeptJobsOptions {
   readonly newId: () => string;
   /** Computes the HTTP status of a job's error, for the log. */
   readonly statusOf: (error: ServeError) => number;
-  readonly store: GuardedStore;
+  readonly store: JobStore;
   /** Larger answers are not kept. */
   readonly maxResultBytes: number;
   /** So many more bytes of results are held for clients that read them; fewer, if negative. */
@@ -72,7 +80,9 @@ const RETRY_S = 5;
 
 export class KeptJobs {
   readonly #options: KeptJobsOptions;
-  readonly #store: GuardedStore;
+  /** The store, for what the jobs owe besides their results: webhooks. */
+  readonly guard: StoreGuard;
+  readonly #store: JobStore;
   readonly #begins: Begins;
   readonly #results: SharedResults;
   readonly #feeds = new Set<ModelFeed>();
@@ -85,12 +95,21 @@ export class KeptJobs {
     const { store, newId: newToken, statusOf, maxResultBytes, onHeldBytes, listener } = options;
     this.#options = options;
     this.#store = store;
+    const guard = new StoreGuard(store, {
+      onAway: (why) => listener?.onStoreAway?.(why),
+      onWell: () => listener?.onStoreWell?.(),
+      onRetry: () => {
+        this.#begins.isResting = false;
+        for (const feed of this.#feeds) feed.wake();
+      },
+    });
+    this.guard = guard;
     this.#results = new SharedResults({
-      read: (id) => store.readResult(id),
+      read: (id) => guard.ask(() => store.readResult(id)),
       onBytes: (bytes) => onHeldBytes?.(bytes),
     });
     this.#begins = new Begins({
-      store,
+      guard,
       newToken,
       statusOf,
       maxResultBytes,
@@ -105,12 +124,8 @@ export class KeptJobs {
       onChanged: (record) => this.#watchers.tell(record),
       onCancelled: (id) => this.#begins.cancel(id),
       onEndedUnrun: (...ended) => this.#begins.endUnrun(...ended),
+      onFailed: (why) => guard.noteAway(why),
       onWarning: (text) => listener?.onStoreWarning?.(text),
-      onAway: (why) => listener?.onStoreAway?.(why),
-      onWell: () => listener?.onStoreWell?.(),
-      onRetry: () => {
-        for (const feed of this.#feeds) feed.wake();
-      },
     };
   }
 
@@ -131,12 +146,12 @@ export class KeptJobs {
 
   /** Why the store of jobs cannot be used now; null while it answers. */
   get problem(): string | null {
-    return this.#store.problem;
+    return this.guard.problem;
   }
 
   /** Null if the job is unknown or was dropped. @throws SERVE_JOBS_UNAVAILABLE */
   get(id: string): Promise<JobRecord | null> {
-    return this.#store.get(id);
+    return this.guard.ask((store) => store.get(id));
   }
 
   /** The body of the job's answer, null if there is none or it was dropped, which its readers share. */
@@ -146,7 +161,7 @@ export class KeptJobs {
 
   /** Everybody's jobs, the newest first. @throws SERVE_JOBS_UNAVAILABLE */
   list(query: ListQuery): Promise<JobPage> {
-    return this.#store.list(query);
+    return this.guard.ask((store) => store.list(query));
   }
 
   /**
@@ -187,9 +202,14 @@ export class KeptJobs {
    */
   async accept(accepted: AcceptedCall): Promise<JobRecord> {
     const job = newJob(this.#options.newId(), accepted);
-    const acceptance = await this.#store.accept(job).catch((cause: unknown) => {
-      throw this.#notKept(accepted.call, cause);
-    });
+    const acceptance = await this.guard
+      .offer(
+        (store) => store.accept(job),
+        (late) => this.#acceptedLate(job, late),
+      )
+      .catch((cause: unknown) => {
+        throw this.#notKept(accepted.call, cause);
+      });
     if (acceptance.is === 'conflict') throw new ServeError('SERVE_KEY_CONFLICT');
     if (acceptance.is === 'too large') throw tooLarge(acceptance.maxBytes);
     if (acceptance.is === 'full') throw this.#notKept(accepted.call, new Error(NO_ROOM));
@@ -205,13 +225,13 @@ export class KeptJobs {
    * if it is unknown. @throws SERVE_JOBS_UNAVAILABLE
    */
   cancel(id: string): Promise<JobRecord | null> {
-    return this.#store.cancel(id);
+    return this.guard.ask((store) => store.cancel(id));
   }
 
   /** Opens the way of a model's jobs to its workers. */
   openFeed(model: FedModel): JobFeed {
     const feed: ModelFeed = new ModelFeed(model, this.#store, {
-      mayBegin: () => !this.#isDraining && !this.#store.isResting,
+      mayBegin: () => !this.#isDraining && !this.#begins.isResting,
       begin: (target) => this.#begins.begin(target),
       onClosed: () => void this.#feeds.delete(feed),
     });
@@ -239,7 +259,7 @@ export class KeptJobs {
     this.#isDraining = true;
     this.#begins.stop();
     this.#stranded.close();
-    await this.#store.stop();
+    await this.guard.orNone((store) => store.stop().then(() => []));
     this.#watchers.release(() => true);
   }
 
@@ -250,12 +270,17 @@ export class KeptJobs {
   async close(): Promise<void> {
     await within(ASK_LIMIT_MS, this.#begins.untilMarked());
     await within(STORED_LIMIT_MS, this.#begins.untilStored());
-    await this.#store.close();
+    await this.guard.close();
   }
 
   #wake(model: string): void {
     this.#stranded.look();
     for (const feed of this.#feeds) if (feed.model === model) feed.wake();
+  }
+
+  /** Forgets the job, unless it has a key: then another call of this key may have been accepted as this job. */
+  #acceptedLate({ record, key }: NewJob, { is }: Acceptance): void {
+    if (is === 'accepted' && key === null) this.#store.withdraw(record.id).catch(() => {}); // it runs: its client was told that it may
   }
 
   #notKept(call: CallMessage, cause: unknown): ServeError {

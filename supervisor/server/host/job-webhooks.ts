@@ -3,8 +3,8 @@
  * for those from time to time. One that the store keeps and that finds no room among those that are owed waits without its
  * body until there is some.
  */
-import type { GuardedStore } from '../../jobs/guarded-store.js';
 import type { AnsweredJob, KeptWebhook } from '../../jobs/kept-jobs.js';
+import type { StoreGuard } from '../../jobs/store-guard.js';
 import type { Webhook } from '../../webhooks/webhook.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
 
@@ -17,14 +17,11 @@ const MAX_TAKEN = 10;
 /** Nothing more is taken while so many wait. */
 const MAX_WAITING = 100;
 
-/** Keeps webhooks until they have ended. */
-export type WebhookStore = Pick<GuardedStore, 'endWebhook' | 'forgetWebhook' | 'readResult' | 'takeWebhooks'>;
-
 export type WebhookSender = Pick<Webhooks, 'send' | 'isClosed' | 'hasRoomFor' | 'room'>;
 
 export class JobWebhooks {
   readonly #webhooks: WebhookSender;
-  readonly #store: WebhookStore | null;
+  readonly #store: StoreGuard | null;
   readonly #waiting: WaitingWebhooks;
   readonly #webhookOf: (job: AnsweredJob) => Webhook | null;
   #timer: NodeJS.Timeout | null = null;
@@ -33,7 +30,7 @@ export class JobWebhooks {
   /** `store`: null if no store keeps webhooks. `webhookOf`: makes the webhook that posts the end of a job; null: none does. */
   constructor(
     webhooks: WebhookSender,
-    store: WebhookStore | null,
+    store: StoreGuard | null,
     webhookOf: (job: AnsweredJob) => Webhook | null,
   ) {
     this.#webhooks = webhooks;
@@ -55,7 +52,7 @@ export class JobWebhooks {
     const { record } = job;
     const store = this.#store;
     const webhook = this.#webhookOf(job);
-    const end = (): void => void store?.endWebhook(record.id);
+    const end = (): void => void store?.untilStored((kept) => kept.endWebhook(record.id));
     if (webhook === null) end();
     else if (store === null || record.end.result?.isDropped === true || this.#hasRoomFor(webhook))
       this.#send(webhook, end);
@@ -70,33 +67,35 @@ export class JobWebhooks {
   }
 
   /** Takes as many as there is room for. */
-  async #take(store: WebhookStore): Promise<void> {
+  async #take(store: StoreGuard): Promise<void> {
     for (;;) {
       const limit = Math.min(MAX_TAKEN, this.#webhooks.room);
       if (this.#isClosed || limit === 0 || this.#waiting.count >= MAX_WAITING) return;
-      const taken = await store.takeWebhooks(limit);
+      const taken = await store.orNone((kept) => kept.takeWebhooks(limit));
       if (this.#isClosed) return; // they stay in the store
       for (const one of taken) this.#sendTaken(store, one);
       if (taken.length < limit) return;
     }
   }
 
-  #sendTaken(store: WebhookStore, taken: KeptWebhook): void {
+  #sendTaken(store: StoreGuard, taken: KeptWebhook): void {
     if (taken.of === 'job') {
       this.post(taken);
       return;
     }
     const { webhook } = taken;
     const { url, body } = webhook;
-    const send = (): void => this.#send(webhook, () => void store.forgetWebhook(webhook.id));
+    const send = (): void =>
+      this.#send(webhook, () => void store.untilStored((kept) => kept.forgetWebhook(webhook.id)));
     if (this.#hasRoomFor(webhook)) send();
     else this.#waiting.add({ url, bytes: body.length, send: () => Promise.resolve(send()) });
   }
 
   /** Its result is read from the store again. */
-  #waitingJob(store: WebhookStore, { record, call }: AnsweredJob, { url, body }: Webhook): WaitingWebhook {
+  #waitingJob(store: StoreGuard, { record, call }: AnsweredJob, { url, body }: Webhook): WaitingWebhook {
     const send = async (): Promise<void> => {
-      const result = record.end.result === null ? null : await store.readResult(record.id);
+      const result =
+        record.end.result === null ? null : await store.ask((kept) => kept.readResult(record.id));
       if (!this.#isClosed) this.post({ record, call, body: result });
     };
     return { url, bytes: body.length, send };

@@ -13,9 +13,9 @@ import { asClause } from '../../../protocol/text/sentences.js';
 import { MemoryBudget } from '../../budget/memory-budget.js';
 import { ByteBudget } from '../../dispatch/arrivals.js';
 import { newRequestId } from '../../dispatch/request-id.js';
-import { GuardedStore } from '../../jobs/guarded-store.js';
 import type { JobStore } from '../../jobs/job-store.js';
 import { KeptJobs, type AnsweredJob, type EndedJob, type KeptJobsListener } from '../../jobs/kept-jobs.js';
+import type { StoreGuard } from '../../jobs/store-guard.js';
 import type { Model } from '../../models/model.js';
 import type { ServerResources } from '../../models/model-resources.js';
 import type { Log } from '../../observe/log.js';
@@ -27,7 +27,7 @@ import { OrphanGuard } from '../../processes/orphan-guard.js';
 import { SpareProcesses } from '../../processes/spare-processes.js';
 import { retireLimits } from '../../processes/worker-stop.js';
 import { SpawnGate } from '../../slots/spawn-gate.js';
-import type { Webhook } from '../../webhooks/webhook.js';
+import type { Webhook, WebhookKeeper } from '../../webhooks/webhook.js';
 import { Webhooks } from '../../webhooks/webhooks.js';
 import { ModelAdmin, type ModelAdminListener } from '../models/admin.js';
 import { ProgramManagement } from '../models/program-management.js';
@@ -92,11 +92,11 @@ export class ModelHost {
     this.spares = new SpareProcesses({ mostEach: options.spares, guard, log, hasRoom });
     this.memory =
       budgets && new MemoryBudget({ ...budgets, expendables: this.spares, log, env: process.env });
-    const keeper = new GuardedStore(jobStore);
-    const webhookStore = keeper.isDurable ? keeper : null;
-    this.webhooks = new Webhooks({ log, signer: options.webhookSecret, keeper: webhookStore });
-    this.#jobWebhooks = new JobWebhooks(this.webhooks, webhookStore, given.jobs.webhookOf);
-    this.jobs = this.#newJobs(keeper, given.jobs);
+    this.jobs = this.#newJobs(jobStore, given.jobs);
+    const guarded = jobStore.isDurable ? this.jobs.guard : null;
+    const keeper = guarded && keeperOf(guarded);
+    this.webhooks = new Webhooks({ log, signer: options.webhookSecret, keeper });
+    this.#jobWebhooks = new JobWebhooks(this.webhooks, guarded, given.jobs.webhookOf);
     closing.onClose(() => this.#closeJobs());
     const resources = this.#resources(guard, logs, given.measuresLoad);
     this.served = new ModelAdmin(plan.resolved, isMmsMode, resources, given.listener);
@@ -158,7 +158,7 @@ export class ModelHost {
     await this.webhooks.drain(limitMs);
   }
 
-  #newJobs(store: GuardedStore, { statusOf, onHeldBytes, ...answers }: JobAnswers): KeptJobs {
+  #newJobs(store: JobStore, { statusOf, onHeldBytes, ...answers }: JobAnswers): KeptJobs {
     const onEnded = (ended: EndedJob): void => {
       const { model: name, version, hasWebhook } = ended.record;
       answers.onEnded(ended, this.served.find({ name, version }));
@@ -230,6 +230,13 @@ export class ModelHost {
     await this.jobs.stop();
     await this.jobs.close();
   }
+}
+
+function keeperOf(guard: StoreGuard): WebhookKeeper {
+  return {
+    owe: (webhook) => guard.ask((store) => store.owe(webhook)),
+    forgetWebhook: (id) => guard.untilStored((store) => store.forgetWebhook(id)),
+  };
 }
 
 function unguardedText(why: string): string {

@@ -11,7 +11,6 @@ import type { Backend, RequestObserver } from '../../../supervisor/http/request/
 import { UnroutedBodies } from '../../../supervisor/dispatch/unrouted-bodies.js';
 import type { Dialects } from '../../../supervisor/http/dialects/index.js';
 import { FrontHandler } from '../../../supervisor/http/handler.js';
-import { GuardedStore } from '../../../supervisor/jobs/guarded-store.js';
 import type { JobStore } from '../../../supervisor/jobs/job-store.js';
 import { KeptJobs } from '../../../supervisor/jobs/kept-jobs.js';
 import { MemoryStore } from '../../../supervisor/jobs/memory-store.js';
@@ -67,7 +66,7 @@ export function countedJobs(store: JobStore = new MemoryStore(MEMORY)): KeptJobs
   return new KeptJobs({
     newId: () => String((ids += 1)),
     statusOf: () => 500,
-    store: new GuardedStore(store),
+    store,
     maxResultBytes: 1e6,
   });
 }

@@ -2,7 +2,6 @@
 import type { ServeError } from '../../../protocol/errors.js';
 import type { BatchWorker } from '../../../supervisor/dispatch/batcher.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
-import { GuardedStore } from '../../../supervisor/jobs/guarded-store.js';
 import { KeptJobs, type EndedJob, type JobRecord } from '../../../supervisor/jobs/kept-jobs.js';
 import type { AcceptedCall } from '../../../supervisor/jobs/new-job.js';
 import type { JobStore } from '../../../supervisor/jobs/job-store.js';
@@ -43,7 +42,7 @@ export class JobsBench {
     this.jobs = new KeptJobs({
       newId: () => `id-${(this.#ids += 1)}`,
       statusOf: () => 500,
-      store: new GuardedStore(store),
+      store,
       maxResultBytes: 1000,
       listener: {
         onLosable: () => (this.warnings += 1),

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, mock, test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
 import type { Acceptance, NewJob } from '../../../supervisor/jobs/job-record.js';
-import { ASK_LIMIT_MS } from '../../../supervisor/jobs/guarded-store.js';
+import { ASK_LIMIT_MS } from '../../../supervisor/jobs/store-guard.js';
 import { deferred } from '../../../supervisor/machine/deferred.js';
 import { MemoryStore } from '../../../supervisor/jobs/memory-store.js';
 import { FakeWorker } from '../dispatch/calls.js';

@@ -9,12 +9,10 @@ import {
   type Outcome,
 } from '../../../../supervisor/jobs/job-record.js';
 import { begun, settled } from '../../../../supervisor/jobs/job-rules.js';
+import type { JobStore } from '../../../../supervisor/jobs/job-store.js';
 import type { AnsweredJob } from '../../../../supervisor/jobs/kept-jobs.js';
-import {
-  JobWebhooks,
-  type WebhookSender,
-  type WebhookStore,
-} from '../../../../supervisor/server/host/job-webhooks.js';
+import { StoreGuard } from '../../../../supervisor/jobs/store-guard.js';
+import { JobWebhooks, type WebhookSender } from '../../../../supervisor/server/host/job-webhooks.js';
 import { webhookOf } from '../../../../supervisor/server/job-outcomes.js';
 import type { Webhook, WebhookEvents } from '../../../../supervisor/webhooks/webhook.js';
 import { HEAD, newStoredJob } from '../../jobs/stored-jobs.js';
@@ -53,7 +51,7 @@ function setUp({ takes = true, isDurable = true, isClosed = false, left = NONE, 
   const owed = { room };
   const inStore = [...left];
   const note = (notes: string[], text: string): Promise<void> => Promise.resolve(void notes.push(text));
-  const store: WebhookStore = {
+  const store: Partial<JobStore> = {
     takeWebhooks: (limit) => Promise.resolve(inStore.splice(0, limit)),
     forgetWebhook: (id) => note(ended, `webhook ${id}`),
     endWebhook: (id) => note(ended, `job ${id}`),
@@ -62,6 +60,7 @@ function setUp({ takes = true, isDurable = true, isClosed = false, left = NONE, 
       return Buffer.from('1');
     },
   };
+  const guard = new StoreGuard(store as JobStore, { onAway() {}, onWell() {}, onRetry() {} });
   const sender: WebhookSender = {
     isClosed,
     get room() {
@@ -75,7 +74,7 @@ function setUp({ takes = true, isDurable = true, isClosed = false, left = NONE, 
       return takes;
     },
   };
-  const webhooks = new JobWebhooks(sender, isDurable ? store : null, webhookOf);
+  const webhooks = new JobWebhooks(sender, isDurable ? guard : null, webhookOf);
   return { webhooks, sent, events, ended, read, owed };
 }
 
