@@ -9,9 +9,18 @@
  *    leaves.
  * 3. A start that has to wait keeps those behind it from the memory that it lacks, and from no other.
  */
-import type { BudgetFacts, HeldWorker, LeaveWhy, Lack, Step, WaitingStart } from './facts.js';
-import { lastsUntilMs, Leavers, type Demand } from './leavers.js';
-import { isHopeless, refusals } from './refusals.js';
+import type {
+  BudgetFacts,
+  Claim,
+  HeldWorker,
+  Holder,
+  Lack,
+  Pool,
+  RefuseWhy,
+  StartClaim,
+  Step,
+} from './facts.js';
+import { Leavers, type Leaver } from './leavers.js';
 
 /** A start whose cost is not known goes if anything is free. */
 const UNKNOWN_BYTES = 1;
@@ -19,27 +28,45 @@ const UNKNOWN_BYTES = 1;
 /** A start for which no call waits is given up after this time; the present worker of a renewal goes first after it. */
 const PATIENCE_MS = 60_000;
 
-export function decide<S>(facts: BudgetFacts<S>): Step<S>[] {
-  const steps: Step<S>[] = refusals(facts);
+export function decide(facts: BudgetFacts): Step[] {
+  const steps = refusals(facts);
   if (steps.length > 0) return steps; // the next decision knows what this has freed
   const room = new Room(facts);
   for (const { name, overSinceMs } of facts.pools)
     if (overSinceMs !== null) steps.push(...room.settleOverrun(name, overSinceMs));
-  for (const start of inOrder(facts.starts)) steps.push(...room.settle(start));
+  for (const claim of inOrder(facts.starts)) steps.push(...room.settle(claim));
   return steps;
 }
 
-function inOrder<S>(starts: readonly WaitingStart<S>[]): WaitingStart<S>[] {
-  const rank = ({ kind, isNeeded, isRestore }: WaitingStart<S>): number => {
+/** When the next turn of a busy worker is over, for someone who waits; null if no one waits for that. */
+export function findNextTurnMs(facts: BudgetFacts): number | null {
+  const leavers = new Leavers(facts);
+  const ends = facts.starts
+    .filter(({ kind, isNeeded }) => kind !== 'extra' && isNeeded)
+    .flatMap((claim) => {
+      const busy = facts.workers.filter(({ state, model }) => state === 'busy' && model !== claim.model);
+      return busy.map((worker) => leavers.turnEndsMs(worker, claim));
+    });
+  const later = ends.filter((atMs) => atMs > facts.nowMs);
+  return later.length === 0 ? null : Math.min(...later);
+}
+
+function inOrder(starts: readonly StartClaim[]): StartClaim[] {
+  const rank = ({ kind, isNeeded, isRestore }: StartClaim): number => {
     if (!isNeeded) return 3;
     return isRestore ? 0 : kind === 'extra' ? 2 : 1;
   };
   return starts.toSorted((a, b) => rank(a) - rank(b) || a.sinceMs - b.sinceMs);
 }
 
+/** Steps by which these leave for the claim; `lack`: what it lacks. */
+export function leaveSteps(leavers: readonly Leaver[], { model: forModel }: Claim, lack: Lack): Step[] {
+  return leavers.map(({ id, rule, ms }) => ({ kind: 'leave', id, why: { ...lack, rule, ms, forModel } }));
+}
+
 /** The memory that is left during one decision. */
-class Room<S> {
-  readonly #facts: BudgetFacts<S>;
+class Room {
+  readonly #facts: BudgetFacts;
   readonly #leavers: Leavers;
   /** Free now, without what starts under way and starts that wait will take. */
   readonly #free = new Map<string, number>();
@@ -47,7 +74,7 @@ class Room<S> {
   readonly #coming = new Map<string, number>();
   readonly #blocked = new Set<string>();
 
-  constructor(facts: BudgetFacts<S>) {
+  constructor(facts: BudgetFacts) {
     this.#facts = facts;
     this.#leavers = new Leavers(facts);
     for (const { name, limitBytes, usedBytes } of facts.pools) {
@@ -55,106 +82,74 @@ class Room<S> {
       this.#free.set(name, free);
       this.#coming.set(name, free);
     }
-    for (const { state, bytes } of facts.workers) if (state === 'leaving') this.#add(this.#coming, bytes);
+    for (const { state, bytes } of facts.workers) if (state === 'leaving') this.#comes(bytes);
   }
 
-  settleOverrun(pool: string, sinceMs: number): Step<S>[] {
-    const needs = new Map([[pool, 0]]);
-    const newest = this.#facts.workers.reduce<HeldWorker | null>(
-      (last, worker) => (last === null || worker.sinceMs > last.sinceMs ? worker : last),
-      null,
-    );
-    const queueTimeoutMs = this.#leavers.modelOf(newest?.model ?? '')?.queueTimeoutMs ?? Infinity;
-    return this.#sendAway({
-      model: null,
-      sinceMs,
-      needs,
-      isRenewal: false,
-      takesTurns: true,
-      queueTimeoutMs,
-    });
+  settleOverrun(pool: string, sinceMs: number): Step[] {
+    return this.#sendAway({ model: null, sinceMs, needs: new Map([[pool, 0]]), kind: 'first' });
   }
 
-  settle(waiting: WaitingStart<S>): Step<S>[] {
-    const { start, model, sinceMs, kind, isNeeded, afterLeaving } = waiting;
-    const needs = new Map([...waiting.needs].map(([pool, bytes]) => [pool, bytes ?? UNKNOWN_BYTES]));
+  settle(claim: StartClaim): Step[] {
+    const { start, sinceMs, kind, isNeeded } = claim;
+    const needs = new Map([...claim.needs].map(([pool, bytes]) => [pool, bytes ?? UNKNOWN_BYTES]));
     const isRead = this.#facts.pools.every(({ name, readAtMs }) => !needs.has(name) || readAtMs >= sinceMs);
-    const isHeld = !isRead || (afterLeaving && this.#isAnyLeaving(needs));
-    if (
-      !isHeld &&
-      this.#fits(this.#free, needs) &&
-      ![...needs.keys()].some((pool) => this.#blocked.has(pool))
-    ) {
+    const mayGo = [...needs].every(
+      ([pool, need]) => !this.#blocked.has(pool) && this.#lacks(pool, need) <= 0,
+    );
+    if (isRead && mayGo && !(start.afterLeaving && this.#isAnyLeaving(needs))) {
       this.#take(needs);
       return [{ kind: 'go', start }];
     }
-    const queueTimeoutMs = this.#leavers.modelOf(model)?.queueTimeoutMs ?? Infinity;
-    const lack = this.#lackOf(waiting.needs, needs);
+    const lack = this.#lackOf(claim, needs);
     if (!isRead) {
       this.#hold(needs);
       return [];
     }
     const isPatient = this.#facts.nowMs - sinceMs < PATIENCE_MS;
     // Two models that are replaced at the same time would wait for each other, since their workers may not leave meanwhile.
-    if (kind === 'renewal' && (!isPatient || isHopeless(this.#facts, waiting)))
-      return [
-        {
-          kind: 'refuseStart',
-          start,
-          why: { ...lack, rule: 'together', bytes: lack.needBytes ?? 0, holders: [] },
-        },
-      ];
+    if (kind === 'renewal' && (!isPatient || isHopeless(this.#facts, claim))) {
+      const why: RefuseWhy = { ...lack, rule: 'together', bytes: lack.needBytes ?? 0, holders: [] };
+      return [{ kind: 'refuseStart', start, why }];
+    }
     if (!isNeeded) return [isPatient ? { kind: 'wait', start, lack } : { kind: 'withdraw', start }];
-    const isRenewal = kind === 'renewal';
-    const takesTurns = kind !== 'extra';
-    const steps = this.#sendAway({ model, sinceMs, needs, isRenewal, takesTurns, queueTimeoutMs });
+    const steps = this.#sendAway({ ...claim, needs });
     this.#hold(needs);
     return [...steps, { kind: 'wait', start, lack }];
   }
 
-  /** Sends away as many as the demand lacks; none if they would not be enough. */
-  #sendAway(demand: Demand): Step<S>[] {
-    const lacking = [...demand.needs].filter(([pool, need]) => this.#left(this.#coming, pool) < need);
-    if (lacking.length === 0) return [];
-    const missing = new Map(lacking.map(([pool, need]) => [pool, need - this.#left(this.#coming, pool)]));
-    const chosen = this.#leavers.choose(demand, missing);
-    for (const { bytes } of chosen) this.#add(this.#coming, bytes);
-    const [pool, need] = lacking[0] as [string, number];
-    return chosen.map(({ id, rule, ms }): Step<S> => {
-      const why: LeaveWhy = {
-        rule,
-        ms,
-        forModel: demand.model,
-        ...this.#figures(pool),
-        needBytes: known(need),
-      };
-      return { kind: 'leave', id, why };
-    });
+  /** Sends away as many as the claim lacks; none if they would not be enough. */
+  #sendAway(claim: Claim & { readonly needs: ReadonlyMap<string, number> }): Step[] {
+    const lacking = [...claim.needs].filter(([pool, need]) => this.#lacks(pool, need, this.#coming) > 0);
+    const [first] = lacking;
+    if (first === undefined) return [];
+    const missing = new Map(lacking.map(([pool, need]) => [pool, this.#lacks(pool, need, this.#coming)]));
+    const chosen = this.#leavers.choose(claim, missing);
+    for (const { bytes } of chosen) this.#comes(bytes);
+    const [pool, need] = first;
+    return leaveSteps(chosen, claim, this.#figures(pool, need <= UNKNOWN_BYTES ? null : need));
   }
 
   /** Blocks those behind from the pools that are lacking; the rest is kept for this one. */
   #hold(needs: ReadonlyMap<string, number>): void {
-    for (const [pool, need] of needs) if (this.#left(this.#free, pool) < need) this.#blocked.add(pool);
+    for (const [pool, need] of needs) if (this.#lacks(pool, need) > 0) this.#blocked.add(pool);
     this.#take(needs);
   }
 
   #take(needs: ReadonlyMap<string, number>): void {
-    for (const [pool, need] of needs) {
-      this.#free.set(pool, this.#left(this.#free, pool) - need);
-      this.#coming.set(pool, this.#left(this.#coming, pool) - need);
-    }
+    for (const [pool, need] of needs)
+      for (const left of [this.#free, this.#coming]) left.set(pool, -this.#lacks(pool, need, left));
   }
 
-  #lackOf(given: WaitingStart<S>['needs'], needs: ReadonlyMap<string, number>): Lack {
+  #lackOf(claim: StartClaim, needs: ReadonlyMap<string, number>): Lack {
     const names = [...needs.keys()];
-    const lacks = (pool: string): boolean => this.#left(this.#free, pool) < (needs.get(pool) ?? 0);
+    const lacks = (pool: string): boolean => this.#lacks(pool, needs.get(pool) ?? 0) > 0;
     const pool = names.find(lacks) ?? names.find((name) => this.#blocked.has(name)) ?? names[0] ?? '';
-    return { ...this.#figures(pool), needBytes: given.get(pool) ?? null };
+    return this.#figures(pool, claim.needs.get(pool) ?? null);
   }
 
-  #figures(name: string): Omit<Lack, 'needBytes'> {
-    const { limitBytes = 0, usedBytes = 0 } = this.#facts.pools.find((pool) => pool.name === name) ?? {};
-    return { pool: name, limitBytes, usedBytes };
+  #figures(pool: string, needBytes: number | null): Lack {
+    const { limitBytes = 0, usedBytes = 0 } = this.#facts.pools.find(({ name }) => name === pool) ?? {};
+    return { pool, limitBytes, usedBytes, needBytes };
   }
 
   #isAnyLeaving(needs: ReadonlyMap<string, number>): boolean {
@@ -163,34 +158,112 @@ class Room<S> {
     );
   }
 
-  #fits(left: Map<string, number>, needs: ReadonlyMap<string, number>): boolean {
-    return [...needs].every(([pool, need]) => this.#left(left, pool) >= need);
+  /** The part of the need that the pool has not left; 0 or less: it has enough. */
+  #lacks(pool: string, need: number, left = this.#free): number {
+    return need - (left.get(pool) ?? Infinity);
   }
 
-  #left(left: Map<string, number>, pool: string): number {
-    return left.get(pool) ?? Infinity;
-  }
-
-  #add(to: Map<string, number>, bytes: ReadonlyMap<string, number>): void {
-    for (const [pool, more] of bytes) if (to.has(pool)) to.set(pool, this.#left(to, pool) + more);
+  /** This memory comes back. */
+  #comes(bytes: ReadonlyMap<string, number>): void {
+    for (const [pool, more] of bytes) {
+      const left = this.#coming.get(pool);
+      if (left !== undefined) this.#coming.set(pool, left + more);
+    }
   }
 }
 
-function known(need: number): number | null {
-  return need <= UNKNOWN_BYTES ? null : need;
-}
-
-/** When the next turn of a busy worker is over, for someone who waits; null if no one waits for that. */
-export function findNextTurnMs<S>(facts: BudgetFacts<S>): number | null {
-  const waiting = facts.starts.filter(({ kind, isNeeded }) => kind !== 'extra' && isNeeded);
-  const ends = waiting.flatMap(({ model, sinceMs }) => {
-    const { queueTimeoutMs = Infinity } = facts.models.find(({ name }) => name === model) ?? {};
-    const busy = facts.workers.filter((worker) => worker.state === 'busy' && worker.model !== model);
-    return busy.map((worker) => {
-      const startMs = facts.models.find(({ name }) => name === worker.model)?.startMs ?? 0;
-      return lastsUntilMs(worker, startMs, { sinceMs, queueTimeoutMs });
-    });
+/** Finds what can never fit: a worker or a start that alone needs more than a budget, and workers that always stay. */
+function refusals(facts: BudgetFacts): Step[] {
+  return facts.pools.flatMap((pool) => {
+    const alone = tooLargeAlone(facts, pool);
+    return alone.length > 0 ? alone : tooLargeTogether(facts, pool);
   });
-  const later = ends.filter((atMs) => atMs > facts.nowMs);
-  return later.length === 0 ? null : Math.min(...later);
+}
+
+/** Whether the start of a renewal will never fit beside the workers that stay: those of its own model do. */
+function isHopeless(facts: BudgetFacts, { model, needs }: StartClaim): boolean {
+  return facts.pools.some(({ name, limitBytes }) => {
+    const own = facts.workers.filter((worker) => worker.model === model && stays(worker));
+    const others = staying(facts, name).filter((worker) => worker.model !== model);
+    return bytesOf([...own, ...others], name) + (needs.get(name) ?? 0) > limitBytes;
+  });
+}
+
+function tooLargeAlone({ workers }: BudgetFacts, pool: Pool): Step[] {
+  return workers
+    .filter(({ state, bytes }) => mayEnd(state) && (bytes.get(pool.name) ?? 0) > pool.limitBytes)
+    .map(({ id, bytes }) => {
+      const why = refusal('alone', pool, bytes.get(pool.name) ?? 0, []);
+      return { kind: 'refuseWorker', id, why };
+    });
+}
+
+function tooLargeTogether(facts: BudgetFacts, pool: Pool): Step[] {
+  const stay = staying(facts, pool.name);
+  const heldBytes = bytesOf(stay, pool.name);
+  const holders = holdersOf(stay, pool.name);
+  const hopeless = facts.starts.find(
+    ({ model, kind, needs, sinceMs }) =>
+      kind === 'first' &&
+      pool.readAtMs >= sinceMs &&
+      isBelow(facts, model) &&
+      heldBytes + (needs.get(pool.name) ?? 0) > pool.limitBytes,
+  );
+  if (hopeless !== undefined) {
+    const needBytes = hopeless.needs.get(pool.name) ?? null;
+    const why = { ...refusal('together', pool, heldBytes + (needBytes ?? 0), holders), needBytes };
+    return [{ kind: 'refuseStart', start: hopeless.start, why }];
+  }
+  if (heldBytes <= pool.limitBytes) return [];
+  const [newest] = stay
+    .filter(({ state, isProven }) => mayEnd(state) && !isProven)
+    .sort((a, b) => b.sinceMs - a.sinceMs);
+  if (newest === undefined) return []; // they have grown since: none of them is ended for that
+  return [{ kind: 'refuseWorker', id: newest.id, why: refusal('together', pool, heldBytes, holders) }];
+}
+
+/** The workers that always stay. Of models that have more than they keep, the smallest. */
+function staying({ workers, models }: BudgetFacts, pool: string): HeldWorker[] {
+  return models.flatMap(({ name, pinned }) =>
+    workers
+      .filter(({ model, state }) => model === name && stays({ state }))
+      .sort((a, b) => (a.bytes.get(pool) ?? 0) - (b.bytes.get(pool) ?? 0))
+      .slice(0, pinned),
+  );
+}
+
+/** Whether the model has fewer workers than it always has. */
+function isBelow({ models, workers }: BudgetFacts, model: string): boolean {
+  const count = workers.filter((worker) => worker.model === model && stays(worker)).length;
+  return count < (models.find(({ name }) => name === model)?.pinned ?? 0);
+}
+
+function mayEnd(state: HeldWorker['state']): boolean {
+  return state === 'starting' || state === 'standby' || state === 'idle';
+}
+
+/** Whether a worker holds its memory until further notice. */
+export function stays({ state }: Pick<HeldWorker, 'state'>): boolean {
+  return state !== 'leaving' && state !== 'standby';
+}
+
+function holdersOf(workers: readonly HeldWorker[], pool: string): Holder[] {
+  const names = [...new Set(workers.map(({ model }) => model))];
+  return names.map((name) => {
+    const own = workers.filter(({ model }) => model === name);
+    return { model: name, bytes: bytesOf(own, pool) };
+  });
+}
+
+function bytesOf(workers: readonly HeldWorker[], pool: string): number {
+  return workers.reduce((sum, { bytes }) => sum + (bytes.get(pool) ?? 0), 0);
+}
+
+function refusal(
+  rule: RefuseWhy['rule'],
+  { name, limitBytes, usedBytes }: Pool,
+  bytes: number,
+  holders: readonly Holder[],
+): RefuseWhy {
+  return { rule, pool: name, limitBytes, usedBytes, needBytes: null, bytes, holders };
 }

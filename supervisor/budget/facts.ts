@@ -1,17 +1,52 @@
 /**
- * Types of models and processes as the memory budget sees them, of what its decision rests on, and of what it says. Sizes in
- * bytes, times on the monotonic clock.
+ * Types of starts, models and processes as the memory budget sees them, of what its decision rests on, and of what it says.
+ * Sizes in bytes, times on the monotonic clock.
  */
 import type { ServeError } from '../../protocol/errors.js';
 
-/** Bytes in each pool, by the name of the pool; nothing in those that are left out. */
-export type BytesByPool = ReadonlyMap<string, number>;
+/**
+ * A start of a worker, from the moment when it comes to the spawn gate until its worker is ready or it is given up. Its slot
+ * makes it, the gate and the memory budget let it go.
+ */
+export interface Start {
+  readonly device: string;
+  /** `name@version`. */
+  readonly model: string;
+  /** When it came to the gate. */
+  readonly sinceMs: number;
+  /** Whether the previous start in its slot failed. */
+  readonly isRetry: boolean;
+  /** Whether the present worker of its slot stays until this one is ready. */
+  readonly isRenewal: boolean;
+  /** Whether a worker of its slot was ready before, and is gone. */
+  readonly isReplacement: boolean;
+  /** Whether the last start of its slot ran out of memory, and a worker leaves for this one. */
+  readonly afterLeaving: boolean;
+  /** Its process; null until it was started. */
+  pid: number | null;
+  /** Memory that it will take of each pool, as far as that is known; null while it waits for that. */
+  granted: ReadonlyMap<string, number> | null;
+  /** Whether the log says that it waits for memory. */
+  isLogged: boolean;
+  /** Whether its model was down when the gate let it go. */
+  isRestore: boolean;
+  /** Whether its model was ready before and has no ready worker now. */
+  isModelDown(): boolean;
+  /** It is allowed. */
+  go(): void;
+  /** There will never be memory for it. */
+  refuse(error: ServeError): void;
+  /** It is not needed any more. */
+  withdraw(): void;
+}
 
 /** Memory with a budget: `memory`, or the name of a device such as `gpu 0`. */
 export interface Pool {
   readonly name: string;
   readonly limitBytes: number;
-  /** In use by all workers and spare processes, as last read. */
+  /** Memory that workers and spare processes hold, as last read. */
+  readonly ownBytes: number;
+  /** As `ownBytes`, or more if less is free. */
   readonly usedBytes: number;
   /** When that reading began; -Infinity before the first. */
   readonly readAtMs: number;
@@ -19,11 +54,14 @@ export interface Pool {
   readonly overSinceMs: number | null;
 }
 
-export interface HeldWorker {
+/** The pool of the machine's own memory. */
+export const MEMORY = 'memory';
+
+export interface BudgetedWorker {
   /** Its process. */
   readonly id: number;
   readonly model: string;
-  readonly bytes: BytesByPool;
+  readonly device: string;
   /**
    * `idle`: it holds no call, and none waits for its model. `standby`: its model has as many others as it wants, and it holds
    * no call. `leaving`: it ends, or has ended and its memory is not back yet.
@@ -33,11 +71,17 @@ export interface HeldWorker {
   readonly sinceMs: number;
   /** When its last call ended; as `sinceMs` before the first. */
   readonly idleSinceMs: number;
+}
+
+export interface HeldWorker extends BudgetedWorker {
+  /** Memory that it holds of each pool; nothing of those that are left out. */
+  readonly bytes: ReadonlyMap<string, number>;
   /** Whether its memory was read within the budget since it is ready. */
   readonly isProven: boolean;
 }
 
-export interface HoldingModel {
+/** A model at this moment. */
+export interface BudgetedFacts {
   readonly name: string;
   /** So many of its workers always stay: the minimum, or all that are wanted if it does not scale by itself. */
   readonly pinned: number;
@@ -46,14 +90,6 @@ export interface HoldingModel {
   /** Expected time from the start of a process until its worker is ready. */
   readonly startMs: number;
   readonly queueTimeoutMs: number;
-}
-
-export interface BudgetedWorker extends Pick<HeldWorker, 'id' | 'state' | 'sinceMs' | 'idleSinceMs'> {
-  readonly device: string;
-}
-
-/** A model at this moment. */
-export interface BudgetedFacts extends Omit<HoldingModel, 'name'> {
   /** Number of workers that it should have now, without those that stand by. */
   readonly wanted: number;
   /** Whether calls, jobs or orders wait for a worker. */
@@ -82,31 +118,38 @@ export interface Expendables {
   end(id: number): void;
 }
 
-/** A start that waits for memory. */
-export interface WaitingStart<S> {
-  readonly start: S;
-  readonly model: string;
+/** Memory that is asked for: by a start, or because more than the budget is used. */
+export interface Claim {
+  /** Null: more than the budget is used. */
+  readonly model: string | null;
   readonly sinceMs: number;
   /** Memory that it takes of each pool that it uses; null: not known yet. */
   readonly needs: ReadonlyMap<string, number | null>;
-  /** `first`: its model has no worker, or fewer than it always has. `extra`: it has. `renewal`: a worker of its slot stays until it is ready. */
+  /**
+   * `first`: its model has no worker, or fewer than it always has; busy workers leave for it when their turn is over. `extra`:
+   * it has. `renewal`: a worker of its slot stays until it is ready; those of its model that stand by leave for it.
+   */
   readonly kind: 'first' | 'extra' | 'renewal';
+}
+
+/** The claim of a start that waits. */
+export interface StartClaim extends Claim {
+  readonly start: Start;
+  readonly model: string;
   /** Whether others leave for it: calls wait for its model, or its model always has so many workers. */
   readonly isNeeded: boolean;
   /** Whether it replaces a worker that was lost, and its model has no ready worker since. */
   readonly isRestore: boolean;
-  /** Whether it waits for every worker that is leaving: the last start in its slot ran out of memory. */
-  readonly afterLeaving: boolean;
 }
 
-export interface BudgetFacts<S> {
+export interface BudgetFacts {
   readonly nowMs: number;
   readonly pools: readonly Pool[];
   /** Memory that the starts under way will still take, by pool. */
-  readonly promised: BytesByPool;
-  readonly starts: readonly WaitingStart<S>[];
+  readonly promised: ReadonlyMap<string, number>;
+  readonly starts: readonly StartClaim[];
   readonly workers: readonly HeldWorker[];
-  readonly models: readonly HoldingModel[];
+  readonly models: readonly BudgetedFacts[];
   /** Processes that may end at any time, in the order in which they should: spares. */
   readonly expendables: readonly Pick<HeldWorker, 'id' | 'bytes'>[];
 }
@@ -142,11 +185,11 @@ export interface Holder {
   readonly bytes: number;
 }
 
-export type Step<S> =
-  | { readonly kind: 'go'; readonly start: S }
+export type Step =
+  | { readonly kind: 'go'; readonly start: Start }
   | { readonly kind: 'leave'; readonly id: number; readonly why: LeaveWhy }
-  | { readonly kind: 'refuseStart'; readonly start: S; readonly why: RefuseWhy }
+  | { readonly kind: 'refuseStart'; readonly start: Start; readonly why: RefuseWhy }
   | { readonly kind: 'refuseWorker'; readonly id: number; readonly why: RefuseWhy }
   /** No call has waited for it for long. */
-  | { readonly kind: 'withdraw'; readonly start: S }
-  | { readonly kind: 'wait'; readonly start: S; readonly lack: Lack };
+  | { readonly kind: 'withdraw'; readonly start: Start }
+  | { readonly kind: 'wait'; readonly start: Start; readonly lack: Lack };

@@ -2,35 +2,30 @@
  * Learns from each reading: what the starts of each model take, since when more than a budget is used, and which workers were
  * seen within the budgets.
  */
-import type { BudgetedFacts, BudgetedModel, BudgetedWorker } from './facts.js';
-import { MEMORY } from './memory-text.js';
-import type { MemoryReadings } from './readings.js';
+import { MEMORY, type BudgetedFacts, type BudgetedWorker } from './facts.js';
+import type { Readings } from './readings.js';
 
-export type Gathered = BudgetedFacts & { readonly model: BudgetedModel };
-
-/** The most that a process was seen to hold of a pool: with its share of what it shares, and without. */
+/** The most that a process was seen to hold of a pool. */
 interface Peak {
+  /** With its share of what it shares with others. */
   readonly sharedToo: number;
   readonly own: number;
-}
-
-interface Life {
-  readonly peaks: Map<string, Peak>;
-  /** The pools that were read since it is ready. */
-  readonly readyIn: Set<string>;
+  /** Whether it was read since the worker is ready. */
+  readonly isReady: boolean;
 }
 
 export class Learner {
   readonly costs = new StartCosts();
-  readonly #readings: MemoryReadings;
+  readonly #readings: Readings;
   readonly #overSince = new Map<string, number>();
   /** Workers whose memory was read within the budgets since they are ready. */
   readonly #proven = new Set<number>();
   /** Models that had such a worker. */
   readonly #well = new Set<string>();
-  #lives: ReadonlyMap<number, Life> = new Map();
+  /** For each process, its peaks by pool. */
+  #peaks: ReadonlyMap<number, Map<string, Peak>> = new Map();
 
-  constructor(readings: MemoryReadings) {
+  constructor(readings: Readings) {
     this.#readings = readings;
   }
 
@@ -52,49 +47,43 @@ export class Learner {
     this.#well.delete(model);
   }
 
-  learn(gathered: readonly Gathered[], nowMs: number): void {
-    const lives = new Map<number, Life>();
-    const readAtMs = new Map(this.#readings.pools.map((pool) => [pool.name, pool.readAtMs]));
-    for (const { model, workers } of gathered) {
+  learn(models: readonly BudgetedFacts[], nowMs: number): void {
+    const peaks = new Map<number, Map<string, Peak>>();
+    for (const { workers } of models) {
       const staying = workers.filter(({ state }) => state !== 'leaving');
       for (const worker of staying) {
-        const life = this.#lives.get(worker.id) ?? { peaks: new Map(), readyIn: new Set() };
-        lives.set(worker.id, life);
-        this.#note(model.name, worker, life, staying.length === 1, readAtMs);
+        const ofWorker = this.#peaks.get(worker.id) ?? new Map<string, Peak>();
+        peaks.set(worker.id, ofWorker);
+        this.#note(worker, ofWorker, staying.length === 1);
       }
     }
-    this.#lives = lives;
+    this.#peaks = peaks;
     this.#noteOverruns(nowMs);
-    this.#prove(gathered);
+    this.#prove(models);
   }
 
   /** Learns a start's cost once its worker is ready. A reading that began before may have seen it without its model. */
   #note(
-    model: string,
-    { id, device, state, sinceMs }: BudgetedWorker,
-    life: Life,
+    { id, model, device, state, sinceMs }: BudgetedWorker,
+    peaks: Map<string, Peak>,
     isOnly: boolean,
-    readAtMs: ReadonlyMap<string, number>,
   ): void {
-    const isReady = state !== 'starting';
-    for (const pool of this.#readings.poolsOf(device)) {
-      const now = this.#held(id, pool);
+    const names = this.#readings.poolsOf(device);
+    for (const { name, readAtMs } of this.#readings.pools) {
+      const now = names.includes(name) ? this.#held(id, name) : null;
       if (now === null) continue;
-      const before = life.peaks.get(pool) ?? now;
-      const peak = {
-        sharedToo: Math.max(now.sharedToo, before.sharedToo),
-        own: Math.max(now.own, before.own),
-      };
-      life.peaks.set(pool, peak);
-      if (isReady) this.costs.learn(model, pool, isOnly, isOnly ? peak.sharedToo : peak.own);
-      if (!isReady || life.readyIn.has(pool) || sinceMs >= (readAtMs.get(pool) ?? -Infinity)) continue;
-      life.readyIn.add(pool);
-      this.costs.learnReady(model, pool, now.own);
+      const before = peaks.get(name) ?? { ...now, isReady: false };
+      const isReady = state !== 'starting' && sinceMs < readAtMs;
+      const sharedToo = Math.max(now.sharedToo, before.sharedToo);
+      const own = Math.max(now.own, before.own);
+      peaks.set(name, { sharedToo, own, isReady: before.isReady || isReady });
+      if (state !== 'starting') this.costs.learn(model, name, isOnly, isOnly ? sharedToo : own);
+      if (isReady && !before.isReady) this.costs.learnReady(model, name, now.own);
     }
   }
 
   /** Null if it was not read yet. */
-  #held(id: number, pool: string): Peak | null {
+  #held(id: number, pool: string): Omit<Peak, 'isReady'> | null {
     if (pool === MEMORY) {
       const memory = this.#readings.memoryOf(id);
       return memory === null ? null : { sharedToo: memory.pssBytes, own: memory.privateBytes };
@@ -110,17 +99,17 @@ export class Learner {
     }
   }
 
-  #prove(gathered: readonly Gathered[]): void {
-    const ids = new Set(gathered.flatMap(({ workers }) => workers.map(({ id }) => id)));
+  #prove(models: readonly BudgetedFacts[]): void {
+    const workers = models.flatMap((model) => model.workers);
+    const ids = new Set(workers.map(({ id }) => id));
     for (const id of this.#proven) if (!ids.has(id)) this.#proven.delete(id);
     if (this.#overSince.size > 0) return;
     const readAtMs = Math.min(...this.#readings.pools.map((pool) => pool.readAtMs));
-    for (const { model, workers } of gathered)
-      for (const { id, state, sinceMs } of workers) {
-        if (state === 'starting' || sinceMs >= readAtMs) continue;
-        this.#proven.add(id);
-        this.#well.add(model.name);
-      }
+    for (const { id, model, state, sinceMs } of workers) {
+      if (state === 'starting' || sinceMs >= readAtMs) continue;
+      this.#proven.add(id);
+      this.#well.add(model);
+    }
   }
 }
 
@@ -128,11 +117,11 @@ export interface StartCost {
   readonly model: string;
   readonly pool: string;
   /** Null until its only worker was measured. */
-  readonly firstBytes: number | null;
+  firstBytes: number | null;
   /** Null until a worker was measured beside another one. */
-  readonly moreBytes: number | null;
+  moreBytes: number | null;
   /** The least that a worker held once it was ready: calls may have made others grow. */
-  readonly readyBytes: number | null;
+  readyBytes: number | null;
 }
 
 /**
@@ -144,17 +133,15 @@ export class StartCosts {
 
   /** A worker holds so many bytes. `isOnly`: its model has no other one. */
   learn(model: string, pool: string, isOnly: boolean, bytes: number): void {
-    const key = keyOf(model, pool);
-    const before = this.#costs.get(key) ?? newCost(model, pool);
-    const name = isOnly ? 'firstBytes' : 'moreBytes';
-    this.#costs.set(key, { ...before, [name]: Math.max(before[name] ?? 0, bytes) });
+    const cost = this.#of(model, pool);
+    if (isOnly) cost.firstBytes = Math.max(cost.firstBytes ?? 0, bytes);
+    else cost.moreBytes = Math.max(cost.moreBytes ?? 0, bytes);
   }
 
   /** A worker has become ready, and holds so many bytes. */
   learnReady(model: string, pool: string, bytes: number): void {
-    const key = keyOf(model, pool);
-    const before = this.#costs.get(key) ?? newCost(model, pool);
-    this.#costs.set(key, { ...before, readyBytes: Math.min(before.readyBytes ?? Infinity, bytes) });
+    const cost = this.#of(model, pool);
+    cost.readyBytes = Math.min(cost.readyBytes ?? Infinity, bytes);
   }
 
   /** Null if it is not known. */
@@ -175,10 +162,13 @@ export class StartCosts {
   all(): StartCost[] {
     return [...this.#costs.values()];
   }
-}
 
-function newCost(model: string, pool: string): StartCost {
-  return { model, pool, firstBytes: null, moreBytes: null, readyBytes: null };
+  #of(model: string, pool: string): StartCost {
+    const key = keyOf(model, pool);
+    const cost = this.#costs.get(key) ?? { model, pool, firstBytes: null, moreBytes: null, readyBytes: null };
+    this.#costs.set(key, cost);
+    return cost;
+  }
 }
 
 function keyOf(model: string, pool: string): string {

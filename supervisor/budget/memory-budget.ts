@@ -9,18 +9,11 @@ import type { ServeError } from '../../protocol/errors.js';
 import { Alarm } from '../dispatch/alarm.js';
 import type { Log } from '../observe/log.js';
 import { decide, findNextTurnMs } from './decide.js';
-import type { BudgetedModel, Expendables, Holder, Lack, LeaveWhy, RefuseWhy, Step } from './facts.js';
+import type { Expendables, Holder, Lack, LeaveWhy, RefuseWhy, Start, Step } from './facts.js';
 import type { StartCost } from './learner.js';
 import { Ledger } from './ledger.js';
-import type { MemoryRoom, RoomStart } from './memory-room.js';
 import { lackText, refusalError } from './memory-text.js';
 import { Readings, type BudgetLimits } from './readings.js';
-
-export interface BudgetOptions extends BudgetLimits {
-  readonly expendables: Expendables;
-  readonly log: Pick<Log, 'info' | 'warn' | 'error'>;
-  readonly env: NodeJS.ProcessEnv;
-}
 
 /** The budgets in `/status`. */
 export interface BudgetStatus {
@@ -49,71 +42,68 @@ export interface BudgetStatus {
 /** A start that waits longer is logged, once. */
 const LOGGED_AFTER_MS = 1000;
 
-export class MemoryBudget implements MemoryRoom {
-  readonly #log: BudgetOptions['log'];
+export class MemoryBudget {
+  readonly ledger: Ledger;
+  /** Called when a start may go that could not before. */
+  onRoom: () => void = () => {};
+  readonly #log: Pick<Log, 'info' | 'warn' | 'error'>;
   readonly #expendables: Expendables;
-  readonly #ledger: Ledger;
   readonly #readings: Readings;
   readonly #alarm = new Alarm(() => this.#evaluate());
   readonly #sentAway = { memory: 0, turn: 0, spares: 0 };
-  #lacks: ReadonlyMap<RoomStart, Lack> = new Map();
-  #onRoom: () => void = () => {};
+  #lacks = new Map<Start, Lack>();
   #isAsked = false;
   #isClosed = false;
 
-  constructor({ log, expendables, env, ...limits }: BudgetOptions) {
+  constructor(
+    limits: BudgetLimits,
+    expendables: Expendables,
+    log: Pick<Log, 'info' | 'warn' | 'error'>,
+    env: NodeJS.ProcessEnv,
+  ) {
     this.#log = log;
     this.#expendables = expendables;
     this.#readings = new Readings(limits, env, {
-      groups: () => [...this.#ledger.idsOn(() => true), ...expendables.ids],
-      groupsOn: (isOn) => this.#ledger.idsOn(isOn),
-      isHurried: () => this.#ledger.isMoving,
+      groups: () => [...this.ledger.idsOn(() => true), ...expendables.ids],
+      groupsOn: (isOn) => this.ledger.idsOn(isOn),
+      isHurried: () => this.ledger.isMoving,
       onRead: () => {
-        this.#ledger.learn();
+        this.ledger.learn();
         this.#evaluate();
-        this.#ledger.memoryRead();
+        for (const model of this.ledger.models) model.memoryRead();
       },
       onProblem: (problem) => log.warn(`memory budget: ${problem}`),
     });
-    this.#ledger = new Ledger(this.#readings, expendables);
+    this.ledger = new Ledger(this.#readings, expendables);
   }
 
-  onRoom(listener: () => void): void {
-    this.#onRoom = listener;
-  }
-
-  add(model: BudgetedModel): void {
-    this.#ledger.add(model);
-  }
-
-  remove(model: BudgetedModel): void {
-    this.#ledger.remove(model);
-  }
-
-  enter(start: RoomStart): void {
-    this.#ledger.starts.enter(start);
+  /** A start has come to the gate. */
+  enter(start: Start): void {
+    this.ledger.starts.add(start);
     this.#readings.look();
     this.nudge(); // one that takes nothing of a budget does not wait for the reading
   }
 
-  mayGo(start: RoomStart): boolean {
-    return this.#isClosed || (this.#ledger.starts.find(start)?.granted ?? null) !== null;
+  /** Whether there is memory for this start. */
+  mayGo({ granted }: Start): boolean {
+    return this.#isClosed || granted !== null;
   }
 
   /** `memory: it needs 310 MB; 1.8 GB of --memory-budget 2 GB are used: a (1.2 GB)`; of a start that was not judged yet, `memory`. */
-  lackOf(start: RoomStart): string {
+  lackOf(start: Start): string {
     const lack = this.#lacks.get(start);
     return lack === undefined ? 'memory' : `memory: it ${this.#describe(lack)}`;
   }
 
-  leave(start: RoomStart): void {
-    this.#ledger.starts.leave(start);
+  /** A start is over, or was given up. */
+  leave(start: Start): void {
+    this.ledger.starts.delete(start);
     this.#readings.look();
   }
 
   /** A worker has ended. */
   changed(): void {
-    this.#ledger.noteDeaths();
+    this.ledger.noteDeaths();
     this.#readings.forgetEnded();
     this.#readings.look();
     this.nudge();
@@ -121,24 +111,14 @@ export class MemoryBudget implements MemoryRoom {
 
   /** A worker may have become idle. */
   nudge(): void {
-    if (this.#isAsked || !this.#ledger.starts.isAnyWaiting) return;
+    if (this.#isAsked || ![...this.ledger.starts].some(({ granted }) => granted === null)) return;
     this.#isAsked = true;
     setImmediate(() => this.#evaluate()); // deferred: the caller may still be changing state
   }
 
-  /** Whether a spare process would fit, as far as that is known. */
-  get hasRoomForSpare(): boolean {
-    return this.#ledger.hasRoomForSpare;
-  }
-
-  /** Whether one more worker of the model would fit on this device, as far as that is known. */
-  hasRoomFor(model: string, device: string): boolean {
-    return this.#ledger.hasRoomFor(model, device);
-  }
-
   /** Sends one idle worker away, for a start on this device that ran out of memory. Returns false if there is none. */
   makeRoom(device: string, model: string): boolean {
-    const steps = this.#ledger.chooseOne(device, model);
+    const steps = this.ledger.chooseOne(device, model);
     for (const step of steps) this.#do(step);
     return steps.length > 0;
   }
@@ -151,13 +131,13 @@ export class MemoryBudget implements MemoryRoom {
         budgetBytes: limitBytes,
         usedBytes: Math.round(ownBytes),
       })),
-      startCosts: this.#ledger.learner.costs.all(),
+      startCosts: this.ledger.learner.costs.all(),
       waiting: Array.from(this.#lacks, ([start, { pool, needBytes }]) => ({
         model: start.model,
-        waitedMs: Math.round(nowMs - (this.#ledger.starts.find(start)?.sinceMs ?? nowMs)),
+        waitedMs: Math.round(nowMs - start.sinceMs),
         pool,
         needBytes,
-        holders: this.#ledger.holders(pool),
+        holders: this.ledger.holders(pool),
       })),
       sentAway: { ...this.#sentAway },
     };
@@ -172,21 +152,21 @@ export class MemoryBudget implements MemoryRoom {
   #evaluate(): void {
     this.#isAsked = false;
     if (this.#isClosed) return;
-    const facts = this.#ledger.gather(performance.now());
+    const facts = this.ledger.gather(performance.now());
     this.#lacks = new Map();
     const steps = decide(facts);
     for (const step of steps) this.#do(step);
-    if (steps.some(({ kind }) => kind === 'go')) this.#onRoom();
+    if (steps.some(({ kind }) => kind === 'go')) this.onRoom();
     if (steps.some(({ kind }) => kind.startsWith('refuse') || kind === 'withdraw')) this.changed();
     this.#alarm.stop();
     const turnAtMs = findNextTurnMs(facts);
     if (turnAtMs !== null) this.#alarm.set(turnAtMs);
   }
 
-  #do(step: Step<RoomStart>): void {
+  #do(step: Step): void {
     switch (step.kind) {
       case 'go':
-        return this.#ledger.grant(step.start);
+        return this.ledger.grant(step.start);
       case 'leave':
         return this.#sendAway(step.id, step.why);
       case 'refuseStart':
@@ -201,8 +181,8 @@ export class MemoryBudget implements MemoryRoom {
   }
 
   #sendAway(id: number, why: LeaveWhy): void {
-    const model = this.#ledger.modelOf(id);
-    if (model === null) {
+    const model = this.ledger.modelOf(id);
+    if (model === undefined) {
       this.#sentAway.spares += 1;
       this.#expendables.end(id);
       this.#readings.look();
@@ -212,33 +192,32 @@ export class MemoryBudget implements MemoryRoom {
     }
   }
 
-  #refuseStart(start: RoomStart, why: RefuseWhy): void {
+  #refuseStart(start: Start, why: RefuseWhy): void {
     const error = refusalError(why);
     if (!start.isRenewal) this.#misfit(start.model, error);
     start.refuse(error);
   }
 
   #refuseWorker(id: number, why: RefuseWhy): void {
-    const model = this.#ledger.modelOf(id);
+    const model = this.ledger.modelOf(id);
     const error = refusalError(why);
     model?.refuse(id, error);
-    if (model !== null && why.rule === 'together') this.#misfit(model.name, error);
+    if (model !== undefined && why.rule === 'together') this.#misfit(model.name, error);
   }
 
   #misfit(model: string, error: ServeError): void {
     this.#log.error(`model ${model} cannot start: ${error.detail}`);
-    this.#ledger.named(model)?.misfit(error, this.#ledger.learner.wasWell(model));
+    this.ledger.named(model)?.misfit(error, this.ledger.learner.wasWell(model));
   }
 
-  #noteWait(start: RoomStart, lack: Lack): void {
-    this.#lacks = new Map([...this.#lacks, [start, lack]]);
-    const entry = this.#ledger.starts.find(start);
-    if (entry === null || entry.isLogged || performance.now() - entry.sinceMs < LOGGED_AFTER_MS) return;
-    entry.isLogged = true;
+  #noteWait(start: Start, lack: Lack): void {
+    this.#lacks.set(start, lack);
+    if (start.isLogged || performance.now() - start.sinceMs < LOGGED_AFTER_MS) return;
+    start.isLogged = true;
     this.#log.info(`a worker of ${start.model} waits for memory: it ${this.#describe(lack)}`);
   }
 
   #describe(lack: Lack): string {
-    return lackText(lack, this.#ledger.holders(lack.pool));
+    return lackText(lack, this.ledger.holders(lack.pool));
   }
 }

@@ -1,7 +1,7 @@
 /** Says in words what memory a start waits for, and why a worker leaves or cannot start. */
 import { ServeError } from '../../protocol/errors.js';
 import { formatBytes, formatMs } from '../options/units.js';
-import type { Holder, Lack, LeaveWhy, RefuseWhy } from './facts.js';
+import { MEMORY, type Holder, type Lack, type LeaveWhy, type RefuseWhy } from './facts.js';
 
 /** `needs 310 MB; 1.8 GB of --memory-budget 2 GB are used: a (1.2 GB), b (600 MB)` */
 export function lackText(lack: Lack, holders: readonly Holder[]): string {
@@ -30,8 +30,6 @@ export function refusalError(why: RefuseWhy): ServeError {
       : `${heldText(why)}, which always stay, need ${bytes(why.bytes)} together, and ${limit} is all that there is; raise ${flag}, or let models start when they are called (--min-workers 0)`;
   return new ServeError('SERVE_APP_INVALID', undefined, { detail, kind: 'out-of-memory' });
 }
-
-export const MEMORY = 'memory';
 
 function flagOf(pool: string): string {
   return pool === MEMORY ? '--memory-budget' : '--gpu-memory-budget';

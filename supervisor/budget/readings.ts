@@ -2,8 +2,7 @@
 import { readGpuMemory } from '../machine/gpu-usage.js';
 import { readGroupMemory, type GroupMemory } from '../machine/process-memory.js';
 import { CardPool } from './card-pool.js';
-import { MEMORY } from './memory-text.js';
-import { Pacer } from './pacer.js';
+import { MEMORY, type Pool } from './facts.js';
 
 export interface BudgetLimits {
   /** Null: no budget. */
@@ -23,35 +22,18 @@ export interface ReadingsListener {
   onProblem(problem: string): void;
 }
 
-/** A memory with a budget, as last read. */
-export interface ReadPool {
-  readonly name: string;
-  readonly limitBytes: number;
-  readonly readAtMs: number;
-  /** Memory that workers and spare processes hold. */
-  readonly ownBytes: number;
-  /** As `ownBytes`, or more if less is free. */
-  readonly usedBytes: number;
-}
-
-const HOST_PACE = { hurriedMs: 100, idleMs: 1000 };
-/** nvidia-smi itself takes 20 to 500 ms. */
-const GPU_PACE = { hurriedMs: 250, idleMs: 5000 };
-
-/** The part of the readings that the books need. */
-export type MemoryReadings = Pick<
-  Readings,
-  'pools' | 'cards' | 'poolsOf' | 'isBlind' | 'memoryOf' | 'bytesOf'
->;
+/** Pauses between readings while something moves, and else. nvidia-smi itself takes 20 to 500 ms. */
+const HOST_PACE = [100, 1000] as const;
+const GPU_PACE = [250, 5000] as const;
 
 export class Readings {
+  cards: readonly CardPool[] = [];
   readonly #limits: BudgetLimits;
   readonly #env: NodeJS.ProcessEnv;
   readonly #listener: ReadingsListener;
   readonly #pacers: readonly Pacer[];
   #groups: ReadonlyMap<number, GroupMemory> = new Map();
   #readAtMs = -Infinity;
-  #cards: readonly CardPool[] = [];
   #gpuReadAtMs = -Infinity;
   /** The last one of each source, so that it is told once. */
   readonly #problems = new Map<'host' | 'cards', string>();
@@ -62,30 +44,23 @@ export class Readings {
     this.#listener = listener;
     const isHurried = (): boolean => listener.isHurried();
     this.#pacers = [
-      ...(limits.memoryBytes === null ? [] : [new Pacer(() => this.#readHost(), isHurried, HOST_PACE)]),
-      ...(limits.gpuBytes === null ? [] : [new Pacer(() => this.#readCards(), isHurried, GPU_PACE)]),
+      ...(limits.memoryBytes === null ? [] : [new Pacer(() => this.#readHost(), isHurried, ...HOST_PACE)]),
+      ...(limits.gpuBytes === null ? [] : [new Pacer(() => this.#readCards(), isHurried, ...GPU_PACE)]),
     ];
   }
 
-  get pools(): ReadPool[] {
-    const { memoryBytes } = this.#limits;
-    const cards = this.#cards.map(({ name, limitBytes, readAtMs, ownBytes, usedBytes }) => {
-      return { name, limitBytes, readAtMs, ownBytes, usedBytes };
-    });
-    if (memoryBytes === null) return cards;
+  get pools(): readonly Omit<Pool, 'overSinceMs'>[] {
+    const { memoryBytes: limitBytes } = this.#limits;
+    if (limitBytes === null) return this.cards;
     const usedBytes = [...this.#groups.values()].reduce((sum, { pssBytes }) => sum + pssBytes, 0);
-    const { limitBytes, readAtMs } = { limitBytes: memoryBytes, readAtMs: this.#readAtMs };
-    return [{ name: MEMORY, limitBytes, readAtMs, ownBytes: usedBytes, usedBytes }, ...cards];
-  }
-
-  get cards(): readonly CardPool[] {
-    return this.#cards;
+    const host = { name: MEMORY, limitBytes, readAtMs: this.#readAtMs, ownBytes: usedBytes, usedBytes };
+    return [host, ...this.cards];
   }
 
   /** The names of the pools that a worker on this device takes memory from. */
   poolsOf(device: string): string[] {
     const host = this.#limits.memoryBytes === null ? [] : [MEMORY];
-    return [...host, ...this.#cards.filter((card) => card.isOf(device)).map(({ name }) => name)];
+    return [...host, ...this.cards.filter((card) => card.isOf(device)).map(({ name }) => name)];
   }
 
   /** Whether the cards are not known yet, so that a start on one has to wait. */
@@ -93,6 +68,7 @@ export class Readings {
     return this.#limits.gpuBytes !== null && this.#gpuReadAtMs === -Infinity;
   }
 
+  /** Memory of the machine that the process holds; null if it was not read yet. */
   memoryOf(id: number): GroupMemory | null {
     return this.#groups.get(id) ?? null;
   }
@@ -102,7 +78,7 @@ export class Readings {
     const bytes = new Map<string, number>();
     const memory = this.memoryOf(id);
     if (memory !== null) bytes.set(MEMORY, memory.pssBytes);
-    for (const card of this.#cards) if (card.bytesOf(id) > 0) bytes.set(card.name, card.bytesOf(id));
+    for (const card of this.cards) if (card.bytesOf(id) > 0) bytes.set(card.name, card.bytesOf(id));
     return bytes;
   }
 
@@ -142,11 +118,11 @@ export class Readings {
     const { cards, problem } = await readGpuMemory(this.#env);
     this.#gpuReadAtMs = atMs;
     this.#tell('cards', problem);
-    if (this.#cards.length === 0) {
+    if (this.cards.length === 0) {
       const limitOf = this.#limits.gpuBytes as (totalBytes: number) => number;
-      this.#cards = cards.map((card) => new CardPool(card, limitOf(card.totalBytes)));
+      this.cards = cards.map((card) => new CardPool(card, limitOf(card.totalBytes)));
     }
-    for (const pool of this.#cards) {
+    for (const pool of this.cards) {
       const card = cards.find(({ index }) => pool.name === `gpu ${index}`);
       if (card === undefined) pool.readAtMs = atMs;
       else pool.read(card, atMs, new Set(this.#listener.groupsOn((device) => pool.isOf(device))));
@@ -157,5 +133,54 @@ export class Readings {
   #tell(source: 'host' | 'cards', problem: string | null): void {
     if (problem !== null && problem !== this.#problems.get(source)) this.#listener.onProblem(problem);
     this.#problems.set(source, problem ?? '');
+  }
+}
+
+/** A reading takes at most about this part of the time, unless it is asked for. */
+const SHARE = 1 / 10;
+
+/** Repeats a reading, one at a time: at a pace, or soon when that is asked for. */
+export class Pacer {
+  readonly #read: () => Promise<void>;
+  readonly #isHurried: () => boolean;
+  readonly #hurriedMs: number;
+  readonly #idleMs: number;
+  #timer: NodeJS.Timeout | undefined;
+  #isSoon = false;
+  #isReading = false;
+  #isClosed = false;
+
+  /** `hurriedMs`, `idleMs`: the pause while something moves, and else. */
+  constructor(read: () => Promise<void>, isHurried: () => boolean, hurriedMs: number, idleMs: number) {
+    this.#read = read;
+    this.#isHurried = isHurried;
+    this.#hurriedMs = hurriedMs;
+    this.#idleMs = idleMs;
+  }
+
+  /** A reading that begins from now on will follow, as soon as the present one has ended. */
+  soon(): void {
+    if (!this.#isReading && !this.#isSoon) this.#wait(0);
+    this.#isSoon = true;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #wait(pauseMs: number): void {
+    clearTimeout(this.#timer);
+    if (!this.#isClosed) this.#timer = setTimeout(() => void this.#run(), pauseMs).unref();
+  }
+
+  async #run(): Promise<void> {
+    this.#isReading = true;
+    this.#isSoon = false;
+    const beganAtMs = performance.now();
+    await this.#read();
+    this.#isReading = false;
+    const pauseMs = this.#isHurried() ? this.#hurriedMs : this.#idleMs;
+    this.#wait(this.#isSoon ? 0 : Math.max(pauseMs, (performance.now() - beganAtMs) / SHARE));
   }
 }

@@ -5,7 +5,7 @@
 import type { DispatchLimits } from '../dispatch/dispatcher.js';
 import type { Call } from '../dispatch/call.js';
 import type { ModelOptions } from '../options/resolve.js';
-import type { Routes } from './app-description.js';
+import type { Routes } from './generations.js';
 import type { ModelCore } from './model-resources.js';
 import { workerLimits } from './start-worker.js';
 
@@ -29,7 +29,7 @@ export function applyApp(model: ModelCore): void {
   const { dispatcher, generations, health } = model;
   applyQueueLimits(model);
   dispatcher.dropUnfit((call) => fits(call, generations.inForce.routes as Routes));
-  health.wake();
+  health.changes.wake();
 }
 
 /** The limits of a queue under these options. `refusesCalls`: nothing can join a batch any more, so none waits for it. */

@@ -54,9 +54,6 @@ const FIXED = {
     const count = Math.max(1, usualCount());
     return { min: count, max: Math.max(count, set?.max ?? count) };
   },
-
-  /** New options end its own scaling. */
-  options: (_asked, { usualCount }) => exactly(usualCount()),
 } satisfies Record<string, (asked: Partial<WorkerBounds>, facts: BoundsFacts) => WorkerBounds>;
 
 /**

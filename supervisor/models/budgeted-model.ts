@@ -1,7 +1,6 @@
 /** One model, as the memory budget sees it: the states of its workers, which of them may leave, and how one leaves. */
 import type { ServeError } from '../../protocol/errors.js';
-import type { BudgetedFacts, BudgetedModel, BudgetedWorker } from '../budget/facts.js';
-import type { LeaveWhy } from '../budget/facts.js';
+import type { BudgetedFacts, BudgetedModel, BudgetedWorker, LeaveWhy } from '../budget/facts.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import { startPhase } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
@@ -45,6 +44,7 @@ export class ModelInBudget implements BudgetedModel {
     const ready = workers.filter(({ state }) => state === 'idle' || state === 'busy');
     const mayLeave = bounds === null || isReplacing ? 0 : ready.length - bounds.min;
     return {
+      name: this.name,
       pinned: bounds?.min ?? crew.wanted,
       wanted: crew.wanted,
       mayLeave: Math.max(0, mayLeave),
@@ -82,7 +82,8 @@ export class ModelInBudget implements BudgetedModel {
     const { pid: id, stateMs } = worker;
     const sinceMs = nowMs - stateMs;
     const idleSinceMs = Math.max(sinceMs, this.#lastCalls.get(id)?.atMs ?? 0);
-    return { id, device: slot.device, state: this.#stateOf(slot, worker, hasCallers), sinceMs, idleSinceMs };
+    const state = this.#stateOf(slot, worker, hasCallers);
+    return { id, model: this.name, device: slot.device, state, sinceMs, idleSinceMs };
   }
 
   /** A worker that has finished a call since it was last looked at: the last one of the model ended when the model became idle. */

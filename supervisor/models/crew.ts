@@ -9,43 +9,26 @@ import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';
 
-interface PlacedSlot {
-  readonly slot: Slot;
-  readonly placement: Placement;
-}
-
-/** The facts about it that others may read: only its model adds workers, wants them and lets them go. */
-export type CrewView = Pick<
-  Crew,
-  | 'all'
-  | 'standbys'
-  | 'ready'
-  | 'workers'
-  | 'wanted'
-  | 'running'
-  | 'idleSinceMs'
-  | 'heldCalls'
-  | 'findOldestBegan'
->;
-
 export class Crew {
-  /** Takes placements back, and learns how many slots are beyond the wanted ones. */
-  readonly #devices: Pick<Devices, 'giveBack' | 'noteStandbys'>;
-  readonly #mayServe: (worker: WorkerHandle) => boolean;
-  readonly #make: (index: number, placement: Placement) => Slot;
-  /** In the order of their indices. */
-  #placed: PlacedSlot[] = [];
-  #slots: readonly Slot[] = [];
-  #callable: readonly WorkerHandle[] = [];
-  #ready: readonly WorkerHandle[] = [];
-  #standing: readonly WorkerHandle[] = [];
-  #wanted = 0;
-  /** Number of workers that may take calls; with none wanted, those there end the accepted calls. */
-  #most = Infinity;
+  /** In the order of their indices, including those that are being retired. */
+  all: readonly Slot[] = [];
+  /** Workers that may be given calls: the ready ones, and those that are frozen. */
+  callable: readonly WorkerHandle[] = [];
+  /** Workers that would begin a call at once, or after those that they hold. */
+  ready: readonly WorkerHandle[] = [];
+  /** Number of workers that are wanted now; 0 of a model that takes calls: the first one starts a worker. */
+  wanted = 0;
   /** Whether no worker is started any more, because the model was closed. */
   isClosed = false;
   /** When a call last ended in a worker, or a worker was ready again, on the monotonic clock; at first, the start of the model. */
   idleSinceMs = performance.now();
+  /** Takes placements back, and learns how many slots are beyond the wanted ones. */
+  readonly #devices: Pick<Devices, 'giveBack' | 'noteStandbys'>;
+  readonly #mayServe: (worker: WorkerHandle) => boolean;
+  readonly #make: (index: number, placement: Placement) => Slot;
+  #standing: readonly WorkerHandle[] = [];
+  /** Number of workers that may take calls; with none wanted, those there end the accepted calls. */
+  #most = Infinity;
 
   /** `mayServe` decides whether a ready worker may be given calls. */
   constructor(
@@ -58,47 +41,28 @@ export class Crew {
     this.#make = make;
   }
 
-  /** In the order of their indices, including those that are being retired. */
-  get all(): readonly Slot[] {
-    return this.#slots;
-  }
-
   /** The slots that are not being retired. */
   get kept(): Slot[] {
-    return this.#slots.filter(({ isKept }) => isKept);
+    return this.all.filter(({ isKept }) => isKept);
   }
 
   /** The kept slots beyond the wanted ones, in the order of their indices: last ready, latched, failing or frozen ones go first. */
   get standbys(): readonly Slot[] {
     const { kept } = this;
     const most = Math.max(0, kept.length - this.#most);
-    return most === 0 ? NO_SLOTS : byIndex(kept.sort((a, b) => this.#rank(a) - this.#rank(b)).slice(-most));
+    const order = most === 0 ? [] : kept.sort((a, b) => this.#rank(a) - this.#rank(b));
+    return order.slice(-most).sort((a, b) => a.index - b.index);
   }
 
   /** Workers that may be given calls, and those that stand by: one that lost its place ends the calls that it holds. */
   get holders(): readonly WorkerHandle[] {
-    return this.#standing.length === 0 ? this.#callable : [...this.#callable, ...this.#standing];
-  }
-
-  /** Workers that may be given calls: the ready ones, and those that are frozen. */
-  get callable(): readonly WorkerHandle[] {
-    return this.#callable;
-  }
-
-  /** Workers that would begin a call at once, or after those that they hold. */
-  get ready(): readonly WorkerHandle[] {
-    return this.#ready;
-  }
-
-  /** Number of workers that are wanted now; 0 of a model that takes calls: the first one starts a worker. */
-  get wanted(): number {
-    return this.#wanted;
+    return this.#standing.length === 0 ? this.callable : [...this.callable, ...this.#standing];
   }
 
   /** Number of wanted workers that run or will be started again: those of latched slots do not count. */
   get running(): number {
     const running = this.kept.filter(({ state }) => state.name !== 'latched');
-    return Math.min(this.#wanted, running.length); // with 0 wanted, some may still be ending their calls
+    return Math.min(this.wanted, running.length); // with 0 wanted, some may still be ending their calls
   }
 
   /** Calls that the workers hold, including those whose clients have left. */
@@ -114,7 +78,7 @@ export class Crew {
 
   /** Every worker process, in any state. */
   get workers(): WorkerHandle[] {
-    return this.#slots.flatMap(({ workers }) => workers);
+    return this.all.flatMap(({ workers }) => workers);
   }
 
   /**
@@ -126,16 +90,16 @@ export class Crew {
     const able = this.workers.filter((worker) => worker.state === 'ready' && this.#mayServe(worker));
     const mayStand = able.length > this.#most;
     const order = mayStand ? able.sort((a, b) => Number(a.isFrozen) - Number(b.isFrozen)) : able;
-    this.#callable = mayStand ? order.slice(0, this.#most) : able;
-    this.#standing = mayStand ? order.slice(this.#most) : NO_WORKERS;
-    this.#ready = this.#callable.filter(({ isFrozen }) => !isFrozen);
+    this.callable = mayStand ? order.slice(0, this.#most) : able;
+    this.#standing = mayStand ? order.slice(this.#most) : [];
+    this.ready = this.callable.filter(({ isFrozen }) => !isFrozen);
     this.#devices.noteStandbys(this, this.standbys.length);
-    return stood.some((worker) => this.#callable.includes(worker));
+    return stood.some((worker) => this.callable.includes(worker));
   }
 
   /** Lets so many workers take calls. */
   want(count: number): void {
-    this.#wanted = count;
+    this.wanted = count;
     if (count === 0) return;
     this.#most = count;
     this.refresh();
@@ -143,14 +107,14 @@ export class Crew {
 
   /** Adds a slot for each placement and starts its worker. Each slot gets the least index that no slot has. */
   add(placements: readonly Placement[]): Slot[] {
-    const all = placements.map((placement) => {
-      const added = { slot: this.#make(this.#freeIndex(), placement), placement };
-      this.#set([...this.#placed, added].sort((a, b) => a.slot.index - b.slot.index));
-      return added;
+    const added = placements.map((placement) => {
+      const slot = this.#make(this.#freeIndex(), placement);
+      this.all = [...this.all, slot].sort((a, b) => a.index - b.index);
+      return slot;
     });
     this.refresh();
-    for (const { slot } of all) slot.start();
-    return all.map(({ slot }) => slot);
+    for (const slot of added) slot.start();
+    return added;
   }
 
   /** Retires `count` slots, none if it is negative: first slots without a ready worker, then those with the highest index. */
@@ -162,13 +126,13 @@ export class Crew {
 
   /** Shortens the time of slots that are being retired to these limits; shorter limits stay. */
   hurry(limits: RetireLimits): void {
-    for (const slot of this.#slots) if (slot.state.name === 'closing') slot.retire(limits);
+    for (const slot of this.all) if (slot.state.name === 'closing') slot.retire(limits);
   }
 
   /** Removes a closed slot: its device is free, and its index may be used again. */
   remove(closed: Slot): void {
-    for (const { slot, placement } of this.#placed) if (slot === closed) this.#devices.giveBack(placement);
-    this.#set(this.#placed.filter(({ slot }) => slot !== closed));
+    if (this.all.includes(closed)) this.#devices.giveBack(closed.placement);
+    this.all = this.all.filter((slot) => slot !== closed);
     this.refresh();
   }
 
@@ -179,22 +143,10 @@ export class Crew {
     return worker.isFrozen ? 1 : 0;
   }
 
-  #set(placed: PlacedSlot[]): void {
-    this.#placed = placed;
-    this.#slots = placed.map(({ slot }) => slot);
-  }
-
   #freeIndex(): number {
-    const used = new Set(this.#slots.map(({ index }) => index));
+    const used = new Set(this.all.map(({ index }) => index));
     let index = 0;
     while (used.has(index)) index += 1;
     return index;
   }
-}
-
-const NO_SLOTS: readonly Slot[] = [];
-const NO_WORKERS: readonly WorkerHandle[] = [];
-
-function byIndex(slots: readonly Slot[]): Slot[] {
-  return slots.toSorted((a, b) => a.index - b.index);
 }

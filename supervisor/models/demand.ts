@@ -1,10 +1,13 @@
 /**
- * The demand for workers of one model: calls and orders that wait for one, and the history that the scaling policy needs.
+ * The facts about one model on which the scaling policy decides: calls and orders that wait for a worker, the history of both,
+ * and the workers that are there.
  * Before: the dispatcher reports its calls. After: `sizing.ts` asks the policy.
  */
 import type { CallWatch, Dispatcher } from '../dispatch/dispatcher.js';
 import { ScalingHistory } from '../scaling/history.js';
-import type { ScaledLine } from '../scaling/policy.js';
+import type { ScaledLine, ScaledWorker, ScalingFacts } from '../scaling/policy.js';
+import type { WorkerHandle } from '../processes/worker-handle.js';
+import type { Slot } from '../slots/slot.js';
 import type { Generations } from './generations.js';
 
 /** Someone who waits for a worker without a call in line: a call whose app is not loaded, a warm-up, a load order. */
@@ -14,14 +17,14 @@ interface Order {
 }
 
 export class Demand implements CallWatch {
+  /** Kept from when the model first scales itself; null before. */
+  history: ScalingHistory | null = null;
   readonly #dispatcher: Dispatcher;
   readonly #generations: Generations;
   readonly #onWait: () => void;
   readonly #peak = new LoadPeak();
   readonly #orders = new Set<Order>();
   #lastOrder: Order = { sinceMs: -Infinity, untilMs: Infinity };
-  /** Kept from when the model first scales itself. */
-  #history: ScalingHistory | null = null;
 
   /** `onWait` is called when calls wait that no worker can begin now. With `measures`, load is measured from the start. */
   constructor(dispatcher: Dispatcher, generations: Generations, measures: boolean, onWait: () => void) {
@@ -33,18 +36,13 @@ export class Demand implements CallWatch {
 
   /** Keeps a history from now on. */
   record(): void {
-    this.#history ??= new ScalingHistory(0);
+    this.history ??= new ScalingHistory(0);
     this.#dispatcher.watch = this;
-  }
-
-  /** Null for a model that has never scaled itself. */
-  get history(): ScalingHistory | null {
-    return this.#history;
   }
 
   /** Expected time from the start of a process until its worker is ready. */
   get startMs(): number {
-    return this.#history?.startMs ?? 0;
+    return this.history?.startMs ?? 0;
   }
 
   /** The most calls that were queued or running in the last minute. */
@@ -61,7 +59,7 @@ export class Demand implements CallWatch {
   came(): void {
     const nowMs = performance.now();
     this.#peak.note(this.#calls, nowMs);
-    this.#history?.came(nowMs);
+    this.history?.came(nowMs);
   }
 
   waits(): void {
@@ -71,7 +69,7 @@ export class Demand implements CallWatch {
   ran(runMs: number, calls: number): void {
     // A worker that runs several calls at once is for the policy one that is so many times as fast.
     const places = this.#generations.inForce.info?.concurrency ?? 1;
-    this.#history?.ran(runMs / places, performance.now(), calls);
+    this.history?.ran(runMs / places, performance.now(), calls);
   }
 
   refused(): void {
@@ -119,6 +117,53 @@ export class Demand implements CallWatch {
     const { queued, inFlight } = this.#dispatcher;
     return queued + inFlight;
   }
+}
+
+/**
+ * Counts each slot once, but for latched and failing ones, which may never have a worker. `isFree`: whether the worker holds
+ * no call and none is on its way to it. A slot without a ready worker starts since its worker was or will be spawned; in
+ * backoff, since its worker died.
+ */
+export function countWorkers(
+  slots: readonly Slot[],
+  isFree: (worker: WorkerHandle) => boolean,
+  nowMs: number,
+): Pick<ScalingFacts, 'ready' | 'startingSinceMs'> {
+  const ready: ScaledWorker[] = [];
+  const startingSinceMs: number[] = [];
+  for (const slot of slots) {
+    const { state, worker } = slot;
+    if (slot.failure !== null) continue;
+    if (worker?.state === 'ready' && state.name !== 'replacing') ready.push(asScaled(worker, isFree(worker)));
+    else startingSinceMs.push(sinceMs(slot, nowMs));
+  }
+  return { ready, startingSinceMs };
+}
+
+/**
+ * A worker that is frozen, or about to get a call, is not free: it counts as one that has just begun. One that runs several
+ * calls at once counts as so many times as fast.
+ */
+function asScaled(worker: WorkerHandle, isFree: boolean): ScaledWorker {
+  const { heldBatches, runningMs, places, isFrozen } = worker;
+  if (worker.load === 0 && (isFrozen || !isFree))
+    return { heldBatches: 1, runningMs: 0, isFrozen: isFrozen && isFree };
+  return { heldBatches, runningMs: runningMs / places };
+}
+
+function sinceMs({ state, worker, lastDeath }: Slot, nowMs: number): number {
+  if (state.name === 'backoff' && lastDeath !== null) return nowMs - (Date.now() - lastDeath.at.getTime());
+  return worker === null || state.name === 'replacing' ? nowMs : nowMs - worker.uptimeMs;
+}
+
+/** Time until a worker is ready, if a start takes `startMs`: from the start that is nearest to its end, or from now. */
+export function startLeftMs(slots: readonly Slot[], startMs: number, nowMs: number): number {
+  const lefts = slots.map(({ state, worker }) => {
+    if (state.name === 'latched') return startMs;
+    if (state.name === 'backoff') return state.untilMs - nowMs + startMs;
+    return worker === null || state.name === 'replacing' ? startMs : Math.max(0, startMs - worker.uptimeMs);
+  });
+  return lefts.length === 0 ? startMs : Math.min(...lefts);
 }
 
 const SECONDS = 60;

@@ -3,33 +3,22 @@ import type { WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerState } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
-import type { ModelPresence } from './model-health.js';
 import type { Model } from './model.js';
-import type {
-  ModelStatus,
-  ScalingStatus,
-  ServedState,
-  WorkerStateName,
-  WorkerStatus,
-} from './model-status.js';
+import type { ModelStatus, ScalingStatus, WorkerStateName, WorkerStatus } from './model-status.js';
 import type { Registered } from './models.js';
-
-export function stateOf({ health, takesCalls }: Pick<ModelPresence, 'health' | 'takesCalls'>): ServedState {
-  return !takesCalls && health !== 'draining' ? 'unloaded' : health;
-}
 
 /** Describes a model as it is now. Without `showsWords`, the app's words are empty. */
 export function modelStatus(
-  { model, isDefault, isFirst, isLeaving, bounds }: Registered<Model>,
+  { model, isDefault, isFirst, isLeaving, bounds }: Registered,
   showsWords: boolean,
 ): ModelStatus {
   const { dispatcher, options } = model;
   const { all, standbys } = model.crew;
-  const { state: health, problem, takesCalls } = model.health;
+  const { state, problem } = model.health;
   return {
     name: model.spec.name,
     version: model.spec.version,
-    state: isLeaving ? 'unloading' : stateOf({ health, takesCalls }),
+    state: isLeaving ? 'unloading' : state,
     problem,
     isDefaultVersion: isDefault,
     loadedAtStartup: isFirst,
@@ -92,7 +81,7 @@ function slotStatus(slot: Slot, standby: boolean, showsWords: boolean): WorkerSt
   const { worker, state, lastDeath } = slot;
   return {
     index: slot.index,
-    state: worker === null ? state.name : workerState(worker),
+    state: workerState(worker, state.name),
     standby,
     pid: worker?.pid ?? null,
     device: slot.device,
@@ -101,7 +90,7 @@ function slotStatus(slot: Slot, standby: boolean, showsWords: boolean): WorkerSt
     calls: slot.calls,
     held: worker?.load ?? 0,
     restarts: slot.restarts,
-    next: state.name !== 'renewing' ? null : state.next === null ? 'waiting' : idleOr(state.next.state),
+    next: state.name === 'renewing' ? workerState(state.next, 'waiting') : null,
     retryInMs: state.name === 'backoff' ? Math.max(0, Math.round(state.untilMs - performance.now())) : null,
     waitsFor: slot.startWait?.reason ?? null,
     lastExit:
@@ -126,11 +115,12 @@ export function whyOf({ fatal, hint }: Pick<WorkerDeath, 'fatal' | 'hint'>, show
   return showsWords ? fatal.message : '';
 }
 
-/** Returns the state of a worker as people read it. */
-export function workerState({ state, isFrozen, load }: WorkerHandle): WorkerStateName {
-  if (state !== 'ready') return state;
-  if (isFrozen) return 'frozen';
-  return load > 0 ? 'busy' : 'idle';
+/** Returns the state of a worker as people read it; without a worker `none`. */
+function workerState(worker: WorkerHandle | null, none: WorkerStateName): WorkerStateName {
+  if (worker === null) return none;
+  if (worker.state !== 'ready') return worker.state;
+  if (worker.isFrozen) return 'frozen';
+  return worker.load > 0 ? 'busy' : 'idle';
 }
 
 /** The part of its life that a worker is in. */
@@ -145,10 +135,6 @@ export const WORKER_PHASES: Readonly<Record<WorkerState, 'starting' | 'ready' | 
   killing: 'stopping',
   gone: 'stopping',
 };
-
-function idleOr(state: WorkerState): WorkerStateName {
-  return state === 'ready' ? 'idle' : state;
-}
 
 function rounded(ms: number | null): number | null {
   return ms === null ? null : Number(ms.toFixed(3));

@@ -3,67 +3,55 @@
  * Before: the model reports what has happened. After: the dispatcher and the dialects ask before they take a call.
  */
 import { shuttingDown, type ServeError } from '../../protocol/errors.js';
-import type { Routes } from './app-description.js';
 import type { Crew } from './crew.js';
+import type { Routes } from './generations.js';
+import type { ServedState } from './model-status.js';
+import { outcomeOf, type Outcome } from './outcome.js';
 import {
   areClosing,
-  healthOf,
+  describeStandstill,
+  failuresOf,
+  findStandstill,
   isChanging,
   isSettled,
   memoryErrors,
   noneWantedError,
   readyInMs,
-  type Health,
+  refusalOf,
+  type Standstill,
 } from './slot-summary.js';
-import { outcomeOf, type Outcome } from './outcome.js';
-import { describeStandstill, failuresOf, findStandstill, refusalOf, type Standstill } from './standstill.js';
 import { Waiters } from './waiters.js';
 
 /** The fields of a model that decide readiness. */
 export interface ModelPresence {
   /** Its name in the log. */
   readonly label: string;
-  readonly health: Health;
+  readonly state: ServedState;
   /** Why calls are refused, and what to do, without the app's words; null while they are not. */
   readonly problem: string | null;
-  /** Whether it may have workers at all. */
-  readonly takesCalls: boolean;
   /** It is one of the first models, and was not ready yet and has not given up. */
   readonly isComingUp: boolean;
 }
 
-/** The facts about it that others may read, and wait for. */
-export type HealthView = Pick<
-  ModelHealth,
-  | 'state'
-  | 'problem'
-  | 'standstill'
-  | 'takesCalls'
-  | 'firstReadyAtMs'
-  | 'whenOneFails'
-  | 'whenFirstFailed'
-  | 'announceDrain'
->;
-
 export class ModelHealth {
+  /** Whether the model may have workers at all; if not, calls are refused, and jobs wait for another model. */
+  takesCalls = false;
+  /** Its scaling has left it without a worker, and no start has failed since. */
+  isIdle = false;
+  /** Whether a worker of the present code was ready. */
+  hasServed = false;
+  firstReadyAtMs: number | null = null;
+  /** Why calls are refused: every slot is latched or failing. Null: they are not. */
+  standstill: Standstill | null = null;
+  /** Callers that wait for a change. */
+  readonly changes = new Waiters();
   readonly #crew: Crew;
   readonly #routes: () => Routes | null;
   /** Whether a change of the app starts latched slots again. */
   readonly #watch: boolean;
-  readonly #untilReady = new Waiters(() => this.#findReady());
-  readonly #untilLoaded = new Waiters(() => this.#findRoutes());
-  readonly #untilSettled = new Waiters(() => this.#findSettled());
-  readonly #untilOneFails = new Waiters(() => this.#findOneFailed());
-  readonly #untilFirstFailed = new Waiters(() => this.#findOneFailed() ?? this.#findOutOfMemory());
-  readonly #others = new Set<Waiters<true>>();
-  #takesCalls = false;
-  #isIdle = false;
   #drain: 'no' | 'announced' | 'refusing' = 'no';
   #rejection: ServeError | null = null;
-  #standstill: Standstill | null = null;
-  #hasServed = false;
   #lastInitMs: number | null = null;
-  #firstReadyAtMs: number | null = null;
 
   constructor(crew: Crew, routes: () => Routes | null, watch: boolean) {
     this.#crew = crew;
@@ -71,40 +59,20 @@ export class ModelHealth {
     this.#watch = watch;
   }
 
-  get state(): Health {
-    return healthOf({
-      isDraining: this.#drain !== 'no',
-      readyWorkers: this.#crew.ready.length,
-      standstill: this.#standstill?.state ?? null,
-      isIdle: this.#isIdle,
-      hasServed: this.#hasServed,
-      hasLost: this.#crew.all.some((slot) => slot.lastDeath !== null),
-    });
-  }
-
-  /** Whether the model may have workers at all; if not, calls are refused, and jobs wait for another model. */
-  get takesCalls(): boolean {
-    return this.#takesCalls;
-  }
-
-  /** Why calls are refused: every slot is latched or failing. Null: they are not. */
-  get standstill(): Standstill | null {
-    return this.#standstill;
+  get state(): ServedState {
+    if (this.isDraining) return 'draining';
+    if (!this.takesCalls) return 'unloaded';
+    if (this.#crew.ready.length > 0) return 'ready';
+    if (this.standstill !== null) return this.standstill.state === 'failing' ? 'failing' : 'unhealthy';
+    if (this.isIdle) return 'idle';
+    const hasLost = this.#crew.all.some((slot) => slot.lastDeath !== null);
+    return this.hasServed || hasLost ? 'unhealthy' : 'starting';
   }
 
   /** Says what is wrong while the model wants workers and none can start, and what to do, without the app's words; else null. */
   get problem(): string | null {
-    const standstill = this.#takesCalls ? this.#standstill : null;
+    const standstill = this.takesCalls ? this.standstill : null;
     return standstill === null ? null : describeStandstill(standstill, this.predictReadyMs(), this.#watch);
-  }
-
-  /** Whether a worker of the present code was ready. */
-  get hasServed(): boolean {
-    return this.#hasServed;
-  }
-
-  get firstReadyAtMs(): number | null {
-    return this.#firstReadyAtMs;
   }
 
   get isDraining(): boolean {
@@ -113,29 +81,29 @@ export class ModelHealth {
 
   /** Whether new calls are refused on request; calls taken before go on. */
   get refusesCalls(): boolean {
-    return this.#drain === 'refusing' || !this.#takesCalls;
+    return this.#drain === 'refusing' || !this.takesCalls;
   }
 
   /** Whether jobs may wait for its workers; during a drain, the store decides. */
   get takesJobs(): boolean {
-    return this.#takesCalls && this.#rejection === null && this.#standstill === null;
+    return this.takesCalls && this.#rejection === null && this.standstill === null;
   }
 
   /** The error with which a new call is refused; null if it is taken. */
   get refusal(): ServeError | null {
     if (this.#drain === 'refusing') return shuttingDown();
     if (this.#rejection !== null) return this.#rejection;
-    return this.#takesCalls ? this.noWorkerError : noneWantedError();
+    return this.takesCalls ? this.noWorkerError : noneWantedError();
   }
 
   /** The error of a call that was taken if no worker will come for it, or none soon; null if one may. */
   get noWorkerError(): ServeError | null {
     if (this.#rejection !== null) return this.#rejection;
-    const isGivenUp = !this.#takesCalls && this.#crew.kept.length === 0;
+    const isGivenUp = !this.takesCalls && this.#crew.kept.length === 0;
     if (isGivenUp && this.#drain !== 'refusing') return noneWantedError();
-    if (this.#takesCalls && this.#crew.wanted === 0) return this.#crew.isClosed ? shuttingDown() : null;
+    if (this.takesCalls && this.#crew.wanted === 0) return this.#crew.isClosed ? shuttingDown() : null;
     if (areClosing(this.#crew.all)) return shuttingDown();
-    const standstill = this.#standstill;
+    const { standstill } = this;
     return standstill === null ? null : refusalOf(standstill, this.predictReadyMs(), this.#watch);
   }
 
@@ -146,22 +114,17 @@ export class ModelHealth {
 
   /** Sets the number of workers, and whether calls are taken; what failed before does not count any more. */
   want(count: number, takesCalls: boolean): void {
-    this.#takesCalls = takesCalls;
+    this.takesCalls = takesCalls;
     this.#crew.want(count);
-    if (count === 0) this.#isIdle = takesCalls;
-    this.#standstill = null;
-    this.wake();
+    if (count === 0) this.isIdle = takesCalls;
+    this.standstill = null;
+    this.changes.wake();
   }
 
   /** The code has changed: whether its workers can start is not known. */
   forgetServing(): void {
-    this.#hasServed = false;
-    this.#standstill = null;
-  }
-
-  /** A worker has died before it was ready. */
-  onFailedStart(): void {
-    this.#isIdle = false;
+    this.hasServed = false;
+    this.standstill = null;
   }
 
   announceDrain(): void {
@@ -170,42 +133,50 @@ export class ModelHealth {
 
   refuseCalls(): void {
     this.#drain = 'refusing';
-    this.wake();
+    this.changes.wake();
   }
 
   /** Refuses new calls, and accepted calls that are not in line yet, with this error from now on. */
   rejectCalls(error: ServeError): void {
     this.#rejection = error;
-    this.wake();
+    this.changes.wake();
   }
 
   /** A worker is ready. Returns whether it is the first one of the model. */
   onReady(initMs: number): boolean {
     this.#lastInitMs = initMs;
-    this.#hasServed = true;
-    this.#isIdle = false;
-    if (this.#firstReadyAtMs !== null) return false;
-    this.#firstReadyAtMs = performance.now();
+    this.hasServed = true;
+    this.isIdle = false;
+    if (this.firstReadyAtMs !== null) return false;
+    this.firstReadyAtMs = performance.now();
     return true;
   }
 
   /** Called when a slot has changed. Returns what has just stopped the model; null if nothing has, or had before. */
   checkStandstill(): Standstill | null {
-    const before = this.#standstill;
-    this.#standstill = findStandstill(this.#crew.kept);
-    if (this.#standstill === null || this.#standstill.state === before?.state) return null;
-    this.wake();
-    return this.#standstill;
+    const before = this.standstill;
+    this.standstill = findStandstill(this.#crew.kept);
+    if (this.standstill === null || this.standstill.state === before?.state) return null;
+    this.changes.wake();
+    return this.standstill;
   }
 
   /** Resolves once a worker is ready, or when `givenUp` does. @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN */
-  async whenReady(givenUp: Promise<unknown>): Promise<void> {
-    await this.#untilReady.wait(givenUp);
+  whenReady(givenUp: Promise<unknown>): Promise<true | null> {
+    return this.changes.wait(() => {
+      const { refusal } = this;
+      if (refusal !== null) throw refusal;
+      return this.#crew.ready.length > 0 || null;
+    }, givenUp);
   }
 
   /** The routes, once the app is loaded; null when `givenUp` settles first. @throws SERVE_NOT_READY, SERVE_SHUTTING_DOWN */
   whenLoaded(givenUp: Promise<unknown>): Promise<Routes | null> {
-    return this.#untilLoaded.wait(givenUp);
+    return this.changes.wait(() => {
+      const error = this.noWorkerError;
+      if (error !== null) throw error;
+      return this.#routes();
+    }, givenUp);
   }
 
   /**
@@ -213,60 +184,28 @@ export class ModelHealth {
    * workers that were retired or replaced are gone. Its error is that of a slot that is not ready. @throws SERVE_SHUTTING_DOWN
    */
   async whenSettled(): Promise<Outcome> {
-    return (await this.#untilSettled.wait(never())) as Outcome;
+    return (await this.changes.wait(() => this.#findSettled())) as Outcome;
   }
 
   /** Resolves with the error of the first slot that is latched or failing; with null when `givenUp` settles first. */
   whenOneFails(givenUp: Promise<unknown>): Promise<ServeError | null> {
-    return this.#untilOneFails.wait(givenUp);
+    return this.changes.wait(() => this.#findFailed(), givenUp);
   }
 
   /** As `whenOneFails`; also with the error of the first worker that runs out of memory while it starts. */
   whenFirstFailed(givenUp: Promise<unknown>): Promise<ServeError | null> {
-    return this.#untilFirstFailed.wait(givenUp);
+    const find = (): ServeError | null =>
+      this.#findFailed() ?? this.#firstThatMatters(memoryErrors(this.#crew.kept));
+    return this.changes.wait(find, givenUp);
   }
 
-  /** Resolves once `isTrue` returns true; it is called at every change. */
-  async until(isTrue: () => boolean): Promise<void> {
-    const waiters = new Waiters(() => isTrue() || null);
-    this.#others.add(waiters);
-    await waiters.wait(never());
-    this.#others.delete(waiters);
-  }
-
-  /** Lets all who wait check again. */
-  wake(): void {
-    this.#untilReady.wake();
-    this.#untilLoaded.wake();
-    this.#untilSettled.wake();
-    this.#untilOneFails.wake();
-    this.#untilFirstFailed.wake();
-    for (const waiters of this.#others) waiters.wake();
-  }
-
-  #findOneFailed(): ServeError | null {
-    return !this.#takesCalls ? null : this.#firstThatMatters(failuresOf(this.#crew.kept));
-  }
-
-  #findOutOfMemory(): ServeError | null {
-    return this.#firstThatMatters(memoryErrors(this.#crew.kept));
+  #findFailed(): ServeError | null {
+    return this.takesCalls ? this.#firstThatMatters(failuresOf(this.#crew.kept)) : null;
   }
 
   /** Returns the first of the errors of slots; null if so many may fail, because others stand by for them. */
   #firstThatMatters(errors: readonly ServeError[]): ServeError | null {
     return errors.length > this.#crew.standbys.length ? (errors[0] ?? null) : null;
-  }
-
-  #findReady(): true | null {
-    const { refusal } = this;
-    if (refusal !== null) throw refusal;
-    return this.#crew.ready.length > 0 ? true : null;
-  }
-
-  #findRoutes(): Routes | null {
-    const error = this.noWorkerError;
-    if (error !== null) throw error;
-    return this.#routes();
   }
 
   #findSettled(): Outcome | null {
@@ -278,9 +217,4 @@ export class ModelHealth {
     if (serving.length < wanted && !kept.every(isSettled)) return null;
     return outcomeOf(wanted, ready.length, ready.length < wanted ? (failuresOf(kept)[0] ?? null) : null);
   }
-}
-
-/** Returns a new promise each time: callbacks on a shared one would be kept as long as it lives. */
-function never(): Promise<never> {
-  return new Promise(() => {});
 }

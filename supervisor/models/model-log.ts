@@ -30,59 +30,26 @@ export class ModelLog {
     this.#log.info(facts, `worker ${this.#named(worker)} is ready (init ${formatMs(initMs)})`);
   }
 
+  /** `what`: says what happens to the worker, behind its name. */
+  worker(worker: number, what: string, level: 'info' | 'warn' | 'error' = 'info'): void {
+    this.#log[level](this.#who(worker), `worker ${this.#named(worker)} ${what}`);
+  }
+
   slowWarmUp(worker: number, advice: string): void {
     this.#log.warn(this.#who(worker), `the warm-up of worker ${this.#named(worker)} takes long. ${advice}`);
   }
 
-  scaled(worker: number, change: 'started' | 'retired', why: string): void {
-    const verb = change === 'started' ? 'starts' : 'leaves';
-    this.#log.info(this.#who(worker), `worker ${this.#named(worker)} ${verb}: ${why}`);
-  }
-
-  /** Somebody has asked for it. */
-  restarting(worker: number): void {
-    this.#log.info(this.#who(worker), `worker ${this.#named(worker)} is restarted on request`);
-  }
-
-  /** A worker of a model that scales itself gets calls from now on, because the number of its workers grows. */
-  stepsIn(worker: number, why: string): void {
-    this.#log.info(this.#who(worker), `worker ${this.#named(worker)} stands by no longer: ${why}`);
-  }
-
-  standsBy(worker: number): void {
-    this.#log.info(this.#who(worker), `worker ${this.#named(worker)} starts: it will stand by (--standby)`);
-  }
-
   noStandby(why: string): void {
-    const whose = this.#label() === '' ? '' : ` of ${this.#label()}`;
-    this.#log.warn(`--standby: no further worker${whose} stands by: ${why}`);
-  }
-
-  frozen(worker: number, isFrozen: boolean): void {
-    const named = `worker ${this.#named(worker)}`;
-    if (isFrozen)
-      this.#log.warn(this.#who(worker), `${named} is frozen by a signal: it is not ready until SIGCONT`);
-    else this.#log.info(this.#who(worker), `${named} continues`);
-  }
-
-  /** `calls`: the number of calls that run in it. */
-  leaving(worker: number, calls: number, why: string): void {
-    const named = `worker ${this.#named(worker)}`;
-    this.#log.error(
-      this.#who(worker),
-      `${named} gets no more calls, and ends after those that it holds (${calls}): ${why}`,
-    );
+    this.#log.warn(`--standby: no further worker${this.#whose} stands by: ${why}`);
   }
 
   batchless(batchSize: number, cure: string): void {
-    const whose = this.#label() === '' ? '' : ` of ${this.#label()}`;
-    this.#log.warn(`--batch-size is ${batchSize}, but no route${whose} takes batches: ${cure}`);
+    this.#log.warn(`--batch-size is ${batchSize}, but no route${this.#whose} takes batches: ${cure}`);
   }
 
   serial(concurrency: number): void {
-    const whose = this.#label() === '' ? '' : ` of ${this.#label()}`;
     this.#log.warn(
-      `--concurrency is ${concurrency}, but the calls${whose} run one after the other: it is only a ceiling, and the app's config does not set concurrency`,
+      `--concurrency is ${concurrency}, but the calls${this.#whose} run one after the other: it is only a ceiling, and the app's config does not set concurrency`,
     );
   }
 
@@ -119,11 +86,12 @@ export class ModelLog {
       uptimeMs: Math.round(death.uptimeMs),
       calls: death.finishedCalls,
     };
+    const { call, how } = death;
+    const named = `worker ${this.#named(slot.index)}`;
     if (death.wanted) {
-      this.#log.info(facts, `worker ${this.#named(slot.index)} has stopped (${death.how})`);
+      this.#log.info(facts, `${named} has stopped (${how})`);
       return;
     }
-    const { call } = death;
     const during = call === null ? '' : ` while running ${described(call)}`;
     const hint = death.hint === '' ? '' : `; ${death.hint}`;
     // The worker's own text stands last, because it may end in any way.
@@ -131,8 +99,13 @@ export class ModelLog {
     const lastLines = death.stderrTail.length === 0 ? {} : { lastStderr: death.stderrTail };
     this.#log.error(
       { ...facts, ...call?.facts, ...lastLines },
-      `worker ${this.#named(slot.index)} died (${death.how})${during}${hint}; ${nextStep(slot)}${said}`,
+      `${named} died (${how})${during}${hint}; ${nextStep(slot)}${said}`,
     );
+  }
+
+  get #whose(): string {
+    const label = this.#label();
+    return label === '' ? '' : ` of ${label}`;
   }
 
   /** `0`, or `digits/0` among several models. */

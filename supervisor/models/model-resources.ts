@@ -7,7 +7,10 @@ import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Devices } from '../machine/devices.js';
 import type { Log } from '../observe/log.js';
+import type { OutputRelay } from '../observe/output-relay.js';
 import type { FullModelRef } from '../options/model-name.js';
+import type { OrphanGuard } from '../processes/orphan-guard.js';
+import type { SpareProcesses } from '../processes/spare-processes.js';
 import type { WorkerDeath } from '../processes/worker-death.js';
 import type { AppMetric, RetireLimits } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';
@@ -18,11 +21,19 @@ import type { Generations } from './generations.js';
 import type { ModelHealth } from './model-health.js';
 import type { ModelLog } from './model-log.js';
 import type { StartReporter } from './slow-starts.js';
-import type { Standstill } from './standstill.js';
-import type { WorkerResources } from './start-worker.js';
+import type { Standstill } from './slot-summary.js';
 
 /** Shared by all models of a server. */
-export interface ServerResources extends WorkerResources {
+export interface ServerResources {
+  readonly guard: OrphanGuard;
+  readonly spares: SpareProcesses;
+  readonly relay: OutputRelay;
+  /** Whether prints are marked with their call, for the JSON log. */
+  readonly attributePrints: boolean;
+  /** The largest answer that is not a stream. */
+  readonly maxOutputBytes: number;
+  /** Pattern of the names of variables that no worker gets. */
+  readonly withheldEnv: RegExp | null;
   readonly devices: Devices;
   readonly gate: SpawnGate;
   /** Bounds the bytes that wait for workers. */
@@ -32,6 +43,8 @@ export interface ServerResources extends WorkerResources {
   readonly log: Log;
   readonly webhooks: Pick<Webhooks, 'send'>;
   readonly jobs: Pick<KeptJobs, 'openFeed'>;
+  /** Returns the name of a model in logs if the server has several; else an empty string. */
+  labelOf(model: FullModelRef): string;
   /** Whether calls that name no version get this one. */
   isDefault(ref: FullModelRef): boolean;
   /** Shows the progress of starts that take more than a few seconds. */

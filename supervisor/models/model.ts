@@ -10,21 +10,21 @@ import type { FedModel } from '../jobs/model-feed.js';
 import type { ModelOptions } from '../options/resolve.js';
 import type { Placement } from '../machine/placement.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
-import { startError } from '../slots/start-error.js';
-import type { Routes } from './app-description.js';
+import { startError } from '../slots/restart-policy.js';
+import type { Slot } from '../slots/slot.js';
 import { applyLimits, applyQueueLimits, dispatchLimits } from './apply-options.js';
 import type { WorkerBounds } from './bounds.js';
 import { ModelInBudget } from './budgeted-model.js';
-import { Crew, type CrewView } from './crew.js';
-import { Generations, needsNewWorkers } from './generations.js';
-import { ModelHealth, type HealthView } from './model-health.js';
+import { Crew } from './crew.js';
+import type { Demand } from './demand.js';
+import { Generations, needsNewWorkers, type Routes } from './generations.js';
+import { ModelHealth } from './model-health.js';
 import { ModelLog } from './model-log.js';
 import type { ModelCore, ModelEvent, ServerResources } from './model-resources.js';
 import type { ModelSpec } from './model-spec.js';
 import { outcomeOf, type Outcome } from './outcome.js';
-import { rollingReplace } from './rolling-replace.js';
-import { Sizing, type SizingView } from './sizing.js';
-import { isSettled } from './slot-summary.js';
+import { Sizing } from './sizing.js';
+import { hasStarted, isSettled } from './slot-summary.js';
 import { SlowStarts, startingWorkers } from './slow-starts.js';
 import { WorkerEvents } from './worker-events.js';
 
@@ -32,9 +32,36 @@ const NO_ROUTES: ReadonlyMap<string, number> = new Map();
 
 export class Model {
   readonly dispatcher: Dispatcher;
-  readonly crew: CrewView;
-  readonly health: HealthView;
-  readonly sizing: SizingView;
+  readonly crew: Readonly<
+    Pick<
+      Crew,
+      | 'all'
+      | 'standbys'
+      | 'ready'
+      | 'workers'
+      | 'wanted'
+      | 'running'
+      | 'idleSinceMs'
+      | 'heldCalls'
+      | 'findOldestBegan'
+    >
+  >;
+  readonly health: Readonly<
+    Pick<
+      ModelHealth,
+      | 'state'
+      | 'problem'
+      | 'standstill'
+      | 'takesCalls'
+      | 'firstReadyAtMs'
+      | 'whenOneFails'
+      | 'whenFirstFailed'
+      | 'announceDrain'
+    >
+  >;
+  readonly sizing: Readonly<Pick<Sizing, 'bounds' | 'rules' | 'changes' | 'findOwnBounds'>> & {
+    readonly demand: Pick<Demand, 'mostCalls' | 'startMs'>;
+  };
   readonly #parts: ModelCore;
   readonly #sizing: Sizing;
   readonly #events: WorkerEvents;
@@ -44,7 +71,7 @@ export class Model {
   /** Has no slots at first, and refuses calls until `start` or `scale`. */
   constructor(spec: ModelSpec, resources: ServerResources, tell: (event: ModelEvent) => void) {
     this.#tell = (event) => {
-      if (event.type === 'closed') resources.memory?.remove(this.#inBudget);
+      if (event.type === 'closed') resources.memory?.ledger.remove(this.#inBudget);
       tell(event);
     };
     const generations = new Generations(spec);
@@ -73,7 +100,7 @@ export class Model {
     );
     this.#events = new WorkerEvents(this.#parts, this.#sizing, slowStarts, this.#tell);
     this.#inBudget = new ModelInBudget(this.#parts, this.#sizing, this.#tell);
-    resources.memory?.add(this.#inBudget);
+    resources.memory?.ledger.models.add(this.#inBudget);
     this.crew = crew;
     this.health = health;
     this.sizing = this.#sizing;
@@ -184,11 +211,40 @@ export class Model {
     }
     generations.begin(spec);
     generations.replacements += 1;
-    const error = await rollingReplace(this.#parts, limits);
+    const error = await this.#replaceOneByOne(limits);
     generations.replacements -= 1;
     if (error !== null) log.replacingFailed(error);
     const outcome = await health.whenSettled();
     return { ...outcome, error: error ?? outcome.error };
+  }
+
+  /**
+   * Replaces workers by workers of the newest generation, one slot after the other, so that no call is lost and the others
+   * serve meanwhile. Stops at the first worker that dies before it is ready: if none of the generation was ready until then,
+   * the spec is taken back, else the remaining slots keep their workers. Resolves with the reason why that worker could not
+   * start; null if all did, or if another change overtook this one.
+   */
+  async #replaceOneByOne(limits: RetireLimits): Promise<ServeError | null> {
+    const { crew, generations, health } = this.#parts;
+    const app = generations.newest;
+    const isOvertaken = (): boolean => generations.newest !== app || health.isDraining;
+    const isNew = (slot: Slot): boolean => generations.of(slot.worker) === app;
+    for (const slot of crew.kept) {
+      if (isOvertaken()) return null;
+      if (!slot.isKept || isNew(slot)) continue;
+      slot.renew(limits);
+      await health.changes.wait(() => isOvertaken() || !slot.isKept || hasStarted(slot) || null);
+      if (isOvertaken()) return null;
+      if (!slot.isKept || (isNew(slot) && slot.failure === null)) continue;
+      const error = slot.lastDeath === null ? null : startError(slot.lastDeath);
+      if (!generations.isUntried) return error;
+      generations.newest = generations.inForce;
+      for (const other of crew.kept)
+        if (generations.of(other.worker) !== generations.inForce) other.replace(limits);
+      return error;
+    }
+    if (!isOvertaken()) generations.inForce = app; // although no worker of it was ready: no slot has an older one
+    return null;
   }
 
   /**
@@ -202,10 +258,10 @@ export class Model {
     if (health.isDraining) throw shuttingDown();
     const slot = crew.kept.find((one) => one.index === index);
     if (slot === undefined) throw noWorker(index);
-    log.restarting(index);
+    log.worker(index, 'is restarted on request');
     const before = slot.worker;
     slot.renew(limits);
-    await health.until(() => !slot.isKept || isSettled(slot) || health.isDraining);
+    await health.changes.wait(() => !slot.isKept || isSettled(slot) || health.isDraining || null);
     if (health.isDraining) throw shuttingDown();
     if (!slot.isKept) throw noWorker(index);
     if (slot.worker !== before && slot.worker?.state === 'ready') return outcomeOf(1, 1, null);
@@ -259,7 +315,7 @@ export class Model {
     const { crew, health } = this.#parts;
     crew.isClosed = true;
     this.#sizing.close();
-    health.wake();
+    health.changes.wake();
   }
 
   /** The model, as the feed of its jobs sees it. */

@@ -9,11 +9,8 @@ import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import { within } from '../machine/within.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 import { labelOf, type FullModelRef, type ModelRef } from '../options/model-name.js';
-import type { CrewView } from './crew.js';
 import type { Model } from './model.js';
-import { noModel, noVersion, stillLeaving, unloading } from './model-errors.js';
 import { outcomeOrFailure, type Outcome } from './outcome.js';
-import type { SizingView } from './sizing.js';
 import { checkBounds, exactly, countWithin, type WorkerBounds } from './bounds.js';
 
 export type { FullModelRef, ModelRef } from '../options/model-name.js';
@@ -27,15 +24,8 @@ export interface Accepted {
   readonly settled: Promise<Outcome>;
 }
 
-/** The members of a model that the registry uses. */
-export interface ManagedModel extends Pick<Model, 'scale' | 'rejectCalls' | 'close'> {
-  readonly spec: FullModelRef;
-  readonly crew: Pick<CrewView, 'wanted' | 'running'>;
-  readonly sizing: Pick<SizingView, 'bounds'>;
-}
-
-export interface Registered<M> {
-  readonly model: M;
+export interface Registered {
+  readonly model: Model;
   /** Whether the server started with it. */
   readonly isFirst: boolean;
   /** Whether calls that name no version get this one. */
@@ -46,31 +36,24 @@ export interface Registered<M> {
   readonly bounds: WorkerBounds;
 }
 
-interface Entry<M> {
-  readonly model: M;
+interface Entry {
+  readonly model: Model;
   readonly isFirst: boolean;
-  bounds: WorkerBounds | null;
-  /** Its unregistration; null while it is registered. */
-  leaving: Leaving | null;
+  isDefault: boolean;
+  /** The bounds that were last asked for; null: none were. */
+  asked: WorkerBounds | null;
+  /** Settles once it is unloaded; null while it is registered. */
+  left: Promise<Outcome> | null;
+  /** The error of calls to it while it is leaving; null: that there is no such model. */
+  refusal: ServeError | null;
   /** The latest replacement of its spec, while that goes on; else null. */
   replacing: Promise<unknown> | null;
 }
 
-interface Leaving {
-  /** Settles once it is unloaded. */
-  readonly settled: Promise<Outcome>;
-  /** The error of calls to it; null: that there is no such model. */
-  readonly refusal: ServeError | null;
-}
-
-interface Versions<M> {
-  readonly entries: Map<string, Entry<M>>;
-  default: Entry<M>;
-}
-
-export class Models<M extends ManagedModel = Model> {
-  readonly #names = new Map<string, Versions<M>>();
-  readonly #leaving = new Set<Entry<M>>();
+export class Models {
+  /** The versions of each name, of which one is the default. */
+  readonly #names = new Map<string, Entry[]>();
+  readonly #leaving = new Set<Entry>();
   readonly #leaveLimitMs: number;
   #defaultName: string | null = null;
   #isClosed = false;
@@ -81,63 +64,53 @@ export class Models<M extends ManagedModel = Model> {
   }
 
   /** The model that answers on `/`; null if there is none. */
-  get default(): M | null {
-    return this.#defaultName === null ? null : (this.#names.get(this.#defaultName)?.default.model ?? null);
-  }
-
-  /** Number of models, including those that are leaving. */
-  get count(): number {
-    let count = this.#leaving.size;
-    for (const { entries } of this.#names.values()) count += entries.size;
-    return count;
+  get default(): Model | null {
+    return this.#defaultName === null ? null : (this.#known({ name: this.#defaultName })?.model ?? null);
   }
 
   /** The models that callers can find, in the order in which their names were registered. */
-  *all(): Generator<M> {
-    for (const { entries } of this.#names.values()) for (const { model } of entries.values()) yield model;
+  *all(): Generator<Model> {
+    for (const entries of this.#names.values()) for (const { model } of entries) yield model;
   }
 
   /** Whether calls that name no version get this one. */
   isDefault({ name, version }: FullModelRef): boolean {
-    return this.#names.get(name)?.default.model.spec.version === version;
+    return this.#known({ name })?.model.spec.version === version;
   }
 
   /** @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND; SERVE_NOT_READY if it is leaving and refuses its calls */
-  find(ref: ModelRef): M {
+  find(ref: ModelRef): Model {
     const entry = this.#known(ref);
-    if (entry !== null) return entry.model;
-    throw this.#refusing(ref)?.leaving?.refusal ?? this.#unknown(ref);
+    if (entry !== undefined) return entry.model;
+    throw this.#refusing(ref)?.refusal ?? this.#unknown(ref);
   }
 
   /** Finds the model if it is leaving and refuses its calls; else null. */
-  leaving(ref: ModelRef): M | null {
+  leaving(ref: ModelRef): Model | null {
     return this.#refusing(ref)?.model ?? null;
   }
 
   /** Finds a registered model, to change it: unlike `find`, not one that is leaving. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
-  registered(ref: ModelRef): M {
+  registered(ref: ModelRef): Model {
     return this.#entry(ref).model;
   }
 
   /** All models; those that are leaving come last. */
-  describe(): Registered<M>[] {
-    const registered = [...this.#names.values()].flatMap((versions) =>
-      [...versions.entries.values()].map((entry) => ({ entry, isDefault: versions.default === entry })),
-    );
-    const leaving = [...this.#leaving].map((entry) => ({ entry, isDefault: false }));
-    return [...registered, ...leaving].map(({ entry: { model, isFirst, leaving, ...entry }, isDefault }) => {
-      const bounds = model.sizing.bounds ?? entry.bounds ?? exactly(model.crew.wanted);
-      return { model, isFirst, isDefault, isLeaving: leaving !== null, bounds };
+  describe(): Registered[] {
+    const entries = [...[...this.#names.values()].flat(), ...this.#leaving];
+    return entries.map(({ model, isFirst, isDefault, asked, left }) => {
+      const bounds = model.sizing.bounds ?? asked ?? exactly(model.crew.wanted);
+      return { model, isFirst, isDefault, isLeaving: left !== null, bounds };
     });
   }
 
   /** Describes one model; undefined if it is neither registered nor leaving. */
-  described(model: M): Registered<M> | undefined {
+  described(model: Model): Registered | undefined {
     return this.describe().find((registered) => registered.model === model);
   }
 
   /** Adds one of the models that a server starts with. `isDefault`: it answers on `/`. @throws SERVE_MODEL_CONFLICT */
-  addFirst(model: M, isDefault: boolean, bounds: WorkerBounds | null = null): void {
+  addFirst(model: Model, isDefault: boolean, bounds: WorkerBounds | null = null): void {
     if (isDefault) this.#defaultName = model.spec.name;
     this.#add(model, true, bounds);
   }
@@ -147,10 +120,9 @@ export class Models<M extends ManagedModel = Model> {
    * the same name and version that is leaving, up to the limit given to the constructor.
    * @throws SERVE_MODEL_CONFLICT, SERVE_SHUTTING_DOWN
    */
-  async register(ref: FullModelRef, make: () => M): Promise<M> {
-    const before = [...this.#leaving].find(({ model }) => isSame(model.spec, ref));
-    const end = before?.leaving?.settled ?? GONE;
-    const isGone = (await within<unknown>(this.#leaveLimitMs, end)) !== null;
+  async register(ref: FullModelRef, make: () => Model): Promise<Model> {
+    const before = [...this.#leaving].find(({ model }) => isMeant(model, ref));
+    const isGone = (await within<unknown>(this.#leaveLimitMs, before?.left ?? GONE)) !== null;
     if (this.#isClosed) throw shuttingDown();
     if (!isGone) throw stillLeaving(ref);
     this.#refuseTwice(ref);
@@ -161,8 +133,8 @@ export class Models<M extends ManagedModel = Model> {
 
   /** Calls that name no version get this one from now on. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
   setDefault(ref: FullModelRef): void {
-    const entry = this.#entry(ref);
-    (this.#names.get(ref.name) as Versions<M>).default = entry;
+    const chosen = this.#entry(ref);
+    for (const entry of this.#names.get(ref.name) ?? []) entry.isDefault = entry === chosen;
   }
 
   /** @throws SERVE_CONFIG, SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
@@ -170,7 +142,7 @@ export class Models<M extends ManagedModel = Model> {
     checkBounds(bounds);
     const entry = this.#entry(ref);
     const { model } = entry;
-    entry.bounds = bounds;
+    entry.asked = bounds;
     const count = countWithin(bounds, model.crew.running);
     return { accepted: refOf(model), settled: outcomeOrFailure(count, () => model.scale(bounds, limits)) };
   }
@@ -179,11 +151,12 @@ export class Models<M extends ManagedModel = Model> {
    * Replaces the spec of the model, after an earlier replacement has ended. With an error, the previous spec stays in force,
    * at least for some workers, and the result is `failed`. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND
    */
-  replace(ref: ModelRef, change: (model: M) => Promise<Outcome>): Accepted {
+  replace(ref: ModelRef, change: (model: Model) => Promise<Outcome>): Accepted {
     const entry = this.#entry(ref);
+    const { model } = entry;
     const run = async (): Promise<Outcome> => {
-      if (entry.leaving !== null) return gone(entry.model);
-      const outcome = await outcomeOrFailure(entry.model.crew.wanted, () => change(entry.model));
+      if (entry.left !== null) return gone(model);
+      const outcome = await outcomeOrFailure(model.crew.wanted, () => change(model));
       return outcome.error === null ? outcome : { ...outcome, result: 'failed' };
     };
     const settled = entry.replacing === null ? run() : entry.replacing.then(run);
@@ -191,7 +164,7 @@ export class Models<M extends ManagedModel = Model> {
     void settled.then(() => {
       if (entry.replacing === settled) entry.replacing = null;
     });
-    return { accepted: refOf(entry.model), settled };
+    return { accepted: refOf(model), settled };
   }
 
   /**
@@ -207,26 +180,28 @@ export class Models<M extends ManagedModel = Model> {
    * is leaving already, returns its end once more.
    */
   unregisterAtOnce(ref: ModelRef, limits: RetireLimits): Accepted {
-    const leaving = this.#known(ref) === null ? this.#refusing(ref) : null;
-    if (leaving !== null)
-      return { accepted: refOf(leaving.model), settled: (leaving.leaving as Leaving).settled };
+    const leaving = this.#known(ref) === undefined ? this.#refusing(ref) : undefined;
+    if (leaving !== undefined)
+      return { accepted: refOf(leaving.model), settled: leaving.left as Promise<Outcome> };
     const entry = this.#entry(ref);
     return this.#unregister(entry, limits, unloading(entry.model.spec));
   }
 
-  #unregister(entry: Entry<M>, limits: RetireLimits, refusal: ServeError | null): Accepted {
+  #unregister(entry: Entry, limits: RetireLimits, refusal: ServeError | null): Accepted {
     const { name, version } = refOf(entry.model);
-    const versions = this.#names.get(name) as Versions<M>;
-    if (versions.default === entry && versions.entries.size > 1) {
+    const others = this.#names.get(name)?.filter((other) => other !== entry) ?? [];
+    if (entry.isDefault && others.length > 0) {
       const message = `Version ${version} is the default version of the model ${name}, which has other versions; make one of them the default first.`;
       throw new ServeError('SERVE_MODEL_CONFLICT', message);
     }
-    versions.entries.delete(version);
-    if (versions.entries.size === 0) this.#names.delete(name);
+    if (others.length === 0) this.#names.delete(name);
+    else this.#names.set(name, others);
     this.#leaving.add(entry);
+    entry.isDefault = false;
+    entry.refusal = refusal;
     if (refusal !== null) entry.model.rejectCalls(refusal);
     const settled = this.#leave(entry, limits);
-    entry.leaving = { settled, refusal };
+    entry.left = settled;
     return { accepted: { name, version }, settled };
   }
 
@@ -235,7 +210,7 @@ export class Models<M extends ManagedModel = Model> {
     this.#isClosed = true;
   }
 
-  async #leave(entry: Entry<M>, limits: RetireLimits): Promise<Outcome> {
+  async #leave(entry: Entry, limits: RetireLimits): Promise<Outcome> {
     const outcome = await outcomeOrFailure(0, () => entry.model.scale(exactly(0), limits));
     if (outcome.result === 'done') {
       this.#leaving.delete(entry);
@@ -244,59 +219,99 @@ export class Models<M extends ManagedModel = Model> {
     return outcome; // if not done, the server drains, which ends this model with the others
   }
 
-  #add(model: M, isFirst: boolean, bounds: WorkerBounds | null): void {
+  #add(model: Model, isFirst: boolean, asked: WorkerBounds | null): void {
     this.#refuseTwice(model.spec);
-    const { name, version } = model.spec;
-    const entry: Entry<M> = { model, isFirst, bounds, leaving: null, replacing: null };
-    const versions = this.#names.get(name);
-    if (versions === undefined)
-      this.#names.set(name, { entries: new Map([[version, entry]]), default: entry });
-    else versions.entries.set(version, entry);
+    const { name } = model.spec;
+    const others = this.#names.get(name) ?? [];
+    const isDefault = others.length === 0;
+    const entry = { model, isFirst, isDefault, asked, left: null, refusal: null, replacing: null };
+    this.#names.set(name, [...others, entry]);
   }
 
   #refuseTwice(ref: FullModelRef): void {
-    if (this.#names.get(ref.name)?.entries.has(ref.version) !== true) return;
+    if (this.#known(ref) === undefined) return;
     throw new ServeError('SERVE_MODEL_CONFLICT', `Model ${ref.name} is already registered.`);
   }
 
-  #entry(ref: ModelRef): Entry<M> {
+  #entry(ref: ModelRef): Entry {
     const entry = this.#known(ref);
-    if (entry === null) throw this.#unknown(ref);
+    if (entry === undefined) throw this.#unknown(ref);
     return entry;
   }
 
-  #known({ name, version }: ModelRef): Entry<M> | null {
-    const versions = this.#names.get(name);
-    return (version === undefined ? versions?.default : versions?.entries.get(version)) ?? null;
+  #known(ref: ModelRef): Entry | undefined {
+    const entries = this.#names.get(ref.name);
+    return entries?.find(({ model, isDefault }) =>
+      ref.version === undefined ? isDefault : isMeant(model, ref),
+    );
   }
 
-  #refusing({ name, version }: ModelRef): Entry<M> | null {
-    const isMeant = ({ model: { spec }, leaving }: Entry<M>): boolean =>
-      (leaving?.refusal ?? null) !== null && spec.name === name && (version ?? spec.version) === spec.version;
-    return [...this.#leaving].find(isMeant) ?? null;
+  #refusing(ref: ModelRef): Entry | undefined {
+    return [...this.#leaving].find(({ model, refusal }) => refusal !== null && isMeant(model, ref));
   }
 
   #unknown(ref: ModelRef): ServeError {
-    const versions = this.#names.get(ref.name);
-    return versions === undefined
-      ? noModel(ref.name, [...this.#names.keys()])
-      : noVersion(ref, [...versions.entries.keys()]);
+    const versions = this.#names.get(ref.name)?.map(({ model }) => model.spec.version);
+    return versions === undefined ? noModel(ref.name, [...this.#names.keys()]) : noVersion(ref, versions);
   }
 }
 
 /** The outcome of a replacement whose model was unregistered before it began. */
-function gone(model: ManagedModel): Outcome {
+function gone(model: Model): Outcome {
   const message = `The model ${labelOf(model.spec)} was unregistered in the meantime.`;
   return { result: 'failed', wanted: 0, ready: 0, error: new ServeError('SERVE_MODEL_NOT_FOUND', message) };
 }
 
-function refOf({ spec: { name, version } }: ManagedModel): FullModelRef {
+function refOf({ spec: { name, version } }: Model): FullModelRef {
   return { name, version };
 }
 
-function isSame(a: FullModelRef, b: FullModelRef): boolean {
-  return a.name === b.name && a.version === b.version;
+function isMeant({ spec }: Model, { name, version = spec.version }: ModelRef): boolean {
+  return spec.name === name && spec.version === version;
 }
 
 /** Already settled: no earlier model has to end first. */
 const GONE: Promise<unknown> = Promise.resolve(true);
+
+/** `names`: the models of this server. */
+function noModel(name: string, names: readonly string[]): ServeError {
+  return new ServeError(
+    'SERVE_MODEL_NOT_FOUND',
+    `There is no model ${quoted(name)}; this server has ${listed(names)}.`,
+  );
+}
+
+/** `versions`: the versions of the model. */
+function noVersion({ name, version = '' }: ModelRef, versions: readonly string[]): ServeError {
+  const message = `The model ${name} has no version ${quoted(version)}; it has: ${versions.join(', ')}.`;
+  return new ServeError('SERVE_VERSION_NOT_FOUND', message);
+}
+
+/** The error of calls to a model that is being unregistered. */
+function unloading(ref: FullModelRef): ServeError {
+  const message = `The model ${labelOf(ref)} is being unregistered.`;
+  return new ServeError('SERVE_NOT_READY', message, { retryAfterS: UNLOADING_RETRY_S });
+}
+
+/** The error of a registration whose wait for the model of the same name and version took too long. */
+function stillLeaving(ref: FullModelRef): ServeError {
+  const message = `The model ${labelOf(ref)} is being unregistered and its last workers have not ended yet; register it again later.`;
+  return new ServeError('SERVE_MODEL_CONFLICT', message);
+}
+
+/** The model may be registered again at an unknown time. */
+const UNLOADING_RETRY_S = 30;
+
+/** Lists as many names as fit into a message. */
+function listed(names: readonly string[]): string {
+  if (names.length === 0) return 'none';
+  const more = names.length - MOST_NAMES;
+  return `${names.slice(0, MOST_NAMES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+const MOST_NAMES = 20;
+
+/** Quotes a name that a client sent, shortened and on one line. */
+function quoted(text: string): string {
+  return JSON.stringify(text.length > 128 ? `${text.slice(0, 128)}…` : text);
+}

@@ -23,19 +23,19 @@ export interface ScalingChange {
 const KEPT = 20;
 
 export class ScalingChanges {
+  /** The latest ones, in their order. */
+  last: readonly ScalingChange[] = [];
   readonly #counts = new Map<string, number>();
-  #last: readonly ScalingChange[] = [];
 
-  note(worker: number, change: ScalingChange['change'], { rule }: ScalingWhy, why: string): void {
+  /** Returns the reason in words. */
+  note(worker: number, change: ScalingChange['change'], reason: ScalingWhy): string {
+    const { rule } = reason;
+    const why = whyText(reason);
     const key = `${change} ${rule}`;
     this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
     const noted = { at: new Date().toISOString(), worker, change, rule, why };
-    this.#last = [...this.#last, noted].slice(-KEPT);
-  }
-
-  /** The latest ones, in their order. */
-  get last(): readonly ScalingChange[] {
-    return this.#last;
+    this.last = [...this.last, noted].slice(-KEPT);
+    return why;
   }
 
   /** Number of changes so far, by kind and rule. */
@@ -48,7 +48,7 @@ export class ScalingChanges {
 }
 
 /** Says why the number of workers changes. */
-export function whyText(why: ScalingWhy): string {
+function whyText(why: ScalingWhy): string {
   switch (why.rule) {
     case 'change':
       return 'the app or its options have changed, and a worker proves them';

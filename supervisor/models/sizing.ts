@@ -13,15 +13,13 @@ import type { Placement } from '../machine/placement.js';
 import { decide, type ScalingFacts, type ScalingRules, type Why } from '../scaling/policy.js';
 import type { ScalingHistory } from '../scaling/history.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
-import type { ModelOptions } from '../options/resolve.js';
 import type { Slot } from '../slots/slot.js';
 import { applyQueueLimits } from './apply-options.js';
-import { boundsFor, countWithin, ownBounds, type WorkerBounds } from './bounds.js';
-import { Demand } from './demand.js';
+import { countWithin, exactly, ownBounds, type WorkerBounds } from './bounds.js';
+import { Demand, countWorkers, startLeftMs } from './demand.js';
 import type { ModelCore } from './model-resources.js';
 import type { Outcome } from './outcome.js';
-import { ScalingChanges, whyText, type ScalingWhy } from './scaling-changes.js';
-import { countWorkers, startLeftMs } from './scaling-facts.js';
+import { ScalingChanges, type ScalingWhy } from './scaling-changes.js';
 import { isBetween } from './slot-summary.js';
 import { untilQuiet } from './waiters.js';
 
@@ -34,18 +32,13 @@ const UNTIL_ENDED_MS = 2 ** 31 - 1;
 /** The default of `--idle-timeout`. */
 const USUAL_IDLE_MS = 60_000;
 
-/** The facts about it that others may read. */
-export type SizingView = Pick<Sizing, 'bounds' | 'rules' | 'changes' | 'findOwnBounds'> & {
-  readonly demand: Pick<Demand, 'mostCalls' | 'startMs'>;
-};
-
 export class Sizing {
   readonly changes = new ScalingChanges();
   readonly demand: Demand;
+  /** The bounds within which the model scales itself; null if its number of workers is fixed: what the operator sets. */
+  bounds: WorkerBounds | null = null;
   readonly #model: ModelCore;
   readonly #alarm = new Alarm(() => this.ask());
-  /** Null: the number of workers is what the operator sets. */
-  #bounds: WorkerBounds | null = null;
   /** The bounds that the options in force say; null: the model does not scale by itself. */
   #own: WorkerBounds | null = null;
   #replayAtMs = 0;
@@ -62,16 +55,17 @@ export class Sizing {
     this.demand = new Demand(dispatcher, generations, resources.measuresLoad, () => this.ask());
   }
 
-  /** The bounds within which the model scales itself; null if its number of workers is fixed. */
-  get bounds(): WorkerBounds | null {
-    return this.#bounds;
-  }
-
   /** The rules by which its number of workers follows its calls; null if it is fixed. */
   get rules(): ScalingRules | null {
-    if (this.#bounds === null) return null;
+    if (this.bounds === null) return null;
     const { options, isBatchless } = this.#model.generations.inForce;
-    return rulesOf(isBatchless ? { ...options, batchSize: 1 } : options, this.#bounds);
+    const { idleTimeout, targetWait, batchSize } = options;
+    return {
+      ...this.bounds,
+      idleTimeoutMs: idleTimeout ?? USUAL_IDLE_MS,
+      targetWaitMs: targetWait,
+      batchSize: isBatchless ? 1 : batchSize,
+    };
   }
 
   /** The bounds that the newest options say; null if the model does not scale by itself. @throws SERVE_CONFIG */
@@ -84,7 +78,7 @@ export class Sizing {
   /** Estimated time until a worker is ready; null unless the model scales by itself and has none. */
   startsInMs(): number | null {
     const { crew } = this.#model;
-    if (this.#bounds === null || crew.ready.length > 0) return null;
+    if (this.bounds === null || crew.ready.length > 0) return null;
     return startLeftMs(crew.kept, this.demand.startMs, performance.now());
   }
 
@@ -150,8 +144,8 @@ export class Sizing {
       this.ask(); // other rules may have changed
       return;
     }
-    const usualCount = (): number => resources.devices.firstCount(generations.newest.spec.resolved.options);
-    void this.resize(boundsFor('options', { own, set: null, usualCount }), limits);
+    const { options } = generations.newest.spec.resolved;
+    void this.resize(own ?? exactly(resources.devices.firstCount(options)), limits);
   }
 
   /**
@@ -171,7 +165,7 @@ export class Sizing {
 
   /** Scales within these bounds from now on; null: not at all. */
   #follow(bounds: WorkerBounds | null): void {
-    this.#bounds = bounds;
+    this.bounds = bounds;
     if (bounds !== null) this.demand.record();
     this.ask();
   }
@@ -209,7 +203,7 @@ export class Sizing {
     const isGpuTaken = crew.all.some(({ isKept, device }) => !isKept && device !== 'cpu');
     const { standbys } = crew;
     const serving = crew.kept.length - standbys.length;
-    const room = (this.#bounds?.max ?? 0) - serving;
+    const room = (this.bounds?.max ?? 0) - serving;
     const more = Math.min(count, room, isGpuTaken ? standbys.length : Infinity);
     if (more <= 0) return;
     const { options } = generations.newest.spec.resolved;
@@ -217,8 +211,11 @@ export class Sizing {
     health.want(serving + more, true);
     const stayBehind = crew.standbys;
     const stepIn = standbys.filter((slot) => slot.failure === null && !stayBehind.includes(slot));
-    for (const { index } of stepIn) this.#noteStepIn(index, why);
-    for (const { index } of crew.add(placements)) this.#note(index, 'started', why);
+    for (const { index } of stepIn) {
+      this.demand.history?.steppedIn(performance.now());
+      this.#note(index, 'stands by no longer', why);
+    }
+    for (const { index } of crew.add(placements)) this.#note(index, 'starts', why);
     this.keepStandbys();
     if (stepIn.length > 0) dispatcher.pump();
   }
@@ -282,7 +279,7 @@ export class Sizing {
     health.want(isLast ? 0 : serving, true);
     if (isLast) for (const slot of kept) if (!leaving.includes(slot)) slot.retire(resources.retireLimits);
     for (const slot of leaving) {
-      this.#note(slot.index, 'retired', why);
+      this.#note(slot.index, 'leaves', why);
       slot.retire(resources.retireLimits);
     }
     this.keepStandbys();
@@ -293,7 +290,7 @@ export class Sizing {
   #leave(slot: Slot, why: ScalingWhy, limits: RetireLimits): void {
     const { crew, health } = this.#model;
     const { kept, standbys } = crew;
-    this.#note(slot.index, 'retired', why);
+    this.#note(slot.index, 'leaves', why);
     const serving = kept.length - standbys.length - 1;
     if (!standbys.includes(slot)) {
       health.want(serving, true);
@@ -304,17 +301,10 @@ export class Sizing {
     this.ask();
   }
 
-  #noteStepIn(worker: number, why: ScalingWhy): void {
-    const text = whyText(why);
-    this.demand.history?.steppedIn(performance.now());
-    this.changes.note(worker, 'started', why, text);
-    this.#model.log.stepsIn(worker, text);
-  }
-
-  #note(worker: number, change: 'started' | 'retired', why: ScalingWhy): void {
-    const text = whyText(why);
-    this.changes.note(worker, change, why, text);
-    this.#model.log.scaled(worker, change, text);
+  /** Logs and counts that a worker comes or goes. */
+  #note(worker: number, what: 'starts' | 'stands by no longer' | 'leaves', why: ScalingWhy): void {
+    const text = this.changes.note(worker, what === 'leaves' ? 'retired' : 'started', why);
+    this.#model.log.worker(worker, `${what}: ${text}`);
   }
 
   #gather({ idleTimeoutMs }: ScalingRules, history: ScalingHistory): ScalingFacts {
@@ -347,7 +337,8 @@ export class Sizing {
     for (let i = 0; i < count; i += 1) {
       const placement = this.#takePlace();
       if (placement === null) return;
-      for (const { index } of crew.add([placement])) log.standsBy(index);
+      for (const { index } of crew.add([placement]))
+        log.worker(index, 'starts: it will stand by (--standby)');
     }
     this.#isShort = false;
   }
@@ -361,7 +352,8 @@ export class Sizing {
     try {
       const placement = resources.devices.takeIfFree(options);
       if (placement !== null) {
-        if (resources.memory?.hasRoomFor(`${name}@${version}`, placement.device) ?? true) return placement;
+        if (resources.memory?.ledger.hasRoomFor(`${name}@${version}`, placement.device) ?? true)
+          return placement;
         resources.devices.giveBack(placement);
         why = 'the memory budget has no room for it now';
       } else if (crew.all.length > crew.kept.length) return null; // the place of one that leaves is free soon
@@ -372,11 +364,4 @@ export class Sizing {
     this.#isShort = true;
     return null;
   }
-}
-
-function rulesOf(
-  { idleTimeout, targetWait, batchSize }: Pick<ModelOptions, 'idleTimeout' | 'targetWait' | 'batchSize'>,
-  { min, max }: WorkerBounds,
-): ScalingRules {
-  return { min, max, idleTimeoutMs: idleTimeout ?? USUAL_IDLE_MS, targetWaitMs: targetWait, batchSize };
 }

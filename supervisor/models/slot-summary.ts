@@ -1,45 +1,18 @@
-/** Summary of a model's slots for its callers: its health, whether a worker may still come, and when. Pure. */
-import { ServeError } from '../../protocol/errors.js';
+/**
+ * Summary of a model's slots for its callers: whether a worker may still come, when, and what callers, `/readyz` and `/status`
+ * are told while none can. Pure.
+ */
+import { ServeError, type ErrorCode } from '../../protocol/errors.js';
+import { formatMs } from '../options/units.js';
 import type { Slot } from '../slots/slot.js';
 import type { SlotState } from '../slots/slot-lifecycle.js';
-import { startError } from '../slots/start-error.js';
-import { LATCHED_RETRY_S, type Standstill } from './standstill.js';
-
-type SlotWithState = Pick<Slot, 'state'>;
-
-/**
- * `idle`: no worker is ready, since none was needed; the first call starts one. It counts as ready. `failing`: it was ready
- * once, and its starts fail more often in a row than allowed; they go on, and calls are refused until one succeeds.
- */
-export type Health = 'starting' | 'ready' | 'idle' | 'unhealthy' | 'failing' | 'draining';
+import { startError } from '../slots/restart-policy.js';
 
 /** Assumed time of import and init before one was measured. */
 const FIRST_INIT_MS = 1000;
 
-export interface HealthFacts {
-  readonly isDraining: boolean;
-  readonly readyWorkers: number;
-  /** Null: a call may be held for a worker. */
-  readonly standstill: Standstill['state'] | null;
-  /** Its scaling has left it without a worker, and no start has failed since. */
-  readonly isIdle: boolean;
-  /** A worker of the present code was ready. */
-  readonly hasServed: boolean;
-  /** A worker of the present code died. */
-  readonly hasLost: boolean;
-}
-
-export function healthOf(facts: HealthFacts): Health {
-  if (facts.isDraining) return 'draining';
-  if (facts.readyWorkers > 0) return 'ready';
-  if (facts.standstill === 'failing') return 'failing';
-  if (facts.standstill === 'latched') return 'unhealthy';
-  if (facts.isIdle) return 'idle';
-  return facts.hasServed || facts.hasLost ? 'unhealthy' : 'starting';
-}
-
 /** Whether the server ends, or the model: no slot will have a worker again. */
-export function areClosing(slots: readonly SlotWithState[]): boolean {
+export function areClosing(slots: readonly Pick<Slot, 'state'>[]): boolean {
   return slots.every(({ state }) => state.name === 'closing' || state.name === 'closed');
 }
 
@@ -60,7 +33,7 @@ export function isSettled(slot: Pick<Slot, 'state' | 'failure' | 'worker' | 'wor
 }
 
 /** Whether another worker is to take the place of the present one. */
-export function isBetween({ state }: SlotWithState): boolean {
+export function isBetween({ state }: Pick<Slot, 'state'>): boolean {
   return state.name === 'renewing' || state.name === 'replacing';
 }
 
@@ -78,7 +51,7 @@ export function memoryErrors(slots: readonly Pick<Slot, 'lastDeath'>[]): ServeEr
 
 /** Estimated time until a first worker is ready, from the nearest backoff and the last init; null if none will come. */
 export function readyInMs(
-  slots: readonly SlotWithState[],
+  slots: readonly Pick<Slot, 'state'>[],
   lastInitMs: number | null,
   nowMs: number,
 ): number | null {
@@ -100,4 +73,56 @@ function startsInMs(state: SlotState, nowMs: number): number | null {
     case 'closed':
       return null;
   }
+}
+
+export interface Standstill {
+  /** `latched`: no worker is started any more. `failing`: it was ready once, and its starts go on. */
+  readonly state: 'latched' | 'failing';
+  /** Why one of its slots has no worker. */
+  readonly error: ServeError;
+}
+
+/** Whether every slot of a model is latched or failing; null if a call may be held for one of them. `kept`: those not retired. */
+export function findStandstill(kept: readonly Pick<Slot, 'failure' | 'state'>[]): Standstill | null {
+  const errors = failuresOf(kept);
+  const error = errors.at(-1);
+  if (error === undefined || errors.length < kept.length) return null;
+  return { state: kept.every(({ state }) => state.name === 'latched') ? 'latched' : 'failing', error };
+}
+
+/** The errors of the slots that are latched or failing, in their order. */
+export function failuresOf(slots: readonly Pick<Slot, 'failure'>[]): ServeError[] {
+  return slots.flatMap(({ failure }) => failure ?? []);
+}
+
+const CAUSES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  SERVE_APP_INVALID: 'the app cannot be loaded',
+  SERVE_INIT_FAILED: 'its init or its example fails',
+  SERVE_INIT_TIMEOUT: 'its init takes longer than --init-timeout',
+};
+const USUAL_CAUSE = 'its workers die before they have answered a call';
+
+/** The error of calls meanwhile. `readyInMs`: until a worker may be ready; null if none will be. */
+export function refusalOf(standstill: Standstill, readyInMs: number | null, watch: boolean): ServeError {
+  const waitS = standstill.state === 'latched' || readyInMs === null ? LATCHED_RETRY_S : readyInMs / 1000;
+  const message = describeStandstill(standstill, readyInMs, watch);
+  return new ServeError('SERVE_NOT_READY', message, { retryAfterS: Math.max(1, Math.ceil(waitS)) });
+}
+
+/** Retry-After of calls that are refused until an operator acts. */
+export const LATCHED_RETRY_S = 30;
+
+/** Says what is wrong, what follows, and what to do, without the app's words. */
+export function describeStandstill(
+  { state, error }: Standstill,
+  readyInMs: number | null,
+  watch: boolean,
+): string {
+  const what = `No worker of this model can start: ${CAUSES[error.code] ?? USUAL_CAUSE}.`;
+  if (state === 'latched') {
+    const again = watch ? 'save it' : 'start the server again or send it SIGHUP';
+    return `${what} The log and /status say why; correct it, then ${again}.`;
+  }
+  const next = readyInMs === null ? '' : `, in ${formatMs(readyInMs)} at the earliest`;
+  return `${what} The server goes on trying, and takes calls again once one starts${next}. The log and /status say why; SIGHUP tries at once.`;
 }

@@ -2,50 +2,26 @@
 import { randomBytes } from 'node:crypto';
 import { env } from 'node:process';
 import { STREAM_WINDOW_BYTES, type StartSpec } from '../../protocol/wire/messages.js';
-import type { OutputRelay } from '../observe/output-relay.js';
 import { limitOf } from '../options/limit-names.js';
-import type { FullModelRef } from '../options/model-name.js';
 import type { ModelOptions } from '../options/resolve.js';
-import type { OrphanGuard } from '../processes/orphan-guard.js';
-import type { SpareProcesses } from '../processes/spare-processes.js';
 import { spawnWorker, type SpawnOptions, type WorkerProcess } from '../processes/spawn-worker.js';
-import type { Devices } from '../machine/devices.js';
 import type { Placement } from '../machine/placement.js';
 import type { WorkerProgram } from '../runtimes/runtime.js';
 import { NO_TELEMETRY } from '../runtimes/telemetry.js';
+import type { Slot } from '../slots/slot.js';
+import type { ServerResources } from './model-resources.js';
 import { asksForBatches, type ModelSpec } from './model-spec.js';
 import { WorkerHandle } from '../processes/worker-handle.js';
 import type { WorkerLimits, WorkerListener } from '../processes/worker-listener.js';
 import { VERSION } from '../version.js';
 
-/** The parts that all workers of a server share. */
-export interface WorkerResources {
-  readonly guard: OrphanGuard;
-  readonly spares: SpareProcesses;
-  readonly devices: Pick<Devices, 'threads'>;
-  readonly relay: OutputRelay;
-  /** Whether prints are marked with their call, for the JSON log. */
-  readonly attributePrints: boolean;
-  /** Returns the name of a model in logs if the server has several; else an empty string. */
-  labelOf(model: FullModelRef): string;
-  /** The largest answer that is not a stream. */
-  readonly maxOutputBytes: number;
-  /** Pattern of the names of variables that no worker gets. */
-  readonly withheldEnv: RegExp | null;
-}
-
-export interface SlotPlacement {
-  readonly index: number;
-  readonly placement: Placement;
-  readonly skipsWarmUp: boolean;
-}
-
 /** @throws Error if the program cannot be started */
 export function startWorker(
   model: ModelSpec,
   options: ModelOptions,
-  resources: WorkerResources,
-  { index, placement, skipsWarmUp }: SlotPlacement,
+  resources: ServerResources,
+  { index, placement }: Pick<Slot, 'index' | 'placement'>,
+  skipsWarmUp: boolean,
   listener: WorkerListener,
 ): WorkerHandle {
   const { devices, relay, attributePrints, labelOf, maxOutputBytes } = resources;
@@ -83,18 +59,15 @@ export function startWorker(
   return worker;
 }
 
-interface StartedProcess {
-  readonly process: WorkerProcess;
-  /** Variables of the slot that a spare was started without, for the message `start`; null if it has them. */
-  readonly lateEnv: Readonly<Record<string, string>> | null;
-}
-
-/** Takes a spare process, or starts one. @throws Error if the program cannot be started */
+/**
+ * Takes a spare process, or starts one. `lateEnv`: variables of the slot that a spare was started without, for the message
+ * `start`; null if it has them. @throws Error if the program cannot be started
+ */
 function startProcess(
   { program }: ModelSpec,
   placement: Placement,
-  { spares, guard, devices, withheldEnv }: WorkerResources,
-): StartedProcess {
+  { spares, guard, devices, withheldEnv }: ServerResources,
+): { readonly process: WorkerProcess; readonly lateEnv: Readonly<Record<string, string>> | null } {
   const bare = bareProgram(program, withheldEnv);
   const env = { ...threadShares(program, devices.threads), ...placement.env };
   const spare = program.mayWait === true ? spares.take(bare) : null;

@@ -1,21 +1,18 @@
 /** Lets callers wait until a model has what they need: a ready worker, its routes, no call. */
 import { startLimit } from '../machine/limit-timer.js';
 
-export class Waiters<T> {
-  readonly #find: () => T | null;
+export class Waiters {
   readonly #waiting = new Set<() => void>();
 
-  /** `find` is called again at every `wake`: it returns null to keep waiting, and throws if waiting is in vain. */
-  constructor(find: () => T | null) {
-    this.#find = find;
-  }
-
-  /** Resolves with the result of `find`, in the order of calls; with null once `givenUp` settles. @throws what `find` throws */
-  async wait(givenUp: Promise<unknown>): Promise<T | null> {
+  /**
+   * Resolves with the result of `find`, which is called at once and at every `wake`: it returns null to keep waiting, and
+   * throws if waiting is in vain. Callers continue in the order in which they came. Resolves with null once `givenUp` settles.
+   */
+  async wait<T>(find: () => T | null, givenUp: Promise<unknown> = never()): Promise<T | null> {
     let left = false;
     void givenUp.then(() => (left = true));
     for (;;) {
-      const found = this.#find();
+      const found = find();
       if (found !== null || left) return found;
       let wake!: () => void;
       const changed = new Promise<void>((resolve) => (wake = resolve));
@@ -29,6 +26,11 @@ export class Waiters<T> {
   wake(): void {
     for (const wake of this.#waiting) wake();
   }
+}
+
+/** Returns a new promise each time: callbacks on a shared one would be kept as long as it lives. */
+function never(): Promise<never> {
+  return new Promise(() => {});
 }
 
 /** Resolves with true once `isQuiet` returns true, with false at `endAtMs`. Polls every 10 ms: `isQuiet` is one sum. */

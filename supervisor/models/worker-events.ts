@@ -14,8 +14,8 @@ import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { LoadedLimits, WorkerEvent } from '../processes/worker-listener.js';
 import { Slot } from '../slots/slot.js';
 import { newWebhookId } from '../webhooks/webhook.js';
-import type { AppDescription } from './app-description.js';
 import { applyApp } from './apply-options.js';
+import type { Generation } from './generations.js';
 import type { ModelCore, ModelEvent } from './model-resources.js';
 import type { Sizing } from './sizing.js';
 import { noneWantedError } from './slot-summary.js';
@@ -42,7 +42,7 @@ export class WorkerEvents {
     const wasReady = (): boolean => health.firstReadyAtMs !== null;
     return new Slot({
       index,
-      device: placement.device,
+      placement,
       model: `${name}@${version}`,
       gate: resources.gate,
       rules: () => ({
@@ -51,20 +51,19 @@ export class WorkerEvents {
         everReady: (resources.watch ? health.hasServed : wasReady()) && !generations.isUntried,
         awaitsChange: resources.watch,
       }),
-      spawn: (slot) => this.#spawn(slot, placement),
+      spawn: (slot) => this.#spawn(slot),
       othersServe: () => crew.ready.length > 0,
       isModelDown: () => wasReady() && crew.ready.length === 0,
-      makesRoom: (device) => resources.memory?.makeRoom(device, `${name}@${version}`) ?? false,
+      makesRoom: () => resources.memory?.makeRoom(placement.device, `${name}@${version}`) ?? false,
       onNotNeeded: (slot) => this.#sizing.withdraw(slot),
       onChange: (slot, death) => this.#onChange(slot, death),
     });
   }
 
-  #spawn(slot: Slot, placement: Placement): WorkerHandle {
+  #spawn(slot: Slot): WorkerHandle {
     const { generations, resources } = this.#model;
     const { spec, options, skipsWarmUp } = generations.newest;
-    const place = { index: slot.index, placement, skipsWarmUp };
-    const worker: WorkerHandle = startWorker(spec, options, resources, place, {
+    const worker: WorkerHandle = startWorker(spec, options, resources, slot, skipsWarmUp, {
       loaded: (info) => this.#loaded(worker, info),
       finished: (call, runMs) => this.#finished(call, runMs),
       told: (event) => this.#told(slot, worker, event),
@@ -92,9 +91,16 @@ export class WorkerEvents {
         slot.onReady(worker);
         return this.#ready(index, worker);
       case 'frozen':
-        return this.#frozen(index, event.isFrozen);
+        if (event.isFrozen) log.worker(index, 'is frozen by a signal: it is not ready until SIGCONT', 'warn');
+        else log.worker(index, 'continues');
+        this.#refresh();
+        return this.#model.dispatcher.pump();
       case 'leaving':
-        log.leaving(index, worker.load, event.why);
+        log.worker(
+          index,
+          `gets no more calls, and ends after those that it holds (${worker.load}): ${event.why}`,
+          'error',
+        );
         return slot.onLeaving(worker);
       case 'lost':
         return this.#lost(event.calls, event.error);
@@ -113,7 +119,7 @@ export class WorkerEvents {
 
   #loaded(worker: WorkerHandle, info: LoadedInfo): LoadedLimits {
     const { generations, resources } = this.#model;
-    const app = generations.of(worker) as AppDescription;
+    const app = generations.of(worker) as Generation;
     app.update(info);
     if (app === generations.inForce) applyApp(this.#model);
     const { spec, options } = app;
@@ -162,18 +168,12 @@ export class WorkerEvents {
     if (isSerial) log.serial(options.concurrency as number);
   }
 
-  #frozen(index: number, isFrozen: boolean): void {
-    this.#model.log.frozen(index, isFrozen);
-    this.#refresh();
-    this.#model.dispatcher.pump();
-  }
-
   /** The state of a worker or a slot has changed; after the first sign of a death, that of the dying worker. */
   #refresh(): void {
     const { crew, health, dispatcher } = this.#model;
     const hasStepIn = crew.refresh();
     this.#slowStarts.update();
-    health.wake();
+    health.changes.wake();
     // What a dying worker has not begun came before what waits: it is given back within ms, and then all goes on.
     const givesBack = crew.workers.some(
       ({ state, heldBatches, places }) => state === 'killing' && heldBatches > places,
@@ -192,12 +192,12 @@ export class WorkerEvents {
   #gone(slot: Slot, worker: WorkerHandle, death: WorkerDeath): void {
     const { generations, resources } = this.#model;
     resources.guard.remove(death.pid);
-    if (death.inWarmUp === true && !death.wanted) generations.newest.skipWarmUp();
+    if (death.inWarmUp === true && !death.wanted) generations.newest.skipsWarmUp = true;
     slot.onGone(worker, death);
   }
 
   #onChange(slot: Slot, death: WorkerDeath | null): void {
-    if (death?.during === 'start' && !death.wanted && !slot.isSecondTry) this.#model.health.onFailedStart();
+    if (death?.during === 'start' && !death.wanted && !slot.isSecondTry) this.#model.health.isIdle = false;
     this.#refresh();
     if (death !== null) {
       this.#model.log.death(slot, death);
@@ -217,7 +217,7 @@ export class WorkerEvents {
     if (crew.all.length > 0) return;
     if (crew.isClosed) this.#tell({ type: 'closed' });
     if (!health.takesCalls) dispatcher.failQueued(noneWantedError());
-    health.wake();
+    health.changes.wake();
   }
 
   #checkStandstill(): void {

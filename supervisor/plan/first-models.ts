@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ServeError, configError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/text/sentences.js';
-import type { ModelPlan } from '../models/model-plan.js';
+import type { ModelPlan } from '../models/model-spec.js';
 import { withoutSecrets } from '../options/allowed-urls.js';
 import { labelOf, type FullModelRef } from '../options/model-name.js';
 import { nearbyHint } from '../options/nearby-path.js';

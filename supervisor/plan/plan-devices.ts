@@ -5,7 +5,7 @@ import { Devices } from '../machine/devices.js';
 import { discoverGpus, type Discovery } from '../machine/gpu-discovery.js';
 import type { ModelOptions } from '../options/resolve.js';
 import { boundsFor, ownBounds, type BoundsFacts } from '../models/bounds.js';
-import type { FirstModel, ModelPlan } from '../models/model-plan.js';
+import type { FirstModel, ModelPlan } from '../models/model-spec.js';
 
 /** Assigns devices to the first workers of each model. @throws SERVE_CONFIG if a model's options do not fit the machine */
 export function placeModels(plans: readonly ModelPlan[], devices: Devices): FirstModel[] {

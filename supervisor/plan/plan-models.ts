@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
 import { setBounds } from '../models/bounds.js';
-import type { ModelPlan } from '../models/model-plan.js';
+import type { ModelPlan } from '../models/model-spec.js';
 import { prepareProgram } from '../runtimes/index.js';
 import type { AppSetting, AppSpec } from '../runtimes/runtime.js';
 import { refuseTwins, type ModelEntry } from '../options/read-objects.js';

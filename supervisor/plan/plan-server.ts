@@ -20,7 +20,7 @@ import type { BudgetLimits } from '../budget/readings.js';
 import { planBudgets } from './plan-budgets.js';
 import { findDevices, placeModels } from './plan-devices.js';
 import { listenerWarnings, planListeners, type ListenersPlan } from './plan-listeners.js';
-import type { FirstModel, ModelPlan } from '../models/model-plan.js';
+import type { FirstModel, ModelPlan } from '../models/model-spec.js';
 import { planFirstModels } from './first-models.js';
 
 /** The checked input of a server. */

@@ -1,5 +1,5 @@
 /** Predicts how long the last call in line will have waited when it begins. */
-import type { ScaledLine, ScalingFacts, ScalingRules } from './facts.js';
+import type { ScaledLine, ScalingFacts, ScalingRules } from './policy.js';
 
 /** The wait with `more` workers than there are, which would be spawned now if none stands by. */
 export function predictLastWait(facts: ScalingFacts, rules: ScalingRules, more: number): number {

@@ -14,24 +14,9 @@
  * - A worker that never fits into the memory budget latches its slot always: no start helps before one of the two changes.
  */
 
-export interface Death {
-  /** The activity of the worker when it died. */
-  readonly during: 'start' | 'idle' | 'call';
-  readonly finishedCalls: number;
-  /** Whether the next worker would die of the same cause, unless something outside the server changes. */
-  readonly permanent: boolean;
-  /** Whether it needs more memory than the budget has. */
-  readonly neverFits: boolean;
-  /** Text of the error that import or `init` threw, to compare; null if they threw none, or one that may not repeat. */
-  readonly thrown: string | null;
-}
-
-export interface SlotHistory {
-  /** Failed starts in a row: no worker between them finished a call or died during one. */
-  readonly failedStarts: number;
-  /** {@link Death.thrown} of the last of them. */
-  readonly thrown: string | null;
-}
+import { ServeError, type ErrorCode } from '../../protocol/errors.js';
+import { isMemoryHint } from '../processes/exit-report.js';
+import { thrownAtStart, type WorkerDeath } from '../processes/worker-death.js';
 
 export interface RestartRules {
   /** Failed starts in a row after which a worker is started again. */
@@ -42,38 +27,50 @@ export interface RestartRules {
   readonly awaitsChange: boolean;
 }
 
-export type Decision =
-  /** `isFailing`: more starts in a row have failed than the limit allows. */
-  | {
-      readonly action: 'restart';
-      readonly delayMs: number;
-      readonly isFailing: boolean;
-      readonly history: SlotHistory;
-    }
-  /** `repeats`: the next start would fail in the same way. */
-  | { readonly action: 'latch'; readonly repeats: boolean; readonly history: SlotHistory };
+/** The decision after a death, and the facts that the next one needs. */
+export interface Decision {
+  /** Pause before the next start; null: none follows. */
+  readonly pauseMs: number | null;
+  /** The error of a slot that is latched, or failing: more starts in a row have failed than the limit allows; else null. */
+  readonly failure: ServeError | null;
+  /** Failed starts in a row: no worker between them finished a call or died during one. */
+  readonly failedStarts: number;
+  /** Text of the error that import or `init` threw in the last of them; null if they threw none, or one that may not repeat. */
+  readonly thrown: string | null;
+}
 
-export const NEW_SLOT: SlotHistory = { failedStarts: 0, thrown: null };
+export const NEW_SLOT: Decision = { pauseMs: 0, failure: null, failedStarts: 0, thrown: null };
 
 export const FIRST_DELAY_MS = 500;
 export const MAX_DELAY_MS = 60_000;
 
 /** `random`: from 0 to 1. */
-export function afterDeath(past: SlotHistory, death: Death, rules: RestartRules, random: number): Decision {
-  const history = { failedStarts: past.failedStarts + 1, thrown: death.thrown };
+export function afterDeath(
+  past: Decision,
+  death: WorkerDeath,
+  rules: RestartRules,
+  random: number,
+): Decision {
   const { restartLimit, everReady, awaitsChange } = rules;
-  const isSameAgain = !everReady && death.thrown !== null && death.thrown === past.thrown;
+  const thrown = thrownAtStart(death);
+  const history = { failedStarts: past.failedStarts + 1, thrown };
+  const isPermanent = death.fatal?.permanent ?? false;
+  const isSameAgain = !everReady && thrown !== null && thrown === past.thrown;
   const goesOn = everReady && !awaitsChange;
-  const repeats = death.neverFits || isSameAgain || (death.permanent && !goesOn);
-  if (repeats) return { action: 'latch', repeats, history };
-  if (!death.permanent && !isFailedStart(death))
-    return { action: 'restart', delayMs: 0, isFailing: false, history: NEW_SLOT };
+  if (neverFits(death) || isSameAgain || (isPermanent && !goesOn))
+    return { ...history, pauseMs: null, failure: startError(death) };
+  if (!isPermanent && !isFailedStart(death)) return NEW_SLOT;
   const isFailing = history.failedStarts > restartLimit;
-  if (isFailing && !goesOn) return { action: 'latch', repeats, history };
-  return { action: 'restart', delayMs: backoffMs(history.failedStarts, random), isFailing, history };
+  const pauseMs = isFailing && !goesOn ? null : backoffMs(history.failedStarts, random);
+  return { ...history, pauseMs, failure: isFailing ? failingError(death) : null };
 }
 
-function isFailedStart({ during, finishedCalls }: Death): boolean {
+/** Whether the worker needs more memory than the budget has. */
+export function neverFits({ cause }: WorkerDeath): boolean {
+  return cause === 'over the memory budget';
+}
+
+function isFailedStart({ during, finishedCalls }: WorkerDeath): boolean {
   return during === 'start' || (during === 'idle' && finishedCalls === 0);
 }
 
@@ -81,4 +78,31 @@ function isFailedStart({ during, finishedCalls }: Death): boolean {
 function backoffMs(failedStarts: number, random: number): number {
   const limit = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (failedStarts - 1));
   return limit * (0.5 + random / 2);
+}
+
+/** The error of a worker that could not start: the reason that it sent, or how it died. The next one would die of the same. */
+export function startError(death: WorkerDeath): ServeError {
+  const isInit = death.fatal?.code === 'SERVE_INIT_FAILED';
+  return asError(isInit ? 'SERVE_INIT_FAILED' : 'SERVE_APP_INVALID', death);
+}
+
+/** The error of a slot whose starts failed too often: the next one may succeed. */
+function failingError(death: WorkerDeath): ServeError {
+  return asError(START_ERRORS.find((code) => code === death.fatal?.code) ?? 'SERVE_CRASH_LOOP', death);
+}
+
+const START_ERRORS: readonly ErrorCode[] = ['SERVE_APP_INVALID', 'SERVE_INIT_FAILED', 'SERVE_INIT_TIMEOUT'];
+
+function asError(code: ErrorCode, death: WorkerDeath): ServeError {
+  const detail = death.fatal?.message ?? (death.hint === '' ? death.how : `${death.how}; ${death.hint}`);
+  return new ServeError(code, undefined, { detail, kind: lackedMemory(death) ? 'out-of-memory' : '' });
+}
+
+/** Errors of runtimes and libraries that mean too little memory. */
+const NO_MEMORY =
+  /Array buffer allocation failed| raised: (?:[\w.]*MemoryError\b|RuntimeError: CUDA out of memory\b)|CUDA_ERROR_OUT_OF_MEMORY|Failed to allocate memory for requested buffer/;
+
+/** Whether the worker ended because of too little memory, on the machine or on its GPU. */
+export function lackedMemory({ fatal, hint }: WorkerDeath): boolean {
+  return isMemoryHint(hint) || NO_MEMORY.test(fatal?.message ?? '');
 }

@@ -5,17 +5,18 @@
  */
 import assert from 'node:assert/strict';
 import type { ServeError } from '../../protocol/errors.js';
-import type { RestartRules } from './restart-policy.js';
-import { SlotFailures } from './slot-failures.js';
+import type { Start } from '../budget/facts.js';
+import type { Placement } from '../machine/placement.js';
+import { NEW_SLOT, afterDeath, lackedMemory, neverFits, type RestartRules } from './restart-policy.js';
 import { nextSlotState, type SlotEvent, type SlotState } from './slot-lifecycle.js';
-import type { SpawnGate, Start, StartWait } from './spawn-gate.js';
+import type { SpawnGate } from './spawn-gate.js';
 import { neverStarted, type WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 
 export interface SlotOptions {
   readonly index: number;
-  readonly device: string;
+  readonly placement: Placement;
   /** Name of its model; the gate is fair among models. */
   readonly model: string;
   readonly gate: SpawnGate;
@@ -25,8 +26,8 @@ export interface SlotOptions {
   othersServe(): boolean;
   /** Whether the model was ready before and has no ready worker now. */
   isModelDown(): boolean;
-  /** Sends an idle worker of another model on this device away; false if there is none, or no memory budget. */
-  makesRoom(device: string): boolean;
+  /** Sends an idle worker of another model on its device away; false if there is none, or no memory budget. */
+  makesRoom(): boolean;
   /** No call waits for the worker of this slot, whose start waits for memory. */
   onNotNeeded(slot: Slot): void;
   /** The slot's state changed, or one of its workers is gone, or both. */
@@ -39,41 +40,37 @@ export interface SlotOptions {
  */
 const OTHERS_FIRST_MS = 20;
 
-/** A start that waits at the gate. */
-interface Queued {
-  readonly start: Start;
-  leave: () => void;
-  /** Null until it was allowed. */
-  worker: WorkerHandle | null;
-}
-
 export class Slot {
   readonly index: number;
+  readonly placement: Placement;
   readonly device: string;
+  /** Number of workers that were started because one died. */
+  restarts = 0;
+  /** The last death of a worker since the slot last started again. */
+  lastDeath: WorkerDeath | null = null;
+  /** Whether the last start ran out of memory, and does not count as failed since another worker leaves for the next one. */
+  isSecondTry = false;
   readonly #options: SlotOptions;
   #state: SlotState = { name: 'waiting' };
-  readonly #failures: SlotFailures;
+  /** The decision after the last death that counts. */
+  #history = NEW_SLOT;
   /** Every process of this slot: the worker in its state, and workers that are starting or ending. */
   readonly #workers = new Set<WorkerHandle>();
-  /** For each worker that is starting, the function that frees its place at the gate. */
-  readonly #inGate = new Map<WorkerHandle, () => void>();
-  /** The start that waits at the gate; null if none does. */
-  #queued: Queued | null = null;
+  /** For each worker that is starting, its start, which has a place at the gate. */
+  readonly #inGate = new Map<WorkerHandle, Start>();
+  /** The start that waits at the gate, or was just allowed; null if none does. */
+  #queued: Start | null = null;
   /** Whether a worker of it was ready before. */
   #wasReady = false;
   #retireLimits: RetireLimits = { finishMs: 0, graceMs: 0 };
   #backoffTimer: NodeJS.Timeout | undefined;
-  #restarts = 0;
   #calls = 0;
 
   constructor(options: SlotOptions) {
     this.#options = options;
     this.index = options.index;
-    this.device = options.device;
-    this.#failures = new SlotFailures(
-      () => options.rules(),
-      () => options.makesRoom(options.device),
-    );
+    this.placement = options.placement;
+    this.device = options.placement.device;
   }
 
   get state(): SlotState {
@@ -95,45 +92,27 @@ export class Slot {
     return this.#state.name !== 'closing' && this.#state.name !== 'closed';
   }
 
-  /** Number of workers that were started because one died. */
-  get restarts(): number {
-    return this.#restarts;
-  }
-
   /** Number of calls that workers of this slot have finished. */
   get calls(): number {
     return this.workers.reduce((sum, worker) => sum + worker.finishedCalls, this.#calls);
   }
 
-  /** The last death of a worker since the slot last started again. */
-  get lastDeath(): WorkerDeath | null {
-    return this.#failures.lastDeath;
-  }
-
   /** Why it is latched or `failing`: more starts in a row have failed than allowed, and none is ready yet. Null if it is neither. */
   get failure(): ServeError | null {
-    return this.#state.name === 'latched' ? this.#state.error : this.#failures.failing;
+    return this.#state.name === 'latched' ? this.#state.error : this.#history.failure;
   }
 
-  /** Whether the last start ran out of memory, and does not count as failed since another worker leaves for the next one. */
-  get isSecondTry(): boolean {
-    return this.#failures.isSecondTry;
-  }
-
-  /** The wait of its next start at the gate; null if none waits there. */
-  get startWait(): StartWait | null {
-    return this.#queued === null ? null : this.#options.gate.waitOf(this.#queued.start);
-  }
-
-  /** Starts a worker as soon as the device and the cap allow. */
-  start(): void {
-    this.#queueAtGate();
+  /** The wait of its next start at the gate, with its reason in words that follow "waiting for"; null if none waits there. */
+  get startWait(): { readonly reason: string; readonly ms: number } | null {
+    const start = this.#queued;
+    const reason = start === null ? null : this.#options.gate.waitsFor(start);
+    return start === null || reason === null ? null : { reason, ms: performance.now() - start.sinceMs };
   }
 
   /** Starts again with a new worker and no history: once the present worker has finished its calls and ended, or at once if there is none. */
   replace(limits: RetireLimits): void {
     if (!this.isKept) return;
-    this.#failures.forget();
+    this.#forget();
     const state = this.#state;
     if (state.name === 'live' || state.name === 'renewing') {
       this.#enter('replace', { name: 'replacing', worker: state.worker }, null);
@@ -145,7 +124,7 @@ export class Slot {
   /** If it is latched or failing, starts at once and without its history; a start that is under way goes on. */
   startAgain(): void {
     if (!this.isKept || this.failure === null) return;
-    this.#failures.forget();
+    this.#forget();
     this.#startNow();
   }
 
@@ -167,11 +146,11 @@ export class Slot {
       this.replace(limits);
       return;
     }
-    this.#failures.forget();
+    this.#forget();
     this.#retireLimits = limits;
     if (this.#state.name === 'renewing') this.#state.next?.retire(limits);
     this.#enter('renew', { name: 'renewing', worker, next: null }, null);
-    if (this.#queued === null) this.#queueAtGate();
+    if (this.#queued === null) this.start();
   }
 
   /** Retires the slot: its worker gets no more calls and ends once it has finished those that it holds. */
@@ -199,35 +178,41 @@ export class Slot {
     return this.workers;
   }
 
-  #queueAtGate(): void {
+  /** Starts a worker as soon as the device and the cap allow. */
+  start(): void {
     const { gate, model, isModelDown } = this.#options;
     const isRenewal = this.#state.name === 'renewing';
     const start: Start = {
       device: this.device,
       model,
-      isRetry: this.#failures.hasFailed,
+      sinceMs: performance.now(),
+      isRetry: this.#history.failedStarts > 0,
       isRenewal,
       isReplacement: this.#wasReady && !isRenewal,
+      afterLeaving: this.isSecondTry,
+      pid: null,
+      granted: null,
+      isLogged: false,
+      isRestore: false,
       isModelDown,
-      afterLeaving: this.#failures.isSecondTry,
-      pid: () => queued.worker?.pid ?? null,
-      refuse: (error) => this.#refuseStart(queued, error),
-      withdraw: () => this.#withdrawStart(queued),
+      go: () => this.#startSoon(start),
+      refuse: (error) => this.#refuseStart(start, error),
+      withdraw: () => {
+        if (this.#queued === start) this.#options.onNotNeeded(this);
+      },
     };
-    // `go` may be called before `enter` returns.
-    const queued: Queued = { start, leave: () => {}, worker: null };
-    this.#queued = queued;
-    queued.leave = gate.enter(start, () => this.#startSoon(queued));
+    this.#queued = start;
+    gate.enter(start);
   }
 
-  #startSoon(queued: Queued): void {
-    if (this.#options.othersServe()) setTimeout(() => this.#start(queued), OTHERS_FIRST_MS);
-    else setImmediate(() => this.#start(queued));
+  #startSoon(start: Start): void {
+    if (this.#options.othersServe()) setTimeout(() => this.#start(start), OTHERS_FIRST_MS);
+    else setImmediate(() => this.#start(start));
   }
 
   /** There will never be memory for this start. A renewal goes on without a worker meanwhile. */
-  #refuseStart(queued: Queued, error: ServeError): void {
-    if (this.#queued !== queued) return;
+  #refuseStart(start: Start, error: ServeError): void {
+    if (this.#queued !== start) return;
     if (this.#state.name === 'renewing') {
       this.replace(this.#retireLimits);
       return;
@@ -236,23 +221,18 @@ export class Slot {
     this.#enter('lastDeath', { name: 'latched', error, neverFits: true }, null);
   }
 
-  /** No call waits for this start any more. */
-  #withdrawStart(queued: Queued): void {
-    if (this.#queued === queued) this.#options.onNotNeeded(this);
-  }
-
-  #start(queued: Queued): void {
-    if (this.#queued !== queued) return; // withdrawn meanwhile
+  #start(start: Start): void {
+    if (this.#queued !== start) return; // withdrawn meanwhile
     this.#queued = null;
     try {
       const worker = this.#options.spawn(this);
       this.#workers.add(worker);
-      queued.worker = worker;
-      this.#inGate.set(worker, queued.leave);
+      start.pid = worker.pid;
+      this.#inGate.set(worker, start);
       if (this.#state.name === 'renewing') this.#enter('started', { ...this.#state, next: worker }, null);
       else this.#enter('started', { name: 'live', worker }, null);
     } catch (cause) {
-      queued.leave();
+      this.#options.gate.leave(start);
       this.#onFailedStart(neverStarted(cause)); // the system may lack processes just now: tried again as after any death
     }
   }
@@ -260,7 +240,8 @@ export class Slot {
   /** A worker of the slot is ready. */
   onReady(worker: WorkerHandle): void {
     this.#leaveGate(worker);
-    this.#failures.onReady();
+    this.isSecondTry = false;
+    this.#history = { ...this.#history, failure: null };
     this.#wasReady = true;
     if (this.#state.name === 'renewing' && this.#state.next === worker) {
       const before = this.#state.worker;
@@ -277,8 +258,8 @@ export class Slot {
     const next = state.name === 'renewing' ? state.next : null;
     // One that ends its last calls is enough: else a slot would have a process more with each that leaves.
     if (this.workers.some((other) => other !== worker && other !== next)) return;
-    this.#failures.startAfresh();
-    this.#restarts += 1;
+    this.#history = NEW_SLOT;
+    this.restarts += 1;
     if (state.name === 'live') this.#wait('leaves', null);
     else if (next === null)
       this.#enter('leaves', { name: 'waiting' }, null); // its start is queued at the gate
@@ -294,7 +275,7 @@ export class Slot {
     if (state.name === 'closing') this.#onGoneAtEnd(death);
     else if (state.name === 'renewing' && state.next === worker) this.#onFailedStart(death);
     else if (this.worker !== worker) {
-      if (!death.wanted) this.#failures.lastDeath = death; // another one had taken its place
+      if (!death.wanted) this.lastDeath = death; // another one had taken its place
       this.#options.onChange(this, death);
     } else if (state.name === 'replacing') this.#wait('death', death);
     else if (state.name === 'renewing') this.#onGoneBeforeNext(state.next, death);
@@ -303,7 +284,7 @@ export class Slot {
   }
 
   #onGoneAtEnd(death: WorkerDeath): void {
-    this.#failures.lastDeath = death;
+    this.lastDeath = death;
     const [left] = this.#workers;
     if (left === undefined) this.#enter('end', { name: 'closed' }, death);
     else this.#enter('death', { name: 'closing', worker: left }, death);
@@ -311,8 +292,8 @@ export class Slot {
 
   /** The present worker died before the next one was ready, which takes its place. */
   #onGoneBeforeNext(next: WorkerHandle | null, death: WorkerDeath): void {
-    this.#failures.lastDeath = death;
-    this.#restarts += 1;
+    this.lastDeath = death;
+    this.restarts += 1;
     if (next === null)
       this.#enter('death', { name: 'waiting' }, death); // its start is queued at the gate
     else this.#enter('nextAlone', { name: 'live', worker: next }, death);
@@ -323,20 +304,33 @@ export class Slot {
       this.#afterDeath(death);
       return;
     }
-    this.#failures.lastDeath = death;
+    this.lastDeath = death;
     this.#enter('nextDies', { name: 'live', worker: this.#state.worker }, death);
   }
 
+  /** A worker of the slot has died, and no other one has its place. */
   #afterDeath(death: WorkerDeath): void {
-    const next = this.#failures.onDeath(death);
-    if (next.action === 'latch') {
-      const { error, neverFits } = next;
-      this.#enter('lastDeath', { name: 'latched', error, neverFits }, death);
+    this.isSecondTry = this.#mayTryAgain(death);
+    if (!this.isSecondTry) this.lastDeath = death;
+    // The start after a death in the warm-up does without it: no failure of the app.
+    const isNoFailure = this.isSecondTry || (death.inWarmUp === true && !death.wanted);
+    if (!isNoFailure) this.#history = afterDeath(this.#history, death, this.#options.rules(), Math.random());
+    const { pauseMs, failure } = isNoFailure ? NEW_SLOT : this.#history;
+    if (pauseMs === null) {
+      const error = failure as ServeError;
+      this.#enter('lastDeath', { name: 'latched', error, neverFits: neverFits(death) }, death);
       return;
     }
-    this.#restarts += 1;
-    if (next.delayMs === 0) this.#wait('death', death);
-    else this.#backOff(next.delayMs, death);
+    this.restarts += 1;
+    if (pauseMs === 0) this.#wait('death', death);
+    else this.#backOff(pauseMs, death);
+  }
+
+  /** Whether it ran out of memory while it started, for the first time in a row, and another worker has left for the next try. */
+  #mayTryAgain(death: WorkerDeath): boolean {
+    const isKilled = death.exit.signal === 'SIGKILL' && death.cause === 'signal'; // likely by the kernel
+    if (this.isSecondTry || death.during !== 'start' || !(isKilled || lackedMemory(death))) return false;
+    return this.#options.makesRoom();
   }
 
   #backOff(delayMs: number, death: WorkerDeath): void {
@@ -347,7 +341,7 @@ export class Slot {
   /** Waits at the gate. */
   #wait(event: SlotEvent, death: WorkerDeath | null): void {
     this.#enter(event, { name: 'waiting' }, death);
-    this.#queueAtGate();
+    this.start();
   }
 
   #cancelStart(): void {
@@ -357,13 +351,20 @@ export class Slot {
 
   /** Gives up its place at the gate. */
   #withdraw(): void {
-    this.#queued?.leave();
+    if (this.#queued !== null) this.#options.gate.leave(this.#queued);
     this.#queued = null;
   }
 
   #leaveGate(worker: WorkerHandle): void {
-    this.#inGate.get(worker)?.();
+    const start = this.#inGate.get(worker);
+    if (start !== undefined) this.#options.gate.leave(start);
     this.#inGate.delete(worker);
+  }
+
+  /** Starts that failed before do not count any more. */
+  #forget(): void {
+    this.#history = NEW_SLOT;
+    this.lastDeath = null;
   }
 
   /** Changes the state, as the table has it for this event; nothing else does. */

@@ -12,46 +12,23 @@
  *
  * With a memory budget, a start also needs memory: `budget/` says when it may go.
  */
-import { NO_BUDGET, type MemoryRoom, type RoomStart } from '../budget/memory-room.js';
-
-/** A start that waits at the gate. */
-export interface Start extends RoomStart {
-  /** Whether the previous start in this slot failed. */
-  readonly isRetry: boolean;
-}
-
-/** The wait of a start at the gate. */
-export interface StartWait {
-  /** In words that follow "waiting for". */
-  readonly reason: string;
-  readonly ms: number;
-}
-
-interface Entry {
-  readonly start: Start;
-  readonly go: () => void;
-  readonly sinceMs: number;
-  /** Whether its model was down when it was allowed. */
-  isRestore: boolean;
-}
+import type { Start } from '../budget/facts.js';
+import type { MemoryBudget } from '../budget/memory-budget.js';
 
 export class SpawnGate {
+  /** Called each time when the last start is over and none waits. */
+  onIdle: () => void = () => {};
   readonly #cap: number;
-  readonly #room: MemoryRoom;
-  readonly #running = new Set<Entry>();
+  readonly #memory: MemoryBudget | null;
+  readonly #running = new Set<Start>();
   /** In the order of arrival. */
-  #waiting: Entry[] = [];
-  #onIdle: () => void = () => {};
+  #waiting: Start[] = [];
 
-  constructor(cap: number, room: MemoryRoom = NO_BUDGET) {
+  /** `memory`: null without a budget. */
+  constructor(cap: number, memory: MemoryBudget | null = null) {
     this.#cap = cap;
-    this.#room = room;
-    room.onRoom(() => this.look());
-  }
-
-  /** Calls `listener` each time when the last start is over and none waits. */
-  onIdle(listener: () => void): void {
-    this.#onIdle = listener;
+    this.#memory = memory;
+    if (memory !== null) memory.onRoom = () => this.look();
   }
 
   /** Whether no start is under way, and none waits. */
@@ -59,63 +36,53 @@ export class SpawnGate {
     return this.#running.size === 0 && this.#waiting.length === 0;
   }
 
-  /** Calls `go` when this start is allowed, possibly at once. Returns a function that withdraws or ends it: call it once. */
-  enter(start: Start, go: () => void): () => void {
-    const entry: Entry = { start, go, sinceMs: performance.now(), isRestore: false };
-    this.#waiting.push(entry);
-    this.#room.enter(start);
+  /** Lets this start go when it is allowed, possibly at once. */
+  enter(start: Start): void {
+    this.#waiting.push(start);
+    this.#memory?.enter(start);
     this.look();
-    return () => this.#leave(entry);
+  }
+
+  /** The start is over, or was given up while it waited. Call it once. */
+  leave(start: Start): void {
+    this.#waiting = this.#waiting.filter((other) => other !== start);
+    this.#memory?.leave(start);
+    if (this.#running.delete(start)) this.look();
+    if (this.isIdle) this.onIdle();
   }
 
   /** Allows what may go now. Also called when a model may have lost its last ready worker. */
   look(): void {
-    for (let next = this.#next(); next !== null; next = this.#next()) {
-      const entry = next;
-      this.#waiting = this.#waiting.filter((other) => other !== entry);
-      entry.isRestore = entry.start.isModelDown();
-      this.#running.add(entry);
-      entry.go();
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      const start = next;
+      this.#waiting = this.#waiting.filter((other) => other !== start);
+      start.isRestore = start.isModelDown();
+      this.#running.add(start);
+      start.go();
     }
   }
 
-  /** Null if this start does not wait. */
-  waitOf(start: Start): StartWait | null {
-    const entry = this.#waiting.find((other) => other.start === start);
-    const reason = entry === undefined ? null : this.#obstacle(start);
-    return entry === undefined || reason === null ? null : { reason, ms: performance.now() - entry.sinceMs };
+  /** The reason why this start waits, in words that follow "waiting for"; null if it does not wait. */
+  waitsFor(start: Start): string | null {
+    return this.#waiting.includes(start) ? this.#obstacle(start) : null;
   }
 
-  #leave(entry: Entry): void {
-    this.#waiting = this.#waiting.filter((other) => other !== entry);
-    this.#room.leave(entry.start);
-    if (this.#running.delete(entry)) this.look();
-    if (this.isIdle) this.#onIdle();
-  }
-
-  #next(): Entry | null {
-    let first: Entry | null = null;
-    for (const entry of this.#waiting) {
-      if (
-        this.#obstacle(entry.start) === null &&
-        (first === null || this.#goesBefore(entry.start, first.start))
-      )
-        first = entry;
-    }
-    return first;
+  #next(): Start | undefined {
+    const free = this.#waiting.filter((start) => this.#obstacle(start) === null);
+    return free.toSorted((a, b) => this.#rank(a) - this.#rank(b))[0];
   }
 
   /** Why the start may not go now, in words; null if it may. */
   #obstacle(start: Start): string | null {
     const { device, isRetry } = start;
-    if (!this.#room.mayGo(start)) return this.#room.lackOf(start);
+    if (this.#memory?.mayGo(start) === false) return this.#memory.lackOf(start);
     const running = [...this.#running];
-    const onDevice = running.find((entry) => entry.start.device === device);
+    const onDevice = running.find((other) => other.device === device);
     if (device !== 'cpu' && onDevice !== undefined)
-      return `${device}, where a worker of ${nameFor(start, onDevice.start)} is starting`;
+      return `${device}, where a worker of ${nameFor(start, onDevice)} is starting`;
     const beside = running.find(({ isRestore }) => isRestore);
     if (beside === undefined && start.isModelDown()) return null;
-    const places = running.filter((entry) => entry !== beside).map((entry) => entry.start);
+    const places = running.filter((other) => other !== beside);
     const cap = `--spawn-concurrency ${this.#cap}`;
     if (places.length >= this.#cap) return `${listFor(start, places)} to become ready (${cap})`;
     const retries = places.filter((other) => other.isRetry);
@@ -124,20 +91,11 @@ export class SpawnGate {
     return `${listFor(start, retries)} to become ready (starts after a failed one have ${most} of ${cap})`;
   }
 
-  #goesBefore(later: Start, earlier: Start): boolean {
-    const [a, b] = [this.#rank(later), this.#rank(earlier)];
-    const differs = a.findIndex((value, i) => value !== b[i]);
-    return differs >= 0 && (a[differs] as number) < (b[differs] as number);
-  }
-
-  /** The start with the smaller first number that differs goes first. */
-  #rank(start: Start): readonly number[] {
-    const { isRetry, isReplacement, model } = start;
-    return [Number(!start.isModelDown()), Number(isRetry), Number(!isReplacement), this.#runningOf(model)];
-  }
-
-  #runningOf(model: string): number {
-    return [...this.#running].filter(({ start }) => start.model === model).length;
+  /** The start with the least number goes first; of several the one that came first. */
+  #rank(start: Start): number {
+    const kind = Number(!start.isModelDown()) * 4 + Number(start.isRetry) * 2 + Number(!start.isReplacement);
+    const ofModel = [...this.#running].filter(({ model }) => model === start.model).length;
+    return kind * (this.#running.size + 1) + ofModel;
   }
 }
 

@@ -24,7 +24,7 @@ export function modelRecords(
  * system. Without `showsWords`, the app's words are left out.
  */
 function modelRecord(
-  registered: Registered<Model>,
+  registered: Registered,
   recentCalls: ModelRecord['recentCalls'],
   showsWords: boolean,
 ): ModelRecord {

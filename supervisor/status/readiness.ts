@@ -4,10 +4,8 @@
  * first model was ready or has given up; else a server with one ready model would get the calls of all.
  */
 import type { ReadinessAnswer } from '../http/request/backend.js';
-import { stateOf } from '../models/describe-model.js';
 import type { ModelPresence } from '../models/model-health.js';
 import type { ServedState } from '../models/model-status.js';
-import type { Health } from '../models/slot-summary.js';
 
 /**
  * Readiness of the server. With several models, the body lists the ones that are not ready, and the idle ones. A store of jobs that fails is
@@ -19,10 +17,10 @@ export function serverReadiness(
   areJobsAway: boolean,
 ): ReadinessAnswer {
   const state = isDraining ? 'draining' : stateOfAll(models);
-  const others = models.length > 1 ? models.filter((model) => !isReady(stateOf(model))) : [];
-  const named = Object.fromEntries(others.map((model) => [model.label, stateOf(model)]));
+  const others = models.length > 1 ? models.filter((model) => !isReady(model.state)) : [];
+  const named = Object.fromEntries(others.map((model) => [model.label, model.state]));
   const notReady = others.length > 0 ? { notReady: named } : {};
-  const idle = models.length > 1 ? models.filter((model) => stateOf(model) === 'idle') : [];
+  const idle = models.length > 1 ? models.filter((model) => model.state === 'idle') : [];
   const areIdle = idle.length > 0 ? { idle: idle.map(({ label }) => label) } : {};
   const away = areJobsAway ? { jobs: 'unavailable' } : {};
   const ready = isReady(state);
@@ -35,7 +33,7 @@ export function serverReadiness(
 
 /** Readiness of one model: true only while it has a ready worker, or has none because none was needed. */
 export function modelReadiness(model: ModelPresence): ReadinessAnswer {
-  const state = stateOf(model);
+  const { state } = model;
   return { ready: isReady(state), state, body: { state, model: model.label, ...reasonOf([model]) } };
 }
 
@@ -50,8 +48,8 @@ function isReady(state: ServedState): boolean {
 }
 
 function stateOfAll(models: readonly ModelPresence[]): ServedState {
-  const wanting = models.filter(({ takesCalls }) => takesCalls);
-  const has = (state: Health): boolean => wanting.some(({ health }) => health === state);
+  const wanting = models.filter((model) => model.state !== 'unloaded');
+  const has = (state: ServedState): boolean => wanting.some((model) => model.state === state);
   if (has('ready') || has('idle')) {
     if (wanting.some(({ isComingUp }) => isComingUp)) return 'starting';
     return has('ready') ? 'ready' : 'idle';

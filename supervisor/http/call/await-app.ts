@@ -1,20 +1,42 @@
 /** Waits for the app when a call, or a page about the app, arrives before any worker has loaded it. */
-import { ServeError } from '../../../protocol/errors.js';
+import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
 import type { LoadedInfo } from '../../../protocol/wire/messages.js';
-import type { Routes } from '../../models/app-description.js';
+import type { Routes } from '../../models/generations.js';
 import type { Model } from '../../models/model.js';
-import { routesInTime } from '../../models/routes-in-time.js';
 import { onceClosed } from '../socket/request-facts.js';
 import type { RequestContext } from '../request/request-context.js';
 import { timeLimitOf } from './client-wishes.js';
 
-/** Waits as `routesInTime` does, until the client leaves. `limitMs`: the client's own limit. */
-export function awaitRoutes(
+/**
+ * Resolves with the routes once a worker has loaded the app. Waits at most as long as a call may wait in the queue, or
+ * `limitMs` if that is shorter: the client's own limit (null: none). The call has its place in the queue already.
+ * @throws SERVE_OVERLOADED if no worker can be ready in time, SERVE_CANCELLED if the client leaves, SERVE_QUEUE_TIMEOUT, SERVE_DEADLINE, SERVE_NOT_READY, SERVE_SHUTTING_DOWN
+ */
+export async function awaitRoutes(
   { request, response, acceptedAtMs }: RequestContext,
   model: Model,
   limitMs: number | null,
 ): Promise<Routes> {
-  return routesInTime(model, { acceptedAtMs, limitMs }, (gone) => onceClosed(request, response, gone));
+  if (limitMs !== null) model.dispatcher.checkDeadline(acceptedAtMs + limitMs);
+  const { queueTimeout } = model.options;
+  const isDeadline = limitMs !== null && limitMs < queueTimeout;
+  const waitMs = isDeadline ? limitMs : queueTimeout;
+  let timer: NodeJS.Timeout | undefined;
+  let giveUp: ErrorCode = 'SERVE_CANCELLED';
+  const givenUp = new Promise<void>((resolve) => {
+    onceClosed(request, response, resolve);
+    timer = setTimeout(() => {
+      giveUp = isDeadline ? 'SERVE_DEADLINE' : 'SERVE_QUEUE_TIMEOUT';
+      resolve();
+    }, waitMs);
+  });
+  try {
+    const routes = await model.whenLoaded(givenUp, performance.now() + waitMs);
+    if (routes === null) throw new ServeError(giveUp);
+    return routes;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /**

@@ -6,7 +6,7 @@ import type { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/wire/messages.js';
 import type { CallMessage } from '../../dispatch/call.js';
 import type { JobRecord } from '../../jobs/kept-jobs.js';
-import type { Routes } from '../../models/app-description.js';
+import type { Routes } from '../../models/generations.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
 import type { AnswerStyle, RequestContext } from '../request/request-context.js';

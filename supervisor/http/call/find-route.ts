@@ -2,7 +2,7 @@
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/wire/messages.js';
-import type { Routes } from '../../models/app-description.js';
+import type { Routes } from '../../models/generations.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
 import type { RequestContext } from '../request/request-context.js';

@@ -88,10 +88,9 @@ export class ModelHost {
     closing.onClose(() => store.close());
     const guard = new OrphanGuard((why) => log.warn(unguardedText(why)));
     closing.onClose(() => guard.close());
-    const hasRoom = (): boolean => this.memory?.hasRoomForSpare ?? true;
+    const hasRoom = (): boolean => this.memory?.ledger.hasRoomForSpare ?? true;
     this.spares = new SpareProcesses({ mostEach: options.spares, guard, log, hasRoom });
-    this.memory =
-      budgets && new MemoryBudget({ ...budgets, expendables: this.spares, log, env: process.env });
+    this.memory = budgets && new MemoryBudget(budgets, this.spares, log, process.env);
     this.jobs = this.#newJobs(jobStore, given.jobs);
     const guarded = jobStore.isDurable ? this.jobs.guard : null;
     const keeper = guarded && keeperOf(guarded);
@@ -198,7 +197,7 @@ export class ModelHost {
       measuresLoad,
       log: this.#log,
       watch: options.watch,
-      gate: new SpawnGate(options.spawnConcurrency, memory ?? undefined),
+      gate: new SpawnGate(options.spawnConcurrency, memory),
       budget: new ByteBudget(options.queueBytes),
       relay: new OutputRelay(printFormat, () => devices.slots, writers, receivers),
       startReporter: chooseStartReporter(logFormat, this.#log, writers),

@@ -10,7 +10,7 @@ import { within } from '../../machine/within.js';
 import { boundsFor, setBounds } from '../../models/bounds.js';
 import { needsNewWorkers } from '../../models/generations.js';
 import type { ModelPresence } from '../../models/model-health.js';
-import type { FirstModel, ModelPlan } from '../../models/model-plan.js';
+import type { FirstModel, ModelPlan } from '../../models/model-spec.js';
 import type { ModelEvent, ModelObserver, ServerResources } from '../../models/model-resources.js';
 import type { ModelSpec } from '../../models/model-spec.js';
 import { Model, noWorker } from '../../models/model.js';
@@ -82,7 +82,7 @@ export class ModelAdmin implements ModelManagement {
     this.#listener = listener;
     const isDefault = (ref: FullModelRef): boolean => this.registry.isDefault(ref);
     this.#resources = { ...resources, labelOf: (ref) => this.labelOf(ref), isDefault };
-    resources.gate.onIdle(() => this.#keepSpares());
+    resources.gate.onIdle = () => this.#keepSpares();
     this.startUp = new StartUp({ ...options, isMmsMode }, resources.log, listener);
   }
 
@@ -265,9 +265,9 @@ export class ModelAdmin implements ModelManagement {
   }
 
   presenceOf(model: Model): ModelPresence {
-    const { state: health, problem, takesCalls } = model.health;
+    const { state, problem } = model.health;
     const isComingUp = this.startUp.comingUp.has(model);
-    return { label: labelOf(model.spec), health, problem, takesCalls, isComingUp };
+    return { label: labelOf(model.spec), state, problem, isComingUp };
   }
 
   /** The name of a model in log lines; empty while there is only one model. */
@@ -383,7 +383,7 @@ export class ModelAdmin implements ModelManagement {
 
   /** From the second model on, log lines name their model. */
   #nameIfSeveral(): void {
-    if (this.registry.count > 1) this.#isNamed = true;
+    if (this.registry.describe().length > 1) this.#isNamed = true;
   }
 }
 

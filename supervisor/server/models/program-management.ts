@@ -12,7 +12,7 @@ import type {
   ScaleOptions,
   UnregisterOptions,
 } from './models-handle.js';
-import type { ModelPlan } from '../../models/model-plan.js';
+import type { ModelPlan } from '../../models/model-spec.js';
 import { planModel } from '../../plan/plan-models.js';
 import type { ModelAdmin } from './admin.js';
 import { describeModels } from '../../status/snapshot.js';

@@ -3,14 +3,14 @@
  * the server resolves `ready`, stays up, or ends.
  */
 import type { ServeError } from '../../../protocol/errors.js';
-import type { HealthView } from '../../models/model-health.js';
-import type { Standstill } from '../../models/standstill.js';
+import type { Model } from '../../models/model.js';
+import type { Standstill } from '../../models/slot-summary.js';
 import type { Log } from '../../observe/log.js';
 import { deferred } from '../../machine/deferred.js';
 
 /** The fields of a model that matter for the start. */
 export interface StartingModel {
-  readonly health: Pick<HealthView, 'standstill' | 'firstReadyAtMs'>;
+  readonly health: Pick<Model['health'], 'standstill' | 'firstReadyAtMs'>;
 }
 
 export interface StartUpRules {

@@ -3,7 +3,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { NewModel, StoredModels } from '../../http/request/model-management.js';
 import { within } from '../../machine/within.js';
 import { boundsFor } from '../../models/bounds.js';
-import type { ModelPlan } from '../../models/model-plan.js';
+import type { ModelPlan } from '../../models/model-spec.js';
 import type { Model } from '../../models/model.js';
 import type { FullModelRef, Outcome, WorkerBounds } from '../../models/models.js';
 import { UNFINISHED, isStartFailure } from '../../models/outcome.js';

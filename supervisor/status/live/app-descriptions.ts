@@ -2,14 +2,14 @@
 import type { LoadedInfo } from '../../../protocol/wire/messages.js';
 import type { FindCallPaths } from '../../http/request/call-paths.js';
 import { mainRouteOf } from '../../http/call/find-route.js';
-import type { Routes } from '../../models/app-description.js';
+import type { Routes } from '../../models/generations.js';
 import type { Model } from '../../models/model.js';
 import type { Registered } from '../../models/models.js';
 import type { LiveDescription } from '../live-types.js';
 import type { ModelKeys } from './model-keys.js';
 
 /** A registered model, and whether it answers at its app's own paths. */
-export interface DescribedModel extends Registered<Model> {
+export interface DescribedModel extends Registered {
   readonly isServerDefault: boolean;
 }
 

@@ -4,12 +4,13 @@ import fc from 'fast-check';
 import { decide } from '../../../supervisor/budget/decide.js';
 import type {
   BudgetFacts,
+  BudgetedFacts,
   HeldWorker,
-  HoldingModel,
   Pool,
+  StartClaim,
   Step,
-  WaitingStart,
 } from '../../../supervisor/budget/facts.js';
+import { startOf } from '../slots/start-of.js';
 
 const NOW_MS = 1_000_000;
 
@@ -17,6 +18,7 @@ function worker(id: number, bytes: number, more: Partial<HeldWorker> = {}, pool 
   return {
     id,
     model: `m${id}`,
+    device: 'cpu',
     bytes: new Map([[pool, bytes]]),
     state: 'idle',
     sinceMs: 0,
@@ -26,33 +28,33 @@ function worker(id: number, bytes: number, more: Partial<HeldWorker> = {}, pool 
   };
 }
 
-function model(name: string, more: Partial<HoldingModel> = {}): HoldingModel {
-  return { name, pinned: 0, mayLeave: 1, startMs: 1000, queueTimeoutMs: 300_000, ...more };
+function model(name: string, more: Partial<BudgetedFacts> = {}): BudgetedFacts {
+  const rest = { wanted: 1, hasCallers: true, workers: [] };
+  return { name, pinned: 0, mayLeave: 1, startMs: 1000, queueTimeoutMs: 300_000, ...rest, ...more };
 }
 
 function start(
   name: string,
   need: number | null,
-  more: Partial<WaitingStart<string>> = {},
-): WaitingStart<string> {
+  { afterLeaving = false, ...more }: Partial<StartClaim> & { readonly afterLeaving?: boolean } = {},
+): StartClaim {
   return {
-    start: name,
+    start: startOf({ model: name, afterLeaving }),
     model: name,
     sinceMs: NOW_MS - 100,
     needs: new Map([['memory', need]]),
     kind: 'first',
     isNeeded: true,
     isRestore: false,
-    afterLeaving: false,
     ...more,
   };
 }
 
 function facts(
   workers: readonly HeldWorker[],
-  starts: readonly WaitingStart<string>[],
-  more: Partial<BudgetFacts<string>> = {},
-): BudgetFacts<string> {
+  starts: readonly StartClaim[],
+  more: Partial<BudgetFacts> = {},
+): BudgetFacts {
   const usedBytes = workers.reduce((sum, { bytes }) => sum + (bytes.get('memory') ?? 0), 0);
   const names = new Set([...workers, ...starts].map((one) => one.model));
   return {
@@ -68,20 +70,20 @@ function facts(
 }
 
 function pool(name: string, usedBytes: number, overSinceMs: number | null = null): Pool {
-  return { name, limitBytes: 100, usedBytes, readAtMs: NOW_MS, overSinceMs };
+  return { name, limitBytes: 100, ownBytes: usedBytes, usedBytes, readAtMs: NOW_MS, overSinceMs };
 }
 
 /** `go a`, `leave 1 memory`, `wait a`. */
-function said(steps: readonly Step<string>[]): string[] {
+function said(steps: readonly Step[]): string[] {
   return steps.map((step) => {
     if (step.kind === 'leave') return `leave ${step.id} ${step.why.rule}`;
     if (step.kind === 'refuseWorker') return `refuse ${step.id} ${step.why.rule}`;
-    if (step.kind === 'refuseStart') return `refuse ${step.start} ${step.why.rule}`;
-    return `${step.kind} ${step.start}`;
+    if (step.kind === 'refuseStart') return `refuse ${step.start.model} ${step.why.rule}`;
+    return `${step.kind} ${step.start.model}`;
   });
 }
 
-const rows: [string, BudgetFacts<string>, string[]][] = [
+const rows: [string, BudgetFacts, string[]][] = [
   ['a start that fits goes', facts([worker(1, 60)], [start('a', 40)]), ['go a']],
   ['an unknown start goes if anything is free', facts([worker(1, 99)], [start('a', null)]), ['go a']],
   [
@@ -336,7 +338,7 @@ test('in any state: known starts never exceed the budget, no worker leaves befor
       const left = new Map<string, number>();
       for (const step of steps) {
         if (step.kind === 'go') {
-          const { needs } = given.starts.find((one) => one.start === step.start) as WaitingStart<string>;
+          const { needs } = given.starts.find((one) => one.start === step.start) as StartClaim;
           free -= needs.get('memory') ?? 1;
           assert.ok(free >= 0, 'over the budget');
         }
@@ -367,13 +369,11 @@ test('every start that waits goes in the end, however busy the others are', () =
         const current = { ...given, nowMs, pools: given.pools.map((one) => ({ ...one, readAtMs: nowMs })) };
         for (const step of decide(current)) {
           if (step.kind === 'go') {
-            went.add(step.start);
+            const { model: name } = step.start;
+            went.add(name);
             starts = starts.filter((one) => one.start !== step.start);
-            const id = Number(step.start.slice(1)) + 1;
-            workers = [
-              ...workers,
-              worker(id, sizeOf(step.start), { model: step.start, state: 'busy', sinceMs: nowMs }),
-            ];
+            const id = Number(name.slice(1)) + 1;
+            workers = [...workers, worker(id, sizeOf(name), { model: name, state: 'busy', sinceMs: nowMs })];
           } else if (step.kind === 'leave') {
             const { model: name } = workers.find(({ id }) => id === step.id) as HeldWorker;
             workers = workers.filter(({ id }) => id !== step.id);

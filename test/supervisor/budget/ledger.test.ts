@@ -1,14 +1,20 @@
 /** The books of the memory budget: what starts cost, which facts the decision gets. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BudgetedFacts, BudgetedModel, BudgetedWorker } from '../../../supervisor/budget/facts.js';
+import type {
+  BudgetedFacts,
+  BudgetedModel,
+  BudgetedWorker,
+  Pool,
+  Start,
+} from '../../../supervisor/budget/facts.js';
 import { CardPool } from '../../../supervisor/budget/card-pool.js';
 import { Ledger } from '../../../supervisor/budget/ledger.js';
-import type { RoomStart } from '../../../supervisor/budget/memory-room.js';
-import type { MemoryReadings, ReadPool } from '../../../supervisor/budget/readings.js';
+import type { Readings } from '../../../supervisor/budget/readings.js';
+import { startOf } from '../slots/start-of.js';
 
 /** The last reading, as the test has it. */
-class Memory implements MemoryReadings {
+class Memory {
   readonly held = new Map<number, { pssBytes: number; privateBytes: number }>();
   readonly cards: CardPool[] = [];
   readonly isBlind = false;
@@ -18,7 +24,7 @@ class Memory implements MemoryReadings {
     this.held.set(id, { pssBytes, privateBytes });
   }
 
-  get pools(): ReadPool[] {
+  get pools(): Omit<Pool, 'overSinceMs'>[] {
     const usedBytes = [...this.held.values()].reduce((sum, { pssBytes }) => sum + pssBytes, 0);
     return [
       { name: 'memory', limitBytes: 100, readAtMs: this.readAtMs, ownBytes: usedBytes, usedBytes },
@@ -53,14 +59,14 @@ class FakeModel implements BudgetedModel {
 
   worker(id: number, state: BudgetedWorker['state'], device = 'cpu'): void {
     const others = this.workers.filter((worker) => worker.id !== id);
-    this.workers = [...others, { id, state, device, sinceMs: 0, idleSinceMs: 0 }];
+    this.workers = [...others, { id, model: this.name, state, device, sinceMs: 0, idleSinceMs: 0 }];
   }
 
   misfit(): void {}
 
   facts(): BudgetedFacts {
-    const { pinned, wanted, hasCallers, workers } = this;
-    return { pinned, wanted, mayLeave: 1, startMs: 1, queueTimeoutMs: 1, hasCallers, workers };
+    const { name, pinned, wanted, hasCallers, workers } = this;
+    return { name, pinned, wanted, mayLeave: 1, startMs: 1, queueTimeoutMs: 1, hasCallers, workers };
   }
 
   memoryRead(): void {}
@@ -70,26 +76,15 @@ class FakeModel implements BudgetedModel {
 
 function withModel(): { ledger: Ledger; memory: Memory; model: FakeModel } {
   const memory = new Memory();
-  const ledger = new Ledger(memory, { ids: [], end() {} });
+  const ledger = new Ledger(memory as unknown as Readings, { ids: [], end() {} });
   const model = new FakeModel('m@1');
-  ledger.add(model);
+  ledger.models.add(model);
   return { ledger, memory, model };
 }
 
-function enter(ledger: Ledger, given: Partial<RoomStart> = {}): RoomStart {
-  const start: RoomStart = {
-    device: 'cpu',
-    model: 'm@1',
-    isRenewal: false,
-    isReplacement: false,
-    isModelDown: () => false,
-    afterLeaving: false,
-    pid: () => null,
-    refuse() {},
-    withdraw() {},
-    ...given,
-  };
-  ledger.starts.enter(start);
+function enter(ledger: Ledger, given: Partial<Start> = {}): Start {
+  const start = startOf({ model: 'm@1', ...given });
+  ledger.starts.add(start);
   return start;
 }
 
@@ -146,7 +141,7 @@ test('the growth of a worker does not keep the next one out for ever beside thos
   stays.pinned = 1;
   stays.worker(1, 'idle');
   memory.hold(1, 40);
-  ledger.add(stays);
+  ledger.models.add(stays);
   model.worker(7, 'idle');
   for (const bytes of [30, 90]) {
     memory.hold(7, bytes);
@@ -165,15 +160,14 @@ test('what a start under way has not taken yet is promised', () => {
   memory.hold(7, 60);
   ledger.learn();
   model.workers = [];
-  let pid: number | null = null;
-  const start = enter(ledger, { pid: () => pid });
+  const start = enter(ledger);
   ledger.grant(start);
-  assert.notEqual(ledger.starts.find(start)?.granted, null);
+  assert.notEqual(start.granted, null);
   assert.equal(ledger.gather(1).promised.get('memory'), 60);
-  pid = 8;
+  start.pid = 8;
   memory.hold(8, 45);
   assert.equal(ledger.gather(1).promised.get('memory'), 15);
-  ledger.starts.leave(start);
+  ledger.starts.delete(start);
   assert.equal(ledger.gather(1).promised.get('memory'), undefined);
 });
 
@@ -199,7 +193,7 @@ test('on a GPU one start goes at a time, so that what it takes can be told', () 
   const starts = [0, 1].map(() => enter(ledger, { device: 'gpu 0' }));
   for (const start of starts) ledger.grant(start);
   assert.deepEqual(
-    starts.map((start) => ledger.starts.find(start)?.granted !== null),
+    starts.map(({ granted }) => granted !== null),
     [true, false],
   );
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { Pacer } from '../../../supervisor/budget/pacer.js';
+import { Pacer } from '../../../supervisor/budget/readings.js';
 
 /** Readings that end when the test says so. */
 class Readings {
@@ -27,11 +27,11 @@ class Readings {
 const alive = setInterval(() => {}, 1000);
 after(() => clearInterval(alive));
 
-const NEVER = { hurriedMs: 1_000_000, idleMs: 1_000_000 };
+const NEVER_MS = 1_000_000;
 
 test('what is asked for during a reading is read after it, once', async () => {
   const readings = new Readings();
-  const pacer = new Pacer(readings.read, () => false, NEVER);
+  const pacer = new Pacer(readings.read, () => false, NEVER_MS, NEVER_MS);
   pacer.soon();
   pacer.soon();
   await readings.untilBegun(1);
@@ -46,7 +46,7 @@ test('what is asked for during a reading is read after it, once', async () => {
 
 test('while something moves, it reads again by itself', async () => {
   const readings = new Readings();
-  const pacer = new Pacer(readings.read, () => true, { ...NEVER, hurriedMs: 1 });
+  const pacer = new Pacer(readings.read, () => true, 1, NEVER_MS);
   pacer.soon();
   for (const count of [1, 2, 3]) {
     await readings.untilBegun(count);

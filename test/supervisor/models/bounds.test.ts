@@ -29,7 +29,7 @@ for (const [given, usual, bounds] of OWN) {
 }
 
 const NOTHING = {};
-const OCCASIONS = ['start', 'program', 'registration', 'change', 'load', 'options'] as const;
+const OCCASIONS = ['start', 'program', 'registration', 'change', 'load'] as const;
 
 /** The bounds of a model with own ones of 1 to 4, on every occasion. */
 const OF_OWN: readonly (readonly [asked: { min?: number; max?: number }, bounds: Bounds])[] = [
@@ -103,8 +103,6 @@ const FIXED: readonly Row[] = [
   ['load', NOTHING, [2, 5], 3, [2, 5]],
   ['load', NOTHING, [0, 5], 0, [1, 5]],
   ['load', NOTHING, [0, 0], 0, [1, 1]],
-
-  ['options', NOTHING, null, 3, [3, 3]],
 ];
 
 for (const [occasion, asked, set, usual, bounds] of FIXED) {

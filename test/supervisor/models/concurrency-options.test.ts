@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LoadedInfo } from '../../../protocol/wire/messages.js';
-import { AppDescription } from '../../../supervisor/models/app-description.js';
+import { Generation } from '../../../supervisor/models/generations.js';
 import { needsNewWorkers } from '../../../supervisor/models/generations.js';
 import type { ModelSpec } from '../../../supervisor/models/model-spec.js';
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
@@ -31,7 +31,7 @@ test('a worker gets the ceiling when it starts, so another one needs new workers
 });
 
 test('the batch size of the operator and the concurrency of the app are an error that names both', () => {
-  const app = new AppDescription(specWith({ batchSize: 4 }));
+  const app = new Generation(specWith({ batchSize: 4 }));
   assert.throws(
     () => app.update(INFO),
     /^ServeError: \/srv\/app\.ts: config\.concurrency is 8 and banana\.json: batchSize is 4, .* Set --concurrency 1 or a batch size of 1\.$/,
@@ -41,7 +41,7 @@ test('the batch size of the operator and the concurrency of the app are an error
 });
 
 test('options that would bring batches are refused while the app runs calls at the same time', () => {
-  const app = new AppDescription(specWith({}));
+  const app = new Generation(specWith({}));
   app.update(INFO);
   assert.throws(() => app.withOptionsOf(specWith({ batchSize: 2 })), { code: 'SERVE_CONFIG' });
 });

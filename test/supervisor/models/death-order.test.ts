@@ -101,7 +101,8 @@ class Bench {
       this.processes.push(process);
       return process.process;
     };
-    const memory = { add() {}, remove() {}, nudge() {}, hasRoomFor: () => true, makeRoom: () => false };
+    const ledger = { models: new Set(), remove() {}, hasRoomFor: () => true };
+    const memory = { ledger, nudge() {}, makeRoom: () => false };
     return {
       sendAhead: () => ahead,
       guard: { add() {}, remove() {}, close() {} } as unknown as OrphanGuard,

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError, shuttingDown } from '../../../protocol/errors.js';
-import { Models, type ManagedModel } from '../../../supervisor/models/models.js';
+import type { Model } from '../../../supervisor/models/model.js';
+import { Models } from '../../../supervisor/models/models.js';
 import { countWithin, type WorkerBounds } from '../../../supervisor/models/bounds.js';
 import { outcomeOf, type Outcome } from '../../../supervisor/models/outcome.js';
 import { deferred, nextTurn } from '../../protocol/streams.js';
@@ -18,7 +19,7 @@ class FakeCrew {
   }
 }
 
-class Fake implements ManagedModel {
+class Fake {
   readonly spec: { readonly name: string; readonly version: string };
   readonly story: string[] = [];
   readonly crew = new FakeCrew();
@@ -28,6 +29,11 @@ class Fake implements ManagedModel {
 
   constructor(name: string, version = '1') {
     this.spec = { name, version };
+  }
+
+  /** It has all that the registry uses of a model. */
+  get asModel(): Model {
+    return this as unknown as Model;
   }
 
   scale(bounds: WorkerBounds): Promise<Outcome> {
@@ -57,13 +63,13 @@ class Fake implements ManagedModel {
   }
 }
 
-function modelsOf(...fakes: Fake[]): Models<Fake> {
-  const models = new Models<Fake>(60_000);
-  for (const fake of fakes) models.addFirst(fake, false);
+function modelsOf(...fakes: Fake[]): Models {
+  const models = new Models(60_000);
+  for (const fake of fakes) models.addFirst(fake.asModel, false);
   return models;
 }
 
-function described(models: Models<Fake>): string[] {
+function described(models: Models): string[] {
   return models.describe().map(({ model: { spec }, isDefault, isLeaving }) => {
     const marks = [...(isDefault ? ['default'] : []), ...(isLeaving ? ['leaving'] : [])];
     return [`${spec.name}/${spec.version}`, ...marks].join(' ');
@@ -106,9 +112,9 @@ describe('a model is found', () => {
     const models = modelsOf(new Fake('other'));
     assert.equal(models.default, null);
     const app = new Fake('app');
-    models.addFirst(app, true);
+    models.addFirst(app.asModel, true);
     assert.equal(models.default, app);
-    const next = await models.register({ name: 'app', version: '2' }, () => new Fake('app', '2'));
+    const next = await models.register({ name: 'app', version: '2' }, () => new Fake('app', '2').asModel);
     models.setDefault({ name: 'app', version: '2' });
     assert.equal(models.default, next);
   });
@@ -117,14 +123,14 @@ describe('a model is found', () => {
 describe('register', () => {
   test('adds a model without workers', async () => {
     const models = modelsOf();
-    const model = await models.register({ name: 'digits', version: '1' }, () => new Fake('digits'));
-    assert.deepEqual(model.story, []);
+    const model = await models.register({ name: 'digits', version: '1' }, () => new Fake('digits').asModel);
+    assert.equal(model.crew.wanted, 0);
     assert.deepEqual(described(models), ['digits/1 default']);
   });
 
   test('refuses a name and version that is registered', async () => {
     const models = modelsOf(new Fake('digits'));
-    const again = models.register({ name: 'digits', version: '1' }, () => new Fake('digits'));
+    const again = models.register({ name: 'digits', version: '1' }, () => new Fake('digits').asModel);
     await assert.rejects(again, { code: 'SERVE_MODEL_CONFLICT' });
   });
 
@@ -133,10 +139,10 @@ describe('register', () => {
     const models = modelsOf(first);
     models.unregister({ name: 'digits' }, LIMITS);
     let made = 0;
-    const register = (): Promise<Fake> =>
+    const register = (): Promise<Model> =>
       models.register({ name: 'digits', version: '1' }, () => {
         made += 1;
-        return new Fake('digits');
+        return new Fake('digits').asModel;
       });
     const both = Promise.allSettled([register(), register()]);
     await nextTurn();
@@ -153,10 +159,10 @@ describe('register', () => {
 
   test('is refused if the model that is leaving takes too long', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] }); // the real timer is unref'd: it keeps no test alive
-    const models = new Models<Fake>(1);
-    models.addFirst(new Fake('digits'), false);
+    const models = new Models(1);
+    models.addFirst(new Fake('digits').asModel, false);
     models.unregister({ name: 'digits' }, LIMITS);
-    const late = models.register({ name: 'digits', version: '1' }, () => new Fake('digits'));
+    const late = models.register({ name: 'digits', version: '1' }, () => new Fake('digits').asModel);
     t.mock.timers.tick(1);
     await assert.rejects(late, { code: 'SERVE_MODEL_CONFLICT', message: /is being unregistered/ });
     assert.deepEqual(described(models), ['digits/1 leaving']);
@@ -166,7 +172,7 @@ describe('register', () => {
     const first = new Fake('digits');
     const models = modelsOf(first);
     models.unregister({ name: 'digits' }, LIMITS);
-    const waiting = models.register({ name: 'digits', version: '1' }, () => new Fake('digits'));
+    const waiting = models.register({ name: 'digits', version: '1' }, () => new Fake('digits').asModel);
     const refused = assert.rejects(waiting, { code: 'SERVE_SHUTTING_DOWN' });
     models.close();
     await first.fails(shuttingDown());

@@ -2,48 +2,48 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Waiters } from '../../../supervisor/models/waiters.js';
 
-const NEVER = new Promise<never>(() => {});
+class Model {
+  state: 'starting' | 'ready' | 'latched' = 'starting';
+  readonly #waiters = new Waiters();
 
-interface Model {
-  state: 'starting' | 'ready' | 'latched';
-  readonly waiters: Waiters<true>;
-}
+  wait(givenUp?: Promise<unknown>): Promise<true | null> {
+    return this.#waiters.wait(() => {
+      if (this.state === 'latched') throw new Error('in vain');
+      return this.state === 'ready' || null;
+    }, givenUp);
+  }
 
-function makeModel(): Model {
-  const waiters = new Waiters(() => {
-    if (model.state === 'latched') throw new Error('in vain');
-    return model.state === 'ready' ? true : null;
-  });
-  const model: Model = { state: 'starting', waiters };
-  return model;
+  wake(): void {
+    this.#waiters.wake();
+  }
 }
 
 test('a waiter continues once the model is ready, not at an earlier change', async () => {
-  const model = makeModel();
+  const model = new Model();
   let gone = 0;
-  const waits = [1, 2].map(() => model.waiters.wait(NEVER).then(() => (gone += 1)));
-  model.waiters.wake();
+  const waits = [1, 2].map(() => model.wait().then(() => (gone += 1)));
+  model.wake();
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(gone, 0);
   model.state = 'ready';
-  model.waiters.wake();
+  model.wake();
   await Promise.all(waits);
-  await model.waiters.wait(NEVER);
+  await model.wait();
 });
 
 test('a waiter gets the error once it waits in vain, at once or later', async () => {
-  const model = makeModel();
-  const wait = model.waiters.wait(NEVER);
+  const model = new Model();
+  const wait = model.wait();
   model.state = 'latched';
-  model.waiters.wake();
+  model.wake();
   await assert.rejects(wait, /in vain/);
-  await assert.rejects(model.waiters.wait(NEVER), /in vain/);
+  await assert.rejects(model.wait(), /in vain/);
 });
 
 test('a waiter that gives up is removed', async () => {
-  const model = makeModel();
+  const model = new Model();
   let leave!: () => void;
-  const wait = model.waiters.wait(new Promise<void>((resolve) => (leave = resolve)));
+  const wait = model.wait(new Promise<void>((resolve) => (leave = resolve)));
   leave();
   await wait;
 });

@@ -1,50 +1,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { WorkerDeath } from '../../../supervisor/processes/worker-death.js';
 import {
   NEW_SLOT,
   afterDeath,
-  type Death,
+  startError,
   type Decision,
   type RestartRules,
-  type SlotHistory,
 } from '../../../supervisor/slots/restart-policy.js';
+import { HEALTHY } from './slot-bench.js';
 
-const AT_START: Death = {
-  during: 'start',
-  finishedCalls: 0,
-  permanent: false,
-  neverFits: false,
-  thrown: null,
-};
-const IDLE_UNUSED: Death = {
-  during: 'idle',
-  finishedCalls: 0,
-  permanent: false,
-  neverFits: false,
-  thrown: null,
-};
-const IDLE_USED: Death = {
-  during: 'idle',
-  finishedCalls: 1,
-  permanent: false,
-  neverFits: false,
-  thrown: null,
-};
-const IN_FIRST_CALL: Death = {
-  during: 'call',
-  finishedCalls: 0,
-  permanent: false,
-  neverFits: false,
-  thrown: null,
-};
-const IN_LATER_CALL: Death = {
-  during: 'call',
-  finishedCalls: 3,
-  permanent: false,
-  neverFits: false,
-  thrown: null,
-};
+const AT_START: WorkerDeath = { ...HEALTHY, during: 'start', finishedCalls: 0 };
+const IDLE_UNUSED: WorkerDeath = { ...HEALTHY, during: 'idle', finishedCalls: 0 };
+const IDLE_USED: WorkerDeath = { ...HEALTHY, during: 'idle', finishedCalls: 1 };
+const IN_FIRST_CALL: WorkerDeath = { ...HEALTHY, during: 'call', finishedCalls: 0 };
+const IN_LATER_CALL: WorkerDeath = { ...HEALTHY, during: 'call', finishedCalls: 3 };
+
+/** The death by an error that import or `init` threw. */
+function thrown(message: string, permanent = false, death = AT_START): WorkerDeath {
+  const fatal = { code: 'SERVE_INIT_FAILED', message, detail: '', permanent, transient: false };
+  return { ...death, fatal };
+}
 
 const RULES = { restartLimit: 0, everReady: false, awaitsChange: false };
 
@@ -55,24 +32,23 @@ const random = fc.double({ min: 0, max: 1, noNaN: true });
 
 /** Returns the decisions after each of these deaths, up to the first latch. */
 function live(
-  deaths: readonly Death[],
+  deaths: readonly WorkerDeath[],
   restartLimit: number,
   chance = 1,
   more: Partial<RestartRules> = {},
 ): Decision[] {
   const decisions: Decision[] = [];
-  let history: SlotHistory = NEW_SLOT;
+  let last = NEW_SLOT;
   for (const death of deaths) {
-    const decision = afterDeath(history, death, { ...RULES, ...more, restartLimit }, chance);
-    decisions.push(decision);
-    if (decision.action === 'latch') break;
-    history = decision.history;
+    last = afterDeath(last, death, { ...RULES, ...more, restartLimit }, chance);
+    decisions.push(last);
+    if (last.pauseMs === null) break;
   }
   return decisions;
 }
 
 function delays(decisions: readonly Decision[]): (number | string)[] {
-  return decisions.map((decision) => (decision.action === 'restart' ? decision.delayMs : 'latch'));
+  return decisions.map(({ pauseMs }) => pauseMs ?? 'latch');
 }
 
 for (const [what, death] of [
@@ -81,19 +57,19 @@ for (const [what, death] of [
   ['idle after a finished call', IDLE_USED],
 ] as const) {
   test(`a worker that died ${what} is replaced at once, every time, after any history`, () => {
-    assert.deepEqual(delays(live(Array<Death>(100).fill(death), 0)), Array<number>(100).fill(0));
+    assert.deepEqual(delays(live(Array<WorkerDeath>(100).fill(death), 0)), Array<number>(100).fill(0));
     fc.assert(
       fc.property(fc.array(anyDeath, { maxLength: 20 }), random, (past, chance) => {
-        const before = live(past, 1000).at(-1)?.history ?? NEW_SLOT;
+        const before = live(past, 1000).at(-1) ?? NEW_SLOT;
         const decision = afterDeath(before, death, RULES, chance);
-        assert.deepEqual(decision, { action: 'restart', delayMs: 0, isFailing: false, history: NEW_SLOT });
+        assert.deepEqual(decision, NEW_SLOT);
       }),
     );
   });
 }
 
 test('failed starts in a row wait 0.5 s, doubling up to a minute', () => {
-  const deaths = Array<Death>(9).fill(AT_START);
+  const deaths = Array<WorkerDeath>(9).fill(AT_START);
   assert.deepEqual(delays(live(deaths, 9)), [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
 });
 
@@ -108,7 +84,7 @@ for (const limit of [0, 1, 5]) {
       fc.property(fc.array(failedStart, { minLength: 10, maxLength: 10 }), (deaths) => {
         const decisions = live(deaths, limit);
         assert.equal(decisions.length, limit + 1);
-        assert.equal(decisions.at(-1)?.action, 'latch');
+        assert.equal(decisions.at(-1)?.pauseMs, null);
       }),
     );
   });
@@ -124,10 +100,10 @@ test('a worker that served, or died of a call, ends the row of failed starts', (
 test('a death that would repeat latches a slot at once, after any history', () => {
   fc.assert(
     fc.property(fc.array(anyDeath, { maxLength: 5 }), anyDeath, (past, last) => {
-      const before = live(past, 1000).at(-1)?.history ?? NEW_SLOT;
+      const before = live(past, 1000).at(-1) ?? NEW_SLOT;
       assert.equal(
-        afterDeath(before, { ...last, permanent: true }, { ...RULES, restartLimit: 1000 }, 0.5).action,
-        'latch',
+        afterDeath(before, thrown('', true, last), { ...RULES, restartLimit: 1000 }, 0.5).pauseMs,
+        null,
       );
     }),
   );
@@ -140,15 +116,15 @@ test('a slot latches only after more failed starts in a row than the restart lim
       for (const [i, decision] of live(deaths, limit, chance).entries()) {
         const failed = deaths[i] === AT_START || deaths[i] === IDLE_UNUSED;
         row = failed ? row + 1 : 0;
-        assert.equal(decision.action === 'latch', row > limit);
-        assert.equal(decision.action === 'restart' && decision.delayMs === 0, !failed);
+        assert.equal(decision.pauseMs === null, row > limit);
+        assert.equal(decision.pauseMs === 0, !failed);
       }
     }),
   );
 });
 
-const BY_INIT: Death = { ...AT_START, thrown: 'no weights' };
-const OTHERWISE: Death = { ...AT_START, thrown: 'no disk' };
+const BY_INIT = thrown('no weights');
+const OTHERWISE = thrown('no disk');
 
 for (const [what, deaths, expected] of [
   ['twice in a row', [BY_INIT, BY_INIT], [500, 'latch']],
@@ -165,8 +141,8 @@ for (const [what, deaths, expected] of [
   });
 }
 
-const PERMANENT: Death = { ...AT_START, permanent: true };
-const NEVER_FITS: Death = { ...PERMANENT, neverFits: true };
+const PERMANENT = thrown('no inference export', true);
+const NEVER_FITS: WorkerDeath = { ...PERMANENT, cause: 'over the memory budget' };
 const READY = { everReady: true };
 const WATCHED = { everReady: true, awaitsChange: true };
 
@@ -181,15 +157,15 @@ for (const [what, rules, deaths, expected] of [
     [AT_START, AT_START, AT_START, IDLE_USED, AT_START],
     '500 1000 2000! 0 500',
   ],
-  ['one whose call ends it for good', READY, [{ ...IN_LATER_CALL, permanent: true }], '500'],
+  ['one whose call ends it for good', READY, [thrown('', true, IN_LATER_CALL)], '500'],
   ['one that does not fit', READY, [AT_START, NEVER_FITS], '500 latch'],
   ['one that never was ready and does not fit', {}, [NEVER_FITS], 'latch'],
   ['one under --watch', WATCHED, [BY_INIT, BY_INIT, BY_INIT], '500 1000 latch'],
   ['one under --watch whose code would fail again', WATCHED, [PERMANENT], 'latch'],
 ] as const) {
   test(`with two restarts allowed, ${what}: ${expected}`, () => {
-    const texts = live(deaths, 2, 1, rules).map((decision) =>
-      decision.action === 'latch' ? 'latch' : `${decision.delayMs}${decision.isFailing ? '!' : ''}`,
+    const texts = live(deaths, 2, 1, rules).map(({ pauseMs, failure }) =>
+      pauseMs === null ? 'latch' : `${pauseMs}${failure === null ? '' : '!'}`,
     );
     assert.equal(texts.join(' '), expected);
   });
@@ -201,10 +177,29 @@ test('a model that was ready never latches, and no pause is longer than a minute
       fc.array(fc.oneof(anyDeath, fc.constant(PERMANENT)), { maxLength: 100 }),
       random,
       (deaths, chance) => {
-        for (const decision of live(deaths, 1, chance, READY)) {
-          assert.ok(decision.action === 'restart' && decision.delayMs <= 60_000);
+        for (const { pauseMs } of live(deaths, 1, chance, READY)) {
+          assert.ok(pauseMs !== null && pauseMs <= 60_000);
         }
       },
     ),
   );
 });
+
+const LOAD = '/m/service.py:3: handle(None, context), the call that loads the model, raised:';
+
+for (const message of [
+  '/m/app.mjs: init threw: RangeError: Array buffer allocation failed',
+  `${LOAD} MemoryError`,
+  `${LOAD} _ArrayMemoryError: Unable to allocate 745 GiB for an array with shape (100000000000,)`,
+  `${LOAD} OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB`,
+  `${LOAD} torch.cuda.OutOfMemoryError: CUDA out of memory.`,
+  `${LOAD} RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB`,
+])
+  test(`no memory at the start: ${message.slice(0, 130)}`, () => {
+    assert.equal(startError(thrown(message)).kind, 'out-of-memory');
+  });
+
+for (const message of [`${LOAD} ValueError: MemoryError`, `${LOAD} MemoryErrors: none`])
+  test(`another reason: ${message}`, () => {
+    assert.equal(startError(thrown(message)).kind, '');
+  });

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { Slot } from '../../../supervisor/slots/slot.js';
 import type { SlotEvent, SlotStateName } from '../../../supervisor/slots/slot-lifecycle.js';
 import { SpawnGate } from '../../../supervisor/slots/spawn-gate.js';
-import { startOf } from './start-of.js';
+import { enter, startOf } from './start-of.js';
 import type { WorkerDeath } from '../../../supervisor/processes/worker-death.js';
 import type { WorkerHandle } from '../../../supervisor/processes/worker-handle.js';
 import type { RetireLimits } from '../../../supervisor/processes/worker-listener.js';
@@ -37,7 +37,7 @@ export class Bench {
     this.restartLimit = restartLimit;
     this.slot = new Slot({
       index: 0,
-      device,
+      placement: { device, gpu: null, env: {} },
       model: 'm',
       gate,
       rules: () => ({ restartLimit: this.restartLimit, everReady: this.everReady, awaitsChange: false }),
@@ -121,7 +121,7 @@ export class Bench {
   /** Whether the device is free for another slot. */
   gateIsOpen(): boolean {
     let open = false;
-    this.gate.enter(GPU_START, () => (open = true))();
+    enter(this.gate, GPU_START, () => (open = true))();
     return open;
   }
 
@@ -139,7 +139,7 @@ export class Bench {
 }
 
 /** A start of another model's slot on the same GPU. */
-export const GPU_START = startOf({ device: 'gpu 0', model: 'other', isRetry: false });
+export const GPU_START = startOf({ device: 'gpu 0', model: 'other' });
 
 export const HEALTHY: WorkerDeath = {
   pid: 1,

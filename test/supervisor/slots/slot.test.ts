@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { ServeError } from '../../../protocol/errors.js';
-import { NO_BUDGET, type MemoryRoom } from '../../../supervisor/budget/memory-room.js';
+import type { Start } from '../../../supervisor/budget/facts.js';
+import type { MemoryBudget } from '../../../supervisor/budget/memory-budget.js';
 import type { WorkerDeath } from '../../../supervisor/processes/worker-death.js';
 import {
   SLOT_EVENTS,
@@ -24,7 +25,7 @@ import {
   PERMANENT,
   RETIRE,
 } from './slot-bench.js';
-import { startOf } from './start-of.js';
+import { enter, startOf } from './start-of.js';
 
 const STATES = Object.keys(SLOT_STATES) as SlotStateName[];
 const EVENTS = Object.keys(SLOT_EVENTS) as SlotEvent[];
@@ -153,7 +154,7 @@ test('a worker that dies before it is ready gives the device back', (t) => {
 
 test('a slot closed while it waits for its device never starts a worker, and frees the gate', (t) => {
   const bench = new Bench(t);
-  const leave = bench.gate.enter(GPU_START, () => {});
+  const leave = enter(bench.gate, GPU_START);
   bench.start();
   bench.slot.close(500);
   leave();
@@ -307,7 +308,7 @@ test('a failing slot that waits at the gate is failing no more once it is replac
   bench.everReady = true;
   bench.start();
   bench.die(AT_START);
-  bench.gate.enter(GPU_START, () => {});
+  enter(bench.gate, GPU_START);
   bench.pass(500);
   assert.deepEqual([bench.state, codeOf(bench)], ['waiting', 'SERVE_CRASH_LOOP']);
   const told = bench.states.length;
@@ -533,12 +534,13 @@ test('it counts at once if no worker can leave', (t) => {
 
 test('a start that will never have memory latches its slot', (t) => {
   let refuse = (_error: ServeError): void => {};
-  const room: MemoryRoom = {
-    ...NO_BUDGET,
-    enter: (start) => (refuse = (error) => start.refuse(error)),
+  const memory = {
+    enter: (start: Start) => (refuse = (error) => start.refuse(error)),
+    leave() {},
     mayGo: () => false,
+    lackOf: () => '',
   };
-  const bench = new Bench(t, 1, new SpawnGate(8, room));
+  const bench = new Bench(t, 1, new SpawnGate(8, memory as unknown as MemoryBudget));
   bench.start();
   refuse(new ServeError('SERVE_APP_INVALID'));
   assert.equal(bench.slot.state.name, 'latched');
@@ -562,13 +564,10 @@ test('once the last ready worker of a model has died, a start of it that waits i
   bench.start();
   bench.ready();
   bench.everReady = bench.othersServe = true;
-  bench.gate.enter(startOf({ device: 'cpu', model: 'slow', isRetry: false }), () => {});
+  enter(bench.gate, startOf({ model: 'slow' }));
   let hasGone = false;
   const isModelDown = (): boolean => !bench.othersServe;
-  bench.gate.enter(
-    startOf({ device: 'cpu', model: 'm', isRetry: false, isModelDown }),
-    () => (hasGone = true),
-  );
+  enter(bench.gate, startOf({ model: 'm', isModelDown }), () => (hasGone = true));
   assert.equal(hasGone, false);
   bench.othersServe = false;
   bench.die({ during: 'idle', finishedCalls: 0 });

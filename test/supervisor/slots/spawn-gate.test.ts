@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { NO_BUDGET } from '../../../supervisor/budget/memory-room.js';
-import { SpawnGate, maxRetries, type Start } from '../../../supervisor/slots/spawn-gate.js';
-import { startOf } from './start-of.js';
+import type { Start } from '../../../supervisor/budget/facts.js';
+import type { MemoryBudget } from '../../../supervisor/budget/memory-budget.js';
+import { SpawnGate, maxRetries } from '../../../supervisor/slots/spawn-gate.js';
+import { enter as enterGate, startOf } from './start-of.js';
 
 interface Inside extends Start {
   isRestore: boolean;
@@ -12,7 +13,7 @@ interface Inside extends Start {
 
 /** Records its name when it is allowed. */
 function enter(gate: SpawnGate, device: string, name: string, record: string[]): () => void {
-  return gate.enter(startOf({ device, model: 'm', isRetry: false }), () => record.push(name));
+  return enterGate(gate, startOf({ device, model: 'm', isRetry: false }), () => record.push(name));
 }
 
 test('one start at a time per GPU, in order; GPUs do not wait for each other', () => {
@@ -73,7 +74,7 @@ test('in any order of events never two start on a GPU, never more than the cap b
           const start = startOf({ ...now.enter, isModelDown: () => down.has(now.enter.model) });
           const entry = { ...start, isRestore: false, leave: () => {} };
           waiting.push(entry);
-          entry.leave = gate.enter(start, () => {
+          entry.leave = enterGate(gate, start, () => {
             waiting.splice(waiting.indexOf(entry), 1);
             entry.isRestore = start.isModelDown();
             inside.push(entry);
@@ -110,7 +111,7 @@ test('a model that was ready and has no ready worker does not wait for first loa
   const gate = new SpawnGate(2);
   const record: string[] = [];
   const go = (given: Partial<Start> & { model: string; device?: string }): (() => void) =>
-    gate.enter(startOf({ device: 'cpu', isRetry: false, ...given }), () => record.push(given.model));
+    enterGate(gate, startOf({ device: 'cpu', isRetry: false, ...given }), () => record.push(given.model));
   const leaveSlow = go({ model: 'slow' });
   go({ model: 'slow' });
   go({ model: 'new' });
@@ -127,7 +128,7 @@ test('on a GPU such a start is first in line, and does not wait for the cap', ()
   const gate = new SpawnGate(1);
   const record: string[] = [];
   const go = (name: string, device: string, isDown: boolean): (() => void) =>
-    gate.enter(startOf({ device, model: name, isRetry: false, isModelDown: () => isDown }), () =>
+    enterGate(gate, startOf({ device, model: name, isRetry: false, isModelDown: () => isDown }), () =>
       record.push(name),
     );
   const leaveFirst = go('first', 'gpu 0', false);
@@ -147,22 +148,22 @@ test('a start that replaces a worker goes before one that adds a worker', () => 
   const leave = enter(gate, 'cpu', 'first', record);
   enter(gate, 'cpu', 'added', record);
   const replaces = startOf({ device: 'cpu', model: 'm', isRetry: false, isReplacement: true });
-  gate.enter(replaces, () => record.push('replaced'));
+  enterGate(gate, replaces, () => record.push('replaced'));
   leave();
   assert.deepEqual(record, ['first', 'replaced']);
 });
 
 test('a start that waits says what it waits for', () => {
   const lacking = {
-    ...NO_BUDGET,
+    enter() {},
     mayGo: ({ model }: Start) => model !== 'large',
     lackOf: () => 'memory: it needs 2 GB',
   };
-  const gate = new SpawnGate(4, lacking);
+  const gate = new SpawnGate(4, lacking as unknown as MemoryBudget);
   const reasonOf = (given: Parameters<typeof startOf>[0]): string | undefined => {
     const start = startOf(given);
-    gate.enter(start, () => {});
-    return gate.waitOf(start)?.reason;
+    enterGate(gate, start, () => {});
+    return gate.waitsFor(start) ?? undefined;
   };
   assert.equal(reasonOf({ device: 'gpu 0', model: 'm@1', isRetry: true }), undefined, 'it has gone');
   assert.equal(
@@ -187,7 +188,7 @@ test('starts after a failed one go last, even if they came first, and never use 
   const gate = new SpawnGate(2);
   const record: string[] = [];
   const retry = (name: string): (() => void) =>
-    gate.enter(startOf({ device: 'cpu', model: 'loops', isRetry: true }), () => record.push(name));
+    enterGate(gate, startOf({ device: 'cpu', model: 'loops', isRetry: true }), () => record.push(name));
   const leaveFirst = retry('retry 1');
   retry('retry 2');
   assert.deepEqual(record, ['retry 1'], 'a place stays free');
@@ -203,7 +204,7 @@ test('starts after a failed one go last, even if they came first, and never use 
 test('with a cap of 1, starts after a failed one go when no other waits', () => {
   const gate = new SpawnGate(1);
   const record: string[] = [];
-  gate.enter(startOf({ device: 'cpu', model: 'loops', isRetry: true }), () => record.push('retry'))();
+  enterGate(gate, startOf({ device: 'cpu', model: 'loops', isRetry: true }), () => record.push('retry'))();
   assert.deepEqual(record, ['retry']);
 });
 
@@ -211,9 +212,11 @@ test('models take turns: one that asks for many workers does not keep out one th
   const gate = new SpawnGate(2);
   const record: string[] = [];
   const leaves = [1, 2, 3, 4].map((n) =>
-    gate.enter(startOf({ device: 'cpu', model: 'many', isRetry: false }), () => record.push(`many ${n}`)),
+    enterGate(gate, startOf({ device: 'cpu', model: 'many', isRetry: false }), () =>
+      record.push(`many ${n}`),
+    ),
   );
-  gate.enter(startOf({ device: 'cpu', model: 'one', isRetry: false }), () => record.push('one'));
+  enterGate(gate, startOf({ device: 'cpu', model: 'one', isRetry: false }), () => record.push('one'));
   leaves[0]?.();
   assert.deepEqual(record, ['many 1', 'many 2', 'one']);
 });

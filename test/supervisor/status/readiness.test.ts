@@ -1,14 +1,14 @@
 /** The answer of `/readyz` for every combination of models. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Health } from '../../../supervisor/models/slot-summary.js';
 import type { ModelPresence } from '../../../supervisor/models/model-health.js';
+import type { ServedState } from '../../../supervisor/models/model-status.js';
 import { modelReadiness, serverReadiness } from '../../../supervisor/status/readiness.js';
 
 /** A model that wants a worker. `isComingUp`: it was not ready yet and has not given up. */
-function model(label: string, health: Health, isComingUp = false, takesCalls = true): ModelPresence {
-  const problem = health === 'failing' ? 'no Redis' : null;
-  return { label, health, problem, takesCalls, isComingUp };
+function model(label: string, state: ServedState, isComingUp = false): ModelPresence {
+  const problem = state === 'failing' ? 'no Redis' : null;
+  return { label, state, problem, isComingUp };
 }
 
 const READY = model('ready', 'ready');
@@ -18,7 +18,7 @@ const FAILING = model('failing', 'failing');
 const STARTING = model('starting', 'starting', true);
 const TRYING = model('trying', 'unhealthy', true);
 const LATE = model('late', 'starting');
-const UNLOADED = model('unloaded', 'starting', false, false);
+const UNLOADED = model('unloaded', 'unloaded');
 const DRAINING = model('draining', 'draining');
 const IDLE = model('idle', 'idle');
 

@@ -4,13 +4,12 @@ import type { Model } from '../../../models/model.js';
 
 export type PingStatus = 'Healthy' | 'Partial Healthy' | 'Unhealthy';
 
-type Pinged = Pick<
-  Registered<{
+type Pinged = Pick<Registered, 'bounds' | 'isLeaving'> & {
+  readonly model: {
     readonly crew: Pick<Model['crew'], 'ready'>;
     readonly health: Pick<Model['health'], 'state' | 'takesCalls'>;
-  }>,
-  'model' | 'bounds' | 'isLeaving'
->;
+  };
+};
 
 /**
  * Returns the status over all models; `Healthy` if there are none. A model that is being unregistered does not count.

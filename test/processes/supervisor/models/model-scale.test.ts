@@ -38,7 +38,7 @@ test(
       (error) => isNotReady(error) && /This model has no workers/.test(String(error)),
     );
     await assert.rejects(real.model.whenLoaded(new Promise(() => {}), Infinity), isNotReady);
-    assert.deepEqual([real.model.health.state, real.stops], ['starting', []]);
+    assert.deepEqual([real.model.health.state, real.stops], ['unloaded', []]);
   },
 );
 

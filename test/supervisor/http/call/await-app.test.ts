@@ -25,7 +25,7 @@ class LoadingModel {
   /** Why no worker will ever come. */
   error: ServeError | null = null;
   freePlaces = 1;
-  readonly #waiters = new Waiters(() => this.#find());
+  readonly #waiters = new Waiters();
 
   load(): void {
     this.info = INFO;
@@ -38,7 +38,7 @@ class LoadingModel {
   }
 
   whenLoaded(givenUp: Promise<unknown>): Promise<unknown> {
-    return this.#waiters.wait(givenUp);
+    return this.#waiters.wait(() => this.#find(), givenUp);
   }
 
   #find(): LoadedInfo | null {

@@ -11,7 +11,7 @@ import {
   withManagement,
 } from '../../../../supervisor/http/dialects/index.js';
 import { namedPath, writtenPath } from '../../../../supervisor/http/socket/request-facts.js';
-import { Models, type ManagedModel } from '../../../../supervisor/models/models.js';
+import { Models } from '../../../../supervisor/models/models.js';
 
 const WORDS = [
   'predictions',
@@ -38,11 +38,11 @@ const methods = fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS
 
 /** A registry of one model, `m`, whose app is loaded. */
 function models(): Models {
-  const registry = new Models<ManagedModel & { readonly routes: ReadonlyMap<string, object> }>();
+  const registry = new Models();
   const spec = { name: 'm', version: '1' };
   const routes = new Map([['/', { path: '/', kind: 'handler', input: 'any' }]]);
   registry.addFirst({ spec, routes } as unknown as ReturnType<typeof registry.find>, false);
-  return registry as unknown as Models;
+  return registry;
 }
 
 for (const [listener, dialects] of Object.entries({

@@ -6,7 +6,7 @@ import { routeCall } from '../../../../supervisor/http/call/find-route.js';
 import type { CallPlan, Dialect, Operation, Target } from '../../../../supervisor/http/dialects/dialect.js';
 import { firstClaim } from '../../../../supervisor/http/dialects/first-claim.js';
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
-import type { Routes } from '../../../../supervisor/models/app-description.js';
+import type { Routes } from '../../../../supervisor/models/generations.js';
 import type { Model } from '../../../../supervisor/models/model.js';
 
 const MODEL = { spec: { name: 'm' } } as unknown as Model;

@@ -1,6 +1,7 @@
 /** A registry of models as far as their descriptions need it. */
 import type { LoadedInfo, Route } from '../../../../protocol/wire/messages.js';
-import { Models, type ManagedModel } from '../../../../supervisor/models/models.js';
+import type { Model } from '../../../../supervisor/models/model.js';
+import { Models } from '../../../../supervisor/models/models.js';
 
 export interface DescribedModel {
   readonly name: string;
@@ -20,11 +21,11 @@ export function loaded(routes: readonly Route[], more: Partial<LoadedInfo> = {})
 }
 
 export function describedModels(models: readonly DescribedModel[]): Models {
-  const registry = new Models<ManagedModel>();
+  const registry = new Models();
   for (const { name, version = '1', info, isDefault = false } of models) {
     const routes = info === null ? null : new Map(info.routes.map((one) => [one.path, one]));
     const model = { spec: { name, version }, info, routes, sizing: { bounds: null }, crew: { wanted: 1 } };
-    registry.addFirst(model as unknown as ManagedModel, isDefault);
+    registry.addFirst(model as unknown as Model, isDefault);
   }
-  return registry as unknown as Models;
+  return registry;
 }

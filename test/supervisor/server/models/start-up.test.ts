@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
-import type { Standstill } from '../../../../supervisor/models/standstill.js';
+import type { Standstill } from '../../../../supervisor/models/slot-summary.js';
 import { StartUp, type StartUpRules } from '../../../../supervisor/server/models/start-up.js';
 import { nextTurn } from '../../../protocol/streams.js';
 

@@ -1,7 +1,7 @@
 /** The facts about workers on which the scaling policy decides, from slots in every state. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countWorkers, startLeftMs } from '../../../supervisor/models/scaling-facts.js';
+import { countWorkers, startLeftMs } from '../../../supervisor/models/demand.js';
 import type { Slot } from '../../../supervisor/slots/slot.js';
 
 const NOW_MS = 1_000_000;
