@@ -1,126 +1,140 @@
 /**
  * Every way a call or a server can fail, as data. The code identifies an error, because a class does not survive a
  * pipe. docs/errors.md states for each whether user code may have run, which decides if the call may safely be
- * repeated. The front maps codes to HTTP statuses (supervisor/http/socket/http-status.ts).
+ * repeated.
  */
 import { inspect } from 'node:util';
 
 /**
- * The code that kept the call from its answer, and so the place to look first. `app`: the app's own code threw, took
- * too long or returned something that cannot be sent. `server`: the server refused the request, could not run it, or
- * lost the worker.
+ * Every code. `status`: what its HTTP client receives, in the house dialect; null: no client gets this code, it ends a worker
+ * or the server. None is 429 or 502: common clients hide those. `source`: what kept the call from its answer, and so the place
+ * to look first. `app`: the app's own code threw, took too long or returned something that cannot be sent. `server`: the
+ * server refused the request, could not run it, or lost the worker. `message`: safe for a client, without a secret, a path or
+ * a stack.
  */
-export type ErrorSource = 'app' | 'server';
-
-interface ErrorSpec {
-  /** Safe for a client: describes the failure without a secret, a path or a stack. */
-  readonly message: string;
-  readonly source: ErrorSource;
-}
-
 export const ERRORS = {
-  SERVE_BAD_REQUEST: { message: 'The request is malformed.', source: 'server' },
-  SERVE_BAD_BODY: { message: 'The request body could not be read.', source: 'server' },
+  SERVE_BAD_REQUEST: { status: 400, source: 'server', message: 'The request is malformed.' },
+  SERVE_BAD_BODY: { status: 400, source: 'server', message: 'The request body could not be read.' },
   SERVE_UNAUTHORIZED: {
+    status: 401,
+    source: 'server',
     message:
       'This request needs a valid API key: send it as X-BANANA-API-KEY: <key>, or as Authorization: Bearer <key>.',
-    source: 'server',
   },
   SERVE_ORIGIN_REFUSED: {
+    status: 403,
+    source: 'server',
     message: 'Pages of this origin may not connect here.',
-    source: 'server',
   },
-  SERVE_NOT_FOUND: { message: 'No such route.', source: 'server' },
-  SERVE_MODEL_NOT_FOUND: { message: 'No such model.', source: 'server' },
-  SERVE_VERSION_NOT_FOUND: { message: 'The model has no such version.', source: 'server' },
+  SERVE_NOT_FOUND: { status: 404, source: 'server', message: 'No such route.' },
+  SERVE_MODEL_NOT_FOUND: { status: 404, source: 'server', message: 'No such model.' },
+  SERVE_VERSION_NOT_FOUND: { status: 404, source: 'server', message: 'The model has no such version.' },
   SERVE_METHOD_NOT_ALLOWED: {
+    status: 405,
+    source: 'server',
     message: 'This route does not take that method.',
-    source: 'server',
   },
-  SERVE_UPGRADE_REQUIRED: { message: 'This route is a WebSocket.', source: 'server' },
-  SERVE_REQUEST_TIMEOUT: { message: 'The request arrived too slowly.', source: 'server' },
+  SERVE_UPGRADE_REQUIRED: { status: 426, source: 'server', message: 'This route is a WebSocket.' },
+  SERVE_REQUEST_TIMEOUT: { status: 408, source: 'server', message: 'The request arrived too slowly.' },
   SERVE_MODEL_CONFLICT: {
-    message: 'This conflicts with a model of this server.',
+    status: 409,
     source: 'server',
+    message: 'This conflicts with a model of this server.',
   },
   SERVE_ARCHIVE_INVALID: {
+    status: 400,
+    source: 'server',
     message: 'The file or folder is not a model that can be served.',
-    source: 'server',
   },
-  SERVE_DOWNLOAD_FAILED: { message: 'The model could not be downloaded.', source: 'server' },
+  SERVE_DOWNLOAD_FAILED: { status: 400, source: 'server', message: 'The model could not be downloaded.' },
   SERVE_BODY_TOO_LARGE: {
-    message: 'The request body is larger than this server accepts.',
+    status: 413,
     source: 'server',
+    message: 'The request body is larger than this server accepts.',
   },
   SERVE_UNSUPPORTED_CODING: {
+    status: 415,
+    source: 'server',
     message: 'The request body has a compression that this server does not support.',
-    source: 'server',
   },
-  SERVE_HEADERS_TOO_LARGE: { message: 'The request headers are too large.', source: 'server' },
-  SERVE_QUEUE_FULL: { message: 'The queue is full; try again later.', source: 'server' },
+  SERVE_HEADERS_TOO_LARGE: { status: 431, source: 'server', message: 'The request headers are too large.' },
+  SERVE_QUEUE_FULL: { status: 503, source: 'server', message: 'The queue is full; try again later.' },
   SERVE_OVERLOADED: {
+    status: 503,
+    source: 'server',
     message: 'The call could not be answered before its deadline.',
-    source: 'server',
   },
-  SERVE_NOT_READY: { message: 'No worker of this model can start.', source: 'server' },
-  SERVE_SHUTTING_DOWN: { message: 'The server is shutting down.', source: 'server' },
+  SERVE_NOT_READY: { status: 503, source: 'server', message: 'No worker of this model can start.' },
+  SERVE_SHUTTING_DOWN: { status: 503, source: 'server', message: 'The server is shutting down.' },
   SERVE_NOT_BEGUN: {
-    message: 'Two workers died before this call began; it did not run.',
+    status: 503,
     source: 'server',
+    message: 'Two workers died before this call began; it did not run.',
   },
   SERVE_NOT_KEPT: {
-    message: 'The call could not be recorded and was not run; try again later.',
+    status: 503,
     source: 'server',
+    message: 'The call could not be recorded and was not run; try again later.',
   },
   SERVE_JOBS_UNAVAILABLE: {
-    message: 'The jobs of this server cannot be reached now; try again later.',
+    status: 503,
     source: 'server',
+    message: 'The jobs of this server cannot be reached now; try again later.',
   },
   SERVE_KEY_CONFLICT: {
+    status: 422,
+    source: 'server',
     message: 'This Idempotency-Key belongs to a call with another content type or body.',
+  },
+  SERVE_FORBIDDEN: { status: 403, source: 'server', message: 'This request is not allowed from here.' },
+  SERVE_JOB_EXPIRED: { status: 504, source: 'server', message: 'The job did not begin in time.' },
+  SERVE_JOB_CANCELLED: { status: 409, source: 'server', message: 'The job was cancelled.' },
+  SERVE_JOB_ENDED: { status: 409, source: 'server', message: 'The job has ended already.' },
+  SERVE_RESULT_DROPPED: {
+    status: 410,
     source: 'server',
+    message: 'The result of the job is not kept any more.',
   },
-  SERVE_FORBIDDEN: { message: 'This request is not allowed from here.', source: 'server' },
-  SERVE_JOB_EXPIRED: { message: 'The job did not begin in time.', source: 'server' },
-  SERVE_JOB_CANCELLED: { message: 'The job was cancelled.', source: 'server' },
-  SERVE_JOB_ENDED: { message: 'The job has ended already.', source: 'server' },
-  SERVE_RESULT_DROPPED: { message: 'The result of the job is not kept any more.', source: 'server' },
-  SERVE_QUEUE_TIMEOUT: { message: 'The call waited too long for a worker.', source: 'server' },
-  SERVE_DEADLINE: { message: "The client's deadline passed.", source: 'server' },
-  SERVE_INFERENCE_FAILED: { message: 'The model failed on this call.', source: 'app' },
-  SERVE_HTTP_ERROR: { message: 'The app refused this call.', source: 'app' },
-  SERVE_OUTPUT_INVALID: {
-    message: "The model's output could not be encoded.",
-    source: 'app',
-  },
+  SERVE_QUEUE_TIMEOUT: { status: 504, source: 'server', message: 'The call waited too long for a worker.' },
+  SERVE_DEADLINE: { status: 504, source: 'server', message: "The client's deadline passed." },
+  SERVE_INFERENCE_FAILED: { status: 500, source: 'app', message: 'The model failed on this call.' },
+  // Its status counts only if the worker sent none: an app always chooses one.
+  SERVE_HTTP_ERROR: { status: 500, source: 'app', message: 'The app refused this call.' },
+  SERVE_OUTPUT_INVALID: { status: 500, source: 'app', message: "The model's output could not be encoded." },
   SERVE_OUTPUT_TOO_LARGE: {
+    status: 500,
+    source: 'app',
     message: "The model's output is larger than allowed.",
-    source: 'app',
   },
-  SERVE_INFERENCE_TIMEOUT: {
-    message: 'The model took too long on this call.',
-    source: 'app',
-  },
+  SERVE_INFERENCE_TIMEOUT: { status: 504, source: 'app', message: 'The model took too long on this call.' },
   // The cause may be a drain or the kernel's OOM killer, so the app need not be at fault.
-  SERVE_WORKER_LOST: {
-    message: 'The worker died while running this call.',
-    source: 'server',
-  },
-  SERVE_SLOW_READER: {
-    message: 'The client read its answer too slowly.',
-    source: 'server',
-  },
-  SERVE_CANCELLED: { message: 'The client disconnected.', source: 'server' },
-  SERVE_PROTOCOL: { message: 'A worker broke the protocol.', source: 'server' },
-  SERVE_INTERNAL: { message: 'The server failed on this request.', source: 'server' },
-  SERVE_APP_INVALID: { message: 'The app cannot be loaded.', source: 'app' },
-  SERVE_INIT_FAILED: { message: "The app's init failed.", source: 'app' },
-  SERVE_INIT_TIMEOUT: { message: "The app's init took too long.", source: 'app' },
-  SERVE_CRASH_LOOP: { message: 'The workers keep dying.', source: 'server' },
-  SERVE_CONFIG: { message: 'An option is wrong.', source: 'server' },
-} as const satisfies Record<string, ErrorSpec>;
+  SERVE_WORKER_LOST: { status: 500, source: 'server', message: 'The worker died while running this call.' },
+  SERVE_SLOW_READER: { status: null, source: 'server', message: 'The client read its answer too slowly.' },
+  SERVE_CANCELLED: { status: null, source: 'server', message: 'The client disconnected.' },
+  // The callers of that worker get SERVE_WORKER_LOST.
+  SERVE_PROTOCOL: { status: null, source: 'server', message: 'A worker broke the protocol.' },
+  SERVE_INTERNAL: { status: 500, source: 'server', message: 'The server failed on this request.' },
+  SERVE_APP_INVALID: { status: null, source: 'app', message: 'The app cannot be loaded.' },
+  SERVE_INIT_FAILED: { status: null, source: 'app', message: "The app's init failed." },
+  SERVE_INIT_TIMEOUT: { status: null, source: 'app', message: "The app's init took too long." },
+  SERVE_CRASH_LOOP: { status: null, source: 'server', message: 'The workers keep dying.' },
+  SERVE_CONFIG: { status: null, source: 'server', message: 'An option is wrong.' },
+} as const satisfies Record<
+  string,
+  { readonly status: number | null; readonly source: 'app' | 'server'; readonly message: string }
+>;
 
 export type ErrorCode = keyof typeof ERRORS;
+
+/** The status that a client receives; 500 for codes that are not meant for clients. */
+export function httpStatus(code: ErrorCode): number {
+  return ERRORS[code].status ?? 500;
+}
+
+/** The status that the client of an answer saw; null if it left, or was cut off. */
+export function seenStatus(status: number, error: { readonly code: ErrorCode } | null): number | null {
+  return error !== null && ERRORS[error.code].status === null ? null : status;
+}
 
 /**
  * The cause of a failure, for dialects that report it to clients. `exception`: the app threw. `prediction`: the app
@@ -137,28 +151,25 @@ export interface Issue {
   readonly message: string;
 }
 
-export interface ServeErrorOptions {
-  /** For the log only: stacks, paths, and everything else that a client must not see. */
-  readonly detail?: string;
-  readonly retryAfterS?: number;
-  /** HTTP status that the app chose, 400 to 599; 0: the one that belongs to the code. */
-  readonly status?: number;
-  readonly kind?: ErrorKind;
-  readonly issues?: readonly Issue[];
-  readonly cause?: unknown;
-}
-
-/** The only error class of this project. `message` is safe to show a client; `detail` is for the log. */
+/** The only error class of this project. `message` is safe to show a client. */
 export class ServeError extends Error {
   override readonly name = 'ServeError';
   readonly code: ErrorCode;
+  /** For the log only: stacks, paths, and everything else that a client must not see. */
   readonly detail: string;
   readonly retryAfterS: number | undefined;
+  /** HTTP status that the app chose, 400 to 599; 0: the one that belongs to the code. */
   readonly status: number;
   readonly kind: ErrorKind;
   readonly issues: readonly Issue[];
 
-  constructor(code: ErrorCode, message?: string, options: ServeErrorOptions = {}) {
+  constructor(
+    code: ErrorCode,
+    message?: string,
+    options: Partial<
+      Pick<ServeError, 'detail' | 'retryAfterS' | 'status' | 'kind' | 'issues' | 'cause'>
+    > = {},
+  ) {
     super(
       message ?? ERRORS[code].message,
       options.cause === undefined ? undefined : { cause: options.cause },
@@ -218,18 +229,13 @@ const MAX_CHAIN = 10_000;
 
 /**
  * Describes anything that a program may throw: an error by its stack, with the first and last 10 of its chain of causes and
- * up to 8 parts (of AggregateErrors), anything else by its content, without running code of its own. Never throws.
+ * up to 8 parts (of AggregateErrors, counted in `room`), anything else by its content, without running code of its own. Never throws.
  */
 export function describeThrown(thrown: unknown): { message: string; stack: string } {
   return describe(thrown, { left: MAX_PARTS });
 }
 
-/** Number of parts that may still be described. */
-interface Room {
-  left: number;
-}
-
-function describe(thrown: unknown, room: Room): { message: string; stack: string } {
+function describe(thrown: unknown, room: { left: number }): { message: string; stack: string } {
   const { message, stack } = describeOne(thrown, room);
   const causes = causesOf(thrown);
   const left = causes.length + 1 - 2 * SHOWN;
@@ -255,7 +261,7 @@ function causesOf(thrown: unknown): unknown[] {
   return [...chain].slice(1);
 }
 
-function describeOne(thrown: unknown, room: Room): { message: string; stack: string } {
+function describeOne(thrown: unknown, room: { left: number }): { message: string; stack: string } {
   try {
     if (!(thrown instanceof Error)) {
       const text = typeof thrown === 'string' ? thrown : `thrown value: ${contentOf(thrown)}`;
@@ -270,7 +276,7 @@ function describeOne(thrown: unknown, room: Room): { message: string; stack: str
 }
 
 /** Describes the parts of an AggregateError, indented. */
-function partsOf(error: Error, room: Room): string {
+function partsOf(error: Error, room: { left: number }): string {
   const parts: unknown[] = error instanceof AggregateError ? error.errors : [];
   const texts = parts.slice(0, room.left).map((part, i) => {
     if (room.left === 0) return '';

@@ -110,17 +110,16 @@ export interface ServerOptionTypes<Duration> {
 /** Any subset of the options; `undefined` counts as left out. */
 export type Given<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
-/** Options of a program. Durations are milliseconds as numbers, or have a unit: `'500ms'`, `'30s'`, `'5m'`. */
-export type ProgramOptions = Given<
-  ModelOptionTypes<string | number> &
-    OperatorOptionTypes<string | number> &
-    ServerOptionTypes<string | number>
->;
-
-/** Options that a program may set for one of several models. */
+/**
+ * Options that a program may set for one of several models. Durations are milliseconds as numbers, or have a unit: `'500ms'`,
+ * `'30s'`, `'5m'`.
+ */
 export type ProgramModelOptions = Given<
   ModelOptionTypes<string | number> & OperatorOptionTypes<string | number>
 >;
+
+/** All options of a program. */
+export type ProgramOptions = ProgramModelOptions & Given<ServerOptionTypes<string | number>>;
 
 /** Options as a person writes them: durations have a unit, `'500ms'`, `'30s'`, `'5m'`. */
 export type ConfigOptions = Given<ModelOptionTypes<string>>;

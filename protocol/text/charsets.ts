@@ -1,4 +1,15 @@
-/** Decodes text in the charsets that browsers support, by the names that they accept. */
+/** Text as bytes in the charsets that browsers support, by the names that they accept; and JSON for clients that know ASCII only. */
+
+/** Decodes bytes in a charset, UTF-8 if its name is empty. @throws Error if the charset is not supported */
+export function decodeText(bytes: Uint8Array, charset: string): string {
+  if (charset === '' || /^utf-?8$/i.test(charset))
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+  try {
+    return textIn(charset, bytes);
+  } catch (cause) {
+    throw new Error(`the charset ${JSON.stringify(charset.slice(0, 40))} is not supported`, { cause });
+  }
+}
 
 /**
  * Decodes a whole text. With `fatal`, invalid bytes throw; otherwise they become U+FFFD. @throws Error if the charset
@@ -18,4 +29,9 @@ const LETTERS = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”�
 
 function latinLetter(control: string): string {
   return LETTERS[control.charCodeAt(0) - 0x80] as string;
+}
+
+/** Writes characters beyond ASCII (U+0080 and up) as `\uXXXX`; they occur only inside JSON strings. */
+export function escapeNonAscii(json: string): string {
+  return json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -4,7 +4,7 @@
  * The parser is our own because the whole body is in memory: a streaming parser creates a stream for each part, also
  * for empty ones, which costs 12 us and at least a kilobyte for every five bytes that a client sends.
  */
-import { paramsOf, type HeaderValue } from './header-params.js';
+import { type HeaderValue, paramsOf } from './headers.js';
 
 export interface Part {
   readonly disposition: HeaderValue;

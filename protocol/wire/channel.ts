@@ -12,7 +12,7 @@ import type { Readable, Writable } from 'node:stream';
 import { decodeHead, encodeHead } from './codec.js';
 import { ServeError, protocolError } from '../errors.js';
 import { FRAME_PREFIX_BYTES, FrameReader } from './frame.js';
-import type { TargetedStream } from './light-socket.js';
+import type { LightSocket } from './light-socket.js';
 import { MAX_FRAGMENT_BYTES, type Message } from './messages.js';
 
 export interface ChannelHandlers {
@@ -30,9 +30,6 @@ export interface ChannelHandlers {
   /** Bytes can no longer be sent; messages that the peer sent earlier may still arrive. */
   onWriteError(error: Error): void;
 }
-
-/** Writes as much as the kernel takes at once and returns the number of bytes; 0 if it takes none or fails. */
-export type WriteNow = (bytes: Uint8Array) => number;
 
 /** A message whose body may need several frames. */
 interface BodyTransfer {
@@ -57,7 +54,7 @@ const AHEAD_BYTES = 2 * MAX_FRAGMENT_BYTES;
 
 export class Channel {
   readonly #out: Writable;
-  readonly #writeNow: WriteNow;
+  readonly #writeNow: (bytes: Uint8Array) => number;
   readonly #handlers: ChannelHandlers;
   readonly #reader: FrameReader;
   #pending: Uint8Array[] = [];
@@ -66,8 +63,16 @@ export class Channel {
   #flushedCallbacks: (() => void)[] = [];
   #ended = false;
 
-  /** `writeNow` bypasses `out`, in half the time, while nothing is queued there; the rest is written to `out`. */
-  constructor(input: Readable, out: Writable, handlers: ChannelHandlers, writeNow: WriteNow = () => 0) {
+  /**
+   * `writeNow`: writes as much as the kernel takes at once and returns the number of bytes; 0 if it takes none or fails. It
+   * bypasses `out`, in half the time, while nothing is queued there; the rest is written to `out`.
+   */
+  constructor(
+    input: Readable,
+    out: Writable,
+    handlers: ChannelHandlers,
+    writeNow: (bytes: Uint8Array) => number = () => 0,
+  ) {
     this.#out = out;
     this.#writeNow = writeNow;
     this.#handlers = handlers;
@@ -76,9 +81,11 @@ export class Channel {
       (source, start, end, bytes) => handlers.room?.(decodeHead(source, start, end), bytes) ?? null,
     );
     input.on('data', (chunk: Buffer) => this.#read(chunk));
-    if (isTargeted(input)) {
-      const room = (): Buffer | null => (this.#ended ? null : this.#reader.room);
-      input.readInto({ room, filled: (bytes) => this.#read(bytes) });
+    if ('readInto' in input) {
+      (input as LightSocket).readInto(
+        () => (this.#ended ? null : this.#reader.room),
+        (bytes) => this.#read(bytes),
+      );
     }
     input.on('error', () => this.#end(null));
     input.on('end', () =>
@@ -238,10 +245,6 @@ export class Channel {
     this.#flushedCallbacks = [];
     for (const callback of callbacks) callback();
   }
-}
-
-function isTargeted(input: Readable): input is Readable & TargetedStream {
-  return 'readInto' in input;
 }
 
 /** Returns the same bytes in fewer buffers: adjacent small ones are joined. */

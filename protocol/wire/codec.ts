@@ -4,12 +4,51 @@
  * the wire that imports the msgpack library.
  */
 import { Packr, Unpackr } from 'msgpackr';
-import type { Issue } from '../errors.js';
-import { callFields, readCalls } from './call-fields.js';
-import { Fields, malformed } from './fields.js';
-import { loadedField, readLoaded } from './loaded-fields.js';
-import { MAX_HEAD_BYTES, type Message, type ReplyHead, type StartSpec } from './messages.js';
-import { metricFields, readMetric } from './metric-fields.js';
+import { ERROR_KINDS, type Issue } from '../errors.js';
+import {
+  closeCode,
+  errorStatus,
+  flag,
+  fraction,
+  known,
+  list,
+  listOf,
+  malformed,
+  map,
+  number,
+  numberOrNull,
+  numberOrText,
+  oneOf,
+  orElse,
+  phrase,
+  positive,
+  record,
+  text,
+  textWithin,
+  uint,
+  whole,
+  type Check,
+  type Checks,
+} from './fields.js';
+import {
+  FIRST_WEBHOOK_REF,
+  MAX_CLOSE_REASON_BYTES,
+  MAX_CONCURRENCY,
+  MAX_HEAD_BYTES,
+  METRIC_KINDS,
+  ROUTE_INPUTS,
+  ROUTE_KINDS,
+  WEBHOOK_OUTCOMES,
+  type Call,
+  type CallFrame,
+  type LoadedInfo,
+  type Message,
+  type Metric,
+  type Route,
+  type Signature,
+  type StartSpec,
+  type TensorSpec,
+} from './messages.js';
 
 // Records are an extension of msgpackr; other languages read plain msgpack.
 const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true });
@@ -34,232 +73,240 @@ export function decodeHead(source: Buffer, start = 0, end = source.length): Mess
   } catch (cause) {
     throw malformed('head is not msgpack', cause);
   }
-  if (!Array.isArray(fields) || typeof fields[0] !== 'string') {
-    throw malformed('head is not an array that starts with a message type');
+  const type: unknown = Array.isArray(fields) ? fields[0] : null;
+  if (typeof type !== 'string') throw malformed('head is not an array that starts with a message type');
+  if (type === 'call') return readCalls(fields as unknown[]);
+  const layout = LAYOUTS.get(type);
+  if (layout === undefined) throw malformed(`unknown message type ${JSON.stringify(type.slice(0, 40))}`);
+  return readFields(layout, fields as unknown[], 1, { type }) as unknown as Message;
+}
+
+/** The fields of a record in the order of its array, each with its check. */
+type Layout = readonly (readonly [name: string, check: Check<unknown>])[];
+
+const METRIC: Layout = Object.entries({
+  kind: known(METRIC_KINDS, 'gauge'),
+  name: text,
+  value: numberOrText,
+  unit: text,
+  dimensions: text,
+  callIds: listOf(uint),
+} satisfies Checks<Metric>);
+
+const ISSUE: Layout = Object.entries({
+  path: listOf(numberOrText),
+  message: text,
+} satisfies Checks<Issue>);
+
+const TENSORS = listOf(
+  record<TensorSpec>({ name: text, datatype: text, shape: orElse(listOf(whole(-1)), undefined) }),
+);
+
+const ROUTE = record<Route>({
+  path: text,
+  kind: orElse(oneOf(ROUTE_KINDS), 'handler'),
+  input: orElse(oneOf(ROUTE_INPUTS), 'any'),
+  webhook: orElse(text, ''),
+  maxBatch: orElse(positive, 1),
+  attempts: orElse(positive, 1),
+});
+
+const LOADED = record<LoadedInfo>({
+  // A bare path stands for a handler that takes any body, one call at a time.
+  routes: listOf((route, name) => ROUTE(typeof route === 'string' ? { path: route } : route, name)),
+  modelOptions: (options, name) => map(options ?? {}, name),
+  example: (example, name) => text(example ?? '', name),
+  shutdown: orElse(flag, undefined),
+  signature: orElse(record<Signature>({ inputs: TENSORS, outputs: TENSORS }), undefined),
+  platform: orElse(text, undefined),
+  api: orElse(text, undefined),
+  concurrency: orElse(whole(1, MAX_CONCURRENCY), undefined),
+});
+
+const webhookRef = whole(FIRST_WEBHOOK_REF);
+const status = whole(200, 599);
+
+/** Every message but `call`. Fields with the same value in nearly every message stand last and may be left out. */
+const MESSAGES: { readonly [T in Exclude<Message['type'], 'call'>]: Checks<Extract<Message, { type: T }>> } =
+  {
+    start: { spec: map as Check<unknown> as Check<StartSpec> },
+    body: { id: uint },
+    cancel: { id: uint, reason: text },
+    credit: { id: uint, bytes: uint },
+    ping: { ref: uint },
+    pong: { ref: uint },
+    retiring: { reason: text },
+    stop: { graceMs: number },
+    hello: { protocol: uint, runtime: text },
+    loaded: { info: LOADED },
+    warmUp: { advice: text },
+    ready: { initMs: number },
+    result: {
+      id: uint,
+      status,
+      contentType: text,
+      headers: text,
+      bodyBytes: uint,
+      runMs: number,
+      phrase: orElse(phrase, ''),
+    },
+    head: { id: uint, status, contentType: text, headers: text, phrase: orElse(phrase, '') },
+    progress: { id: uint, fraction, text },
+    chunk: { id: uint },
+    end: { id: uint, runMs: number },
+    data: { id: uint, text: flag, last: flag },
+    waiting: { id: uint, received: uint },
+    close: { id: uint, code: closeCode, reason: textWithin(MAX_CLOSE_REASON_BYTES) },
+    error: {
+      id: uint,
+      code: text,
+      message: text,
+      detail: text,
+      runMs: number,
+      status: orElse(errorStatus, 0),
+      kind: orElse(known(ERROR_KINDS, ''), ''),
+      issues: orElse(listOf(arrayOf(ISSUE)), undefined),
+    },
+    log: { level: text, message: text, fields: text, requestId: text },
+    metrics: { metrics: listOf(arrayOf(METRIC)) },
+    webhook: {
+      ref: webhookRef,
+      url: text,
+      contentType: text,
+      requestId: text,
+      timeoutMs: number,
+      retries: uint,
+      wait: flag,
+      bodyBytes: uint,
+    },
+    webhookDone: { ref: webhookRef, outcome: oneOf(WEBHOOK_OUTCOMES) },
+    fatal: { code: text, message: text, detail: text, permanent: flag, transient: orElse(flag, false) },
+  };
+
+const LAYOUTS: ReadonlyMap<string, Layout> = new Map(
+  Object.entries<object>(MESSAGES).map(([type, checks]) => [
+    type,
+    Object.entries<Check<unknown>>({ ...checks }),
+  ]),
+);
+
+function readFields(layout: Layout, fields: unknown[], from: number, into: Record<string, unknown>): object {
+  for (let i = 0; i < layout.length; i += 1) {
+    const [name, check] = layout[i] as Layout[number];
+    const value = check(fields[from + i], name);
+    if (value !== undefined) into[name] = value;
   }
-  return fromFields(fields[0], new Fields(fields));
+  return into;
+}
+
+/** A record that lies in a message as an array. */
+function arrayOf(layout: Layout): Check<never> {
+  return (value, name) => readFields(layout, list(value, name), 0, {}) as never;
 }
 
 function toFields(message: Message): unknown[] {
   switch (message.type) {
-    case 'start':
-      return ['start', message.spec];
-    case 'call':
-      return [
-        'call',
-        message.calls.map((call, i) => callFields(call, message.inlineBytes[i] ?? 0)),
-        message.batch,
-        message.last,
-      ];
-    case 'body':
-      return ['body', message.id];
-    case 'cancel':
-      return ['cancel', message.id, message.reason];
-    case 'credit':
-      return ['credit', message.id, message.bytes];
-    case 'ping':
-    case 'pong':
-      return [message.type, message.ref];
-    case 'retiring':
-      return ['retiring', message.reason];
-    case 'stop':
-      return ['stop', message.graceMs];
-    case 'hello':
-      return ['hello', message.protocol, message.runtime];
+    case 'call': {
+      const calls = message.calls.map((call, i) => callFields(call, message.inlineBytes[i] ?? 0));
+      return ['call', calls, message.batch, message.last];
+    }
     case 'loaded':
-      return ['loaded', loadedField(message.info)];
-    case 'warmUp':
-      return ['warmUp', message.advice];
-    case 'ready':
-      return ['ready', message.initMs];
-    case 'result':
-      return withPhrase(message, [
-        'result',
-        message.id,
-        message.status,
-        message.contentType,
-        message.headers,
-        message.bodyBytes,
-        message.runMs,
-      ]);
-    case 'head':
-      return withPhrase(message, ['head', message.id, message.status, message.contentType, message.headers]);
-    case 'progress':
-      return ['progress', message.id, message.fraction, message.text];
-    case 'chunk':
-      return ['chunk', message.id];
-    case 'end':
-      return ['end', message.id, message.runMs];
-    case 'data':
-      return ['data', message.id, message.text, message.last];
-    case 'waiting':
-      return ['waiting', message.id, message.received];
-    case 'close':
-      return ['close', message.id, message.code, message.reason];
+      return ['loaded', { ...message.info, routes: message.info.routes.map(routeField) }];
+    case 'metrics':
+      return ['metrics', message.metrics.map((metric) => fieldsOf(METRIC, metric, []))];
     case 'error':
       return errorFields(message);
-    case 'log':
-      return ['log', message.level, message.message, message.fields, message.requestId];
-    case 'metrics':
-      return ['metrics', message.metrics.map(metricFields)];
-    case 'webhook':
-      return [
-        'webhook',
-        message.ref,
-        message.url,
-        message.contentType,
-        message.requestId,
-        message.timeoutMs,
-        message.retries,
-        message.wait,
-        message.bodyBytes,
-      ];
-    case 'webhookDone':
-      return ['webhookDone', message.ref, message.outcome];
-    case 'fatal':
-      return fatalFields(message);
+    default: {
+      const fields = fieldsOf(LAYOUTS.get(message.type) as Layout, message, [message.type]);
+      if (isLastUsual(message)) fields.pop();
+      return fields;
+    }
   }
 }
 
-/**
- * Fields with the same value in nearly every message stand last and are left out then, so most heads cost nothing for
- * them.
- */
-function withPhrase({ phrase }: ReplyHead, fields: unknown[]): unknown[] {
-  if (phrase !== '') fields.push(phrase);
-  return fields;
+function fieldsOf(layout: Layout, source: object, into: unknown[]): unknown[] {
+  for (const [name] of layout) into.push((source as Record<string, unknown>)[name]);
+  return into;
 }
 
-function errorFields(message: Message & { type: 'error' }): unknown[] {
+/** Whether the last field is left out. */
+function isLastUsual(message: Message): boolean {
+  if (message.type === 'result' || message.type === 'head') return message.phrase === '';
+  return message.type === 'fatal' && !message.transient;
+}
+
+function errorFields(message: Extract<Message, { type: 'error' }>): unknown[] {
+  const fields = fieldsOf(LAYOUTS.get('error') as Layout, message, ['error']);
+  const issues = (message.issues ?? []).map((issue) => fieldsOf(ISSUE, issue, []));
+  if (issues.length > 0) return [...fields.slice(0, -1), issues];
+  const isUsual = message.status === 0 && message.kind === '';
+  return fields.slice(0, isUsual ? -3 : -1);
+}
+
+function routeField(route: Route): unknown {
+  const { attempts, ...others } = route;
+  const { path, kind, input, webhook, maxBatch } = others;
+  if (attempts > 1) return route;
+  const isPlain = kind === 'handler' && input === 'any' && webhook === '' && maxBatch === 1;
+  return isPlain ? path : others;
+}
+
+/** The method of nearly every call, which is left out of its head. */
+const USUAL_METHOD = 'POST';
+
+/** The format of nearly every answer, by the value and the client's Accept header. */
+const USUAL_ANSWER = 'auto';
+
+function callFields(call: Call, inlineBytes: number): unknown[] {
+  const { method, params, asciiJson, answer, dialectParams, job } = call;
+  const isOfDialect = answer !== USUAL_ANSWER || dialectParams !== '';
   const fields: unknown[] = [
-    'error',
-    message.id,
-    message.code,
-    message.message,
-    message.detail,
-    message.runMs,
+    call.id,
+    call.bodyBytes,
+    inlineBytes,
+    call.requestId,
+    call.route,
+    call.path,
+    call.query,
+    call.format,
+    call.contentType,
+    call.accept,
+    call.deadlineMs,
+    call.headers,
   ];
-  const { status, kind, issues = [] } = message;
-  if (status !== 0 || kind !== '' || issues.length > 0) fields.push(status, kind);
-  if (issues.length > 0) fields.push(issues.map(({ path, message: text }) => [path, text]));
+  if (job !== undefined) fields.push(method, params, asciiJson, answer, dialectParams, job.id, job.attempt);
+  else if (isOfDialect) fields.push(method, params, asciiJson, answer, dialectParams);
+  else if (method !== USUAL_METHOD || params !== '' || asciiJson) fields.push(method, params, asciiJson);
   return fields;
 }
 
-function readIssue(fields: unknown): Issue {
-  if (!Array.isArray(fields)) throw malformed('an issue is not an array');
-  const f = new Fields(fields);
-  const path = f.array(0).map((part, i) => {
-    if (typeof part === 'string' || typeof part === 'number') return part;
-    throw malformed(`part ${i} of the path of an issue is neither text nor a number`);
-  });
-  return { path, message: f.string(1) };
+function readCalls(frame: unknown[]): CallFrame {
+  const items = list(frame[1], 'calls').map((item) => list(item, 'a call'));
+  const last = flag(frame[3], 'last');
+  if (items.length === 0 && !last) throw malformed('a call frame has no calls and does not end a batch');
+  const inlineBytes = items.map((fields) => uint(fields[2], 'call.inlineBytes'));
+  return { type: 'call', calls: items.map(readCall), inlineBytes, batch: uint(frame[2], 'batch'), last };
 }
 
-/** `transient` is left out when it is false. */
-function fatalFields(message: Message & { type: 'fatal' }): unknown[] {
-  const fields = ['fatal', message.code, message.message, message.detail, message.permanent];
-  return message.transient ? [...fields, true] : fields;
-}
-
-function fromFields(type: string, f: Fields): Message {
-  switch (type) {
-    case 'start':
-      return { type, spec: f.object(1) as unknown as StartSpec };
-    case 'call':
-      return readCalls(f);
-    case 'body':
-      return { type, id: f.uint(1) };
-    case 'cancel':
-      return { type, id: f.uint(1), reason: f.string(2) };
-    case 'credit':
-      return { type, id: f.uint(1), bytes: f.uint(2) };
-    case 'ping':
-    case 'pong':
-      return { type, ref: f.uint(1) };
-    case 'retiring':
-      return { type, reason: f.string(1) };
-    case 'stop':
-      return { type, graceMs: f.number(1) };
-    case 'hello':
-      return { type, protocol: f.uint(1), runtime: f.string(2) };
-    case 'loaded':
-      return { type, info: readLoaded(f.object(1)) };
-    case 'warmUp':
-      return { type, advice: f.string(1) };
-    case 'ready':
-      return { type, initMs: f.number(1) };
-    case 'result':
-      return {
-        type,
-        id: f.uint(1),
-        status: f.status(2),
-        contentType: f.string(3),
-        headers: f.string(4),
-        bodyBytes: f.uint(5),
-        runMs: f.number(6),
-        phrase: f.phrase(7),
-      };
-    case 'head':
-      return {
-        type,
-        id: f.uint(1),
-        status: f.status(2),
-        contentType: f.string(3),
-        headers: f.string(4),
-        phrase: f.phrase(5),
-      };
-    case 'progress':
-      return { type, id: f.uint(1), fraction: f.fraction(2), text: f.string(3) };
-    case 'chunk':
-      return { type, id: f.uint(1) };
-    case 'end':
-      return { type, id: f.uint(1), runMs: f.number(2) };
-    case 'data':
-      return { type, id: f.uint(1), text: f.boolean(2), last: f.boolean(3) };
-    case 'waiting':
-      return { type, id: f.uint(1), received: f.uint(2) };
-    case 'close':
-      return { type, id: f.uint(1), code: f.closeCode(2), reason: f.closeReason(3) };
-    case 'error':
-      return {
-        type,
-        id: f.uint(1),
-        code: f.string(2),
-        message: f.string(3),
-        detail: f.string(4),
-        runMs: f.number(5),
-        status: f.errorStatus(6),
-        kind: f.errorKind(7),
-        ...(f.length > 8 ? { issues: f.array(8).map(readIssue) } : {}),
-      };
-    case 'log':
-      return { type, level: f.string(1), message: f.string(2), fields: f.string(3), requestId: f.string(4) };
-    case 'metrics':
-      return { type, metrics: f.array(1).map(readMetric) };
-    case 'webhook':
-      return {
-        type,
-        ref: f.webhookRef(1),
-        url: f.string(2),
-        contentType: f.string(3),
-        requestId: f.string(4),
-        timeoutMs: f.number(5),
-        retries: f.uint(6),
-        wait: f.boolean(7),
-        bodyBytes: f.uint(8),
-      };
-    case 'webhookDone':
-      return { type, ref: f.webhookRef(1), outcome: f.outcome(2) };
-    case 'fatal':
-      return {
-        type,
-        code: f.string(1),
-        message: f.string(2),
-        detail: f.string(3),
-        permanent: f.boolean(4),
-        transient: f.booleanOrFalse(5),
-      };
-    default:
-      throw malformed(`unknown message type ${JSON.stringify(type.slice(0, 40))}`);
-  }
+function readCall(f: unknown[]): Call {
+  const call = {
+    id: uint(f[0], 'call.id'),
+    bodyBytes: uint(f[1], 'call.bodyBytes'),
+    requestId: text(f[3], 'call.requestId'),
+    route: text(f[4], 'call.route'),
+    path: text(f[5], 'call.path'),
+    query: text(f[6], 'call.query'),
+    format: text(f[7], 'call.format'),
+    contentType: text(f[8], 'call.contentType'),
+    accept: text(f[9], 'call.accept'),
+    deadlineMs: numberOrNull(f[10], 'call.deadlineMs'),
+    headers: text(f[11], 'call.headers'),
+    method: text(f[12] ?? USUAL_METHOD, 'call.method'),
+    params: text(f[13] ?? '', 'call.params'),
+    asciiJson: flag(f[14] ?? false, 'call.asciiJson'),
+    answer: text(f[15] ?? USUAL_ANSWER, 'call.answer'),
+    dialectParams: text(f[16] ?? '', 'call.dialectParams'),
+  };
+  if (f.length <= 17) return call;
+  return { ...call, job: { id: text(f[17], 'call.job.id'), attempt: positive(f[18], 'call.job.attempt') } };
 }

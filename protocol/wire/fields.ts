@@ -1,167 +1,118 @@
-/** The fields of a frame's head, validated as they are read. */
-import { isCloseCode } from './close-code.js';
-import { ERROR_KINDS, protocolError, type ErrorKind, type ServeError } from '../errors.js';
-import {
-  FIRST_WEBHOOK_REF,
-  MAX_CLOSE_REASON_BYTES,
-  METRIC_KINDS,
-  WEBHOOK_OUTCOMES,
-  type MetricKind,
-  type WebhookOutcome,
-} from './messages.js';
-import { MAX_PHRASE_CHARS, isPhrase } from './phrase.js';
+/** Checks of the fields of a frame's head. A check returns the value of a field, or throws SERVE_PROTOCOL with its `name`. */
+import { protocolError, type ServeError } from '../errors.js';
 
-/** Typed access to a head's fields; every getter throws SERVE_PROTOCOL if the field has another type. */
-export class Fields {
-  readonly #fields: readonly unknown[];
-  constructor(fields: readonly unknown[]) {
-    this.#fields = fields;
-  }
+export type Check<T> = (value: unknown, name: string) => T;
 
-  /** Number of fields that were sent; later ones are left out. */
-  get length(): number {
-    return this.#fields.length;
-  }
+/** The checks of a record's fields, by name; the compiler refuses a missing one. */
+export type Checks<T> = { readonly [K in Exclude<keyof T, 'type'>]: Check<T[K]> };
 
-  uint(i: number): number {
-    const value = this.#fields[i];
-    if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
-    throw malformed(`field ${i} is not a whole number`);
-  }
+function check<T>(what: string, isOne: (value: T) => boolean): Check<T> {
+  return (value, name) => {
+    if (isOne(value as T)) return value as T;
+    throw malformed(`${name} is not ${what}`);
+  };
+}
 
-  positive(i: number): number {
-    const value = this.uint(i);
-    if (value > 0) return value;
-    throw malformed(`field ${i} is 0`);
-  }
+export const text = check<string>('a string', (value) => typeof value === 'string');
+export const flag = check<boolean>('a boolean', (value) => typeof value === 'boolean');
+export const number = check<number>('a number', Number.isFinite);
+export const numberOrNull = check<number | null>(
+  'a number',
+  (value) => value === null || Number.isFinite(value),
+);
+export const numberOrText = check<number | string>(
+  'a number or a string',
+  (value) => typeof value === 'string' || Number.isFinite(value),
+);
+export const fraction = check<number>(
+  'between 0 and 1',
+  (value) => Number.isFinite(value) && value >= 0 && value <= 1,
+);
+export const list = check<unknown[]>('a list', Array.isArray);
 
-  number(i: number): number {
-    const value = this.#fields[i];
-    if (Number.isFinite(value)) return value as number;
-    throw malformed(`field ${i} is not a number`);
-  }
+/** A map; not a list, binary or a timestamp. */
+export const map = check<Record<string, unknown>>(
+  'a map',
+  (value) => typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype,
+);
 
-  /** Between 0 and 1. */
-  fraction(i: number): number {
-    const value = this.number(i);
-    if (value >= 0 && value <= 1) return value;
-    throw malformed(`field ${i} is not between 0 and 1`);
-  }
+/** A whole number within these bounds. */
+export function whole(min: number, max = Number.MAX_SAFE_INTEGER): Check<number> {
+  return check(
+    `a whole number from ${min} to ${max}`,
+    (value) => Number.isSafeInteger(value) && value >= min && value <= max,
+  );
+}
 
-  numberOrNull(i: number): number | null {
-    return this.#fields[i] === null ? null : this.number(i);
-  }
+export const uint = whole(0);
+export const positive = whole(1);
 
-  numberOrString(i: number): number | string {
-    return typeof this.#fields[i] === 'string' ? this.string(i) : this.number(i);
-  }
+/** The status of an error, 400 to 599; 0: the one that belongs to its code. */
+export const errorStatus = check<number>(
+  '0 or a status from 400 to 599',
+  (value) => value === 0 || (Number.isSafeInteger(value) && value >= 400 && value <= 599),
+);
 
-  uints(i: number): number[] {
-    const list = new Fields(this.array(i));
-    return this.array(i).map((_, at) => list.uint(at));
-  }
+export function oneOf<T extends string>(allowed: readonly T[]): Check<T> {
+  return check(`one of ${allowed.join(', ')}`, (value) => allowed.includes(value));
+}
 
-  webhookRef(i: number): number {
-    const value = this.uint(i);
-    if (value >= FIRST_WEBHOOK_REF) return value;
-    throw malformed(`webhook ${value} is numbered below ${FIRST_WEBHOOK_REF}`);
-  }
+/** A text; `otherwise` if this version does not know it. */
+export function known<T extends string>(all: readonly T[], otherwise: T): Check<T> {
+  return (value, name) => {
+    const given = text(value, name) as T;
+    return all.includes(given) ? given : otherwise;
+  };
+}
 
-  outcome(i: number): WebhookOutcome {
-    const value = this.#fields[i] as WebhookOutcome;
-    if (WEBHOOK_OUTCOMES.includes(value)) return value;
-    throw malformed(`field ${i} is not the outcome of a webhook`);
-  }
+/** Returns `otherwise` for a field that is left out. */
+export function orElse<T>(inner: Check<T>, otherwise: T): Check<T> {
+  return (value, name) => (value === undefined ? otherwise : inner(value, name));
+}
 
-  status(i: number): number {
-    const value = this.uint(i);
-    if (value >= 200 && value <= 599) return value;
-    throw malformed(`status ${value} is not between 200 and 599`);
-  }
+export function listOf<T>(item: Check<T>): Check<T[]> {
+  return (value, name) => list(value, name).map((one, i) => item(one, `${name}[${i}]`));
+}
 
-  /** 0 if it is left out. */
-  errorStatus(i: number): number {
-    const value = this.#fields[i] === undefined ? 0 : this.uint(i);
-    if (value === 0 || (value >= 400 && value <= 599)) return value;
-    throw malformed(`status ${value} of an error is neither 0 nor between 400 and 599`);
-  }
+/** A map with these keys; keys whose check returns undefined are left out. */
+export function record<T extends object>(checks: Checks<T>): Check<T> {
+  const entries = Object.entries<Check<unknown>>(checks);
+  return (value, name) => {
+    const given = map(value, name);
+    const read = entries.map(([key, inner]) => [key, inner(given[key], `${name}.${key}`)] as const);
+    return Object.fromEntries(read.filter(([, one]) => one !== undefined)) as T;
+  };
+}
 
-  /** Empty if this version does not know the kind. */
-  errorKind(i: number): ErrorKind {
-    const value = this.stringOr(i, '') as ErrorKind;
-    return ERROR_KINDS.includes(value) ? value : '';
-  }
+/** Longest phrase of a status line, in characters. */
+export const MAX_PHRASE_CHARS = 200;
 
-  /** A gauge if this version does not know the kind. */
-  metricKind(i: number): MetricKind {
-    const value = this.string(i) as MetricKind;
-    return METRIC_KINDS.includes(value) ? value : 'gauge';
-  }
+/** Characters that HTTP allows in a phrase (RFC 9112 section 4), which Node writes as Latin-1. */
+const PHRASE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-  /** Empty if it is left out. */
-  phrase(i: number): string {
-    if (this.#fields[i] === undefined) return '';
-    const value = this.string(i);
-    if (isPhrase(value)) return value;
-    throw malformed(
-      `field ${i} must be a phrase for a status line: at most ${MAX_PHRASE_CHARS} characters of Latin-1, without control characters`,
-    );
-  }
+/** Whether the text is allowed in a status line; empty means the standard phrase. */
+export function isPhrase(value: string): boolean {
+  return value.length <= MAX_PHRASE_CHARS && PHRASE.test(value);
+}
 
-  closeCode(i: number): number {
-    const value = this.uint(i);
-    if (isCloseCode(value)) return value;
-    throw malformed(`close code ${value} is neither 1000 nor between 3000 and 4999`);
-  }
+export const phrase = check<string>(
+  `a phrase for a status line: at most ${MAX_PHRASE_CHARS} characters of Latin-1, without control characters`,
+  (value) => typeof value === 'string' && isPhrase(value),
+);
 
-  closeReason(i: number): string {
-    const value = this.string(i);
-    if (Buffer.byteLength(value) <= MAX_CLOSE_REASON_BYTES) return value;
-    throw malformed(`a close reason of more than ${MAX_CLOSE_REASON_BYTES} bytes`);
-  }
+/** Whether a program may close a WebSocket with this code (RFC 6455 section 7.4). */
+export function isCloseCode(code: number): boolean {
+  return code === 1000 || (Number.isInteger(code) && code >= 3000 && code <= 4999);
+}
 
-  string(i: number): string {
-    const value = this.#fields[i];
-    if (typeof value === 'string') return value;
-    throw malformed(`field ${i} is not a string`);
-  }
+export const closeCode = check('1000 or a close code from 3000 to 4999', isCloseCode);
 
-  /** Returns `otherwise` if the field is left out. */
-  stringOr(i: number, otherwise: string): string {
-    return this.#fields[i] === undefined ? otherwise : this.string(i);
-  }
-
-  oneOf<T extends string>(i: number, allowed: readonly T[], what: string): T {
-    const value = this.#fields[i] as T;
-    if (allowed.includes(value)) return value;
-    throw malformed(`field ${i} is not ${what}`);
-  }
-
-  boolean(i: number): boolean {
-    const value = this.#fields[i];
-    if (typeof value === 'boolean') return value;
-    throw malformed(`field ${i} is not a boolean`);
-  }
-
-  /** Returns false if the field is left out. */
-  booleanOrFalse(i: number): boolean {
-    return this.#fields[i] !== undefined && this.boolean(i);
-  }
-
-  array(i: number): unknown[] {
-    const value = this.#fields[i];
-    if (Array.isArray(value)) return value;
-    throw malformed(`field ${i} is not an array`);
-  }
-
-  object(i: number): Record<string, unknown> {
-    const value = this.#fields[i];
-    // a map; not an array, binary or a timestamp
-    if (typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
-      return value as Record<string, unknown>;
-    }
-    throw malformed(`field ${i} is not a map`);
-  }
+/** A text of at most so many bytes. */
+export function textWithin(maxBytes: number): Check<string> {
+  return check(
+    `a string of at most ${maxBytes} bytes`,
+    (value) => typeof value === 'string' && Buffer.byteLength(value) <= maxBytes,
+  );
 }
 
 export function malformed(detail: string, cause?: unknown): ServeError {

@@ -15,18 +15,15 @@ const MUCH_BYTES = 16 * 1024;
  * The head is `source` from `start` to `end`. Most heads of a chunk share one source, and with it the state that a
  * decoder keeps per source. Source and pieces belong to the receiver; their memory is never reused.
  */
-export type OnFrame = (source: Buffer, start: number, end: number, pieces: Buffer[]) => void;
-
-/** Returns the memory for the body of the frame with this head and size; null if there is none. */
-export type RoomFor = (source: Buffer, start: number, end: number, bodyBytes: number) => Buffer | null;
+type OnHead<Extra, Result> = (source: Buffer, start: number, end: number, extra: Extra) => Result;
 
 /**
  * Cuts a byte stream into frames. `push` calls back once per complete frame, in order, synchronously.
  * @throws SERVE_PROTOCOL on a head or body over the limits, before anything is allocated for it.
  */
 export class FrameReader {
-  readonly #onFrame: OnFrame;
-  readonly #roomFor: RoomFor;
+  readonly #onFrame: OnHead<Buffer[], void>;
+  readonly #roomFor: OnHead<number, Buffer | null>;
   readonly #prefix = Buffer.alloc(FRAME_PREFIX_BYTES);
   #prefixFilled = 0;
   #source: Buffer | null = null;
@@ -38,7 +35,11 @@ export class FrameReader {
   /** The memory of the body that is arriving. */
   #target: Buffer | null = null;
 
-  constructor(onFrame: OnFrame, roomFor: RoomFor = () => null) {
+  /**
+   * `onFrame`: called with the head of each frame and the pieces of its body. `roomFor`: returns the memory for the body of
+   * the frame with this head, of so many bytes; null if there is none.
+   */
+  constructor(onFrame: OnHead<Buffer[], void>, roomFor: OnHead<number, Buffer | null> = () => null) {
     this.#onFrame = onFrame;
     this.#roomFor = roomFor;
   }

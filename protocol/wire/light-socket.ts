@@ -5,7 +5,6 @@
  * (docs/benchmarks.md).
  */
 import { Socket } from 'node:net';
-import { takeHandle } from './node-internals.js';
 
 const READ_BYTES = 64 * 1024;
 
@@ -15,50 +14,42 @@ const MUCH_BYTES = READ_BYTES / 2;
 /** Size of the read after a target is full: the head of the next fragment fits, and little of its body. */
 const NEXT_HEAD_BYTES = 64;
 
-/** Gives the memory that bytes are read into directly. */
-export interface ReadTarget {
-  /** Memory for the next bytes; null: the socket emits them as `data`. Called before each read. */
-  room(): Buffer | null;
-  /** Called when `bytes` bytes were read into the memory that `room` returned last. */
-  filled(bytes: number): void;
-}
-
-/** A stream that can read into its user's memory; it emits bytes without such memory as `data` events. */
-export interface TargetedStream {
-  readInto(target: ReadTarget): void;
-}
-
-export type LightSocket = Socket & TargetedStream;
-
-/** `net.Socket` takes `onread` in its constructor too; its types declare it for `connect` only. */
-interface LightOptions {
-  readonly fd?: number;
-  readonly handle?: object;
-  readonly readable: true;
-  readonly writable: false;
-  readonly onread: { buffer: () => Uint8Array; callback: (bytes: number) => boolean };
-}
+export type LightSocket = Socket & {
+  /**
+   * Reads into its user's memory from now on. `room`: called before each read, returns memory for the next bytes; null: they
+   * are emitted as `data`. `filled`: called when so many bytes were read into the memory that `room` returned last.
+   */
+  readInto(room: () => Buffer | null, filled: (bytes: number) => void): void;
+};
 
 /** Reads file descriptor `fd`, which must be a socket or a pipe. */
 export function lightSocket(fd: number): LightSocket {
   return readLightly({ fd });
 }
 
-/** Returns a light socket that reads on from `socket`, which is dead then; `socket` itself if Node does not allow it. */
+/**
+ * Returns a light socket that reads on from `socket`, which is dead then; `socket` itself if its handle cannot read into a
+ * user's buffer. There is no documented way to move an open socket into one with the option `onread`, so the handle is taken
+ * from a private field of Node, which test/house/node-internals.test.ts names if a new Node lacks it.
+ */
 export function lighten(socket: Socket): Socket {
-  const handle = takeHandle(socket);
-  return handle === null ? socket : readLightly({ handle });
+  const internals = socket as unknown as { _handle?: { readonly useUserBuffer?: unknown } | null };
+  const handle = internals._handle;
+  if (typeof handle?.useUserBuffer !== 'function') return socket;
+  internals._handle = null;
+  return readLightly({ handle });
 }
 
 function readLightly(source: { readonly fd: number } | { readonly handle: object }): LightSocket {
-  let target: ReadTarget | null = null;
+  let findRoom: () => Buffer | null = () => null;
+  let onFilled: (bytes: number) => void = () => {};
   let room: Buffer | null = null;
   const headBuffer = Buffer.allocUnsafeSlow(NEXT_HEAD_BYTES);
   let wideBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
   let buffer = wideBuffer;
   const next = (): Buffer => {
     const wasTargeted = room !== null;
-    room = target === null ? null : target.room();
+    room = findRoom();
     if (room !== null) return room;
     buffer = wasTargeted ? headBuffer : wideBuffer;
     return buffer;
@@ -69,19 +60,25 @@ function readLightly(source: { readonly fd: number } | { readonly handle: object
     wideBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
     return read;
   };
-  const options: LightOptions = {
+  // It takes `onread` in its constructor too; its types declare it for `connect` only.
+  const options = {
     ...source,
     readable: true,
     writable: false,
     onread: {
       buffer: next, // called before each read
-      callback: (bytes) => {
+      callback: (bytes: number): boolean => {
         if (room === null) return socket.emit('data', take(bytes));
-        (target as ReadTarget).filled(bytes);
+        onFilled(bytes);
         return true;
       },
     },
   };
   const socket = new Socket(options);
-  return Object.assign(socket, { readInto: (wanted: ReadTarget) => void (target = wanted) });
+  return Object.assign(socket, {
+    readInto(find: () => Buffer | null, filled: (bytes: number) => void): void {
+      findRoom = find;
+      onFilled = filled;
+    },
+  });
 }

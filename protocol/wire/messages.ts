@@ -115,14 +115,11 @@ export interface Call {
   /** Parameters of the dialect for its own formats, encoded like {@link query}; the app does not get them. */
   readonly dialectParams: string;
   /** The job of which the call is an attempt; left out for a call whose client waits. */
-  readonly job?: CallJob;
-}
-
-/** A job, which outlives its client. */
-export interface CallJob {
-  readonly id: string;
-  /** Number of this attempt, from 1. */
-  readonly attempt: number;
+  readonly job?: {
+    readonly id: string;
+    /** Number of this attempt, from 1. */
+    readonly attempt: number;
+  };
 }
 
 /** The device of one slot. */
@@ -208,7 +205,7 @@ export interface Route {
 }
 
 /**
- * The description that an app gives of itself, one record all the way: an adapter makes it, `loaded-fields.ts` checks it,
+ * The description that an app gives of itself, one record all the way: an adapter makes it, `codec.ts` checks it,
  * and a model of the front has it as `info`.
  */
 export interface LoadedInfo {

@@ -3,7 +3,7 @@
  * last value of each worker until it dies. Workers may be in any language: names that are not valid in Prometheus are
  * changed, and other metrics are left out.
  */
-import { splitHeaderLines } from '../../protocol/text/header-lines.js';
+import { splitHeaderLines } from '../../protocol/text/headers.js';
 import type { Model } from '../models/model.js';
 import type { AppMetric } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';

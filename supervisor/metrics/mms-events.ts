@@ -3,11 +3,10 @@
  * intervals. They come from calls, workers and a timer, and go to lines of the log (`mms-lines.ts`) or to TorchServe's
  * metrics (`torchserve-text.ts`).
  */
-import type { ServeError } from '../../protocol/errors.js';
+import { seenStatus, type ServeError } from '../../protocol/errors.js';
 import type { BatchRun } from '../dispatch/batch-run.js';
 import type { Call } from '../dispatch/call.js';
 import type { LoggedRequest, CountedRequest, RequestObserver } from '../http/request/backend.js';
-import { HTTP_STATUS } from '../http/socket/http-status.js';
 import type { HostFigures, HostReader } from '../machine/host-figures.js';
 import { ProbeAnswers } from '../observe/line-limit.js';
 import type { Model } from '../models/model.js';
@@ -85,7 +84,7 @@ export class MmsEvents implements Partial<RequestObserver> {
 
   settled({ model, hasKey }: CountedRequest, call: Call, status: number, error: ServeError | null): void {
     const nowMs = performance.now();
-    const answer = error !== null && HTTP_STATUS[error.code] === null ? null : classOf(status);
+    const answer = seenStatus(status, error) === null ? null : classOf(status);
     const times = { queueMs: call.queueMs(nowMs), runMs: call.runMs, totalMs: nowMs - call.acceptedAtMs };
     const line = hasKey || call.hasBegun ? 'own' : 'limited';
     if (answer !== null) this.#answered(answer, model === null ? null : { model, times }, line);

@@ -1,7 +1,6 @@
 /** Logs the events of a model's workers and calls, in plain words. */
 import { isAppsRefusal, type ErrorCode, type ServeError } from '../../protocol/errors.js';
-import { splitHeaderLines } from '../../protocol/text/header-lines.js';
-import { validTraceparent } from '../../protocol/text/traceparent.js';
+import { splitHeaderLines, validTraceparent } from '../../protocol/text/headers.js';
 import { callFacts, type CallMessage } from '../dispatch/call.js';
 import type { Log } from '../observe/log.js';
 import { formatMs } from '../options/units.js';

@@ -1,6 +1,6 @@
 /** Formats a metric as a line that log parsers for Multi Model Server understand. */
 import { hostname } from 'node:os';
-import { splitHeaderLines } from '../../protocol/text/header-lines.js';
+import { splitHeaderLines } from '../../protocol/text/headers.js';
 import type { Metric } from '../../protocol/wire/messages.js';
 
 /** `Name.Unit:value|#Dimension:value,…|#hostname:…,requestID:…,timestamp:…`; request ids are separated by commas. */

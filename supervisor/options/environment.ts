@@ -1,5 +1,5 @@
 /** The environment of this process: the options that it sets, and the variables that workers inherit. */
-import { didYouMean } from '../../protocol/text/suggest.js';
+import { didYouMean } from '../../protocol/text/sentences.js';
 import { isSecret, type OptionSource } from './resolve.js';
 import { OPTION_NAMES, envName, type OptionName } from './table.js';
 

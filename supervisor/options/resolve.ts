@@ -6,7 +6,7 @@
  */
 import { inspect } from 'node:util';
 import { ServeError, configError } from '../../protocol/errors.js';
-import { didYouMean } from '../../protocol/text/suggest.js';
+import { didYouMean } from '../../protocol/text/sentences.js';
 import type { FullModelRef } from './model-name.js';
 import type { OptionScope, OptionSpec } from './option-spec.js';
 import {

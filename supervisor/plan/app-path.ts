@@ -3,7 +3,7 @@ import { existsSync, lstatSync, readdirSync, readlinkSync, statSync } from 'node
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
 import { EXTENSIONS, SERVED_EXTENSIONS, onlyModelOf } from '../runtimes/index.js';
-import { didYouMean } from '../../protocol/text/suggest.js';
+import { didYouMean } from '../../protocol/text/sentences.js';
 
 const DEFAULT_NAMES = EXTENSIONS.entries.map((extension) => `app${extension}`);
 

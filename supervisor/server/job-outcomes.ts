@@ -1,10 +1,9 @@
 /** Reports on jobs, which outlive their requests: to the log, to the counts of calls, and to the webhooks of their callers. */
 import { ServeError, isAppsRefusal } from '../../protocol/errors.js';
-import { splitHeaderLines } from '../../protocol/text/header-lines.js';
+import { splitHeaderLines } from '../../protocol/text/headers.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { callFacts, type CallMessage } from '../dispatch/call.js';
-import { BANANA_CLIENTS } from '../http/access/client-headers.js';
-import { clientHeaderNames } from '../http/access/client-headers.js';
+import { BANANA_CLIENTS, clientHeaderNames } from '../http/access/client-headers.js';
 import { errorBody, statusOf } from '../http/answer/house-error.js';
 import { isJson } from '../http/call/find-route.js';
 import type { CountedRequest, RequestObserver } from '../http/request/backend.js';

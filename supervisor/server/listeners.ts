@@ -8,7 +8,7 @@ import type { Listener } from '../http/request/request-context.js';
 import type { Backend, MetricsPage } from '../http/request/backend.js';
 import { callPathsIn, type FindCallPaths } from '../http/request/call-paths.js';
 import { LateHandler } from '../http/socket/http-server.js';
-import { listen, type Listening, type ListenOptions } from '../http/socket/listen.js';
+import { listen, type Listening } from '../http/socket/listen.js';
 import type { Address, ListenFlags } from '../options/address.js';
 import type { TlsCredentials } from '../options/tls.js';
 import type { ServerPlan } from '../plan/plan-server.js';
@@ -57,7 +57,7 @@ export class Listeners {
   /** Rejects with the system's error if an address cannot be opened; then none is open. */
   async open(): Promise<void> {
     const { resolved, management, metrics } = this.#plan;
-    await this.#openOne('main', resolved.options, {});
+    await this.#openOne('main', resolved.options);
     if (management !== null && !management.isShared) await this.#openOther('management', management);
     const own = metrics?.listener ?? null;
     if (own !== null) await this.#openOther('metrics', own);
@@ -65,18 +65,18 @@ export class Listeners {
 
   async #openOther(listener: OtherListener, address: Address): Promise<void> {
     try {
-      await this.#openOne(listener, address, { isPrivate: true });
+      await this.#openOne(listener, address);
     } catch (error) {
       this.destroy();
       throw Object.assign(error as Error, { flags: FLAGS[listener] });
     }
   }
 
-  async #openOne(listener: Listener, { host, port }: Address, options: ListenOptions): Promise<void> {
+  async #openOne(listener: Listener, { host, port }: Address): Promise<void> {
     const { tls } = this.#plan;
     const isTls = tls?.listeners.includes(listener) === true;
     const server = this.#newServer(this.#handlers[listener], isTls ? tls : null);
-    this.#open.set(listener, await listen(server, host, port, { ...options, isTls }));
+    this.#open.set(listener, await listen(server, host, port, { isPrivate: listener !== 'main', isTls }));
   }
 
   /** Sets the handlers of requests; resolves with what finds the paths of a route. `metrics`: null without a metrics page. */

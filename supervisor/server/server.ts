@@ -14,12 +14,11 @@ import { AccessLog } from '../http/answer/access-log.js';
 import type { Backend, ReadinessAnswer } from '../http/request/backend.js';
 import type { FindCallPaths } from '../http/request/call-paths.js';
 import { compressedResponses } from '../http/socket/compressed-response.js';
-import { createHttpServer, inviteBody } from '../http/socket/http-server.js';
+import { createHttpServer } from '../http/socket/http-server.js';
 import { InputTurns } from '../http/socket/input-turns.js';
-import { warnOfOpenFiles } from '../http/socket/open-files.js';
+import { warnOfOpenFiles } from '../http/socket/listen.js';
 import { isLastRequest } from '../http/socket/request-facts.js';
-import { UnsentAnswers } from '../http/socket/unsent-answers.js';
-import { watchedResponses } from '../http/socket/watched-response.js';
+import { UnsentAnswers, watchedResponses } from '../http/socket/unsent-answers.js';
 import type { JobStore } from '../jobs/job-store.js';
 import { deferred } from '../machine/deferred.js';
 import { readGpuUsage } from '../machine/gpu-usage.js';
@@ -294,7 +293,6 @@ export class Server {
       hasGpu: plan.models.some(({ placements }) => placements.some(({ gpu }) => gpu !== null)),
       stopping: () => this.#lastReplies,
       closing: (request) => this.#lastReplies && isLastRequest(request),
-      inviteBody,
       status: (showsWords) => serverStatus(this.#sources, showsWords),
       readiness: (ref) => (ref === undefined ? this.#readiness() : this.#readinessOf(ref)),
     };
@@ -323,7 +321,7 @@ function newUnsent({ tls, resolved }: ServerPlan): UnsentAnswers {
   const { unsentBytes, maxOutput, stallTimeout } = resolved.options;
   // At least one answer of the maximum size must fit.
   const maxBytes = Math.max(unsentBytes, tls === null ? maxOutput : TLS_COPIES * maxOutput);
-  return new UnsentAnswers({ maxBytes, stallTimeoutMs: stallTimeout });
+  return new UnsentAnswers(maxBytes, stallTimeout);
 }
 
 /** The address of the management API that its requests must name; null if it listens on every address or on a socket. */

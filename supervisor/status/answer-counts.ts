@@ -1,9 +1,8 @@
 /** Counts the outcomes of calls for `/status`, and passes every outcome on to other observers, such as the access log. */
 import type { IncomingMessage } from 'node:http';
-import { isAppsRefusal, type ServeError } from '../../protocol/errors.js';
+import { httpStatus, isAppsRefusal, type ServeError } from '../../protocol/errors.js';
 import type { Call } from '../dispatch/call.js';
 import type { LoggedRequest, CountedRequest, RequestObserver } from '../http/request/backend.js';
-import { httpStatus } from '../http/socket/http-status.js';
 import type { Model } from '../models/model.js';
 import { RecentCalls } from './recent-calls.js';
 

@@ -12,7 +12,7 @@ import { ROOT } from '../helpers/server.js';
 
 /** Paths of private fields, by the file that uses them and the object of Node that has them. */
 const USED = {
-  'protocol/wire/node-internals.ts': { 'net.Socket': ['_handle', '_handle.useUserBuffer'] },
+  'protocol/wire/light-socket.ts': { 'net.Socket': ['_handle', '_handle.useUserBuffer'] },
   'supervisor/http/socket/node-internals.ts': {
     'net.Socket': [
       '_handle',

@@ -7,7 +7,7 @@ import { BEGUN_NOTE_BYTES, decodeBegunNote } from '../../protocol/wire/begun-not
 import { ERRORS, ERROR_KINDS } from '../../protocol/errors.js';
 import { FRAME_PREFIX_BYTES } from '../../protocol/wire/frame.js';
 import * as messages from '../../protocol/wire/messages.js';
-import { MAX_PHRASE_CHARS } from '../../protocol/wire/phrase.js';
+import { MAX_PHRASE_CHARS } from '../../protocol/wire/fields.js';
 import { GOLDEN, SENDERS, type GoldenFrame } from './golden-frames.js';
 import { nodeFormats } from '../worker/formats/node-formats.js';
 import { readFrames } from './streams.js';

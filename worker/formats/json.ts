@@ -1,6 +1,6 @@
 /** JSON bodies. */
 import { isAscii, isUtf8 } from 'node:buffer';
-import { escapeNonAscii } from '../../protocol/text/ascii-json.js';
+import { escapeNonAscii } from '../../protocol/text/charsets.js';
 import { ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { asSentence } from '../../protocol/text/sentences.js';

@@ -9,7 +9,7 @@ import type { Item, ItemPart, ReadItem } from '../api/mms/item.js';
 import type { BodyFormat, EncodedOutput } from './body-format.js';
 import { writeBytes } from './bytes.js';
 import { formPairs } from './form-pairs.js';
-import { mediaType } from '../../protocol/text/header-params.js';
+import { mediaType } from '../../protocol/text/headers.js';
 import { formatNamed } from './index.js';
 import { isThenable } from '../values/thenable.js';
 import { readJson, writeJson } from './json.js';

@@ -4,7 +4,7 @@ import { asSentence } from '../../protocol/text/sentences.js';
 import type { UploadedFile } from '../api/types.js';
 import type { InputFormat } from './body-format.js';
 import { collectFields } from './fields.js';
-import { decodeText } from '../../protocol/text/header-params.js';
+import { decodeText } from '../../protocol/text/charsets.js';
 import { partsOf, type Part } from '../../protocol/text/multipart-parts.js';
 
 type Field = string | UploadedFile;

@@ -4,8 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { ServeError } from '../../protocol/errors.js';
-import { mediaType } from '../../protocol/text/header-params.js';
-import { splitHeaderLines } from '../../protocol/text/header-lines.js';
+import { mediaType, splitHeaderLines } from '../../protocol/text/headers.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import type { Signature } from '../api/signature.js';
 import type { CallParams } from '../api/types.js';

@@ -3,7 +3,7 @@ import { ServeError, asCallErrorCode } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { ITEMS, NO_WISHES, type InputWishes } from '../api/input-wishes.js';
-import { mediaType } from '../../protocol/text/header-params.js';
+import { mediaType } from '../../protocol/text/headers.js';
 import { isThenable } from '../values/thenable.js';
 import type { BodyFormat, Exchange } from './body-format.js';
 import { formatNamed } from './index.js';

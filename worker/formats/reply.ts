@@ -38,7 +38,7 @@ export class Reply {
 const MAX_HEADER_CHARS = 64 * 1024;
 
 /**
- * Returns headers in the form of `protocol/text/header-lines.ts`, unchanged.
+ * Returns headers in the form of `protocol/text/headers.ts`, unchanged.
  * @throws SERVE_OUTPUT_INVALID if they and the content type are too long
  */
 export function checkedHeaders(headers: string, contentType: string): string {

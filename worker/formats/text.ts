@@ -3,7 +3,7 @@ import { textIn } from '../../protocol/text/charsets.js';
 import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import type { InputFormat } from './body-format.js';
-import { paramsOf } from '../../protocol/text/header-params.js';
+import { paramsOf } from '../../protocol/text/headers.js';
 
 /** Decodes the body in the charset of its content type, otherwise as UTF-8. @throws SERVE_BAD_BODY */
 export function readText(body: Buffer, contentType: string): string {

@@ -3,7 +3,7 @@ import { accessSync, constants, readFileSync, statSync, type Stats } from 'node:
 import { basename, dirname } from 'node:path';
 import { kindOf } from '../adapters/exports.js';
 import { serviceClasses } from '../adapters/service-handler.js';
-import { suggest } from '../../protocol/text/suggest.js';
+import { suggest } from '../../protocol/text/sentences.js';
 import { hintOnce } from '../process/hint-once.js';
 import { AppLoadError, locateText } from './explain-load-error.js';
 import type { Exports } from './loader.js';

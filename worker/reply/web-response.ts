@@ -1,7 +1,7 @@
 /** Sends web-standard `Response` objects unchanged: status, headers, body. */
 import { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
-import { isPhrase } from '../../protocol/wire/phrase.js';
+import { isPhrase } from '../../protocol/wire/fields.js';
 import { checkedHeaders } from '../formats/reply.js';
 
 export type ResponseBody =

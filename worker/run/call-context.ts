@@ -1,9 +1,8 @@
 /** `ctx` of one call. Expensive parts are created when the app first uses them. */
 import { joinPieces } from '../../protocol/wire/body-assembler.js';
-import { splitHeaderLines } from '../../protocol/text/header-lines.js';
+import { splitHeaderLines, validTraceparent } from '../../protocol/text/headers.js';
 import type { Channel } from '../../protocol/wire/channel.js';
 import type { Call } from '../../protocol/wire/messages.js';
-import { validTraceparent } from '../../protocol/text/traceparent.js';
 import type { AppLog, AppMetrics, CallParams, JobInfo, WorkerInfo } from '../api/types.js';
 import type { CallInfo } from '../api/call-info.js';
 import { appLog } from '../report/app-log.js';

@@ -4,7 +4,7 @@
  * Incoming parts become messages, which wait for the app to `receive` them; each one taken gives its credit back to the
  * client. Outgoing messages leave in the order of `send`, in parts, within the credit that the front has granted.
  */
-import { isCloseCode } from '../../protocol/wire/close-code.js';
+import { isCloseCode } from '../../protocol/wire/fields.js';
 import type { Channel } from '../../protocol/wire/channel.js';
 import {
   DATA_OVERHEAD_BYTES,

@@ -4,7 +4,7 @@
  * listener.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { safeId } from '../socket/request-id.js';
+import { safeId } from '../socket/request-facts.js';
 
 /** The headers that a dialect's clients send and read. Names are written as they are sent. */
 export interface ClientHeaders {

@@ -4,13 +4,11 @@
  * unless a model ran for them; a probe has a line when its answer changes (`observe/line-limit.ts`).
  */
 import type { IncomingMessage } from 'node:http';
-import type { ServeError } from '../../../protocol/errors.js';
-import { validTraceparent } from '../../../protocol/text/traceparent.js';
+import { seenStatus, type ServeError } from '../../../protocol/errors.js';
+import { validTraceparent } from '../../../protocol/text/headers.js';
 import type { Call } from '../../dispatch/call.js';
 import type { Model } from '../../models/model.js';
-import { HTTP_STATUS } from '../socket/http-status.js';
-import { clientOf, writtenPath } from '../socket/request-facts.js';
-import { firstId } from '../socket/request-id.js';
+import { clientOf, firstId, writtenPath } from '../socket/request-facts.js';
 import type { LoggedRequest, CountedRequest, RequestObserver } from '../request/backend.js';
 import { LineLimit, ProbeAnswers } from '../../observe/line-limit.js';
 import type { Log } from '../../observe/log.js';
@@ -97,7 +95,7 @@ export class AccessLog implements Partial<RequestObserver> {
 /** A client that disconnected, or was cut off, got no status. */
 function outcomeOf(status: number, error: ServeError | null): { status: number | null; code?: string } {
   if (error === null) return { status };
-  return { status: HTTP_STATUS[error.code] === null ? null : status, code: error.code };
+  return { status: seenStatus(status, error), code: error.code };
 }
 
 /** The caller's `traceparent`, if it is valid, so that log lines can be matched with traces. */

@@ -1,7 +1,6 @@
 /** Formats errors as the house dialect does; other dialects use it too. */
-import { ERRORS, type ServeError } from '../../../protocol/errors.js';
+import { ERRORS, httpStatus, type ServeError } from '../../../protocol/errors.js';
 import { SUPPORTED_CODINGS } from '../socket/decode-body.js';
-import { httpStatus } from '../socket/http-status.js';
 import type { Failure } from '../socket/refuse.js';
 import type { RequestContext } from '../request/request-context.js';
 

@@ -5,7 +5,7 @@ import { JOB_ID_HEADER, JOB_PAGE_HEADER } from '../access/client-headers.js';
 import type { RequestContext } from '../request/request-context.js';
 import { onceClosed } from '../socket/request-facts.js';
 import { turns } from '../socket/shared-turns.js';
-import { onceOver } from '../socket/watched-response.js';
+import { onceOver } from '../socket/unsent-answers.js';
 
 /** Answers the caller of a background route: 200, in the words of the contract with its clients if there is one. */
 export function answerStarted(context: RequestContext, accepted: JobRecord): void {

@@ -1,12 +1,12 @@
 /** Writes a call's answer to its HTTP client: status, headers and bytes, as they arrive. */
-import { splitHeaderLines } from '../../../protocol/text/header-lines.js';
+import { splitHeaderLines } from '../../../protocol/text/headers.js';
 import { ServeError } from '../../../protocol/errors.js';
 import type { ReplyHead } from '../../../protocol/wire/messages.js';
 import { asSentence } from '../../../protocol/text/sentences.js';
 import type { Dispatcher } from '../../dispatch/dispatcher.js';
 import { callFacts, type Call, type Sink } from '../../dispatch/call.js';
 import { onceClosed } from '../socket/request-facts.js';
-import { onceCut } from '../socket/watched-response.js';
+import { onceCut } from '../socket/unsent-answers.js';
 import { answerError } from './answer-error.js';
 import type { RequestContext } from '../request/request-context.js';
 import { serverTiming } from './server-timing.js';

@@ -9,16 +9,14 @@
  * If the model's name or the API key is in the body, the body is received before step 1 (`answerUnrouted`).
  * Errors before the call is submitted are thrown and answered here; later ones go from the call to its sink.
  */
-import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import type { UnroutedBody } from '../../dispatch/unrouted-bodies.js';
-import type { ServerOptions } from '../../options/resolve.js';
 import { keyOf } from '../access/api-keys.js';
 import { refuseRequest } from '../answer/answer-error.js';
 import { refusedTiming } from '../answer/server-timing.js';
 import type { RequestContext } from '../request/request-context.js';
-import { announcedBytes, receiveBody, type BodyLimits } from '../socket/receive-body.js';
+import { bodyLimits, receiveBody, type BodyLimits } from '../socket/receive-body.js';
 import { awaitRoutes } from './await-app.js';
 import type { CallPlan, Target } from './call-plan.js';
 import { timeLimitOf } from './client-wishes.js';
@@ -28,10 +26,11 @@ import { submitCall } from './submit-call.js';
 
 /** Answers every request; rejects only because of a bug in the server. `methods`: those of the path, for `Allow`. */
 export async function answerCall(context: RequestContext, plan: CallPlan, methods: string): Promise<void> {
-  const { backend, request, response } = context;
+  const { backend, request } = context;
   let place: Admission | null = null;
   try {
-    const limits = bodyLimits(request, backend.options);
+    const { maxBody, bodyTimeout } = backend.options;
+    const limits = bodyLimits(request, maxBody, bodyTimeout);
     const limitMs = plan.open === undefined ? timeLimitOf(request.headers) : null;
     const { target } = plan;
     if (typeof target === 'function' || !headerKeyIsEnough(context, plan)) {
@@ -47,7 +46,6 @@ export async function answerCall(context: RequestContext, plan: CallPlan, method
     const routes = model.routes ?? (await awaitRoutes(context, model, limitMs));
     const routed = routeCall(context, plan, target, routes, limitMs);
 
-    backend.inviteBody(request, response);
     const body = await receiveBody(request, limits, place);
     const opened = plan.open === undefined ? null : await plan.open(context, body);
 
@@ -82,7 +80,7 @@ async function answerUnrouted(
   plan: CallPlan,
   { limits, limitMs, place }: { limits: BodyLimits; limitMs: number | null; place: UnroutedBody },
 ): Promise<void> {
-  const { backend, request, response } = context;
+  const { backend, request } = context;
   const mayCall = headerKeyIsEnough(context, plan);
   const search = new TargetSearch(plan.target);
   const joinQueue = ({ model }: Target): void => {
@@ -90,7 +88,6 @@ async function answerUnrouted(
     context.model = model;
     place.moveTo((bytes) => model.dispatcher.admit(Math.max(bytes, limits.announcedBytes)));
   };
-  backend.inviteBody(request, response);
   const body = await receiveBody(request, limits, place, (piece) => {
     if (!mayCall) {
       search.keep(piece);
@@ -117,10 +114,4 @@ function fail(context: RequestContext, error: ServeError, methods: string): void
   const timing = refusedTiming(performance.now() - context.acceptedAtMs);
   const isMethod = error.code === 'SERVE_METHOD_NOT_ALLOWED';
   refuseRequest(context, error, isMethod ? { timing, allow: methods } : { timing });
-}
-
-/** @throws SERVE_BODY_TOO_LARGE, SERVE_UNSUPPORTED_CODING */
-function bodyLimits(request: IncomingMessage, { maxBody, bodyTimeout }: ServerOptions): BodyLimits {
-  const announced = announcedBytes(request, maxBody);
-  return { announcedBytes: announced, maxBodyBytes: maxBody, bodyTimeoutMs: bodyTimeout };
 }

@@ -1,6 +1,7 @@
 /** Finds the model of a call: the one that the request names, the default one, or the one that its body names. */
 import { ServeError } from '../../../protocol/errors.js';
-import { decodeText, paramsOf } from '../../../protocol/text/header-params.js';
+import { decodeText } from '../../../protocol/text/charsets.js';
+import { paramsOf } from '../../../protocol/text/headers.js';
 import { partsOf } from '../../../protocol/text/multipart-parts.js';
 import { JoinedPieces } from '../../memory/joined-pieces.js';
 import type { Model } from '../../models/model.js';

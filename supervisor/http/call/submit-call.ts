@@ -3,7 +3,7 @@
  * reply sink. A call that outlives its client is stored instead: a worker pulls it, and its client is answered once it is
  * stored.
  */
-import { joinHeaderLines, splitHeaderLines } from '../../../protocol/text/header-lines.js';
+import { joinHeaderLines, splitHeaderLines } from '../../../protocol/text/headers.js';
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import type { Route } from '../../../protocol/wire/messages.js';
 import type { Admission } from '../../dispatch/arrivals.js';

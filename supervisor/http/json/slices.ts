@@ -3,7 +3,7 @@
  * that yields after each slice.
  */
 import { isAscii, isUtf8 } from 'node:buffer';
-import { escapeNonAscii } from '../../../protocol/text/ascii-json.js';
+import { escapeNonAscii } from '../../../protocol/text/charsets.js';
 import { turns } from '../socket/shared-turns.js';
 import { TopLevelScan, type ScannedBody } from './top-level-fields.js';
 

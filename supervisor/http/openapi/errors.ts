@@ -1,6 +1,5 @@
 /** The errors of this server in the document: which of them a call may end with, and how replies to them are described. */
 import { ERRORS, ServeError, type ErrorCode, type ErrorKind } from '../../../protocol/errors.js';
-import { HTTP_STATUS } from '../socket/http-status.js';
 import { TEXT, objectOf } from './schemas.js';
 
 function failures(...rows: readonly (readonly [code: ErrorCode, kind?: ErrorKind])[]): readonly ServeError[] {
@@ -57,7 +56,7 @@ export interface NamedSchema {
 }
 
 /** The codes that clients receive. */
-const CODES = Object.entries(HTTP_STATUS).flatMap(([code, status]) => (status === null ? [] : [code]));
+const CODES = Object.entries(ERRORS).flatMap(([code, { status }]) => (status === null ? [] : [code]));
 
 const ISSUE = objectOf({
   path: { type: 'array', items: { anyOf: [TEXT, { type: 'integer' }] } },

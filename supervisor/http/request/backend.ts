@@ -1,5 +1,5 @@
 /** The server as request handlers and dialects see it. `server/server.ts` builds it. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Call } from '../../dispatch/call.js';
 import type { KeptJobs } from '../../jobs/kept-jobs.js';
@@ -129,8 +129,6 @@ export interface Backend {
   stopping(): boolean;
   /** Whether the reply to this request closes its connection: the server is stopping and no request is pipelined after it. */
   closing(request: IncomingMessage): boolean;
-  /** Answers `Expect: 100-continue`; called once the call has a place in the queue. */
-  inviteBody(request: IncomingMessage, response: ServerResponse): void;
   /** The answer to `GET /status`; without `showsWords`, the apps' words in it are empty. */
   status(showsWords: boolean): object;
   /**

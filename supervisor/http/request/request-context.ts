@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Model } from '../../models/model.js';
 import type { Failure } from '../socket/refuse.js';
-import { requestIdOf } from '../socket/request-id.js';
-import { nameAnswer } from '../socket/watched-response.js';
+import { requestIdOf } from '../socket/request-facts.js';
+import { nameAnswer } from '../socket/unsent-answers.js';
 import type { LoggedRequest, Backend } from './backend.js';
 
 /** The server's listener that received a request. */

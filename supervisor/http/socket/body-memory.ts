@@ -5,15 +5,6 @@
 import { ServeError } from '../../../protocol/errors.js';
 import { MIN_SLAB_BYTES, slabs, type Lease } from '../../memory/slabs.js';
 
-export interface Body {
-  readonly pieces: readonly Buffer[];
-  readonly bytes: number;
-  /** Joins the pieces into one, in slices. The memory of each is returned as soon as it is copied. */
-  join(): Generator<void, Buffer>;
-  /** Returns the memory of a large body; call it once nothing reads the body any more. */
-  release(): void;
-}
-
 /** Slabs are taken as the bytes arrive, whatever length was announced. */
 const SLAB_BYTES = 1024 * 1024;
 
@@ -33,7 +24,7 @@ const JOINED_BYTES = 64 * 1024;
 /** Bytes that `join` copies at least before it pauses. */
 const JOIN_SLICE_BYTES = 256 * 1024;
 
-export class BodyMemory implements Body {
+export class Body {
   pieces: Buffer[] = [];
   bytes = 0;
   readonly #announcedBytes: number;
@@ -61,6 +52,7 @@ export class BodyMemory implements Body {
     for (let at = 0; at < piece.length;) at += this.#fill(piece, at);
   }
 
+  /** Returns the memory of a large body; call it once nothing reads the body any more. */
   release(): void {
     for (const lease of this.#leases) lease.release();
   }
@@ -71,6 +63,7 @@ export class BodyMemory implements Body {
     if (this.#leases.length > 0) this.#cutLast();
   }
 
+  /** Joins the pieces into one, in slices. The memory of each is returned as soon as it is copied. */
   *join(): Generator<void, Buffer> {
     const [first] = this.pieces;
     if (first !== undefined && this.pieces.length === 1) return first;

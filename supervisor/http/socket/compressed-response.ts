@@ -7,33 +7,24 @@
  *    client. Writers are held back by zlib, and zlib by the client.
  * 3. A stream, whose length is not known, is flushed after each write, so that no event waits for the next.
  */
-import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { constants, createBrotliCompress, createGzip, type BrotliCompress, type Gzip } from 'node:zlib';
 import { hasBody } from './request-facts.js';
-import { chooseCoding, isCompressible, type AnswerCoding } from './answer-coding.js';
 
 /** From 0 to 11; Node's default of 11 is for files that are compressed once. */
 const BROTLI_QUALITY = 4;
 
 const CODED = Symbol('coded');
 
-interface Coded {
-  /** Calls back when zlib holds nothing of what was written. */
-  [CODED]?: (callback: () => void) => void;
-}
-
 /**
  * Calls back when all that was written has been passed on to the connection: at once without compression, never if the
  * client does not read.
  */
 export function onceCoded(response: ServerResponse, callback: () => void): void {
-  const coded = response as Coded;
+  const coded = response as { [CODED]?: (callback: () => void) => void };
   if (coded[CODED] === undefined) callback();
   else coded[CODED](callback);
 }
-
-type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
-type WriteHead = [status: number, phrase?: string | Headers, headers?: Headers];
 
 /** Returns the class `Response` with compression. */
 export function compressedResponses(Response: typeof ServerResponse): typeof ServerResponse {
@@ -41,24 +32,28 @@ export function compressedResponses(Response: typeof ServerResponse): typeof Ser
     #coder: Gzip | BrotliCompress | null = null;
 
     override writeHead(...args: unknown[]): this {
-      const [status, ...rest] = args as WriteHead;
-      const headers = rest.find((one) => typeof one === 'object' && !Array.isArray(one)) as
-        OutgoingHttpHeaders | undefined;
-      const answer = new AnswerHeaders(this, headers);
+      const [status, ...rest] = args as [number, ...unknown[]];
+      const given = rest.find((one) => typeof one === 'object') as OutgoingHttpHeaders | undefined;
+      const before = this.getHeaders();
+      const headers = { ...before, ...lowerCased(given) };
       // The rest of a body that is refused is read before the end of its answer: that must not wait in zlib.
       const isReadOn = !this.req.complete && hasBody(this.req);
-      const canCompress = !this.headersSent && !isReadOn && isCompressible(status, answer.of);
-      const coding = canCompress ? chooseCoding(this.req.headers['accept-encoding']) : null;
-      const isStream = answer.of('content-length') === undefined;
-      if (canCompress) answer.addVary();
-      if (coding !== null) answer.encode(coding);
+      if (this.headersSent || isReadOn || !isCompressible(status, headers))
+        return super.writeHead(...(args as Parameters<ServerResponse['writeHead']>));
+      const coding = chooseCoding(this.req.headers['accept-encoding']);
       try {
-        super.writeHead(...(args as Parameters<ServerResponse['writeHead']>));
+        for (const [name, value] of Object.entries(given ?? {})) this.setHeader(name, value as string);
+        addVary(this);
+        if (coding !== null) describeCoding(this, coding);
+        super.writeHead(status, rest.find((one) => typeof one === 'string') as string);
       } catch (invalid) {
-        answer.restore();
+        // The answer that takes its place has none of its headers.
+        for (const name of this.getHeaderNames()) this.removeHeader(name);
+        for (const [name, value] of Object.entries(before)) this.setHeader(name, value as string);
         throw invalid;
       }
-      if (coding !== null && this.req.method !== 'HEAD') this.#begin(coding, isStream);
+      if (coding !== null && this.req.method !== 'HEAD')
+        this.#begin(coding, headers['content-length'] === undefined);
       return this;
     }
 
@@ -151,58 +146,76 @@ function createCoder(coding: AnswerCoding, isStream: boolean): Gzip | BrotliComp
   });
 }
 
-/** The headers of an answer: those given with its status, over those that were set before. */
-class AnswerHeaders {
-  readonly #response: ServerResponse;
-  readonly #given: OutgoingHttpHeaders;
-  readonly #before = new Map<string, OutgoingHttpHeader | undefined>();
+/** Caches must keep the answers to clients of other codings apart. */
+function addVary(response: ServerResponse): void {
+  const before = response.getHeader('vary');
+  if (before === undefined) response.setHeader('Vary', 'Accept-Encoding');
+  else if (before !== '*' && !/\baccept-encoding\b/i.test(String(before)))
+    response.setHeader('Vary', `${String(before)}, Accept-Encoding`);
+}
 
-  constructor(response: ServerResponse, given: OutgoingHttpHeaders = {}) {
-    this.#response = response;
-    this.#given = given;
+function describeCoding(response: ServerResponse, coding: AnswerCoding): void {
+  response.setHeader('Content-Encoding', coding);
+  response.removeHeader('Content-Length');
+  response.removeHeader('Accept-Ranges');
+  const etag = String(response.getHeader('etag'));
+  if (etag.startsWith('"')) response.setHeader('ETag', `W/${etag}`); // its bytes are not those that the app named
+}
+
+function lowerCased(headers: OutgoingHttpHeaders = {}): OutgoingHttpHeaders {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+export type AnswerCoding = 'br' | 'gzip';
+
+/** Smaller answers fit into one packet as they are. */
+const MIN_COMPRESSED_BYTES = 1024;
+
+/** Text, JSON and XML, also as the suffix of another type. */
+const COMPRESSIBLE = /^(?:text\/[^;]+|application\/(?:json|xml|x-ndjson)|[^;]+\+(?:json|xml))\s*(?:;|$)/i;
+
+/** Statuses whose answer has no body, or a part of one. */
+const NOT_WHOLE: ReadonlySet<number> = new Set([204, 205, 206, 304]);
+
+/** Headers that describe the bytes of the answer as they are sent, which the server cannot correct. */
+const DESCRIBING_BYTES = [
+  'content-encoding',
+  'content-range',
+  'digest',
+  'repr-digest',
+  'content-digest',
+  'content-md5',
+];
+
+/** Whether an answer with this status and these headers, by names in lower case, may be sent compressed. */
+export function isCompressible(status: number, headers: OutgoingHttpHeaders): boolean {
+  const { 'content-type': type, 'content-length': length, 'cache-control': caching } = headers;
+  return (
+    !NOT_WHOLE.has(status) &&
+    COMPRESSIBLE.test(String(type)) &&
+    DESCRIBING_BYTES.every((name) => headers[name] === undefined) &&
+    !/\bno-transform\b/i.test(String(caching)) &&
+    (length === undefined || Number(length) >= MIN_COMPRESSED_BYTES)
+  );
+}
+
+/** Returns the coding that a client with this `Accept-Encoding` likes best, brotli if both; null if it accepts neither, or prefers none. */
+export function chooseCoding(accepted: string | undefined): AnswerCoding | null {
+  if (accepted === undefined) return null;
+  const weights = weightsOf(accepted);
+  const weightOf = (coding: string): number => weights.get(coding) ?? weights.get('*') ?? 0;
+  const best = weightOf('gzip') > weightOf('br') ? 'gzip' : 'br';
+  if (weightOf(best) === 0) return null;
+  return weightOf(best) >= (weights.get('identity') ?? 0) ? best : null;
+}
+
+/** Returns codings in lower case with their weights, 0 to 1. */
+function weightsOf(accepted: string): Map<string, number> {
+  const weights = new Map<string, number>();
+  for (const item of accepted.split(',')) {
+    const [name = '', ...params] = item.split(';').map((part) => part.trim().toLowerCase());
+    const weight = Number(params.find((param) => param.startsWith('q='))?.slice(2) ?? 1);
+    weights.set(name === 'x-gzip' ? 'gzip' : name, weight >= 0 && weight <= 1 ? weight : 0);
   }
-
-  readonly of = (name: string): string | undefined => {
-    const key = this.#keyOf(name);
-    const value = key === undefined ? this.#response.getHeader(name) : this.#given[key];
-    return value === undefined ? undefined : String(value);
-  };
-
-  /** Caches must keep the answers to clients of other codings apart. */
-  addVary(): void {
-    const before = this.of('vary');
-    if (before === '*' || /\baccept-encoding\b/i.test(before ?? '')) return;
-    this.#set('Vary', before === undefined ? 'Accept-Encoding' : `${before}, Accept-Encoding`);
-  }
-
-  encode(coding: AnswerCoding): void {
-    this.#set('Content-Encoding', coding);
-    this.#remove('content-length');
-    this.#remove('accept-ranges');
-    const etag = this.of('etag');
-    if (etag?.startsWith('"') === true) this.#set('ETag', `W/${etag}`); // its bytes are not those that the app named
-  }
-
-  /** Undoes the changes to headers that were set before: the answer was not valid, and another takes its place. */
-  restore(): void {
-    for (const [name, value] of this.#before)
-      if (value === undefined) this.#response.removeHeader(name);
-      else this.#response.setHeader(name, value);
-  }
-
-  #set(name: string, value: string): void {
-    this.#remove(name);
-    this.#response.setHeader(name, value);
-  }
-
-  #remove(name: string): void {
-    const key = this.#keyOf(name);
-    if (key !== undefined) delete this.#given[key];
-    if (!this.#before.has(name)) this.#before.set(name, this.#response.getHeader(name));
-    this.#response.removeHeader(name);
-  }
-
-  #keyOf(name: string): string | undefined {
-    return Object.keys(this.#given).find((key) => key.toLowerCase() === name.toLowerCase());
-  }
+  return weights;
 }

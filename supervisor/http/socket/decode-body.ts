@@ -10,7 +10,6 @@ import type { Readable } from 'node:stream';
 import { createGunzip, createInflate, type Gunzip, type Inflate } from 'node:zlib';
 import { ServeError } from '../../../protocol/errors.js';
 import { asSentence } from '../../../protocol/text/sentences.js';
-import { JoinedPieces } from '../../memory/joined-pieces.js';
 
 const DECODERS = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate } as const;
 
@@ -22,8 +21,11 @@ export const SUPPORTED_CODINGS = 'gzip, deflate';
 /** No client means to apply more codings than this to one body. */
 const MAX_CODINGS = 3;
 
-/** The default of 16 KiB makes four times as many trips to zlib's threads. */
-const CHUNK_BYTES = 64 * 1024;
+/**
+ * A decoder takes one piece at a time: each write costs a trip to zlib's threads, however small it is. `JoinedRequest` joins the
+ * pieces that arrive in the meantime. Chunks of 16 KiB, the default, would make four times as many trips.
+ */
+const OPTIONS = { writableHighWaterMark: 1, chunkSize: 64 * 1024 };
 
 const NO_CODINGS: readonly Coding[] = [];
 
@@ -59,7 +61,7 @@ function namesIn(header = ''): string[] {
  * request then flows on and can be discarded.
  */
 export function decodeBody(request: IncomingMessage, codings: readonly Coding[]): Readable {
-  const decoders = codings.map((coding) => DECODERS[coding]({ chunkSize: CHUNK_BYTES })).reverse();
+  const decoders = codings.map((coding) => DECODERS[coding](OPTIONS)).reverse();
   const [first, last] = [decoders[0], decoders.at(-1)] as [Gunzip | Inflate, Gunzip | Inflate];
   decoders.forEach((decoder, i) => {
     const next = decoders[i + 1];
@@ -67,43 +69,9 @@ export function decodeBody(request: IncomingMessage, codings: readonly Coding[])
     decoder.on('error', (cause) => last.destroy(cause));
     decoder.pipe(next).on('close', () => decoder.destroy());
   });
-  writeJoined(request, first);
+  request.pipe(first);
   first.on('close', () => request.resume());
   return last;
-}
-
-/**
- * Writes the body to the decoder, one piece at a time: each write costs a trip to zlib's threads, however small it is.
- * Pieces that arrive in the meantime are joined.
- */
-function writeJoined(request: IncomingMessage, decoder: Gunzip | Inflate): void {
-  const waiting = new JoinedPieces();
-  let isWriting = false;
-  let isWhole = false;
-  const write = (piece: Buffer): void => {
-    isWriting = true;
-    decoder.write(piece, onTaken);
-  };
-  const onTaken = (): void => {
-    isWriting = false;
-    if (decoder.destroyed) return;
-    if (waiting.bytes > 0) write(waiting.take());
-    else if (isWhole) decoder.end();
-    request.resume();
-  };
-  request.on('data', (piece: Buffer) => {
-    if (decoder.destroyed) return;
-    if (!isWriting) {
-      write(piece);
-      return;
-    }
-    waiting.add(piece);
-    if (waiting.bytes >= CHUNK_BYTES) request.pause();
-  });
-  request.on('end', () => {
-    isWhole = true;
-    if (!isWriting) decoder.end();
-  });
 }
 
 /** The error for a body that could not be decoded. */

@@ -12,6 +12,7 @@ import {
 import type { Socket } from 'node:net';
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
 import type { TlsCredentials } from '../../options/tls.js';
+import { awaitingContinue } from './receive-body.js';
 import { discardRest, type Failure } from './refuse.js';
 import { JoinedRequest } from './joined-request.js';
 import { currentResponse } from './node-internals.js';
@@ -55,19 +56,7 @@ export function createHttpServer(
   turns: InputTurns,
   tls: TlsCredentials | null = null,
 ): Server {
-  const options = {
-    IncomingMessage: JoinedRequest,
-    ServerResponse: Response,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    headersTimeout: headerTimeoutMs,
-    requestTimeout: Math.max(REQUEST_MS, 2 * headerTimeoutMs),
-    connectionsCheckingInterval: CHECK_INTERVAL_MS,
-    requireHostHeader: false, // the handler refuses it, with an error body
-    // From Node 24.9 on: only a request without a body leaves its parser when it asks for another protocol. One with a
-    // body is answered like any other request (its upgrade is never accepted), but requests pipelined behind it are
-    // lost.
-    shouldUpgradeCallback: (request: IncomingMessage) => !hasBody(request),
-  };
+  const options = optionsOf(headerTimeoutMs, Response);
   const server =
     tls === null
       ? createServer(options)
@@ -76,7 +65,11 @@ export function createHttpServer(
     noteRequest(request);
     turns.count(response);
     // Before Node's own listener, which would read what is left of a body without an end, unseen by `turns`.
-    if (hasBody(request)) response.prependListener('finish', () => discardRest(request));
+    if (hasBody(request)) {
+      response.prependListener('finish', () => {
+        if (!request.complete) discardRest(request);
+      });
+    }
     late.use((handler) => {
       if (!request.socket.destroyed) handler.request(request, response); // a handler would wait for a client that has disconnected
     });
@@ -85,7 +78,7 @@ export function createHttpServer(
   server.on(arrival, (socket: Socket) => turns.watch(socket));
   server.on('request', onRequest);
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    awaitingContinue.add(request);
+    awaitingContinue.set(request, response);
     onRequest(request, response);
   });
   server.on('checkExpectation', onRequest); // a server may ignore an expectation (RFC 9110 section 10.1.1)
@@ -107,6 +100,22 @@ export function createHttpServer(
     refuseBroken(late, socket, brokenRequestCode(error.code), brokenMethod(error));
   });
   return server;
+}
+
+function optionsOf(headerTimeoutMs: number, Response: typeof ServerResponse): object {
+  return {
+    IncomingMessage: JoinedRequest,
+    ServerResponse: Response,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: headerTimeoutMs,
+    requestTimeout: Math.max(REQUEST_MS, 2 * headerTimeoutMs),
+    connectionsCheckingInterval: CHECK_INTERVAL_MS,
+    requireHostHeader: false, // the handler refuses it, with an error body
+    // From Node 24.9 on: only a request without a body leaves its parser when it asks for another protocol. One with a
+    // body is answered like any other request (its upgrade is never accepted), but requests pipelined behind it are
+    // lost.
+    shouldUpgradeCallback: (request: IncomingMessage) => !hasBody(request),
+  };
 }
 
 /**
@@ -166,13 +175,6 @@ function headWithoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMe
     if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${rawHeaders[i + 1]}`);
   }
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
-}
-
-/** Requests whose client waits for `100 Continue` before it sends the body. */
-const awaitingContinue = new WeakSet<IncomingMessage>();
-
-export function inviteBody(request: IncomingMessage, response: ServerResponse): void {
-  if (awaitingContinue.has(request)) response.writeContinue();
 }
 
 /** Returns the method of the request in which the parser stopped; undefined if it does not begin in this piece of input. */

@@ -1,7 +1,9 @@
-/** Opens and closes the TCP port or the unix socket. */
+/** Opens and closes the TCP port or the unix socket, and warns when the process can accept no more connections. */
+import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
+import { handleOf } from './node-internals.js';
 
 export interface Listening {
   readonly url: string;
@@ -15,19 +17,15 @@ export interface Listening {
 /** Replies already written reach their clients within this time, or not at all. */
 const CLOSE_GRACE_MS = 1000;
 
-export interface ListenOptions {
-  /** Only the user that the server runs as may connect to the unix socket. */
-  readonly isPrivate?: boolean;
-  /** The server uses TLS. */
-  readonly isTls?: boolean;
-}
-
-/** Rejects with the system's error (EADDRINUSE, EACCES, …). */
+/**
+ * Rejects with the system's error (EADDRINUSE, EACCES, …). `isPrivate`: only the user that the server runs as may connect to
+ * the unix socket.
+ */
 export async function listen(
   server: Server,
   host: string,
   port: number | string,
-  { isPrivate = false, isTls = false }: ListenOptions = {},
+  { isPrivate, isTls }: { readonly isPrivate: boolean; readonly isTls: boolean },
 ): Promise<Listening> {
   const socketPath = typeof port === 'string' ? port : null;
   if (socketPath !== null) await removeStaleSocket(socketPath);
@@ -102,4 +100,38 @@ async function removeStaleSocket(path: string): Promise<void> {
     probe.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED'));
   });
   if (refused) await rm(path, { force: true });
+}
+
+/** Descriptors below the limit at which the warning comes. */
+const SPARE = 4;
+
+/** Pause between two warnings. */
+const QUIET_MS = 60_000;
+
+/**
+ * Returns a function to call with each new connection, which warns when the process has no file descriptors left. Node then
+ * closes new connections without an event, so the descriptor of each accepted connection is compared with the limit: the
+ * system always gives the lowest free one.
+ */
+export function warnOfOpenFiles(warn: (text: string) => void): (socket: Socket) => void {
+  const maxFiles = maxOpenFiles();
+  let quietUntilMs = 0;
+  return (socket) => {
+    const fd = handleOf(socket)?.fd ?? -1;
+    if (maxFiles === null || fd < maxFiles - SPARE || performance.now() < quietUntilMs) return;
+    quietUntilMs = performance.now() + QUIET_MS;
+    warn(
+      `the server has used up its ${maxFiles} file descriptors: new connections are closed, and workers cannot start; raise the limit (ulimit -n, LimitNOFILE=)`,
+    );
+  };
+}
+
+/** The limit on descriptors of this process, where the system shows it (Linux). */
+function maxOpenFiles(): number | null {
+  try {
+    const limit = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1];
+    return limit === undefined ? null : Number(limit);
+  } catch {
+    return null;
+  }
 }

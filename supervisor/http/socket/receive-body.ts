@@ -1,19 +1,33 @@
 /** Receives a request's body within its limits: on size, on pauses, on the average rate. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import { formatBytes } from '../../options/units.js';
 import { codingsOf, decodingFailed, decodeBody } from './decode-body.js';
-import { BodyMemory, type Body } from './body-memory.js';
-import { unwatchBody, watchBody, type BodyClock } from './body-clock.js';
+import { Body } from './body-memory.js';
 
 export interface BodyLimits {
-  /** Size of the body as returned by `announcedBytes`; 0 if unknown. */
+  /** The announced Content-Length; 0 if the size is not known (chunked, compressed). */
   readonly announcedBytes: number;
   readonly maxBodyBytes: number;
   /** The longest pause that the client may make. */
   readonly bodyTimeoutMs: number;
 }
+
+/** @throws SERVE_BODY_TOO_LARGE, SERVE_UNSUPPORTED_CODING before a byte is read */
+export function bodyLimits(
+  request: IncomingMessage,
+  maxBodyBytes: number,
+  bodyTimeoutMs: number,
+): BodyLimits {
+  const bytes = Number(request.headers['content-length'] ?? 0);
+  if (bytes > maxBodyBytes) throw tooLarge(maxBodyBytes);
+  const announcedBytes = codingsOf(request).length === 0 ? bytes : 0;
+  return { announcedBytes, maxBodyBytes, bodyTimeoutMs };
+}
+
+/** Responses to requests whose client waits for `100 Continue` before it sends the body. */
+export const awaitingContinue = new WeakMap<IncomingMessage, ServerResponse>();
 
 /**
  * Resolves with the whole body, decoded if it was compressed. Rejects with SERVE_BODY_TOO_LARGE, SERVE_REQUEST_TIMEOUT,
@@ -26,21 +40,19 @@ export function receiveBody(
   place: Admission,
   onPiece?: (piece: Buffer) => void,
 ): Promise<Body> {
+  awaitingContinue.get(request)?.writeContinue();
   return new Promise((resolve, reject) => {
-    const memory = new BodyMemory(limits.announcedBytes);
+    const body = new Body(limits.announcedBytes);
     const codings = codingsOf(request);
     const source = codings.length === 0 ? request : decodeBody(request, codings);
     const watched = watchBody(limits.bodyTimeoutMs, () => fail(new ServeError('SERVE_REQUEST_TIMEOUT')));
     let done = false;
 
     // The listeners stay: removing three costs a call 3 us, and they do nothing once `done` is true.
-    function stop(): void {
-      done = true;
-      unwatchBody(watched);
-    }
     function fail(error: Error): void {
       if (done) return;
-      stop();
+      done = true;
+      unwatchBody(watched);
       if (source !== request) source.destroy();
       reject(error);
     }
@@ -51,15 +63,15 @@ export function receiveBody(
     }
     source.on('data', (piece: Buffer) => {
       if (done) return;
-      if (source === request) watched.onBytes(piece.length);
-      if (memory.bytes + piece.length > limits.maxBodyBytes) {
+      if (source === request) noteBytes(watched, piece.length);
+      if (body.bytes + piece.length > limits.maxBodyBytes) {
         fail(tooLarge(limits.maxBodyBytes));
         return;
       }
       try {
         place.grow(piece.length);
         if (done) return;
-        memory.keep(piece);
+        body.keep(piece);
         onPiece?.(piece);
       } catch (thrown) {
         fail(thrown as Error);
@@ -67,10 +79,11 @@ export function receiveBody(
     });
     source.on('end', () => {
       if (done) return;
-      stop();
+      done = true;
+      unwatchBody(watched);
       place.complete();
-      memory.end();
-      resolve(memory);
+      body.end();
+      resolve(body);
     });
     request.on('close', () => {
       if (done || request.readableEnded) return; // every request closes; an error costs 5 us
@@ -86,26 +99,15 @@ export function receiveBody(
 function watchEncoded(
   request: IncomingMessage,
   maxBytes: number,
-  watched: BodyClock,
+  watched: WatchedBody,
   fail: (error: ServeError) => void,
 ): void {
   let bytes = 0;
   request.on('data', (piece: Buffer) => {
     bytes += piece.length;
-    watched.onBytes(piece.length);
+    noteBytes(watched, piece.length);
     if (bytes > maxBytes) fail(tooLarge(maxBytes));
   });
-}
-
-/**
- * Returns the announced Content-Length; 0 if the size is not known (chunked, compressed). @throws SERVE_BODY_TOO_LARGE,
- * SERVE_UNSUPPORTED_CODING before a byte is read
- */
-export function announcedBytes(request: IncomingMessage, maxBodyBytes: number): number {
-  const header = request.headers['content-length'];
-  const bytes = header === undefined ? 0 : Number(header);
-  if (bytes > maxBodyBytes) throw tooLarge(maxBodyBytes);
-  return codingsOf(request).length === 0 ? bytes : 0;
 }
 
 function tooLarge(maxBodyBytes: number): ServeError {
@@ -113,4 +115,83 @@ function tooLarge(maxBodyBytes: number): ServeError {
     'SERVE_BODY_TOO_LARGE',
     `The body is larger than ${formatBytes(maxBodyBytes)} (--max-body).`,
   );
+}
+
+/** 8 kbit/s is less than any link that people use today, and a client that keeps to it still ends a 30 kB body in 30 s. */
+const LEAST_BYTES_PER_S = 1000;
+
+/** The average rate counts only after this time: a client may need a while to begin. */
+const RATE_GRACE_MS = 30_000;
+
+/** A check that is later than this was delayed by this process, which was busy or suspended. */
+const LATE_MS = 1000;
+
+/** A body that is arriving. */
+export interface WatchedBody {
+  readonly pauseLimitMs: number;
+  readonly onTooSlow: () => void;
+  /** Index in `arriving`. */
+  index: number;
+  bytes: number;
+  /** Time in which this process read nothing is added to both: it does not count against the client. */
+  sinceMs: number;
+  lastByteAtMs: number;
+}
+
+/** An array, not a Set: a Set that fills and empties all the time is rebuilt all the time, and its old tables keep requests alive. */
+const arriving: WatchedBody[] = [];
+let timer: NodeJS.Timeout | null = null;
+let dueAtMs = 0;
+let intervalMs = 0;
+
+/**
+ * Checks that the body makes progress: no pause may be longer than the limit, and the average rate may not be below a minimum.
+ * One timer checks all bodies: a timer for each would cost 1 us per call. `onTooSlow` is called at most a tenth of the pause limit, or 1 s, late, and perhaps more
+ * than once.
+ */
+export function watchBody(pauseLimitMs: number, onTooSlow: () => void): WatchedBody {
+  const nowMs = performance.now();
+  const index = arriving.length;
+  const body = { pauseLimitMs, onTooSlow, index, bytes: 0, sinceMs: nowMs, lastByteAtMs: nowMs };
+  arriving.push(body);
+  if (timer === null) {
+    intervalMs = Math.min(1000, pauseLimitMs / 10);
+    dueAtMs = nowMs + intervalMs;
+    timer = setInterval(checkBodies, intervalMs);
+  }
+  return body;
+}
+
+export function noteBytes(body: WatchedBody, bytes: number): void {
+  body.bytes += bytes;
+  body.lastByteAtMs = performance.now();
+}
+
+export function unwatchBody(body: WatchedBody): void {
+  const last = arriving.pop() as WatchedBody;
+  if (last === body) return;
+  arriving[body.index] = last;
+  last.index = body.index;
+}
+
+function checkBodies(): void {
+  const nowMs = performance.now();
+  const lateMs = nowMs - dueAtMs;
+  dueAtMs = nowMs + intervalMs;
+  for (const body of [...arriving]) {
+    if (lateMs > LATE_MS) {
+      body.sinceMs += lateMs;
+      body.lastByteAtMs += lateMs;
+    }
+    if (isTooSlow(body, nowMs)) body.onTooSlow();
+  }
+  if (arriving.length > 0 || timer === null) return;
+  clearInterval(timer);
+  timer = null;
+}
+
+function isTooSlow({ pauseLimitMs, bytes, sinceMs, lastByteAtMs }: WatchedBody, nowMs: number): boolean {
+  if (nowMs - lastByteAtMs >= pauseLimitMs) return true;
+  const ageMs = nowMs - sinceMs;
+  return ageMs > RATE_GRACE_MS && bytes < (LEAST_BYTES_PER_S * ageMs) / 1000;
 }

@@ -78,12 +78,9 @@ export function refuse(
   discardThenEnd(request, response, isLast ? null : (readsOnBytes ?? null), isLast);
 }
 
-/**
- * Discards the rest of a body that is not read, after the answer has been sent, within the limits for a refused
- * request.
- */
+/** Discards the rest of a body that is not read, after its answer, within the limits for a refused request. */
 export function discardRest(request: IncomingMessage): void {
-  if (isReceived(request) || request.socket.destroyed) return;
+  if (request.socket.destroyed) return;
   const cut = (): void => void request.socket.destroy();
   const timer = setTimeout(cut, DISCARD_MS);
   discard(request, MAX_DISCARDED_BYTES, () => {}, cut);

@@ -1,7 +1,8 @@
-/** Facts about a request that every dialect needs: its path, whether it has a body, when it is over. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+/** Facts about a request that every dialect needs: its path, its id, whether it has a body, when it is over. */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ServeError } from '../../../protocol/errors.js';
+import { newRequestId } from '../../dispatch/request-id.js';
 import { currentResponse } from './node-internals.js';
 
 /**
@@ -42,6 +43,35 @@ export function pathMistake(): ServeError {
     'SERVE_BAD_REQUEST',
     'The path of the request cannot be read: it is not a valid URL, or a percent escape in it is broken or not UTF-8.',
   );
+}
+
+/** An id that matches can be written to a header, a log line or a file name unchanged. */
+const SAFE = /^[\w.:@/+=-]{1,128}$/;
+
+/**
+ * Returns the request's id. `names`: further headers in which its client may send one, in lower case; `X-Request-Id`
+ * takes precedence. `inBody`: the id in the body, in dialects that have one.
+ */
+export function requestIdOf(
+  headers: IncomingHttpHeaders,
+  names: readonly string[] = [],
+  inBody?: string | null,
+): string {
+  return safeId(headers['x-request-id']) ?? firstId(headers, names) ?? safeId(inBody) ?? newRequestId();
+}
+
+/** Returns the first safe id in these headers; null if there is none. */
+export function firstId(headers: IncomingHttpHeaders, names: readonly string[]): string | null {
+  for (const name of names) {
+    const id = safeId(headers[name]);
+    if (id !== null) return id;
+  }
+  return null;
+}
+
+/** Returns the id if it is safe in a header, a log line and a file name; else null. */
+export function safeId(id: string | string[] | null | undefined): string | null {
+  return typeof id === 'string' && SAFE.test(id) ? id : null;
 }
 
 /**

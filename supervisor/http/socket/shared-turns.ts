@@ -11,20 +11,18 @@ const INPUT_TURN_MS = 0.4;
 
 export class SharedTurns {
   readonly #turnMs: number;
-  readonly #nowMs: () => number;
   readonly #waiting: (() => void)[] = [];
   /** Null until something is done in this turn. */
   #endsAtMs: number | null = null;
   #isWorking = false;
 
-  constructor(turnMs = TURN_MS, nowMs: () => number = () => performance.now()) {
+  constructor(turnMs: number) {
     this.#turnMs = turnMs;
-    this.#nowMs = nowMs;
   }
 
   /** Whether this turn has time left; it always has for the first that asks. */
   hasTime(): boolean {
-    const nowMs = this.#nowMs();
+    const nowMs = performance.now();
     if (this.#endsAtMs !== null) return nowMs < this.#endsAtMs;
     this.#endsAtMs = nowMs + this.#turnMs;
     setImmediate(() => {
@@ -62,7 +60,7 @@ export class SharedTurns {
 }
 
 /** The turns of this process. */
-export const turns = new SharedTurns();
+export const turns = new SharedTurns(TURN_MS);
 
 /** Turns of input that waits. They are apart, so that no answer waits behind the input of other clients. */
 export const inputTurns = new SharedTurns(INPUT_TURN_MS);

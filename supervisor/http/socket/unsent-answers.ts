@@ -1,24 +1,20 @@
 /**
  * Bounds the answers that clients have not read yet: how many bytes they hold, and which connections are cut for them.
  *
- * 1. A write that the kernel does not take completely is passed to `watch` (watched-response.ts, websocket-call.ts).
+ * 1. A write that the kernel does not take completely is passed to `watch` (`watchedResponses` below, websocket-call.ts).
  *    Most writes are taken at once, and cost nothing here: no timer, no listener.
  * 2. Above `maxBytes` the slowest readers are cut, one at a time, until the rest fits.
  * 3. Bytes that several answers share, the result of a job, count once, as long as any of these needs them.
  * 4. A timer checks how much each client has taken since; a client that takes too little for too long is cut.
  *
- * `slow-readers.ts` decides which clients are slow. Time in which this process did not run does not count.
+ * `unsent-connection.ts` measures which clients are slow. Time in which this process did not run does not count.
  */
+import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import type { ServeError } from '../../../protocol/errors.js';
 import { collectNow } from '../../memory/gc.js';
-import { readKernelQueues, type KernelQueues } from './kernel-queues.js';
-import { slowest } from './slow-readers.js';
-import { UnsentConnection, type Answer } from './unsent-connection.js';
-
-export interface UnsentLimits {
-  readonly maxBytes: number;
-  readonly stallTimeoutMs: number;
-}
+import { onceClosed } from './request-facts.js';
+import { UnsentConnection, readKernelQueues, slowest, type Answer } from './unsent-connection.js';
 
 /** Checks within one stall timeout. */
 const CHECKS_PER_TIMEOUT = 8;
@@ -29,7 +25,8 @@ const COLLECT_BYTES = 32 * 1024 * 1024;
 const COLLECT_DELAY_MS = 500;
 
 export class UnsentAnswers {
-  readonly #limits: UnsentLimits;
+  readonly #maxBytes: number;
+  readonly #stallTimeoutMs: number;
   readonly #checkMs: number;
   readonly #connections = new Map<Socket, UnsentConnection>();
   /** As of the last check, plus what was written since. */
@@ -41,9 +38,10 @@ export class UnsentAnswers {
   #freedBytes = 0;
   readonly #onClose: (this: Socket) => void;
 
-  constructor(limits: UnsentLimits) {
-    this.#limits = limits;
-    this.#checkMs = Math.min(MAX_CHECK_MS, Math.ceil(limits.stallTimeoutMs / CHECKS_PER_TIMEOUT));
+  constructor(maxBytes: number, stallTimeoutMs: number) {
+    this.#maxBytes = maxBytes;
+    this.#stallTimeoutMs = stallTimeoutMs;
+    this.#checkMs = Math.min(MAX_CHECK_MS, Math.ceil(stallTimeoutMs / CHECKS_PER_TIMEOUT));
     const forget = (socket: Socket): void => this.#forget(socket);
     this.#onClose = function () {
       forget(this);
@@ -53,7 +51,7 @@ export class UnsentAnswers {
   /** Describes what is held now, for /status. */
   describe(): { clients: number; bytes: number; maxBytes: number } {
     this.#update(null);
-    return { clients: this.#connections.size, bytes: this.#heldBytes, maxBytes: this.#limits.maxBytes };
+    return { clients: this.#connections.size, bytes: this.#heldBytes, maxBytes: this.#maxBytes };
   }
 
   /** Call this after a write that left bytes in `socket`, or in `answer` if that waits for its turn. */
@@ -61,7 +59,7 @@ export class UnsentAnswers {
     if (socket.destroyed) return;
     let connection = this.#connections.get(socket);
     if (connection === undefined) {
-      connection = new UnsentConnection(socket, this.#limits.stallTimeoutMs);
+      connection = new UnsentConnection(socket, this.#stallTimeoutMs);
       this.#connections.set(socket, connection);
       // Otherwise a closed connection and its calls would stay in memory until the next check.
       socket.once('close', this.#onClose);
@@ -89,7 +87,7 @@ export class UnsentAnswers {
   }
 
   #bound(): void {
-    if (this.#heldBytes <= this.#limits.maxBytes || this.#makesRoom) return;
+    if (this.#heldBytes <= this.#maxBytes || this.#makesRoom) return;
     this.#makesRoom = true;
     process.nextTick(() => this.#makeRoom()); // a caller in the middle of writing an answer must not be cut there
   }
@@ -97,7 +95,7 @@ export class UnsentAnswers {
   #makeRoom(): void {
     this.#makesRoom = false;
     this.#update(null);
-    while (this.#heldBytes > this.#limits.maxBytes) {
+    while (this.#heldBytes > this.#maxBytes) {
       const connection = slowest(this.#connections.values());
       if (connection === null) return;
       this.#cut(connection);
@@ -117,7 +115,7 @@ export class UnsentAnswers {
   }
 
   /** Updates what each client has taken; forgets clients that took everything. */
-  #update(queues: KernelQueues | null): void {
+  #update(queues: ReadonlyMap<string, number> | null): void {
     const nowMs = performance.now();
     this.#bytes = 0;
     for (const [socket, connection] of this.#connections) {
@@ -146,4 +144,69 @@ export class UnsentAnswers {
       collectNow();
     }, COLLECT_DELAY_MS).unref();
   }
+}
+
+const CUT = Symbol('cut');
+
+/** Calls back if the connection is cut because its client reads too slowly, before the response closes. */
+export function onceCut(response: ServerResponse, callback: (error: ServeError) => void): void {
+  response.once(CUT, callback);
+}
+
+const OVER = Symbol('over');
+
+/** Calls back once nothing of the answer is needed any more: it was sent, was cut, or has no client. Perhaps more than once. */
+export function onceOver(request: IncomingMessage, response: ServerResponse, callback: () => void): void {
+  if (request.socket.destroyed) {
+    callback();
+    return;
+  }
+  response.once(OVER, callback);
+  onceClosed(request, response, callback);
+}
+
+const NAME = Symbol('name');
+
+/** Gives an answer the id of its request, for the log if it is cut. */
+export function nameAnswer(response: ServerResponse, requestId: string): void {
+  (response as { [NAME]?: string })[NAME] = requestId;
+}
+
+/**
+ * Returns a class of responses that report to `unsent` when the kernel does not take a write at once; this server creates no
+ * others. `onCut` gets the cut responses that have no `onceCut` listener, with the id that they were given.
+ */
+export function watchedResponses(
+  unsent: UnsentAnswers,
+  onCut: (request: IncomingMessage, requestId: string, error: ServeError) => void,
+): typeof ServerResponse {
+  return class WatchedResponse<R extends IncomingMessage = IncomingMessage>
+    extends ServerResponse<R>
+    implements Answer
+  {
+    get queuedBytes(): number {
+      return this.socket === null ? this.writableLength : 0;
+    }
+
+    get isOut(): boolean {
+      return this.writableFinished;
+    }
+
+    onCut(error: ServeError): void {
+      this.emit(OVER);
+      if (!this.emit(CUT, error)) onCut(this.req, (this as { [NAME]?: string })[NAME] ?? '', error);
+    }
+
+    override write(...args: unknown[]): boolean {
+      const hasRoom = super.write(...(args as Parameters<ServerResponse['write']>));
+      if (!hasRoom) unsent.watch(this.req.socket, this);
+      return hasRoom;
+    }
+
+    override end(...args: unknown[]): this {
+      super.end(...(args as Parameters<ServerResponse['end']>));
+      if (this.writableLength > 0) unsent.watch(this.req.socket, this);
+      return this;
+    }
+  };
 }

@@ -8,7 +8,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { configError } from '../../../protocol/errors.js';
 import { checkedValue, type OptionSource, type ResolvedOptions } from '../resolve.js';
-import { didYouMean } from '../../../protocol/text/suggest.js';
+import { didYouMean } from '../../../protocol/text/sentences.js';
 import type { FoundConfig } from './find-config.js';
 import {
   KEYS_LEFT_ASIDE,

@@ -2,10 +2,9 @@
  * The last calls of a server, for the page. It runs once for every call, so it only copies what is there; nothing of a call
  * or its request is kept alive.
  */
-import { isAppsRefusal, type ServeError } from '../../../protocol/errors.js';
+import { isAppsRefusal, seenStatus, type ServeError } from '../../../protocol/errors.js';
 import type { Call } from '../../dispatch/call.js';
 import type { CountedRequest, RequestObserver } from '../../http/request/backend.js';
-import { HTTP_STATUS } from '../../http/socket/http-status.js';
 import { writtenPath } from '../../http/socket/request-facts.js';
 import { shownMessage } from '../../http/access/app-words.js';
 import type { Model } from '../../models/model.js';
@@ -62,7 +61,7 @@ export class LastCalls implements Partial<RequestObserver> {
       at: Date.now(),
       model: model?.spec.name ?? '',
       version: model?.spec.version ?? '',
-      status: statusOf(status, error),
+      status: seenStatus(status, error),
       code: codeOf(error),
       ...facts,
       error: failureOf(error),
@@ -94,11 +93,6 @@ function failureOf(error: ServeError | null): LiveFailure | null {
 function publicFailureOf(error: ServeError | null): LiveFailure | null {
   if (error === null) return null;
   return { message: shortened(shownMessage(error, false), MAX_MESSAGE_CHARS), detail: '' };
-}
-
-/** Null if the client left, or was cut off. */
-function statusOf(status: number, error: ServeError | null): number | null {
-  return error !== null && HTTP_STATUS[error.code] === null ? null : status;
 }
 
 function codeOf(error: ServeError | null): string {

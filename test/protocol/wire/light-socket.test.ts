@@ -31,10 +31,10 @@ test('bytes with a room are read into it, and bytes before and after it arrive a
   const body = Buffer.alloc(600_000);
   const chunks: Buffer[] = [];
   let filled = 0;
-  light.readInto({
-    room: () => (chunks.length > 0 && filled < body.length ? body.subarray(filled) : null),
-    filled: (bytes) => (filled += bytes),
-  });
+  light.readInto(
+    () => (chunks.length > 0 && filled < body.length ? body.subarray(filled) : null),
+    (bytes) => void (filled += bytes),
+  );
   const all = new Promise<void>((resolve) => {
     light.on('data', (chunk: Buffer) => {
       chunks.push(chunk);

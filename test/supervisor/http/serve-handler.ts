@@ -41,7 +41,6 @@ export async function serveHandler(
     jobs: countedJobs(),
     webhooks: { send: () => true },
     closing: () => false,
-    inviteBody: () => {},
     observer: { settled() {}, refused() {}, answered() {}, broken() {}, cut() {}, ...observer },
     ...parts,
   } as unknown as Backend;

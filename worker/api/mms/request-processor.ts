@@ -1,5 +1,5 @@
 /** One item's request and its response: `context.requestProcessor[idx]`. */
-import { isPhrase, MAX_PHRASE_CHARS } from '../../../protocol/wire/phrase.js';
+import { MAX_PHRASE_CHARS, isPhrase } from '../../../protocol/wire/fields.js';
 import type { JobInfo } from '../types.js';
 import { requestProperties, type RequestProperties } from './request-properties.js';
 

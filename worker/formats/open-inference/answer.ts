@@ -1,5 +1,5 @@
 /** Writes answers of the Open Inference Protocol: JSON, with the tensors in it or, as raw bytes, behind it. */
-import { escapeNonAscii } from '../../../protocol/text/ascii-json.js';
+import { escapeNonAscii } from '../../../protocol/text/charsets.js';
 import { ServeError } from '../../../protocol/errors.js';
 import { shown, type Tensor } from '../../api/tensor.js';
 import { elementsText } from './elements.js';

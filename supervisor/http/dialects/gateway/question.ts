@@ -6,7 +6,7 @@ import { HOLD_MS, whenEnded } from '../../answer/job-answers.js';
 import { hasEnded } from '../../../jobs/kept-jobs.js';
 import { keyOf } from '../../access/api-keys.js';
 import type { RequestContext } from '../../request/request-context.js';
-import { announcedBytes, receiveBody } from '../../socket/receive-body.js';
+import { bodyLimits, receiveBody } from '../../socket/receive-body.js';
 import { sendEnded, sendReply } from './answer.js';
 import { openEnvelope, type GatewayEnvelope } from './envelope.js';
 import { plainReply } from './reply.js';
@@ -57,13 +57,11 @@ async function answerEnvelope(
   context: RequestContext,
   respond: (envelope: GatewayEnvelope) => void | Promise<void>,
 ): Promise<void> {
-  const { backend, request, response } = context;
+  const { backend, request } = context;
   try {
     const { maxBody, bodyTimeout } = backend.options;
     const maxBodyBytes = Math.min(maxBody, MAX_BODY_BYTES);
-    const announced = announcedBytes(request, maxBodyBytes);
-    backend.inviteBody(request, response);
-    const limits = { announcedBytes: announced, maxBodyBytes, bodyTimeoutMs: bodyTimeout };
+    const limits = bodyLimits(request, maxBodyBytes, bodyTimeout);
     const envelope = await openEnvelope(context, await receiveBody(request, limits, NO_PLACE));
     const { keys } = backend;
     const sent = keyOf(request.headers, context.headerNames.keys);

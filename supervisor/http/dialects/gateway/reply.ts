@@ -5,7 +5,7 @@
  * message that contains "error" as one. So no other message may contain that word, and a client's own text appears only
  * in failures.
  */
-import { escapeNonAscii } from '../../../../protocol/text/ascii-json.js';
+import { escapeNonAscii } from '../../../../protocol/text/charsets.js';
 import type { ServeError } from '../../../../protocol/errors.js';
 import type { ReplyHead } from '../../../../protocol/wire/messages.js';
 import type { EndedRecord } from '../../../jobs/kept-jobs.js';

@@ -15,7 +15,7 @@ import type { PageFile, PageManagement, ServedPage } from '../../request/served-
 import type { RequestContext } from '../../request/request-context.js';
 import { HOUSE_ERROR } from '../../openapi/errors.js';
 import { operationsOf } from '../../openapi/operation.js';
-import { chooseCoding } from '../../socket/answer-coding.js';
+import { chooseCoding } from '../../socket/compressed-response.js';
 import type { Dialect, Operation } from '../dialect.js';
 import paths from './paths.json' with { type: 'json' };
 

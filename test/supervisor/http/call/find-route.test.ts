@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CallPlan } from '../../../../supervisor/http/call/call-plan.js';
 import { checkBody, fittingRoute } from '../../../../supervisor/http/call/find-route.js';
-import { BodyMemory, type Body } from '../../../../supervisor/http/socket/body-memory.js';
+import { Body } from '../../../../supervisor/http/socket/body-memory.js';
 import type { Route, RouteInput } from '../../../../protocol/wire/messages.js';
 
 const route = (input: RouteInput): Route => ({
@@ -61,7 +61,7 @@ for (const type of [
 }
 
 const body = (...parts: string[]): Body => {
-  const memory = new BodyMemory(0);
+  const memory = new Body(0);
   for (const part of parts) memory.keep(Buffer.from(part));
   return memory;
 };

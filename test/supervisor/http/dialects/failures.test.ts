@@ -5,7 +5,6 @@ import { ERRORS, ServeError, type ErrorCode } from '../../../../protocol/errors.
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
 import type { Dialect, Failure } from '../../../../supervisor/http/dialects/dialect.js';
 import { MAIN_DIALECTS } from '../../../../supervisor/http/dialects/index.js';
-import { HTTP_STATUS } from '../../../../supervisor/http/socket/http-status.js';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 
@@ -29,7 +28,7 @@ function dialectOf(name: string): Dialect {
 }
 
 function assertHouse({ status, headers, body, closes }: Failure, code: ErrorCode): void {
-  assert.equal(status, HTTP_STATUS[code] ?? 500);
+  assert.equal(status, ERRORS[code].status ?? 500);
   assert.deepEqual(headers, { 'Content-Type': 'application/json', ...HEADERS[code] });
   const { source } = ERRORS[code];
   assert.deepEqual(JSON.parse(body.toString()), { error: { code, message: 'why', requestId: 'id', source } });
@@ -75,7 +74,7 @@ describe('open-inference sends with its status and the message as the only field
     test(code, () => {
       for (const context of [askWith('POST'), null]) {
         const { status, headers, body, closes } = fail(new ServeError(code, 'why'), 'id', context);
-        assert.equal(status, HTTP_STATUS[code] ?? 500);
+        assert.equal(status, ERRORS[code].status ?? 500);
         assert.deepEqual(headers, { 'Content-Type': 'application/json', ...HEADERS[code] });
         assert.deepEqual([JSON.parse(body.toString()), closes], [{ error: 'why' }, undefined]);
       }

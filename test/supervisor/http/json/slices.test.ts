@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { escapeNonAscii } from '../../../../protocol/text/ascii-json.js';
+import { escapeNonAscii } from '../../../../protocol/text/charsets.js';
 import {
   SLICE_BYTES,
   checkJson,

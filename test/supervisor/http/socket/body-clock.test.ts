@@ -1,7 +1,12 @@
 /** Bodies with a clock that the test advances. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { unwatchBody, watchBody, type BodyClock } from '../../../../supervisor/http/socket/body-clock.js';
+import {
+  noteBytes,
+  unwatchBody,
+  watchBody,
+  type WatchedBody,
+} from '../../../../supervisor/http/socket/receive-body.js';
 
 interface Clock {
   /** Advances the clock while the process runs. */
@@ -9,8 +14,8 @@ interface Clock {
   /** Advances the clock as if the process had been suspended. */
   stand(ms: number): void;
   /** Stops watching the body; the clock stops with the last one. */
-  end(body: BodyClock): void;
-  watch(pauseLimitMs: number): { body: BodyClock; tooSlow: () => boolean };
+  end(body: WatchedBody): void;
+  watch(pauseLimitMs: number): { body: WatchedBody; tooSlow: () => boolean };
 }
 
 function setUp(t: TestContext): Clock {
@@ -44,7 +49,7 @@ test('a body is too slow once a pause is longer than the limit', (t) => {
   const clock = setUp(t);
   const { body, tooSlow } = clock.watch(10_000);
   clock.pass(9000);
-  body.onBytes(1);
+  noteBytes(body, 1);
   clock.pass(9900);
   assert.equal(tooSlow(), false);
   clock.pass(1100);
@@ -57,8 +62,8 @@ test('after 30 s a body must average at least 1 kB/s', (t) => {
   const drips = clock.watch(10_000);
   const flows = clock.watch(10_000);
   for (let s = 0; s < 30; s += 5) {
-    drips.body.onBytes(4900);
-    flows.body.onBytes(5300);
+    noteBytes(drips.body, 4900);
+    noteBytes(flows.body, 5300);
     clock.pass(5000);
   }
   assert.deepEqual([drips.tooSlow(), flows.tooSlow()], [false, false], 'a client may need a while to begin');
@@ -74,7 +79,7 @@ test('time in which the process was suspended does not count as a pause', (t) =>
   clock.pass(5000);
   clock.stand(3_600_000);
   assert.equal(tooSlow(), false);
-  body.onBytes(1);
+  noteBytes(body, 1);
   clock.pass(9900);
   assert.equal(tooSlow(), false);
   clock.pass(1200);

@@ -1,7 +1,7 @@
 /** Memory of request bodies: which of it is lent, and when it is returned. */
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { BodyMemory } from '../../../../supervisor/http/socket/body-memory.js';
+import { Body } from '../../../../supervisor/http/socket/body-memory.js';
 import { slabs } from '../../../../supervisor/memory/slabs.js';
 
 const KIB = 1024;
@@ -15,8 +15,8 @@ afterEach(() => {
 });
 
 /** Returns a body of these pieces, whose length was announced or not, and its bytes. */
-function kept(announced: number, sizes: readonly number[]): [BodyMemory, Buffer] {
-  const memory = new BodyMemory(announced);
+function kept(announced: number, sizes: readonly number[]): [Body, Buffer] {
+  const memory = new Body(announced);
   const pieces = sizes.map((size, i) => Buffer.alloc(size, i + 1));
   for (const piece of pieces) memory.keep(piece);
   memory.end();

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import type { Admission } from '../../../../supervisor/dispatch/arrivals.js';
 import { codingsOf, type Coding } from '../../../../supervisor/http/socket/decode-body.js';
 import type { Body } from '../../../../supervisor/http/socket/body-memory.js';
-import { announcedBytes, receiveBody } from '../../../../supervisor/http/socket/receive-body.js';
+import { bodyLimits, receiveBody } from '../../../../supervisor/http/socket/receive-body.js';
 
 const KB = 1024;
 const MB = KB * KB;
@@ -133,11 +133,11 @@ for (const [headers, codings] of [
 for (const coding of ['br', 'zstd', 'compress', 'toString', 'gzip, gzip, gzip, gzip']) {
   test(`a body with the coding ${coding} is refused before it is read`, () => {
     const request = { headers: { 'content-encoding': coding } } as unknown as IncomingMessage;
-    assert.throws(() => announcedBytes(request, MB), { code: 'SERVE_UNSUPPORTED_CODING' });
+    assert.throws(() => bodyLimits(request, MB, 1000), { code: 'SERVE_UNSUPPORTED_CODING' });
   });
 }
 
 test('the announced length of a compressed body is not used as its decoded length', () => {
   const request = { headers: { 'content-encoding': 'gzip', 'content-length': '100' } };
-  assert.equal(announcedBytes(request as unknown as IncomingMessage, MB), 0);
+  assert.equal(bodyLimits(request as unknown as IncomingMessage, MB, 1000).announcedBytes, 0);
 });

@@ -6,11 +6,7 @@ import fc from 'fast-check';
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Admission } from '../../../../supervisor/dispatch/arrivals.js';
 import type { Body } from '../../../../supervisor/http/socket/body-memory.js';
-import {
-  announcedBytes,
-  receiveBody,
-  type BodyLimits,
-} from '../../../../supervisor/http/socket/receive-body.js';
+import { bodyLimits, receiveBody, type BodyLimits } from '../../../../supervisor/http/socket/receive-body.js';
 
 const LIMITS: BodyLimits = { announcedBytes: 0, maxBodyBytes: 100, bodyTimeoutMs: 10_000 };
 
@@ -161,7 +157,7 @@ test('a body longer than announced, which a strict parser never passes on, is re
 test('Content-Length is checked before a byte is read', () => {
   const announced = (length?: string): number => {
     const headers = length === undefined ? {} : { 'content-length': length };
-    return announcedBytes({ headers } as IncomingMessage, 100);
+    return bodyLimits({ headers } as IncomingMessage, 100, 1000).announcedBytes;
   };
   assert.equal(announced(), 0);
   assert.equal(announced('100'), 100);

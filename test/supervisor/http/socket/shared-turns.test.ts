@@ -1,13 +1,18 @@
 /** Turns of the event loop end by time, by a mocked clock. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { SharedTurns } from '../../../../supervisor/http/socket/shared-turns.js';
 
 /** Notes in which turn each piece of work is done, which takes so long. */
-function workedIn(): { turns: SharedTurns; notes: string[]; work(name: string, ms: number): Promise<void> } {
+function workedIn(t: TestContext): {
+  turns: SharedTurns;
+  notes: string[];
+  work(name: string, ms: number): Promise<void>;
+} {
   let nowMs = 0;
   let turn = 0;
-  const turns = new SharedTurns(1, () => nowMs);
+  const turns = new SharedTurns(1);
+  t.mock.method(performance, 'now', () => nowMs);
   const count = (): void => void setImmediate(() => ((turn += 1), turn < 20 && count()));
   count();
   const notes: string[] = [];
@@ -24,8 +29,8 @@ function workedIn(): { turns: SharedTurns; notes: string[]; work(name: string, m
   };
 }
 
-test('a turn ends by time, not by number: what is left goes on in later turns, in order', async () => {
-  const { notes, work } = workedIn();
+test('a turn ends by time, not by number: what is left goes on in later turns, in order', async (t) => {
+  const { notes, work } = workedIn(t);
   const cheap = Array.from({ length: 6 }, (_, i) => work(`cheap ${i}`, 0.3));
   const costly = Array.from({ length: 3 }, (_, i) => work(`costly ${i}`, 7));
   await Promise.all([...cheap, ...costly]);
@@ -37,8 +42,8 @@ test('a turn ends by time, not by number: what is left goes on in later turns, i
   ]);
 });
 
-test('whoever asks first in a turn has time, and all share it', async () => {
-  const { turns, work } = workedIn();
+test('whoever asks first in a turn has time, and all share it', async (t) => {
+  const { turns, work } = workedIn(t);
   assert.deepEqual([turns.hasTime(), turns.hasTime()], [true, true]);
   await work('costly', 7);
   assert.equal(turns.hasTime(), false);
@@ -46,8 +51,8 @@ test('whoever asks first in a turn has time, and all share it', async () => {
   assert.equal(turns.hasTime(), true);
 });
 
-test('a turn that is ended has no time, the next one has', async () => {
-  const { turns } = workedIn();
+test('a turn that is ended has no time, the next one has', async (t) => {
+  const { turns } = workedIn(t);
   turns.end(); // nothing was done in it yet
   assert.equal(turns.hasTime(), true);
   turns.end();

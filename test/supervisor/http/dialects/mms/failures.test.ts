@@ -4,17 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  ERRORS,
-  ServeError,
-  type ErrorCode,
-  type ErrorKind,
-  type ServeErrorOptions,
-} from '../../../../../protocol/errors.js';
+import { ERRORS, ServeError, type ErrorCode, type ErrorKind } from '../../../../../protocol/errors.js';
 import type { RequestContext } from '../../../../../supervisor/http/request/request-context.js';
 import { mmsError } from '../../../../../supervisor/http/dialects/mms/failures.js';
 import { mmsStyle } from '../../../../../supervisor/http/dialects/mms/answer-style.js';
-import { HTTP_STATUS } from '../../../../../supervisor/http/socket/http-status.js';
 import { holdsSection, printTable } from '../../../../helpers/doc-page.js';
 
 const NO_WORKER = 'No worker is available to serve request for model: m.';
@@ -85,7 +78,7 @@ const ASK = {
   model: { spec: { name: 'm', program: {} } },
 } as unknown as RequestContext;
 
-function sent(code: ErrorCode, message?: string, options?: ServeErrorOptions): unknown[] {
+function sent(code: ErrorCode, message?: string, options?: Partial<ServeError>): unknown[] {
   const { status, body } = mmsStyle.fail(new ServeError(code, message, options), 'id', ASK);
   const sent = JSON.parse(body.toString()) as { code: number; type: string; message: string };
   assert.equal(sent.code, status);
@@ -191,7 +184,7 @@ test('a too large body is read up to twice the limit, and its connection is kept
   assert.equal(mmsStyle.fail(new ServeError('SERVE_BODY_TOO_LARGE'), 'id', chunked).readsOnBytes, 4);
 });
 
-const CLIENT_CODES = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => HTTP_STATUS[code] !== null);
+const CLIENT_CODES = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => ERRORS[code].status !== null);
 
 /** The kinds of error whose form differs from that of their code. */
 const SPECIAL: readonly (readonly [string, ServeError])[] = [
@@ -213,7 +206,7 @@ holdsSection('errors.md', 'multi-model-server', () => {
     const isOwn = error.message === message && error.kind !== 'out-of-memory';
     const row = { type: `\`${type}\``, message: isOwn ? '' : message, codes: [] as string[] };
     const { codes } = rows.get(row.type + row.message) ?? row;
-    codes.push(code === HTTP_STATUS[error.code] ? name : `${name} (${code})`);
+    codes.push(code === ERRORS[error.code].status ? name : `${name} (${code})`);
     rows.set(row.type + row.message, { ...row, codes });
   }
   return printTable(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { requestIdOf } from '../../../../supervisor/http/socket/request-id.js';
+import { requestIdOf } from '../../../../supervisor/http/socket/request-facts.js';
 
 const NAMES = ['x-banana-request-id'];
 

@@ -2,26 +2,25 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { ERRORS, ServeError, type ErrorCode, type ServeErrorOptions } from '../../../../protocol/errors.js';
-import { decodeHead, encodeHead } from '../../../../protocol/wire/codec.js';
-import { errorBody } from '../../../../supervisor/http/answer/house-error.js';
-import { HTTP_STATUS, httpStatus } from '../../../../supervisor/http/socket/http-status.js';
-import { tableRows } from '../../../helpers/doc-page.js';
-import { ROOT } from '../../../helpers/server.js';
+import { ERRORS, ServeError, httpStatus, type ErrorCode } from '../../protocol/errors.js';
+import { decodeHead, encodeHead } from '../../protocol/wire/codec.js';
+import { errorBody } from '../../supervisor/http/answer/house-error.js';
+import { tableRows } from '../helpers/doc-page.js';
+import { ROOT } from '../helpers/server.js';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 const ROWS = tableRows('errors.md', 'Codes', 'code');
 
 test('docs/errors.md lists every code once, those that clients see first', () => {
   const listed = ROWS.map(({ code }) => code);
-  const seen = CODES.filter((code) => HTTP_STATUS[code] !== null);
-  const unseen = CODES.filter((code) => HTTP_STATUS[code] === null);
+  const seen = CODES.filter((code) => ERRORS[code].status !== null);
+  const unseen = CODES.filter((code) => ERRORS[code].status === null);
   assert.deepEqual(listed, [...seen, ...unseen]);
 });
 
 for (const { code = '', status, source, 'ran?': ran, fault, meaning, 'what to do': cure } of ROWS) {
   test(`docs/errors.md has status, source, fault and cure of ${code}`, () => {
-    const own = HTTP_STATUS[code as ErrorCode] ?? '–';
+    const own = ERRORS[code as ErrorCode].status ?? '–';
     assert.equal(status, code === 'SERVE_HTTP_ERROR' ? '400 to 599' : String(own));
     assert.equal(source, ERRORS[code as ErrorCode].source);
     assert.match(ran ?? '', /^(no|maybe|yes)$/);
@@ -34,13 +33,13 @@ test('docs/errors.md gives the source of Retry-After for every 503', () => {
   const page = readFileSync(`${ROOT}docs/errors.md`, 'utf8');
   const promise = page.split('\n').find((line) => line.startsWith('- `Retry-After` is on every 503')) ?? '';
   const named = new Set(promise.match(/SERVE_\w+/g));
-  const refusals = CODES.filter((code) => HTTP_STATUS[code] === 503);
+  const refusals = CODES.filter((code) => ERRORS[code].status === 503);
   assert.deepEqual([...named].sort(), [...refusals, 'SERVE_QUEUE_TIMEOUT'].sort());
 });
 
 test('an error about wrong values of the input lists them', () => {
   const issues = [{ path: ['age', 0], message: 'a number is needed' }];
-  const body = (given: ServeErrorOptions): unknown =>
+  const body = (given: Partial<ServeError>): unknown =>
     JSON.parse(String(errorBody(new ServeError('SERVE_HTTP_ERROR', 'm', given), 'id')));
   const error = { code: 'SERVE_HTTP_ERROR', message: 'm', requestId: 'id', source: 'app' };
   assert.deepEqual(body({ status: 422, issues }), { error: { ...error, issues } });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { joinHeaderLines, splitHeaderLines } from '../../../protocol/text/header-lines.js';
+import { joinHeaderLines, splitHeaderLines } from '../../../protocol/text/headers.js';
 
 for (const [lines, pairs] of [
   ['', []],

@@ -1,6 +1,24 @@
-/** Header values with parameters, such as `form-data; name="a"; filename*=UTF-8''b.txt`. */
-import { textIn } from './charsets.js';
+/**
+ * Headers as text. All of a request travel as one string, `name\nvalue\nname\nvalue`: cheap to send, and parsed only when
+ * they are read. A header cannot contain a line feed (RFC 9110 section 5.5), so nothing needs escaping.
+ */
+import { decodeText } from './charsets.js';
 
+/** Joins `[name, value, name, value]`, the form of Node's `rawHeaders`. */
+export function joinHeaderLines(rawHeaders: readonly string[]): string {
+  return rawHeaders.join('\n');
+}
+
+/** Returns the pairs in the order in which they were sent. */
+export function splitHeaderLines(lines: string): [name: string, value: string][] {
+  if (lines === '') return [];
+  const parts = lines.split('\n');
+  const pairs: [string, string][] = [];
+  for (let i = 0; i + 1 < parts.length; i += 2) pairs.push([parts[i] as string, parts[i + 1] as string]);
+  return pairs;
+}
+
+/** A header's value with parameters, such as `form-data; name="a"; filename*=UTF-8''b.txt`. */
 export interface HeaderValue {
   /** The text before the first parameter, in lower case. */
   readonly value: string;
@@ -23,8 +41,6 @@ const PARAM = /;\s*([^=;\s"*]+)(\*?)\s*=\s*(?:"((?:[^"\\]|\\[^])*)"|([^;\s"]*))/
  * most. @throws Error on an extended form in an unknown charset
  */
 export function paramsOf(header: string): HeaderValue {
-  const semicolon = header.indexOf(';');
-  const value = (semicolon < 0 ? header : header.slice(0, semicolon)).trim().toLowerCase();
   const params = new Map<string, string>();
   const extended = new Set<string>();
   for (const [, name = '', star, quoted, token = ''] of header.matchAll(PARAM)) {
@@ -34,7 +50,7 @@ export function paramsOf(header: string): HeaderValue {
     const plain = quoted === undefined ? token : quoted.replace(/\\(["\\])/g, '$1');
     params.set(key, star === '*' ? decodeExtended(plain) : plain);
   }
-  return { value, params };
+  return { value: mediaType(header), params };
 }
 
 /** Decodes `charset'language'percent-encoded`; any other text is returned unchanged. */
@@ -47,13 +63,14 @@ function decodeExtended(text: string): string {
   return decodeText(Buffer.from(bytes, 'latin1'), charset);
 }
 
-/** Decodes bytes in a charset, UTF-8 if its name is empty. @throws Error if the charset is not supported */
-export function decodeText(bytes: Uint8Array, charset: string): string {
-  if (charset === '' || /^utf-?8$/i.test(charset))
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
-  try {
-    return textIn(charset, bytes);
-  } catch (cause) {
-    throw new Error(`the charset ${JSON.stringify(charset.slice(0, 40))} is not supported`, { cause });
-  }
+/**
+ * Matches W3C Trace Context 2.2: version, non-zero trace id, non-zero parent id, flags. `ff` is not a version, and only
+ * versions after `00` may add fields.
+ */
+const TRACEPARENT =
+  /^(?!ff)(?!00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/;
+
+/** Returns the value of a `traceparent` header; null if it is absent or malformed, as the standard requires. */
+export function validTraceparent(value: unknown): string | null {
+  return typeof value === 'string' && TRACEPARENT.test(value) ? value : null;
 }

@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { passTime, slowest, type Reader } from '../../../../supervisor/http/socket/slow-readers.js';
+import {
+  addQueues,
+  inodeOf,
+  passTime,
+  slowest,
+} from '../../../../supervisor/http/socket/unsent-connection.js';
 
 const STALL_MS = 60_000;
 const MINUTE_MS = 60_000;
 
+type Reader = Parameters<typeof passTime>[0];
+
 function newReader(facts: Partial<Reader> = {}): Reader {
-  return { unsentBytes: 1, takenBytes: 0, waitedMs: 0, patienceMs: STALL_MS, ...facts };
+  return { takenBytes: 0, waitedMs: 0, patienceMs: STALL_MS, ...facts };
 }
 
 /** Passes time in steps of a second until the reader is out of patience, at most an hour. Returns the ms. */
@@ -67,4 +74,26 @@ test('among readers that took nothing, the one that has waited longest is the sl
   const slow = newReader({ takenBytes: 10_000, waitedMs: 10_000 });
   assert.equal(slowest([fresh, newer, older]), older);
   assert.equal(slowest([fresh, slow, newer]), slow);
+});
+
+test('queues are read from the tables of IPv4 and IPv6, by inode', () => {
+  const queues = new Map<string, number>();
+  addQueues(
+    queues,
+    `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F40 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 00000000 100 0 0 10 0
+   1: 0100007F:1F40 0100007F:D2B8 01 003B5000:00000000 04:0000001E 00000000  1000        0 4712 4 00000000 20 4 31 10 -1
+`,
+  );
+  addQueues(
+    queues,
+    `  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+  12: 00000000000000000000000001000000:1F40 00000000000000000000000001000000:A1B2 01 0000000A:00000007 01:00000019 00000000     0        0 4713 2 00000000 20 4 0 10 -1
+`,
+  );
+  assert.deepEqual(Object.fromEntries(queues), { 4712: 0x3b5000, 4713: 10 });
+});
+
+test('a file that is not a socket has no inode', () => {
+  assert.equal(inodeOf(-1), null);
 });
