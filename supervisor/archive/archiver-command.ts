@@ -1,8 +1,8 @@
 /** The archiver's command line: `banana-serve archive …`, or `model-archiver …` for existing scripts. */
 import { relative } from 'node:path';
 import { Command, CommanderError, Option } from 'commander';
-import { ARCHIVE_FORMATS, archiveModel, type ArchiveWish } from './archiver.js';
-import { ArchiverProblem } from './model-files.js';
+import { archiveModel } from './archiver.js';
+import { ARCHIVE_FORMATS, ArchiverProblem, type ArchiveWish } from './model-files.js';
 import { ServeError } from '../../protocol/errors.js';
 import { RUNTIMES } from '../store/stored-model.js';
 

@@ -6,23 +6,23 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { MANIFEST_FILE } from '../store/manifest.js';
 import type { ModelFile } from './model-files.js';
 
 export interface Content {
   readonly files: readonly ModelFile[];
-  /** Texts of generated files, by name. */
-  readonly made: Readonly<Record<string, string>>;
+  /** Text of the manifest. */
+  readonly manifest: string;
 }
 
 const READABLE = 0o644;
 
 /** Writes a `.mar`, which is a zip. */
-export async function writeZip(path: string, { files, made }: Content, compress: boolean): Promise<void> {
+export async function writeZip(path: string, { files, manifest }: Content, compress: boolean): Promise<void> {
   const { ZipFile } = await import('yazl');
   const zip = new ZipFile();
   const failed = once(zip, 'error').then(([error]) => Promise.reject(error as Error));
-  for (const [name, text] of Object.entries(made))
-    zip.addBuffer(Buffer.from(text), name, { mode: 0o100644, compress });
+  zip.addBuffer(Buffer.from(manifest), MANIFEST_FILE, { mode: 0o100644, compress });
   for (const { path: from, name, mode, changedAt } of files)
     zip.addFile(from, name, { mode, mtime: changedAt, compress });
   zip.end();
@@ -35,12 +35,10 @@ export async function writeTar(path: string, content: Content, name: string): Pr
 }
 
 /** Writes a folder. */
-export async function writeFolder(path: string, { files, made }: Content): Promise<void> {
+export async function writeFolder(path: string, { files, manifest }: Content): Promise<void> {
   await mkdir(path);
-  for (const [name, text] of Object.entries(made)) {
-    await mkdir(dirname(join(path, name)), { recursive: true });
-    await writeFile(join(path, name), text);
-  }
+  await mkdir(join(path, dirname(MANIFEST_FILE)));
+  await writeFile(join(path, MANIFEST_FILE), manifest);
   for (const { path: from, name, mode } of files) {
     const to = join(path, name);
     await mkdir(dirname(to), { recursive: true });
@@ -52,13 +50,11 @@ export async function writeFolder(path: string, { files, made }: Content): Promi
 const BLOCK_BYTES = 512;
 
 /** Replaces the library's packer, which writes hard links for files with several names; no server accepts these. */
-async function* tarOf({ files, made }: Content, folder: string): AsyncGenerator<Buffer> {
-  for (const [name, text] of Object.entries(made)) {
-    const bytes = Buffer.from(text);
-    yield await headOf(`${folder}/${name}`, bytes.length, READABLE, new Date());
-    yield bytes;
-    yield padding(bytes.length);
-  }
+async function* tarOf({ files, manifest }: Content, folder: string): AsyncGenerator<Buffer> {
+  const text = Buffer.from(manifest);
+  yield await headOf(`${folder}/${MANIFEST_FILE}`, text.length, READABLE, new Date());
+  yield text;
+  yield padding(text.length);
   for (const { path, name, bytes, mode, changedAt } of files) {
     yield await headOf(`${folder}/${name}`, bytes, mode, changedAt);
     let read = 0;

@@ -2,24 +2,22 @@
  * Downloads a model from a web address that the operator allows.
  *
  * 1. Checks that the address begins like an entry of `--allowed-urls`. A fragment `#sha256=…` is the expected checksum.
- * 2. Waits until few enough other downloads run (`download-gate.ts`).
+ * 2. Waits until few enough other downloads run (`DownloadGate`).
  * 3. Connects to a checked IP address (`known-hosts.ts`).
  * 4. Follows redirects to addresses that are allowed in the same way.
  * 5. Writes the file, within limits of size and time. A failure leaves no file.
  */
-import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { createHash, randomUUID } from 'node:crypto';
+import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Agent, Dispatcher } from 'undici';
 import { ServeError } from '../../protocol/errors.js';
 import { startLimit } from '../machine/limit-timer.js';
 import { LookUp } from '../machine/look-up.js';
 import { isAllowedUrl, withoutSecrets, type AllowedUrls } from '../options/allowed-urls.js';
-import { formatMs } from '../options/units.js';
+import { formatBytes, formatMs } from '../options/units.js';
 import { VERSION } from '../version.js';
-import { GateFull, type DownloadGate } from './download-gate.js';
-import { AddressRefused, type KnownHosts, type Lookup } from './known-hosts.js';
-import { TooLarge, receiveFile } from './receive-file.js';
+import { checkedLookup, type Lookup } from './known-hosts.js';
 
 /** A downloaded file. The receiver owns it and must remove it. */
 export interface DownloadedFile {
@@ -31,34 +29,32 @@ export interface DownloadedFile {
   readonly remove: () => Promise<void>;
 }
 
-export interface DownloadLimits {
-  readonly maxBytes: number;
-  /** Limit of the whole download, with redirects and the wait at the gate. */
-  readonly totalMs: number;
-  /** Longest time without progress: until the connection, until the answer, and between pieces of it. */
-  readonly idleMs: number;
-  readonly maxRedirects: number;
-}
-
 /** Larger models must be put into the store by other means. */
-export const DOWNLOAD_LIMITS: DownloadLimits = {
+export const DOWNLOAD_LIMITS = {
   maxBytes: 16 * 1024 ** 3,
+  /** Limit of the whole download, with redirects and the wait at the gate. */
   totalMs: 60 * 60_000,
+  /** Longest time without progress: until the connection, until the answer, and between pieces of it. */
   idleMs: 30_000,
   maxRedirects: 5,
+  /** Four downloads saturate most connections; a deployment of many models waits for the rest. */
+  running: 4,
+  waiting: 32,
 };
+
+type Limits = typeof DOWNLOAD_LIMITS;
 
 export interface DownloadRules {
   readonly allowed: AllowedUrls;
   /** Absolute path of an existing folder that only this server uses. */
   readonly folder: string;
-  /** Hosts of earlier downloads of this server. */
-  readonly hosts: KnownHosts;
+  /** As for `checkedLookup`: those of earlier downloads of this server. */
+  readonly publicHosts: Set<string>;
   /** The gate for all downloads of this server. */
   readonly gate: DownloadGate;
   /** Each cancels the download. They may outlive it: no listener is left on them. */
   readonly signals?: readonly AbortSignal[];
-  readonly limits?: Partial<DownloadLimits>;
+  readonly limits?: Partial<Limits>;
   /** For tests: the look-up of names, and a certificate authority. */
   readonly lookup?: Lookup;
   readonly ca?: string;
@@ -126,7 +122,7 @@ class Failed extends Error {
 async function fetchFile(
   address: URL,
   rules: DownloadRules,
-  limits: DownloadLimits,
+  limits: Limits,
   lookup: Lookup,
   signal: AbortSignal,
 ): Promise<DownloadedFile> {
@@ -138,13 +134,13 @@ async function fetchFile(
     bodyTimeout: idleMs,
     connect: {
       timeout: idleMs,
-      lookup: rules.hosts.checked(lookup),
+      lookup: checkedLookup(lookup, rules.publicHosts),
       ...(rules.ca === undefined ? {} : { ca: rules.ca }),
     },
   });
   try {
     const { body, headers } = await openFile(address, agent, rules.allowed, limits, signal);
-    if (Number(headers['content-length'] ?? 0) > maxBytes) throw new TooLarge(maxBytes);
+    if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
     const path = join(rules.folder, `${randomUUID()}-${fileName(address)}`);
     const sha256 = await receiveFile(body, path, maxBytes);
     const file = { path, sha256, remove: () => rm(path, { force: true }) };
@@ -160,7 +156,7 @@ async function openFile(
   address: URL,
   agent: Agent,
   allowed: AllowedUrls,
-  { maxRedirects }: DownloadLimits,
+  { maxRedirects }: Limits,
   signal: AbortSignal,
 ): Promise<Dispatcher.ResponseData> {
   let place = address;
@@ -245,9 +241,93 @@ function failed(url: string, thrown: unknown): ServeError {
 const BUSY_RETRY_S = 30;
 
 function reasonOf(thrown: unknown): string {
-  if (thrown instanceof Failed || thrown instanceof TooLarge || thrown instanceof AddressRefused)
-    return thrown.message;
   const { message, code, errors } = thrown as { message?: string; code?: string; errors?: Error[] };
   // If a name has several addresses, the error has no message but a list of errors.
   return (message || errors?.[0]?.message || code) ?? 'unknown';
+}
+
+/**
+ * Writes arriving bytes to a new file. Resolves with the SHA-256 in hexadecimal once everything is written; only the user of the server can read the file.
+ * A failure leaves no file. `path` must not exist.
+ */
+async function receiveFile(
+  pieces: AsyncIterable<Uint8Array>,
+  path: string,
+  maxBytes: number,
+): Promise<string> {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    const hash = createHash('sha256');
+    let bytes = 0;
+    for await (const piece of pieces) {
+      bytes += piece.length;
+      if (bytes > maxBytes) throw tooLarge(maxBytes);
+      hash.update(piece);
+      await file.writeFile(piece);
+    }
+    await file.close();
+    return hash.digest('hex');
+  } catch (thrown) {
+    await file.close().catch(() => {}); // the first error is the reason
+    await rm(path, { force: true });
+    throw thrown;
+  }
+}
+
+function tooLarge(maxBytes: number): Error {
+  return new Error(`it is larger than ${formatBytes(maxBytes)}`);
+}
+
+/** Too many downloads wait. The message is a clause. */
+class GateFull extends Error {}
+
+/**
+ * Lets a few downloads run at once, and a bounded number wait, in the order of their arrival. Without it anyone who may
+ * register models could open any number of connections, and fill the temp folder with many files at a time.
+ */
+export class DownloadGate {
+  readonly #most: number;
+  readonly #mostWaiting: number;
+  readonly #waiting = new Set<() => void>();
+  #running = 0;
+
+  constructor(most = DOWNLOAD_LIMITS.running, mostWaiting = DOWNLOAD_LIMITS.waiting) {
+    this.#most = most;
+    this.#mostWaiting = mostWaiting;
+  }
+
+  /**
+   * Resolves when the download may start, with a function that ends it: call that once. Rejects at once with GateFull, and
+   * while waiting with the reason of `signal`, which must not outlive the download.
+   */
+  async enter(signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    if (this.#running < this.#most) this.#running += 1;
+    else await this.#waitForStart(signal);
+    return () => this.#leave();
+  }
+
+  #waitForStart(signal: AbortSignal): Promise<void> {
+    if (this.#waiting.size >= this.#mostWaiting)
+      throw new GateFull(
+        `${this.#most} downloads are running and ${this.#mostWaiting} waiting; try again later`,
+      );
+    return new Promise((resolve, reject) => {
+      this.#waiting.add(resolve);
+      signal.addEventListener('abort', () => {
+        this.#waiting.delete(resolve);
+        reject(signal.reason as Error);
+      });
+    });
+  }
+
+  /** Starts the next waiting download, if any. */
+  #leave(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) this.#running -= 1;
+    else {
+      this.#waiting.delete(next);
+      next();
+    }
+  }
 }

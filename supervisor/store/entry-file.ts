@@ -15,7 +15,7 @@ import {
   onlyModelOf,
   runtimeNameOf,
 } from '../runtimes/index.js';
-import { isBelow, realPathOf } from './place.js';
+import { pathWithin } from './place.js';
 import { archiveInvalid, type StoreQuery, type StoredModel } from './stored-model.js';
 
 export interface EntryFile {
@@ -46,10 +46,8 @@ export async function entryOfFolder(
   if (file.includes('..')) throw archiveInvalid(query.url, `the handler ${file} is outside the model.`);
   const wanted = file === '' ? await usualFiles(folder, stem, query) : filesOf(file, query);
   for (const path of wanted) {
-    const found = await realPathOf(join(folder, path));
+    const found = await pathWithin(root, join(folder, path), path, query.url);
     if (found === null || !(await stat(found)).isFile()) continue;
-    if (!isBelow(found, root))
-      throw archiveInvalid(query.url, `${path} is a link that points outside the model store.`);
     // The target of a link may have no extension, as in a cache of files by their digests.
     return { app: extname(found) === extname(path) ? found : join(folder, path), handler: name };
   }
@@ -71,14 +69,8 @@ export async function versionFiles(
   const found: Pick<StoredModel, 'version' | 'app'>[] = [];
   for (const version of versions) {
     const file = await modelIn(join(folder, version));
-    const target = file === null ? null : await realPathOf(file);
-    if (file === null || target === null) continue;
-    if (!isBelow(target, root))
-      throw archiveInvalid(
-        url,
-        `${version}/${basename(file)} is a link that points outside the model store.`,
-      );
-    found.push({ version, app: file });
+    if (file !== null && (await pathWithin(root, file, `${version}/${basename(file)}`, url)) !== null)
+      found.push({ version, app: file });
   }
   return found;
 }

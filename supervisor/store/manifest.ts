@@ -6,12 +6,13 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServeError } from '../../protocol/errors.js';
 import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
-import { isBelow, realPathOf } from './place.js';
+import { isObject } from '../options/read-objects.js';
+import { pathWithin } from './place.js';
 import { RUNTIMES, archiveInvalid, type StoreQuery } from './stored-model.js';
 
 export interface Manifest {
-  /** Null if it has none. */
-  readonly name: string | null;
+  /** Empty if it has none. */
+  readonly name: string;
   readonly version: string;
   readonly handler: string;
   /** Empty if it has none. */
@@ -40,13 +41,17 @@ export async function readManifest(
   root: string,
   query: StoreQuery,
 ): Promise<Manifest | null> {
-  const text = await textOf(MANIFEST_FILE, folder, root, query);
-  if (text !== null) return checked(newFields(objectOf(text, MANIFEST_FILE, query), query), query);
-  const oldText = await textOf(OLD_MANIFEST_FILE, folder, root, query);
-  return oldText === null
-    ? null
-    : checked(oldFields(objectOf(oldText, OLD_MANIFEST_FILE, query), query), query);
+  for (const [file, fieldsOf] of FORMATS) {
+    const text = await textOf(file, folder, root, query);
+    if (text !== null) return checked(fieldsOf(objectOf(text, file, query), query), query);
+  }
+  return null;
 }
+
+const FORMATS = [
+  [MANIFEST_FILE, newFields],
+  [OLD_MANIFEST_FILE, oldFields],
+] as const;
 
 /** Null if there is no such file. */
 async function textOf(
@@ -55,10 +60,8 @@ async function textOf(
   root: string,
   { url }: StoreQuery,
 ): Promise<string | null> {
-  const path = await realPathOf(join(folder, file));
+  const path = await pathWithin(root, join(folder, file), file, url);
   if (path === null) return null;
-  if (!isBelow(path, root))
-    throw archiveInvalid(url, `${file} is a link that points outside the model store.`);
   const found = await stat(path);
   if (!found.isFile()) return null;
   if (found.size > MAX_BYTES) throw archiveInvalid(url, `${file} has more than ${MAX_BYTES} bytes.`);
@@ -89,12 +92,7 @@ function isDeeper(json: string, levels: number): boolean {
 }
 
 /** The relevant fields of a manifest, unchecked. */
-interface Fields {
-  readonly name: unknown;
-  readonly version: unknown;
-  readonly handler: unknown;
-  readonly runtime: unknown;
-}
+type Fields = Readonly<Record<keyof Manifest, unknown>>;
 
 function newFields({ model, runtime, engine }: Json, { url }: StoreQuery): Fields {
   if (!isObject(model)) throw archiveInvalid(url, `${MANIFEST_FILE} has no object "model".`);
@@ -124,10 +122,10 @@ function checked({ name, version, handler, runtime }: Fields, query: StoreQuery)
   if (values.name === '' && query.mayGoUnnamed !== true) throw missing('Model name is not defined.');
   if (values.handler === '') throw missing('Model handler is not defined.');
   refuseInvalid(values, query.url);
-  return { ...values, name: values.name === '' ? null : values.name };
+  return values;
 }
 
-function refuseInvalid({ name, version, runtime }: Record<keyof Manifest, string>, url: string): void {
+function refuseInvalid({ name, version, runtime }: Manifest, url: string): void {
   if (name !== '' && !isModelName(name))
     throw invalidField(url, 'name', name, `must consist of ${MODEL_NAME_RULE}`);
   if (!isModelName(version))
@@ -140,10 +138,6 @@ function refuseInvalid({ name, version, runtime }: Record<keyof Manifest, string
 /** Accepts a number as text: a version without quotes is a common mistake. */
 function textIn(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value).trim() : '';
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function invalidField(url: string, what: string, given: string, rule: string): ServeError {

@@ -9,10 +9,8 @@ import { FIRST_VERSION } from '../options/model-name.js';
 import { withoutSecrets, type AllowedUrls } from '../options/allowed-urls.js';
 import { ArchiveCache } from './archives/archive-cache.js';
 import { ArchiveProblem, UnpackingCancelled } from './archives/archive-entry.js';
-import { FolderRemoval } from './archives/folder-removal.js';
-import { OwnFolder, removeLeftovers } from './archives/own-folder.js';
-import { checkedUrl, download, isWebAddress } from './download.js';
-import { DownloadGate } from './download-gate.js';
+import { OwnFolder } from './archives/own-folder.js';
+import { DownloadGate, checkedUrl, download, isWebAddress } from './download.js';
 import {
   entryOfFile,
   entryOfFolder,
@@ -22,7 +20,6 @@ import {
   versionFiles,
   type ModelFolder,
 } from './entry-file.js';
-import { KnownHosts } from './known-hosts.js';
 import { MANIFEST_FILE, readManifest } from './manifest.js';
 import { locate } from './place.js';
 import {
@@ -49,10 +46,9 @@ export class ModelStore {
   readonly #folder: string | null;
   readonly #allowedUrls: AllowedUrls;
   readonly #defaultHandler: string | null;
-  readonly #hosts = new KnownHosts();
+  readonly #publicHosts = new Set<string>();
   readonly #gate = new DownloadGate();
-  readonly #removal = new FolderRemoval((problem) => this.#report(problem));
-  readonly #own = new OwnFolder(this.#removal);
+  readonly #own = new OwnFolder((problem) => this.#report(problem));
   readonly #archives = new ArchiveCache(this.#own);
   readonly #stop = new AbortController();
   #report: (problem: string) => void = () => {};
@@ -95,7 +91,7 @@ export class ModelStore {
 
   /** Removes what killed servers left in the temp folder. Never rejects. */
   removeLeftovers(): Promise<void> {
-    return removeLeftovers(this.#removal);
+    return this.#own.removeLeftovers();
   }
 
   /** Cancels running searches and removes all unpacked files; call it when no worker uses them. */
@@ -110,8 +106,14 @@ export class ModelStore {
     const allowed = this.#allowedUrls;
     checkedUrl(url, allowed); // before a folder is created
     const signals = [this.#stop.signal, ...(query.signal === undefined ? [] : [query.signal])];
-    const rules = { allowed, folder: openOwn(this.#own), hosts: this.#hosts, gate: this.#gate, signals };
-    const file = await download(url, rules);
+    const folder = openOwn(this.#own);
+    const file = await download(url, {
+      allowed,
+      folder,
+      signals,
+      publicHosts: this.#publicHosts,
+      gate: this.#gate,
+    });
     try {
       const known = { ...query, url: withoutSecrets(url) };
       return await this.#unpack(file.path, basename(new URL(url).pathname), known, file.sha256);
@@ -122,9 +124,8 @@ export class ModelStore {
 
   /** `name`: original name of the file. `sha256`: its checksum, if known and only this server writes the file. */
   async #unpack(path: string, name: string, query: StoreQuery, sha256?: string): Promise<StoredModel> {
-    const { signal } = query;
     const { folder, release } = await this.#archives
-      .lend(path, { sha256, signal })
+      .lend(path, query.signal, sha256)
       .catch((thrown: unknown) => {
         if (!(thrown instanceof UnpackingCancelled)) throw notUnpacked(query.url, thrown);
         throw this.#stop.signal.aborted ? shuttingDown() : new ServeError('SERVE_CANCELLED');
@@ -153,7 +154,7 @@ export class ModelStore {
         ? { ...query, handler: ownHandler }
         : { ...query, handler: manifest.handler, runtime: manifest.runtime };
     const { app, handler } = await entryOfFolder(place, entryQuery);
-    const name = query.name ?? manifest?.name ?? defaultName(stem);
+    const name = query.name ?? (manifest?.name || defaultName(stem));
     const [newest, ...older] = app === folder ? await versionFiles(place, query.url) : [];
     if (newest !== undefined) {
       const others = older.map((file) => modelWithoutCode({ url: query.url, name, ...file }));

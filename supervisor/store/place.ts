@@ -1,5 +1,5 @@
 /**
- * Resolves a url to a path in the store. Urls come over HTTP: nothing outside the store is ever found, read or run.
+ * Resolves a url to a path in the store, and the names of a model's files to paths in the model. Urls come over HTTP: nothing outside the store is ever found, read or run.
  *
  * 1. Refuses `..`. A path with leading slashes is relative to the store, too.
  * 2. Follows links; their target must be in the store.
@@ -7,6 +7,7 @@
 import { realpath } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { ServeError } from '../../protocol/errors.js';
+import { archiveInvalid } from './stored-model.js';
 
 /**
  * Returns the real paths of a model and of the store. `folder` is null without a store.
@@ -22,13 +23,28 @@ export async function locate(url: string, folder: string | null): Promise<{ root
   return { root, path };
 }
 
+/**
+ * The real path of a file of a model, null if there is none. `shown`: its name in the error. @throws SERVE_ARCHIVE_INVALID
+ * for a link out of `root`, a real path
+ */
+export async function pathWithin(
+  root: string,
+  path: string,
+  shown: string,
+  url: string,
+): Promise<string | null> {
+  const found = await realPathOf(path);
+  if (found === null || isBelow(found, root)) return found;
+  throw archiveInvalid(url, `${shown} is a link that points outside the model store.`);
+}
+
 /** Whether `path` is inside `folder`. Both must be real paths. */
-export function isBelow(path: string, folder: string): boolean {
+function isBelow(path: string, folder: string): boolean {
   return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
 /** Null if there is no such file. */
-export async function realPathOf(path: string): Promise<string | null> {
+async function realPathOf(path: string): Promise<string | null> {
   try {
     return await realpath(path);
   } catch {

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { Release } from '../stored-model.js';
 import { ArchiveProblem, UnpackingCancelled } from './archive-entry.js';
 import type { OwnFolder } from './own-folder.js';
-import { ARCHIVE_LIMITS, unpack } from './unpack.js';
+import { unpack } from './unpack.js';
 
 export interface LentFolder {
   /** Real path of the unpacked folder. */
@@ -26,32 +26,24 @@ interface Unpacked {
   readonly done: Promise<void>;
 }
 
-export interface LendOptions {
-  /** Checksum of the file in hexadecimal, if it is known and only this server writes the file. */
-  readonly sha256?: string | undefined;
-  /** The borrower has left: unpacking ends, unless others wait for it too. */
-  readonly signal?: AbortSignal | undefined;
-}
-
 const CHUNK_BYTES = 256 * 1024;
 
 export class ArchiveCache {
   readonly #own: OwnFolder;
-  readonly #limits: typeof ARCHIVE_LIMITS;
   readonly #byDigest = new Map<string, Unpacked>();
   readonly #stop = new AbortController();
   #made = 0;
 
-  constructor(own: OwnFolder, limits = ARCHIVE_LIMITS) {
+  constructor(own: OwnFolder) {
     this.#own = own;
-    this.#limits = limits;
   }
 
   /**
-   * `path`: a file that may be an archive.
+   * `path`: a file that may be an archive. `signal`: the borrower has left; unpacking ends, unless others wait for it too.
+   * `sha256`: checksum of the file in hexadecimal, if it is known and only this server writes the file.
    * Rejects with ArchiveProblem, UnpackingCancelled, or errors of the system; an error leaves nothing behind.
    */
-  async lend(path: string, { sha256, signal }: LendOptions = {}): Promise<LentFolder> {
+  async lend(path: string, signal?: AbortSignal, sha256?: string): Promise<LentFolder> {
     const { unpacked, giveBack } = await this.#borrow(path, sha256, signal);
     const onLeft = (): void => void giveBack();
     signal?.addEventListener('abort', onLeft, { once: true });
@@ -109,7 +101,7 @@ export class ArchiveCache {
   async #unpack(folder: string, file: FileHandle, found: BigIntStats, signal: AbortSignal): Promise<void> {
     try {
       await mkdir(folder, { mode: 0o700 });
-      await unpack({ file, folder, limits: this.#limits, signal });
+      await unpack(file, folder, signal);
     } finally {
       // A changing archive seems damaged, because the read bytes are neither its old nor its new content.
       await refuseChanged(file, found).finally(() => file.close());

@@ -1,4 +1,4 @@
-/** The child process of `folder-removal.ts`: removes the folder in its argument, or prints why it cannot. */
+/** The child process of `own-folder.ts`: removes the folder in its argument, or prints why it cannot. */
 import { rmSync } from 'node:fs';
 
 // Ignores signals to the whole group or service: the server ends this process itself.

@@ -4,9 +4,10 @@ import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Parser, ReadEntry } from 'tar';
-import { ArchiveProblem, PIECE_BYTES, type ArchiveEntry, type ReadBounds } from './archive-entry.js';
+import { ArchiveProblem, PIECE_BYTES, type ArchiveEntry, type UnpackedSum } from './archive-entry.js';
 
-export async function* readTar(file: FileHandle, bounds: ReadBounds): AsyncGenerator<ArchiveEntry> {
+/** As `readZip`. */
+export async function* readTar(file: FileHandle, sum: UnpackedSum): AsyncGenerator<ArchiveEntry> {
   const { Parser } = await import('tar');
   // Decompressed here, in Node's thread pool: the parser would do it on the main thread.
   const source = Readable.from(bytesOf(file), { objectMode: false });
@@ -14,7 +15,7 @@ export async function* readTar(file: FileHandle, bounds: ReadBounds): AsyncGener
   source.on('error', (error) => tar.destroy(error));
   const stop = new AbortController();
   try {
-    yield* entriesOf(new Parser(), counted(tar, bounds), stop.signal);
+    yield* entriesOf(new Parser(), counted(tar, sum), stop.signal);
   } finally {
     stop.abort();
     tar.destroy();
@@ -34,9 +35,9 @@ async function* bytesOf(file: FileHandle): AsyncGenerator<Buffer> {
 
 const CHUNK_BYTES = 64 * 1024;
 
-async function* counted(source: AsyncIterable<Buffer>, bounds: ReadBounds): AsyncGenerator<Buffer> {
+async function* counted(source: AsyncIterable<Buffer>, sum: UnpackedSum): AsyncGenerator<Buffer> {
   for await (const chunk of source) {
-    bounds.countUnzipped(chunk.length);
+    sum.countUnzipped(chunk.length);
     yield chunk;
   }
 }

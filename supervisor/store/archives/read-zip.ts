@@ -2,14 +2,18 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { createInflateRaw } from 'node:zlib';
-import { ArchiveProblem, PIECE_BYTES, type ArchiveEntry, type ReadBounds } from './archive-entry.js';
+import { ArchiveProblem, PIECE_BYTES, type ArchiveEntry, type UnpackedSum } from './archive-entry.js';
 import type { Entry, ZipFile } from 'yauzl';
 
-export async function* readZip(file: FileHandle, bounds: ReadBounds): AsyncGenerator<ArchiveEntry> {
+/**
+ * Yields the entries in the order of the archive. `file` stays open; the caller closes it.
+ * Throws ArchiveProblem, and errors of the library for a truncated or damaged archive.
+ */
+export async function* readZip(file: FileHandle, sum: UnpackedSum): AsyncGenerator<ArchiveEntry> {
   const { fromFdPromise, getFileNameLowLevel } = await import('yauzl');
   // Names are kept unchanged; `unpack.ts` checks them.
   const zip = await fromFdPromise(file.fd, { decodeStrings: false, lazyEntries: true, autoClose: false });
-  bounds.boundEntries(zip.entryCount);
+  sum.boundEntries(zip.entryCount);
   for await (const entry of zip.eachEntry()) {
     const { generalPurposeBitFlag, extraFields, fileNameRaw } = entry;
     const name = getFileNameLowLevel(generalPurposeBitFlag, fileNameRaw, extraFields, true);

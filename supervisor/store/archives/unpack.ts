@@ -7,54 +7,30 @@ import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import {
+  ARCHIVE_LIMITS,
   ArchiveProblem,
+  EntryNames,
+  UnpackedSum,
   UnpackingCancelled,
   type ArchiveEntry,
-  type ArchiveReader,
-  type ReadBounds,
 } from './archive-entry.js';
-import { EntryNames } from './entry-names.js';
 import { readTar } from './read-tar.js';
 import { readZip } from './read-zip.js';
 
-/** Limits of an unpacked archive. They apply to every archive, and no option changes them. */
-export interface ArchiveLimits {
-  /** Files and folders. */
-  readonly maxEntries: number;
-  /** Limit of all written files together. */
-  readonly maxBytes: number;
-  /** Limit of written bytes divided by the size of the archive. */
-  readonly maxRatio: number;
-  /** `maxRatio` applies when more than this is written. */
-  readonly ratioCountsFromBytes: number;
-}
-
 /**
- * Archives of models contain weights, which hardly compress, and code, which compresses to a fifth. deflate reaches a ratio
- * of 1032 with equal bytes; such a file is harmless while it is small.
+ * `file`: open for reading; stays open. `folder`: absolute path of an empty folder; the caller removes its contents after a
+ * failure. `signal`: its reason is an UnpackingCancelled.
+ * Rejects with ArchiveProblem, the system's error if something cannot be written, or the signal's reason.
  */
-export const ARCHIVE_LIMITS: ArchiveLimits = {
-  maxEntries: 50_000,
-  maxBytes: 64 * 1024 ** 3,
-  maxRatio: 100,
-  ratioCountsFromBytes: 256 * 1024 ** 2,
-};
-
-export interface Unpacking {
-  /** Open for reading; stays open. */
-  readonly file: FileHandle;
-  /** Absolute path of an empty folder; the caller removes its contents after a failure. */
-  readonly folder: string;
-  readonly limits: ArchiveLimits;
-  /** Cancels unpacking; its reason is a UnpackingCancelled. */
-  readonly signal: AbortSignal;
-}
-
-/** Rejects with ArchiveProblem, the system's error if something cannot be written, or the signal's reason. */
-export async function unpack({ file, folder, limits, signal }: Unpacking): Promise<void> {
+export async function unpack(
+  file: FileHandle,
+  folder: string,
+  signal: AbortSignal,
+  limits = ARCHIVE_LIMITS,
+): Promise<void> {
   const read = await readerOf(file);
   const { size } = await file.stat();
-  const sum = new WrittenSum(size, limits, signal);
+  const sum = new UnpackedSum(size, limits, signal);
   const names = new EntryNames(limits.maxEntries);
   const folders = new Set([folder]);
   for await (const entry of asProblems(read(file, sum))) {
@@ -79,7 +55,7 @@ export async function unpack({ file, folder, limits, signal }: Unpacking): Promi
 const ENTRIES_PER_TURN = 64;
 
 /** Chooses the reader by the first bytes, not by the name. @throws ArchiveProblem */
-async function readerOf(file: FileHandle): Promise<ArchiveReader> {
+async function readerOf(file: FileHandle): Promise<typeof readZip> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
   const start = buffer.toString('latin1', 0, bytesRead);
   if (start === 'PK\x03\x04' || start === 'PK\x05\x06') return readZip;
@@ -106,7 +82,7 @@ function rethrowAsProblem(thrown: unknown): never {
   throw new ArchiveProblem(`it is cut off or damaged: ${(thrown as Error).message}.`, { cause: thrown });
 }
 
-async function writeEntry(path: string, entry: ArchiveEntry, sum: WrittenSum): Promise<void> {
+async function writeEntry(path: string, entry: ArchiveEntry, sum: UnpackedSum): Promise<void> {
   // `wx` creates a new file and follows no link.
   const target = await open(path, 'wx', entry.isExecutable ? 0o700 : 0o600);
   try {
@@ -123,52 +99,5 @@ async function writeEntry(path: string, entry: ArchiveEntry, sum: WrittenSum): P
       );
   } finally {
     await target.close();
-  }
-}
-
-/** Counts the written entries and bytes of one archive against the limits. */
-class WrittenSum implements ReadBounds {
-  entries = 0;
-  #written = 0;
-  #unzipped = 0;
-  readonly #archiveBytes: number;
-  readonly #limits: ArchiveLimits;
-  readonly #signal: AbortSignal;
-
-  constructor(archiveBytes: number, limits: ArchiveLimits, signal: AbortSignal) {
-    this.#archiveBytes = archiveBytes;
-    this.#limits = limits;
-    this.#signal = signal;
-  }
-
-  /** @throws ArchiveProblem, and the signal's reason */
-  countEntry(): void {
-    this.#signal.throwIfAborted();
-    this.entries += 1;
-    this.boundEntries(this.entries);
-  }
-
-  boundEntries(entries: number): void {
-    const { maxEntries } = this.#limits;
-    if (entries > maxEntries) throw new ArchiveProblem(`it has more than ${maxEntries} entries.`);
-  }
-
-  /** Call it before the bytes are written. @throws ArchiveProblem, and the signal's reason */
-  countBytes(bytes: number): void {
-    this.#written += bytes;
-    this.#bound(this.#written);
-  }
-
-  countUnzipped(bytes: number): void {
-    this.#unzipped += bytes;
-    this.#bound(this.#unzipped);
-  }
-
-  #bound(bytes: number): void {
-    this.#signal.throwIfAborted();
-    const { maxBytes, maxRatio, ratioCountsFromBytes } = this.#limits;
-    if (bytes > maxBytes) throw new ArchiveProblem(`it unpacks to more than ${maxBytes} bytes.`);
-    if (bytes > ratioCountsFromBytes && bytes > maxRatio * this.#archiveBytes)
-      throw new ArchiveProblem(`it may be a zip bomb: it unpacks to more than ${maxRatio} times its size.`);
   }
 }

@@ -1,7 +1,7 @@
 /** Public, private and special addresses. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { kindOfAddress, type AddressKind } from '../../../supervisor/store/address-kind.js';
+import { kindOfAddress, type AddressKind } from '../../../supervisor/store/known-hosts.js';
 
 const KINDS: Readonly<Record<AddressKind, readonly string[]>> = {
   public: [

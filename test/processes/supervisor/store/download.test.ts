@@ -12,14 +12,14 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { parseAllowedUrls } from '../../../../supervisor/options/allowed-urls.js';
-import { DownloadGate, GATE_LIMITS } from '../../../../supervisor/store/download-gate.js';
 import {
   DOWNLOAD_LIMITS,
+  DownloadGate,
   checkedUrl,
   download,
   type DownloadRules,
 } from '../../../../supervisor/store/download.js';
-import { KnownHosts, type Lookup } from '../../../../supervisor/store/known-hosts.js';
+import { checkedLookup, type Lookup } from '../../../../supervisor/store/known-hosts.js';
 import { makeCertificate } from '../../../helpers/certificates.js';
 import { needs } from '../../../helpers/needs.js';
 import { ROOT } from '../../../helpers/server.js';
@@ -71,7 +71,7 @@ function rulesFor(
     rules: {
       allowed: parseAllowedUrls(allowed),
       folder,
-      hosts: new KnownHosts(),
+      publicHosts: new Set(),
       gate: new DownloadGate(),
       ...others,
     },
@@ -269,18 +269,20 @@ test('a name is looked up once, and the connection goes to the checked address',
 test('a name that changes from a public address to one of this machine is refused, and no server gets a request', async (t) => {
   const site = await startSite(t, whole);
   const { lookup } = namesThat(['203.0.113.7'], ['127.0.0.1']);
-  const hosts = new KnownHosts();
-  await new Promise<void>((resolve) => hosts.checked(lookup)('models.test', {}, () => resolve()));
+  const publicHosts = new Set<string>();
+  await new Promise<void>((resolve) =>
+    checkedLookup(lookup, publicHosts)('models.test', {}, () => resolve()),
+  );
   const url = `http://models.test:${site.port}/m.mar`;
   const reason = 'models.test had a public address before and now has the private address 127.0.0.1';
   const message = `Failed to download model from: ${url}: ${reason}; if that is intended, restart the server`;
-  await assertFails(t, url, 'http://models.test:', message, { lookup, hosts });
+  await assertFails(t, url, 'http://models.test:', message, { lookup, publicHosts });
   assert.deepEqual(site.asked, []);
 });
 
 test('a name with a public and a private address is allowed again and again', async () => {
   const { lookup } = namesThat(['203.0.113.7', '10.0.0.5']);
-  const checked = new KnownHosts().checked(lookup);
+  const checked = checkedLookup(lookup, new Set());
   for (let times = 0; times < 2; times += 1) {
     const error = await new Promise((resolve) => checked('models.test', { all: true }, resolve));
     assert.equal(error, null);
@@ -388,7 +390,7 @@ test('1,000 downloads leave no listeners on signals that outlive them', LONG, as
 });
 
 test('a waiting download can be cancelled, and the next one starts', async (t) => {
-  const gate = new DownloadGate({ running: 1, waiting: 2 });
+  const gate = new DownloadGate(1, 2);
   const leave = await gate.enter(new AbortController().signal);
   const site = await startSite(t, whole);
   const left = new AbortController();
@@ -411,7 +413,7 @@ test('a waiting download can be cancelled, and the next one starts', async (t) =
 });
 
 test('the wait at the gate counts for the total limit', async (t) => {
-  const gate = new DownloadGate({ running: 1, waiting: 1 });
+  const gate = new DownloadGate(1, 1);
   const leave = await gate.enter(new AbortController().signal);
   const options = { gate, limits: { totalMs: 20 } };
   const url = 'http://127.0.0.1:9/m.mar';
@@ -430,10 +432,8 @@ test('a full disk is reported, and the partial file is removed', { skip: needs('
   const { rules } = rulesFor(t, site.url);
   const module = new URL('../../../../supervisor/store/', import.meta.url).href;
   const program = `
-    const { download } = await import('${module}download.js');
-    const { KnownHosts } = await import('${module}known-hosts.js');
-    const { DownloadGate } = await import('${module}download-gate.js');
-    const rules = { ...JSON.parse(process.argv[1]), hosts: new KnownHosts(), gate: new DownloadGate() };
+    const { DownloadGate, download } = await import('${module}download.js');
+    const rules = { ...JSON.parse(process.argv[1]), publicHosts: new Set(), gate: new DownloadGate() };
     const message = await download('${site.url}/m.mar', rules).catch((error) => error.message);
     console.log(JSON.stringify([message, (await import('node:fs')).readdirSync(rules.folder)]));`;
   const mount = 'mount -t tmpfs -o size=64k tmpfs "$0" && exec "$@"';
@@ -460,8 +460,8 @@ test('certificates are verified', { skip: needs('openssl') }, async (t) => {
 
 test('docs/security.md has the limits', () => {
   const page = readFileSync(`${ROOT}docs/security.md`, 'utf8');
-  const { maxBytes, totalMs, idleMs, maxRedirects } = DOWNLOAD_LIMITS;
-  assert.deepEqual([GATE_LIMITS, totalMs, maxRedirects], [{ running: 4, waiting: 32 }, 3_600_000, 5]);
+  const { running, waiting, maxBytes, totalMs, idleMs, maxRedirects } = DOWNLOAD_LIMITS;
+  assert.deepEqual([running, waiting, totalMs, maxRedirects], [4, 32, 3_600_000, 5]);
   for (const limit of [
     'Four downloads run at once, 32 wait for their turn',
     `${maxBytes / 1024 ** 3} GB, an hour with the wait, and ${idleMs / 1000} s of silence`,

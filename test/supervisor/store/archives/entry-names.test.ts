@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { join, normalize } from 'node:path';
-import { ArchiveProblem } from '../../../../supervisor/store/archives/archive-entry.js';
-import { EntryNames } from '../../../../supervisor/store/archives/entry-names.js';
+import { ArchiveProblem, EntryNames } from '../../../../supervisor/store/archives/archive-entry.js';
 
 /** Names in order, folders with a slash at the end, and the resulting paths. */
 const TAKEN: readonly (readonly [names: readonly string[], paths: readonly string[]])[] = [

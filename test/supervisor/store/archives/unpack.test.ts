@@ -5,8 +5,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { UnpackingCancelled } from '../../../../supervisor/store/archives/archive-entry.js';
-import { ARCHIVE_LIMITS, type ArchiveLimits } from '../../../../supervisor/store/archives/unpack.js';
+import { ARCHIVE_LIMITS, UnpackingCancelled } from '../../../../supervisor/store/archives/archive-entry.js';
 import { unpack } from '../../../../supervisor/store/archives/unpack.js';
 import { tgzOf, zipOf, type PackedEntry } from '../../../helpers/archives.js';
 import { tableRows } from '../../../helpers/doc-page.js';
@@ -21,7 +20,7 @@ const FORMATS: Readonly<Record<string, Packer>> = { zip: zipOf, tgz: tgzOf };
 async function unpacked(
   t: TestContext,
   bytes: Buffer,
-  limits: Partial<ArchiveLimits> = {},
+  limits: Partial<typeof ARCHIVE_LIMITS> = {},
   signal = new AbortController().signal,
 ): Promise<string> {
   const folder = appFolder(t, { archive: '' });
@@ -30,7 +29,7 @@ async function unpacked(
   const file = await open(join(folder, 'archive'));
   try {
     const all = { ...ARCHIVE_LIMITS, ...limits };
-    await unpack({ file, folder: join(folder, 'model'), limits: all, signal });
+    await unpack(file, join(folder, 'model'), signal, all);
     return join(folder, 'model');
   } finally {
     await file.close();

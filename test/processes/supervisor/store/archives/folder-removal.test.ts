@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { FolderRemoval } from '../../../../../supervisor/store/archives/folder-removal.js';
 import { OwnFolder } from '../../../../../supervisor/store/archives/own-folder.js';
 import { appFolder } from '../../../../worker/app-folder.js';
 
@@ -14,21 +13,21 @@ function folders(t: TestContext, names: readonly string[]): string[] {
   return names.map((name) => join(folder, name));
 }
 
-function removal(problems: string[] = []): FolderRemoval {
-  return new FolderRemoval((problem) => problems.push(problem));
+function ownFolder(problems: string[] = []): OwnFolder {
+  return new OwnFolder((problem) => problems.push(problem));
 }
 
 test('folders that are removed at the same time are all gone afterwards', async (t) => {
   const problems: string[] = [];
   const paths = folders(t, ['a', 'b', 'c']);
-  const removing = removal(problems);
+  const removing = ownFolder(problems);
   await Promise.all([...paths, '/nowhere/at/all'].map((path) => removing.remove(path)));
   assert.deepEqual([paths.filter((path) => existsSync(path)), problems], [[], []]);
 });
 
 test('one process at a time removes them, beside this one', async (t) => {
   const [first = '', second = ''] = folders(t, ['first', 'second']);
-  const removing = removal();
+  const removing = ownFolder();
   let isOver = false;
   void Promise.all([first, second].map((path) => removing.remove(path))).then(() => (isOver = true));
   let most = 0;
@@ -45,7 +44,7 @@ test(
   { skip: process.platform !== 'linux' },
   async () => {
     const problems: string[] = [];
-    await removal(problems).remove('/proc/self/task');
+    await ownFolder(problems).remove('/proc/self/task');
     assert.equal(problems.length, 1);
     assert.match(
       problems[0] ?? '',
@@ -56,7 +55,7 @@ test(
 
 test("folders that are not removed yet when the server ends go with the server's folder", async (t) => {
   const problems: string[] = [];
-  const own = new OwnFolder(removal(problems));
+  const own = ownFolder(problems);
   t.after(() => own.close());
   const path = own.open();
   for (const name of ['a', 'b']) {

@@ -14,8 +14,6 @@ import {
 import { basename, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { processNamespace, startOf } from '../../../../../supervisor/machine/process-start.js';
-import { FolderRemoval } from '../../../../../supervisor/store/archives/folder-removal.js';
-import { removeLeftovers } from '../../../../../supervisor/store/archives/own-folder.js';
 import { FOLDER_PREFIX, OwnFolder } from '../../../../../supervisor/store/archives/own-folder.js';
 import { needs } from '../../../../helpers/needs.js';
 import { appFolder } from '../../../../worker/app-folder.js';
@@ -39,14 +37,14 @@ async function deadPid(): Promise<number> {
   return child.pid as number;
 }
 
-function removal(): FolderRemoval {
-  return new FolderRemoval((problem) => assert.fail(problem));
+function ownFolder(): OwnFolder {
+  return new OwnFolder((problem) => assert.fail(problem));
 }
 
 async function left(t: TestContext, make: (temp: string) => unknown): Promise<string[]> {
   const temp = appFolder(t, {});
   await make(temp);
-  await removeLeftovers(removal(), temp);
+  await ownFolder().removeLeftovers(temp);
   return readdirSync(temp);
 }
 
@@ -60,7 +58,7 @@ test('the folder of an ended server whose pid was reused is removed', { skip: ST
 });
 
 test('the folder of a running server is kept', async (t) => {
-  const own = new OwnFolder(removal());
+  const own = ownFolder();
   t.after(() => own.close());
   const name = basename(own.open());
   assert.deepEqual(await left(t, (temp) => mkdirSync(join(temp, name))), [name]);
@@ -101,5 +99,5 @@ test('other names are kept, and so is a file', async (t) => {
 });
 
 test('a missing temp folder is not an error', async () => {
-  await removeLeftovers(removal(), '/nowhere/at/all');
+  await ownFolder().removeLeftovers('/nowhere/at/all');
 });

@@ -9,18 +9,16 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { ArchiveCache, type LentFolder } from '../../../../supervisor/store/archives/archive-cache.js';
-import { OwnFolder } from '../../../../supervisor/store/archives/own-folder.js';
-import { zipOf } from '../../../helpers/archives.js';
-import { eventually } from '../../../helpers/server.js';
-import { appFolder } from '../../../worker/app-folder.js';
+import { ArchiveCache, type LentFolder } from '../../../../../supervisor/store/archives/archive-cache.js';
+import { OwnFolder } from '../../../../../supervisor/store/archives/own-folder.js';
+import { zipOf } from '../../../../helpers/archives.js';
+import { eventually } from '../../../../helpers/server.js';
+import { appFolder } from '../../../../worker/app-folder.js';
 
-/** Removes in this process; `folder-removal.test.ts` is about the other one. */
 function ownFolder(): OwnFolder {
-  return new OwnFolder({ remove: (path) => rm(path, { recursive: true, force: true }), close: () => {} });
+  return new OwnFolder((problem) => assert.fail(problem));
 }
 
 interface Place {
@@ -100,7 +98,7 @@ async function lendSlowly(
   const entries = Array.from({ length: 200 }, (_, i) => ({ name: `file ${i}`, content: `${i}` }));
   const path = join(folder, 'a.mar');
   writeFileSync(path, await zipOf(entries));
-  const lent = signals.map(async (signal) => (await Promise.allSettled([cache.lend(path, { signal })]))[0]);
+  const lent = signals.map(async (signal) => (await Promise.allSettled([cache.lend(path, signal)]))[0]);
   let isOver = false;
   void Promise.race(lent).then(() => (isOver = true));
   const isUnpacking = (): boolean => {
@@ -155,7 +153,7 @@ test('unpacking goes on for another borrower when one leaves', async (t) => {
 
 test('a borrower that has left before gets nothing', async (t) => {
   const { cache, own, folder } = await start(t);
-  await assert.rejects(cache.lend(join(folder, 'a.mar'), { signal: AbortSignal.abort() }), {
+  await assert.rejects(cache.lend(join(folder, 'a.mar'), AbortSignal.abort()), {
     message: 'its request has ended',
   });
   assert.deepEqual(readdirSync(own.open()), []);
