@@ -5,8 +5,7 @@ import { Command, CommanderError } from 'commander';
 import { ServeError } from '../../protocol/errors.js';
 import { usableOnnxruntime } from '../runtimes/onnx/find-onnxruntime.js';
 import { NO_TELEMETRY } from '../runtimes/telemetry.js';
-import { OptimizeProblem } from './optimizer-process.js';
-import { optimizeModel, type OptimizedModel } from './optimize-model.js';
+import { OptimizeProblem, optimizeModel, type OptimizedModel } from './optimize-model.js';
 
 /** `args`: arguments without the command's name. Resolves with the exit code: 1 after a failure, 2 for a wrong command line. */
 export async function runOptimize(program: string, args: readonly string[]): Promise<number> {

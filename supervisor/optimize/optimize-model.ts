@@ -20,7 +20,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { RunFacts } from '../../protocol/optimizer-steps.js';
+import { fileURLToPath } from 'node:url';
+import { execaNode } from 'execa';
+import type { OptimizerAnswer, OptimizerStep, RunFacts } from '../../protocol/optimizer-steps.js';
 import { isAlive } from '../machine/process-start.js';
 import { modelFacts, type FileFacts } from '../runtimes/onnx/optimized/digests.js';
 import {
@@ -35,7 +37,11 @@ import {
   recordPath,
   WEIGHTS,
 } from '../runtimes/onnx/optimized/optimized-files.js';
-import { OptimizeProblem, runModel, saveOptimized, type OptimizerEnv } from './optimizer-process.js';
+
+/** Why a model was not optimized, for the person who asked for it. Nothing has been written then. */
+export class OptimizeProblem extends Error {}
+
+type Env = Readonly<Record<string, string>>;
 
 export interface OptimizedModel {
   /** `written`: it lies in `folder` now. `present`: it lay there. `no gain`: nothing was written. */
@@ -48,11 +54,7 @@ export interface OptimizedModel {
 }
 
 /** @throws OptimizeProblem, and the errors of the file system */
-export async function optimizeModel(
-  model: string,
-  onnxruntime: string,
-  env: OptimizerEnv,
-): Promise<OptimizedModel> {
+export async function optimizeModel(model: string, onnxruntime: string, env: Env): Promise<OptimizedModel> {
   const name = folderNameOf(keyOf(await readableFacts(model), onnxruntime));
   const place = writablePlace(model);
   const folder = join(place, name);
@@ -124,16 +126,35 @@ function writablePlace(model: string): string {
 async function compare(
   model: string,
   folder: string,
-  env: OptimizerEnv,
+  env: Env,
 ): Promise<{ readonly model: RunFacts; readonly graph: RunFacts }> {
   const graph = join(folder, GRAPH);
-  const original = await runModel({ model, graph: null, inputs: null }, env);
-  await saveOptimized({ model, graph, weights: WEIGHTS }, env);
-  const optimized = await runModel({ model, graph, inputs: original.inputs }, env);
+  const original = (await answerOf({ step: 'run', model, graph: null, inputs: null }, env)) as RunFacts;
+  await answerOf({ step: 'save', model, graph, weights: WEIGHTS }, env);
+  const optimized = (await answerOf({ step: 'run', model, graph, inputs: original.inputs }, env)) as RunFacts;
   if (original.digest === optimized.digest) return { model: original, graph: optimized };
   throw new OptimizeProblem(
     `${model}: the optimized graph does not give the same outputs, byte by byte, so it is not kept. The model is served as it is.`,
   );
+}
+
+const ENTRY = fileURLToPath(new URL('../../worker/load/onnx/optimizer.js', import.meta.url));
+
+/** Runs one step in a process of the worker's side, where onnxruntime is. @throws OptimizeProblem */
+async function answerOf(step: OptimizerStep, env: Env): Promise<RunFacts | null> {
+  const { ipcOutput, shortMessage } = await execaNode(ENTRY, [JSON.stringify(step)], {
+    env,
+    ipc: true,
+    reject: false,
+    stdin: 'ignore',
+    stdout: 'inherit',
+    stderr: 'inherit',
+  });
+  const [answer] = ipcOutput as readonly OptimizerAnswer[];
+  if (answer === undefined)
+    throw new OptimizeProblem(`The process of onnxruntime ended: ${shortMessage ?? ''}`);
+  if ('problem' in answer) throw new OptimizeProblem(answer.problem);
+  return answer.facts;
 }
 
 /** The least memory of a worker that is worth twice the weights on disk. */
