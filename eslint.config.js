@@ -9,7 +9,6 @@ export const ROOMS = [
   'cli.ts',
   'model-archiver.ts',
   'program.ts',
-  'test-server.ts',
   'new',
   'archive',
   'optimize',

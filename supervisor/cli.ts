@@ -2,20 +2,25 @@
 /** The command line: `banana-serve [app]`, `banana-serve new <folder>`, `banana-serve archive …`. Parses argv; no logic. */
 import { Command, CommanderError, Option } from 'commander';
 import { ServeError } from '../protocol/errors.js';
-import { EXIT_CODES, type ExitReason } from './command/exit-codes.js';
 import { MAIN_OPTIONS, SHORT_FLAGS, helpTail } from './command/help.js';
 import { collectSeldom } from './memory/gc.js';
 import { slabs } from './memory/slabs.js';
-import { OPTIONS, OPTION_GROUPS, OPTION_NAMES, optionsOf, type OptionName } from './options/table.js';
-import type { OptionSpec } from './options/option-spec.js';
+import { OPTIONS, OPTION_GROUPS, OPTION_NAMES, type OptionName } from './options/table.js';
 import {
   MMS_FLAGS,
   refuseSecondFile,
   withFlagForEachModel,
   withoutMmsFlags,
 } from './options/mms/command-flags.js';
+import type { ProjectName } from './new/new-project.js';
 import type { ServerHandle } from './server/server-handle.js';
-import { explainFailure, printError, runServerProcess } from './command/server-process.js';
+import {
+  EXIT_CODES,
+  explainFailure,
+  printError,
+  runServerProcess,
+  type ExitReason,
+} from './command/server-process.js';
 import { VERSION } from './version.js';
 
 const ARCHIVE = 'archive';
@@ -36,10 +41,9 @@ async function run(argv: readonly string[]): Promise<number> {
 }
 
 async function main(argv: readonly string[]): Promise<ExitReason> {
-  let project: NewProject | null = null;
+  let create: (() => Promise<ExitReason>) | null = null;
   const command = describeCommand(
-    (folder, { python = false, onnx = false }) =>
-      (project = { folder, kind: onnx ? 'onnx' : python ? 'python' : 'typescript' }),
+    (folder, kind) => (create = () => createProject(folder, kind)),
     argv.some((arg) => arg === '-h' || arg === '--help'),
   );
   try {
@@ -54,7 +58,7 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
     command.outputHelp();
     return 'drained';
   }
-  if (project !== null) return createProject(project);
+  if (create !== null) return (create as () => Promise<ExitReason>)();
   const { apiKey, managementKey, pythonPath } = command.opts();
   if (pythonPath === true) return printPythonPath();
   if ((apiKey ?? managementKey) !== undefined) process.title = 'banana-serve'; // hides the keys from ps
@@ -71,7 +75,7 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
       ...(modelFlags && { modelFlags }),
     });
   };
-  return runServerProcess(start, { endsWithNpm: true });
+  return runServerProcess(start, true);
 }
 
 /** Runs the `archive` command, which has its own options. */
@@ -86,15 +90,10 @@ async function optimize(): Promise<number> {
   return runOptimize(`banana-serve ${OPTIMIZE}`, process.argv.slice(3));
 }
 
-interface NewProject {
-  readonly folder: string;
-  readonly kind: 'typescript' | 'python' | 'onnx';
-}
-
-async function createProject({ folder, kind }: NewProject): Promise<ExitReason> {
-  const { newProject, PROJECTS } = await import('./new/new-project.js');
+async function createProject(folder: string, kind: ProjectName): Promise<ExitReason> {
+  const { newProject } = await import('./new/new-project.js');
   try {
-    process.stdout.write(newProject(folder, process.cwd(), PROJECTS[kind]));
+    process.stdout.write(newProject(folder, process.cwd(), kind));
     return 'drained';
   } catch (thrown) {
     return explainFailure(thrown);
@@ -111,10 +110,7 @@ async function printPythonPath(): Promise<ExitReason> {
  * Calls `onNew` during parsing if the command is `new`. To serve an app in a folder `new`, write `./new`. `isHelpShort`
  * hides most options, for `--help` only: a mistyped option is not compared with hidden ones.
  */
-function describeCommand(
-  onNew: (folder: string, given: { python?: boolean; onnx?: boolean }) => void,
-  isHelpShort: boolean,
-): Command {
+function describeCommand(onNew: (folder: string, kind: ProjectName) => void, isHelpShort: boolean): Command {
   const command = new Command('banana-serve')
     .description('Serves a model over HTTP from worker processes.')
     .argument(
@@ -142,7 +138,10 @@ function describeCommand(
     .option('--python', 'in Python')
     .addOption(new Option('--onnx', 'of a model in a .onnx file, without code').conflicts('python'))
     .allowExcessArguments(false)
-    .action(onNew);
+    .action((folder: string, { python = false, onnx = false }: { python?: boolean; onnx?: boolean }) => {
+      if (onnx) onNew(folder, 'onnx');
+      else onNew(folder, python ? 'python' : 'typescript');
+    });
   command
     .command(ARCHIVE)
     .description('Writes a .mar, a .tar.gz or a folder for a model store; see its --help.');
@@ -150,9 +149,9 @@ function describeCommand(
     .command(OPTIMIZE)
     .description('Lets the workers of a large .onnx model on the CPU share its weights; see its --help.');
   for (const flag of MMS_FLAGS) command.addOption(new Option(flag).hideHelp()); // start scripts of Multi Model Server have them
-  for (const group of OPTION_GROUPS) {
+  for (const [group, names] of OPTION_GROUPS) {
     if (group === 'Models') command.addOption(modelOption().helpGroup(`${group}:`).hideHelp(isHelpShort));
-    for (const name of optionsOf(group)) {
+    for (const name of names) {
       const isHidden = isHelpShort && !MAIN_OPTIONS.includes(name);
       if (OPTIONS[name].flag.startsWith(NEGATION)) command.addOption(positiveOf(OPTIONS[name].flag));
       command.addOption(describeOption(name).helpGroup(`${group}:`).hideHelp(isHidden));
@@ -178,7 +177,7 @@ function collected(value: string, before: readonly string[] | undefined): readon
 }
 
 function describeOption(name: OptionName): Option {
-  const { flag, value, help, defaultText, repeats }: OptionSpec<unknown> & { flag: string } = OPTIONS[name];
+  const { flag, value, help, defaultText, repeats } = OPTIONS[name];
   const short = SHORT_FLAGS[name];
   const flags = short === undefined ? flag : `${short}, ${flag}`;
   const option = new Option(value === null ? flags : `${flags} ${value}`, `${help} [${defaultText}]`);

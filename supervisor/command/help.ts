@@ -1,6 +1,6 @@
 /** The texts of `--help`: the main options and the examples; of `--help-all`: all that is left. */
 import { envName, type OptionName } from '../options/table.js';
-import { EXIT_CODES } from './exit-codes.js';
+import { EXIT_CODES } from './server-process.js';
 
 /** Options in the short help: those of README's table, and `--watch`. */
 export const MAIN_OPTIONS: readonly OptionName[] = [

@@ -1,25 +1,40 @@
 /** Runs one server as the whole process: signals call `close` and `kill`; ends and errors become exit reasons. */
+import { closeSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
-import { EXIT_CODES, type ExitReason } from './exit-codes.js';
 import { watchNpmShell } from './npm-shell.js';
-import { isAtTerminal, outliveTerminal } from './terminal.js';
 import { MAIN_FLAGS, type ListenFlags } from '../options/address.js';
 import type { ServerHandle } from '../server/server-handle.js';
-import type { ServerEnd } from '../status/server-status.js';
 
-export interface ServerProcess {
-  /** Whether the server also ends when npm's shell, which started it, has ended. */
-  readonly endsWithNpm: boolean;
-}
+/** Exit codes of the command, for scripts and orchestrators. A test compares them with the list in docs/options.md. */
+export const EXIT_CODES = {
+  drained: { code: 0, meaning: 'Stopped by a signal; every accepted call was answered.' },
+  internal: { code: 1, meaning: 'The server itself failed; please report it.' },
+  config: {
+    code: 2,
+    meaning: 'An option, the config file or the path of the app is wrong; nothing was started.',
+  },
+  app: {
+    code: 3,
+    meaning: 'No worker can start: the app cannot be loaded, its init fails, or workers keep dying.',
+  },
+  listen: { code: 4, meaning: 'The port or socket cannot be opened.' },
+  cut: { code: 5, meaning: 'Stopped by a signal; the drain timeout passed and some calls were cut off.' },
+  interrupted: { code: 130, meaning: 'A second Ctrl-C: stopped at once.' },
+  terminated: { code: 143, meaning: 'A second SIGTERM: stopped at once.' },
+} as const;
+
+export type ExitReason = keyof typeof EXIT_CODES;
 
 /**
  * Resolves once the server of `start` has ended. If it cannot start, writes the reason to stderr. `stop` aborts when a
- * signal ends the process before `start` has resolved, which may then reject.
+ * signal ends the process before `start` has resolved, which may then reject. `endsWithNpm`: the server also ends when npm's
+ * shell, which started it, has ended.
  */
 export async function runServerProcess(
   start: (stop: AbortSignal) => Promise<ServerHandle>,
-  { endsWithNpm }: ServerProcess = { endsWithNpm: false },
+  endsWithNpm = false,
 ): Promise<ExitReason> {
   outliveTerminal();
   const signals = watchSignals(endsWithNpm);
@@ -94,23 +109,35 @@ function watchSignals(endsWithNpm: boolean): SignalWatch {
     applyTo: async (started) => {
       server = started;
       drain();
-      const end = await started.ended;
-      return stopped ?? reasonOf(end);
+      const { reason } = await started.ended;
+      return stopped ?? REASONS[reason];
     },
   };
 }
 
-function reasonOf({ reason }: ServerEnd): ExitReason {
-  switch (reason) {
-    case 'drained':
-    case 'cut':
-      return reason;
-    case 'failed':
-      return 'app';
-    case 'killed':
-      return 'terminated';
-  }
+const STANDARD_STREAMS = [0, 1, 2] as const;
+
+/**
+ * Whether a terminal's hang-up should end this process. Node resets SIGHUP even if `nohup` has set it to be ignored, but
+ * nohup redirects all three streams away from the terminal (on systems other than Linux, only stdout and stderr).
+ */
+function isAtTerminal(): boolean {
+  return isatty(1) || isatty(2) || (process.platform === 'linux' && isatty(0));
 }
+
+/**
+ * Lets the process end with its own exit code even if its terminal is gone by then. At its end, Node resets the terminal,
+ * and aborts if it cannot; it leaves streams alone that are closed.
+ */
+function outliveTerminal(): void {
+  const terminals = STANDARD_STREAMS.filter((fd) => isatty(fd));
+  if (terminals.length === 0) return;
+  process.on('exit', () => {
+    for (const fd of terminals) if (!isatty(fd)) closeSync(fd);
+  });
+}
+
+const REASONS = { drained: 'drained', cut: 'cut', failed: 'app', killed: 'terminated' } as const;
 
 /** Writes to stderr why a server could not start. */
 export function explainFailure(thrown: unknown): ExitReason {

@@ -2,8 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { env } from 'node:process';
 import { STREAM_WINDOW_BYTES, type StartSpec } from '../../protocol/wire/messages.js';
-import { limitOf } from '../options/limit-names.js';
-import type { ModelOptions } from '../options/resolve.js';
+import { limitOf, type ModelOptions } from '../options/resolve.js';
 import { spawnWorker, type SpawnOptions, type WorkerProcess } from '../processes/spawn-worker.js';
 import type { Placement } from '../machine/placement.js';
 import type { WorkerProgram } from '../runtimes/runtime.js';

@@ -4,86 +4,37 @@ import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { configError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
+import projects from './projects.json' with { type: 'json' };
 
-/** A kind of project. */
-export interface ProjectKind {
+interface ProjectKind {
   /** Folders of the templates, relative to the package; the first that has a file's template is used. */
   readonly templates: readonly string[];
   /** Name of the file that the project serves. */
   readonly app: string;
-  /** Names of the written files, with their purposes. */
-  readonly files: readonly (readonly [name: string, purpose: string])[];
+  /** Purposes of the written files, by name. */
+  readonly files: Readonly<Record<string, string>>;
   /** Files that are copied, by their names: the path in the package. */
   readonly copies: Readonly<Record<string, string>>;
-  /** The command that installs the project's packages. */
+  /**
+   * The command that installs the project's packages. onnxruntime's install script would download CUDA's libraries, and
+   * fails without internet.
+   */
   readonly install: string;
 }
 
-export const TYPESCRIPT_PROJECT: ProjectKind = {
-  templates: ['templates/new'],
-  app: 'app.ts',
-  copies: {},
-  install: 'npm install',
-  files: [
-    ['app.ts', 'your model: init() and inference()'],
-    ['app.test.ts', 'a test of it, over HTTP'],
-    ['package.json', 'npm start, npm run dev, npm test'],
-    ['tsconfig.json', 'for your editor, and for npm test'],
-    ['Dockerfile', 'a container that finishes its calls when it is stopped'],
-    ['.dockerignore', ''],
-    ['.gitignore', ''],
-  ],
-};
-
-const PYTHON_PROJECT: ProjectKind = {
-  templates: ['templates/new-python'],
-  app: 'app.py',
-  copies: {},
-  install: 'npm install',
-  files: [
-    ['app.py', 'your model: init() and inference()'],
-    ['test_app.py', 'a test of it, over HTTP; pytest runs it, too'],
-    ['requirements.txt', 'what the app imports'],
-    ['pyrightconfig.json', 'lets your editor find banana_serve, for the types of ctx'],
-    ['package.json', 'npm start, npm run dev, npm test'],
-    ['Dockerfile', 'a container that finishes its calls when it is stopped'],
-    ['.dockerignore', ''],
-    ['.gitignore', ''],
-  ],
-};
-
-const ONNX_PROJECT: ProjectKind = {
-  templates: ['templates/new-onnx', 'templates/new'],
-  app: 'model.onnx',
-  copies: { 'model.onnx': 'examples/digits/digits.onnx' },
-  // Else its install script downloads CUDA's libraries, and fails without internet.
-  install: 'ONNXRUNTIME_NODE_INSTALL=skip npm install',
-  files: [
-    ['model.onnx', 'a small model that reads digits; put yours in its place'],
-    ['model.example.json', 'an input that it takes: the server warms up with it'],
-    ['model.test.js', 'a test of it, over HTTP'],
-    ['package.json', 'npm start, npm run dev, npm test'],
-    ['Dockerfile', 'a container that finishes its calls when it is stopped'],
-    ['.dockerignore', ''],
-    ['.gitignore', ''],
-  ],
-};
-
-/** By what the command is told. */
-export const PROJECTS = {
-  typescript: TYPESCRIPT_PROJECT,
-  python: PYTHON_PROJECT,
-  onnx: ONNX_PROJECT,
-} as const;
+export type ProjectName = keyof typeof projects;
 
 const PACKAGE = new URL('../../../', import.meta.url);
 
 /** Writes the project and returns the text to print. @throws SERVE_CONFIG, with nothing written, if a file exists already */
-export function newProject(given: string, cwd: string, kind: ProjectKind): string {
+export function newProject(given: string, cwd: string, name: ProjectName): string {
+  const kind: ProjectKind = projects[name];
   const folder = resolve(cwd, given);
   assertFree(folder, given, kind);
   const values = placeholders(folder, kind);
-  const contents = kind.files.map(([name]) => [join(folder, name), contentOf(name, kind, values)] as const);
+  const contents = Object.keys(kind.files).map(
+    (file) => [join(folder, file), contentOf(file, kind, values)] as const,
+  );
   try {
     mkdirSync(folder, { recursive: true });
     for (const [path, content] of contents) writeFileSync(path, content, { flag: 'wx' });
@@ -96,7 +47,7 @@ export function newProject(given: string, cwd: string, kind: ProjectKind): strin
 function assertFree(folder: string, given: string, { files }: ProjectKind): void {
   if (!existsSync(folder)) return;
   if (!statSync(folder).isDirectory()) throw configError(`${given} is a file. Choose another folder.`);
-  const inTheWay = files.map(([name]) => name).filter((name) => existsSync(join(folder, name)));
+  const inTheWay = Object.keys(files).filter((name) => existsSync(join(folder, name)));
   if (inTheWay.length === 0) return;
   const verb = inTheWay.length === 1 ? 'exists' : 'exist';
   throw configError(
@@ -150,8 +101,10 @@ function filled(name: string, kind: ProjectKind, values: ReadonlyMap<string, str
 }
 
 function report(folder: string, kind: ProjectKind): string {
-  const width = Math.max(...kind.files.map(([name]) => name.length));
-  const files = kind.files.map(([name, purpose]) => `  ${name.padEnd(width)}  ${purpose}`.trimEnd());
+  const width = Math.max(...Object.keys(kind.files).map((name) => name.length));
+  const files = Object.entries(kind.files).map(([name, purpose]) =>
+    `  ${name.padEnd(width)}  ${purpose}`.trimEnd(),
+  );
   const enter = folder === '' ? [] : [`  cd ${quoted(folder)}`];
   // A tarball in the project, not a link to the package: the project's image is built from it, too.
   const pack = isFromRegistry()

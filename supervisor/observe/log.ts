@@ -1,7 +1,7 @@
 /** The server's own log: pino to stderr, one line per event, as text or JSON. */
 import { pino, type LogFn, type Logger } from 'pino';
 import { prettyFactory } from 'pino-pretty';
-import type { LogLevel } from '../options/groups/running.js';
+import type { ServerOptions } from '../options/resolve.js';
 import { escapeControls, indented, withoutControls } from './control-characters.js';
 import type { LogFile } from './log-file.js';
 import type { OutputWriter } from './output-writer.js';
@@ -19,7 +19,7 @@ const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
  */
 export function createLog(
   format: 'text' | 'json',
-  level: LogLevel,
+  level: ServerOptions['logLevel'],
   writer: OutputWriter | null,
   files: readonly LogFile[] = [],
   recent: Pick<RecentLines, 'addJson'> | null = null,

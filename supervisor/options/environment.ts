@@ -3,10 +3,8 @@ import { didYouMean } from '../../protocol/text/sentences.js';
 import { isSecret, type OptionSource } from './resolve.js';
 import { OPTION_NAMES, envName, type OptionName } from './table.js';
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /** Reads the BANANA_* variables (and PORT) as a source, with warnings for ignored ones. */
-export function readEnvironment(env: Environment): { source: OptionSource; warnings: string[] } {
+export function readEnvironment(env: NodeJS.ProcessEnv): { source: OptionSource; warnings: string[] } {
   const values: Record<string, unknown> = {};
   const from: Record<string, string> = {};
   const warnings: string[] = [];
@@ -28,7 +26,7 @@ export function readEnvironment(env: Environment): { source: OptionSource; warni
 /** Variables that Kubernetes sets for a service called "banana", besides BANANA_PORT. */
 const OF_KUBERNETES = /^BANANA_(?:SERVICE_(?:HOST|PORT)|PORT_\d+_)/;
 
-function misspelledVariables(env: Environment): string[] {
+function misspelledVariables(env: NodeJS.ProcessEnv): string[] {
   // Compared without the prefix, which would make any two names look alike.
   const prefix = 'BANANA_';
   const known = OPTION_NAMES.map((name) => envName(name).slice(prefix.length));

@@ -1,9 +1,10 @@
 /**
- * Readers of objects: the options that a program passes to `serve()` or `server.models`, those of a config file, and the
+ * Readers of objects: the options that a program passes to `serve()` or `server.models`, those of the config file, and the
  * models in either. They deliver raw values; only app, models, command and folder, which are no options, are checked here.
  */
-import { statSync } from 'node:fs';
-import { configError } from '../../protocol/errors.js';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { ServeError, configError } from '../../protocol/errors.js';
 import { FIRST_VERSION, MODEL_NAME_RULE, isModelName } from './model-name.js';
 import { NO_OPTIONS, notAllowed, type OptionSource } from './resolve.js';
 
@@ -57,10 +58,51 @@ function isFolder(value: unknown): value is string {
 }
 
 /**
+ * Reads `banana.json`, or the `banana` key of package.json, in the folder where the server starts. @throws SERVE_CONFIG if a
+ * file is not a JSON object, or if both files have options
+ */
+export function readConfigFile(folder: string): GivenOptions {
+  const own = readObject(join(folder, 'banana.json'), 'banana.json');
+  const inPackage = readObject(join(folder, 'package.json'), 'package.json')?.['banana'];
+  if (own !== null && inPackage !== undefined) {
+    throw configError('banana.json and the "banana" key of package.json both hold options; keep one.');
+  }
+  const file = own !== null ? 'banana.json' : 'package.json, key "banana"';
+  const place = { where: (name: string) => `${file}: ${name}`, isProgram: false };
+  return readOptions(asObject(own ?? inPackage ?? {}, file), place, ['app', 'models']);
+}
+
+function readObject(path: string, name: string): Record<string, unknown> | null {
+  if (!existsSync(path)) return null;
+  let text = '';
+  try {
+    text = readFileSync(path, 'utf8');
+    return asObject(JSON.parse(text), name);
+  } catch (cause) {
+    if (cause instanceof ServeError) throw cause;
+    const message = cause instanceof Error ? cause.message : String(cause);
+    const reason = /api.?key|management.?key|secret|whsec_/i.test(text)
+      ? message.replace(QUOTED_JSON, '')
+      : message;
+    throw configError(
+      `${name} ${cause instanceof SyntaxError ? 'is not valid JSON' : 'cannot be read'}: ${reason}`,
+    );
+  }
+}
+
+/** V8 quotes the text around a syntax error, which may be a key. */
+const QUOTED_JSON = /(^|, )(\.{3})?".*"(\.{3})? is not valid JSON$/s;
+
+function asObject(value: unknown, name: string): Record<string, unknown> {
+  if (isObject(value)) return value;
+  throw configError(`${name} must contain an object of options.`);
+}
+
+/**
  * Reads the options of a server. `models` has two meanings: an object of models, or (a string or an array) the option
  * `--models`. `alsoTakes`: names besides options. @throws SERVE_CONFIG
  */
-export function readOptions(
+function readOptions(
   { models, ...given }: Readonly<Record<string, unknown>>,
   place: ObjectPlace,
   alsoTakes: readonly string[],

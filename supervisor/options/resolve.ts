@@ -7,15 +7,18 @@
 import { inspect } from 'node:util';
 import { ServeError, configError } from '../../protocol/errors.js';
 import { didYouMean } from '../../protocol/text/sentences.js';
+import type { NamedLimit } from '../machine/limit-timer.js';
 import type { FullModelRef } from './model-name.js';
-import type { OptionScope, OptionSpec } from './option-spec.js';
 import {
   OPTIONS,
   OPTION_NAMES,
+  OPTION_SCOPES,
   envName,
   isDuration,
   type ModelOptions,
   type OptionName,
+  type OptionScope,
+  type OptionSpec,
   type Options,
 } from './table.js';
 import { NotAllowed } from './units.js';
@@ -65,7 +68,7 @@ export function sourceNameOf({ explicit }: Pick<ResolvedModelOptions, 'explicit'
 
 /** Earlier sources take precedence. @throws SERVE_CONFIG with option, value, source and the allowed values */
 export function resolveOptions(sources: readonly OptionSource[]): ResolvedOptions {
-  const given = [...sources].reverse().flatMap((source) => checkedValues(source, EVERY_SCOPE));
+  const given = [...sources].reverse().flatMap((source) => checkedValues(source, OPTION_SCOPES));
   const defaults = Object.fromEntries(OPTION_NAMES.map((name) => [name, OPTIONS[name].default]));
   const resolved = laidOver({ options: defaults as unknown as Options, explicit: new Map() }, given);
   // With --watch a failed app starts again when its files change. The app's `config` may still set another limit.
@@ -145,8 +148,6 @@ function valuesOf(given: readonly CheckedValue[]): Partial<Options> {
   return Object.fromEntries(given.map(({ name, value }) => [name, value]));
 }
 
-const EVERY_SCOPE: readonly OptionScope[] = ['server', 'operator', 'model'];
-
 /** Checks the values of a source that may set options of `scopes`. @throws SERVE_CONFIG */
 function checkedValues(source: OptionSource, scopes: readonly OptionScope[]): CheckedValue[] {
   return Object.entries(source.values).flatMap(([given, raw]) => {
@@ -180,7 +181,7 @@ function knownName(
 }
 
 export function parseOption(name: OptionName, raw: unknown, where: string): unknown {
-  const { parse }: OptionSpec<unknown> = OPTIONS[name];
+  const { parse }: OptionSpec = OPTIONS[name];
   return checkedValue(where, raw, parse, isSecret(name));
 }
 
@@ -204,8 +205,7 @@ function assertUnit(name: OptionName, raw: unknown, where: string): void {
 }
 
 export function isSecret(name: OptionName): boolean {
-  const { secret }: Pick<OptionSpec<unknown>, 'secret'> = OPTIONS[name];
-  return secret === true;
+  return OPTIONS[name].secret === true;
 }
 
 /** The error for a value that is not allowed. `raw` may be anything that a program can pass: a BigInt, a cycle, a function. */
@@ -240,4 +240,30 @@ function checkTogether(options: ModelOptions, place: string): void {
       `${place}--workers is for machines without GPUs; with --gpus, give --workers-per-gpu instead.`,
     );
   }
+}
+
+/** Parameters of the management API, by the option that they set. */
+export const MANAGEMENT_NAMES = {
+  minWorkers: 'min_worker',
+  maxWorkers: 'max_worker',
+  idleTimeout: 'idle_timeout',
+  targetWait: 'target_wait',
+  standby: 'standby',
+  batchSize: 'batch_size',
+  maxBatchDelay: 'max_batch_delay',
+  runTimeout: 'response_timeout',
+  initTimeout: 'startup_timeout',
+} as const;
+
+/** Stands for an init timeout of 0, within which no worker can start. */
+export const SHORTEST_START_MS = 1;
+
+/** Names the limit by its management parameter if that set it, else by its flag: clients should not see the server's files. */
+export function limitOf(
+  name: 'runTimeout' | 'initTimeout',
+  ms: number,
+  { explicit }: Pick<ResolvedModelOptions, 'explicit'>,
+): NamedLimit {
+  const managed = MANAGEMENT_NAMES[name];
+  return { ms, name: explicit.get(name) === managed ? managed : OPTIONS[name].flag };
 }

@@ -1,4 +1,4 @@
-/** Reads the values of options that have a form of their own: GPUs, the place of jobs, budgets, origins, listeners, models. */
+/** Reads the values of options that have a form of their own: GPUs, the place of jobs, origins, models, secrets' names and more. */
 import { isModelName } from './model-name.js';
 import { NotAllowed, listOf, parseBytes } from './units.js';
 
@@ -156,4 +156,47 @@ export function parseHandler(raw: unknown): string {
   if (typeof raw !== 'string' || !/^[^:\s]+(?::[\w$]+)?$/.test(raw.trim()))
     throw new NotAllowed('a file of the model, optionally followed by a function or class: service:handle');
   return raw.trim();
+}
+
+/** Names separated by commas; the worker compares them with those that its onnxruntime has. @throws NotAllowed */
+export function parseProviders(raw: unknown): string {
+  const names = typeof raw === 'string' ? listOf(raw) : [];
+  if (
+    names.length === 0 ||
+    !names.every((name) => /^[a-z]\w*$/i.test(name)) ||
+    new Set(names.map((name) => name.toLowerCase())).size < names.length
+  )
+    throw new NotAllowed('names of execution providers, separated by commas, such as cuda,cpu');
+  return names.join(',');
+}
+
+/**
+ * Environment variables whose names look like secrets. A server of a model store without an app withholds them from
+ * workers unless --withhold-env is given. They do not match variables that runtimes and libraries need: PWD, GPG_KEY (of
+ * Python images), TOKENIZERS_PARALLELISM, HF_HOME, CUDA_VISIBLE_DEVICES. docs/security.md shows these expressions, and a
+ * test compares them.
+ */
+export const SECRET_NAMES: readonly string[] = [
+  '.*(?:SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|PRIVATE_?KEY).*',
+  '(?:.*_)?(?:TOKEN|PASS|PAT|DSN|CONNECTION_STRING)',
+  '.*AUTH_?TOKEN',
+  '.+_PWD',
+  '(?:.*_)?(?:API|ACCOUNT|STORAGE|AUTH|SIGNING|ENCRYPTION|MASTER)_?KEY',
+  '(?:.*_)?ACCESS_?KEY(?:_ID)?',
+  '(?:.*_)?(?:DATABASE|DB|REDIS|MONGO|MONGODB|POSTGRES|POSTGRESQL|MYSQL|AMQP|CLOUDAMQP|RABBITMQ|BROKER)_UR[IL]',
+];
+
+/** Matches whole names, in any case. */
+export const SECRET_PATTERN = new RegExp(`^(?:${SECRET_NAMES.join('|')})$`, 'i');
+
+/** Reads `--withhold-env`: an expression that matches whole names; null for an empty text. @throws NotAllowed */
+export function parseNamePattern(raw: unknown): RegExp | null {
+  try {
+    if (typeof raw === 'string') return raw.trim() === '' ? null : new RegExp(`^(?:${raw})$`);
+  } catch {
+    // not a regular expression: refused below
+  }
+  throw new NotAllowed(
+    "a regular expression that matches whole variable names, such as AWS_.*|.*_TOKEN, or '' for none",
+  );
 }

@@ -6,40 +6,26 @@ const PREFIX = 'whsec_';
 const MIN_KEY_BYTES = 24;
 const MAX_KEY_BYTES = 64;
 
-/** Keeps the keys in a private field, which neither JSON.stringify nor inspect shows. */
-export class WebhookSigner {
-  readonly #keys: readonly Buffer[];
-
-  constructor(keys: readonly Buffer[]) {
-    this.#keys = keys;
-  }
-
-  /** Value of `webhook-signature`: one signature per key, so that a receiver may have the old or the new one. */
-  sign(id: string, timestampS: number, body: Uint8Array): string {
-    return this.#keys
-      .map((key) => {
-        const hmac = createHmac('sha256', key).update(`${id}.${timestampS}.`).update(body);
-        return `v1,${hmac.digest('base64')}`;
-      })
-      .join(' ');
-  }
-}
+/**
+ * Returns the value of `webhook-signature`: one signature per key, so that a receiver may have the old or the new one. The
+ * keys are in a closure, which neither JSON.stringify nor inspect shows.
+ */
+export type WebhookSigner = (id: string, timestampS: number, body: Uint8Array) => string;
 
 /** Reads `whsec_` and base64 of 24 to 64 bytes; several may be separated by spaces or commas. @throws NotAllowed */
 export function parseWebhookSecrets(raw: unknown): WebhookSigner {
-  const keys =
-    typeof raw === 'string'
-      ? raw
-          .split(/[\s,]+/)
-          .filter((part) => part !== '')
-          .map(keyOf)
-      : [];
+  const parts = typeof raw === 'string' ? raw.split(/[\s,]+/).filter((part) => part !== '') : [];
+  const keys = parts.map(keyOf);
   if (keys.length === 0 || keys.includes(null)) {
     throw new NotAllowed(
       `${PREFIX} and the base64 of ${MIN_KEY_BYTES} to ${MAX_KEY_BYTES} bytes; separate several with spaces or commas`,
     );
   }
-  return new WebhookSigner(keys as Buffer[]);
+  return (id, timestampS, body) =>
+    (keys as Buffer[])
+      .map((key) => createHmac('sha256', key).update(`${id}.${timestampS}.`).update(body).digest('base64'))
+      .map((signature) => `v1,${signature}`)
+      .join(' ');
 }
 
 function keyOf(secret: string): Buffer | null {

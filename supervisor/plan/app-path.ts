@@ -1,4 +1,4 @@
-/** Finds the file of an app, from a path or in a folder, and explains why it is not found. */
+/** Finds the file of an app, from a path or in a folder, and explains why it or another path is not found. */
 import { existsSync, lstatSync, readdirSync, readlinkSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { configError } from '../../protocol/errors.js';
@@ -114,9 +114,23 @@ const WHY_DEAD: Readonly<Record<string, string>> = {
   ELOOP: 'leads back to itself',
 };
 
+/** A sentence, after a space, with the path beside `given` whose name is nearest; empty if none is near. */
+export function nearbyHint(given: string, folder: string): string {
+  const names = namesIn(resolve(folder, dirname(given)));
+  return didYouMean(basename(given), names, ' Did', (name) => join(dirname(given), name));
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // it does not exist, or may not be read
+  }
+}
+
 function hintFor(path: string, folder: string): string {
   const parent = dirname(path);
   if (!existsSync(parent)) return ` The folder ${relative(folder, parent) || parent} does not exist either.`;
-  const apps = readdirSync(parent).filter((name) => SERVED_EXTENSIONS.includes(extname(name)));
+  const apps = namesIn(parent).filter((name) => SERVED_EXTENSIONS.includes(extname(name)));
   return didYouMean(basename(path), apps, ' Did', (name) => relative(folder, join(parent, name)));
 }

@@ -6,12 +6,12 @@ import { asClause } from '../../protocol/text/sentences.js';
 import type { ModelPlan } from '../models/model-spec.js';
 import { withoutSecrets } from '../options/allowed-urls.js';
 import { labelOf, type FullModelRef } from '../options/model-name.js';
-import { nearbyHint } from '../options/nearby-path.js';
 import { NO_OPTIONS, asOnlyModel, sourceNameOf, type ResolvedOptions } from '../options/resolve.js';
 import type { WantedModel } from '../options/value-forms.js';
 import { isWebAddress } from '../store/download.js';
 import { ModelStore } from '../store/model-store.js';
 import { releasedOnFailure } from '../store/stored-model.js';
+import { nearbyHint } from './app-path.js';
 import type { Gathered } from './gather-options.js';
 import { planModels, planVersions } from './plan-models.js';
 

@@ -3,10 +3,16 @@
  * MMS_<KEY> if config.properties enables them, the command line or the program, BANANA_<OPTION>, config.properties,
  * banana.json, defaults. A server that replaces Multi Model Server has other defaults.
  */
-import { readConfigFile } from '../options/config-file.js';
+import { existsSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { configError } from '../../protocol/errors.js';
 import { readEnvironment } from '../options/environment.js';
-import { findConfig, lookupWarnings } from '../options/mms/find-config.js';
-import { readModelFlags, readServeOptions, type ModelEntry } from '../options/read-objects.js';
+import {
+  readConfigFile,
+  readModelFlags,
+  readServeOptions,
+  type ModelEntry,
+} from '../options/read-objects.js';
 import {
   resolveOptions,
   sourceNameOf,
@@ -15,9 +21,8 @@ import {
   type Options,
   type ResolvedOptions,
 } from '../options/resolve.js';
-import { SECRET_PATTERN } from '../options/secret-names.js';
-import { IN_MEMORY } from '../options/value-forms.js';
-import { holdsApp } from './app-path.js';
+import { IN_MEMORY, SECRET_PATTERN } from '../options/value-forms.js';
+import { holdsApp, nearbyHint } from './app-path.js';
 import type { ServeInternals, ServeOptions } from './given-options.js';
 
 /** The options and the models that were given to a server. */
@@ -54,13 +59,7 @@ export async function gatherOptions(
   const own = resolveOptions([...above, file.source]);
   const { resolved, hasMmsConfig, warnings } = isAlone
     ? { resolved: alone(own), hasMmsConfig: false, warnings: [] }
-    : await withMmsSources({
-        above,
-        file: file.source,
-        own,
-        cwd,
-        isAppNamed: isAppNamed || entries.length > 0,
-      });
+    : await withMmsSources(above, file.source, own, cwd, isAppNamed || entries.length > 0);
   return {
     ...servedAs(resolved, isAppNamed, hasMmsConfig),
     ...{ app, appPlace, workerCommand, entries, cwd, stop },
@@ -74,37 +73,28 @@ function alone(own: ResolvedOptions): ResolvedOptions {
   return { ...own, options: { ...own.options, ...without } };
 }
 
-interface OwnSources {
-  /** Sources that take precedence over those of Multi Model Server. */
-  readonly above: readonly OptionSource[];
-  /** banana.json, or the `banana` key of package.json. */
-  readonly file: OptionSource;
-  /** The options of these sources alone. */
-  readonly own: ResolvedOptions;
-  readonly cwd: string;
-  /** Whether an app was named, or models with their apps. */
-  readonly isAppNamed: boolean;
-}
-
-/** Adds config.properties, and variables of Multi Model Server. */
-async function withMmsSources({
-  above,
-  file,
-  own,
-  cwd,
-  isAppNamed,
-}: OwnSources): Promise<{ resolved: ResolvedOptions; hasMmsConfig: boolean; warnings: readonly string[] }> {
+/**
+ * Adds config.properties, and variables of Multi Model Server. `above`: sources that take precedence over these; `file`:
+ * banana.json, or the `banana` key of package.json; `own`: the options of these alone. `isAppNamed`: an app was named, or
+ * models with their apps.
+ */
+async function withMmsSources(
+  above: readonly OptionSource[],
+  file: OptionSource,
+  own: ResolvedOptions,
+  cwd: string,
+  isAppNamed: boolean,
+): Promise<{ resolved: ResolvedOptions; hasMmsConfig: boolean; warnings: readonly string[] }> {
   const { mmsConfig, modelStore, models } = own.options;
   const { env } = process;
   const hasStore = modelStore !== null || models !== null;
-  const query = {
+  const { config: found, warnings } = findConfig({
     given: mmsConfig === null ? null : { path: mmsConfig, place: sourceNameOf(own, 'mmsConfig') },
     env,
     folder: cwd,
-    mayBeUnnamed: !isAppNamed && (hasStore || !holdsApp(cwd)),
-  };
-  const found = findConfig(query);
-  const warnings = lookupWarnings(query, isAppNamed);
+    isAppNamed,
+    hasApp: !hasStore && holdsApp(cwd),
+  });
   const folders = found !== null || hasStore ? [folderVariables(env)] : [];
   if (found === null)
     return { resolved: resolveOptions([...above, ...folders, file]), hasMmsConfig: false, warnings };
@@ -117,6 +107,63 @@ async function withMmsSources({
     warnings: [...warnings, ...config.warnings],
   };
 }
+
+const CONFIG_VARIABLE = 'MMS_CONFIG_FILE';
+const CONFIG_NAME = 'config.properties';
+
+/** Facts that decide which `config.properties` is read. */
+export interface ConfigQuery {
+  /** The value of `--mms-config` and its source; null if it was not given. */
+  readonly given: { readonly path: string; readonly place: string } | null;
+  readonly env: NodeJS.ProcessEnv;
+  /** Base of relative paths, and the folder in which an unnamed file is looked for. */
+  readonly folder: string;
+  readonly isAppNamed: boolean;
+  /** The folder has an app to serve. */
+  readonly hasApp: boolean;
+}
+
+/**
+ * Finds the `config.properties` that a server reads, if any. One that merely lies beside an app is not read. The warnings
+ * are about files that are not read. @throws SERVE_CONFIG if the named file does not exist
+ */
+export function findConfig({ given, env, folder, isAppNamed, hasApp }: ConfigQuery): {
+  readonly config: { readonly name: string; readonly path: string } | null;
+  readonly warnings: readonly string[];
+} {
+  const variable = env[CONFIG_VARIABLE] ?? '';
+  if (variable !== '') {
+    const isOther = given !== null && resolve(folder, given.path) !== resolve(folder, variable);
+    const over = `${CONFIG_VARIABLE}=${variable} takes precedence over ${given?.place} ${given?.path}, which is not read`;
+    return {
+      config: { name: variable, path: existingFile(variable, CONFIG_VARIABLE, folder) },
+      warnings: isOther ? [over] : [],
+    };
+  }
+  if (given !== null) {
+    const path = existingFile(given.path, given.place, folder);
+    return { config: { name: given.path, path }, warnings: [] };
+  }
+  const path = join(folder, CONFIG_NAME);
+  if (isAppNamed || !existsSync(path)) return { config: null, warnings: [] };
+  if (!hasApp) return { config: { name: CONFIG_NAME, path }, warnings: [] };
+  const aside = `${CONFIG_NAME} is not read, because the folder has an app to serve; give --mms-config ${CONFIG_NAME} to read it`;
+  return { config: null, warnings: [aside] };
+}
+
+function existingFile(given: string, place: string, folder: string): string {
+  const path = resolve(folder, given);
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined)
+    throw configError(
+      `${place} ${given}: no such file.${given === 'sagemaker' ? SAGEMAKER : nearbyHint(given, folder)}`,
+    );
+  if (found.isDirectory()) throw configError(`${place} ${given}: this is a folder; give a file.`);
+  return path;
+}
+
+const SAGEMAKER =
+  ' The profile of that name does not exist here; write a file instead, with inference_address=http://0.0.0.0:$$SAGEMAKER_BIND_TO_PORT$$ and the other values of the platform.';
 
 /** LOG_LOCATION and METRICS_LOCATION of Multi Model Server: too common to be read by every server, so the caller decides. */
 function folderVariables(env: NodeJS.ProcessEnv): OptionSource {

@@ -38,9 +38,11 @@ export interface ServeInternals {
   readonly warnings?: readonly string[];
   /** Serves no other model, even if the config file has some; for tests of one app. */
   readonly isAlone?: boolean;
+  /** Replaces the rule of `dispatch/send-ahead.ts`, for benchmarks. */
   readonly sendAhead?: SendAhead;
+  /** Replaces the dialects of `http/dialects/index.ts`, for tests. */
   readonly dialects?: Dialects;
-  /** Folder of the files of the page at `/`. */
+  /** Replaces the folder of the files of the page at `/`, for tests. */
   readonly pageFolder?: string;
   /** Aborts the start while it waits for an interpreter, nvidia-smi, a download or unpacking; `serve()` then rejects. */
   readonly stop?: AbortSignal;

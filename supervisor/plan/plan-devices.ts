@@ -1,9 +1,14 @@
-/** Finds the GPUs of the machine and assigns devices to the first workers of each model. */
+/** Plans the use of the machine: its GPUs, the devices of the first workers of each model, and the budgets of memory. */
+import { totalmem } from 'node:os';
+import { configError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/text/sentences.js';
+import type { BudgetLimits } from '../budget/readings.js';
 import { availableCores } from '../machine/cores.js';
 import { Devices } from '../machine/devices.js';
 import { discoverGpus, type Discovery } from '../machine/gpu-discovery.js';
-import type { ModelOptions } from '../options/resolve.js';
+import { hasNvidiaSmi } from '../machine/nvidia-smi.js';
+import type { ModelOptions, ServerOptions } from '../options/resolve.js';
+import { bytesOf } from '../options/value-forms.js';
 import { boundsFor, ownBounds, type BoundsFacts } from '../models/bounds.js';
 import type { FirstModel, ModelPlan } from '../models/model-spec.js';
 
@@ -55,4 +60,31 @@ const NOT_SEARCHED: Discovery = { gpus: [], problem: null, result: 'no GPU was l
 function inheritedMask(env: NodeJS.ProcessEnv): { inheritedMask: string | undefined; maskVariable: string } {
   const set = ['CUDA_VISIBLE_DEVICES', 'HIP_VISIBLE_DEVICES'].find((name) => env[name] !== undefined);
   return { inheritedMask: set === undefined ? undefined : env[set], maskVariable: set ?? '' };
+}
+
+/** The budgets of memory, in bytes; null if there is none. @throws SERVE_CONFIG where memory cannot be measured */
+export function planBudgets(
+  { memoryBudget, gpuMemoryBudget }: Pick<ServerOptions, 'memoryBudget' | 'gpuMemoryBudget'>,
+  platform: NodeJS.Platform = process.platform,
+  env: NodeJS.ProcessEnv = process.env,
+): BudgetLimits | null {
+  if (memoryBudget === null && gpuMemoryBudget === null) return null;
+  if (memoryBudget !== null && platform !== 'linux')
+    throw configError(
+      `--memory-budget: only Linux tells how much memory processes share, and this is ${platform}; leave it out.`,
+    );
+  if (gpuMemoryBudget !== null && !hasNvidiaSmi(env))
+    throw configError(
+      '--gpu-memory-budget: nvidia-smi, which tells how much memory a GPU has and uses, was not found; leave it out.',
+    );
+  return {
+    memoryBytes: memoryBudget === null ? null : bytesOf(memoryBudget, memoryHere()),
+    gpuBytes: gpuMemoryBudget === null ? null : (totalBytes) => bytesOf(gpuMemoryBudget, totalBytes),
+  };
+}
+
+/** The limit of the cgroup of this process if it has one, else the memory of the machine. */
+function memoryHere(): number {
+  const limit = process.constrainedMemory();
+  return limit > 0 && limit < totalmem() ? limit : totalmem();
 }

@@ -6,8 +6,6 @@
  * 3. Models: finds their apps; downloads and unpacks models of the store.
  * 4. Devices of their first workers.
  */
-import type { SendAhead } from '../dispatch/send-ahead.js';
-import type { Dialects } from '../http/dialects/index.js';
 import { configError } from '../../protocol/errors.js';
 import type { ResolvedOptions } from '../options/resolve.js';
 import type { Devices } from '../machine/devices.js';
@@ -17,14 +15,14 @@ import { NOTHING_LENT, releasedOnFailure } from '../store/stored-model.js';
 import { gatherOptions } from './gather-options.js';
 import type { ServeInternals, ServeOptions } from './given-options.js';
 import type { BudgetLimits } from '../budget/readings.js';
-import { planBudgets } from './plan-budgets.js';
-import { findDevices, placeModels } from './plan-devices.js';
+import { findDevices, placeModels, planBudgets } from './plan-devices.js';
 import { listenerWarnings, planListeners, type ListenersPlan } from './plan-listeners.js';
 import type { FirstModel, ModelPlan } from '../models/model-spec.js';
 import { planFirstModels } from './first-models.js';
 
 /** The checked input of a server. */
-export interface ServerPlan extends ListenersPlan {
+export interface ServerPlan
+  extends ListenersPlan, Pick<ServeInternals, 'sendAhead' | 'dialects' | 'pageFolder'> {
   readonly models: readonly FirstModel[];
   /** The store of the models that the management API and `--models` name. */
   readonly store: ModelStore;
@@ -36,12 +34,6 @@ export interface ServerPlan extends ListenersPlan {
   readonly budgets: BudgetLimits | null;
   /** Folder of relative paths. */
   readonly cwd: string;
-  /** Replaces the rule of `dispatch/send-ahead.ts`, for benchmarks. */
-  readonly sendAhead: SendAhead | undefined;
-  /** Replaces the dialects of `http/dialects/index.ts`, for tests. */
-  readonly dialects: Dialects | undefined;
-  /** Replaces the folder of the files of the page at `/`, for tests. */
-  readonly pageFolder: string | undefined;
   /** Logged at the start. */
   readonly warnings: readonly string[];
 }
@@ -59,6 +51,7 @@ export async function planServer(given: ServeOptions, internals: ServeInternals)
     const wishes = [...others, ...plans.map(({ spec }) => spec.resolved)].map(({ options }) => options);
     const { devices, problems } = await findDevices(wishes, stop);
     return {
+      ...internals,
       ...listeners,
       models: placeModels(plans, devices),
       store,
@@ -67,9 +60,6 @@ export async function planServer(given: ServeOptions, internals: ServeInternals)
       cwd,
       devices,
       budgets: planBudgets(resolved.options),
-      sendAhead: internals.sendAhead,
-      dialects: internals.dialects,
-      pageFolder: internals.pageFolder,
       warnings: [
         ...gathered.warnings,
         ...modelWarnings,

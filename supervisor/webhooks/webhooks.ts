@@ -262,7 +262,7 @@ function webhookHeaders(
     'user-agent': `banana-serve/${VERSION}`,
     'webhook-id': id,
     'webhook-timestamp': String(timestampS),
-    ...(signer === null ? {} : { 'webhook-signature': signer.sign(id, timestampS, body) }),
+    ...(signer === null ? {} : { 'webhook-signature': signer(id, timestampS, body) }),
     ...(isNamed ? { 'x-banana-request-id': requestId, 'x-request-id': requestId } : {}),
   };
 }

@@ -5,8 +5,8 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { EXIT_CODES } from '../../supervisor/command/exit-codes.js';
-import { OPTIONS, OPTION_GROUPS, OPTION_NAMES, optionsOf } from '../../supervisor/options/table.js';
+import { EXIT_CODES } from '../../supervisor/command/server-process.js';
+import { OPTIONS, OPTION_GROUPS, OPTION_NAMES } from '../../supervisor/options/table.js';
 import { ask } from '../helpers/ask.js';
 import { refusalOf } from '../helpers/refusals.js';
 import {
@@ -64,12 +64,18 @@ describe('the command', RUNS, () => {
       assert.ok(text.includes(`${exit} ${meaning}`), meaning);
     assert.match(text, /BANANA_RUN_TIMEOUT=30s/);
     const headings = [...out.matchAll(/^(\w+):$/gm)].map(([, heading]) => heading);
-    assert.deepEqual(headings, ['Arguments', 'Options', ...OPTION_GROUPS, 'Commands', 'Examples']);
-    for (const group of OPTION_GROUPS) {
+    assert.deepEqual(headings, [
+      'Arguments',
+      'Options',
+      ...OPTION_GROUPS.map(([group]) => group),
+      'Commands',
+      'Examples',
+    ]);
+    for (const [group, names] of OPTION_GROUPS) {
       const section = out.split(`\n${group}:\n`)[1]?.split('\n\n')[0] ?? '';
       const flags = [...section.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, flag]) => flag);
       const named = group === 'Models' ? ['--model'] : []; // no option of the table: it may be repeated
-      assert.deepEqual(flags, [...named, ...optionsOf(group).map((name) => OPTIONS[name].flag)]);
+      assert.deepEqual(flags, [...named, ...names.map((name) => OPTIONS[name].flag)]);
     }
     const examples = [...out.matchAll(/^ {2}banana-serve (\S.*?) {2,}/gm)].map(([, line = '']) =>
       line.split(' '),

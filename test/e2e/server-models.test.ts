@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { serve, type ServeOptions, type ServerHandle } from '../../index.js';
-import { startTestServer } from '../../supervisor/test-server.js';
+import { startTestServer } from '../../supervisor/program.js';
 import { errorOf } from '../helpers/ask.js';
 import { makeCues } from '../helpers/cues.js';
 import { calmHoldings, modelStorm, untilNothingHasGrown } from '../helpers/model-storm.js';

@@ -286,8 +286,7 @@ test('a signal while the only slot waits out its backoff ends the server at once
 const SLOW_START = `
 import { given, note } from ${JSON.stringify(`${ROOT}test/fixtures/apps/lib/cues.mjs`)};
 import { serve } from ${JSON.stringify(`${ROOT}dist/supervisor/serve.js`)};
-import { EXIT_CODES } from ${JSON.stringify(`${ROOT}dist/supervisor/command/exit-codes.js`)};
-import { runServerProcess } from ${JSON.stringify(`${ROOT}dist/supervisor/command/server-process.js`)};
+import { EXIT_CODES, runServerProcess } from ${JSON.stringify(`${ROOT}dist/supervisor/command/server-process.js`)};
 
 const start = async () => {
   note('opening');

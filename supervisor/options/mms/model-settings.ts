@@ -13,7 +13,7 @@ import {
 } from '../resolve.js';
 import type { OptionName } from '../table.js';
 import { parseWhole } from '../units.js';
-import { readSeconds } from './mms-keys.js';
+import { positiveSeconds } from './mms-keys.js';
 
 /** The key of config.properties. */
 export const MODELS_KEY = 'models';
@@ -63,8 +63,8 @@ const OPTIONS_OF_KEYS: Readonly<
 > = {
   batchSize: ['batchSize'],
   maxBatchDelay: ['maxBatchDelay', (value) => parseWhole(value, 0, MOST_MS)],
-  responseTimeout: ['runTimeout', (value) => readSeconds(String(value), 'above 0')],
-  startupTimeout: ['initTimeout', (value) => readSeconds(String(value), 'above 0')],
+  responseTimeout: ['runTimeout', (value) => positiveSeconds(String(value))],
+  startupTimeout: ['initTimeout', (value) => positiveSeconds(String(value))],
 };
 
 const MOST_MS = 2 ** 31 - 1;

@@ -5,24 +5,16 @@
  * 2. If the file enables them, reads the variables MMS_<KEY>, which take precedence even over the command line.
  * 3. Turns each key into options (`mms-keys.ts`), and warns of keys without effect.
  */
+import { isUtf8 } from 'node:buffer';
 import { closeSync, openSync, readSync } from 'node:fs';
+import { parseLines, type Pair } from 'dot-properties';
 import { configError } from '../../../protocol/errors.js';
 import { checkedValue, type OptionSource, type ResolvedOptions } from '../resolve.js';
+import type { OptionName } from '../table.js';
 import { didYouMean } from '../../../protocol/text/sentences.js';
-import type { FoundConfig } from './find-config.js';
-import {
-  KEYS_LEFT_ASIDE,
-  ENVIRONMENT_SWITCH,
-  MMS_KEYS,
-  MMS_KEY_NAMES,
-  mmsVariable,
-  readSwitch,
-  type MmsKey,
-} from './mms-keys.js';
+import type { TlsListener } from '../value-forms.js';
+import { KEYS_LEFT_ASIDE, ENVIRONMENT_SWITCH, MMS_KEYS, MMS_KEY_NAMES, readSwitch } from './mms-keys.js';
 import { MODELS_KEY, readModelSettings } from './model-settings.js';
-import { concernsTls, tlsListeners, type Setting } from './mms-address.js';
-import { isUtf8 } from 'node:buffer';
-import { parseLines, type Node, type Pair } from 'dot-properties';
 
 export interface MmsConfig {
   /** The MMS_<KEY> variables; empty unless the file enables them. */
@@ -33,14 +25,25 @@ export interface MmsConfig {
   readonly warnings: readonly string[];
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+/** A key with its value and source. */
+interface Setting {
+  readonly key: string;
+  /** Trimmed. */
+  readonly text: string;
+  /** `config.properties line 3: job_queue_size`, or the name of a variable. */
+  readonly place: string;
+}
 
 /** @throws SERVE_CONFIG with file, line, key, value and remedy */
-export function readMmsConfig({ name, path }: FoundConfig, env: Environment): MmsConfig {
+export function readMmsConfig(
+  { name, path }: { readonly name: string; readonly path: string },
+  env: NodeJS.ProcessEnv,
+): MmsConfig {
   const inFile = readSettings(name, path).map((setting) => ({ ...setting, text: expanded(setting, env) }));
   const variables = settingsOf(env);
   const isEnabled = inFile.some((setting) => setting.key === ENVIRONMENT_SWITCH && isOn(setting));
-  const models = modelsIn(isEnabled ? [...inFile, ...variables] : inFile);
+  const all = isEnabled ? [...inFile, ...variables] : inFile;
+  const models = modelsIn(all);
   return {
     environment: sourceOf(isEnabled ? variables : [], inFile),
     file: sourceOf(inFile, []),
@@ -48,7 +51,7 @@ export function readMmsConfig({ name, path }: FoundConfig, env: Environment): Mm
     warnings: [
       ...(models?.warnings ?? []),
       ...repeated(inFile),
-      ...withoutEffect(name, isEnabled ? [...inFile, ...variables] : inFile),
+      ...withoutEffect(name, all),
       ...inFile.flatMap(unknownText),
       ...(isEnabled ? [] : notEnabled(name, variables)),
     ],
@@ -68,11 +71,7 @@ function readSettings(name: string, path: string): Setting[] {
   const flaw = bytes.length > MAX_BYTES ? `it has more than ${MAX_BYTES} bytes` : 'it is not a text file';
   if (bytes.length > MAX_BYTES || bytes.includes(0))
     throw configError(`${name}: ${flaw}; give a file of lines such as job_queue_size=100.`);
-  return readProperties(bytes).map(({ key, value, line }) => ({
-    key,
-    text: value,
-    place: `${name} line ${line}: ${printable(key)}`,
-  }));
+  return readProperties(bytes, name);
 }
 
 /** Reads a file, up to `maxBytes`. */
@@ -96,7 +95,7 @@ function printable(key: string): string {
 }
 
 /** @throws SERVE_CONFIG */
-function expanded({ text, place }: Setting, env: Environment): string {
+function expanded({ text, place }: Setting, env: NodeJS.ProcessEnv): string {
   return text.replace(/\$\$(\w+)\$\$/g, (_, variable: string) => {
     const value = env[variable];
     if (value !== undefined) return value;
@@ -107,9 +106,9 @@ function expanded({ text, place }: Setting, env: Environment): string {
 }
 
 /** The MMS_<KEY> variables of known keys; an empty one counts as not set. */
-function settingsOf(env: Environment): Setting[] {
+function settingsOf(env: NodeJS.ProcessEnv): Setting[] {
   return [...MMS_KEY_NAMES, MODELS_KEY, ...Object.keys(KEYS_LEFT_ASIDE)].flatMap((key) => {
-    const place = mmsVariable(key);
+    const place = `MMS_${key.toUpperCase()}`; // MMS_JOB_QUEUE_SIZE
     const text = env[place]?.trim() ?? '';
     return text === '' ? [] : [{ key, text, place }];
   });
@@ -125,11 +124,13 @@ function sourceOf(settings: readonly Setting[], below: readonly Setting[]): Opti
   const values: Record<string, unknown> = {};
   const places: Record<string, string> = {};
   for (const key of MMS_KEY_NAMES) {
-    const { mayBeEmpty, read }: MmsKey = MMS_KEYS[key];
+    const { sets, mayBeEmpty, read } = MMS_KEYS[key];
     const setting = settings.findLast((one) => one.key === key && (mayBeEmpty === true || one.text !== ''));
     if (setting === undefined) continue;
-    for (const [option, value] of Object.entries(checkedValue(setting.place, setting.text, read)))
-      [values[option], places[option]] = [value, setting.place];
+    for (const [i, value] of checkedValue(setting.place, setting.text, read).entries()) {
+      const option = sets[i] as OptionName;
+      if (value !== undefined) [values[option], places[option]] = [value, setting.place];
+    }
   }
   if (settings.some(({ key }) => concernsTls(key))) {
     const tls = tlsListeners([...below, ...settings]);
@@ -139,9 +140,46 @@ function sourceOf(settings: readonly Setting[], below: readonly Setting[]): Opti
   return { values, where: (option) => places[option] ?? option, numbersAreMs: true };
 }
 
-/** The last `models` counts; one that is empty counts as not set. @throws SERVE_CONFIG */
+const ADDRESSES: Readonly<Record<string, TlsListener>> = {
+  inference_address: 'main',
+  management_address: 'management',
+  metrics_address: 'metrics',
+};
+
+const SECURE = /^https:/i;
+
+const FILES: readonly string[] = ['certificate_file', 'private_key_file'];
+
+/** Whether the key decides about TLS. */
+function concernsTls(key: string): boolean {
+  return Object.hasOwn(ADDRESSES, key) || FILES.includes(key);
+}
+
+/**
+ * Returns the listeners that use TLS, exactly those whose addresses begin with https, and the source of the first of them;
+ * null if no setting mentions TLS. A certificate without an https address is used by no listener.
+ */
+function tlsListeners(
+  settings: readonly Setting[],
+): { readonly listeners: readonly TlsListener[]; readonly place: string } | null {
+  const given = Object.keys(ADDRESSES).flatMap((key) => lastOf(settings, key) ?? []);
+  const secure = given.filter(({ text }) => SECURE.test(text));
+  const files = FILES.flatMap((key) => lastOf(settings, key) ?? []);
+  const isMentioned =
+    files.length > 0 || settings.some(({ key, text }) => Object.hasOwn(ADDRESSES, key) && SECURE.test(text));
+  const [first] = [...secure, ...files, ...given];
+  if (!isMentioned || first === undefined) return null;
+  return { listeners: secure.flatMap(({ key }) => ADDRESSES[key] ?? []), place: first.place };
+}
+
+/** The last of several settings of a key counts; one that is empty counts as not set. */
+function lastOf(settings: readonly Setting[], key: string): Setting | undefined {
+  return settings.findLast((one) => one.key === key && one.text !== '');
+}
+
+/** @throws SERVE_CONFIG */
 function modelsIn(settings: readonly Setting[]): ReturnType<typeof readModelSettings> | null {
-  const last = settings.findLast(({ key, text }) => key === MODELS_KEY && text !== '');
+  const last = lastOf(settings, MODELS_KEY);
   return last === undefined ? null : readModelSettings(last.text, last.place);
 }
 
@@ -178,28 +216,19 @@ function notEnabled(name: string, variables: readonly Setting[]): string[] {
   return [`${name} does not contain ${ENVIRONMENT_SWITCH}=true, so these variables are not read: ${named}`];
 }
 
-export interface Property {
-  readonly key: string;
-  /** Trimmed. */
-  readonly value: string;
-  /** Line of the key, from 1. */
-  readonly line: number;
-}
-
-/** Returns entries in file order; keys may repeat. Reads UTF-8, else Latin-1, the old encoding of Java for these files. */
-export function readProperties(bytes: Buffer): Property[] {
+/**
+ * Returns the settings of a file in their order; keys may repeat. Reads UTF-8, else Latin-1, the old encoding of Java for
+ * these files.
+ */
+export function readProperties(bytes: Buffer, name: string): Setting[] {
   const text = (isUtf8(bytes) ? bytes.toString('utf8') : bytes.toString('latin1')).replace(/^\ufeff/, '');
   let line = 1;
   let at = 0;
   return parseLines(text, true)
-    .filter(isPair)
+    .filter((node): node is Required<Pair> => node.type === 'PAIR')
     .map(({ key, value, range: [start] }) => {
       line += text.slice(at, start).split(/\r\n|\r|\n/).length - 1;
       at = start;
-      return { key, value: value.trim(), line };
+      return { key, text: value.trim(), place: `${name} line ${line}: ${printable(key)}` };
     });
-}
-
-function isPair(node: Required<Node>): node is Required<Pair> {
-  return node.type === 'PAIR';
 }

@@ -3,7 +3,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import { within } from '../../machine/within.js';
 import type { Model } from '../../models/model.js';
 import type { Models, Outcome } from '../../models/models.js';
-import { SHORTEST_START_MS } from '../../options/limit-names.js';
+import { SHORTEST_START_MS } from '../../options/resolve.js';
 
 /** Resolves with the outcome of a change that starts workers, once `failure` resolves or the init timeout has passed. */
 export async function outcomeInTime(

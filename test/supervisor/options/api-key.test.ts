@@ -6,7 +6,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { digestOf, parseKeys, readKeyFile } from '../../../supervisor/options/api-key.js';
 import { readEnvironment } from '../../../supervisor/options/environment.js';
 import { parseOption } from '../../../supervisor/options/resolve.js';
-import { readConfigFile } from '../../../supervisor/options/config-file.js';
+import { readConfigFile } from '../../../supervisor/options/read-objects.js';
 import { OPTIONS } from '../../../supervisor/options/table.js';
 import { NotAllowed } from '../../../supervisor/options/units.js';
 

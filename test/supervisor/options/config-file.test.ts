@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { readConfigFile } from '../../../supervisor/options/config-file.js';
+import { readConfigFile } from '../../../supervisor/options/read-objects.js';
 
 function folder(t: TestContext, files: Readonly<Record<string, string>>): string {
   const path = mkdtempSync(join(tmpdir(), 'banana-config-'));

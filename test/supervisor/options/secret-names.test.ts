@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { SECRET_NAMES, SECRET_PATTERN } from '../../../supervisor/options/secret-names.js';
+import { SECRET_NAMES, SECRET_PATTERN } from '../../../supervisor/options/value-forms.js';
 import { ROOT } from '../../helpers/server.js';
 
 const SECRETS = `AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_CONTAINER_AUTHORIZATION_TOKEN

@@ -1,7 +1,7 @@
 /** Defaults of a server with a model store, with and without an app. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SECRET_PATTERN } from '../../../supervisor/options/secret-names.js';
+import { SECRET_PATTERN } from '../../../supervisor/options/value-forms.js';
 import { servedAs } from '../../../supervisor/plan/gather-options.js';
 import { resolveOptions } from '../../../supervisor/options/resolve.js';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { totalmem } from 'node:os';
 import { test } from 'node:test';
-import { planBudgets } from '../../../supervisor/plan/plan-budgets.js';
+import { planBudgets } from '../../../supervisor/plan/plan-devices.js';
 
 const NONE = { memoryBudget: null, gpuMemoryBudget: null };
 const HALF = { share: 0.5 };

@@ -1,28 +1,23 @@
 /** Addresses of Multi Model Server's config. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseMmsAddress } from '../../../../supervisor/options/mms/mms-address.js';
+import { MMS_KEYS } from '../../../../supervisor/options/mms/mms-keys.js';
 
-const PORTS = { http: 80, https: 443 };
+const { read } = MMS_KEYS.inference_address;
 
-const READ: readonly (readonly [
-  text: string,
-  host: string | undefined,
-  port: number | string,
-  isHttps: boolean,
-])[] = [
-  ['http://127.0.0.1:8080', '127.0.0.1', 8080, false],
-  ['http://0.0.0.0', '0.0.0.0', 80, false],
-  ['https://models.example.com', 'models.example.com', 443, true],
-  ['https://models.example.com:8443/', 'models.example.com', 8443, true],
-  ['HTTP://localhost:0', 'localhost', 0, false],
-  ['http://[::1]:65535', '::1', 65_535, false],
-  ['unix:/run/mms.sock', undefined, '/run/mms.sock', false],
+const READ: readonly (readonly [text: string, host: string | undefined, port: number | string])[] = [
+  ['http://127.0.0.1:8080', '127.0.0.1', 8080],
+  ['http://0.0.0.0', '0.0.0.0', 80],
+  ['https://models.example.com', 'models.example.com', 443],
+  ['https://models.example.com:8443/', 'models.example.com', 8443],
+  ['HTTP://localhost:0', 'localhost', 0],
+  ['http://[::1]:65535', '::1', 65_535],
+  ['unix:/run/mms.sock', undefined, '/run/mms.sock'],
 ];
 
-for (const [text, host, port, isHttps] of READ)
+for (const [text, host, port] of READ)
   test(`${text} is ${host ?? 'a socket at'} ${port}`, () => {
-    assert.deepEqual(parseMmsAddress(text, PORTS), { host, port, isHttps });
+    assert.deepEqual(read(text), [host, port]);
   });
 
 for (const text of [
@@ -41,5 +36,5 @@ for (const text of [
   '8080',
 ])
   test(`${text} is refused`, () => {
-    assert.throws(() => parseMmsAddress(text, PORTS), { name: 'NotAllowed' });
+    assert.throws(() => read(text), { name: 'NotAllowed' });
   });

@@ -82,11 +82,18 @@ const ROWS: readonly (readonly [
 
 for (const [what, text, read] of ROWS)
   test(`${what}: keys, values and lines`, () => {
-    const found = readProperties(Buffer.from(text)).map(({ key, value, line }) => [key, value, line]);
-    assert.deepEqual(found, read);
+    const found = readProperties(Buffer.from(text), 'f').map(({ key, text: value, place }) => [
+      key,
+      value,
+      place,
+    ]);
+    assert.deepEqual(
+      found,
+      read.map(([key, value, line]) => [key, value, `f line ${line}: ${key}`]),
+    );
   });
 
 test('a file that is not UTF-8 is read as Latin-1', () => {
-  const [property] = readProperties(Buffer.from('a=caf\xe9', 'latin1'));
-  assert.equal(property?.value, 'café');
+  const [property] = readProperties(Buffer.from('a=caf\xe9', 'latin1'), 'f');
+  assert.equal(property?.text, 'café');
 });

@@ -7,6 +7,7 @@ import {
   KEYS_LEFT_ASIDE,
   MMS_KEYS,
   MMS_KEY_NAMES,
+  MMS_NOTES,
   type MmsKeyName,
 } from '../../../../supervisor/options/mms/mms-keys.js';
 import { readMmsConfig, type MmsConfig } from '../../../../supervisor/options/mms/read-config.js';
@@ -357,8 +358,8 @@ holdsSection('config-properties.md', 'keys', () =>
   printTable(
     ['key', 'sets', 'value'],
     MMS_KEY_NAMES.map((key) => {
-      const { sets, note } = MMS_KEYS[key];
-      return [`\`${key}\``, sets.map((name) => `\`${OPTIONS[name].flag}\``).join(', '), note];
+      const flags = MMS_KEYS[key].sets.map((name) => `\`${OPTIONS[name].flag}\``);
+      return [`\`${key}\``, flags.join(', '), MMS_NOTES[key]];
     }),
   ),
 );

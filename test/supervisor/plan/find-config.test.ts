@@ -2,12 +2,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import {
-  findConfig,
-  lookupWarnings,
-  type ConfigQuery,
-} from '../../../../supervisor/options/mms/find-config.js';
-import { appFolder } from '../../../worker/app-folder.js';
+import { findConfig, type ConfigQuery } from '../../../supervisor/plan/gather-options.js';
+import { appFolder } from '../../worker/app-folder.js';
 
 const GIVEN = { path: 'given.properties', place: '--mms-config' };
 const VARIABLE = { MMS_CONFIG_FILE: 'variable.properties' };
@@ -17,35 +13,33 @@ const ASIDE =
 const ROWS: readonly (readonly [
   what: string,
   query: Partial<ConfigQuery>,
-  isAppNamed: boolean,
   name: string | null,
   warnings: readonly string[],
 ])[] = [
-  ['none is named and no app is served: the file of the folder', {}, false, 'config.properties', []],
-  ['an app is named', { mayBeUnnamed: false }, true, null, []],
-  ['the folder has an app', { mayBeUnnamed: false }, false, null, [ASIDE]],
-  ['--mms-config', { given: GIVEN }, false, 'given.properties', []],
-  ['--mms-config beside an app', { given: GIVEN, mayBeUnnamed: false }, true, 'given.properties', []],
-  ['the variable', { env: VARIABLE, mayBeUnnamed: false }, true, 'variable.properties', []],
+  ['none is named and no app is served: the file of the folder', {}, 'config.properties', []],
+  ['an app is named', { isAppNamed: true }, null, []],
+  ['the folder has an app', { hasApp: true }, null, [ASIDE]],
+  ['--mms-config', { given: GIVEN }, 'given.properties', []],
+  ['--mms-config beside an app', { given: GIVEN, isAppNamed: true }, 'given.properties', []],
+  ['the variable', { env: VARIABLE, isAppNamed: true }, 'variable.properties', []],
   [
     'the variable takes precedence over --mms-config',
     { env: VARIABLE, given: GIVEN },
-    false,
     'variable.properties',
     [
       'MMS_CONFIG_FILE=variable.properties takes precedence over --mms-config given.properties, which is not read',
     ],
   ],
-  ['an empty variable is not set', { env: { MMS_CONFIG_FILE: '' } }, false, 'config.properties', []],
+  ['an empty variable is not set', { env: { MMS_CONFIG_FILE: '' } }, 'config.properties', []],
 ];
 
-for (const [what, query, isAppNamed, name, warnings] of ROWS)
+for (const [what, query, name, warnings] of ROWS)
   test(`${what}: ${name ?? 'none'}`, (t) => {
     const files = { 'config.properties': '', 'given.properties': '', 'variable.properties': '' };
     const folder = appFolder(t, files);
-    const whole = { given: null, env: {}, folder, mayBeUnnamed: true, ...query };
-    const path = name === null ? null : { name, path: join(folder, name) };
-    assert.deepEqual([findConfig(whole), lookupWarnings(whole, isAppNamed)], [path, warnings]);
+    const whole = { given: null, env: {}, folder, isAppNamed: false, hasApp: false, ...query };
+    const config = name === null ? null : { name, path: join(folder, name) };
+    assert.deepEqual(findConfig(whole), { config, warnings });
   });
 
 for (const [path, message] of [
@@ -63,6 +57,7 @@ for (const [path, message] of [
 ] as const)
   test(`--mms-config ${path} is refused`, (t) => {
     const folder = appFolder(t, { 'folder/a.txt': '', 'conf/mine.properties': '' });
-    const query = { given: { path, place: '--mms-config' }, env: {}, folder, mayBeUnnamed: true };
+    const given = { path, place: '--mms-config' };
+    const query = { given, env: {}, folder, isAppNamed: false, hasApp: false };
     assert.throws(() => findConfig(query), { code: 'SERVE_CONFIG', message });
   });
