@@ -203,7 +203,7 @@ const MODEL = {
 } satisfies Readonly<Record<keyof ModelOptionTypes<unknown>, OptionRow<unknown>>>;
 
 const SCOPES = { server: SERVER, operator: OPERATOR, model: MODEL };
-const ROWS = { ...SERVER, ...OPERATOR, ...MODEL };
+type Rows = typeof SERVER & typeof OPERATOR & typeof MODEL;
 
 /**
  * Scope of an option. `server`: one value for the whole server. `operator`: one per model, set by the operator only.
@@ -212,9 +212,9 @@ const ROWS = { ...SERVER, ...OPERATOR, ...MODEL };
 export type OptionScope = keyof typeof SCOPES;
 export const OPTION_SCOPES = Object.keys(SCOPES) as OptionScope[];
 
-export type OptionName = keyof typeof ROWS;
+export type OptionName = keyof Rows;
 /** The values of all options. */
-export type Options = { readonly [K in OptionName]: (typeof ROWS)[K]['default'] };
+export type Options = { readonly [K in OptionName]: Rows[K]['default'] };
 
 /** Options of the whole server; they never change while it runs. */
 export type ServerOptions = Pick<Options, keyof typeof SERVER>;
@@ -231,8 +231,8 @@ export const OPTION_NAMES = OPTION_GROUPS.flatMap(([, names]) => names);
 
 export const OPTIONS = described();
 
-function described(): { readonly [K in OptionName]: OptionSpec & (typeof ROWS)[K] } {
-  const helpOf: Readonly<Record<string, string>> = Object.assign({}, ...Object.values(helpTexts));
+function described(): { readonly [K in OptionName]: OptionSpec & Rows[K] } {
+  const helpOf = Object.fromEntries(Object.values(helpTexts).flatMap((texts) => Object.entries(texts)));
   const all = Object.entries(SCOPES).flatMap(([scope, rows]) =>
     Object.entries(rows).map(([name, row]) => {
       const words = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
