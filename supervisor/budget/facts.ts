@@ -24,12 +24,12 @@ export interface Start {
   readonly afterLeaving: boolean;
   /** Its process; null until it was started. */
   pid: number | null;
-  /** Memory that it will take of each pool, as far as that is known; null while it waits for that. */
+  /** Memory that it will take of each pool, as far as that is known; null without a budget, and while it waits for memory. */
   granted: ReadonlyMap<string, number> | null;
   /** Whether the log says that it waits for memory. */
   isLogged: boolean;
   /** Whether its model was down when the gate let it go. */
-  isRestore: boolean;
+  wentWhileDown: boolean;
   /** Whether its model was ready before and has no ready worker now. */
   isModelDown(): boolean;
   /** It is allowed. */

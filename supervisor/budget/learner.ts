@@ -14,14 +14,29 @@ interface Peak {
   readonly isReady: boolean;
 }
 
+/** Memory of one pool that a start of a model takes, learnt anew by each server. */
+export interface StartCost {
+  readonly model: string;
+  readonly pool: string;
+  /** The most that its only worker was seen to hold, what its workers share included; null until one was measured. */
+  firstBytes: number | null;
+  /** The most that a worker was seen to hold beside another one; null until one was measured. */
+  moreBytes: number | null;
+  /** The least that a worker held once it was ready: calls may have made others grow. */
+  readyBytes: number | null;
+}
+
+const UNKNOWN = { firstBytes: null, moreBytes: null, readyBytes: null };
+
 export class Learner {
-  readonly costs = new StartCosts();
-  readonly #readings: Readings;
-  readonly #overSince = new Map<string, number>();
+  /** Since when more than the budget of a pool is used. */
+  readonly overSinceMs = new Map<string, number>();
   /** Workers whose memory was read within the budgets since they are ready. */
-  readonly #proven = new Set<number>();
+  readonly proven = new Set<number>();
   /** Models that had such a worker. */
-  readonly #well = new Set<string>();
+  readonly well = new Set<string>();
+  readonly #readings: Readings;
+  readonly #costs = new Map<string, StartCost>();
   /** For each process, its peaks by pool. */
   #peaks: ReadonlyMap<number, Map<string, Peak>> = new Map();
 
@@ -29,22 +44,26 @@ export class Learner {
     this.#readings = readings;
   }
 
-  overSinceMs(pool: string): number | null {
-    return this.#overSince.get(pool) ?? null;
+  /** What is known of starts. */
+  get costs(): StartCost[] {
+    return [...this.#costs.values()];
   }
 
-  isProven(id: number): boolean {
-    return this.#proven.has(id);
+  /** Memory that a start takes, the most that was seen; null if it is not known. */
+  findCost(model: string, pool: string, isFirst: boolean): number | null {
+    const { firstBytes = null, moreBytes = null } = this.#costs.get(keyOf(model, pool)) ?? {};
+    return isFirst ? (firstBytes ?? moreBytes) : (moreBytes ?? firstBytes);
   }
 
-  wasWell(model: string): boolean {
-    return this.#well.has(model);
+  /** The least with which a worker was ready; null if it is not known. */
+  findLeast(model: string, pool: string): number | null {
+    return this.#costs.get(keyOf(model, pool))?.readyBytes ?? null;
   }
 
   /** A model of this name is another one from now on. */
   forget(model: string): void {
-    this.costs.forget(model);
-    this.#well.delete(model);
+    for (const [key, cost] of this.#costs) if (cost.model === model) this.#costs.delete(key);
+    this.well.delete(model);
   }
 
   learn(models: readonly BudgetedFacts[], nowMs: number): void {
@@ -69,16 +88,20 @@ export class Learner {
     isOnly: boolean,
   ): void {
     const names = this.#readings.poolsOf(device);
-    for (const { name, readAtMs } of this.#readings.pools) {
-      const now = names.includes(name) ? this.#held(id, name) : null;
+    for (const { name: pool, readAtMs } of this.#readings.pools) {
+      const now = names.includes(pool) ? this.#held(id, pool) : null;
       if (now === null) continue;
-      const before = peaks.get(name) ?? { ...now, isReady: false };
+      const before = peaks.get(pool) ?? { ...now, isReady: false };
       const isReady = state !== 'starting' && sinceMs < readAtMs;
       const sharedToo = Math.max(now.sharedToo, before.sharedToo);
       const own = Math.max(now.own, before.own);
-      peaks.set(name, { sharedToo, own, isReady: before.isReady || isReady });
-      if (state !== 'starting') this.costs.learn(model, name, isOnly, isOnly ? sharedToo : own);
-      if (isReady && !before.isReady) this.costs.learnReady(model, name, now.own);
+      peaks.set(pool, { sharedToo, own, isReady: before.isReady || isReady });
+      if (state === 'starting') continue;
+      const cost = this.#costs.get(keyOf(model, pool)) ?? { ...UNKNOWN, model, pool };
+      this.#costs.set(keyOf(model, pool), cost);
+      if (isOnly) cost.firstBytes = Math.max(cost.firstBytes ?? 0, sharedToo);
+      else cost.moreBytes = Math.max(cost.moreBytes ?? 0, own);
+      if (isReady && !before.isReady) cost.readyBytes = Math.min(cost.readyBytes ?? Infinity, now.own);
     }
   }
 
@@ -94,80 +117,22 @@ export class Learner {
 
   #noteOverruns(nowMs: number): void {
     for (const { name, ownBytes, limitBytes } of this.#readings.pools) {
-      if (ownBytes <= limitBytes) this.#overSince.delete(name);
-      else if (!this.#overSince.has(name)) this.#overSince.set(name, nowMs);
+      if (ownBytes <= limitBytes) this.overSinceMs.delete(name);
+      else if (!this.overSinceMs.has(name)) this.overSinceMs.set(name, nowMs);
     }
   }
 
   #prove(models: readonly BudgetedFacts[]): void {
     const workers = models.flatMap((model) => model.workers);
     const ids = new Set(workers.map(({ id }) => id));
-    for (const id of this.#proven) if (!ids.has(id)) this.#proven.delete(id);
-    if (this.#overSince.size > 0) return;
+    for (const id of this.proven) if (!ids.has(id)) this.proven.delete(id);
+    if (this.overSinceMs.size > 0) return;
     const readAtMs = Math.min(...this.#readings.pools.map((pool) => pool.readAtMs));
     for (const { id, model, state, sinceMs } of workers) {
       if (state === 'starting' || sinceMs >= readAtMs) continue;
-      this.#proven.add(id);
-      this.#well.add(model);
+      this.proven.add(id);
+      this.well.add(model);
     }
-  }
-}
-
-export interface StartCost {
-  readonly model: string;
-  readonly pool: string;
-  /** Null until its only worker was measured. */
-  firstBytes: number | null;
-  /** Null until a worker was measured beside another one. */
-  moreBytes: number | null;
-  /** The least that a worker held once it was ready: calls may have made others grow. */
-  readyBytes: number | null;
-}
-
-/**
- * The memory that a start of each model takes, learnt anew by each server: the most that a worker was seen to hold, while it
- * started too. A model's first worker also takes what its workers share.
- */
-export class StartCosts {
-  readonly #costs = new Map<string, StartCost>();
-
-  /** A worker holds so many bytes. `isOnly`: its model has no other one. */
-  learn(model: string, pool: string, isOnly: boolean, bytes: number): void {
-    const cost = this.#of(model, pool);
-    if (isOnly) cost.firstBytes = Math.max(cost.firstBytes ?? 0, bytes);
-    else cost.moreBytes = Math.max(cost.moreBytes ?? 0, bytes);
-  }
-
-  /** A worker has become ready, and holds so many bytes. */
-  learnReady(model: string, pool: string, bytes: number): void {
-    const cost = this.#of(model, pool);
-    cost.readyBytes = Math.min(cost.readyBytes ?? Infinity, bytes);
-  }
-
-  /** Null if it is not known. */
-  find(model: string, pool: string, isFirst: boolean): number | null {
-    const { firstBytes = null, moreBytes = null } = this.#costs.get(keyOf(model, pool)) ?? {};
-    return isFirst ? (firstBytes ?? moreBytes) : (moreBytes ?? firstBytes);
-  }
-
-  /** The least with which a worker was ready; null if it is not known. */
-  findLeast(model: string, pool: string): number | null {
-    return this.#costs.get(keyOf(model, pool))?.readyBytes ?? null;
-  }
-
-  forget(model: string): void {
-    for (const [key, cost] of this.#costs) if (cost.model === model) this.#costs.delete(key);
-  }
-
-  all(): StartCost[] {
-    return [...this.#costs.values()];
-  }
-
-  #of(model: string, pool: string): StartCost {
-    const key = keyOf(model, pool);
-    const cost = this.#costs.get(key) ?? { model, pool, firstBytes: null, moreBytes: null, readyBytes: null };
-    this.#costs.set(key, cost);
-    return cost;
   }
 }
 

@@ -83,7 +83,7 @@ export class Ledger {
           (sum, { needs }) => sum + (needs.get(name) ?? 0),
           promised.get(name) ?? 0,
         );
-        return limitBytes - usedBytes - coming > (this.learner.costs.find(model, name, false) ?? 0);
+        return limitBytes - usedBytes - coming > (this.learner.findCost(model, name, false) ?? 0);
       });
   }
 
@@ -122,7 +122,7 @@ export class Ledger {
       .flatMap(({ workers }) => workers)
       .map((worker): HeldWorker => {
         const { id } = worker;
-        return { ...worker, bytes: this.#readings.bytesOf(id), isProven: this.learner.isProven(id) };
+        return { ...worker, bytes: this.#readings.bytesOf(id), isProven: this.learner.proven.has(id) };
       });
     return {
       nowMs,
@@ -133,7 +133,7 @@ export class Ledger {
           ownBytes,
           usedBytes,
           readAtMs,
-          overSinceMs: this.learner.overSinceMs(name),
+          overSinceMs: this.learner.overSinceMs.get(name) ?? null,
         };
       }),
       promised: this.#promised(),
@@ -231,14 +231,13 @@ export class Ledger {
     count: number,
     models: readonly BudgetedFacts[],
   ): ReadonlyMap<string, number | null> {
-    const { costs } = this.learner;
     const { pinned = 0 } = find(model, models) ?? {};
     const limits = new Map(this.#readings.pools.map(({ name, limitBytes }) => [name, limitBytes]));
     return new Map(
       this.#readings.poolsOf(device).map((pool) => {
         const limitBytes = limits.get(pool) ?? Infinity;
-        const most = costs.find(model, pool, count === 0);
-        const least = costs.findLeast(model, pool) ?? most;
+        const most = this.learner.findCost(model, pool, count === 0);
+        const least = this.learner.findLeast(model, pool) ?? most;
         if (least === null || most === null) return [pool, null];
         if (count < pinned) return [pool, Math.min(least, limitBytes)];
         const roomBytes = limitBytes - this.#stayingBeside(model, pool, models);

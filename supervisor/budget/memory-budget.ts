@@ -131,7 +131,7 @@ export class MemoryBudget {
         budgetBytes: limitBytes,
         usedBytes: Math.round(ownBytes),
       })),
-      startCosts: this.ledger.learner.costs.all(),
+      startCosts: this.ledger.learner.costs,
       waiting: Array.from(this.#lacks, ([start, { pool, needBytes }]) => ({
         model: start.model,
         waitedMs: Math.round(nowMs - start.sinceMs),
@@ -207,7 +207,7 @@ export class MemoryBudget {
 
   #misfit(model: string, error: ServeError): void {
     this.#log.error(`model ${model} cannot start: ${error.detail}`);
-    this.ledger.named(model)?.misfit(error, this.ledger.learner.wasWell(model));
+    this.ledger.named(model)?.misfit(error, this.ledger.learner.well.has(model));
   }
 
   #noteWait(start: Start, lack: Lack): void {

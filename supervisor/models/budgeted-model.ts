@@ -10,17 +10,10 @@ import type { Sizing } from './sizing.js';
 /** Expected start of a model that was never started. */
 const UNKNOWN_START_MS = 1000;
 
-interface LastCall {
-  readonly calls: number;
-  readonly atMs: number;
-}
-
 export class ModelInBudget implements BudgetedModel {
   readonly #model: ModelCore;
   readonly #sizing: Sizing;
   readonly #tell: (event: ModelEvent) => void;
-  /** When the last call of each worker ended, as far as that was seen. */
-  #lastCalls: ReadonlyMap<number, LastCall> = new Map();
 
   constructor(model: ModelCore, sizing: Sizing, tell: (event: ModelEvent) => void) {
     this.#model = model;
@@ -37,7 +30,6 @@ export class ModelInBudget implements BudgetedModel {
     const { crew, generations } = this.#model;
     const { bounds, demand, isReplacing } = this.#sizing;
     const hasCallers = this.#hasCallers;
-    this.#noteCalls();
     const workers = crew.all.flatMap((slot) =>
       slot.workers.map((worker) => this.#worker(slot, worker, hasCallers, nowMs)),
     );
@@ -81,20 +73,9 @@ export class ModelInBudget implements BudgetedModel {
   #worker(slot: Slot, worker: WorkerHandle, hasCallers: boolean, nowMs: number): BudgetedWorker {
     const { pid: id, stateMs } = worker;
     const sinceMs = nowMs - stateMs;
-    const idleSinceMs = Math.max(sinceMs, this.#lastCalls.get(id)?.atMs ?? 0);
+    const idleSinceMs = Math.max(sinceMs, this.#model.crew.lastCallMs.get(worker) ?? 0);
     const state = this.#stateOf(slot, worker, hasCallers);
     return { id, model: this.name, device: slot.device, state, sinceMs, idleSinceMs };
-  }
-
-  /** A worker that has finished a call since it was last looked at: the last one of the model ended when the model became idle. */
-  #noteCalls(): void {
-    const { idleSinceMs, workers } = this.#model.crew;
-    this.#lastCalls = new Map(
-      workers.map(({ pid, finishedCalls: calls }) => {
-        const last = this.#lastCalls.get(pid);
-        return [pid, last?.calls === calls ? last : { calls, atMs: calls === 0 ? 0 : idleSinceMs }];
-      }),
-    );
   }
 
   /** One that is replaced is busy: it is never sent away, and its successor needs memory of its own. */

@@ -5,30 +5,27 @@
  */
 import { formatMs } from '../options/units.js';
 import type { Slot } from '../slots/slot.js';
-import { startPhase, type WorkerState } from '../processes/worker-lifecycle.js';
+import { startPhase } from '../processes/worker-lifecycle.js';
 
 /** One worker on its way to `ready`. */
 export interface StartingWorker {
   readonly worker: number;
-  readonly state: WorkerState | 'waiting';
-  /** The reason why its start waits, in words; null if it does not wait. */
-  readonly waitsFor: string | null;
-  /** Time in this state. */
+  /** Its activity, in words. */
+  readonly doing: string;
+  /** Time for which it does that. */
   readonly stateMs: number;
-  /** Time since its process was started, or since its start waits. */
-  readonly uptimeMs: number;
+  /** Time since its process was started; null: its start waits. */
+  readonly uptimeMs: number | null;
 }
 
 export function startingWorkers(slots: readonly Slot[]): StartingWorker[] {
   return slots.flatMap(({ index: worker, state, startWait }): StartingWorker[] => {
-    if (startWait !== null) {
-      const { reason: waitsFor, ms } = startWait;
-      return [{ worker, state: 'waiting', waitsFor, stateMs: ms, uptimeMs: ms }];
-    }
+    if (startWait !== null)
+      return [{ worker, doing: `waiting for ${startWait.reason}`, stateMs: startWait.ms, uptimeMs: null }];
     const starting = state.name === 'live' ? state.worker : state.name === 'renewing' ? state.next : null;
-    if (starting === null || startPhase(starting.state) === null) return [];
-    const { stateMs, uptimeMs } = starting;
-    return [{ worker, state: starting.state, waitsFor: null, stateMs, uptimeMs }];
+    const doing = starting === null ? null : startPhase(starting.state);
+    if (starting === null || doing === null) return [];
+    return [{ worker, doing, stateMs: starting.stateMs, uptimeMs: starting.uptimeMs }];
   });
 }
 
@@ -84,7 +81,7 @@ export class SlowStarts {
   #report(): void {
     const workers = this.#starting();
     // Others may die and start again quickly meanwhile; they are not reported.
-    const slow = workers.filter(({ uptimeMs }) => uptimeMs >= FIRST_REPORT_MS);
+    const slow = workers.filter(({ uptimeMs, stateMs }) => (uptimeMs ?? stateMs) >= FIRST_REPORT_MS);
     if (slow.length > 0) {
       this.#reported += 1;
       this.#reporter.report(reportText(slow, this.#limitMs(), this.#label()));
@@ -105,16 +102,14 @@ export class SlowStarts {
  * (--spawn-concurrency 2) for 12 s (limit for each: 10 min, --init-timeout)`
  */
 function reportText(workers: readonly StartingWorker[], limitMs: number, label: string): string {
-  const doing = ({ state, waitsFor }: StartingWorker): string =>
-    state === 'waiting' ? `waiting for ${waitsFor}` : (startPhase(state) ?? state);
-  const phases = [...new Set(workers.map(doing))].map((phase) => {
-    const group = workers.filter((worker) => doing(worker) === phase);
+  const phases = [...new Set(workers.map(({ doing }) => doing))].map((phase) => {
+    const group = workers.filter(({ doing }) => doing === phase);
     const names = group.map(({ worker }) => (label === '' ? worker : `${label}/${worker}`)).join(', ');
     const longestMs = Math.max(...group.map(({ stateMs }) => stateMs));
     const time = formatMs(Math.round(longestMs / 1000) * 1000);
     return `${group.length === 1 ? 'worker' : 'workers'} ${names} ${phase} for ${time}`;
   });
-  const isLimited = workers.some(({ state }) => state !== 'waiting');
+  const isLimited = workers.some(({ uptimeMs }) => uptimeMs !== null);
   const limit = isLimited ? ` (limit for each: ${formatMs(limitMs)}, --init-timeout)` : '';
   return `still starting: ${phases.join('; ')}${limit}`;
 }

@@ -65,7 +65,7 @@ export class WorkerEvents {
     const { spec, options, skipsWarmUp } = generations.newest;
     const worker: WorkerHandle = startWorker(spec, options, resources, slot, skipsWarmUp, {
       loaded: (info) => this.#loaded(worker, info),
-      finished: (call, runMs) => this.#finished(call, runMs),
+      finished: (call, runMs) => this.#finished(worker, call, runMs),
       told: (event) => this.#told(slot, worker, event),
     });
     generations.started(worker);
@@ -127,8 +127,9 @@ export class WorkerEvents {
     return { ...limits, startBatchSize: spec.service === null ? Infinity : options.batchSize };
   }
 
-  #finished(call: Call, runMs: number | null): void {
+  #finished(worker: WorkerHandle, call: Call, runMs: number | null): void {
     this.noteIdle();
+    this.#model.crew.lastCallMs.set(worker, this.#model.crew.idleSinceMs);
     this.#model.dispatcher.finished(call, runMs);
   }
 

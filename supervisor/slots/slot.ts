@@ -193,7 +193,7 @@ export class Slot {
       pid: null,
       granted: null,
       isLogged: false,
-      isRestore: false,
+      wentWhileDown: false,
       isModelDown,
       go: () => this.#startSoon(start),
       refuse: (error) => this.#refuseStart(start, error),

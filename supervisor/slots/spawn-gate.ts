@@ -56,7 +56,7 @@ export class SpawnGate {
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
       const start = next;
       this.#waiting = this.#waiting.filter((other) => other !== start);
-      start.isRestore = start.isModelDown();
+      start.wentWhileDown = start.isModelDown();
       this.#running.add(start);
       start.go();
     }
@@ -80,7 +80,7 @@ export class SpawnGate {
     const onDevice = running.find((other) => other.device === device);
     if (device !== 'cpu' && onDevice !== undefined)
       return `${device}, where a worker of ${nameFor(start, onDevice)} is starting`;
-    const beside = running.find(({ isRestore }) => isRestore);
+    const beside = running.find(({ wentWhileDown }) => wentWhileDown);
     if (beside === undefined && start.isModelDown()) return null;
     const places = running.filter((other) => other !== beside);
     const cap = `--spawn-concurrency ${this.#cap}`;

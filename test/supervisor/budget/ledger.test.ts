@@ -222,13 +222,13 @@ test('a model was well once a worker of it was seen within the budget; one that 
   model.worker(7, 'idle');
   memory.hold(7, 120);
   ledger.learn();
-  assert.equal(ledger.learner.wasWell('m@1'), false);
+  assert.equal(ledger.learner.well.has('m@1'), false);
   assert.notEqual(ledger.gather(1).pools[0]?.overSinceMs, null);
   memory.hold(7, 80);
   ledger.learn();
-  assert.equal(ledger.learner.wasWell('m@1'), true);
+  assert.equal(ledger.learner.well.has('m@1'), true);
   assert.equal(ledger.gather(1).workers[0]?.isProven, true);
   ledger.remove(model);
-  assert.equal(ledger.learner.wasWell('m@1'), false);
-  assert.deepEqual(ledger.learner.costs.all(), []);
+  assert.equal(ledger.learner.well.has('m@1'), false);
+  assert.deepEqual(ledger.learner.costs, []);
 });

@@ -5,13 +5,14 @@ import {
   type StartReporter,
   type StartingWorker,
 } from '../../../supervisor/models/slow-starts.js';
+import { startPhase, type WorkerState } from '../../../supervisor/processes/worker-lifecycle.js';
 import { logReporter } from '../../../supervisor/server/host/start-progress.js';
 
 /** Workers whose states the test sets, and a clock that it moves. */
 class Bench {
   readonly lines: string[] = [];
   #nowMs = 0;
-  #workers: { state: StartingWorker['state']; sinceMs: number; spawnedMs: number }[] = [];
+  #workers: { state: WorkerState | 'waiting'; sinceMs: number; spawnedMs: number }[] = [];
   readonly #t: TestContext;
   label = '';
   readonly #slowStarts: SlowStarts;
@@ -28,7 +29,7 @@ class Bench {
     );
   }
 
-  enter(worker: number, state: StartingWorker['state']): void {
+  enter(worker: number, state: WorkerState | 'waiting'): void {
     const spawnedMs = state === 'spawning' ? this.#nowMs : (this.#workers[worker]?.spawnedMs ?? this.#nowMs);
     this.#workers[worker] = { state, sinceMs: this.#nowMs, spawnedMs };
     this.#slowStarts.update();
@@ -48,10 +49,12 @@ class Bench {
         : [
             {
               worker,
-              state,
-              waitsFor: state === 'waiting' ? '2 workers of slow (--spawn-concurrency 2)' : null,
+              doing:
+                state === 'waiting'
+                  ? 'waiting for 2 workers of slow (--spawn-concurrency 2)'
+                  : (startPhase(state) ?? ''),
               stateMs: this.#nowMs - sinceMs,
-              uptimeMs: this.#nowMs - spawnedMs,
+              uptimeMs: state === 'waiting' ? null : this.#nowMs - spawnedMs,
             },
           ],
     );

@@ -13,7 +13,7 @@ export function startOf(given: Partial<Start> & { readonly model: string }): Sta
     pid: null,
     granted: null,
     isLogged: false,
-    isRestore: false,
+    wentWhileDown: false,
     isModelDown: () => false,
     go() {},
     refuse() {},
