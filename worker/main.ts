@@ -15,7 +15,7 @@ import { watchAppExit } from './process/app-exit.js';
 import { appLog } from './report/app-log.js';
 import { OwnMetrics } from './report/app-metrics.js';
 import { ArrivingCalls } from './run/arriving-calls.js';
-import { noteBegun } from './process/begun-note.js';
+import { BegunTimes, ONE_AT_A_TIME } from './process/begun-note.js';
 import { blockOnOutput } from './process/blocking-output.js';
 import { writeHintsTo } from './process/hint-once.js';
 import { offerWebhooks } from './api/send-webhook.js';
@@ -25,7 +25,6 @@ import { DOWN_FD, UP_FD, dieIfLost, refuseFork, watchDescriptors } from './proce
 import type { LoadedApp } from './adapters/loaded-app.js';
 import { NO_ATTRIBUTION, attributePrints } from './report/print-attribution.js';
 import { outlookOf, type Outlook } from './failures/outlook.js';
-import type { CallLoop, CallLoopOptions } from './run/call-loop.js';
 import { RunLoop } from './run/run-loop.js';
 import { preloadTypeScript } from './load/register-typescript.js';
 import { StartFailure, concurrencyOf, importApp, initApp, loadedInfo } from './load/start-app.js';
@@ -39,7 +38,7 @@ const FRONT_GONE: ReadonlySet<string> = new Set(['EPIPE', 'ECONNRESET']);
 refuseFork();
 const arriving = new ArrivingCalls((batch) => runLoop().accept(batch));
 let app: LoadedApp | null = null;
-let loop: CallLoop | null = null;
+let loop: RunLoop | null = null;
 let isStopping = false;
 
 const channel = new Channel(
@@ -140,7 +139,8 @@ async function start(spec: StartSpec): Promise<void> {
   const initMs = await initApp(loaded, { channel, spec, worker, metrics, prints });
   dieIfLost();
   app = loaded;
-  const options: CallLoopOptions = {
+  const isAlone = concurrency === 1;
+  loop = new RunLoop({
     channel,
     app: loaded,
     worker,
@@ -148,21 +148,14 @@ async function start(spec: StartSpec): Promise<void> {
     prints,
     maxOutputBytes: spec.limits.maxOutputBytes,
     streamWindowBytes: spec.limits.streamWindowBytes,
+    concurrency,
+    note: isAlone ? ONE_AT_A_TIME : new BegunTimes(concurrency),
+    activity: isAlone && worker.threads > 1 ? new StayAwake() : SLEEP_AT_ONCE,
     onIdleAfterRetire: () => onIdle(),
     onDoubt: retireThenExit,
-  };
-  loop = await newLoop(options, concurrency);
+  });
   channel.send({ type: 'ready', initMs });
   channel.flush();
-}
-
-async function newLoop(options: CallLoopOptions, concurrency: number): Promise<CallLoop> {
-  if (concurrency > 1) {
-    const { ConcurrentLoop } = await import('./run/concurrent-loop.js');
-    return new ConcurrentLoop(options, concurrency);
-  }
-  const activity = options.worker.threads > 1 ? new StayAwake() : SLEEP_AT_ONCE;
-  return new RunLoop({ ...options, noteBegun, activity });
 }
 
 function failStart(thrown: unknown): void {
@@ -174,7 +167,7 @@ function failStart(thrown: unknown): void {
   }
 }
 
-function runLoop(): CallLoop {
+function runLoop(): RunLoop {
   if (loop === null) throw protocolError('a call before ready');
   return loop;
 }

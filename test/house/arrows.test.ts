@@ -113,7 +113,7 @@ for (const [file, code, complaint] of [
     "import '../../status/server-status.js';",
     'The page imports nothing of the server but status/live-types.ts',
   ],
-  ['worker/api/types.ts', "import '../run/runner.js';", 'api stands below run'],
+  ['worker/api/types.ts', "import '../run/run-loop.js';", 'api stands below run'],
   ['worker/api/types.ts', "import './store/store.js';", 'api stands below api/store'],
   ['worker/formats/json.ts', "import '../api/store/store.js';", 'formats stands below api/store'],
   ['protocol/text/charsets.ts', "import '../wire/frame.js';", 'text stands below wire'],

@@ -7,9 +7,7 @@ import type { Call, Message } from '../../protocol/wire/messages.js';
 import { NO_WISHES } from '../../worker/api/input-wishes.js';
 import type { Signature } from '../../worker/api/signature.js';
 import type { InferenceContext } from '../../worker/api/types.js';
-import type { CallLoop, CallLoopOptions } from '../../worker/run/call-loop.js';
-import { ConcurrentLoop } from '../../worker/run/concurrent-loop.js';
-import { RunLoop } from '../../worker/run/run-loop.js';
+import { RunLoop, type RunLoopOptions } from '../../worker/run/run-loop.js';
 import { Tap, nextTurn, type Received } from '../protocol/streams.js';
 import { NO_METRICS, callWith } from './calls.js';
 
@@ -34,7 +32,7 @@ export interface Several {
 /** A run loop over a real channel; the front records what it writes. */
 export class Bench {
   readonly tap = new Tap();
-  readonly loop: CallLoop;
+  readonly loop: RunLoop;
   /** Inputs the app has seen, in order. */
   readonly seen: unknown[] = [];
   readonly printsOf: string[] = [];
@@ -55,7 +53,7 @@ export class Bench {
       onEnd: refuse,
       onWriteError: refuse,
     });
-    const options: CallLoopOptions = {
+    const options: Omit<RunLoopOptions, 'concurrency' | 'note' | 'activity'> = {
       channel,
       app: {
         description: {
@@ -104,10 +102,8 @@ export class Bench {
       onCall: () => this.comings.push('call'),
       onIdle: () => this.comings.push('idle'),
     };
-    this.loop =
-      concurrency > 1
-        ? new ConcurrentLoop(options, concurrency, { begin: noteBegun, end: () => {} })
-        : new RunLoop({ ...options, noteBegun, activity });
+    const note = { begin: noteBegun, end: () => {} };
+    this.loop = new RunLoop({ ...options, concurrency, note, activity });
   }
 
   /** Hands in a call whose JSON body is `input`. */

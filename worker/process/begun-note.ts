@@ -10,14 +10,26 @@ import { BEGUN_FD, dieIfLost } from './descriptors.js';
 
 const note = Buffer.alloc(BEGUN_NOTE_BYTES);
 
-/** Once this returns, the front will know that the call may have run, even if this process dies. */
-export function noteBegun(id: number): void {
-  encodeBegunNote(note, id, MONOTONIC_OFFSET_MS + performance.now());
-  writeNote(note);
+export interface BegunNote {
+  /**
+   * Once this returns, the front will know that the call, and those of its batch before it, may have run, even if this
+   * process dies.
+   */
+  begin(id: number): void;
+  /** The call has ended, with all of its batch. */
+  end(id: number): void;
 }
 
+export const ONE_AT_A_TIME: BegunNote = {
+  begin(id) {
+    encodeBegunNote(note, id, MONOTONIC_OFFSET_MS + performance.now());
+    writeNote(note);
+  },
+  end() {},
+};
+
 /** The note of a worker that runs several calls at the same time, with an entry for each of them. */
-export class BegunTimes {
+export class BegunTimes implements BegunNote {
   readonly #bytes: Buffer;
   /** Offsets of entries whose calls have ended. */
   readonly #free: number[] = [];
@@ -30,7 +42,7 @@ export class BegunTimes {
     for (let entry = concurrency; entry > 0; entry -= 1) this.#free.push(entry * BEGUN_NOTE_BYTES);
   }
 
-  /** As `noteBegun`. The entry and the note are written at once: they lie in one page. */
+  /** The entry and the note are written at once: they lie in one page. */
   begin(id: number): void {
     const offset = this.#free.pop() as number;
     const atMs = MONOTONIC_OFFSET_MS + performance.now();
@@ -40,7 +52,7 @@ export class BegunTimes {
     this.#write(this.#bytes);
   }
 
-  /** The call has ended: another one may have its entry. */
+  /** Another call may have its entry. */
   end(id: number): void {
     this.#free.push(this.#offsets.get(id) as number);
     this.#offsets.delete(id);

@@ -7,7 +7,7 @@
 import { BodyAssembler, splitPieces } from '../../protocol/wire/body-assembler.js';
 import { protocolError } from '../../protocol/errors.js';
 import type { Call, CallFrame } from '../../protocol/wire/messages.js';
-import type { WaitingCall } from './runner.js';
+import type { WaitingCall } from './running-call.js';
 
 /** A call whose body may still be arriving. */
 interface ArrivingCall {

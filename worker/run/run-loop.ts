@@ -1,27 +1,36 @@
 /**
- * Runs one call, or one batch, at a time, in order.
+ * Runs the calls of a worker in order, in as many places as the app has: one, or several if its functions wait for something
+ * else meanwhile.
  *
- * 1. `accept` puts calls into the inbox once their bodies are complete.
- * 2. `pump` takes the next ones once the previous answers are in the kernel.
- * 3. `call-runner.ts` or `batch-runner.ts` runs them and calls back at their end.
+ * 1. `accept` puts calls into the inbox once their bodies are complete: one, or a batch, whose calls begin together.
+ * 2. `pump` begins the next ones in a free place, behind a note that they begin; so after a death the front knows exactly
+ *    which calls may have run. With one place it waits until the answers before are in the kernel. With several they may
+ *    never all be, while other calls stream: they die with the worker, as the calls that run do.
+ * 3. `run-calls.ts` runs the app, `running-call.ts` answers each call and calls back at its end.
  *
- * `main.ts` delivers the messages; the channel sends the answers. Beside: `concurrent-loop.ts` runs several calls at the
- * same time.
+ * `main.ts` delivers the messages; the channel sends the answers.
  */
-import { AsyncResource } from 'node:async_hooks';
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
+import { totalBytes } from '../../protocol/wire/body-assembler.js';
 import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError, protocolError } from '../../protocol/errors.js';
 import type { DataPart } from '../../protocol/wire/messages.js';
-import { BatchRunner } from './batch-runner.js';
-import type { CallLoop, CallLoopOptions } from './call-loop.js';
-import { CallRunner } from './call-runner.js';
+import { lossOfGpu } from '../failures/outlook.js';
 import { Retirement } from '../failures/retirement.js';
-import { sendError } from './running-call.js';
-import type { OnEnded, Runner, RunnerOptions, WaitingCall } from './runner.js';
+import type { BegunNote } from '../process/begun-note.js';
 import type { ActivityListener } from '../process/stay-awake.js';
+import { RunningCall, sendError, type CallHost, type Run, type WaitingCall } from './running-call.js';
+import { runCalls } from './run-calls.js';
 
-export interface RunLoopOptions extends CallLoopOptions, RunnerOptions {
+export interface RunLoopOptions extends Omit<CallHost, 'onEnded'> {
+  /** The most calls that run at the same time; the front sends no more. */
+  readonly concurrency: number;
+  readonly note: BegunNote;
   readonly activity: ActivityListener;
+  /** Called when no call runs and none will begin, after `retire`. */
+  onIdleAfterRetire(): void;
+  /** Called when the error of a call shows that a new process would do better. */
+  onDoubt(why: ServeError): void;
 }
 
 /** Calls that begin together. */
@@ -36,15 +45,16 @@ interface Waiting {
 /** After a call that blocked the thread this long, pending cancels are read before the next call begins. */
 const YIELD_AFTER_MS = 1;
 
-export class RunLoop implements CallLoop {
+export class RunLoop {
   readonly #options: RunLoopOptions;
   readonly #channel: Channel;
-  readonly #single: CallRunner;
-  readonly #batches: BatchRunner;
+  readonly #host: CallHost;
   readonly #retirement = new Retirement();
-  /** The runner of the current call, or of the last one. */
-  #runner: Runner;
+  /** The request id of the call whose code runs; null with one place, where it is that of the call that runs. */
+  readonly #current: AsyncLocalStorage<string> | null;
+  readonly #running = new Map<number, RunningCall>();
   #inbox: Waiting[] = [];
+  #freePlaces: number;
   #pumping = false;
   /** True while the loop waits for the kernel to take an answer, or for pending cancels to be read. */
   #resting = false;
@@ -53,25 +63,34 @@ export class RunLoop implements CallLoop {
   constructor(options: RunLoopOptions) {
     this.#options = options;
     this.#channel = options.channel;
-    const onEnded: OnEnded = (runMs, thrown) => this.#onEnded(runMs, thrown);
-    this.#single = new CallRunner(options, onEnded);
-    this.#batches = new BatchRunner(options, onEnded);
-    this.#runner = this.#single;
+    this.#host = { ...options, onEnded: (running) => this.#onEnded(running) };
+    this.#current = options.concurrency > 1 ? new AsyncLocalStorage() : null;
+    this.#freePlaces = options.concurrency;
   }
 
+  /** Request id of the call whose code runs; empty outside of calls. */
   get runningRequestId(): string {
-    return this.#runner.requestId;
+    if (this.#current !== null) return this.#current.getStore() ?? '';
+    const [first] = this.#running.values();
+    return first?.call.requestId ?? '';
   }
 
+  /**
+   * Takes calls whose bodies are complete: one, or a batch, which `pump` begins together.
+   * @throws SERVE_PROTOCOL if that many may not begin
+   */
   accept(calls: readonly WaitingCall[]): void {
-    if (calls.length > 1) this.#assertBatch(calls);
+    this.#assertAllowed(calls);
+    if (this.#retired) return; // the front has sent it before it knew
     this.#inbox.push({ calls, asyncContext: new AsyncResource('banana-serve call') });
     this.#options.activity.onCall();
   }
 
+  /** Cancels a call whose client does not wait any more: drops it if it has not begun, otherwise aborts its signal. */
   cancel(id: number, reason: string): void {
-    if (this.#runner.runs(id)) {
-      this.#runner.cancel(id, reason);
+    const running = this.#running.get(id);
+    if (running !== undefined) {
+      running.cancel(reason);
       return;
     }
     const index = this.#inbox.findIndex(({ calls }) => calls.some(({ call }) => call.id === id));
@@ -82,83 +101,126 @@ export class RunLoop implements CallLoop {
     this.sendCancelled(id);
   }
 
+  /** Sends the ending of a call that never began. */
   sendCancelled(id: number): void {
+    if (this.#retired) return; // the front has taken it back, and knows its id no more
     sendError(this.#channel, id, new ServeError('SERVE_CANCELLED'), 0);
     this.#channel.flush();
   }
 
   grantCredit(id: number, bytes: number): void {
-    this.#runner.grantCredit(id, bytes);
+    this.#running.get(id)?.grantCredit(bytes);
   }
 
-  takeData(part: DataPart, pieces: readonly Buffer[]): void {
-    this.#runner.takeData(part, pieces);
+  /** Takes a part of a message from a WebSocket client; it is dropped if the call has ended. */
+  takeData({ id, text, last }: DataPart, pieces: readonly Buffer[]): void {
+    this.#running.get(id)?.socket?.onData(pieces, totalBytes(pieces), text, last);
   }
 
-  retire(abortReason: string | null): void {
+  /**
+   * Begins no further call, and aborts those that run if `abortReason` is given. `doubt`: why the worker will end itself;
+   * null if it was asked to.
+   */
+  retire(abortReason: string | null, doubt: string | null): void {
     this.#retired = true;
     this.#inbox = [];
-    if (abortReason !== null) this.#runner.abort(abortReason);
-    if (!this.#runner.isRunning) this.#options.onIdleAfterRetire();
+    if (abortReason !== null) for (const { ctx } of this.#running.values()) ctx.abort(abortReason);
+    if (this.#running.size === 0) {
+      this.#options.onIdleAfterRetire();
+      return;
+    }
+    // The front must know that what it has sent meanwhile does not begin here: the running calls may take long.
+    if (doubt !== null) this.#channel.send({ type: 'retiring', reason: doubt });
+    this.#channel.flush();
   }
 
+  /** Begins the next calls that may begin. Called once per read, so that a cancel after a call is seen before it begins. */
   pump(): void {
     if (this.#pumping) return;
     this.#pumping = true;
-    while (!this.#runner.isRunning && !this.#resting && !this.#retired && this.#inbox.length > 0) {
+    while (this.#freePlaces > 0 && !this.#resting && !this.#retired && this.#inbox.length > 0) {
       this.#channel.flush();
       // An answer that is not in the kernel would die with the process, so its call does not count as ended yet.
-      if (this.#channel.flushed) this.#beginNext();
-      else this.#restUntilFlushed();
+      if (this.#options.concurrency > 1 || this.#channel.flushed) this.#beginNext();
+      else this.#rest((goOn) => this.#channel.onceFlushed(goOn));
     }
     this.#pumping = false;
     this.#channel.flush();
-    if (!this.#runner.isRunning && this.#inbox.length === 0) this.#options.activity.onIdle();
+    if (this.#running.size === 0 && this.#inbox.length === 0) this.#options.activity.onIdle();
   }
 
   #beginNext(): void {
     const { calls, asyncContext } = this.#inbox.shift() as Waiting;
-    const [first] = calls as [WaitingCall];
-    if (calls.length === 1) {
-      this.#runner = this.#single;
-      asyncContext.runInAsyncScope(() => this.#single.begin(first));
-    } else {
-      this.#runner = this.#batches;
-      asyncContext.runInAsyncScope(() => this.#batches.begin(calls));
+    const answersTogether = calls.length > 1 || this.#current !== null;
+    const beganAtMs = performance.now();
+    const run: Run = {
+      beganAtMs,
+      answersTogether,
+      open: calls.length,
+      isDelivering: false,
+      thrown: undefined,
+    };
+    const { id, requestId } = (calls.at(-1) as WaitingCall).call;
+    this.#options.note.begin(id); // those of its batch before it begin too
+    const begun = calls.map((waiting) => new RunningCall(this.#host, waiting, run));
+    for (const running of begun) this.#running.set(running.call.id, running);
+    this.#freePlaces -= 1;
+    const begin = (): void => runCalls(begun, run, this.#options);
+    asyncContext.runInAsyncScope(() =>
+      this.#current === null ? begin() : this.#current.run(requestId, begin),
+    );
+  }
+
+  /** @throws SERVE_PROTOCOL */
+  #assertAllowed(calls: readonly WaitingCall[]): void {
+    const { concurrency, app } = this.#options;
+    if (concurrency > 1) {
+      const held = this.#running.size + this.#inbox.length + calls.length;
+      if (calls.length === 1 && held <= concurrency) return;
+      throw protocolError(`${held} calls, ${calls.length} of them at once; ${concurrency} may run`);
     }
+    if (calls.length === 1) return;
+    const { route } = (calls[0] as WaitingCall).call;
+    const isOneRoute = calls.every(({ call }) => call.route === route);
+    const { maxBatch = 1 } = app.description.routes.find(({ path }) => path === route) ?? {};
+    if (isOneRoute && calls.length <= maxBatch) return;
+    throw protocolError(`a batch of ${calls.length} calls; the route ${route} takes at most ${maxBatch}`);
   }
 
-  #assertBatch(batch: readonly WaitingCall[]): void {
-    const { route } = (batch[0] as WaitingCall).call;
-    const isOneRoute = batch.every(({ call }) => call.route === route);
-    const { maxBatch = 1 } = this.#options.app.description.routes.find(({ path }) => path === route) ?? {};
-    if (isOneRoute && batch.length <= maxBatch) return;
-    throw protocolError(`a batch of ${batch.length} calls; the route ${route} takes at most ${maxBatch}`);
-  }
-
-  #restUntilFlushed(): void {
+  /** Begins nothing until the callback that it hands out is called. */
+  #rest(until: (goOn: () => void) => void): void {
     this.#resting = true;
-    this.#channel.onceFlushed(() => {
+    until(() => {
       this.#resting = false;
       this.pump();
     });
   }
 
-  #onEnded(runMs: number, thrown: unknown): void {
-    const doubt = this.#retirement.afterCall(thrown);
+  /** The ending of a call is in the channel. */
+  #onEnded({ call, socket, run, thrown }: RunningCall): void {
+    socket?.end();
+    this.#running.delete(call.id);
+    run.open -= 1;
+    // The last error counts for the worker, unless one before shows that its process is broken.
+    if (run.thrown === undefined || lossOfGpu(run.thrown) === undefined) run.thrown = thrown;
+    if (run.open === 0) this.#onRunEnded(run, call.id);
+    else if (!run.isDelivering) this.#channel.flush();
+  }
+
+  /** `id`: that of the last call to end. */
+  #onRunEnded(run: Run, id: number): void {
+    this.#freePlaces += 1;
+    this.#options.note.end(id);
+    const doubt = this.#retirement.afterCall(run.thrown);
     if (doubt !== null && !this.#retired) {
       this.#channel.flush();
       this.#options.onDoubt(doubt);
     } else if (this.#retired) {
       this.#channel.flush();
-      this.#options.onIdleAfterRetire();
-    } else if (runMs > YIELD_AFTER_MS && this.#inbox.length > 0) {
-      this.#resting = true;
+      if (this.#running.size === 0) this.#options.onIdleAfterRetire();
+    } else if (performance.now() - run.beganAtMs > YIELD_AFTER_MS && this.#inbox.length > 0) {
       this.#channel.flush();
-      setImmediate(() => {
-        this.#resting = false;
-        this.pump();
-      });
+      this.#rest(setImmediate);
     } else {
       this.pump();
     }

@@ -2,8 +2,7 @@
  * One call that has begun, up to its ending.
  *
  * 1. The returned or thrown value becomes messages: a whole answer, a stream, or the rest of a WebSocket's messages.
- * 2. The ending is put into the channel: `result`, `end` or `error`. Then the runner that began the call is called
- * back.
+ * 2. The ending is put into the channel: `result`, `end` or `error`. Then the loop that began the call is called back.
  */
 import { AsyncResource } from 'node:async_hooks';
 import type { Channel } from '../../protocol/wire/channel.js';
@@ -28,12 +27,30 @@ import { PLAIN_HEAD, Reply, type ReplyBody } from '../formats/reply.js';
 import { replyOf } from '../reply/reply-of.js';
 import { chunkType, iteratorOf, sendStream, type StreamHead } from '../reply/stream.js';
 import { isResponse, responseBody, responseHead } from '../reply/web-response.js';
-import type { WaitingCall } from './runner.js';
 import { StreamSender } from './stream-sender.js';
 import { utf8InScratch } from './scratch.js';
 import { isThenable } from '../values/thenable.js';
 
-/** The parts that all calls of a runner share. */
+/** A call whose body is complete. */
+export interface WaitingCall {
+  readonly call: Call;
+  readonly pieces: Buffer[];
+}
+
+/** Calls that have begun together, one or a batch, until the last of them has ended. */
+export interface Run {
+  readonly beganAtMs: number;
+  /** Whether several answers may be encoded before the first of them has left the process. */
+  readonly answersTogether: boolean;
+  /** Number of its calls that have no ending. */
+  open: number;
+  /** Endings are put into the channel one after the other, so that they leave together. */
+  isDelivering: boolean;
+  /** The error of the call that ended last; an error that shows a broken process takes precedence. */
+  thrown: unknown;
+}
+
+/** The parts that all calls of a worker share. */
 export interface CallHost {
   readonly app: LoadedApp;
   readonly channel: Channel;
@@ -42,8 +59,6 @@ export interface CallHost {
   readonly metrics: AppMetrics;
   readonly maxOutputBytes: number;
   readonly streamWindowBytes: number;
-  /** True if several answers may be encoded before the first of them has left the process. */
-  readonly answersTogether: boolean;
   /** Called once per call, when its ending is in the channel. */
   onEnded(call: RunningCall): void;
 }
@@ -53,8 +68,8 @@ export class RunningCall {
   readonly ctx: CallContext;
   /** The connection, if the call is a WebSocket. */
   readonly socket: CallSocket | null;
+  readonly run: Run;
   readonly #host: CallHost;
-  readonly #beganAtMs: number;
   #stream: StreamSender | null = null;
   /** Writes the answer, if the dialect has a format of its own. */
   #exchange: Exchange | null = null;
@@ -62,10 +77,10 @@ export class RunningCall {
   #thrown: unknown = undefined;
 
   /** Call it after the note of the call's beginning is written. */
-  constructor(host: CallHost, { call, pieces }: WaitingCall, beganAtMs: number) {
+  constructor(host: CallHost, { call, pieces }: WaitingCall, run: Run) {
     const { channel, streamWindowBytes } = host;
     this.#host = host;
-    this.#beganAtMs = beganAtMs;
+    this.run = run;
     this.call = call;
     this.ctx = new CallContext(call, pieces, host);
     const isSocket = call.format === 'websocket';
@@ -83,7 +98,7 @@ export class RunningCall {
   }
 
   get runMs(): number {
-    return performance.now() - this.#beganAtMs;
+    return performance.now() - this.run.beganAtMs;
   }
 
   cancel(reason: string): void {
@@ -256,8 +271,8 @@ export class RunningCall {
    */
   #succeed({ contentType, body: encoded }: EncodedOutput, head: ReplyHead = PLAIN_HEAD): void {
     const { status, headers, phrase } = head;
-    const { channel, maxOutputBytes, answersTogether } = this.#host;
-    const body = typeof encoded === 'string' ? utf8Of(encoded, answersTogether) : encoded;
+    const { channel, maxOutputBytes } = this.#host;
+    const body = typeof encoded === 'string' ? utf8Of(encoded, this.run.answersTogether) : encoded;
     const bodyBytes = body.length;
     if (bodyBytes > maxOutputBytes) {
       const message = `The model's output is ${bodyBytes} bytes; --max-output allows ${maxOutputBytes}.`;

@@ -79,7 +79,7 @@ test('an HttpError takes statuses of errors alone; one that is changed later cou
 });
 
 test('the log gets the frames of the app, without those of the server and of Node', () => {
-  const own = new URL('../../../worker/run/call-runner.js', import.meta.url).href;
+  const own = new URL('../../../worker/run/run-calls.js', import.meta.url).href;
   const thrown = Object.assign(new Error('secret'), {
     stack: `Error: secret\n    at inference (/app/app.ts:3:9)\n    at run (${own}:9:1)\n    at node:internal/x:1:1`,
   });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { deferred, nextTurn } from '../../protocol/streams.js';
 import { callWith } from '../calls.js';
 import { Bench } from '../loop-bench.js';
-import type { WaitingCall } from '../../../worker/run/runner.js';
+import type { WaitingCall } from '../../../worker/run/running-call.js';
 
 /** A loop for three calls; the input of each is the number of the gate that it waits for. */
 function setUp() {

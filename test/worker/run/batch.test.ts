@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Response as OwnResponse } from '../../../worker/api/potassium/response.js';
 import type { InferenceContext } from '../../../worker/api/types.js';
+import { writeHintsTo } from '../../../worker/process/hint-once.js';
 import { deferred, nextTurn } from '../../protocol/streams.js';
 import { Bench, MAX_OUTPUT_BYTES, WINDOW_BYTES } from '../loop-bench.js';
 import { lostGpu } from '../lost-gpu.js';
@@ -158,24 +159,21 @@ test('a wrong number of entries fails all calls of the batch, once each, with bo
   for (const id of [1, 2, 3]) assert.match(detailOf(bench, id), /returned 1 entry for 3 calls/);
 });
 
-const logs = (bench: Bench): string[] =>
-  bench.messages.flatMap((message) =>
-    message.type === 'log' ? [`${message.level} ${message.message}`] : [],
-  );
-
 test('a throw fails all calls of a batch, and the log explains once how only the guilty one would fail', async () => {
   const handleBatch = (): never => {
     throw new Error('boom');
   };
   const bench = new Bench((input) => input, { handleBatch });
+  const hints: string[] = [];
+  writeHintsTo((line) => hints.push(line));
   bench.batch(1, numbers(3));
   bench.batch(4, numbers(2));
   bench.call(6);
   await bench.ended(6);
   for (const id of [1, 2, 3, 4, 5])
     assert.match(detailOf(bench, id), /SERVE_INFERENCE_FAILED.*Error: boom\n/);
-  assert.equal(logs(bench).length, 1);
-  assert.match(logs(bench).join(), /^warn The batch function threw, and all 3 calls.*repeatable: true/);
+  assert.equal(hints.length, 1);
+  assert.match(hints.join(), /^The batch function threw, and all 3 calls.*repeatable: true/);
 });
 
 test('a Response that is thrown for several calls answers none of them', async () => {
@@ -235,6 +233,8 @@ test('only the guilty calls of a repeatable batch fail, and none runs more than 
           return entries;
         };
         const bench = new Bench(handle, { handleBatch, repeatable: true });
+        const hints: string[] = [];
+        writeHintsTo((line) => hints.push(line));
         bench.batch(0, numbers(count));
         for (let id = 0; id < count; id += 1) await bench.ended(id);
         for (let id = 0; id < count; id += 1) {
@@ -244,7 +244,7 @@ test('only the guilty calls of a repeatable batch fail, and none runs more than 
         }
         assert.ok(Math.max(...runs) <= Math.ceil(Math.log2(count)) + 1, `runs: ${runs.join()}`);
         assert.deepEqual(bench.begun, [count - 1], 'one note');
-        assert.deepEqual(logs(bench), []);
+        assert.deepEqual(hints, []);
       },
     ),
     { numRuns: 40 },

@@ -1,0 +1,140 @@
+/**
+ * Runs the app for calls that have begun together, one or a batch, and answers them.
+ *
+ * 1. Each body is read; a malformed one fails its own call, and the others run.
+ * 2. The app's function gets the input; its batch function gets all inputs, and returns one entry for each.
+ * 3. If the batch function throws and the app set `repeatable`, the inputs run again in halves, so that only the guilty one
+ *    fails.
+ */
+import { AsyncResource } from 'node:async_hooks';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ServeError } from '../../protocol/errors.js';
+import { entriesOf, halvesOf } from '../adapters/batch-entries.js';
+import { hintOnce } from '../process/hint-once.js';
+import { isPotassiumResponse, mayAnswerSeveral } from '../reply/potassium-response.js';
+import { isResponse } from '../reply/web-response.js';
+import { isThenable } from '../values/thenable.js';
+import type { CallHost, Run, RunningCall } from './running-call.js';
+
+type Host = Pick<CallHost, 'app' | 'channel' | 'prints'>;
+
+/** A call whose body was read successfully. */
+interface Item {
+  readonly running: RunningCall;
+  readonly input: unknown;
+}
+
+/** Never throws. */
+export function runCalls(calls: readonly RunningCall[], run: Run, host: Host): void {
+  if (calls.length === 1) runOne(calls[0] as RunningCall, host);
+  else void runBatch(calls, run, host);
+}
+
+function runOne(running: RunningCall, { app, prints }: Host): void {
+  const { call, ctx, socket } = running;
+  const handle = (): unknown => {
+    const input = socket ?? running.readInput(app.wishes(call.route));
+    if (isThenable(input)) return input.then((value) => app.handle(call.route, value, ctx));
+    return app.handle(call.route, input, ctx);
+  };
+  let output: unknown;
+  try {
+    output = prints.run(call.requestId, handle);
+  } catch (thrown) {
+    running.fail(thrown);
+    return;
+  }
+  running.answer(output);
+}
+
+/** Never rejects. */
+async function runBatch(calls: readonly RunningCall[], run: Run, host: Host): Promise<void> {
+  const items: Item[] = [];
+  for (const running of calls) {
+    try {
+      const input = running.readInput(host.app.wishes(running.call.route));
+      items.push({ running, input: isThenable(input) ? await input : input });
+    } catch (thrown) {
+      running.fail(thrown);
+    }
+  }
+  await runItems(items, run, host);
+}
+
+/** Runs the items whose clients still wait, and answers them. */
+async function runItems(items: readonly Item[], run: Run, host: Host): Promise<void> {
+  const waited = items.filter(({ running }) => !running.cancelled);
+  for (const { running } of items) if (running.cancelled) running.fail(new ServeError('SERVE_CANCELLED'));
+  if (waited.length === 0) return;
+  let entries: readonly unknown[];
+  try {
+    const returned = await askApp(waited, host);
+    entries = entriesOrError(returned, waited.length);
+  } catch (thrown) {
+    await onThrown(waited, thrown, run, host);
+    return;
+  }
+  deliverTogether(run, host, () => waited.forEach(({ running }, i) => running.answer(entries[i])));
+}
+
+/** Returns the result of the batch function. A single remaining call runs as it would without batching. */
+function askApp(items: readonly Item[], { app, prints }: Host): unknown {
+  const [{ running, input }] = items as [Item];
+  const { call, ctx } = running;
+  return prints.run(call.requestId, async () => {
+    if (items.length === 1) return [await app.handle(call.route, input, ctx)];
+    return app.handleBatch?.(
+      call.route,
+      items.map((item) => item.input),
+      items.map((item) => item.running.ctx),
+    );
+  });
+}
+
+/** The entries that were returned; if they are wrong, the error for each call. */
+function entriesOrError(returned: unknown, count: number): readonly unknown[] {
+  try {
+    return entriesOf(returned, count);
+  } catch (wrong) {
+    return Array<unknown>(count).fill(wrong);
+  }
+}
+
+/** Called when none of these items has been answered. */
+async function onThrown(items: readonly Item[], thrown: unknown, run: Run, host: Host): Promise<void> {
+  const count = items.length;
+  if (count > 1 && host.app.repeatable) {
+    for (const half of halvesOf(items)) {
+      await nextTurn(); // reads the cancels of clients that have left in the meantime
+      await new AsyncResource('banana-serve half').runInAsyncScope(() => runItems(half, run, host));
+    }
+    return;
+  }
+  if (count > 1) hintOnce('repeatable', () => repeatableHint(count));
+  const failure = count > 1 && isForOneCall(thrown) ? batchResponseError(count) : thrown;
+  deliverTogether(run, host, () => items.forEach(({ running }) => running.fail(failure)));
+}
+
+/** Puts endings into the channel one after the other, so that they leave together. */
+function deliverTogether(run: Run, { channel }: Host, deliver: () => void): void {
+  run.isDelivering = true;
+  deliver();
+  run.isDelivering = false;
+  channel.flush();
+}
+
+function repeatableHint(count: number): string {
+  return `The batch function threw, and all ${count} calls of its batch fail. If inputs may safely run twice, set \`export const config = { repeatable: true }\`: then such a batch runs again in halves, and only the call that makes it throw fails.`;
+}
+
+/** Whether it is a Response with which only one call can be answered. */
+function isForOneCall(thrown: unknown): boolean {
+  return isResponse(thrown) || (isPotassiumResponse(thrown) && !mayAnswerSeveral(thrown));
+}
+
+/** The error of a batch function that throws such a Response: it could answer only one call, and nothing shows which. */
+function batchResponseError(calls: number): Error {
+  return new TypeError(
+    `a Response was thrown for ${calls} calls at once; return it as the entry of its call`,
+  );
+}
