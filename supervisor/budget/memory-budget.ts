@@ -6,7 +6,7 @@
  * Memory is read when a start comes or ends, when a worker has ended, and about once a second.
  */
 import type { ServeError } from '../../protocol/errors.js';
-import { Alarm } from '../dispatch/alarm.js';
+import { Alarm } from '../machine/limit-timer.js';
 import type { Log } from '../observe/log.js';
 import { decide, findNextTurnMs } from './decide.js';
 import type { Expendables, Holder, Lack, LeaveWhy, RefuseWhy, Start, Step } from './facts.js';

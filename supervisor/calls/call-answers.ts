@@ -1,29 +1,14 @@
 /**
  * Handles a worker's messages about the calls that it holds: whole answers, parts of streams, messages of WebSockets, and
- * the one ending of each call. An ending frees the call's place in the worker, then answers its owner.
+ * the one ending of each call. An ending frees the call's place in the worker, then answers its owner. A part of a stream or
+ * a WebSocket may change whether its call waits for the client, which then grants the worker credit for as much again.
  */
 import { BodyAssembler, totalBytes } from '../../protocol/wire/body-assembler.js';
-import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError, asCallErrorCode, protocolError } from '../../protocol/errors.js';
-import type { Message, ReplyHead } from '../../protocol/wire/messages.js';
-import type { Call } from '../dispatch/call.js';
+import { DATA_OVERHEAD_BYTES, type Message, type ReplyHead } from '../../protocol/wire/messages.js';
 import { leaveToCollector, slabs } from '../memory/slabs.js';
-import type { CallTraffic } from './call-traffic.js';
+import type { CallWorker } from './call-worker.js';
 import type { HeldCall } from './held-batch.js';
-
-/** The calls that the worker holds. */
-export interface AnsweredCalls {
-  /** Calls that began and ended in the worker. */
-  readonly finished: number;
-  /** @throws SERVE_PROTOCOL if the worker does not hold it */
-  find(id: number): HeldCall;
-  /** Whether the call is one of those that run, or should begin now. */
-  isActive(held: HeldCall): boolean;
-  /** Looks up which calls have begun, and marks them. */
-  learnBegun(): void;
-  /** The call has ended in the worker: its place is free. `runMs` is null if it does not predict the time of later calls. */
-  release(held: HeldCall, runMs: number | null): void;
-}
 
 /** An answer whose body is still arriving. */
 interface PartialResult {
@@ -36,28 +21,16 @@ interface PartialResult {
 
 export class CallAnswers {
   maxOutputBytes: number;
-  readonly #channel: Channel;
-  readonly #calls: AnsweredCalls;
-  readonly #traffic: CallTraffic;
-  readonly #onCallError: (call: Call, error: ServeError) => void;
+  readonly #worker: CallWorker;
   readonly #results = new BodyAssembler<PartialResult>((bytes, result) => {
     const { buffer, release } = slabs.take(bytes);
     result.release = release;
     return buffer;
   });
 
-  constructor(
-    channel: Channel,
-    calls: AnsweredCalls,
-    traffic: CallTraffic,
-    maxOutputBytes: number,
-    onCallError: (call: Call, error: ServeError) => void,
-  ) {
-    this.#channel = channel;
-    this.#calls = calls;
-    this.#traffic = traffic;
+  constructor(worker: CallWorker, maxOutputBytes: number) {
+    this.#worker = worker;
     this.maxOutputBytes = maxOutputBytes;
-    this.#onCallError = onCallError;
   }
 
   /** Returns the buffer for the body of a message that is still arriving; null for the channel's own. */
@@ -83,13 +56,13 @@ export class CallAnswers {
         this.#findBegun(message.id).call.progress(message.fraction, message.text);
         return true;
       case 'chunk':
-        this.#traffic.onChunk(this.#findBegun(message.id), pieces);
+        this.#onChunk(this.#findBegun(message.id), pieces);
         return true;
       case 'data':
       case 'credit':
       case 'waiting':
       case 'close':
-        this.#traffic.onConversation(this.#findBegun(message.id), message, pieces);
+        this.#onConversation(this.#findBegun(message.id), message, pieces);
         return true;
       case 'end':
         this.#onEnd(this.#findBegun(message.id), message.runMs);
@@ -104,7 +77,7 @@ export class CallAnswers {
 
   #onResult(message: Message & { type: 'result' }, pieces: Buffer[]): void {
     const held = this.#findAnswered(message.id, message.runMs);
-    if (this.#channel.isSending(message.id)) {
+    if (this.#worker.channel.isSending(message.id)) {
       throw protocolError(`an answer to call ${message.id} before its body was read to the end`);
     }
     if (message.bodyBytes > this.maxOutputBytes) {
@@ -124,34 +97,68 @@ export class CallAnswers {
     const bodyBytes = totalBytes(pieces);
     held.call.replyBytes = bodyBytes;
     // Feed the worker first, then answer the client.
-    this.#calls.release(held, runMs);
+    this.#worker.release(held, runMs);
     // An answer proves that the worker has read the whole body: nothing of it waits in the pipe.
     held.call.releaseBody();
     held.call.reply(head, pieces, bodyBytes, runMs, release);
   }
 
+  /** Passes on a part of a streamed answer. */
+  #onChunk(held: HeldCall, pieces: Buffer[]): void {
+    if (held.call.settled) return; // cancelled: the worker needs no credit any more
+    held.call.chunk(pieces, this.#onceTaken(held, totalBytes(pieces)));
+  }
+
+  /** Handles a message of a WebSocket's app. @throws SERVE_PROTOCOL if the call is not a WebSocket */
+  #onConversation(
+    held: HeldCall,
+    message: Message & { type: 'data' | 'credit' | 'waiting' | 'close' },
+    pieces: Buffer[],
+  ): void {
+    const { call, id } = held;
+    const { conversation } = call;
+    if (conversation === null) throw protocolError(`${message.type} in call ${id}, which is not a WebSocket`);
+    if (call.settled) return;
+    if (message.type === 'data') {
+      const cost = totalBytes(pieces) + DATA_OVERHEAD_BYTES;
+      conversation.data(message, pieces, this.#onceTaken(held, cost));
+    } else if (message.type === 'credit') conversation.credit(message.bytes);
+    else if (message.type === 'close') conversation.close(message.code, message.reason);
+    else if (held.onAppWaits(message.received)) conversation.waiting();
+  }
+
+  /** Counts bytes sent to the client; the function returned is called once the client has taken them, and grants as much again. */
+  #onceTaken(held: HeldCall, bytes: number): () => void {
+    held.countUnread(bytes);
+    return () => {
+      held.countUnread(-bytes);
+      this.#worker.channel.send({ type: 'credit', id: held.id, bytes });
+      this.#worker.flushSoon();
+    };
+  }
+
   #onError(message: Message & { type: 'error' }): void {
     const { id, runMs, detail, status, kind, issues = [] } = message;
-    const held = this.#calls.find(id);
+    const held = this.#worker.find(id);
     this.#checkNoResult(id);
     if (runMs > 0) this.#markBegun(held, runMs);
-    else if (held.batch.calls.length > 1) this.#calls.learnBegun(); // the note may name this call, and all calls of the batch have begun
+    else if (held.batch.calls.length > 1) this.#worker.learnBegun(); // the note may name this call, and all calls of the batch have begun
     const error = new ServeError(asCallErrorCode(message.code), message.message, {
       detail,
       status,
       kind,
       issues,
     });
-    if (!held.call.settled) this.#onCallError(held.call, error);
+    if (!held.call.settled) this.#worker.onCallError(held.call, error);
     held.call.fail(error, runMs);
-    this.#calls.release(held, null);
+    this.#worker.release(held, null);
   }
 
   #onEnd(held: HeldCall, runMs: number): void {
     this.#checkNoResult(held.id);
     held.call.end(runMs);
     // The duration of a stream depends on its reader too; it predicts nothing.
-    this.#calls.release(held, null);
+    this.#worker.release(held, null);
   }
 
   #checkNoResult(id: number): void {
@@ -161,15 +168,15 @@ export class CallAnswers {
 
   /** An answer proves that its call has begun. At the first one, the note is checked: the worker must write notes. */
   #findAnswered(id: number, runMs: number): HeldCall {
-    if (this.#calls.finished === 0) return this.#findBegun(id);
-    const held = this.#calls.find(id);
+    if (this.#worker.finishedCalls === 0) return this.#findBegun(id);
+    const held = this.#worker.find(id);
     this.#markBegun(held, runMs);
     return held;
   }
 
   #findBegun(id: number): HeldCall {
-    const held = this.#calls.find(id);
-    if (!held.knownBegun) this.#calls.learnBegun();
+    const held = this.#worker.find(id);
+    if (!held.knownBegun) this.#worker.learnBegun();
     if (!held.knownBegun) throw protocolError(`an answer to call ${id}, which never began`);
     this.#checkIsActive(held);
     return held;
@@ -181,7 +188,7 @@ export class CallAnswers {
   }
 
   #checkIsActive(held: HeldCall): void {
-    if (this.#calls.isActive(held)) return;
+    if (this.#worker.isActive(held)) return;
     throw protocolError(`an answer to call ${held.id}, before those sent earlier have ended`);
   }
 }

@@ -2,48 +2,96 @@
  * A batch of calls that were sent together and begin together; each has its own ending. One clock runs for all of them: it
  * stands still only while every one of them waits for its client, and no other call waits for the worker.
  */
+import { STREAM_WINDOW_BYTES } from '../../protocol/wire/messages.js';
 import type { Call } from '../dispatch/call.js';
-import { restart, resume, setHeldUp, type Clocked } from './run-clock.js';
-import { ClientWait, type PausableClock } from './client-wait.js';
 
-/** A call that a worker holds, running or sent ahead. `Call.checkBegun` looks up in the worker's note whether it has begun. */
-export interface HeldCall {
+/**
+ * A call that a worker holds, running or sent ahead. `Call.checkBegun` looks up in the worker's note whether it has begun.
+ *
+ * A streaming call or a WebSocket may wait for its client, which has to read or send something. An app that waits for its
+ * client while it works counts as waiting: only it knows the difference.
+ */
+export class HeldCall {
   readonly id: number;
   readonly call: Call;
   /** The batch that it belongs to. */
   readonly batch: HeldBatch;
   /** Whether it is known to have begun: once true it stays true; if false, it may have begun since the last look. */
-  knownBegun: boolean;
-  /** Set for a streaming call or a WebSocket, until its client leaves. */
-  clientWait: ClientWait | null;
+  knownBegun = false;
+  /** Bytes that the worker has sent and the client has not read. */
+  #unreadBytes = 0;
+  /** Number of `data` frames sent to the worker. */
+  #sentParts = 0;
+  #appWaits = false;
+  #hasClient = true;
+
+  constructor(id: number, call: Call, batch: HeldBatch) {
+    this.id = id;
+    this.call = call;
+    this.batch = batch;
+  }
+
+  /** Whether the call waits for its client: then the clock of its batch may stand still. */
+  get waitsForClient(): boolean {
+    return this.#hasClient && (this.#appWaits || this.#unreadBytes >= STREAM_WINDOW_BYTES);
+  }
+
+  /** The worker has sent bytes to the client, or the client has read some (a negative number). */
+  countUnread(bytes: number): void {
+    this.#unreadBytes += bytes;
+    this.batch.setClock();
+  }
+
+  /** The client has sent a message: its answer has the whole run timeout. */
+  onClientMessage(): void {
+    this.#sentParts += 1;
+    if (!this.#appWaits) return;
+    this.#appWaits = false;
+    this.batch.restartClock();
+    this.batch.setClock();
+  }
+
+  /** The app has received so many parts and waits for the next one. Returns false if one is on its way. */
+  onAppWaits(receivedParts: number): boolean {
+    if (receivedParts !== this.#sentParts) return false;
+    this.#appWaits = true;
+    this.batch.setClock();
+    return true;
+  }
+
+  /** It waits for no client any more: its clock runs. */
+  onClientLeft(): void {
+    this.#hasClient = false;
+    this.batch.setClock();
+  }
 }
 
-export function clientWaitOf(held: HeldCall): ClientWait {
-  return (held.clientWait ??= new ClientWait(held.batch));
-}
-
-export class HeldBatch implements Clocked, PausableClock {
+export class HeldBatch {
   /** The calls without an ending yet, in the order sent. */
   readonly calls: HeldCall[] = [];
+  /** When it began; before that, when it should have begun. */
   beganAtMs = 0;
-  graceMs: number;
-  pausedMs = 0;
-  pausedSinceMs: number | null = null;
-  heldUpMs = 0;
-  heldUpSinceMs: number | null = null;
+  /** Time added to its limit: the time it may take to begin. */
+  #graceMs: number;
   readonly #onHoldUp: (batch: HeldBatch) => void;
   #hasBegun = false;
   #othersWait = false;
+  /** Time spent waiting for clients, and since when it waits now; null if it does not. */
+  #pausedMs = 0;
+  #pausedSinceMs: number | null = null;
+  /** The same for the part of it in which other calls waited for its worker. */
+  #heldUpMs = 0;
+  #heldUpSinceMs: number | null = null;
 
   /** `graceMs`: time that it may take to begin, in addition to the limit. `onHoldUp`: its clients begin to hold up other calls. */
   constructor(graceMs: number, onHoldUp: (batch: HeldBatch) => void = () => {}) {
-    this.graceMs = graceMs;
+    this.#graceMs = graceMs;
     this.#onHoldUp = onHoldUp;
   }
 
   /** Whether its clients hold up other calls, which wait for its worker. */
   get holdsUp(): boolean {
-    return this.heldUpSinceMs !== null;
+    return this.#heldUpSinceMs !== null;
   }
 
   /** Whether other calls wait for its worker. */
@@ -55,6 +103,13 @@ export class HeldBatch implements Clocked, PausableClock {
 
   get hasBegun(): boolean {
     return this.#hasBegun;
+  }
+
+  /** The time that counts towards its limit: waits for clients count only while other calls wait. */
+  usedMs(nowMs: number): number {
+    const pausedMs = this.#pausedMs + (this.#pausedSinceMs === null ? 0 : nowMs - this.#pausedSinceMs);
+    const heldUpMs = this.#heldUpSinceMs === null ? 0 : this.#heldUpMs + nowMs - this.#heldUpSinceMs;
+    return nowMs - this.beganAtMs - this.#graceMs - pausedMs + heldUpMs;
   }
 
   /** It should begin now: its time to do so starts. */
@@ -81,15 +136,26 @@ export class HeldBatch implements Clocked, PausableClock {
     this.setClock();
   }
 
+  /** Called when a call may have begun or ended to wait for its client. */
   setClock(): void {
-    const waits = this.calls.every(({ clientWait }) => clientWait?.isOn === true);
-    if (waits) this.pausedSinceMs ??= performance.now();
-    else resume(this);
-    if (setHeldUp(this, waits && this.#othersWait)) this.#onHoldUp(this);
+    const nowMs = performance.now();
+    const waits = this.calls.every(({ waitsForClient }) => waitsForClient);
+    if (waits) this.#pausedSinceMs ??= nowMs;
+    else if (this.#pausedSinceMs !== null) {
+      this.#pausedMs += nowMs - this.#pausedSinceMs;
+      this.#pausedSinceMs = null;
+    }
+    const holdsUp = waits && this.#othersWait;
+    if (holdsUp === this.holdsUp) return;
+    if (this.#heldUpSinceMs !== null) this.#heldUpMs += nowMs - this.#heldUpSinceMs;
+    this.#heldUpSinceMs = holdsUp ? nowMs : null;
+    if (holdsUp) this.#onHoldUp(this);
   }
 
+  /** A call has something new to do, with the whole limit; the time in which it held up other calls stays counted. */
   restartClock(): void {
-    restart(this);
+    this.#pausedSinceMs = null;
+    this.#pausedMs = performance.now() - this.beganAtMs - this.#graceMs;
   }
 
   #beginCall(held: HeldCall, atMs: number, nowMs: number): void {
@@ -100,6 +166,6 @@ export class HeldBatch implements Clocked, PausableClock {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     this.beganAtMs = beganAtMs;
-    this.graceMs = 0;
+    this.#graceMs = 0;
   }
 }

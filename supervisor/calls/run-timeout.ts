@@ -1,18 +1,19 @@
 /**
- * Ends a batch that exceeds the run timeout, as `run-clock.ts` measures it; most batches are one call.
+ * Ends the batches of one worker that exceed the run timeout; most batches are one call. A batch's time starts when it should
+ * begin, again when it begins, and stands still while all its calls wait for their clients (`held-batch.ts`). Whether it has
+ * begun is looked up when the time seems to be over. One timer serves all batches, and is set again only when it fires.
  *
- * 1. A batch that runs: its clients get an error and its handlers an abort signal; if one has not ended after a grace, the
- *    process is killed, as soon as no other call runs in it (`stuck-calls.ts`).
+ * 1. A batch that runs: its clients get an error and its handlers an abort signal. If one has not ended after a grace, the
+ *    process is killed: at once if no other call runs in it, or if its event loop answers no ping; else the worker gets no more
+ *    calls, and is killed when the others have ended, or exceed their own limits.
  * 2. A batch whose clients keep it waiting while other calls wait for the worker: it ends as if its clients had left.
  * 3. A batch whose turn it is and that never began: the process is killed.
  */
-import type { Channel } from '../../protocol/wire/channel.js';
 import { ServeError } from '../../protocol/errors.js';
 import type { Call } from '../dispatch/call.js';
-import { startLimit, type LimitTimer, type NamedLimit } from '../machine/limit-timer.js';
+import { Alarm, startLimit, type LimitTimer, type NamedLimit } from '../machine/limit-timer.js';
+import type { CallWorker } from './call-worker.js';
 import type { HeldBatch, HeldCall } from './held-batch.js';
-import { RunClock } from './run-clock.js';
-import { StuckCalls } from './stuck-calls.js';
 
 /** Time between the abort signal of a handler and the kill of its process. */
 export const ABORT_GRACE_MS = 1000;
@@ -20,56 +21,32 @@ export const ABORT_GRACE_MS = 1000;
 /** Least time that a worker has to begin, for large bodies and busy machines, even if the run timeout is shorter. */
 export const MIN_BEGIN_MS = 5000;
 
+/** Time in which an event loop that turns answers a ping. */
+export const PONG_MS = 500;
+
 /** The reason why the process of a call has to be killed. */
 export type StuckCause = 'run timeout' | 'it did not begin its call';
 
-export interface RunTimeoutListener {
-  /** The call failed; the log may need the error. */
-  onCallError(call: Call, error: ServeError): void;
-  /** The process must be killed: a handler did not end, or a call never began. */
-  onStuck(cause: StuckCause): void;
-  /** A handler did not end, and others run in the same process: it must get no more calls. Its kill follows. */
-  onOutlasted(): void;
-}
-
-/** The batches of the worker. */
-export interface TimedBatches {
-  /** The batches that run or should begin now. */
-  readonly active: readonly HeldBatch[];
-  /** The same; looks up which of them have begun. */
-  lookUpActive(): readonly HeldBatch[];
-  holds(batch: HeldBatch): boolean;
-  /** The call's client has its error; cancels the call in the worker. */
-  abandon(call: Call, reason: string): void;
-}
-
 export class RunTimeout {
-  readonly #channel: Channel;
-  readonly #batches: TimedBatches;
-  readonly #listener: RunTimeoutListener;
+  readonly #worker: CallWorker;
   #limit: NamedLimit;
-  #clock: RunClock<HeldBatch>;
+  readonly #alarm = new Alarm(() => this.#check(), startLimit);
   /** Batches whose time is over, with the timers of their grace. */
   readonly #late = new Map<HeldBatch, LimitTimer>();
-  readonly #stuck: StuckCalls;
+  /** Batches whose grace is over, too. */
+  readonly #stuck = new Set<HeldBatch>();
+  #pingTimer: LimitTimer | null = null;
+  #pings = 0;
 
-  constructor(limit: NamedLimit, channel: Channel, batches: TimedBatches, listener: RunTimeoutListener) {
-    this.#channel = channel;
-    this.#batches = batches;
-    this.#listener = listener;
+  constructor(limit: NamedLimit, worker: CallWorker) {
     this.#limit = limit;
-    this.#clock = this.#newClock();
-    this.#stuck = new StuckCalls(channel, () => batches.active, {
-      onOutlasted: () => listener.onOutlasted(),
-      onHopeless: () => this.#onHopeless(),
-    });
+    this.#worker = worker;
   }
 
   /** Applies to batches that begin from now on. */
   set limit(limit: NamedLimit) {
     this.#limit = limit;
-    this.#clock.stop();
-    this.#clock = this.#newClock();
+    this.#alarm.stop();
   }
 
   /** Time added to the limit of a batch while it has not begun. */
@@ -77,34 +54,49 @@ export class RunTimeout {
     return Math.max(0, MIN_BEGIN_MS - this.#limit.ms);
   }
 
-  /** Called when a batch should begin. */
+  /** A batch should begin. */
   start(): void {
-    this.#clock.start();
+    this.#alarm.set(performance.now() + this.#limit.ms);
   }
 
-  /** Called when the clients of a batch begin to hold up other calls. */
+  /** More time counts than before, since the clients of a batch hold up other calls: its limit may be over earlier. */
   hasten(batch: HeldBatch): void {
-    this.#clock.hasten(batch);
+    const nowMs = performance.now();
+    this.#alarm.set(nowMs + this.#limit.ms - batch.usedMs(nowMs));
   }
 
   /** A batch has ended. */
   onEnded(): void {
-    this.#stuck.onEnded();
+    if (this.#stuck.size > 0 && this.#areAllStuck()) this.#killStuck();
   }
 
+  /** The worker's event loop turns. */
   onPong(ref: number): void {
-    this.#stuck.onPong(ref);
+    if (ref === this.#pings) this.#stopPing();
   }
 
+  /** Stops all timers. */
   close(): void {
-    this.#clock.stop();
-    this.#stuck.close();
+    this.#alarm.stop();
+    this.#stopPing();
     for (const grace of this.#late.values()) grace.stop();
+  }
+
+  #check(): void {
+    const nowMs = performance.now();
+    const over: HeldBatch[] = [];
+    for (const batch of this.#worker.lookUpActive()) {
+      if (this.#late.has(batch)) continue;
+      const leftMs = this.#limit.ms - batch.usedMs(nowMs);
+      if (leftMs > 0) this.#alarm.set(nowMs + leftMs);
+      else over.push(batch);
+    }
+    for (const batch of over) this.#onTimeout(batch);
   }
 
   #onTimeout(batch: HeldBatch): void {
     if (!batch.hasBegun) {
-      this.#listener.onStuck('it did not begin its call');
+      this.#worker.kill('it did not begin its call');
       return;
     }
     if (batch.holdsUp) {
@@ -112,29 +104,18 @@ export class RunTimeout {
       return;
     }
     for (const held of batch.calls) this.#timeOut(held);
-    this.#channel.flush();
+    this.#worker.channel.flush();
     const grace = startLimit(ABORT_GRACE_MS, () => this.#onGraceOver(batch));
     this.#late.set(batch, grace);
-  }
-
-  #onGraceOver(batch: HeldBatch): void {
-    if (this.#batches.holds(batch)) this.#stuck.add(batch);
-    else this.#late.delete(batch);
-  }
-
-  /** Others whose own time is over by now get the error of that, not of the kill. */
-  #onHopeless(): void {
-    this.#clock.checkNow();
-    this.#listener.onStuck('run timeout');
   }
 
   #timeOut({ id, call }: HeldCall): void {
     const { ms, name } = this.#limit;
     const message = `The call ran longer than ${ms} ms (${name}).`;
     const error = new ServeError('SERVE_INFERENCE_TIMEOUT', message);
-    if (!call.settled) this.#listener.onCallError(call, error);
+    if (!call.settled) this.#worker.onCallError(call, error);
     call.fail(error, ms);
-    this.#channel.send({ type: 'cancel', id, reason: 'the run timeout passed' });
+    this.#worker.channel.send({ type: 'cancel', id, reason: 'the run timeout passed' });
   }
 
   /** The handlers are not to blame: as for clients that have left, their own run time counts from here. */
@@ -142,17 +123,48 @@ export class RunTimeout {
     const { ms, name } = this.#limit;
     for (const { call } of [...held]) {
       call.fail(holdUpError(call, `${ms} ms (${name})`));
-      this.#batches.abandon(call, 'other calls waited for the worker, and the client kept it waiting');
+      this.#worker.abandon(call, 'other calls waited for the worker, and the client kept it waiting');
     }
-    this.#clock.start();
+    this.start();
   }
 
-  #newClock(): RunClock<HeldBatch> {
-    return new RunClock(
-      this.#limit.ms,
-      () => this.#batches.lookUpActive().filter((batch) => !this.#late.has(batch)),
-      (batch) => this.#onTimeout(batch),
-    );
+  #onGraceOver(batch: HeldBatch): void {
+    if (batch.calls.length === 0) {
+      this.#late.delete(batch);
+      return;
+    }
+    this.#stuck.add(batch);
+    if (this.#areAllStuck()) this.#killStuck();
+    else {
+      this.#worker.leave('a call goes on after its time');
+      this.#ping();
+    }
+  }
+
+  /** Whether stuck calls are all that is left. */
+  #areAllStuck(): boolean {
+    const { active } = this.#worker;
+    return active.length > 0 && active.every((batch) => this.#stuck.has(batch));
+  }
+
+  #ping(): void {
+    if (this.#pingTimer !== null) return; // one is on its way
+    this.#pings += 1;
+    this.#worker.channel.send({ type: 'ping', ref: this.#pings });
+    this.#worker.channel.flush();
+    this.#pingTimer = startLimit(PONG_MS, () => this.#killStuck());
+  }
+
+  #stopPing(): void {
+    this.#pingTimer?.stop();
+    this.#pingTimer = null;
+  }
+
+  /** Others whose own time is over by now get the error of that, not of the kill. */
+  #killStuck(): void {
+    this.#alarm.stop();
+    this.#check();
+    this.#worker.kill('run timeout');
   }
 }
 

@@ -2,7 +2,7 @@
  * Counts a model's calls that were admitted and are not in line yet, and the bytes of their bodies that have arrived. When
  * room runs short, the body that arrives most slowly is refused: slow clients must not keep others out.
  */
-import type { ServeError } from '../../protocol/errors.js';
+import { ServeError } from '../../protocol/errors.js';
 
 /** A place for a call whose body is still arriving. `submit` or `release` gives it back; further calls do nothing. */
 export interface Admission {
@@ -21,35 +21,18 @@ const MIN_AGE_MS = 1000;
 /** The rate is of recent bytes: bytes older than this count half, twice as old a quarter. */
 const RATE_WINDOW_MS = 5000;
 
-/** The part of `Arrivals` that its places use. */
-interface Room {
-  /** @throws SERVE_QUEUE_FULL if there is no room for so many more bytes */
-  checkRoom(moreBytes: number): void;
-  count(bytes: number): void;
-  remove(place: Place): void;
-  /** The error of a call whose place is taken away. */
-  refusal(): ServeError;
-}
-
-export class Arrivals implements Arriving {
+export class Arrivals {
+  /** Makes the error of a call whose place is taken away. */
+  readonly refusal: () => ServeError;
   /** An array, not a Set: a Set that fills and empties all the time is rebuilt all the time. */
   readonly #places: Place[] = [];
-  readonly #room: Room;
+  readonly #budget: ByteBudget;
   #bytes = 0;
 
   /** Counts its bytes in `budget` too, which may take places away until they have left it. */
   constructor(budget: ByteBudget, refusal: () => ServeError) {
-    this.#room = {
-      refusal,
-      checkRoom: (moreBytes) => {
-        if (!budget.makeRoom(moreBytes)) throw refusal();
-      },
-      count: (bytes) => {
-        this.#bytes += bytes;
-        budget.count(bytes);
-      },
-      remove: (place) => this.#remove(place),
-    };
+    this.#budget = budget;
+    this.refusal = refusal;
     budget.join(this);
   }
 
@@ -63,7 +46,7 @@ export class Arrivals implements Arriving {
   }
 
   add(): Admission {
-    const place = new Place(this.#room);
+    const place = new Place(this);
     place.index = this.#places.push(place) - 1;
     return place;
   }
@@ -71,7 +54,7 @@ export class Arrivals implements Arriving {
   /** Takes away the place of the slowest body. @throws SERVE_QUEUE_FULL if all are too young to be judged */
   makePlace(): void {
     const slowest = this.slowest(0, performance.now());
-    if (slowest === null) throw this.#room.refusal();
+    if (slowest === null) throw this.refusal();
     slowest.evict();
   }
 
@@ -80,41 +63,48 @@ export class Arrivals implements Arriving {
     for (const place of [...this.#places]) place.evict(error);
   }
 
-  slowest(minBytes: number, nowMs: number): SlowBody | null {
-    let slowest: Place | null = null;
-    let leastRate = Infinity;
-    for (const place of this.#places) {
-      const rate = place.bytesPerMs(nowMs);
-      if (rate >= leastRate || place.bytes < minBytes) continue;
-      leastRate = rate;
-      slowest = place;
-    }
-    return slowest;
+  /** Finds the slowest of the bodies with at least `minBytes`; null if all are too young to be judged. */
+  slowest(minBytes: number, nowMs: number): Place | null {
+    return slowestOf(
+      this.#places.filter(({ bytes }) => bytes >= minBytes),
+      nowMs,
+    );
   }
 
-  #remove(place: Place): void {
+  /** @throws SERVE_QUEUE_FULL if there is no room for so many more bytes */
+  checkRoom(moreBytes: number): void {
+    if (!this.#budget.makeRoom(moreBytes)) throw this.refusal();
+  }
+
+  /** Counts bytes of a place. */
+  countBytes(bytes: number): void {
+    this.#bytes += bytes;
+    this.#budget.count(bytes);
+  }
+
+  remove(place: Place): void {
     const last = this.#places.pop() as Place;
     if (last !== place) {
       this.#places[place.index] = last;
       last.index = place.index;
     }
-    this.#room.count(-place.bytes);
+    this.countBytes(-place.bytes);
   }
 }
 
-class Place implements Admission, SlowBody {
+class Place implements Admission {
   /** Index among all places; -1 once it is given back. */
   index = 0;
   bytes = 0;
-  readonly #room: Room;
+  readonly #arrivals: Arrivals;
   #onEvicted: ((error: ServeError) => void) | null = null;
   #beganAtMs = 0;
   /** Begin of the time over which the rate is measured, and the bytes that count in it. */
   #rateSinceMs = 0;
   #rateBytes = 0;
 
-  constructor(room: Room) {
-    this.#room = room;
+  constructor(arrivals: Arrivals) {
+    this.#arrivals = arrivals;
   }
 
   begin(onEvicted: (error: ServeError) => void): void {
@@ -124,12 +114,12 @@ class Place implements Admission, SlowBody {
   }
 
   grow(bytes: number): void {
-    this.#room.checkRoom(bytes);
+    this.#arrivals.checkRoom(bytes);
     if (this.index < 0) return; // it was itself the slowest
     this.bytes += bytes;
     this.#age(performance.now());
     this.#rateBytes += bytes;
-    this.#room.count(bytes);
+    this.#arrivals.countBytes(bytes);
   }
 
   complete(): void {
@@ -138,15 +128,17 @@ class Place implements Admission, SlowBody {
 
   release(): void {
     if (this.index < 0) return;
-    this.#room.remove(this);
+    this.#arrivals.remove(this);
     this.index = -1;
   }
 
-  evict(error = this.#room.refusal()): void {
+  /** Takes the place away. */
+  evict(error = this.#arrivals.refusal()): void {
     this.release();
     this.#onEvicted?.(error);
   }
 
+  /** Recent rate; Infinity for a body that is too young to be judged. */
   bytesPerMs(nowMs: number): number {
     if (this.#onEvicted === null || nowMs - this.#beganAtMs < MIN_AGE_MS) return Infinity;
     this.#age(nowMs);
@@ -161,17 +153,17 @@ class Place implements Admission, SlowBody {
   }
 }
 
-/** An arriving body, which may be refused to make room. */
-interface SlowBody {
-  /** Recent rate; Infinity for a body that is too young to be judged. */
-  bytesPerMs(nowMs: number): number;
-  evict(): void;
-}
-
-/** The arriving bodies of one model. */
-interface Arriving {
-  /** Finds the slowest of the bodies with at least `minBytes`; null if all are too young to be judged. */
-  slowest(minBytes: number, nowMs: number): SlowBody | null;
+/** Null if all are too young to be judged. */
+function slowestOf(places: Iterable<Place>, nowMs: number): Place | null {
+  let slowest: Place | null = null;
+  let leastRate = Infinity;
+  for (const place of places) {
+    const rate = place.bytesPerMs(nowMs);
+    if (rate >= leastRate) continue;
+    leastRate = rate;
+    slowest = place;
+  }
+  return slowest;
 }
 
 /**
@@ -180,7 +172,7 @@ interface Arriving {
  */
 export class ByteBudget {
   readonly limitBytes: number;
-  readonly #arriving = new Set<Arriving>();
+  readonly #arrivals = new Set<Arrivals>();
   #bytes = 0;
 
   constructor(limitBytes: number) {
@@ -193,12 +185,12 @@ export class ByteBudget {
   }
 
   /** Lets these bodies be refused to make room, until `leave`. */
-  join(arriving: Arriving): void {
-    this.#arriving.add(arriving);
+  join(arrivals: Arrivals): void {
+    this.#arrivals.add(arrivals);
   }
 
-  leave(arriving: Arriving): void {
-    this.#arriving.delete(arriving);
+  leave(arrivals: Arrivals): void {
+    this.#arrivals.delete(arrivals);
   }
 
   /** Counts so many more bytes that wait, or fewer. */
@@ -210,21 +202,68 @@ export class ByteBudget {
   makeRoom(moreBytes: number): boolean {
     const missingBytes = this.#bytes + moreBytes - this.limitBytes;
     if (missingBytes <= 0) return true;
-    const slowest = this.#slowest(missingBytes, performance.now());
+    const nowMs = performance.now();
+    const candidates = [...this.#arrivals].flatMap((arrivals) => arrivals.slowest(missingBytes, nowMs) ?? []);
+    const slowest = slowestOf(candidates, nowMs);
     slowest?.evict();
     return slowest !== null;
   }
+}
 
-  #slowest(minBytes: number, nowMs: number): SlowBody | null {
-    let slowest: SlowBody | null = null;
-    let leastRate = Infinity;
-    for (const arriving of this.#arriving) {
-      const body = arriving.slowest(minBytes, nowMs);
-      const rate = body?.bytesPerMs(nowMs) ?? Infinity;
-      if (rate >= leastRate) continue;
-      leastRate = rate;
-      slowest = body;
-    }
-    return slowest;
+const MAX_UNROUTED = 64;
+const MAX_UNROUTED_BYTES = 128 * 1024 * 1024;
+
+/**
+ * Holds request bodies whose model or API key is not known yet, because it is in the body itself. They take no place in a
+ * model's queue. Their number and size are bounded; when room runs short, the slowest of them is refused.
+ */
+export class UnroutedBodies {
+  readonly #arrivals = new Arrivals(
+    new ByteBudget(MAX_UNROUTED_BYTES),
+    () => new ServeError('SERVE_QUEUE_FULL', undefined, { retryAfterS: 1 }),
+  );
+
+  /** @throws SERVE_QUEUE_FULL if there are too many, all of them too young to be judged */
+  admit(): UnroutedBody {
+    if (this.#arrivals.count >= MAX_UNROUTED) this.#arrivals.makePlace();
+    return new UnroutedBody(this.#arrivals.add());
+  }
+}
+
+/** A place for an unrouted body, which becomes one in a model's queue. */
+export class UnroutedBody implements Admission {
+  #place: Admission;
+  #bytes = 0;
+  #onEvicted: ((error: ServeError) => void) | null = null;
+
+  constructor(place: Admission) {
+    this.#place = place;
+  }
+
+  begin(onEvicted: (error: ServeError) => void): void {
+    this.#onEvicted = onEvicted;
+    this.#place.begin(onEvicted);
+  }
+
+  grow(bytes: number): void {
+    this.#place.grow(bytes);
+    this.#bytes += bytes;
+  }
+
+  complete(): void {
+    this.#onEvicted = null;
+    this.#place.complete();
+  }
+
+  release(): void {
+    this.#place.release();
+  }
+
+  /** Moves to a place in a queue, where the body continues to arrive. @throws what `admit` throws */
+  moveTo(admit: (bytes: number) => Admission): void {
+    this.#place.release();
+    this.#place = admit(this.#bytes);
+    if (this.#onEvicted !== null) this.#place.begin(this.#onEvicted);
+    this.#place.grow(this.#bytes);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Decides which calls go to which worker now, which are given up, and when to look again. It has no clock, timer or workers of
- * its own, so that the simulator of the tests runs the very same code.
+ * Decides which calls go to which worker now, which are given up, and when to look again; predicts when a call that comes now
+ * would begin. It has no clock, timer or workers of its own, so that the simulator of the tests runs the very same code.
  *
  * 1. The worker: one with a free place that is not frozen, the least loaded first; else one that runs a short call or batch, so
  *    that it has the next one when it is done.
@@ -49,7 +49,10 @@ export interface Plan<T, W> {
 }
 
 /** Error of predictions: a turn or two of an event loop. A call that begins should meet its deadline. */
-export const PREDICTION_SLACK_MS = 2;
+const PREDICTION_SLACK_MS = 2;
+
+/** Share of the time left to the deadline that a new call's prediction may use: calls before it may take longer than the mean. */
+const ADMITTED_SHARE = 0.85;
 
 /** Multiple of the expected run time that a call that waits for others keeps before its deadline. */
 const WAITING_RISK = 2;
@@ -83,6 +86,35 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
       if (aheadAtMs > nowMs) return again(aheadAtMs);
     }
     return this.#gather(line, worker, lines.length, nowMs);
+  }
+
+  /** Predicts the wait of a call behind all calls in line and `arriving` ones that are not in line yet; null if unknown. */
+  predictWaitMs(lines: Lines<T>, workers: readonly W[], arriving: number): number | null {
+    let calls = lines.length + arriving;
+    let runs = 0; // full batches; the calls that fill none run together with the new one
+    let largest = 1;
+    for (const { first, length } of lines.all) {
+      if (first === null) continue;
+      const size = workers[0] === undefined ? 1 : this.#sizeFor(first, workers[0]);
+      runs += Math.floor(length / size);
+      largest = Math.max(largest, size);
+    }
+    runs += Math.floor(arriving / largest);
+    let allPlaces = 0;
+    for (const { load, heldBatches, places } of workers) {
+      calls += load;
+      runs += heldBatches;
+      allPlaces += places;
+    }
+    return this.#service.predictWaitMs(calls, allPlaces, runs);
+  }
+
+  /** Whether a call behind these would be answered too late if `leftMs` are left to its deadline. */
+  comesTooLate(lines: Lines<T>, workers: readonly W[], arriving: number, leftMs: number): boolean {
+    const waitMs = this.predictWaitMs(lines, workers, arriving);
+    // A worker is free: the call is tried, however slow others were, or a slow period would be assumed for ever.
+    if (waitMs === null || waitMs === 0) return false;
+    return waitMs + (this.#service.meanMs ?? 0) + PREDICTION_SLACK_MS > ADMITTED_SHARE * leftMs;
   }
 
   /** Most calls of this line that this worker may be given at once. */
@@ -138,7 +170,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
     let firstOrder = Infinity;
     this.#dueAtMs = Infinity;
     for (const line of lines.all) {
-      const head = line.peek();
+      const head = line.first;
       if (head === null || head.arrivalOrder > firstOrder) continue;
       const dueAtMs = this.#batchDueAtMs(line, head, worker);
       if (dueAtMs > nowMs) {
@@ -160,7 +192,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
   /** Latest begin of the batch that meets the deadlines of these calls; 0 if run times are unknown. */
   #latestStartMs(line: Line<T>): number {
     let deadlineAtMs = Infinity;
-    for (let call = line.peek(); call !== null; call = line.after(call)) {
+    for (let call = line.first; call !== null; call = line.after(call)) {
       if (call.deadlineAtMs !== null) deadlineAtMs = Math.min(deadlineAtMs, call.deadlineAtMs);
     }
     if (deadlineAtMs === Infinity) return Infinity;
@@ -170,7 +202,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
 
   /** When the head of this line may be sent ahead into a busy worker; Infinity if not before an event of that worker. */
   #aheadAtMs(line: Line<T>, worker: W, workers: number, nowMs: number): number {
-    const head = line.peek() as T;
+    const head = line.first as T;
     // A call that was lost once waits for an idle worker: behind another call that kills, it would be lost for good.
     if (head.isConversation || head.losses > 0) return Infinity;
     const size = this.#sizeFor(head, worker);
@@ -182,7 +214,7 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
   }
 
   #gather(line: Line<T>, worker: W, waiting: number, nowMs: number): Plan<T, W> {
-    const head = line.peek() as T;
+    const head = line.first as T;
     const size = Math.min(this.#sizeFor(head, worker), line.length);
     const calls: T[] = [];
     let late: T[] | null = null;

@@ -7,9 +7,9 @@ import type { Call as WireCall, DataPart, ReplyHead } from '../../protocol/wire/
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import { leaveToCollector, type Lease } from '../memory/slabs.js';
 import { loggedPath } from '../observe/control-characters.js';
-import type { BatchRun } from './batch-run.js';
-import type { Waiting } from './lines.js';
-import { InLine } from './queue.js';
+import type { BatchWorker } from './batcher.js';
+import { Waiting } from './lines.js';
+import type { BatchRun } from './service-time.js';
 
 /** A call as a dialect describes it. */
 export interface CallMessage extends Omit<WireCall, 'id'> {
@@ -63,10 +63,16 @@ export interface Conversation {
 /** The sink of a call that is detached before it is submitted. */
 export const NOWHERE: Sink = { reply() {}, head() {}, chunk() {}, end() {}, fail() {} };
 
-/** A worker, as its calls see it. */
-export interface CallHolder {
+/** A worker, as its calls and the dispatcher see it. */
+export interface ReadyWorker extends BatchWorker {
   /** The number of its slot. */
   readonly index: number;
+  /** Whether calls wait in line that no worker can begin now. */
+  callersWait: boolean;
+  /** Calls that it holds, running or sent ahead, in the order sent. */
+  heldCalls(): Call[];
+  /** Gives it a batch: one or more calls of one route, which begin together. */
+  assign(calls: readonly Call[]): void;
   /** Looks up which of its calls have begun, and marks them. `Call.checkBegun` calls it. */
   learnBegun(): void;
   /** The client of this call has gone or has an answer. */
@@ -79,8 +85,10 @@ export interface CallHolder {
 
 const UNLENT = { release: leaveToCollector };
 
-export class Call extends InLine implements Waiting {
+export class Call extends Waiting {
   readonly message: CallMessage;
+  readonly route: string;
+  readonly bodyBytes: number;
   readonly pieces: readonly Buffer[];
   readonly acceptedAtMs: number;
   /** When the client stops waiting, on the monotonic clock; null without a deadline, or once detached. */
@@ -103,10 +111,9 @@ export class Call extends InLine implements Waiting {
   #sink: Sink;
   /** `sent` may be out of date, because a worker begins without a message: `checkBegun` looks it up. */
   #state: 'queued' | 'sent' | 'begun' | 'settled' = 'queued';
-  #losses = 0;
   /** 0 until it is known that the call has begun. */
   #beganAtMs = 0;
-  #holder: CallHolder | null = null;
+  #holder: ReadyWorker | null = null;
   #onLetGo: (() => void) | null = null;
   #deadlineTimer: LimitTimer | null = null;
 
@@ -119,19 +126,13 @@ export class Call extends InLine implements Waiting {
   ) {
     super();
     this.message = call;
+    this.route = call.route;
+    this.bodyBytes = call.bodyBytes;
     this.pieces = pieces;
     this.acceptedAtMs = times.acceptedAtMs;
     this.deadlineAtMs = times.deadlineAtMs;
     this.#sink = sink;
     this.#lease = lease;
-  }
-
-  get bodyBytes(): number {
-    return this.message.bodyBytes;
-  }
-
-  get route(): string {
-    return this.message.route;
   }
 
   get isConversation(): boolean {
@@ -163,13 +164,8 @@ export class Call extends InLine implements Waiting {
     return this.#beganAtMs !== 0;
   }
 
-  /** Number of workers that died holding this call before it began. */
-  get losses(): number {
-    return this.#losses;
-  }
-
   /** The worker that holds the call, from its sending until it has ended there or was given up. */
-  get holder(): CallHolder | null {
+  get holder(): ReadyWorker | null {
     return this.#holder;
   }
 
@@ -190,7 +186,7 @@ export class Call extends InLine implements Waiting {
   }
 
   /** Notes that a worker gets it. */
-  sendTo(holder: CallHolder): void {
+  sendTo(holder: ReadyWorker): void {
     this.#state = 'sent';
     this.#holder = holder;
     this.worker = holder.index;
@@ -204,7 +200,7 @@ export class Call extends InLine implements Waiting {
   }
 
   /** Notes that no worker holds it any more. Returns the one that did. */
-  leaveHolder(): CallHolder | null {
+  leaveHolder(): ReadyWorker | null {
     const holder = this.#holder;
     this.#holder = null;
     this.#onLetGo?.();
@@ -226,12 +222,6 @@ export class Call extends InLine implements Waiting {
   /** Gives a job that was pulled, and that no worker has begun or can begin any more, back to its store. It is settled here. */
   giveBack(isLoss: boolean): void {
     if (this.#settle(0)) this.onGivenBack?.(isLoss);
-  }
-
-  /** Counts a death of its worker. Returns the number of such deaths. */
-  countLoss(): number {
-    this.#losses += 1;
-    return this.#losses;
   }
 
   /** Calls `onPassed` at the deadline, unless the call is detached or `stopDeadline` is called before. */

@@ -8,29 +8,14 @@
  * Jobs that outlive their clients wait in a store, not here: a worker that is free pulls them (`JobPulls`).
  */
 import { ServeError, shuttingDown, type ErrorCode } from '../../protocol/errors.js';
-import { Alarm } from './alarm.js';
-import { Arrivals, type Admission } from './arrivals.js';
-import { BatchRun } from './batch-run.js';
-import { Batcher, type BatchRules, type BatchWorker } from './batcher.js';
-import type { ByteBudget } from './arrivals.js';
-import { Forecast } from './forecast.js';
-import type { Call, CallHolder } from './call.js';
-import { NO_FEED, type JobFeed } from './job-feed.js';
-import { JobPulls } from './job-feed.js';
-import { Lines, type Waiting } from './lines.js';
-import { QueueTimeout } from './queue-timeout.js';
+import { Alarm, startLimit } from '../machine/limit-timer.js';
+import { Arrivals, type Admission, type ByteBudget } from './arrivals.js';
+import { Batcher, type BatchRules } from './batcher.js';
+import type { Call, ReadyWorker } from './call.js';
+import { JobPulls, NO_FEED, type JobFeed } from './job-feed.js';
+import { Lines } from './lines.js';
 import { sendAhead, type SendAhead } from './send-ahead.js';
-import { ServiceTime } from './service-time.js';
-
-/** A ready worker, as the dispatcher sees it. */
-export interface ReadyWorker extends CallHolder, BatchWorker {
-  /** Whether calls wait in line that no worker can begin now. */
-  callersWait: boolean;
-  /** Calls that it holds, running or sent ahead, in the order sent. */
-  heldCalls(): Call[];
-  /** Gives it a batch: one or more calls of one route, which begin together. */
-  assign(calls: readonly Call[]): void;
-}
+import { BatchRun, ServiceTime } from './service-time.js';
 
 /** The model's workers, and whether they can take calls. */
 export interface Supply {
@@ -65,20 +50,21 @@ export interface CallWatch {
 }
 
 export class Dispatcher {
-  readonly #budget: ByteBudget;
-  readonly #lines: Lines<Call>;
+  /** The server's, for the bytes that wait or arrive for all its models. */
+  readonly budget: ByteBudget;
+  /** The model's jobs, which wait in the store. */
+  readonly feed: JobFeed;
+  readonly service = new ServiceTime();
+  readonly lines: Lines<Call>;
+  /** Learns of the calls from now on. */
+  watch: CallWatch | null = null;
   readonly #arrivals: Arrivals;
-  readonly #service = new ServiceTime();
-  /** Learns of each run; with a watch, that does too. */
-  #runs: Pick<ServiceTime, 'add'> = this.#service;
-  #watch: CallWatch | null = null;
-  readonly #timeout: QueueTimeout;
   readonly #supply: Supply;
   readonly #batcher: Batcher<Call, ReadyWorker>;
-  readonly #forecast: Forecast;
-  readonly #feed: JobFeed;
-  readonly #pulls: JobPulls<ReadyWorker>;
-  readonly #alarm = new Alarm(() => this.pump());
+  readonly #pulls: JobPulls;
+  readonly #batchAlarm = new Alarm(() => this.#pump());
+  /** One timer for all lines: the call that came first has waited longest. */
+  readonly #timeoutAlarm = new Alarm(() => this.#failTimedOut(), startLimit);
   #limits: DispatchLimits;
   /** WebSocket bytes that clients have sent and no worker has taken yet. */
   #clientBytes = 0;
@@ -86,7 +72,6 @@ export class Dispatcher {
   #isClosed = false;
   #callersWait = false;
 
-  /** `budget`: the server's, for the bytes of all its models. `feed`: the model's jobs, which wait in the store. */
   constructor(
     supply: Supply,
     limits: DispatchLimits,
@@ -95,40 +80,28 @@ export class Dispatcher {
     feed: JobFeed = NO_FEED,
   ) {
     this.#supply = supply;
-    this.#feed = feed;
+    this.feed = feed;
     this.#pulls = new JobPulls(feed, (worker, calls) => this.#onPulled(worker, calls));
-    this.#budget = budget;
-    this.#lines = new Lines(budget);
+    this.budget = budget;
+    this.lines = new Lines(budget);
     this.#arrivals = new Arrivals(budget, () => this.#refusal('SERVE_QUEUE_FULL'));
     this.#limits = limits;
-    this.#batcher = new Batcher(limits, this.#service, ahead);
-    this.#forecast = new Forecast(this.#lines, () => supply.readyWorkers(), this.#service);
-    this.#timeout = new QueueTimeout(this.#lines, limits.queueTimeoutMs, (call) =>
-      this.#failWaiting(call, this.#refusal('SERVE_QUEUE_TIMEOUT')),
-    );
+    this.#batcher = new Batcher(limits, this.service, ahead);
   }
 
   /** Sets the limits, also for calls that wait already. */
   set limits(limits: DispatchLimits) {
     this.#limits = limits;
     this.#batcher.rules = limits;
-    this.#timeout.limitMs = limits.queueTimeoutMs;
-    if (this.queued > 0) this.#alarm.set(performance.now()); // deferred: the caller may still be changing state
-  }
-
-  set watch(watch: CallWatch) {
-    this.#watch = watch;
-    this.#runs = {
-      add: (runMs, bytes, calls = 1) => {
-        this.#service.add(runMs, bytes, calls);
-        watch.ran(runMs, calls);
-      },
-    };
+    if (this.queued === 0) return;
+    // Deferred: the caller may still be changing state.
+    this.#batchAlarm.set(performance.now());
+    this.#timeoutAlarm.set(performance.now());
   }
 
   /** Number of calls and due jobs that wait for a worker, without calls that are still arriving. */
   get queued(): number {
-    return this.#lines.length + this.#feed.waiting + this.#pulls.count;
+    return this.lines.length + this.feed.waiting + this.#pulls.count;
   }
 
   get arriving(): number {
@@ -137,12 +110,7 @@ export class Dispatcher {
 
   /** Bytes of this model's calls that wait or arrive. */
   get waitingBytes(): number {
-    return this.#lines.bytes + this.#arrivals.bytes + this.#clientBytes;
-  }
-
-  /** Bound of the bytes that wait or arrive for all models of the server together. */
-  get maxWaitingBytes(): number {
-    return this.#budget.limitBytes;
+    return this.lines.bytes + this.#arrivals.bytes + this.#clientBytes;
   }
 
   /** Number of calls that workers hold and whose clients wait. */
@@ -155,10 +123,6 @@ export class Dispatcher {
     return this.queued + this.arriving + this.inFlight === 0;
   }
 
-  get service(): ServiceTime {
-    return this.#service;
-  }
-
   /**
    * Reserves a place before the body is read; if there is none, the slowest arriving body loses its place.
    * `announcedBytes`: Content-Length, 0 if unknown. They must fit now, but count only as they arrive.
@@ -167,10 +131,10 @@ export class Dispatcher {
   admit(announcedBytes: number): Admission {
     const refusal = this.#supply.refusal();
     if (refusal !== null) throw refusal;
-    const waiting = this.arriving + this.#lines.length;
+    const waiting = this.arriving + this.lines.length;
     const { queueSize } = this.#limits;
     if (waiting >= queueSize && waiting - this.#freePlaces() >= queueSize) {
-      this.#watch?.refused();
+      this.watch?.refused();
       this.#arrivals.makePlace();
     }
     this.#checkRoom(announcedBytes);
@@ -179,22 +143,13 @@ export class Dispatcher {
 
   /** Refuses a call that has a place and would be answered too late. @throws SERVE_OVERLOADED with a Retry-After */
   checkDeadline(deadlineAtMs: number): void {
-    const { batchSize } = this.#limits;
+    const leftMs = deadlineAtMs - performance.now();
     const startsInMs = this.#supply.startsInMs();
-    const comesTooLate = startsInMs !== null && performance.now() + startsInMs > deadlineAtMs;
-    if (comesTooLate) this.#watch?.refused();
-    if (comesTooLate || this.#forecast.isTooLate(deadlineAtMs, this.arriving - 1, batchSize))
+    const startsTooLate = startsInMs !== null && startsInMs > leftMs;
+    if (startsTooLate) this.watch?.refused();
+    const workers = this.#supply.readyWorkers();
+    if (startsTooLate || this.#batcher.comesTooLate(this.lines, workers, this.arriving - 1, leftMs))
       throw this.#refusal('SERVE_OVERLOADED');
-  }
-
-  /** Finds the call that came last of those in line. */
-  findNewest(): Pick<Waiting, 'inLineSinceMs' | 'deadlineAtMs'> | null {
-    return this.#lines.findNewest();
-  }
-
-  /** Whether due jobs wait whose routes are not known, since no worker has loaded the app. */
-  get hasUnroutedJobs(): boolean {
-    return this.#feed.needsApp;
   }
 
   /** Whether the worker holds no call, and none is on its way to it. */
@@ -206,7 +161,7 @@ export class Dispatcher {
   countClientBytes(bytes: number): void {
     if (bytes > 0) this.#checkRoom(bytes);
     this.#clientBytes += bytes;
-    this.#budget.count(bytes);
+    this.budget.count(bytes);
   }
 
   /** The error of an admitted call if no worker will ever come for it; it may have changed while the body arrived. */
@@ -218,15 +173,12 @@ export class Dispatcher {
   submit(call: Call, admission: Admission): void {
     admission.release();
     const noWorker = this.noWorkerError();
-    if (noWorker !== null) {
-      call.fail(noWorker);
-      return;
-    }
-    this.#lines.push(call, performance.now());
-    this.#watch?.came();
+    if (noWorker !== null) return call.fail(noWorker);
+    this.lines.push(call, performance.now());
+    this.watch?.came();
     call.startDeadline(() => this.giveUp(call, 'SERVE_DEADLINE', "the client's deadline passed"));
-    this.pump();
-    if (call.isQueued) this.#timeout.watch();
+    this.#pump();
+    if (call.isQueued) this.#timeoutAlarm.set(call.acceptedAtMs + this.#limits.queueTimeoutMs);
   }
 
   /** Fails a call before its worker has answered: `error` goes to its client, `reason` to the app. */
@@ -234,13 +186,12 @@ export class Dispatcher {
     if (call.settled) return;
     if (call.isQueued) this.#leaveLine(call);
     call.fail(typeof error === 'string' ? new ServeError(error) : error);
-    const holder = this.#forget(call);
-    holder?.abandon(call, reason);
+    this.#forget(call)?.abandon(call, reason);
   }
 
   /** Fails every waiting call; jobs in the store go on waiting. */
   failQueued(error: ServeError): void {
-    for (const call of this.#lines) this.#failWaiting(call, error);
+    for (const call of this.lines) this.#failWaiting(call, error);
   }
 
   /**
@@ -251,17 +202,16 @@ export class Dispatcher {
     this.failQueued(error);
     this.#arrivals.evictAll(error);
     for (const worker of this.#supply.holders()) {
-      for (const call of worker.heldCalls()) {
+      for (const call of worker.heldCalls())
         if (!call.isPulled && !call.checkBegun()) this.giveUp(call, error, error.message);
-      }
     }
   }
 
   /** Fails every waiting call that does not fit the routes of the app, which is loaded now. */
   dropUnfit(fits: (call: Call) => boolean): void {
-    for (const call of this.#lines)
+    for (const call of this.lines)
       if (!fits(call)) this.#failWaiting(call, new ServeError('SERVE_NOT_FOUND'));
-    this.#lines.forgetEmpty();
+    this.lines.forgetEmpty();
   }
 
   /**
@@ -284,11 +234,15 @@ export class Dispatcher {
   /** A worker has room again: a call that it held has ended. `runMs` is null if it does not predict later calls. */
   finished(call: Call, runMs: number | null): void {
     const bytes = call.bodyBytes + call.replyBytes;
-    if (call.batch !== null) call.batch.end(runMs, bytes, this.#runs);
-    else if (runMs !== null) this.#runs.add(runMs, bytes);
-    else if (this.#watch !== null && call.hasBegun) this.#watch.ran(call.sinceBeginMs(performance.now()), 1);
+    const { batch } = call;
+    const wholeMs = batch === null ? runMs : batch.end(runMs, bytes);
+    if (wholeMs !== null) {
+      const calls = batch?.calls ?? 1;
+      this.service.add(wholeMs, batch?.bytes ?? bytes, calls);
+      this.watch?.ran(wholeMs, calls);
+    } else if (batch === null && call.hasBegun) this.watch?.ran(call.sinceBeginMs(performance.now()), 1);
     this.#forget(call);
-    this.pump();
+    this.#pump();
   }
 
   /** A worker died holding these calls, in their order. Calls that began are lost, the others return to the head of the line, once. */
@@ -296,21 +250,30 @@ export class Dispatcher {
     for (const call of [...calls].reverse()) {
       this.#detach(call);
       if (call.settled) continue;
-      const losses = call.countLoss();
+      call.losses += 1;
       if (call.checkBegun()) this.#end(call, error);
       else if (call.isPulled) call.giveBack(true);
       else if (this.#isClosed) this.#end(call, shuttingDown());
-      else if (losses > 1) this.#end(call, this.#refusal('SERVE_NOT_BEGUN'));
-      else this.#requeue(call);
+      else if (call.losses > 1) this.#end(call, this.#refusal('SERVE_NOT_BEGUN'));
+      else {
+        call.comeBack();
+        this.lines.putBack(call);
+        this.#timeoutAlarm.set(call.acceptedAtMs + this.#limits.queueTimeoutMs);
+      }
     }
-    this.pump();
-    this.#timeout.watchAnew();
+    this.#pump();
+  }
+
+  /** Workers or jobs have changed: gives out what can begin now. */
+  pump(): void {
+    this.#pulls.wake();
+    this.#pump();
   }
 
   /** Does the steps of the batcher, until only time or an event can bring another one. */
-  pump(): void {
-    if (this.#lines.length > 0) this.#giveCalls();
-    if (this.#feed.mayHaveDue) this.#pulls.begin(this.#supply.readyWorkers());
+  #pump(): void {
+    if (this.lines.length > 0) this.#giveCalls();
+    if (this.#pulls.mayHaveDue) this.#pulls.begin(this.#supply.readyWorkers());
     this.#noteCallersWait();
   }
 
@@ -318,23 +281,23 @@ export class Dispatcher {
     const nowMs = performance.now();
     for (;;) {
       const workers = this.#pulls.callableOf(this.#supply.readyWorkers());
-      const { worker, calls, late, againAtMs } = this.#batcher.plan(this.#lines, workers, nowMs);
-      for (const call of late) this.#lines.remove(call);
+      const { worker, calls, late, againAtMs } = this.#batcher.plan(this.lines, workers, nowMs);
+      for (const call of late) this.lines.remove(call);
       if (worker !== null && calls.length > 0) {
-        for (const call of calls) this.#lines.remove(call);
+        for (const call of calls) this.lines.remove(call);
         this.#pulls.noteCall(worker);
         this.#give(worker, calls);
       }
       for (const call of late) this.#end(call, new ServeError('SERVE_DEADLINE'));
       if (worker !== null) continue;
-      if (againAtMs !== null) this.#alarm.set(againAtMs);
+      if (againAtMs !== null) this.#batchAlarm.set(againAtMs);
       return;
     }
   }
 
   /** Predicts the wait of a call that came now, in ms; null if unknown. */
   predictWaitMs(): number | null {
-    return this.#forecast.waitMs(this.arriving, this.#limits.batchSize);
+    return this.#batcher.predictWaitMs(this.lines, this.#supply.readyWorkers(), this.arriving);
   }
 
   /** Seconds after which a refused call may be tried again; from queue, measured service time and ready workers. */
@@ -346,11 +309,11 @@ export class Dispatcher {
   /** The server has ended: fails waiting calls, and calls that dying workers give back later. */
   close(): void {
     this.#isClosed = true;
-    this.#timeout.stop();
-    this.#alarm.stop();
-    this.#budget.leave(this.#arrivals);
+    this.#timeoutAlarm.stop();
+    this.#batchAlarm.stop();
+    this.budget.leave(this.#arrivals);
     this.failQueued(shuttingDown());
-    this.#feed.close();
+    this.feed.close();
   }
 
   #give(worker: ReadyWorker, calls: readonly Call[]): void {
@@ -364,13 +327,12 @@ export class Dispatcher {
   }
 
   #onPulled(worker: ReadyWorker, calls: readonly Call[]): void {
-    if (calls.length > 0) {
-      const isReady = !this.#isClosed && this.#supply.readyWorkers().includes(worker);
-      if (isReady) {
-        for (let i = 0; i < calls.length; i += 1) this.#watch?.came();
-        this.#give(worker, calls);
-      } else for (const call of calls) call.giveBack(false);
+    const isReady = !this.#isClosed && this.#supply.readyWorkers().includes(worker);
+    for (const call of calls) {
+      if (isReady) this.watch?.came();
+      else call.giveBack(false);
     }
+    if (isReady && calls.length > 0) this.#give(worker, calls);
     this.pump();
   }
 
@@ -383,7 +345,7 @@ export class Dispatcher {
   }
 
   #checkRoom(moreBytes: number): void {
-    if (!this.#budget.makeRoom(moreBytes)) throw this.#refusal('SERVE_QUEUE_FULL');
+    if (!this.budget.makeRoom(moreBytes)) throw this.#refusal('SERVE_QUEUE_FULL');
   }
 
   #refusal(code: ErrorCode): ServeError {
@@ -396,22 +358,26 @@ export class Dispatcher {
   }
 
   #leaveLine(call: Call): void {
-    this.#lines.remove(call);
-    if (this.#lines.length === 0) this.#noteCallersWait();
+    this.lines.remove(call);
+    if (this.lines.length === 0) this.#noteCallersWait();
   }
 
   /** Reports to the workers whether calls wait; a call beside a free place only waits for others to join it. */
   #noteCallersWait(): void {
-    const areWaiting = (this.#lines.length > 0 || this.#feed.mayHaveDue) && this.#freePlaces() === 0;
+    const areWaiting = (this.lines.length > 0 || this.#pulls.mayHaveDue) && this.#freePlaces() === 0;
     if (!areWaiting && !this.#callersWait) return;
     this.#callersWait = areWaiting;
     for (const worker of this.#supply.holders()) worker.callersWait = areWaiting;
-    if (areWaiting) this.#watch?.waits();
+    if (areWaiting) this.watch?.waits();
   }
 
-  #requeue(call: Call): void {
-    call.comeBack();
-    this.#lines.putBack(call);
+  /** Fails the calls that have waited longer than the queue timeout. */
+  #failTimedOut(): void {
+    for (let call = this.lines.findOldest(); call !== null; call = this.lines.findOldest()) {
+      const dueAtMs = call.acceptedAtMs + this.#limits.queueTimeoutMs;
+      if (dueAtMs > performance.now()) return this.#timeoutAlarm.set(dueAtMs);
+      this.#failWaiting(call, this.#refusal('SERVE_QUEUE_TIMEOUT'));
+    }
   }
 
   #end(call: Call, error: ServeError): void {
@@ -420,12 +386,12 @@ export class Dispatcher {
   }
 
   /** Drops a call that has ended. Returns the worker that holds it. */
-  #forget(call: Call): CallHolder | null {
+  #forget(call: Call): ReadyWorker | null {
     call.stopDeadline();
     return this.#detach(call);
   }
 
-  #detach(call: Call): CallHolder | null {
+  #detach(call: Call): ReadyWorker | null {
     const holder = call.leaveHolder();
     if (holder !== null) this.#inFlight -= 1;
     return holder;

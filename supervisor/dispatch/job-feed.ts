@@ -3,7 +3,7 @@
  * only those that a free worker is about to begin come here. `jobs/` implements it.
  */
 import type { BatchWorker } from './batcher.js';
-import type { Call } from './call.js';
+import type { Call, ReadyWorker } from './call.js';
 
 export interface JobFeed {
   /** Whether a job may be due for a worker that pulls now; only the pull finds out. */
@@ -31,16 +31,17 @@ export const NO_FEED: JobFeed = {
 };
 
 /** Pulls jobs from the store for workers that are free, in turn with the calls that wait in line. */
-export class JobPulls<W extends BatchWorker> {
+export class JobPulls {
   readonly #feed: JobFeed;
-  readonly #onPulled: (worker: W, calls: readonly Call[]) => void;
+  readonly #onPulled: (worker: ReadyWorker, calls: readonly Call[]) => void;
   /** Workers that wait for the store; each keeps a place free meanwhile. */
-  readonly #workers = new Set<W>();
+  readonly #workers = new Set<ReadyWorker>();
   /** Workers that got a call while jobs waited: the next thing that they get is a job. */
-  readonly #jobIsNext = new WeakSet<W>();
+  readonly #jobIsNext = new WeakSet<ReadyWorker>();
+  #isAwake = false;
 
   /** `onPulled` gets the jobs of each pull, which may be none. */
-  constructor(feed: JobFeed, onPulled: (worker: W, calls: readonly Call[]) => void) {
+  constructor(feed: JobFeed, onPulled: (worker: ReadyWorker, calls: readonly Call[]) => void) {
     this.#feed = feed;
     this.#onPulled = onPulled;
   }
@@ -50,8 +51,19 @@ export class JobPulls<W extends BatchWorker> {
     return this.#workers.size;
   }
 
+  /** Whether a job may be due. Once none is, the store is not asked again before `wake`: a call makes no job due. */
+  get mayHaveDue(): boolean {
+    this.#isAwake &&= this.#feed.mayHaveDue;
+    return this.#isAwake;
+  }
+
+  /** A job may be due now. */
+  wake(): void {
+    this.#isAwake = true;
+  }
+
   /** Number of places of the worker that are kept free for jobs. */
-  countFor(worker: W): number {
+  countFor(worker: ReadyWorker): number {
     return this.#workers.has(worker) ? 1 : 0;
   }
 
@@ -59,8 +71,8 @@ export class JobPulls<W extends BatchWorker> {
    * The workers that may get calls. While jobs wait too, nothing is sent ahead, and each worker takes a call and a job in
    * turn, so that neither starves.
    */
-  callableOf(workers: readonly W[]): readonly W[] {
-    const { mayHaveDue } = this.#feed;
+  callableOf(workers: readonly ReadyWorker[]): readonly ReadyWorker[] {
+    const { mayHaveDue } = this;
     if (!mayHaveDue && this.#workers.size === 0) return workers;
     return workers.filter((worker) => {
       if (this.#workers.has(worker) && worker.load + 1 >= worker.places) return false;
@@ -69,16 +81,15 @@ export class JobPulls<W extends BatchWorker> {
   }
 
   /** The worker gets a call. */
-  noteCall(worker: W): void {
-    if (this.#feed.mayHaveDue) this.#jobIsNext.add(worker);
+  noteCall(worker: ReadyWorker): void {
+    if (this.mayHaveDue) this.#jobIsNext.add(worker);
   }
 
   /** Pulls for those of these workers that have a free place; for frozen ones only if all are, as for calls. */
-  begin(workers: readonly W[]): void {
-    if (!this.#feed.mayHaveDue) return;
+  begin(workers: readonly ReadyWorker[]): void {
     const areAllFrozen = workers.every(({ isFrozen }) => isFrozen);
     for (const worker of workers) {
-      if (!this.#feed.mayHaveDue) return;
+      if (!this.mayHaveDue) return;
       if (worker.load >= worker.places || this.#workers.has(worker)) continue;
       if (worker.isFrozen && !areAllFrozen) continue;
       this.#workers.add(worker);

@@ -1,22 +1,71 @@
 /**
  * The calls that wait for the workers of a model: one line per route, because a batch has one route, and the order of arrival
- * over all lines.
+ * over all lines. A line is a linked list, from which any call can be removed: every step takes constant time.
  */
 import type { ByteBudget } from './arrivals.js';
-import { InLine, CallQueue } from './queue.js';
 
 /** A call, as the lines and the batcher see it. */
-export interface Waiting extends InLine {
-  readonly route: string;
-  /** When its client stops waiting, on the monotonic clock; null without a deadline. */
-  readonly deadlineAtMs: number | null;
-  /** Whether it is a WebSocket, which shares a worker with no other call: neither in a batch, nor sent ahead. */
-  readonly isConversation: boolean;
+export abstract class Waiting {
+  /** Its neighbours in line; only `Line` reads and writes them. */
+  previousInLine: Waiting | null = null;
+  nextInLine: Waiting | null = null;
+  /** Order of arrival among all that wait for the same workers; kept by a call that comes back. */
+  arrivalOrder = 0;
+  /** When it joined the line, on the monotonic clock; kept by a call that comes back. */
+  inLineSinceMs = 0;
   /** Number of workers that died holding it before it began. */
-  readonly losses: number;
+  losses = 0;
+
+  abstract readonly route: string;
+  /** Bytes that it holds while it waits. */
+  abstract readonly bodyBytes: number;
+  /** When its client stops waiting, on the monotonic clock; null without a deadline. */
+  abstract readonly deadlineAtMs: number | null;
+  /** Whether it is a WebSocket, which shares a worker with no other call: neither in a batch, nor sent ahead. */
+  abstract readonly isConversation: boolean;
 }
 
-export type Line<T extends Waiting> = CallQueue<T>;
+/** The waiting calls of one route, first in, first out. Only its own methods and `Lines` change it. */
+export class Line<T extends Waiting> {
+  length = 0;
+  first: T | null = null;
+  last: T | null = null;
+
+  /** Returns the call behind `call`, which is in this line. */
+  after(call: T): T | null {
+    return call.nextInLine as T | null;
+  }
+
+  push(call: T): void {
+    call.previousInLine = this.last;
+    if (this.last === null) this.first = call;
+    else this.last.nextInLine = call;
+    this.last = call;
+    this.length += 1;
+  }
+
+  /** Puts a call that was first in line before back to the head. */
+  unshift(call: T): void {
+    call.nextInLine = this.first;
+    if (this.first === null) this.last = call;
+    else this.first.previousInLine = call;
+    this.first = call;
+    this.length += 1;
+  }
+
+  /** Takes a call out of the line. The caller knows that it is in this line. */
+  remove(call: T): void {
+    const previous = call.previousInLine as T | null;
+    const next = call.nextInLine as T | null;
+    if (previous === null) this.first = next;
+    else previous.nextInLine = next;
+    if (next === null) this.last = previous;
+    else next.previousInLine = previous;
+    call.previousInLine = null;
+    call.nextInLine = null;
+    this.length -= 1;
+  }
+}
 
 export class Lines<T extends Waiting> {
   readonly #byRoute = new Map<string, Line<T>>();
@@ -49,9 +98,8 @@ export class Lines<T extends Waiting> {
   /** Finds the call that arrived first of all that wait. */
   findOldest(): T | null {
     let oldest: T | null = null;
-    for (const line of this.#all) {
-      const head = line.peek();
-      if (head !== null && (oldest === null || head.arrivalOrder < oldest.arrivalOrder)) oldest = head;
+    for (const { first } of this.#all) {
+      if (first !== null && (oldest === null || first.arrivalOrder < oldest.arrivalOrder)) oldest = first;
     }
     return oldest;
   }
@@ -87,7 +135,13 @@ export class Lines<T extends Waiting> {
 
   /** Iterates over the calls, line by line. The consumer may remove the call that it was given. */
   *[Symbol.iterator](): Generator<T> {
-    for (const line of this.#all) yield* line;
+    for (const line of this.#all) {
+      for (let call = line.first; call !== null;) {
+        const next = line.after(call);
+        yield call;
+        call = next;
+      }
+    }
   }
 
   /** Drops empty lines: their routes may be gone. */
@@ -101,7 +155,7 @@ export class Lines<T extends Waiting> {
   }
 
   #open(route: string): Line<T> {
-    const line = new CallQueue<T>();
+    const line = new Line<T>();
     this.#byRoute.set(route, line);
     this.#all.push(line);
     return line;

@@ -75,3 +75,30 @@ export class ServiceTime {
     if (this.#spread >= LEAST_SPREAD) this.#perCallMs = this.#slant / this.#spread;
   }
 }
+
+/** The run of a batch of several calls, measured from its calls: it ends when the last of them ends. */
+export class BatchRun {
+  /** Number of calls with which it began. */
+  readonly calls: number;
+  /** Bodies and answers of the calls that have ended. */
+  bytes = 0;
+  #running: number;
+  #runMs: number | null = null;
+
+  constructor(calls: number) {
+    this.calls = calls;
+    this.#running = calls;
+  }
+
+  /**
+   * One of its calls has ended; `runMs` is null if it does not predict later calls. Returns the time of the whole run with
+   * the last call; null before, and if no call predicts.
+   */
+  end(runMs: number | null, bytes: number): number | null {
+    this.#running -= 1;
+    this.bytes += bytes;
+    // A call's time counts from the beginning of its batch: the longest one is that of the run.
+    if (runMs !== null) this.#runMs = Math.max(runMs, this.#runMs ?? 0);
+    return this.#running === 0 ? this.#runMs : null;
+  }
+}

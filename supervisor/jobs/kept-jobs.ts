@@ -12,7 +12,7 @@
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { CallMessage } from '../dispatch/call.js';
 import type { JobFeed } from '../dispatch/job-feed.js';
-import { within } from '../machine/within.js';
+import { within } from '../machine/limit-timer.js';
 import { formatBytes } from '../options/units.js';
 import { Begins, type BeginsListener } from './begins.js';
 import {

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { configError, describeThrown } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
-import { within } from '../machine/within.js';
+import { within } from '../machine/limit-timer.js';
 import type { JobsPlace } from '../options/value-forms.js';
 import { formatMs } from '../options/units.js';
 import type { JobStore, KeepLimits } from './job-store.js';

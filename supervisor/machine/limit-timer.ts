@@ -1,7 +1,4 @@
-/**
- * Timers for time limits of other processes and clients. If this process was suspended or starved of CPU past the limit,
- * messages that arrived in time may wait unread in its pipes and sockets: these are read before the limit acts.
- */
+/** Timers: limits that act on time although this process was late, alarms, groups of timers, and waits with a limit. */
 
 /** Timers are normally a few milliseconds late. */
 const PUNCTUAL_MS = 20;
@@ -20,8 +17,9 @@ export interface LimitTimer {
 }
 
 /**
- * Calls `action` once, after `delayMs`. If the timer is late, reads pending input first, for as long as it was late, at
- * most a second; `stop` still works during that time.
+ * Calls `action` once, after `delayMs`: a time limit of another process or a client. If this process was suspended or starved
+ * of CPU past the limit, messages that arrived in time may wait unread in its pipes and sockets: these are read first, for as
+ * long as the timer was late, at most a second; `stop` still works during that time.
  */
 export function startLimit(delayMs: number, action: () => void): LimitTimer {
   const dueAtMs = performance.now() + delayMs;
@@ -41,4 +39,77 @@ export function startLimit(delayMs: number, action: () => void): LimitTimer {
       clearImmediate(immediate);
     },
   };
+}
+
+/** Calls `action` once, after `delayMs`, however late. */
+function startTimer(delayMs: number, action: () => void): LimitTimer {
+  const timer = setTimeout(action, delayMs);
+  return { stop: () => clearTimeout(timer) };
+}
+
+/** One timer for the earliest of several times. */
+export class Alarm {
+  readonly #ring: () => void;
+  readonly #start: typeof startLimit;
+  #atMs = Infinity;
+  #timer: LimitTimer | null = null;
+
+  /** `start`: `startLimit` for an alarm that is a time limit. */
+  constructor(ring: () => void, start = startTimer) {
+    this.#ring = ring;
+    this.#start = start;
+  }
+
+  /** Calls `ring` at `atMs` on the monotonic clock or a little later, unless it is set to an earlier time. */
+  set(atMs: number): void {
+    if (atMs >= this.#atMs) return;
+    this.stop();
+    this.#atMs = atMs;
+    // Timers have whole milliseconds; one that fires early would only be set again.
+    const waitMs = Math.max(1, Math.ceil(atMs - performance.now()));
+    this.#timer = this.#start(waitMs, () => {
+      this.stop();
+      this.#ring();
+    });
+  }
+
+  stop(): void {
+    this.#timer?.stop();
+    this.#timer = null;
+    this.#atMs = Infinity;
+  }
+}
+
+/** Timers that their owner can stop all together. */
+export class Timers {
+  readonly #running = new Set<LimitTimer>();
+
+  start(delayMs: number, action: () => void): LimitTimer {
+    const timer = startLimit(delayMs, () => {
+      this.#running.delete(timer);
+      action();
+    });
+    this.#running.add(timer);
+    const stop = (): void => {
+      timer.stop();
+      this.#running.delete(timer);
+    };
+    return { stop };
+  }
+
+  stopAll(): void {
+    for (const timer of this.#running) timer.stop();
+    this.#running.clear();
+  }
+}
+
+/** Resolves with the result of `coming`, or with null after `limitMs`. */
+export async function within<T>(limitMs: number, coming: Promise<T>): Promise<T | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), limitMs).unref(); // must not keep the process alive
+  });
+  const first = await Promise.race([coming, late]);
+  clearTimeout(timer);
+  return first;
 }

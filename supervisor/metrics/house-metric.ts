@@ -3,7 +3,7 @@ import type { MemoryBudget } from '../budget/memory-budget.js';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { Model } from '../models/model.js';
 import type { Models } from '../models/models.js';
-import type { DeathCause } from '../processes/exit-report.js';
+import type { DeathCause } from '../processes/worker-death.js';
 import type { CallCounts } from './call-counts.js';
 import type { Family, Labels, Measured } from './measured.js';
 import type { Sampler } from './sampler.js';

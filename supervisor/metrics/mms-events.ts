@@ -4,7 +4,7 @@
  * metrics (`torchserve-text.ts`).
  */
 import { seenStatus, type ServeError } from '../../protocol/errors.js';
-import type { BatchRun } from '../dispatch/batch-run.js';
+import type { BatchRun } from '../dispatch/service-time.js';
 import type { Call } from '../dispatch/call.js';
 import type { LoggedRequest, CountedRequest, RequestObserver } from '../http/request/backend.js';
 import type { HostFigures, HostReader } from '../machine/host-figures.js';

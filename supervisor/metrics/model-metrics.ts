@@ -2,8 +2,7 @@
 import { residentBytes } from '../machine/process-memory.js';
 import { WORKER_PHASES } from '../models/describe-model.js';
 import type { Model } from '../models/model.js';
-import type { DeathCause } from '../processes/exit-report.js';
-import type { WorkerDeath } from '../processes/worker-death.js';
+import type { DeathCause, WorkerDeath } from '../processes/worker-death.js';
 import type { Slot } from '../slots/slot.js';
 import type { SlotState } from '../slots/slot-lifecycle.js';
 import type { ModelCalls } from './call-counts.js';

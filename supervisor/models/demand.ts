@@ -52,8 +52,8 @@ export class Demand implements CallWatch {
 
   /** Number of calls, jobs and orders that wait for a worker. */
   get waiting(): number {
-    const { queued, hasUnroutedJobs } = this.#dispatcher;
-    return queued + this.#orders.size + (hasUnroutedJobs ? 1 : 0);
+    const { queued, feed } = this.#dispatcher;
+    return queued + this.#orders.size + (feed.needsApp ? 1 : 0);
   }
 
   came(): void {
@@ -94,7 +94,7 @@ export class Demand implements CallWatch {
     const calls = this.waiting;
     if (calls === 0) return null;
     const { queueTimeout } = this.#generations.inForce.options;
-    const newest = this.#dispatcher.findNewest();
+    const newest = this.#dispatcher.lines.findNewest();
     let last: Order = { sinceMs: nowMs, untilMs: Infinity }; // of due jobs it is not known
     if (newest !== null) last = { sinceMs: newest.inLineSinceMs, untilMs: newest.deadlineAtMs ?? Infinity };
     if (this.#orders.size > 0 && (newest === null || this.#lastOrder.sinceMs > last.sinceMs))

@@ -34,7 +34,7 @@ export function modelStatus(
       arriving: dispatcher.arriving,
       bytes: dispatcher.waitingBytes,
       maxCalls: options.queueSize,
-      maxBytes: dispatcher.maxWaitingBytes,
+      maxBytes: dispatcher.budget.limitBytes,
     },
     inFlight: dispatcher.inFlight,
     standby: { wanted: options.standby, ready: standbys.filter(isReady).length },

@@ -329,7 +329,7 @@ export class Model {
       isLoaded: () => this.routes !== null,
       pump: () => {
         this.dispatcher.pump();
-        if (this.dispatcher.hasUnroutedJobs) this.#sizing.ask();
+        if (this.dispatcher.feed.needsApp) this.#sizing.ask();
       },
     };
   }

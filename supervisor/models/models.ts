@@ -6,7 +6,7 @@
  * any more; it is described until it is unloaded, and a new one of the same name and version waits for that.
  */
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
-import { within } from '../machine/within.js';
+import { within } from '../machine/limit-timer.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 import { labelOf, type FullModelRef, type ModelRef } from '../options/model-name.js';
 import type { Model } from './model.js';

@@ -8,7 +8,7 @@
  * Before: `demand.ts` says that calls wait, workers become ready or die. After: the crew adds and retires slots.
  */
 import { shuttingDown } from '../../protocol/errors.js';
-import { Alarm } from '../dispatch/alarm.js';
+import { Alarm } from '../machine/limit-timer.js';
 import type { Placement } from '../machine/placement.js';
 import { decide, type ScalingFacts, type ScalingRules, type Why } from '../scaling/policy.js';
 import type { ScalingHistory } from '../scaling/history.js';

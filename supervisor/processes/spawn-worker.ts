@@ -12,7 +12,7 @@ import type { Readable, Writable } from 'node:stream';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { lighten } from '../../protocol/wire/light-socket.js';
 import { BegunFile } from './begun-file.js';
-import type { Exit } from './exit-report.js';
+import type { Exit } from './worker-death.js';
 import { killGroup } from '../machine/kill-group.js';
 import { inheritedEnv } from '../options/environment.js';
 

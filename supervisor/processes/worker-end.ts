@@ -5,9 +5,9 @@
  *    its last output has arrived too. Another process that holds its streams delays none of this for long, and a worker that
  *    has closed its stream and lives on is reported as unreachable.
  */
-import type { Exit } from './exit-report.js';
+import type { Exit } from './worker-death.js';
 import type { WorkerProcess } from './spawn-worker.js';
-import type { Timers } from './timers.js';
+import type { Timers } from '../machine/limit-timer.js';
 
 /** The exit mostly follows the end of the stream within a few ms; after this time it is checked whether the process lives. */
 const SECOND_SIGN_MS = 25;

@@ -4,6 +4,10 @@
  * The states are printed into docs/lifecycle.md.
  */
 import { protocolError } from '../../protocol/errors.js';
+import type { Channel } from '../../protocol/wire/channel.js';
+import type { Timers } from '../machine/limit-timer.js';
+import type { WorkerProcess } from './spawn-worker.js';
+import type { DeathNotes } from './worker-death.js';
 
 export const WORKER_STATES = {
   spawning: 'The process was started; no message has come from it yet.',
@@ -33,66 +37,37 @@ export const WORKER_EVENTS = {
 export type WorkerState = keyof typeof WORKER_STATES;
 export type LifeEvent = keyof typeof WORKER_EVENTS;
 
-/** `null`: the pair makes no sense. */
-const TRANSITIONS: Readonly<Record<WorkerState, Readonly<Record<LifeEvent, WorkerState | null>>>> = {
-  spawning: row('loading', null, null, null, 'stopping', 'finishing', 'stopping', 'killing'),
-  loading: row(null, 'initializing', null, null, 'stopping', 'finishing', 'stopping', 'killing'),
-  initializing: row(null, null, 'warming', 'ready', 'stopping', 'finishing', 'stopping', 'killing'),
-  warming: row(null, null, null, 'ready', 'stopping', 'finishing', 'stopping', 'killing'),
-  ready: row(null, null, null, null, 'stopping', 'finishing', 'stopping', 'killing'),
-  finishing: row(null, null, null, null, 'stopping', 'finishing', 'stopping', 'killing'),
-  // The worker may have sent these before it read the stop.
-  stopping: row(
-    'stopping',
-    'stopping',
-    'stopping',
-    'stopping',
-    'stopping',
-    'stopping',
-    'stopping',
-    'killing',
-  ),
-  killing: row('killing', 'killing', 'killing', 'killing', 'killing', 'killing', 'killing', 'killing'),
-  gone: {
-    hello: null,
-    loaded: null,
-    warmUp: null,
-    ready: null,
-    fatal: null,
-    retireRequested: 'gone',
-    stopRequested: 'gone',
-    killRequested: 'gone',
-    ended: null,
-  },
+/** Ways to the end, which are open in every state before it. */
+const TO_END = {
+  fatal: 'stopping',
+  retireRequested: 'finishing',
+  stopRequested: 'stopping',
+  killRequested: 'killing',
+  ended: 'gone',
+} as const;
+
+/** A pair that is left out makes no sense. */
+const TRANSITIONS: Readonly<Record<WorkerState, Readonly<Partial<Record<LifeEvent, WorkerState>>>>> = {
+  spawning: { hello: 'loading', ...TO_END },
+  loading: { loaded: 'initializing', ...TO_END },
+  initializing: { warmUp: 'warming', ready: 'ready', ...TO_END },
+  warming: { ready: 'ready', ...TO_END },
+  ready: TO_END,
+  finishing: TO_END,
+  // The worker may have sent anything before it read the stop.
+  stopping: { ...staying('stopping'), killRequested: 'killing', ended: 'gone' },
+  killing: { ...staying('killing'), ended: 'gone' },
+  gone: { retireRequested: 'gone', stopRequested: 'gone', killRequested: 'gone' },
 };
 
-function row(
-  hello: WorkerState | null,
-  loaded: WorkerState | null,
-  warmUp: WorkerState | null,
-  ready: WorkerState | null,
-  fatal: WorkerState,
-  retireRequested: WorkerState,
-  stopRequested: WorkerState,
-  killRequested: WorkerState,
-): Record<LifeEvent, WorkerState | null> {
-  return {
-    hello,
-    loaded,
-    warmUp,
-    ready,
-    fatal,
-    retireRequested,
-    stopRequested,
-    killRequested,
-    ended: 'gone',
-  };
+function staying(state: WorkerState): Partial<Record<LifeEvent, WorkerState>> {
+  return Object.fromEntries(Object.keys(WORKER_EVENTS).map((event) => [event, state]));
 }
 
 /** @throws SERVE_PROTOCOL if the event makes no sense in this state */
 export function nextState(state: WorkerState, event: LifeEvent): WorkerState {
   const next = TRANSITIONS[state][event];
-  if (next !== null) return next;
+  if (next !== undefined) return next;
   throw protocolError(`event "${event}" in state "${state}"`);
 }
 
@@ -106,4 +81,54 @@ const START_PHASES: Partial<Record<WorkerState, string>> = {
 /** Describes the activity of a worker on its way to `ready`, for people; null in other states. */
 export function startPhase(state: WorkerState): string | null {
   return START_PHASES[state] ?? null;
+}
+
+/** The state of one worker, and since when. */
+export class CurrentState {
+  readonly #onTransition: (from: WorkerState, to: WorkerState, event: LifeEvent) => void;
+  readonly #spawnedAtMs = performance.now();
+  #name: WorkerState = 'spawning';
+  #sinceMs = this.#spawnedAtMs;
+  #wasReady = false;
+
+  constructor(onTransition: (from: WorkerState, to: WorkerState, event: LifeEvent) => void) {
+    this.#onTransition = onTransition;
+  }
+
+  get name(): WorkerState {
+    return this.#name;
+  }
+
+  /** Time in the present state. */
+  get ms(): number {
+    return performance.now() - this.#sinceMs;
+  }
+
+  get uptimeMs(): number {
+    return performance.now() - this.#spawnedAtMs;
+  }
+
+  get wasReady(): boolean {
+    return this.#wasReady;
+  }
+
+  /** Changes the state; nothing else does. @throws SERVE_PROTOCOL if the event makes no sense in this state */
+  enter(event: LifeEvent): void {
+    const from = this.#name;
+    const to = nextState(from, event);
+    this.#name = to;
+    if (from === to) return;
+    this.#sinceMs = performance.now();
+    if (to === 'ready') this.#wasReady = true;
+    this.#onTransition(from, to, event);
+  }
+}
+
+/** The core of a worker's handle, which its parts share. */
+export interface WorkerCore {
+  readonly process: WorkerProcess;
+  readonly channel: Channel;
+  readonly state: CurrentState;
+  readonly timers: Timers;
+  readonly notes: DeathNotes;
 }

@@ -3,7 +3,7 @@ import type { ServeError } from '../../protocol/errors.js';
 import type { LoadedInfo, Metric, UpMessage, WebhookOrder } from '../../protocol/wire/messages.js';
 import type { Call } from '../dispatch/call.js';
 import type { NamedLimit } from '../machine/limit-timer.js';
-import type { CallLimits } from '../calls/held-calls.js';
+import type { CallLimits } from '../calls/call-worker.js';
 import type { WorkerDeath } from './worker-death.js';
 import type { WebhookEvents } from '../webhooks/webhook.js';
 import type { LifeEvent, WorkerState } from './worker-lifecycle.js';

@@ -3,11 +3,10 @@
  * its whole group gets SIGKILL. One that is frozen by a signal can do nothing of this, and is killed after a second.
  */
 import type { Message } from '../../protocol/wire/messages.js';
-import type { KillCause } from './exit-report.js';
-import type { WorkerCore } from './worker-core.js';
+import { Alarm, type Timers } from '../machine/limit-timer.js';
+import type { KillCause } from './worker-death.js';
+import type { WorkerCore } from './worker-lifecycle.js';
 import type { RetireLimits } from './worker-listener.js';
-import type { LimitTimer } from '../machine/limit-timer.js';
-import type { Timers } from './timers.js';
 
 /** Time between SIGTERM and SIGKILL, and for a worker that reported a fatal error. */
 export const TERM_GRACE_MS = 1000;
@@ -32,17 +31,18 @@ export function retireLimits(timeoutMs: number): RetireLimits {
 
 export class WorkerStop {
   readonly #core: WorkerCore;
-  readonly #finish: Deadline;
-  readonly #term: Deadline;
-  readonly #kill: Deadline;
+  readonly #finish: Alarm;
+  readonly #term: Alarm;
+  readonly #kill: Alarm;
   #wanted = false;
   #retireGraceMs = Infinity;
 
   constructor(core: WorkerCore) {
     this.#core = core;
-    this.#finish = new Deadline(core.timers, () => this.onFinished());
-    this.#term = new Deadline(core.timers, () => core.process.kill('SIGTERM'));
-    this.#kill = new Deadline(core.timers, () => this.kill('did not stop in time'));
+    const start: Timers['start'] = (delayMs, action) => core.timers.start(delayMs, action);
+    this.#finish = new Alarm(() => this.onFinished(), start);
+    this.#term = new Alarm(() => core.process.kill('SIGTERM'), start);
+    this.#kill = new Alarm(() => this.kill('did not stop in time'), start);
   }
 
   /** Whether the front asked for its end. */
@@ -61,7 +61,7 @@ export class WorkerStop {
     if (state.name === 'stopping' && this.#wanted) this.#endWithin(finishMs + graceMs);
     if (state.name !== 'finishing') return false;
     this.#retireGraceMs = Math.min(this.#retireGraceMs, graceMs);
-    this.#finish.within(finishMs);
+    this.#finish.set(performance.now() + finishMs);
     return !wasFinishing;
   }
 
@@ -95,7 +95,7 @@ export class WorkerStop {
       this.#watchFrozen();
     }
     this.#wanted = true;
-    this.#finish.cancel();
+    this.#finish.stop();
     this.#endWithin(graceMs);
   }
 
@@ -109,8 +109,9 @@ export class WorkerStop {
   }
 
   #endWithin(graceMs: number): void {
-    this.#term.within(graceMs);
-    this.#kill.within(graceMs + TERM_GRACE_MS);
+    const termAtMs = performance.now() + graceMs;
+    this.#term.set(termAtMs);
+    this.#kill.set(termAtMs + TERM_GRACE_MS);
   }
 
   /** It has reported a fatal error; it gets a moment to end. */
@@ -118,7 +119,7 @@ export class WorkerStop {
     const { state, notes } = this.#core;
     notes.noteFatal(message);
     state.enter('fatal');
-    this.#kill.within(TERM_GRACE_MS);
+    this.#kill.set(performance.now() + TERM_GRACE_MS);
   }
 
   /** Sends SIGKILL to the whole group, at once. The first cause is reported. */
@@ -129,37 +130,5 @@ export class WorkerStop {
     notes.noteKill(cause);
     state.enter('killRequested');
     process.kill('SIGKILL');
-  }
-}
-
-/** Runs an action by a deadline, which may be set several times: the earliest one counts. */
-class Deadline {
-  readonly #timers: Timers;
-  readonly #action: () => void;
-  #atMs = Infinity;
-  #timer: LimitTimer | null = null;
-
-  constructor(timers: Timers, action: () => void) {
-    this.#timers = timers;
-    this.#action = action;
-  }
-
-  /** Runs the action after this time at the latest. There is never more than one timer for it. */
-  within(delayMs: number): void {
-    const atMs = performance.now() + delayMs;
-    if (atMs >= this.#atMs) return;
-    this.#atMs = atMs;
-    this.#stop();
-    this.#timer = this.#timers.start(delayMs, this.#action);
-  }
-
-  /** Prevents the action, even if `within` is called later. */
-  cancel(): void {
-    this.#atMs = -Infinity;
-    this.#stop();
-  }
-
-  #stop(): void {
-    if (this.#timer !== null) this.#timers.stop(this.#timer);
   }
 }

@@ -9,7 +9,7 @@
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { describeThrown, type ServeError } from '../../protocol/errors.js';
-import { UnroutedBodies } from '../dispatch/unrouted-bodies.js';
+import { UnroutedBodies } from '../dispatch/arrivals.js';
 import { AccessLog } from '../http/answer/access-log.js';
 import type { Backend, ReadinessAnswer } from '../http/request/backend.js';
 import type { FindCallPaths } from '../http/request/call-paths.js';

@@ -15,8 +15,7 @@
  */
 
 import { ServeError, type ErrorCode } from '../../protocol/errors.js';
-import { isMemoryHint } from '../processes/exit-report.js';
-import { thrownAtStart, type WorkerDeath } from '../processes/worker-death.js';
+import { isMemoryHint, thrownAtStart, type WorkerDeath } from '../processes/worker-death.js';
 
 export interface RestartRules {
   /** Failed starts in a row after which a worker is started again. */

@@ -10,8 +10,7 @@
  * Errors before the call is submitted are thrown and answered here; later ones go from the call to its sink.
  */
 import { ServeError } from '../../../protocol/errors.js';
-import type { Admission } from '../../dispatch/arrivals.js';
-import type { UnroutedBody } from '../../dispatch/unrouted-bodies.js';
+import type { Admission, UnroutedBody } from '../../dispatch/arrivals.js';
 import { keyOf } from '../access/api-keys.js';
 import { refuseRequest } from '../answer/answer-error.js';
 import { refusedTiming } from '../answer/server-timing.js';

@@ -12,7 +12,7 @@ import type { ServerOptions } from '../../options/resolve.js';
 import type { UnsentAnswers } from '../socket/unsent-answers.js';
 import type { ApiKeys } from '../access/api-keys.js';
 import type { ClientHeaderNames } from '../access/client-headers.js';
-import type { UnroutedBodies } from '../../dispatch/unrouted-bodies.js';
+import type { UnroutedBodies } from '../../dispatch/arrivals.js';
 import type { ManagementAccess } from '../access/management-access.js';
 import type { ModelManagement, ModelRecord, StoredModels } from './model-management.js';
 import type { ServedPage } from './served-page.js';

@@ -3,7 +3,7 @@
  * SQLite has them, in a thread of its own; large bodies and results are files.
  */
 import { ServeError } from '../../../protocol/errors.js';
-import { within } from '../../machine/within.js';
+import { within } from '../../machine/limit-timer.js';
 import { formatBytes } from '../../options/units.js';
 import {
   keptError,

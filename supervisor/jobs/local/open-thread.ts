@@ -1,7 +1,7 @@
 /** Opens a table of jobs in a thread of its own, since SQLite's calls block until the disk has their bytes. */
 import { Worker } from 'node:worker_threads';
 import { describeThrown } from '../../../protocol/errors.js';
-import { within } from '../../machine/within.js';
+import { within } from '../../machine/limit-timer.js';
 import type { KeepLimits } from '../job-store.js';
 import { CannotOpen, FullDisk } from './job-database.js';
 import type { TableOptions } from './open-table.js';

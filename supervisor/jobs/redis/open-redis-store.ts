@@ -1,5 +1,5 @@
 /** Opens the store of jobs in Redis. */
-import { within } from '../../machine/within.js';
+import { within } from '../../machine/limit-timer.js';
 import type { KeepLimits } from '../job-store.js';
 import { checkRedis } from './check-redis.js';
 import { loadPackages } from './load-packages.js';

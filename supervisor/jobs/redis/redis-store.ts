@@ -7,7 +7,7 @@
  * changes by a subscription, and look each second (`front-look.ts`).
  */
 import { randomUUID } from 'node:crypto';
-import { within } from '../../machine/within.js';
+import { within } from '../../machine/limit-timer.js';
 import {
   hasEnded,
   type Acceptance,

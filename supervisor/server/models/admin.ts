@@ -6,7 +6,7 @@
 import { ServeError } from '../../../protocol/errors.js';
 import type { ModelManagement } from '../../http/request/model-management.js';
 import { deferred, type Deferred } from '../../machine/deferred.js';
-import { within } from '../../machine/within.js';
+import { within } from '../../machine/limit-timer.js';
 import { boundsFor, setBounds } from '../../models/bounds.js';
 import { needsNewWorkers } from '../../models/generations.js';
 import type { ModelPresence } from '../../models/model-health.js';

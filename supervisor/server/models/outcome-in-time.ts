@@ -1,6 +1,6 @@
 /** Bounds the wait for the workers of a change by the init timeout of their model. */
 import { ServeError } from '../../../protocol/errors.js';
-import { within } from '../../machine/within.js';
+import { within } from '../../machine/limit-timer.js';
 import type { Model } from '../../models/model.js';
 import type { Models, Outcome } from '../../models/models.js';
 import { SHORTEST_START_MS } from '../../options/resolve.js';

@@ -1,7 +1,7 @@
 /** Registers models of the store by their place, and loads them by their name, again if they are registered already. */
 import { ServeError } from '../../../protocol/errors.js';
 import type { NewModel, StoredModels } from '../../http/request/model-management.js';
-import { within } from '../../machine/within.js';
+import { within } from '../../machine/limit-timer.js';
 import { boundsFor } from '../../models/bounds.js';
 import type { ModelPlan } from '../../models/model-spec.js';
 import type { Model } from '../../models/model.js';

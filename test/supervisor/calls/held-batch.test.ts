@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { STREAM_WINDOW_BYTES } from '../../../protocol/wire/messages.js';
-import { HeldBatch, clientWaitOf } from '../../../supervisor/calls/held-batch.js';
-import { runTimeMs } from '../../../supervisor/calls/run-clock.js';
+import { HeldBatch, type HeldCall } from '../../../supervisor/calls/held-batch.js';
 import { heldCall, sentCall } from './held-call.js';
 
 for (const [name, atMs, beganAtMs] of [
@@ -15,7 +14,7 @@ for (const [name, atMs, beganAtMs] of [
     const batch = new HeldBatch(4000);
     const held = sentCall(1, { batch, acceptedAtMs: 100 });
     batch.begin(held, atMs);
-    assert.deepEqual([batch.hasBegun, batch.beganAtMs, batch.graceMs], [true, beganAtMs, 0]);
+    assert.deepEqual([batch.hasBegun, batch.beganAtMs, batch.usedMs(beganAtMs)], [true, beganAtMs, 0]);
     assert.deepEqual(
       [held.knownBegun, held.call.checkBegun(), held.call.queueMs(200)],
       [true, true, beganAtMs - 100],
@@ -45,7 +44,7 @@ test('a batch has one clock, which runs from the begin of its first call', (t) =
   batch.begin(first, 100);
   nowMs = 150;
   batch.begin(second, 150);
-  assert.equal(runTimeMs(batch, nowMs), 50);
+  assert.equal(batch.usedMs(nowMs), 50);
 });
 
 test('the clock of a batch stands still only while each of its calls waits for its reader', (t) => {
@@ -54,13 +53,13 @@ test('the clock of a batch stands still only while each of its calls waits for i
   const batch = new HeldBatch(0);
   const [first, second, third] = [1, 2, 3].map((id) => heldCall(id, { batch }));
   assert.ok(first !== undefined && second !== undefined && third !== undefined);
-  const pass = (): number => runTimeMs(batch, (nowMs += 10));
-  clientWaitOf(first).onSent(STREAM_WINDOW_BYTES);
-  clientWaitOf(second).onSent(STREAM_WINDOW_BYTES);
+  const pass = (): number => batch.usedMs((nowMs += 10));
+  first.countUnread(STREAM_WINDOW_BYTES);
+  second.countUnread(STREAM_WINDOW_BYTES);
   assert.equal(pass(), 10, 'the third still computes');
   batch.remove(third);
   assert.equal(pass(), 10);
-  clientWaitOf(second).onRead(1);
+  second.countUnread(-1);
   assert.equal(pass(), 20);
 });
 
@@ -70,10 +69,10 @@ test('a batch holds up other calls while they wait and each of its calls waits f
   const held = heldCall(1, { batch });
   const seen = [batch.holdsUp];
   const note = (change: () => void): unknown => (change(), seen.push(batch.holdsUp));
-  note(() => clientWaitOf(held).onSent(STREAM_WINDOW_BYTES));
+  note(() => held.countUnread(STREAM_WINDOW_BYTES));
   note(() => (batch.othersWait = true));
-  note(() => clientWaitOf(held).onRead(1));
-  note(() => clientWaitOf(held).onSent(1));
+  note(() => held.countUnread(-1));
+  note(() => held.countUnread(1));
   note(() => (batch.othersWait = false));
   assert.deepEqual(seen, [false, false, true, false, true, false]);
   assert.deepEqual(begun, [batch, batch]);
@@ -83,17 +82,58 @@ test('a message of the client does not take back the time in which others waited
   let nowMs = 100;
   t.mock.method(performance, 'now', () => nowMs);
   const batch = new HeldBatch(0);
-  const wait = clientWaitOf(heldCall(1, { batch }));
+  const held = heldCall(1, { batch });
   batch.othersWait = true;
-  wait.onWaiting(0);
+  held.onAppWaits(0);
   nowMs += 50;
-  wait.onClientMessage();
-  assert.deepEqual([batch.heldUpMs, runTimeMs(batch, nowMs)], [50, 0]);
+  held.onClientMessage();
+  assert.equal(batch.usedMs(nowMs), 0);
+  held.onAppWaits(1);
+  assert.equal(batch.usedMs(nowMs), 50, 'it holds them up again');
 });
 
-test('a call has one ClientWait, which is made when it is first needed', () => {
+function bench(t: TestContext): { held: HeldCall; pass: (ms: number) => void; used: () => number } {
+  let nowMs = 1000;
+  t.mock.method(performance, 'now', () => nowMs);
   const held = heldCall(1);
-  assert.equal(held.clientWait, null);
-  assert.equal(clientWaitOf(held), clientWaitOf(held));
-  assert.equal(clientWaitOf(held), held.clientWait);
+  return { held, pass: (ms) => (nowMs += ms), used: () => held.batch.usedMs(nowMs) };
+}
+
+test('the clock runs for the app, and stands still while a whole window waits for its reader', (t) => {
+  const { held, pass, used } = bench(t);
+  pass(5);
+  held.countUnread(STREAM_WINDOW_BYTES - 1);
+  pass(5);
+  assert.equal(used(), 10);
+  held.countUnread(1);
+  pass(100);
+  assert.equal(used(), 10);
+  held.countUnread(-1);
+  pass(5);
+  assert.equal(used(), 15);
+});
+
+test('the clock stands still while the app waits for its client, which may still be reading; a message of the client restarts it', (t) => {
+  const { held, pass, used } = bench(t);
+  held.countUnread(10);
+  pass(5);
+  assert.equal(held.onAppWaits(0), true);
+  held.countUnread(-10);
+  pass(100);
+  assert.equal(used(), 5);
+  held.onClientMessage();
+  assert.equal(used(), 0);
+  pass(7);
+  held.onClientMessage();
+  assert.equal(used(), 7, 'more while it works is no new beginning');
+});
+
+test('an app that has not received everything does not wait', (t) => {
+  const { held, pass, used } = bench(t);
+  held.onClientMessage();
+  held.onClientMessage();
+  assert.equal(held.onAppWaits(1), false);
+  pass(5);
+  assert.equal(used(), 5);
+  assert.equal(held.onAppWaits(2), true);
 });

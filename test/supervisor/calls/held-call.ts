@@ -1,7 +1,12 @@
-/** Held calls and a channel that records what is sent, for tests. */
+/** Held calls, and a worker and a channel that record what is sent, for tests. */
+import assert from 'node:assert/strict';
+import { PassThrough, type Writable } from 'node:stream';
+import type { BegunNote } from '../../../protocol/wire/begun-note.js';
 import type { Channel } from '../../../protocol/wire/channel.js';
 import type { Message } from '../../../protocol/wire/messages.js';
-import { HeldBatch, type HeldCall } from '../../../supervisor/calls/held-batch.js';
+import { CallWorker } from '../../../supervisor/calls/call-worker.js';
+import { HeldBatch, HeldCall } from '../../../supervisor/calls/held-batch.js';
+import type { Call } from '../../../supervisor/dispatch/call.js';
 import { newCall } from '../dispatch/calls.js';
 
 export interface HeldCallOptions {
@@ -16,7 +21,7 @@ export interface HeldCallOptions {
 export function sentCall(id: number, options: HeldCallOptions = {}): HeldCall {
   const { batch = new HeldBatch(0), acceptedAtMs = 0, onSettled = () => {} } = options;
   const call = newCall(`r${id}`, { acceptedAtMs, onSettled });
-  const held = { id, call, batch, knownBegun: false, clientWait: null };
+  const held = new HeldCall(id, call, batch);
   batch.calls.push(held);
   return held;
 }
@@ -43,5 +48,48 @@ export class FakeChannel {
 
   get asChannel(): Channel {
     return this as unknown as Channel;
+  }
+}
+
+/** A worker whose messages the test gives by hand. */
+export class HandWorker extends CallWorker {
+  readonly #onFinished: (call: Call, runMs: number | null) => void;
+
+  constructor(
+    framesOut: Writable,
+    readBegun: () => BegunNote,
+    finished: (call: Call, runMs: number | null) => void,
+  ) {
+    const limits = { runTimeout: { ms: 60_000, name: '--run-timeout' }, maxOutputBytes: 1000 };
+    super(0, new PassThrough(), framesOut, readBegun, limits);
+    this.#onFinished = finished;
+  }
+
+  take(message: Message, pieces: Buffer[]): boolean {
+    return this.answers.take(message, pieces);
+  }
+
+  close(): void {
+    this.timeout.close();
+  }
+
+  protected onMessage(): void {
+    assert.fail('answers are given by hand');
+  }
+
+  protected onStreamEnd(): void {}
+
+  protected onFinished(call: Call, runMs: number | null): void {
+    this.#onFinished(call, runMs);
+  }
+
+  onCallError(): void {}
+
+  leave(): void {
+    assert.fail('nothing takes so long');
+  }
+
+  kill(cause: string): void {
+    assert.fail(cause);
   }
 }

@@ -1,14 +1,12 @@
 /** Compares held calls with a simple model of them, over random events of a worker. */
 import assert from 'node:assert/strict';
-import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { MONOTONIC_OFFSET_MS } from '../../../protocol/wire/begun-note.js';
-import { Channel } from '../../../protocol/wire/channel.js';
-import { HeldCalls } from '../../../supervisor/calls/held-calls.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
 import { Tap } from '../../protocol/streams.js';
 import { OK, newCall } from '../dispatch/calls.js';
+import { HandWorker } from './held-call.js';
 
 const FAILED = { type: 'error', message: '', detail: '', status: 0, kind: '' } as const;
 
@@ -25,7 +23,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /** One worker's life: the calls as they are held, and as they should be. */
 class Life {
-  readonly worker: HeldCalls;
+  readonly worker: HandWorker;
   readonly finished: string[] = [];
   /** Ids of the calls that the worker holds, by batch. */
   batches: number[][] = [];
@@ -37,18 +35,11 @@ class Life {
   /** `places`: the calls that it runs at the same time; with more than 1, all that it holds. */
   constructor(places: number) {
     this.#places = places;
-    const channel = new Channel(new PassThrough(), new Tap(), {
-      onMessage: () => {},
-      onEnd: () => {},
-      onWriteError: () => {},
-    });
-    const limits = { runTimeout: { ms: 60_000, name: '--run-timeout' }, maxOutputBytes: 1000 };
-    this.worker = new HeldCalls(channel, () => this.#note, limits, {
-      onFinished: ({ message }) => this.finished.push(message.requestId),
-      onCallError: () => {},
-      onStuck: () => assert.fail('nothing takes so long'),
-      onOutlasted: () => assert.fail('nothing takes so long'),
-    });
+    this.worker = new HandWorker(
+      new Tap(),
+      () => this.#note,
+      ({ message }) => this.finished.push(message.requestId),
+    );
     this.worker.places = places;
   }
 
@@ -68,15 +59,7 @@ class Life {
   #assign(size: number): void {
     const calls = Array.from({ length: size }, (_, i) => newCall(`${this.assigned.size + i}`));
     const { worker } = this;
-    for (const call of calls) {
-      call.sendTo({
-        index: 0,
-        learnBegun: () => worker.learnBegun(),
-        abandon: () => {},
-        signal: () => {},
-        sendData: () => {},
-      });
-    }
+    for (const call of calls) call.sendTo(worker);
     worker.assign(calls);
     for (const call of calls) this.assigned.set(call.message.id, call);
     this.batches.push(calls.map(({ message }) => message.id));
@@ -128,7 +111,7 @@ test('in any order of begins, endings, cancels and deaths, a worker holds exactl
       for (const next of steps) {
         life.take(next);
         const held = life.batches.flat();
-        assert.deepEqual([worker.count, worker.batchCount], [held.length, life.batches.length]);
+        assert.deepEqual([worker.load, worker.heldBatches], [held.length, life.batches.length]);
         assert.equal(life.finished.length, life.assigned.size - held.length);
         assert.equal(new Set(life.finished).size, life.finished.length, 'each ends once');
       }

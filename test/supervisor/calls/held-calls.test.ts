@@ -1,35 +1,24 @@
 import assert from 'node:assert/strict';
-import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { MONOTONIC_OFFSET_MS } from '../../../protocol/wire/begun-note.js';
-import { Channel } from '../../../protocol/wire/channel.js';
 import { ServeError } from '../../../protocol/errors.js';
 import { MAX_FRAGMENT_BYTES, STREAM_WINDOW_BYTES, type Message } from '../../../protocol/wire/messages.js';
-import { clientWaitOf, type HeldCall } from '../../../supervisor/calls/held-batch.js';
-import { HeldCalls } from '../../../supervisor/calls/held-calls.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
 import { Tap, nextTurn } from '../../protocol/streams.js';
 import { OK, newCall } from '../dispatch/calls.js';
+import { HandWorker } from './held-call.js';
 
-/** Held calls over a channel that records its writes; the test writes the notes and answers of the worker. */
+/** A worker over a channel that records its writes; the test writes the notes and answers of the worker. */
 function setUp() {
   const story: string[] = [];
   const tap = new Tap();
-  const channel = new Channel(new PassThrough(), tap, {
-    onMessage: () => assert.fail('answers are given by hand'),
-    onEnd: () => {},
-    onWriteError: (error) => assert.fail(error),
-  });
   const note = { id: 0, atMs: 0, times: new Map<number, number>() };
-  const limits = { runTimeout: { ms: 60_000, name: '--run-timeout' }, maxOutputBytes: 1000 };
-  const held = new HeldCalls(channel, () => note, limits, {
-    onFinished: ({ message }, runMs) =>
-      story.push(`${message.requestId} has ended${runMs === null ? '' : ' well'}`),
-    onCallError: () => {},
-    onStuck: (cause) => assert.fail(cause),
-    onOutlasted: () => assert.fail('nothing takes so long'),
-  });
+  const held = new HandWorker(
+    tap,
+    () => note,
+    ({ message }, runMs) => story.push(`${message.requestId} has ended${runMs === null ? '' : ' well'}`),
+  );
   const outcome = (id: string) => (result: string) => story.push(`${id} ${result}`);
   return {
     calls: held,
@@ -38,7 +27,7 @@ function setUp() {
     /** Calls named by their letters, as one batch. */
     assign: (names: string, body = Buffer.alloc(0)): Call[] => {
       const calls = [...names].map((name) => newCall(name, { body, onSettled: outcome(name) }));
-      for (const call of calls) call.sendTo({ ...IDLE, learnBegun: () => held.learnBegun() });
+      for (const call of calls) call.sendTo(held);
       held.assign(calls);
       return calls;
     },
@@ -59,7 +48,6 @@ function setUp() {
   };
 }
 
-const IDLE = { index: 0, abandon: () => {}, signal: () => {}, sendData: () => {} };
 const FAILED = { message: '', detail: '', status: 0, kind: '' } as const;
 
 function frameText(message: Message): string {
@@ -75,7 +63,7 @@ test('a batch is one frame with its own number, and a new one does not wait for 
   assert.deepEqual(frames(), ['abc.', 'd.']);
   const numbers = tap.received.map(({ message }) => message.type === 'call' && message.batch);
   assert.deepEqual(numbers, [1, 4]);
-  assert.deepEqual([held.count, held.batchCount], [4, 2]);
+  assert.deepEqual([held.load, held.heldBatches], [4, 2]);
   close();
 });
 
@@ -84,9 +72,9 @@ test('the calls of a batch end in any order; its place is free with the last one
   assign('abc');
   noteBegun(3);
   for (const id of [2, 3]) answer(id);
-  assert.deepEqual([held.count, held.batchCount], [1, 1]);
+  assert.deepEqual([held.load, held.heldBatches], [1, 1]);
   answer(1);
-  assert.deepEqual([held.count, held.batchCount, held.finished], [0, 0, 3]);
+  assert.deepEqual([held.load, held.heldBatches, held.finishedCalls], [0, 0, 3]);
   const told = ['b', 'c', 'a'].flatMap((name) => [`${name} has ended well`, `${name} ok`]);
   assert.deepEqual(story, told);
   close();
@@ -127,12 +115,12 @@ test('a call of a batch that was sent ahead is cancelled alone, and keeps its pl
   held.abandon(c as Call, 'the client left');
   await nextTurn();
   assert.deepEqual(frames(), ['a.', 'bcd.', 'cancel']);
-  assert.equal(held.count, 4);
+  assert.equal(held.load, 4);
   cancelled(3);
-  assert.equal(held.count, 3);
+  assert.equal(held.load, 3);
   assert.ok(story.includes('c has ended'));
   assert.deepEqual(
-    held.calls().map(({ message }) => message.requestId),
+    held.heldCalls().map(({ message }) => message.requestId),
     ['a', 'b', 'd'],
   );
   close();
@@ -164,7 +152,7 @@ test('a death loses all calls of the batch that had begun; those of the next one
     .lose()
     .map((call) => `${call.message.requestId} ${call.checkBegun() ? 'began' : 'waited'}`);
   assert.deepEqual(lost, ['a began', 'b began', 'c waited', 'd waited']);
-  assert.deepEqual([held.count, held.batchCount], [0, 0]);
+  assert.deepEqual([held.load, held.heldBatches], [0, 0]);
   held.close();
 });
 
@@ -187,7 +175,7 @@ test('a note of the next batch means that the calls before it have begun too', (
   assign('c');
   noteBegun(3);
   assert.deepEqual(
-    held.calls().map((call) => call.checkBegun()),
+    held.heldCalls().map((call) => call.checkBegun()),
     [true, true, true],
   );
   held.close();
@@ -276,7 +264,7 @@ test('with several places, each call runs for itself: answers come in any order,
     story.filter((line) => !line.includes('ended')),
     ['b ok', 'c ok', 'a ok'],
   );
-  assert.deepEqual([held.count, held.finished], [0, 3]);
+  assert.deepEqual([held.load, held.finishedCalls], [0, 3]);
   close();
 });
 
@@ -304,9 +292,9 @@ test('the calls that a worker will not begin are taken from it, in order, with w
     held.takeUnbegun().map(({ message }) => message.requestId),
     ['b', 'c'],
   );
-  assert.equal(held.count, 1);
+  assert.equal(held.load, 1);
   answer(1);
-  assert.deepEqual([held.count, held.batchCount], [0, 0]);
+  assert.deepEqual([held.load, held.heldBatches], [0, 0]);
   close();
 });
 
@@ -316,12 +304,28 @@ test('while calls wait for a worker whose places are all taken, each call that w
   assign('a');
   assign('b');
   noteBegun(2);
-  for (const { calls } of held.active) clientWaitOf(calls[0] as HeldCall).onSent(STREAM_WINDOW_BYTES);
+  for (const { calls } of held.active) calls[0]?.countUnread(STREAM_WINDOW_BYTES);
   const holdUps = (): boolean[] => held.active.map(({ holdsUp }) => holdsUp);
   assert.deepEqual(holdUps(), [false, false]);
   held.callersWait = true;
   assert.deepEqual(holdUps(), [true, true]);
   held.callersWait = false;
   assert.deepEqual(holdUps(), [false, false]);
+  close();
+});
+
+test('messages of the client of a WebSocket go to the worker, and end the wait of its app', () => {
+  const { assign, frames, noteBegun, calls: held, story, close } = setUp();
+  const [call] = assign('a') as [Call];
+  const none = (): void => {};
+  const waiting = (): void => void story.push('waiting');
+  call.conversation = { data: none, credit: none, waiting, goAway: none, close: none };
+  noteBegun(1);
+  held.sendData(call, { text: false, last: true }, Buffer.from('hi'));
+  assert.deepEqual(frames(), ['a.', 'data']);
+  held.take({ type: 'waiting', id: 1, received: 0 }, []); // sent before it came
+  assert.deepEqual(story, []);
+  held.take({ type: 'waiting', id: 1, received: 1 }, []);
+  assert.deepEqual(story, ['waiting']);
   close();
 });

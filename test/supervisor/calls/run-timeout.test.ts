@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { STREAM_WINDOW_BYTES } from '../../../protocol/wire/messages.js';
-import { HeldBatch, clientWaitOf, type HeldCall } from '../../../supervisor/calls/held-batch.js';
+import type { CallWorker } from '../../../supervisor/calls/call-worker.js';
+import { HeldBatch, type HeldCall } from '../../../supervisor/calls/held-batch.js';
 import type { NamedLimit } from '../../../supervisor/machine/limit-timer.js';
-import { ABORT_GRACE_MS, MIN_BEGIN_MS, RunTimeout } from '../../../supervisor/calls/run-timeout.js';
-import { PONG_MS } from '../../../supervisor/calls/stuck-calls.js';
+import { ABORT_GRACE_MS, MIN_BEGIN_MS, RunTimeout, PONG_MS } from '../../../supervisor/calls/run-timeout.js';
 import { FakeChannel, heldCall, sentCall } from './held-call.js';
 
 const LIMIT_MS = 1000;
@@ -20,23 +20,18 @@ function setUp(t: TestContext) {
   const held: HeldBatch[] = [];
   const story: string[] = [];
   const state = { places: 1 };
-  const timeout = new RunTimeout(
-    limitOf(LIMIT_MS),
-    channel.asChannel,
-    {
-      get active() {
-        return held.slice(0, state.places);
-      },
-      lookUpActive: () => held.slice(0, state.places),
-      holds: (batch) => held.includes(batch),
-      abandon: (call) => story.push(`abandon ${call.message.requestId}`),
+  const worker: Partial<CallWorker> = {
+    channel: channel.asChannel,
+    get active() {
+      return held.slice(0, state.places);
     },
-    {
-      onCallError: (call, { code }) => story.push(`log ${call.message.requestId} ${code}`),
-      onStuck: (cause) => story.push(cause),
-      onOutlasted: () => story.push('no more calls'),
-    },
-  );
+    lookUpActive: () => held.slice(0, state.places),
+    abandon: (call) => story.push(`abandon ${call.message.requestId}`),
+    onCallError: (call, { code }) => story.push(`log ${call.message.requestId} ${code}`),
+    kill: (cause) => story.push(cause),
+    leave: () => story.push('no more calls'),
+  };
+  const timeout = new RunTimeout(limitOf(LIMIT_MS), worker as CallWorker);
   return {
     channel,
     held,
@@ -44,8 +39,9 @@ function setUp(t: TestContext) {
     story,
     state,
     /** A call has ended in the worker. */
-    end: ({ batch }: HeldCall): void => {
-      held.splice(held.indexOf(batch), 1);
+    end: (one: HeldCall): void => {
+      one.batch.remove(one);
+      held.splice(held.indexOf(one.batch), 1);
       timeout.onEnded();
     },
     /** Holds one more call, which has begun. */
@@ -102,10 +98,10 @@ test('the calls of a batch share one limit: each fails, and the worker is killed
 });
 
 test('a worker that ends the call within the grace lives on', (t) => {
-  const { take, pass, story, held } = setUp(t);
-  take(7);
+  const { take, pass, story, end } = setUp(t);
+  const held = take(7);
   pass(LIMIT_MS);
-  held.shift();
+  end(held);
   pass(10 * LIMIT_MS);
   assert.deepEqual(story, TIMED_OUT);
 });
@@ -122,12 +118,11 @@ test('a call whose client has left is only cancelled in the worker', (t) => {
 test('a call whose client kept it waiting while others waited ends as if the client had left: no abort by the clock, no kill', (t) => {
   const { take, pass, story, channel } = setUp(t);
   const held = take(7);
-  clientWaitOf(held).onSent(STREAM_WINDOW_BYTES);
+  held.countUnread(STREAM_WINDOW_BYTES);
   held.batch.othersWait = true;
   pass(LIMIT_MS);
   assert.deepEqual(story, ['r7 SERVE_SLOW_READER', 'abandon r7']);
-  held.clientWait = null; // `abandon` does this: its run time counts from here
-  held.batch.setClock();
+  held.onClientLeft(); // `abandon` does this: its run time counts from here
   pass(LIMIT_MS - 1);
   assert.equal(story.length, 2);
   assert.deepEqual(channel.sent, []);
@@ -176,6 +171,87 @@ test('once closed, neither the limit nor the grace fires', (t) => {
   assert.deepEqual(story, TIMED_OUT);
 });
 
+const lateOf = (id: number): string[] => [
+  `log r${id} SERVE_INFERENCE_TIMEOUT`,
+  `r${id} SERVE_INFERENCE_TIMEOUT`,
+];
+
+test('each call has the whole limit, although there is only one timer', (t) => {
+  const { take, end, pass, story } = setUp(t);
+  for (let id = 1; id < 10; id += 1) {
+    const held = take(id);
+    pass(LIMIT_MS * 0.7);
+    end(held);
+  }
+  take(7);
+  pass(LIMIT_MS - 1);
+  assert.deepEqual(story, []);
+  pass(1);
+  assert.deepEqual(story, TIMED_OUT);
+});
+
+test('of calls that run at the same time, each times out at its own limit', (t) => {
+  const { take, pass, story, state } = setUp(t);
+  state.places = 3;
+  for (const id of [1, 2, 3]) {
+    take(id);
+    pass(100);
+  }
+  pass(LIMIT_MS - 301);
+  for (const count of [0, 1, 2, 3]) {
+    assert.deepEqual(story, [1, 2, 3].slice(0, count).flatMap(lateOf));
+    pass(count === 0 ? 1 : 100);
+  }
+});
+
+test('a worker without a running call has no timeout, and its next call is watched again', (t) => {
+  const { take, end, pass, story } = setUp(t);
+  const first = take(1);
+  pass(100);
+  end(first);
+  pass(10 * LIMIT_MS);
+  take(7);
+  pass(LIMIT_MS - 1);
+  assert.deepEqual(story, []);
+  pass(1);
+  assert.deepEqual(story, TIMED_OUT);
+});
+
+/** A call that waits for its client after 100 ms, and holds up others for the next 500 ms. */
+function holdUp(t: TestContext): Omit<ReturnType<typeof setUp>, 'held'> & { held: HeldCall } {
+  const bench = setUp(t);
+  const held = bench.take(7);
+  held.batch.othersWait = true;
+  bench.pass(100);
+  held.countUnread(STREAM_WINDOW_BYTES);
+  bench.timeout.hasten(held.batch);
+  bench.pass(500);
+  held.batch.othersWait = false;
+  return { ...bench, held };
+}
+
+test('time in which a call waits for its client counts only while other calls wait, in all', (t) => {
+  const { held, pass, story, timeout } = holdUp(t);
+  pass(3 * LIMIT_MS);
+  assert.deepEqual(story, [], 'no other call waits');
+  held.batch.othersWait = true;
+  timeout.hasten(held.batch);
+  pass(399);
+  assert.deepEqual(story, []);
+  pass(1);
+  assert.deepEqual(story, ['r7 SERVE_SLOW_READER', 'abandon r7']);
+});
+
+test('a call that works again has what is left of its run time, however long it waited before', (t) => {
+  const { held, pass, story } = holdUp(t);
+  pass(3 * LIMIT_MS);
+  held.countUnread(-1);
+  pass(899);
+  assert.deepEqual(story, []);
+  pass(1);
+  assert.deepEqual(story, TIMED_OUT);
+});
+
 /** Call 1 goes on after its grace, 2 obeys its abort, 3 has half of its time left: the worker is pinged now. */
 function outlast(t: TestContext) {
   const bench = setUp(t);
@@ -191,10 +267,6 @@ function outlast(t: TestContext) {
   return { ...bench, other };
 }
 
-const lateOf = (id: number): string[] => [
-  `log r${id} SERVE_INFERENCE_TIMEOUT`,
-  `r${id} SERVE_INFERENCE_TIMEOUT`,
-];
 const OUTLASTED = [...lateOf(1), ...lateOf(2), 'no more calls'];
 
 test('beside others, a call that goes on after its grace costs the worker its calls; it is killed when they have ended', (t) => {

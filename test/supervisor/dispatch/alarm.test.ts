@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { Alarm } from '../../../supervisor/dispatch/alarm.js';
+import { Alarm } from '../../../supervisor/machine/limit-timer.js';
 
 function fakeTime(t: TestContext): { pass: (ms: number) => void } {
   let nowMs = 0;

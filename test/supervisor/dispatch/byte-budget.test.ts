@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
-import { Arrivals, type Admission } from '../../../supervisor/dispatch/arrivals.js';
-import { ByteBudget } from '../../../supervisor/dispatch/arrivals.js';
+import { Arrivals, type Admission, ByteBudget } from '../../../supervisor/dispatch/arrivals.js';
 import { Lines } from '../../../supervisor/dispatch/lines.js';
 import { newCall } from './calls.js';
 

@@ -56,5 +56,5 @@ test('without a worker, a call waits; one whose deadline comes before a start co
   assert.equal(bench.refusal(0, bench.nowMs + 501), null);
   bench.submit('a');
   assert.deepEqual(events, ['refused', 'came', 'waits']);
-  assert.equal(bench.dispatcher.findNewest()?.deadlineAtMs, null);
+  assert.equal(bench.dispatcher.lines.findNewest()?.deadlineAtMs, null);
 });

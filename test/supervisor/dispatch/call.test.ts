@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
-import { OK, newCall } from './calls.js';
+import { FakeWorker, OK, newCall } from './calls.js';
 
 const ENDINGS: Readonly<Record<string, (call: Call) => void>> = {
   reply: (call) => call.reply(OK, [], 0, 1),
@@ -51,13 +51,7 @@ test('checkBegun looks up in its worker whether a call has begun', () => {
   ];
   for (const ask of asks) {
     const call = newCall('1', { acceptedAtMs: 100 });
-    call.sendTo({
-      index: 0,
-      learnBegun: () => call.begin(180),
-      abandon: () => {},
-      signal: () => {},
-      sendData: () => {},
-    });
+    call.sendTo(Object.assign(new FakeWorker(), { learnBegun: () => call.begin(180) }));
     ask(call);
   }
 });

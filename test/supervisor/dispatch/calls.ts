@@ -1,7 +1,6 @@
 /** Calls and workers for tests of the dispatcher, which record what happens to them. */
 import type { ServeError } from '../../../protocol/errors.js';
-import type { ReadyWorker } from '../../../supervisor/dispatch/dispatcher.js';
-import { Call, type Sink } from '../../../supervisor/dispatch/call.js';
+import { Call, type ReadyWorker, type Sink } from '../../../supervisor/dispatch/call.js';
 
 export interface CallOptions {
   readonly bytes?: number;

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
-import type { Admission } from '../../../supervisor/dispatch/arrivals.js';
-import { ByteBudget } from '../../../supervisor/dispatch/arrivals.js';
+import { type Admission, ByteBudget } from '../../../supervisor/dispatch/arrivals.js';
 import { Dispatcher, type DispatchLimits } from '../../../supervisor/dispatch/dispatcher.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
 import { NO_FEED, type JobFeed } from '../../../supervisor/dispatch/job-feed.js';

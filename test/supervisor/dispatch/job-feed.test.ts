@@ -90,6 +90,7 @@ test('while both wait, a worker takes a call and a job in turn, and nothing is s
   bench.learn(1);
   bench.submit('first');
   feed.stored.push('a', 'b', 'c');
+  bench.dispatcher.pump();
   for (let i = 0; i < 3; i += 1) bench.submit(`call ${i}`);
   const began: string[] = [];
   for (let i = 0; i < 7; i += 1) {

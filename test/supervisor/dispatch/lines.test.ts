@@ -26,7 +26,7 @@ test('a call that comes back is before all that came after it, in its own line a
   lines.remove(first);
   lines.putBack(first);
   assert.equal(lines.findOldest(), first);
-  assert.equal(lines.all[0]?.peek(), first);
+  assert.equal(lines.all[0]?.first, first);
   assert.equal(lines.length, 3);
 });
 

@@ -8,8 +8,7 @@ import {
   type BatchWorker,
   type Plan,
 } from '../../../supervisor/dispatch/batcher.js';
-import { Lines, type Waiting } from '../../../supervisor/dispatch/lines.js';
-import { InLine } from '../../../supervisor/dispatch/queue.js';
+import { Lines, Waiting } from '../../../supervisor/dispatch/lines.js';
 import { sendAhead } from '../../../supervisor/dispatch/send-ahead.js';
 import { ServiceTime } from '../../../supervisor/dispatch/service-time.js';
 
@@ -48,13 +47,12 @@ export interface Watcher {
   onEnded?(batch: SimulatedBatch, nowMs: number): readonly Arrival[];
 }
 
-export class SimulatedCall extends InLine implements Waiting {
+export class SimulatedCall extends Waiting {
   readonly index: number;
   readonly atMs: number;
   readonly route: string;
   readonly deadlineAtMs: number | null;
   readonly isConversation = false;
-  readonly losses = 0;
   readonly bodyBytes = 0;
   /** -1 until its batch begins. */
   startedAtMs = -1;

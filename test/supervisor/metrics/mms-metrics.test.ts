@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { hostname } from 'node:os';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
-import { BatchRun } from '../../../supervisor/dispatch/batch-run.js';
+import { BatchRun } from '../../../supervisor/dispatch/service-time.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
 import type { CountedRequest, LoggedRequest } from '../../../supervisor/http/request/backend.js';
 import { HostReader, type HostFigures } from '../../../supervisor/machine/host-figures.js';

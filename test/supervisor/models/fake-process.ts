@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import type { BegunNote } from '../../../protocol/wire/begun-note.js';
 import { Channel } from '../../../protocol/wire/channel.js';
 import { PROTOCOL_VERSION, type UpMessage } from '../../../protocol/wire/messages.js';
-import type { Exit } from '../../../supervisor/processes/exit-report.js';
+import type { Exit } from '../../../supervisor/processes/worker-death.js';
 import type { WorkerProcess } from '../../../supervisor/processes/spawn-worker.js';
 import { Tap } from '../../protocol/streams.js';
 
@@ -18,6 +18,7 @@ export class FakeProcess {
   readonly framesOut = new Tap();
   readonly stdout = new Output();
   readonly stderr = new Output();
+  isFrozen = false;
   readonly #channel = new Channel(new PassThrough(), this.framesIn, {
     onMessage() {},
     onEnd() {},
@@ -44,7 +45,7 @@ export class FakeProcess {
       begun: { read: () => this.#note, close() {}, concurrency: 1 },
       stuckAt: () => '',
       isEnding: () => false,
-      isFrozen: () => false,
+      isFrozen: () => this.isFrozen,
       onExit: (callback: (exit: Exit) => void) => (this.#onExit = callback),
     } as unknown as WorkerProcess;
   }

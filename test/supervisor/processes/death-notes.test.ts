@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Exit } from '../../../supervisor/processes/exit-report.js';
-import { DeathNotes, type WorkerFacts } from '../../../supervisor/processes/death-notes.js';
+import { DeathNotes, type Exit, type WorkerDeath } from '../../../supervisor/processes/worker-death.js';
 
 const HEAP_FULL = Buffer.from('FATAL ERROR: JavaScript heap out of memory\n');
 const KILLED = { code: null, signal: 'SIGKILL' };
-const FACTS: WorkerFacts = {
+const FACTS = {
   pid: 7,
-  during: 'idle',
+  during: 'idle' as const,
   call: null,
   uptimeMs: 5,
   finishedCalls: 1,
@@ -73,7 +72,7 @@ for (const [cause, exit, during, prepare] of [
   ['start failed', { code: 1, signal: null }, 'start', (notes) => notes.noteFatal(FATAL)],
   ['said that it is finished', { code: 1, signal: null }, 'idle', (notes) => notes.noteFatal(FATAL)],
   ['exit', { code: 1, signal: null }, 'start', () => {}],
-] satisfies [string, Exit, WorkerFacts['during'], (notes: DeathNotes) => void][]) {
+] satisfies [string, Exit, WorkerDeath['during'], (notes: DeathNotes) => void][]) {
   test(`a death is counted as one for "${cause}"`, () => {
     const notes = new DeathNotes();
     prepare(notes);

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import {
   describeExit,
   exitHint,
-  ranOutOfMemory,
+  isMemoryHint,
   type Exit,
   type KillCause,
-} from '../../../supervisor/processes/exit-report.js';
+} from '../../../supervisor/processes/worker-death.js';
 
 const KILLED: Exit = { code: null, signal: 'SIGKILL' };
 const HEAP =
@@ -80,8 +80,9 @@ const OUT_OF_MEMORY: readonly string[] = ['a full heap', "SIGKILL while the cgro
 
 for (const [what, { exit, cause = null, stderr = '', oomKills = 0, how, hint }] of Object.entries(ROWS)) {
   test(`the report of ${what}`, () => {
-    assert.equal(ranOutOfMemory(exit, cause, stderr, oomKills), OUT_OF_MEMORY.includes(what));
     assert.equal(describeExit(exit, cause), how);
-    assert.match(exitHint(exit, cause, stderr, oomKills), hint);
+    const found = exitHint(exit, cause, stderr, oomKills);
+    assert.match(found, hint);
+    assert.equal(isMemoryHint(found), OUT_OF_MEMORY.includes(what));
   });
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import type { Exit } from '../../../supervisor/processes/exit-report.js';
+import type { Exit } from '../../../supervisor/processes/worker-death.js';
 import { SpareProcesses } from '../../../supervisor/processes/spare-processes.js';
 import type { SpawnOptions, WorkerProcess } from '../../../supervisor/processes/spawn-worker.js';
 

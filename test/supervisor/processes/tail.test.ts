@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { printMark } from '../../../protocol/wire/print-mark.js';
-import { Tail } from '../../../supervisor/processes/death-notes.js';
+import { Tail } from '../../../supervisor/processes/worker-death.js';
 
 test('lastLines returns the last lines that are not empty, with any line ends', () => {
   const tail = new Tail(1000);

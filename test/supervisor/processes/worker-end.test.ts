@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import type { Exit } from '../../../supervisor/processes/exit-report.js';
+import type { Exit } from '../../../supervisor/processes/worker-death.js';
 import type { WorkerProcess } from '../../../supervisor/processes/spawn-worker.js';
-import { Timers } from '../../../supervisor/processes/timers.js';
+import { Timers } from '../../../supervisor/machine/limit-timer.js';
 import { WorkerEnd } from '../../../supervisor/processes/worker-end.js';
 
 const EXIT: Exit = { code: 1, signal: null };

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { PROTOCOL_VERSION, type Message, type StartSpec } from '../../../protocol/wire/messages.js';
-import { Timers } from '../../../supervisor/processes/timers.js';
-import { CurrentState, type WorkerCore } from '../../../supervisor/processes/worker-core.js';
+import { Timers } from '../../../supervisor/machine/limit-timer.js';
+import { CurrentState, type WorkerCore } from '../../../supervisor/processes/worker-lifecycle.js';
 import type { Fatal } from '../../../supervisor/processes/worker-death.js';
-import { WorkerStart, type WorkerStartListener } from '../../../supervisor/processes/worker-start.js';
+import { WorkerStart } from '../../../supervisor/processes/worker-start.js';
 import type { WorkerStop } from '../../../supervisor/processes/worker-stop.js';
 
 test('the start message has the time that is left of the init timeout after hello', (t) => {
@@ -12,13 +12,18 @@ test('the start message has the time that is left of the init timeout after hell
   t.mock.method(performance, 'now', () => nowMs);
   const sent: Message[] = [];
   const core = {
-    state: { enter: () => {} },
+    state: {
+      enter: () => {},
+      get uptimeMs() {
+        return nowMs - 500;
+      },
+    },
     channel: { send: (message: Message) => sent.push(message), flush: () => {} },
     timers: { start: () => ({}) },
   } as unknown as WorkerCore;
   const limit = { ms: 10_000, name: '--init-timeout' };
   const spec = { app: '/app.py' } as StartSpec;
-  const start = new WorkerStart(core, {} as WorkerStop, spec, limit, {} as WorkerStartListener);
+  const start = new WorkerStart(core, {} as WorkerStop, spec, limit, () => {});
   nowMs += 3000;
   start.onHello(PROTOCOL_VERSION);
   nowMs += 9000;
@@ -40,8 +45,9 @@ describe('a warm-up', () => {
     const core = { state, notes, timers: new Timers() } as unknown as WorkerCore;
     const stop = { kill: (cause: string) => told.push(cause) } as unknown as WorkerStop;
     const limit = { ms: initTimeoutMs, name: '--init-timeout' };
-    const listener = { onSlowWarmUp: (advice: string) => told.push(`slow: ${advice}`), onReady: () => {} };
-    const start = new WorkerStart(core, stop, {} as StartSpec, limit, listener as never);
+    const start = new WorkerStart(core, stop, {} as StartSpec, limit, (advice) =>
+      told.push(`slow: ${advice}`),
+    );
     start.onWarmUp('Put an input there.');
     return { start, told, pass: (ms: number) => t.mock.timers.tick(ms) };
   }
@@ -67,7 +73,7 @@ describe('a warm-up', () => {
 
   test('that ends in time is nothing to tell', (t) => {
     const { start, told, pass } = warming(t, 600_000);
-    start.onReady(12);
+    start.onReady();
     pass(700_000);
     assert.deepEqual(told, []);
     assert.equal(start.isWarming, false);

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { Timers } from '../../../supervisor/processes/timers.js';
-import { CurrentState, type WorkerCore } from '../../../supervisor/processes/worker-core.js';
-import type { LifeEvent } from '../../../supervisor/processes/worker-lifecycle.js';
+import { Timers } from '../../../supervisor/machine/limit-timer.js';
+import {
+  CurrentState,
+  type WorkerCore,
+  type LifeEvent,
+} from '../../../supervisor/processes/worker-lifecycle.js';
 import { WorkerStop } from '../../../supervisor/processes/worker-stop.js';
 
 /** A ready worker with a fake process, and mocked time. */
@@ -108,6 +111,6 @@ test('a worker that was never ready gets SIGTERM together with the stop message'
   const { stop, pass, told } = setUp(t, ['hello', 'loaded']);
   stop.retire({ finishMs: 10_000, graceMs: 4000 });
   stop.onFinished();
-  pass(0);
+  pass(1);
   assert.deepEqual(told(), ['stop', 'SIGTERM']);
 });

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Call } from '../../../supervisor/dispatch/call.js';
-import { CallQueue } from '../../../supervisor/dispatch/queue.js';
+import { Lines } from '../../../supervisor/dispatch/lines.js';
 import { newCall } from './calls.js';
 
-/** The model of the queue: a plain array. */
+/** The model of a line: a plain array. */
 class Model {
   calls: Call[] = [];
   made = 0;
@@ -16,16 +16,17 @@ class Model {
   }
 }
 
-type Command = fc.Command<Model, CallQueue<Call>>;
+type Command = fc.Command<Model, Lines<Call>>;
 
-function check(model: Model, queue: CallQueue<Call>): void {
-  assert.deepEqual([...queue].map(idOf), model.calls.map(idOf));
-  assert.equal(queue.length, model.calls.length);
+function check(model: Model, lines: Lines<Call>): void {
+  assert.deepEqual([...lines].map(idOf), model.calls.map(idOf));
+  assert.equal(lines.length, model.calls.length);
   assert.equal(
-    queue.bytes,
+    lines.bytes,
     model.calls.reduce((sum, call) => sum + call.bodyBytes, 0),
   );
-  assert.equal(queue.peek(), model.calls[0] ?? null);
+  assert.equal(lines.all[0]?.first ?? null, model.calls[0] ?? null);
+  assert.equal(lines.all[0]?.last ?? null, model.calls.at(-1) ?? null);
 }
 
 function idOf(call: Call): string {
@@ -34,14 +35,14 @@ function idOf(call: Call): string {
 
 function command(
   name: string,
-  run: (model: Model, queue: CallQueue<Call>) => void,
+  run: (model: Model, lines: Lines<Call>) => void,
   needsCalls = false,
 ): Command {
   return {
     check: (model) => !needsCalls || model.calls.length > 0,
-    run: (model, queue) => {
-      run(model, queue);
-      check(model, queue);
+    run: (model, lines) => {
+      run(model, lines);
+      check(model, lines);
     },
     toString: () => name,
   };
@@ -49,41 +50,36 @@ function command(
 
 const commands = [
   fc.nat(1000).map((bytes) =>
-    command(`push(${bytes})`, (model, queue) => {
+    command(`push(${bytes})`, (model, lines) => {
       const call = model.next(bytes);
       model.calls.push(call);
-      queue.push(call);
+      lines.push(call, 0);
     }),
   ),
   fc.nat(1000).map((bytes) =>
-    command(`unshift(${bytes})`, (model, queue) => {
+    command(`putBack(${bytes})`, (model, lines) => {
       const call = model.next(bytes);
       model.calls.unshift(call);
-      queue.unshift(call);
-    }),
-  ),
-  fc.constant(
-    command('shift', (model, queue) => {
-      assert.equal(queue.shift(), model.calls.shift() ?? null);
+      lines.putBack(call);
     }),
   ),
   fc.nat(100).map((at) =>
     command(
       `remove(${at})`,
-      (model, queue) => {
+      (model, lines) => {
         const [call] = model.calls.splice(at % model.calls.length, 1);
-        queue.remove(call as Call);
+        lines.remove(call as Call);
       },
       true,
     ),
   ),
   fc.nat(6).map((step) =>
-    command(`remove every ${step + 1}th while walking`, (model, queue) => {
+    command(`remove every ${step + 1}th while walking`, (model, lines) => {
       let i = 0;
       const removed = new Set<Call>();
-      for (const call of queue) {
+      for (const call of lines) {
         if (i % (step + 1) === 0) {
-          queue.remove(call);
+          lines.remove(call);
           removed.add(call);
         }
         i += 1;
@@ -94,21 +90,12 @@ const commands = [
   ),
 ];
 
-test('CallQueue behaves as an array would, whatever is pushed, put back, taken and removed', () => {
+test('a line behaves as an array would, whatever is pushed, put back and removed', () => {
+  const none = { count() {} };
   fc.assert(
     fc.property(fc.commands(commands, { maxCommands: 60 }), (program) => {
-      fc.modelRun(() => ({ model: new Model(), real: new CallQueue<Call>() }), program);
+      fc.modelRun(() => ({ model: new Model(), real: new Lines<Call>(none) }), program);
     }),
     { numRuns: 300 },
   );
-});
-
-test('a call that was removed can be put back', () => {
-  const queue = new CallQueue<Call>();
-  const [first, second] = [newCall('1'), newCall('2')];
-  queue.push(first);
-  queue.push(second);
-  const taken = queue.shift() as Call;
-  queue.unshift(taken);
-  assert.deepEqual([...queue].map(idOf), ['1', '2']);
 });
