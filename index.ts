@@ -66,10 +66,10 @@ export type {
   NamedSource,
   ReplaceOptions,
   ScaleOptions,
+  ServerHandle,
   UnregisterOptions,
-} from './supervisor/server/models/models-handle.js';
+} from './supervisor/server/server-handle.js';
 export type { Accepted, FullModelRef, ModelRef, Outcome } from './supervisor/models/models.js';
-export type { ServerHandle } from './supervisor/server/server-handle.js';
 export type { ServerEnd, ServerStatus } from './supervisor/status/server-status.js';
 export type {
   ModelStatus,

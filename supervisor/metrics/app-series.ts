@@ -8,12 +8,9 @@ import type { Model } from '../models/model.js';
 import type { AppMetric } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';
 import { Buckets, SECONDS } from './buckets.js';
-import { labelsOf } from './house-metric.js';
-import { MOST_SERIES, keyOf, otherOf, type Family, type Labels, type Measured } from './measured.js';
+import { MOST_SERIES, keyOf, otherOf, type Family, type Labels, type Measured } from './prometheus.js';
 
 const MOST_NAMES = 100;
-
-const LEAST_KINDS = 1000;
 
 type Kind = Family['type'];
 
@@ -71,10 +68,6 @@ function add(series: Series, kind: Kind, value: number): void {
 
 export class AppSeries {
   readonly #byModel = new WeakMap<Model, ModelSeries>();
-  /** Kind of each name that any app uses: other apps may use the name only with the same kind. */
-  #kinds = new Map<string, Kind>();
-  /** Number of names at which those of removed models are dropped. */
-  #kindsLimit = LEAST_KINDS;
   readonly #complaints = new Set<string>();
   readonly #models: () => readonly Model[];
   readonly #isTaken: (name: string) => boolean;
@@ -111,11 +104,11 @@ export class AppSeries {
       for (const [name, { kind, series }] of this.#byModel.get(model)?.families ?? []) {
         const family = families.get(name) ?? { name, type: kind, help: 'Reported by an app.', measured: [] };
         families.set(name, family);
+        const { name: modelName, version } = model.spec;
         for (const { labels, value } of series.values())
-          family.measured.push({ labels: labelsOf(model, labels), value });
+          family.measured.push({ labels: { model: modelName, version, ...labels }, value });
       }
     }
-    this.#kinds = new Map([...families.values()].map(({ name, type }) => [name, type]));
     return [...families.values()];
   }
 
@@ -128,38 +121,34 @@ export class AppSeries {
       this.#complain(`a value of the metric ${name} of ${model.spec.name} is left out: a counter only rises`);
       return;
     }
-    const conflict = this.#conflictOf(name, kind);
+    const conflict = series.families.get(name)?.kind === kind ? null : this.#conflictOf(name, kind);
     if (conflict !== null) {
       this.#complain(`the metric ${name} of ${model.spec.name} is left out: ${conflict}`);
       return;
     }
-    this.#note(name, kind);
     const labels = dimensionsOf(metric);
     const own = kind === 'gauge' ? { ...labels, worker: String(worker) } : labels;
     if (!series.take(name, kind, own, value))
       this.#complain(`${model.spec.name} has more than ${MOST_NAMES} metrics; the later ones are left out`);
   }
 
-  /** Records a name. When there are `#kindsLimit` names, those of removed models are dropped. */
-  #note(name: string, kind: Kind): void {
-    if (this.#kinds.size >= this.#kindsLimit) {
-      const families = this.#models().flatMap((model) => [...(this.#byModel.get(model)?.families ?? [])]);
-      this.#kinds = new Map(families.map(([known, family]) => [known, family.kind]));
-      this.#kindsLimit = Math.max(LEAST_KINDS, 2 * this.#kinds.size);
-    }
-    this.#kinds.set(name, kind);
-  }
-
-  /** Prometheus cannot parse a scrape with two metrics of the same name. */
+  /** Prometheus cannot parse a scrape with two metrics of the same name: the app that uses a name first has it. */
   #conflictOf(name: string, kind: Kind): string | null {
-    const known = this.#kinds.get(name);
+    const known = this.#kindOf(name);
     if (known === kind) return null;
     if (known !== undefined) return `a ${known} already has this name`;
     if (this.#isTaken(name)) return 'the server has a metric of this name';
     const histogram = name.replace(/_(?:bucket|sum|count)$/, '');
-    const isPart = histogram !== name && this.#kinds.get(histogram) === 'histogram';
-    const hasPart = kind === 'histogram' && PARTS.some((part) => this.#kinds.has(name + part));
+    const isPart = histogram !== name && this.#kindOf(histogram) === 'histogram';
+    const hasPart = kind === 'histogram' && PARTS.some((part) => this.#kindOf(name + part) !== undefined);
     return isPart || hasPart ? 'it would be mistaken for a part of a histogram' : null;
+  }
+
+  /** The kind for which an app of the current models uses this name. */
+  #kindOf(name: string): Kind | undefined {
+    return this.#models()
+      .map((model) => this.#byModel.get(model)?.families.get(name)?.kind)
+      .find((kind) => kind !== undefined);
   }
 
   #complain(problem: string): void {

@@ -2,43 +2,34 @@
  * The metrics of a server. Calls and workers are counted by events, and a sampler measures at intervals. A scrape reads the
  * counts, limits the combinations of labels, and writes the text.
  */
-import type { MetricsPage } from '../http/request/backend.js';
 import { asClause } from '../../protocol/text/sentences.js';
+import type { MetricsPage } from '../http/request/backend.js';
 import type { Model } from '../models/model.js';
 import type { ModelEvent } from '../models/model-resources.js';
+import type { DeathCause } from '../processes/worker-death.js';
 import { AppSeries } from './app-series.js';
-import type { CallCounts } from './call-counts.js';
-import type { HouseMetric, MetricFacts } from './house-metric.js';
-import { MACHINE_METRICS } from './machine-metrics.js';
-import { SeriesLimit, sampleNames, type Family } from './measured.js';
-import { MODEL_METRICS, Restarts } from './model-metrics.js';
+import { HOUSE_METRICS, type MetricFacts } from './house-metrics.js';
+import { TEXT_TYPE, sampleNames, seriesLimit, writeText, type Family } from './prometheus.js';
 import { Sampler } from './sampler.js';
 import { TORCHSERVE_NAMES, type TorchServeText } from './torchserve-text.js';
-import { TEXT_TYPE, writeText } from './write-text.js';
-
-export const HOUSE_METRICS: readonly HouseMetric[] = [...MODEL_METRICS, ...MACHINE_METRICS];
 
 export class ServerMetrics implements MetricsPage {
   /** Started and stopped with the server. */
   readonly sampler: Sampler;
-  readonly #calls: CallCounts;
-  readonly #restarts = new Restarts();
+  readonly #facts: MetricFacts;
   readonly #apps: AppSeries;
-  readonly #limits = new Map(HOUSE_METRICS.map((metric) => [metric, new SeriesLimit()]));
-  readonly #facts: Pick<MetricFacts, 'models' | 'unsent' | 'memory'>;
+  readonly #limits = new Map(HOUSE_METRICS.map((metric) => [metric, seriesLimit()]));
   readonly #torchServe: TorchServeText | null;
 
-  /** `calls` is given all calls by others. `torchServe`: metrics with TorchServe's names; null if they are off. */
+  /** `facts.calls` is given all calls by others. `torchServe`: metrics with TorchServe's names; null if they are off. */
   constructor(
-    facts: Pick<MetricFacts, 'models' | 'unsent' | 'memory'>,
-    calls: CallCounts,
+    facts: Omit<MetricFacts, 'restarts' | 'sampler'>,
     torchServe: TorchServeText | null,
     onProblem: (problem: string) => void,
   ) {
-    this.#facts = facts;
-    this.#calls = calls;
-    this.#torchServe = torchServe;
     this.sampler = new Sampler((problem) => onProblem(`metrics of GPUs: ${asClause(problem)}`));
+    this.#facts = { ...facts, restarts: new WeakMap(), sampler: this.sampler };
+    this.#torchServe = torchServe;
     this.#apps = new AppSeries(
       () => this.#models(),
       isTaken,
@@ -49,8 +40,12 @@ export class ServerMetrics implements MetricsPage {
   told(model: Model, event: ModelEvent): void {
     if (event.type === 'metrics') this.#apps.measured(model, event.worker, event.metrics);
     if (event.type !== 'died') return;
-    this.#restarts.died(model, event.slot, event.death);
-    this.#apps.died(model, event.slot);
+    const { slot, death } = event;
+    this.#apps.died(model, slot);
+    if (death.wanted || !slot.isKept || slot.state.name === 'latched') return; // it is not replaced
+    const { restarts } = this.#facts;
+    const counts = restarts.get(model) ?? new Map<DeathCause, number>();
+    restarts.set(model, counts.set(death.cause, (counts.get(death.cause) ?? 0) + 1));
   }
 
   async scrape(names: readonly string[]): Promise<{ contentType: string; text: string }> {
@@ -60,13 +55,10 @@ export class ServerMetrics implements MetricsPage {
 
   /** The families in `names`, all if `names` is empty; each is measured when it is asked for. */
   *#families(names: readonly string[]): Generator<Family> {
-    const facts = { ...this.#facts, calls: this.#calls, restarts: this.#restarts, sampler: this.sampler };
     const isWanted = (metric: Pick<Family, 'name' | 'type'>): boolean =>
       names.length === 0 || [metric.name, ...sampleNames(metric)].some((name) => names.includes(name));
-    for (const metric of HOUSE_METRICS.filter(isWanted)) {
-      const limit = this.#limits.get(metric) as SeriesLimit;
-      yield { ...metric, measured: limit.bound(metric.measure(facts)) };
-    }
+    for (const [metric, limited] of this.#limits)
+      if (isWanted(metric)) yield { ...metric, measured: limited(metric.measure(this.#facts)) };
     yield* this.#apps.families().filter(isWanted);
   }
 

@@ -6,47 +6,51 @@ import { hostname } from 'node:os';
 import type { GpuUsage } from '../machine/gpu-usage.js';
 import type { HostFigures } from '../machine/host-figures.js';
 import type { Model } from '../models/model.js';
-import type { Family, Labels } from './measured.js';
-import { HOST_METRICS } from './mms-lines.js';
-import {
-  workerName,
-  type AnswerClass,
-  type AnsweredCall,
-  type CallTimes,
-  type MmsListener,
-} from './mms-events.js';
-import { headOf, pairsOf } from './write-text.js';
+import { HOST_METRICS, workerName, type AnswerClass } from './mms-lines.js';
+import { headOf, pairsOf, type Family, type Labels } from './prometheus.js';
+
+/** Times of an accepted call. */
+interface CallTimes {
+  readonly queueMs: number;
+  readonly runMs: number;
+  readonly totalMs: number;
+}
 
 /** One combination of labels, and its value. */
 type Sample = readonly [labels: Labels, value: number];
 type OwnFamily = readonly [name: string, type: Family['type'], samples: readonly Sample[]];
 
-/** Figures of one model. */
-interface ModelFigures {
-  calls: number;
-  inferenceMs: number;
-  queueMs: number;
-  /** Null until a batch has succeeded. */
-  predictionMs: number | null;
-  readonly loadMs: Map<number, number>;
+/** Figures of one model. `predictionMs`: null until a batch has succeeded. */
+function noFigures() {
+  return {
+    calls: 0,
+    inferenceMs: 0,
+    queueMs: 0,
+    predictionMs: null as number | null,
+    loadMs: new Map<number, number>(),
+  };
 }
 
-export class TorchServeText implements MmsListener {
+type ModelFigures = ReturnType<typeof noFigures>;
+
+export class TorchServeText {
+  /** Null until it was read. */
+  host: HostFigures | null = null;
   readonly #answers: Record<AnswerClass, number> = { '2XX': 0, '4XX': 0, '5XX': 0 };
   readonly #byModel = new WeakMap<Model, ModelFigures>();
   readonly #isLegacy: boolean;
   #lastTimes: CallTimes | null = null;
-  #host: HostFigures | null = null;
 
   /** `isLegacy`: a scrape shows only TorchServe's first counters. */
   constructor(isLegacy = false) {
     this.#isLegacy = isLegacy;
   }
 
-  answered(status: AnswerClass, call: AnsweredCall | null): void {
+  answered(status: AnswerClass): void {
     this.#answers[status] += 1;
-    if (call === null) return;
-    const { model, times } = call;
+  }
+
+  called(model: Model, times: CallTimes): void {
     const figures = this.#of(model);
     figures.calls += 1;
     figures.inferenceMs += times.totalMs;
@@ -62,14 +66,10 @@ export class TorchServeText implements MmsListener {
     this.#of(model).loadMs.set(worker, ms);
   }
 
-  hostRead(host: HostFigures): void {
-    this.#host = host;
-  }
-
   /** Writes the metrics of these models and cards, restricted to `names` unless that is empty. */
   write(models: readonly Model[], gpus: readonly GpuUsage[], names: readonly string[]): string {
     return this.families(models, gpus)
-      .filter(([name, , samples]) => samples.length > 0 && (!this.#isLegacy || isLegacy(name)))
+      .filter(([name, , samples]) => samples.length > 0 && (!this.#isLegacy || name.startsWith('ts_')))
       .filter(([name]) => names.length === 0 || names.includes(name))
       .flatMap(([name, type, samples]) => [
         ...headOf({ name, type, help: 'The metric of TorchServe with this name.' }),
@@ -81,7 +81,8 @@ export class TorchServeText implements MmsListener {
 
   /** Every family, in the order of the text; those without figures have no samples. */
   families(models: readonly Model[], gpus: readonly GpuUsage[]): OwnFamily[] {
-    const [times, host] = [this.#lastTimes, this.#host];
+    const { host } = this;
+    const times = this.#lastTimes;
     const perModel = (valueOf: (figures: ModelFigures) => number): Sample[] =>
       models.map((model) => [ofCalls(model), valueOf(this.#of(model))]);
     const predictions = models.flatMap((model): Sample[] => {
@@ -117,14 +118,7 @@ export class TorchServeText implements MmsListener {
   }
 
   #of(model: Model): ModelFigures {
-    const none: ModelFigures = {
-      calls: 0,
-      inferenceMs: 0,
-      queueMs: 0,
-      predictionMs: null,
-      loadMs: new Map(),
-    };
-    const figures = this.#byModel.get(model) ?? none;
+    const figures = this.#byModel.get(model) ?? noFigures();
     this.#byModel.set(model, figures);
     return figures;
   }
@@ -134,10 +128,6 @@ export class TorchServeText implements MmsListener {
 export const TORCHSERVE_NAMES: readonly string[] = new TorchServeText()
   .families([], [])
   .map(([name]) => name);
-
-function isLegacy(name: string): boolean {
-  return name.startsWith('ts_');
-}
 
 function ofHost(): Labels {
   return { Level: 'Host', Hostname: hostname() };

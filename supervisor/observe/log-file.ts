@@ -2,12 +2,13 @@
  * Appends lines to a file. Keeps their order, never blocks the front and never fails: lines that cannot be written are
  * dropped, and the first loss is reported. Other programs may truncate or copy the file; it is not opened again.
  */
-import { close, constants, mkdir, open, write } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import { Writable } from 'node:stream';
+import { constants } from 'node:fs';
+import { mkdir, open, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { within } from '../machine/limit-timer.js';
 
-/** Bytes of lines kept while the disk is slow; later lines are dropped. */
-const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+/** Length of the lines kept while the disk is slow; later lines are dropped. */
+const MAX_WAITING = 4 * 1024 * 1024;
 
 /** Lines may contain personal data: other users must not read them. */
 const MODE = 0o640;
@@ -15,70 +16,58 @@ const MODE = 0o640;
 /** Non-blocking: a pipe without a reader would block a thread, and with it the exit of the process. */
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NONBLOCK;
 
-export class LogFile extends Writable {
+export class LogFile {
   readonly #path: string;
   readonly #onTrouble: (text: string) => void;
+  /** Resolves with null if it cannot be opened. */
+  readonly #file: Promise<FileHandle | null>;
+  #waiting = '';
+  /** Resolves once no line waits; null if none does. */
+  #writing: Promise<void> | null = null;
   #isReported = false;
-  #fd: number | null = null;
 
   /** Creates the folder if needed. `onTrouble` is called once, with a clause for the log. */
   constructor(path: string, onTrouble: (text: string) => void) {
-    super({ decodeStrings: true });
     this.#path = path;
     this.#onTrouble = onTrouble;
+    this.#file = this.#open();
   }
 
   /** Adds whole lines. */
   writeLines(lines: string): void {
-    if (this.writableLength < MAX_WAITING_BYTES) this.write(lines);
-    else this.#report('the disk is too slow');
+    if (this.#waiting.length >= MAX_WAITING) return this.#report('the disk is too slow');
+    this.#waiting += lines;
+    this.#writing ??= this.#write();
   }
 
   /** Resolves once everything is written and the file is closed, at the latest after `limitMs`. */
-  close(limitMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        this.destroy();
-        resolve();
-      }, limitMs);
-      this.once('close', () => {
-        clearTimeout(timer);
-        resolve();
-      });
-      this.end();
-    });
+  async close(limitMs: number): Promise<void> {
+    const end = async (): Promise<void> => {
+      const file = await this.#file;
+      await this.#writing;
+      await file?.close();
+    };
+    await within(limitMs, end());
   }
 
-  override _construct(done: () => void): void {
-    mkdir(dirname(this.#path), { recursive: true }, () => {
-      open(this.#path, FLAGS, MODE, (error, fd) => {
-        if (error === null) this.#fd = fd;
-        else this.#report(error.message); // also fails if the folder could not be created
-        done();
-      });
-    });
+  async #open(): Promise<FileHandle | null> {
+    try {
+      await mkdir(dirname(this.#path), { recursive: true }).catch(() => {}); // then the file cannot be opened
+      return await open(this.#path, FLAGS, MODE);
+    } catch (error) {
+      this.#report((error as Error).message);
+      return null;
+    }
   }
 
-  override _write(data: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    if (this.#fd === null) done();
-    else this.#append(this.#fd, data, 0, done);
-  }
-
-  override _writev(parts: { chunk: Buffer }[], done: () => void): void {
-    this._write(Buffer.concat(parts.map(({ chunk }) => chunk)), 'utf8', done);
-  }
-
-  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    if (this.#fd === null) done(error);
-    else close(this.#fd, () => done(error));
-  }
-
-  #append(fd: number, data: Buffer, offset: number, done: () => void): void {
-    write(fd, data, offset, (error, written) => {
-      if (error !== null) this.#report(error.message);
-      if (error !== null || offset + written === data.length) done();
-      else this.#append(fd, data, offset + written, done);
-    });
+  async #write(): Promise<void> {
+    const file = await this.#file;
+    while (this.#waiting !== '') {
+      const lines = this.#waiting;
+      this.#waiting = '';
+      await file?.appendFile(lines).catch((error: Error) => this.#report(error.message));
+    }
+    this.#writing = null;
   }
 
   #report(why: string): void {
@@ -86,20 +75,4 @@ export class LogFile extends Writable {
     this.#isReported = true;
     this.#onTrouble(`lines are lost because ${this.#path} cannot be written: ${why}`);
   }
-}
-
-/**
- * Opens a file for each name in a folder, if the operator wants files; with `location` null they are null. `folder`: base
- * of relative paths. `onTrouble` is called at most once per file.
- */
-export function openLogFiles<Name extends string>(
-  location: string | null,
-  folder: string,
-  names: Readonly<Record<Name, string>>,
-  onTrouble: (text: string) => void,
-): Record<Name, LogFile | null> {
-  const open = (file: string): LogFile | null =>
-    location === null ? null : new LogFile(join(resolve(folder, location), file), onTrouble);
-  const files = Object.entries<string>(names).map(([name, file]) => [name, open(file)] as const);
-  return Object.fromEntries(files) as Record<Name, LogFile | null>;
 }

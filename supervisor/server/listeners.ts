@@ -7,43 +7,43 @@ import type { Server as HttpServer } from 'node:http';
 import type { Listener } from '../http/request/request-context.js';
 import type { Backend, MetricsPage } from '../http/request/backend.js';
 import { callPathsIn, type FindCallPaths } from '../http/request/call-paths.js';
-import { LateHandler } from '../http/socket/http-server.js';
-import { listen, type Listening } from '../http/socket/listen.js';
-import type { Address, ListenFlags } from '../options/address.js';
+import { compressedResponses } from '../http/socket/compressed-response.js';
+import { LateHandler, createHttpServer } from '../http/socket/http-server.js';
+import { InputTurns } from '../http/socket/input-turns.js';
+import { listen, warnOfOpenFiles, type Listening } from '../http/socket/listen.js';
+import { watchedResponses, type UnsentAnswers } from '../http/socket/unsent-answers.js';
+import type { Log } from '../observe/log.js';
+import { MAIN_FLAGS, type Address, type ListenFlags } from '../options/address.js';
 import type { TlsCredentials } from '../options/tls.js';
 import type { ServerPlan } from '../plan/plan-server.js';
+import type { AnswerCounts } from '../status/answer-counts.js';
 import type { ServerHandle } from './server-handle.js';
-
-const LISTENERS: readonly Listener[] = ['main', 'management', 'metrics'];
 
 /** See `ServerHandle`. `socketPath`: path of the main listener's socket; null if it listens on a port. */
 export type Addresses = Pick<ServerHandle, 'url' | 'managementUrl' | 'metricsUrl'> &
   Pick<Listening, 'socketPath'>;
 
-/** Creates a server that does not listen yet; it uses TLS if there are credentials. */
-export type NewServer = (handler: LateHandler, tls: TlsCredentials | null) => HttpServer;
-
-/** A listener other than the main one. */
-type OtherListener = Exclude<Listener, 'main'>;
-
-const FLAGS: Readonly<Record<OtherListener, ListenFlags>> = {
+const FLAGS: Readonly<Record<Listener, ListenFlags>> = {
+  main: MAIN_FLAGS,
   management: { host: '--management-host', port: '--management-port' },
   metrics: { host: '--metrics-host', port: '--metrics-port' },
 };
 
 export class Listeners {
   readonly #plan: ServerPlan;
-  readonly #newServer: NewServer;
-  readonly #handlers: Readonly<Record<Listener, LateHandler>> = {
-    main: new LateHandler(),
-    management: new LateHandler(),
-    metrics: new LateHandler(),
-  };
-  readonly #open = new Map<Listener, Listening>();
+  /** Creates a server that does not listen yet. */
+  readonly #newServer: (handler: LateHandler, tls: TlsCredentials | null) => HttpServer;
+  readonly #open = new Map<Listener, Listening & { readonly handler: LateHandler }>();
 
-  constructor(plan: ServerPlan, newServer: NewServer) {
+  constructor(plan: ServerPlan, unsent: UnsentAnswers, answers: AnswerCounts, log: Log) {
     this.#plan = plan;
-    this.#newServer = newServer;
+    const { headerTimeout, compress } = plan.resolved.options;
+    const onConnection = warnOfOpenFiles((text) => log.warn(text));
+    const turns = new InputTurns(); // its bounds are those of all listeners
+    const Watched = watchedResponses(unsent, (...cut) => answers.cut(...cut));
+    const Response = compress ? compressedResponses(Watched) : Watched;
+    this.#newServer = (handler, tls) =>
+      createHttpServer(headerTimeout, handler, Response, turns, tls).on('connection', onConnection);
   }
 
   /** Once they are open. */
@@ -54,29 +54,26 @@ export class Listeners {
     return { url, socketPath, managementUrl, metricsUrl: this.#open.get('metrics')?.url ?? null };
   }
 
-  /** Rejects with the system's error if an address cannot be opened; then none is open. */
+  /** Rejects with the system's error if an address cannot be opened. */
   async open(): Promise<void> {
     const { resolved, management, metrics } = this.#plan;
     await this.#openOne('main', resolved.options);
-    if (management !== null && !management.isShared) await this.#openOther('management', management);
+    if (management !== null && !management.isShared) await this.#openOne('management', management);
     const own = metrics?.listener ?? null;
-    if (own !== null) await this.#openOther('metrics', own);
-  }
-
-  async #openOther(listener: OtherListener, address: Address): Promise<void> {
-    try {
-      await this.#openOne(listener, address);
-    } catch (error) {
-      this.destroy();
-      throw Object.assign(error as Error, { flags: FLAGS[listener] });
-    }
+    if (own !== null) await this.#openOne('metrics', own);
   }
 
   async #openOne(listener: Listener, { host, port }: Address): Promise<void> {
     const { tls } = this.#plan;
     const isTls = tls?.listeners.includes(listener) === true;
-    const server = this.#newServer(this.#handlers[listener], isTls ? tls : null);
-    this.#open.set(listener, await listen(server, host, port, { isPrivate: listener !== 'main', isTls }));
+    const handler = new LateHandler();
+    const server = this.#newServer(handler, isTls ? tls : null);
+    try {
+      const listening = await listen(server, host, port, { isPrivate: listener !== 'main', isTls });
+      this.#open.set(listener, { ...listening, handler });
+    } catch (error) {
+      throw Object.assign(error as Error, { flags: FLAGS[listener] });
+    }
   }
 
   /** Sets the handlers of requests; resolves with what finds the paths of a route. `metrics`: null without a metrics page. */
@@ -92,9 +89,9 @@ export class Listeners {
       page: backend.page,
       main: dialects,
     });
-    for (const listener of LISTENERS) {
+    for (const [listener, { handler }] of this.#open) {
       const own = byListener[listener];
-      if (own !== null) this.#handlers[listener].arrive(new FrontHandler(backend, own, listener));
+      if (own !== null) handler.arrive(new FrontHandler(backend, own, listener));
     }
     return callPathsIn(byListener.main?.inOrder ?? []);
   }

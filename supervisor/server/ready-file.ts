@@ -1,22 +1,15 @@
 /** Writes the file of `--ready-file`, by which a program that starts the server learns that it is ready, and its addresses. */
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Log } from '../observe/log.js';
-import type { ServerHandle } from './server-handle.js';
+import type { Addresses } from './listeners.js';
 
 export class ReadyFile {
-  /** Null if no file is wanted. */
-  readonly #path: string | null;
-
-  /** `folder`: base of a relative path. */
-  constructor(path: string | null, folder: string) {
-    this.#path = path === null ? null : resolve(folder, path);
-  }
+  readonly #path: string;
 
   /** Removes the file of an earlier server, and proves that one can be written. @throws SERVE_CONFIG */
-  prepare(): void {
-    if (this.#path === null) return;
+  constructor(path: string) {
+    this.#path = path;
     try {
       this.remove();
       writeFileSync(this.#unfinished, '');
@@ -27,11 +20,7 @@ export class ReadyFile {
   }
 
   /** Writes the addresses. A reader never finds a part of them, because the file is renamed when it is whole. */
-  write(
-    { url, managementUrl, metricsUrl }: Pick<ServerHandle, 'url' | 'managementUrl' | 'metricsUrl'>,
-    log: Pick<Log, 'error'>,
-  ): void {
-    if (this.#path === null) return;
+  write({ url, managementUrl, metricsUrl }: Omit<Addresses, 'socketPath'>, log: Pick<Log, 'error'>): void {
     const facts = { url, managementUrl, metricsUrl, pid: process.pid };
     try {
       writeFileSync(this.#unfinished, `${JSON.stringify(facts)}\n`);
@@ -42,7 +31,6 @@ export class ReadyFile {
   }
 
   remove(): void {
-    if (this.#path === null) return;
     rmSync(this.#path, { force: true });
     rmSync(this.#unfinished, { force: true });
   }

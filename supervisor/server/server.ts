@@ -7,23 +7,21 @@
  * 2. `close`: drains calls and workers and sends the webhooks that are left, within the drain timeout.
  * 3. `kill`: ends at once.
  */
+import { resolve } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { describeThrown, type ServeError } from '../../protocol/errors.js';
 import { UnroutedBodies } from '../dispatch/arrivals.js';
 import { AccessLog } from '../http/answer/access-log.js';
 import type { Backend, ReadinessAnswer } from '../http/request/backend.js';
 import type { FindCallPaths } from '../http/request/call-paths.js';
-import { compressedResponses } from '../http/socket/compressed-response.js';
-import { createHttpServer } from '../http/socket/http-server.js';
-import { InputTurns } from '../http/socket/input-turns.js';
-import { warnOfOpenFiles } from '../http/socket/listen.js';
 import { isLastRequest } from '../http/socket/request-facts.js';
-import { UnsentAnswers, watchedResponses } from '../http/socket/unsent-answers.js';
+import { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { JobStore } from '../jobs/job-store.js';
 import { deferred } from '../machine/deferred.js';
 import { readGpuUsage } from '../machine/gpu-usage.js';
 import { residentBytes } from '../machine/process-memory.js';
 import type { Model } from '../models/model.js';
+import type { ModelEvent } from '../models/model-resources.js';
 import type { ModelRef } from '../models/models.js';
 import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
 import type { ManagementPlan } from '../plan/plan-listeners.js';
@@ -46,6 +44,7 @@ import { jobOutcomes } from './job-outcomes.js';
 import { Listeners } from './listeners.js';
 import { MetricsParts } from './metrics-parts.js';
 import { StoreLoads } from './models/store-loads.js';
+import { modelsHandle } from './program-management.js';
 import { ReadyFile } from './ready-file.js';
 import type { ServerHandle } from './server-handle.js';
 import { logFirstReady, logOpen } from './start-log.js';
@@ -74,7 +73,6 @@ export class Server {
   /** The data of the page at `/`; null if there is none. */
   readonly #live: LiveFeed | null;
   readonly #listeners: Listeners;
-  readonly #readyFile: ReadyFile;
   /** Finds none until requests are answered. */
   #findPaths: FindCallPaths = () => [];
   /** Null until the parts are closed, and if they are closed because the server could not be opened. */
@@ -96,29 +94,24 @@ export class Server {
     closing.onClose(() => this.#unsent.close());
     const eventLoopDelay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
     closing.onClose(() => void eventLoopDelay.disable());
-    const { replies } = this.#answers;
-    const facts = { version: VERSION, startedAt: new Date(), eventLoopDelay, replies };
-    this.#host = new ModelHost(plan, jobStore, {
-      logs: this.#logs,
-      closing,
-      jobs: jobOutcomes(log, this.#answers, (bytes) => this.#unsent.share(bytes)),
-      listener: {
-        onFirstReady: (model) => this.#onFirstReady(model),
-        onEnd: (error) => void this.#drain({}, error),
-      },
-      measuresLoad: plan.metrics !== null,
-    });
+    const answers = this.#answers;
+    const outcomes = jobOutcomes(log, answers, (bytes) => this.#unsent.share(bytes));
+    const onEnd = (error: ServeError): void => void this.#drain({}, error);
+    this.#host = new ModelHost(plan, jobStore, this.#logs, closing, outcomes, onEnd);
     const { served, jobs, spares, memory } = this.#host;
+    const facts = { version: VERSION, startedAt: new Date(), eventLoopDelay, replies: answers.replies };
     const readiness = (): ReadinessAnswer => this.#readiness();
     const unsent = this.#unsent;
     this.#sources = { facts, registry: served.registry, unsent, jobs, spares, memory, readiness };
-    this.#metrics = new MetricsParts(plan, this.#logs, this.#host, this.#unsent);
+    const { calls } = this.#logs;
+    if (calls !== null) answers.tell(new AccessLog(calls, ({ spec }) => served.labelOf(spec)));
+    this.#metrics = new MetricsParts(plan, this.#logs, this.#host, unsent, answers);
     this.#live = this.#newLive();
     closing.onClose(() => this.#live?.stop());
-    this.#observe();
-    this.#listeners = this.#newListeners();
+    if (this.#live !== null) answers.tell(this.#live.calls);
+    served.observers.push({ told: (...told) => this.#told(...told) });
+    this.#listeners = new Listeners(plan, unsent, answers, log);
     closing.onKill(() => this.#listeners.destroy());
-    this.#readyFile = new ReadyFile(plan.resolved.options.readyFile, plan.cwd);
   }
 
   /** Rejects with the system's error if the port cannot be opened; then nothing was started, and everything is closed. */
@@ -148,12 +141,11 @@ export class Server {
     const { log, writers } = this.#logs;
     const plan = this.#plan;
     for (const warning of plan.warnings) log.warn(warning);
-    this.#readyFile.prepare();
-    this.#closing.onClose(() => this.#readyFile.remove());
+    const readyFile = this.#newReadyFile();
     await this.#listeners.open();
     const { addresses } = this.#listeners;
     this.#host.served.startUp.ready.then(
-      () => this.#readyFile.write(addresses, log),
+      () => readyFile?.write(addresses, log),
       () => {}, // the end of the server says why
     );
     logOpen(log, plan, addresses, this.#host.jobs);
@@ -167,7 +159,7 @@ export class Server {
   /** The open server, as programs get it. */
   #handle(): ServerHandle {
     const { url, managementUrl, metricsUrl } = this.#listeners.addresses;
-    const { served, models } = this.#host;
+    const { served } = this.#host;
     return {
       url,
       managementUrl,
@@ -175,9 +167,11 @@ export class Server {
       ready: served.startUp.ready,
       ended: this.ended,
       drainLagMs: this.#plan.resolved.options.drainLag,
-      models,
+      models: modelsHandle(served, this.#plan.cwd),
       status: () => serverStatus(this.#sources, true),
-      startAgain: () => served.startAgain(),
+      startAgain: () => {
+        for (const model of served.all) model.startAgain();
+      },
       close: (options) => this.close(options),
       kill: () => this.kill(),
     };
@@ -200,10 +194,9 @@ export class Server {
 
   /** Closes every part, once: there may be a kill during a drain, or a drain after a failed start. */
   async #close(end: ServerEnd): Promise<void> {
-    if (this.#end !== null) return;
-    this.#end = end;
+    this.#end ??= end;
     await this.#closing.close();
-    this.#ended.resolve(end);
+    this.#ended.resolve(this.#end);
   }
 
   /** Metrics count until all calls have ended. A server that could not be opened has no last line. */
@@ -216,13 +209,12 @@ export class Server {
   #newLive(): LiveFeed | null {
     const { recent } = this.#logs;
     if (recent === null) return null;
-    const { jobs } = this.#host;
     const sources: LiveSources = {
       ...this.#sources,
       lines: recent,
       counts: this.#metrics.calls,
       maxQueueBytes: this.#plan.resolved.options.queueBytes,
-      jobs,
+      jobs: this.#host.jobs,
       findPaths: (called) => this.#findPaths(called),
       readMemory: residentBytes,
       // A failure leaves the figures of GPUs out: the start of the server and `--metrics` report it.
@@ -231,33 +223,22 @@ export class Server {
     return new LiveFeed(sources, this.#plan.keys.required);
   }
 
-  /** Connects those who follow calls and workers. */
-  #observe(): void {
-    const { served } = this.#host;
-    const { calls } = this.#logs;
-    if (calls !== null) this.#answers.tell(new AccessLog(calls, ({ spec }) => served.labelOf(spec)));
-    for (const observer of this.#metrics.observers) this.#answers.tell(observer);
-    served.observers.push(...this.#metrics.modelObservers);
-    const live = this.#live;
-    if (live === null) return;
-    this.#answers.tell(live.calls);
-    served.observers.push({
-      told: (model, event) => {
-        if (event.type === 'died') live.deaths.died(model, event.slot, event.death);
-      },
-    });
+  /** Null if no file is wanted. @throws SERVE_CONFIG */
+  #newReadyFile(): ReadyFile | null {
+    const { cwd, resolved } = this.#plan;
+    const { readyFile: path } = resolved.options;
+    if (path === null) return null;
+    const file = new ReadyFile(resolve(cwd, path));
+    this.#closing.onClose(() => file.remove());
+    return file;
   }
 
-  #newListeners(): Listeners {
-    const { headerTimeout, compress } = this.#plan.resolved.options;
-    const onConnection = warnOfOpenFiles((text) => this.#logs.log.warn(text));
-    const turns = new InputTurns(); // its bounds are those of all listeners
-    return new Listeners(this.#plan, (handler, credentials) => {
-      const Watched = watchedResponses(this.#unsent, (...cut) => this.#answers.cut(...cut));
-      const Response = compress ? compressedResponses(Watched) : Watched;
-      const server = createHttpServer(headerTimeout, handler, Response, turns, credentials);
-      return server.on('connection', onConnection);
-    });
+  /** Receives the events of all models, once their host has handled them. */
+  #told(model: Model, event: ModelEvent): void {
+    if (event.type === 'died') this.#live?.deaths.died(model, event.slot, event.death);
+    if (event.type !== 'firstReady') return;
+    this.#sources.facts.eventLoopDelay.enable();
+    logFirstReady(this.#logs.log, this.#plan, this.#listeners.addresses, model, this.#host.served.registry);
   }
 
   /** All that request handlers may use of the server. */
@@ -294,26 +275,16 @@ export class Server {
       stopping: () => this.#lastReplies,
       closing: (request) => this.#lastReplies && isLastRequest(request),
       status: (showsWords) => serverStatus(this.#sources, showsWords),
-      readiness: (ref) => (ref === undefined ? this.#readiness() : this.#readinessOf(ref)),
+      readiness: (ref) => this.#readiness(ref),
     };
   }
 
-  /** Readiness over the models that callers can find. */
-  #readiness(): ReadinessAnswer {
+  /** Readiness of this model, else over the models that callers can find. @throws as `Models.find` */
+  #readiness(ref?: ModelRef): ReadinessAnswer {
     const { served, isDraining, jobs } = this.#host;
+    if (ref !== undefined) return modelReadiness(served.presenceOf(served.registry.find(ref)));
     const models = [...served.registry.all()].map((model) => served.presenceOf(model));
     return serverReadiness(models, isDraining, jobs.problem !== null);
-  }
-
-  /** @throws as `Models.find` */
-  #readinessOf(ref: ModelRef): ReadinessAnswer {
-    const { served } = this.#host;
-    return modelReadiness(served.presenceOf(served.registry.find(ref)));
-  }
-
-  #onFirstReady(model: Model): void {
-    this.#sources.facts.eventLoopDelay.enable();
-    logFirstReady(this.#logs.log, this.#plan, this.#listeners.addresses, model, this.#host.served.registry);
   }
 }
 

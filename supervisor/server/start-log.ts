@@ -57,12 +57,9 @@ function routeClashes(model: Model, models: Models): string[] {
 }
 
 function clashText(paths: readonly string[]): string {
-  const [what, answers] =
+  const [are, them, unserved] =
     paths.length === 1
-      ? ['is a route', "the app answers it, and Multi Model Server's path of the same name is not served"]
-      : [
-          'are routes',
-          "the app answers them, and Multi Model Server's paths of the same names are not served",
-        ];
-  return `${paths.join(', ')} ${what} of the app; ${answers}.`;
+      ? ['is a route', 'it', 'path of the same name is']
+      : ['are routes', 'them', 'paths of the same names are'];
+  return `${paths.join(', ')} ${are} of the app; the app answers ${them}, and Multi Model Server's ${unserved} not served.`;
 }

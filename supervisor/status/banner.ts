@@ -105,7 +105,7 @@ function quotedIfNeeded(text: string): string {
 }
 
 /** The work that a drain waits for. */
-export interface DrainWaits {
+interface DrainWaits {
   readonly running: number;
   /** Accepted calls that have not begun, including those whose bodies still arrive. */
   readonly waiting: number;

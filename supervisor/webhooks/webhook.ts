@@ -38,14 +38,6 @@ export interface WebhookEvents {
 /** The outcome of a webhook. `unsent` means that the server stopped first. */
 export type WebhookEnd = 'delivered' | 'failed' | 'unsent';
 
-export interface UnsentWebhook {
-  readonly id: string;
-  /** The URL without credentials and query. */
-  readonly url: string;
-  readonly requestId: string;
-  readonly attempts: number;
-}
-
 /** Creates an id for a webhook without one. */
 export function newWebhookId(): string {
   return `msg_${randomUUID()}`;

@@ -5,19 +5,19 @@
  * 1. `send` accepts a webhook, or drops it if too many are owed already. With a keeper it is also stored until its end.
  * 2. It waits in the queue of its receiver (`receivers.ts`), which gets a few attempts at a time.
  * 3. After a failure that may be retried it waits for a delay (`retry-delay.ts`) and then queues again.
- * 4. `drain` waits a limited time for owed webhooks and returns the rest. Each undelivered one has a line in the log.
+ * 4. `drain` waits a limited time for owed webhooks. Each undelivered one has a line in the log, at level warn; all else is
+ *    at level debug.
  */
 import { describeThrown } from '../../protocol/errors.js';
+import { asClause } from '../../protocol/text/sentences.js';
 import { MAX_WEBHOOK_RETRIES, MAX_WEBHOOK_TIMEOUT_MS } from '../../protocol/wire/messages.js';
 import { DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, parseWebhookUrl } from '../../protocol/webhooks.js';
 import type { Log } from '../observe/log.js';
 import type { WebhookSigner } from '../options/webhook-signer.js';
 import { VERSION } from '../version.js';
-import { HttpDelivery, type Delivery } from './deliver.js';
+import { HttpDelivery, nextStep } from './deliver.js';
 import { Receivers, type ReceiverLimits } from './receivers.js';
-import { nextStep } from './retry-delay.js';
-import type { UnsentWebhook, Webhook, WebhookEnd, WebhookEvents, WebhookKeeper } from './webhook.js';
-import { WebhookLog, shownUrl } from './webhook-log.js';
+import type { Webhook, WebhookEnd, WebhookEvents, WebhookKeeper } from './webhook.js';
 
 /** The clock for attempts, replaced in tests. */
 export interface Clock {
@@ -34,8 +34,7 @@ export interface WebhooksOptions {
   /** Absent or null: webhooks are held in memory only. */
   readonly keeper?: WebhookKeeper | null;
   readonly limits?: Partial<ReceiverLimits>;
-  /** For tests: delivery, clock and random numbers. */
-  readonly delivery?: Delivery;
+  /** For tests: clock and random numbers. */
   readonly clock?: Clock;
   readonly random?: () => number;
 }
@@ -46,6 +45,14 @@ const LIMITS: ReceiverLimits = {
   perReceiver: 8,
   atOnce: 128,
 };
+
+/** An accepted webhook, or one that is not: then it has no attempts. */
+interface LoggedWebhook extends Pick<Webhook, 'id' | 'requestId'> {
+  readonly url: string | URL;
+  readonly attempts?: number;
+  /** Failure of the last attempt; empty if none failed. */
+  readonly why?: string;
+}
 
 interface Owed extends Required<Omit<Webhook, 'url'>> {
   readonly url: URL;
@@ -59,24 +66,22 @@ interface Owed extends Required<Omit<Webhook, 'url'>> {
 }
 
 export class Webhooks {
-  readonly #log: WebhookLog;
+  readonly #log: Pick<Log, 'debug' | 'warn'>;
   readonly #signer: WebhookSigner | null;
-  readonly #delivery: Delivery;
+  readonly #delivery = new HttpDelivery();
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #owed = new Set<Owed>();
   readonly #receivers: Receivers<Owed>;
-  readonly #unsent: UnsentWebhook[] = [];
   readonly #keeper: WebhookKeeper | null;
   #drain: { readonly endsAtMs: number; readonly done: () => void } | null = null;
   #closed = false;
 
   constructor(options: WebhooksOptions) {
-    this.#log = new WebhookLog(options.log);
+    this.#log = options.log;
     this.#signer = options.signer;
     this.#keeper = options.keeper ?? null;
     this.#receivers = new Receivers({ ...LIMITS, ...options.limits }, (owed) => void this.#attempt(owed));
-    this.#delivery = options.delivery ?? new HttpDelivery();
     this.#clock = options.clock ?? SYSTEM_CLOCK;
     this.#random = options.random ?? Math.random;
   }
@@ -109,12 +114,12 @@ export class Webhooks {
    */
   send(webhook: Webhook, { onKept = () => {}, onEnd = () => {} }: Partial<WebhookEvents> = {}): boolean {
     if (this.#closed) {
-      this.#log.unsent({ ...webhook, attempts: 0, why: '' }, webhook.isKept === true);
+      this.#warn(webhook, unsentText(webhook, webhook.isKept === true));
       return false;
     }
     const problem = this.#problemWith(webhook);
     if (problem !== null) {
-      this.#log.refused(webhook, problem);
+      this.#warn(webhook, `was not sent: ${problem}`);
       return false;
     }
     const owed: Owed = {
@@ -137,13 +142,12 @@ export class Webhooks {
     return true;
   }
 
-  /** Resolves once nothing is owed, or after `limitMs`, with the unsent webhooks. Then it calls `close`. */
-  async drain(limitMs: number): Promise<readonly UnsentWebhook[]> {
-    if (this.#closed) return this.#unsent;
+  /** Resolves once nothing is owed, or after `limitMs`. Then it calls `close`. */
+  async drain(limitMs: number): Promise<void> {
+    if (this.#closed) return;
     const endsAtMs = this.#clock.now() + limitMs;
-    for (const owed of [...this.#owed]) {
+    for (const owed of this.#owed)
       if (owed.retry !== null && owed.retry.atMs >= endsAtMs) this.#giveUpUnsent(owed);
-    }
     await new Promise<void>((resolve) => {
       const cancel = this.#clock.after(Math.max(0, limitMs), resolve);
       const done = (): void => {
@@ -154,14 +158,13 @@ export class Webhooks {
       if (this.#owed.size === 0) done();
     });
     this.close();
-    return this.#unsent;
   }
 
   /** Gives up all owed webhooks at once and logs them. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    for (const owed of [...this.#owed]) this.#giveUpUnsent(owed);
+    for (const owed of this.#owed) this.#giveUpUnsent(owed);
     this.#delivery.close();
     this.#drain?.done();
   }
@@ -181,7 +184,8 @@ export class Webhooks {
       const { id, url, body, contentType, requestId, timeoutMs, retries } = owed;
       await keeper.owe({ id, url: url.href, body, contentType, requestId, timeoutMs, retries });
     } catch (thrown) {
-      this.#log.notKept(owed, describeThrown(thrown).message);
+      const lost = 'it is lost if the server dies before it is delivered';
+      this.#warn(owed, `is sent, but not stored: ${describeThrown(thrown).message}; ${lost}`);
     }
     return true; // a keeper whose answer was lost has it
   }
@@ -194,7 +198,7 @@ export class Webhooks {
     this.#receivers.leave(owed);
     const next = nextStep(attempt, owed.attempts, owed.retries, this.#clock.now(), this.#random());
     if (next.action === 'delivered') {
-      this.#log.delivered(owed);
+      this.#debug(owed, 'was delivered');
       this.#end(owed, 'delivered');
       return;
     }
@@ -203,7 +207,7 @@ export class Webhooks {
       this.#retryLater(owed, next.delayMs);
       return;
     }
-    this.#log.failed(owed);
+    this.#warn(owed, `failed with ${next.why} (${attemptsText(owed.attempts)})`);
     this.#end(owed, 'failed');
   }
 
@@ -218,13 +222,11 @@ export class Webhooks {
       this.#receivers.queue(owed);
     });
     owed.retry = { atMs, cancel };
-    this.#log.retrying(owed);
+    this.#debug(owed, `failed with ${asClause(owed.why)}; trying again`);
   }
 
   #giveUpUnsent(owed: Owed): void {
-    const { id, url, requestId, attempts } = owed;
-    this.#log.unsent(owed, this.#keeper !== null);
-    this.#unsent.push({ id, url: shownUrl(url), requestId, attempts });
+    this.#warn(owed, unsentText(owed, this.#keeper !== null));
     this.#end(owed, 'unsent');
   }
 
@@ -237,6 +239,36 @@ export class Webhooks {
     owed.onEnd(end);
     if (this.#owed.size === 0) this.#drain?.done();
   }
+
+  #warn(webhook: LoggedWebhook, what: string): void {
+    this.#log.warn(factsOf(webhook), `Webhook to ${shownUrl(webhook.url)} ${what}`);
+  }
+
+  #debug(webhook: LoggedWebhook, what: string): void {
+    this.#log.debug(factsOf(webhook), `Webhook to ${shownUrl(webhook.url)} ${what}`);
+  }
+}
+
+/** `isKept`: another process, or the next one, sends it. */
+function unsentText({ attempts = 0, why = '' }: LoggedWebhook, isKept: boolean): string {
+  const last = why === '' ? '' : `, the last with ${why}`;
+  const tried = attempts === 0 ? '' : ` after ${attemptsText(attempts)}${last}`;
+  return `${isKept ? 'waits in the store' : 'was not sent'}: the server stopped${tried}`;
+}
+
+function attemptsText(attempts: number): string {
+  return attempts === 1 ? '1 attempt' : `${attempts} attempts`;
+}
+
+function factsOf({ id, url, requestId, attempts = 0 }: LoggedWebhook): object {
+  return { webhookId: id, url: shownUrl(url), requestId: requestId === '' ? undefined : requestId, attempts };
+}
+
+/** The URL without credentials and query, which may contain secrets: safe to log. */
+function shownUrl(url: string | URL): string {
+  if (typeof url === 'string' && !URL.canParse(url)) return '(no URL)';
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathname}`;
 }
 
 const NOT_KEPT = Promise.resolve(false);

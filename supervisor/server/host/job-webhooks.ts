@@ -17,52 +17,61 @@ const MAX_TAKEN = 10;
 /** Nothing more is taken while so many wait. */
 const MAX_WAITING = 100;
 
-export type WebhookSender = Pick<Webhooks, 'send' | 'isClosed' | 'hasRoomFor' | 'room'>;
+/** A webhook that the store keeps and for which there is no room among those that are owed. */
+interface WaitingWebhook {
+  readonly url: string;
+  readonly bytes: number;
+  /** Reads its body and sends it, or lets it wait again. Rejects if the body cannot be read now. */
+  send(): Promise<void>;
+}
 
 export class JobWebhooks {
-  readonly #webhooks: WebhookSender;
+  readonly #webhooks: Webhooks;
   readonly #store: StoreGuard | null;
-  readonly #waiting: WaitingWebhooks;
   readonly #webhookOf: (job: AnsweredJob) => Webhook | null;
+  /**
+   * Waiting webhooks by the origins of their receivers, in order and without their bodies; a line without webhooks is
+   * removed. A receiver that is down holds up no other.
+   */
+  readonly #lines = new Map<string, WaitingWebhook[]>();
+  #isSending = false;
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
   /** `store`: null if no store keeps webhooks. `webhookOf`: makes the webhook that posts the end of a job; null: none does. */
-  constructor(
-    webhooks: WebhookSender,
-    store: StoreGuard | null,
-    webhookOf: (job: AnsweredJob) => Webhook | null,
-  ) {
+  constructor(webhooks: Webhooks, store: StoreGuard | null, webhookOf: (job: AnsweredJob) => Webhook | null) {
     this.#webhooks = webhooks;
     this.#store = store;
-    this.#waiting = new WaitingWebhooks(webhooks);
     this.#webhookOf = webhookOf;
   }
 
   /** Sends what other processes left behind and what waits, now and from time to time. */
   async start(): Promise<void> {
     if (this.#store === null) return;
-    await this.#waiting.send();
+    await this.#sendWaiting();
     await this.#take(this.#store);
     if (!this.#isClosed) this.#timer = setTimeout(() => void this.start(), LOOK_MS).unref();
   }
 
-  /** Posts the end of a job that has a webhook. */
+  /** Posts the end of a job that has a webhook. The result of one that waits is read from the store again. */
   post(job: AnsweredJob): void {
-    const { record } = job;
+    const { record, call } = job;
     const store = this.#store;
     const webhook = this.#webhookOf(job);
     const end = (): void => void store?.untilStored((kept) => kept.endWebhook(record.id));
     if (webhook === null) end();
-    else if (store === null || record.end.result?.isDropped === true || this.#hasRoomFor(webhook))
-      this.#send(webhook, end);
-    else this.#waiting.add(this.#waitingJob(store, job, webhook));
+    else if (store === null || record.end.result?.isDropped === true) this.#send(webhook, end);
+    else
+      this.#sendOrWait(webhook, end, async () => {
+        const body =
+          record.end.result === null ? null : await store.ask((kept) => kept.readResult(record.id));
+        if (!this.#isClosed) this.post({ record, call, body });
+      });
   }
 
   /** Takes no more; what waits stays in the store. */
   close(): void {
     this.#isClosed = true;
-    this.#waiting.close();
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
@@ -70,7 +79,8 @@ export class JobWebhooks {
   async #take(store: StoreGuard): Promise<void> {
     for (;;) {
       const limit = Math.min(MAX_TAKEN, this.#webhooks.room);
-      if (this.#isClosed || limit === 0 || this.#waiting.count >= MAX_WAITING) return;
+      const waiting = [...this.#lines.values()].flat().length;
+      if (this.#isClosed || limit === 0 || waiting >= MAX_WAITING) return;
       const taken = await store.orNone((kept) => kept.takeWebhooks(limit));
       if (this.#isClosed) return; // they stay in the store
       for (const one of taken) this.#sendTaken(store, one);
@@ -79,30 +89,17 @@ export class JobWebhooks {
   }
 
   #sendTaken(store: StoreGuard, taken: KeptWebhook): void {
-    if (taken.of === 'job') {
-      this.post(taken);
-      return;
-    }
+    if (taken.of === 'job') return this.post(taken);
     const { webhook } = taken;
+    const end = (): void => void store.untilStored((kept) => kept.forgetWebhook(webhook.id));
+    this.#sendOrWait(webhook, end, () => Promise.resolve(this.#send(webhook, end)));
+  }
+
+  /** `again`: sends it once there is room. */
+  #sendOrWait(webhook: Webhook, end: () => void, again: WaitingWebhook['send']): void {
     const { url, body } = webhook;
-    const send = (): void =>
-      this.#send(webhook, () => void store.untilStored((kept) => kept.forgetWebhook(webhook.id)));
-    if (this.#hasRoomFor(webhook)) send();
-    else this.#waiting.add({ url, bytes: body.length, send: () => Promise.resolve(send()) });
-  }
-
-  /** Its result is read from the store again. */
-  #waitingJob(store: StoreGuard, { record, call }: AnsweredJob, { url, body }: Webhook): WaitingWebhook {
-    const send = async (): Promise<void> => {
-      const result =
-        record.end.result === null ? null : await store.ask((kept) => kept.readResult(record.id));
-      if (!this.#isClosed) this.post({ record, call, body: result });
-    };
-    return { url, bytes: body.length, send };
-  }
-
-  #hasRoomFor({ url, body }: Webhook): boolean {
-    return this.#webhooks.isClosed || this.#webhooks.hasRoomFor(url, body.length);
+    if (this.#webhooks.isClosed || this.#webhooks.hasRoomFor(url, body.length)) this.#send(webhook, end);
+    else this.#wait({ url, bytes: body.length, send: again });
   }
 
   /** `end` removes it from the store; one that the end of the server left unsent, or came too late for, stays there. */
@@ -112,67 +109,36 @@ export class JobWebhooks {
       {
         onEnd: (how) => {
           if (how !== 'unsent') end();
-          void this.#waiting.send();
+          void this.#sendWaiting();
         },
       },
     );
     if (!isTaken && !this.#webhooks.isClosed) end();
   }
-}
 
-/** A webhook that the store keeps and for which there is no room among those that are owed. */
-interface WaitingWebhook {
-  readonly url: string;
-  readonly bytes: number;
-  /** Reads its body and sends it, or lets it wait again. Rejects if the body cannot be read now. */
-  send(): Promise<void>;
-}
-
-/** Waiting webhooks, in order for each receiver and without their bodies. A receiver that is down holds up no other. */
-class WaitingWebhooks {
-  readonly #webhooks: Pick<Webhooks, 'hasRoomFor'>;
-  /** By the origins of their receivers; a line without webhooks is removed. */
-  readonly #lines = new Map<string, WaitingWebhook[]>();
-  #count = 0;
-  #isSending = false;
-  #isClosed = false;
-
-  constructor(webhooks: Pick<Webhooks, 'hasRoomFor'>) {
-    this.#webhooks = webhooks;
-  }
-
-  get count(): number {
-    return this.#count;
-  }
-
-  add(webhook: WaitingWebhook): void {
+  #wait(webhook: WaitingWebhook): void {
     const { origin } = new URL(webhook.url);
     const line = this.#lines.get(origin);
     if (line === undefined) this.#lines.set(origin, [webhook]);
     else line.push(webhook);
-    this.#count += 1;
   }
 
   /** Sends those for which there is room by now, one after the other. Never rejects. */
-  async send(): Promise<void> {
+  async #sendWaiting(): Promise<void> {
     if (this.#isSending) return; // it looks again after each
     this.#isSending = true;
     for (let next = this.#next(); next !== null; next = this.#next()) {
       try {
         await next.send();
       } catch {
-        this.add(next); // the store fails, and has said so
+        this.#wait(next); // the store fails, and has said so
         break;
       }
     }
     this.#isSending = false;
   }
 
-  close(): void {
-    this.#isClosed = true;
-  }
-
-  /** Removes one for which there is room. */
+  /** Removes a waiting webhook for which there is room. */
   #next(): WaitingWebhook | null {
     if (this.#isClosed) return null;
     for (const [origin, line] of this.#lines) {
@@ -180,7 +146,6 @@ class WaitingWebhooks {
       if (first === undefined || !this.#webhooks.hasRoomFor(first.url, first.bytes)) continue;
       line.shift();
       if (line.length === 0) this.#lines.delete(origin);
-      this.#count -= 1;
       return first;
     }
     return null;

@@ -1,19 +1,19 @@
-/** The logs of one server: on stderr and stdout, and in the log files that its options name. */
+/**
+ * The logs of one server: on stderr and stdout, and in the log files that its options name. Reports that workers are still
+ * starting: with log lines at growing intervals, or on a status line of the terminal.
+ */
+import { resolve } from 'node:path';
+import { isatty } from 'node:tty';
+import type { StartReporter } from '../../models/slow-starts.js';
 import { createLog, type Log } from '../../observe/log.js';
 import { LineLog } from '../../observe/line-log.js';
-import { openLogFiles, type LogFile } from '../../observe/log-file.js';
-import { OutputWriter } from '../../observe/output-writer.js';
+import { LogFile } from '../../observe/log-file.js';
+import { OutputWriter, StatusLine } from '../../observe/output-writer.js';
 import { RecentLines } from '../../observe/recent-lines.js';
 import type { ServerOptions } from '../../options/resolve.js';
 
-/** The names of Multi Model Server: a line for each call; lines of the server and prints of its workers; the prints alone. */
-const LOG_FILES = { access: 'access_log.log', server: 'mms_log.log', model: 'model_log.log' } as const;
-/** Metrics of the server, and of custom services. */
-const METRIC_FILES = { host: 'mms_metrics.log', model: 'model_metrics.log' } as const;
-
 export class ServerLogs {
   readonly writers = { stdout: new OutputWriter(1), stderr: new OutputWriter(2) };
-  readonly format: ServerOptions['logFormat'];
   /** The server's own log. */
   readonly log: Log;
   /** The access log; null if it is neither shown nor written to a file. */
@@ -24,28 +24,30 @@ export class ServerLogs {
   readonly printFiles: readonly LogFile[];
   /** Logs of metrics lines: the server's, and the custom services'. */
   readonly metrics: { readonly host: LineLog; readonly model: LineLog };
-  readonly #files: readonly LogFile[];
+  readonly #files: LogFile[] = [];
 
-  /** `folder`: base of relative paths. */
+  /** `folder`: base of relative paths. Files have the names of Multi Model Server. */
   constructor(options: ServerOptions, folder: string) {
-    const { logFormat, logLevel, logLocation, metricsLocation } = options;
-    this.format = logFormat;
-    this.recent = options.page ? new RecentLines() : null;
-    const onTrouble = (text: string): void => this.log.warn(text);
-    const { access, server, model } = openLogFiles(logLocation, folder, LOG_FILES, onTrouble);
-    const metrics = openLogFiles(metricsLocation, folder, METRIC_FILES, onTrouble);
-    this.log = createLog(logFormat, logLevel, this.writers.stderr, present(server), this.recent);
-    const shown = options.accessLog && this.log.isLevelEnabled('info') ? this.writers.stderr : null;
+    const { logFormat: format, logLocation, metricsLocation, accessLog } = options;
+    const open = (location: string | null, name: string): LogFile[] => {
+      if (location === null) return [];
+      const file = new LogFile(resolve(folder, location, name), (text) => this.log.warn(text));
+      this.#files.push(file);
+      return [file];
+    };
+    const recent = options.page ? new RecentLines() : null;
+    const own = open(logLocation, 'mms_log.log'); // lines of the server and prints of its workers
+    const access = open(logLocation, 'access_log.log'); // a line for each call
+    this.recent = recent;
+    this.printFiles = [...own, ...open(logLocation, 'model_log.log')];
+    this.log = createLog(format, options.logLevel, this.writers.stderr, own, recent);
+    const infoTo = this.log.isLevelEnabled('info') ? this.writers.stderr : null;
+    const callsTo = accessLog ? infoTo : null;
     this.calls =
-      shown === null && access === null
-        ? null
-        : createLog(logFormat, 'info', shown, present(access), this.recent);
-    this.printFiles = present(server, model);
-    const metricsShown = this.log.isLevelEnabled('info') ? this.writers.stderr : null;
-    const metricsLog = (file: LogFile | null): LineLog =>
-      new LineLog(logFormat, metricsShown, present(file), this.recent);
-    this.metrics = { host: metricsLog(metrics.host), model: metricsLog(metrics.model) };
-    this.#files = present(access, server, model, metrics.host, metrics.model);
+      callsTo === null && access.length === 0 ? null : createLog(format, 'info', callsTo, access, recent);
+    const metricsLog = (name: string): LineLog =>
+      new LineLog(format, infoTo, open(metricsLocation, name), recent);
+    this.metrics = { host: metricsLog('mms_metrics.log'), model: metricsLog('model_metrics.log') };
   }
 
   /** Flushes all lines, for at most `limitMs`, and closes the files. */
@@ -55,7 +57,40 @@ export class ServerLogs {
   }
 }
 
-/** The files that are not null. */
-function present(...files: readonly (LogFile | null)[]): LogFile[] {
-  return files.filter((file) => file !== null);
+/** A status line if the log is text on a terminal and its level shows `info`; else lines of the log. */
+export function startReporter(
+  format: ServerOptions['logFormat'],
+  { log, writers }: ServerLogs,
+): StartReporter {
+  const isTerminal = isatty(2) && process.env['TERM'] !== 'dumb';
+  return format === 'text' && isTerminal && log.isLevelEnabled('info')
+    ? terminalReporter(writers)
+    : logReporter(log);
+}
+
+/** Pauses double up to a minute: an init of ten minutes logs about a dozen lines. */
+export function logReporter(log: Pick<Log, 'info'>): StartReporter {
+  return {
+    pauseMs: (reported) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (reported - 1)),
+    report: (text) => log.info(text),
+    end: () => {},
+  };
+}
+
+const FIRST_PAUSE_MS = 5000;
+const LONGEST_PAUSE_MS = 60_000;
+const REDRAW_MS = 1000;
+
+/** Width of a terminal that does not report its own. */
+const USUAL_COLUMNS = 80;
+
+function terminalReporter({ stdout, stderr }: ServerLogs['writers']): StartReporter {
+  const line = new StatusLine();
+  stderr.statusLine = line;
+  if (isatty(1)) stdout.statusLine = line; // most likely the same terminal
+  const show = (text: string): void => {
+    line.text = text.slice(0, (process.stderr.columns || USUAL_COLUMNS) - 1);
+    stderr.write('');
+  };
+  return { pauseMs: () => REDRAW_MS, report: show, end: () => show('') };
 }

@@ -29,18 +29,11 @@ import { retireLimits } from '../../processes/worker-stop.js';
 import { SpawnGate } from '../../slots/spawn-gate.js';
 import type { Webhook, WebhookKeeper } from '../../webhooks/webhook.js';
 import { Webhooks } from '../../webhooks/webhooks.js';
-import { ModelAdmin, type ModelAdminListener } from '../models/admin.js';
-import { ProgramManagement } from '../models/program-management.js';
+import { ModelAdmin } from '../models/admin.js';
 import type { Closing } from './closing.js';
 import { drain, type CloseOptions } from './drain.js';
 import { JobWebhooks } from './job-webhooks.js';
-import type { ServerLogs } from './logs.js';
-import { chooseStartReporter } from './start-progress.js';
-
-export type HostPlan = Pick<
-  ServerPlan,
-  'models' | 'store' | 'isMmsMode' | 'resolved' | 'devices' | 'budgets' | 'cwd' | 'sendAhead'
->;
+import { startReporter, type ServerLogs } from './logs.js';
 
 /** The part of jobs that knows how calls arrive, and how they are answered. */
 export interface JobAnswers extends Omit<KeptJobsListener, 'onEnded'> {
@@ -54,15 +47,6 @@ export interface JobAnswers extends Omit<KeptJobsListener, 'onEnded'> {
   webhookOf(job: AnsweredJob): Webhook | null;
 }
 
-export interface HostOptions {
-  readonly logs: ServerLogs;
-  readonly closing: Closing;
-  readonly jobs: JobAnswers;
-  readonly listener: ModelAdminListener;
-  /** Whether the load of every model is measured, for metrics. */
-  readonly measuresLoad: boolean;
-}
-
 export class ModelHost {
   readonly spares: SpareProcesses;
   /** Null without a memory budget. */
@@ -70,16 +54,21 @@ export class ModelHost {
   readonly webhooks: Webhooks;
   readonly jobs: KeptJobs;
   readonly served: ModelAdmin;
-  /** Changes models, for programs. */
-  readonly models: ProgramManagement;
-  readonly #plan: HostPlan;
+  isDraining = false;
+  readonly #plan: ServerPlan;
   readonly #log: Log;
   readonly #jobWebhooks: JobWebhooks;
-  #isDraining = false;
 
-  /** `jobStore`: open, and closed with the other parts. */
-  constructor(plan: HostPlan, jobStore: JobStore, { logs, closing, ...given }: HostOptions) {
-    const { store, budgets, isMmsMode } = plan;
+  /** `jobStore`: open, and closed with the other parts. `onEnd` is called if no model can serve: the server must end. */
+  constructor(
+    plan: ServerPlan,
+    jobStore: JobStore,
+    logs: ServerLogs,
+    closing: Closing,
+    answers: JobAnswers,
+    onEnd: (error: ServeError) => void,
+  ) {
+    const { store, budgets } = plan;
     const { options } = plan.resolved;
     const { log } = logs;
     this.#plan = plan;
@@ -91,22 +80,16 @@ export class ModelHost {
     const hasRoom = (): boolean => this.memory?.ledger.hasRoomForSpare ?? true;
     this.spares = new SpareProcesses({ mostEach: options.spares, guard, log, hasRoom });
     this.memory = budgets && new MemoryBudget(budgets, this.spares, log, process.env);
-    this.jobs = this.#newJobs(jobStore, given.jobs);
+    this.jobs = this.#newJobs(jobStore, answers);
     const guarded = jobStore.isDurable ? this.jobs.guard : null;
     const keeper = guarded && keeperOf(guarded);
     this.webhooks = new Webhooks({ log, signer: options.webhookSecret, keeper });
-    this.#jobWebhooks = new JobWebhooks(this.webhooks, guarded, given.jobs.webhookOf);
+    this.#jobWebhooks = new JobWebhooks(this.webhooks, guarded, answers.webhookOf);
     closing.onClose(() => this.#closeJobs());
-    const resources = this.#resources(guard, logs, given.measuresLoad);
-    this.served = new ModelAdmin(plan.resolved, isMmsMode, resources, given.listener);
+    this.served = new ModelAdmin(plan.resolved, plan.isMmsMode, this.#resources(guard, logs), onEnd);
     closing.onKill(() => this.#killWorkers());
     closing.onClose(() => this.#closeModels());
     this.served.addFirst(plan.models);
-    this.models = new ProgramManagement(this.served, plan.cwd);
-  }
-
-  get isDraining(): boolean {
-    return this.#isDraining;
   }
 
   /** Starts the workers of the first models, and sends the webhooks that other servers have left. */
@@ -117,7 +100,7 @@ export class ModelHost {
 
   /** Resolves when every call and every worker has ended. `onRefusing`: new calls are refused from then on. */
   drain({ lagMs = 0, hint = '' }: CloseOptions, onRefusing: () => void): Promise<'drained' | 'cut'> {
-    this.#isDraining = true;
+    this.isDraining = true;
     this.spares.close();
     this.served.unwatch();
     this.served.registry.close();
@@ -163,26 +146,18 @@ export class ModelHost {
       answers.onEnded(ended, this.served.find({ name, version }));
       if (hasWebhook) this.#jobWebhooks.post(ended);
     };
-    return new KeptJobs({
-      newId: newRequestId,
-      statusOf,
-      store,
-      maxResultBytes: this.#plan.resolved.options.maxOutput,
-      onHeldBytes,
-      listener: { ...answers, onEnded },
-    });
+    const { maxOutput: maxResultBytes } = this.#plan.resolved.options;
+    const listener = { ...answers, onEnded };
+    return new KeptJobs({ newId: newRequestId, statusOf, store, maxResultBytes, onHeldBytes, listener });
   }
 
   /** All that the models of a server share. */
-  #resources(
-    guard: OrphanGuard,
-    { writers, printFiles, recent }: ServerLogs,
-    measuresLoad: boolean,
-  ): Omit<ServerResources, 'labelOf' | 'isDefault'> {
+  #resources(guard: OrphanGuard, logs: ServerLogs): Omit<ServerResources, 'labelOf' | 'isDefault'> {
     const { spares, memory, webhooks, jobs } = this;
-    const { devices, sendAhead, resolved } = this.#plan;
+    const { devices, sendAhead, resolved, metrics } = this.#plan;
     const { options } = resolved;
     const { logFormat } = options;
+    const { log, writers, printFiles, recent } = logs;
     const printFormat = logFormat === 'text' && options.logPrefix === 'potassium' ? 'potassium' : logFormat;
     const copies = printFiles.length === 0 ? null : new PrintCopies(logFormat, printFiles);
     const receivers = [copies, recent].filter((one) => one !== null);
@@ -194,13 +169,13 @@ export class ModelHost {
       jobs,
       devices,
       sendAhead,
-      measuresLoad,
-      log: this.#log,
+      log,
+      measuresLoad: metrics !== null,
       watch: options.watch,
       gate: new SpawnGate(options.spawnConcurrency, memory),
       budget: new ByteBudget(options.queueBytes),
       relay: new OutputRelay(printFormat, () => devices.slots, writers, receivers),
-      startReporter: chooseStartReporter(logFormat, this.#log, writers),
+      startReporter: startReporter(logFormat, logs),
       attributePrints: printFormat !== 'text',
       maxOutputBytes: options.maxOutput,
       withheldEnv: options.withholdEnv,
@@ -211,7 +186,7 @@ export class ModelHost {
   /** Sends SIGKILL to every worker. The spares close first: the end of the last start would begin another one. */
   #killWorkers(): void {
     this.spares.close();
-    this.served.killAll();
+    for (const model of this.served.all) model.killAll();
   }
 
   #closeModels(): void {

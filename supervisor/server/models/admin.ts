@@ -5,14 +5,12 @@
  */
 import { ServeError } from '../../../protocol/errors.js';
 import type { ModelManagement } from '../../http/request/model-management.js';
-import { deferred, type Deferred } from '../../machine/deferred.js';
 import { within } from '../../machine/limit-timer.js';
 import { boundsFor, setBounds } from '../../models/bounds.js';
 import { needsNewWorkers } from '../../models/generations.js';
 import type { ModelPresence } from '../../models/model-health.js';
-import type { FirstModel, ModelPlan } from '../../models/model-spec.js';
 import type { ModelEvent, ModelObserver, ServerResources } from '../../models/model-resources.js';
-import type { ModelSpec } from '../../models/model-spec.js';
+import type { FirstModel, ModelPlan, ModelSpec } from '../../models/model-spec.js';
 import { Model, noWorker } from '../../models/model.js';
 import {
   Models,
@@ -27,6 +25,7 @@ import { bareProgram } from '../../models/start-worker.js';
 import type { Log } from '../../observe/log.js';
 import { labelOf } from '../../options/model-name.js';
 import {
+  SHORTEST_START_MS,
   asOnlyModel,
   resolveModelOptions,
   type OptionSource,
@@ -37,40 +36,30 @@ import { retireLimits } from '../../processes/worker-stop.js';
 import { releasedOnFailure } from '../../store/stored-model.js';
 import { changeText } from '../../watch/app-files.js';
 import { ModelFiles } from './model-files.js';
-import { outcomeInTime } from './outcome-in-time.js';
-import { StartUp, type StartUpListener } from './start-up.js';
-
-export interface ModelAdminListener extends StartUpListener {
-  /** A model has its first worker. */
-  onFirstReady(model: Model): void;
-}
-
-/** A model that has not ended. */
-interface Kept {
-  readonly closed: Deferred<void>;
-  readonly files: ModelFiles;
-}
+import { StartUp } from './start-up.js';
 
 export class ModelAdmin implements ModelManagement {
   readonly registry: Models;
-  readonly startUp: StartUp<Model>;
+  readonly startUp: StartUp;
   /** Time limits for workers that end, as the server's options say. */
   readonly limits: RetireLimits;
-  /** They receive the events of all workers. */
+  /** They receive the events of all models, after this class has handled them. */
   readonly observers: ModelObserver<Model>[] = [];
   readonly #resolved: ResolvedOptions;
   readonly #isMmsMode: boolean;
   readonly #log: Log;
   readonly #resources: ServerResources;
-  readonly #listener: ModelAdminListener;
-  readonly #kept = new Map<Model, Kept>();
+  /** The models that have not ended. */
+  readonly #files = new Map<Model, ModelFiles>();
+  /** Whether log lines name their model: from the second one on. */
   #isNamed: boolean;
 
+  /** `onEnd` is called if no model can serve: the server must end. */
   constructor(
     resolved: ResolvedOptions,
     isMmsMode: boolean,
     resources: Omit<ServerResources, 'labelOf' | 'isDefault'>,
-    listener: ModelAdminListener,
+    onEnd: (error: ServeError) => void,
   ) {
     const { options } = resolved;
     this.#resolved = resolved;
@@ -79,16 +68,15 @@ export class ModelAdmin implements ModelManagement {
     this.#isNamed = isMmsMode; // models come and go there, so log lines always name their model
     this.#log = resources.log;
     this.limits = resources.retireLimits;
-    this.#listener = listener;
     const isDefault = (ref: FullModelRef): boolean => this.registry.isDefault(ref);
     this.#resources = { ...resources, labelOf: (ref) => this.labelOf(ref), isDefault };
     resources.gate.onIdle = () => this.#keepSpares();
-    this.startUp = new StartUp({ ...options, isMmsMode }, resources.log, listener);
+    this.startUp = new StartUp(options, isMmsMode, resources.log, onEnd);
   }
 
   /** All models, including the ones that are being unregistered. */
   get all(): readonly Model[] {
-    return [...this.#kept.keys()];
+    return [...this.#files.keys()];
   }
 
   /** Finds a model, even if it is being unregistered; null if there is none. */
@@ -105,7 +93,6 @@ export class ModelAdmin implements ModelManagement {
 
   addFirst(plans: readonly ModelPlan[]): void {
     for (const plan of plans) this.registry.addFirst(this.#make(plan), plan.isDefault, plan.bounds);
-    this.#nameIfSeveral();
   }
 
   /** Starts the workers of the first models. With `watch`, watches their files first. */
@@ -116,7 +103,7 @@ export class ModelAdmin implements ModelManagement {
     for (const [i, model] of models.entries()) {
       const { placements } = plans[i] as FirstModel;
       model.start(placements);
-      if (placements.length === 0) this.startUp.leaveOut(model, model.health.takesCalls);
+      if (placements.length === 0) this.startUp.leaveOut(model);
     }
     this.#keepSpares();
   }
@@ -126,7 +113,6 @@ export class ModelAdmin implements ModelManagement {
     const make = (): Model => this.#make(plan);
     const model = await releasedOnFailure(plan.release, () => this.registry.register(plan.spec, make));
     for (const warning of plan.spec.program.warnings) this.#log.warn(warning);
-    this.#nameIfSeveral();
     await this.#watch(model);
     return model;
   }
@@ -159,14 +145,17 @@ export class ModelAdmin implements ModelManagement {
     const { registry, startUp } = this;
     const { accepted, settled } = this.resize(ref, bounds);
     const model = registry.find(accepted);
-    const isUnchanged = this.#changeCheck(model);
+    const { spec } = model;
+    const boundsBefore = registry.described(model)?.bounds;
+    const isUnchanged = (): boolean => {
+      const now = registry.described(model);
+      return now?.isLeaving === false && now.bounds === boundsBefore && model.spec === spec;
+    };
     startUp.onTrial.set(model, isUnchanged);
     // An order to load is a reason for a worker, though a model that scales itself may do without.
     const loaded = model.health.takesCalls && model.crew.wanted === 0 ? model.load() : settled;
     const end = async (): Promise<Outcome> => {
-      const outcome = await outcomeInTime(registry, model, loaded, (ended) =>
-        model.health.whenFirstFailed(ended),
-      );
+      const outcome = await this.outcomeInTime(model, loaded, 'whenFirstFailed');
       if (isStartFailure(outcome) && isUnchanged()) await this.takeBack(accepted);
       else startUp.onTrial.delete(model);
       return outcome;
@@ -186,16 +175,14 @@ export class ModelAdmin implements ModelManagement {
 
   /** See `ModelManagement.scale`. */
   scale(ref: ModelRef, bounds: WorkerBounds, drainMs: number): Accepted {
-    const { accepted, settled } = this.resize(ref, bounds, retireLimits(drainMs));
-    const model = this.registry.find(accepted);
-    return { accepted, settled: outcomeInTime(this.registry, model, settled) };
+    return this.#inTime(this.resize(ref, bounds, retireLimits(drainMs)));
   }
 
   /** As `scale`, but settles once all workers have started or ended. */
   resize(ref: ModelRef, bounds: WorkerBounds, limits = this.limits): Accepted {
     const scaled = this.registry.scale(ref, bounds, limits);
     const model = this.registry.find(scaled.accepted);
-    if (model.crew.wanted === 0) this.startUp.leaveOut(model, model.health.takesCalls);
+    if (model.crew.wanted === 0) this.startUp.leaveOut(model);
     this.#keepSpares();
     return scaled;
   }
@@ -227,9 +214,8 @@ export class ModelAdmin implements ModelManagement {
     const keepsFiles = !renews && spec.app === model.spec.app; // only the options may have changed
     for (const warning of plan.spec.program.warnings) this.#log.warn(warning);
     await this.#watch(model, spec);
-    const { files } = this.#kept.get(model) as Kept;
     const change = (): Promise<Outcome> => (renews ? model.renew(spec, limits) : model.replace(spec, limits));
-    return files.exchange(plan.release, keepsFiles, change);
+    return (this.#files.get(model) as ModelFiles).exchange(plan.release, keepsFiles, change);
   }
 
   /** See `ModelManagement.change`. */
@@ -240,20 +226,18 @@ export class ModelAdmin implements ModelManagement {
       resolved: resolveModelOptions(spec.resolved, source, spec.url),
     });
     const startsWorkers = needsNewWorkers(model.spec, specUnder(model));
-    const { registry, limits } = this;
-    const { accepted, settled } = registry.replace(ref, (now) => now.replace(specUnder(now), limits));
-    if (startsWorkers) return { accepted, settled: outcomeInTime(registry, model, settled) };
+    const change = this.registry.replace(ref, (now) => now.replace(specUnder(now), this.limits));
+    if (startsWorkers) return this.#inTime(change);
     const { wanted, ready } = model.crew;
     const done: Outcome = { result: 'done', wanted, ready: ready.length, error: null };
-    return { accepted, settled: Promise.resolve(done) };
+    return { accepted: change.accepted, settled: Promise.resolve(done) };
   }
 
   /** See `ModelManagement.restartWorker`. */
   restartWorker(ref: ModelRef, index: number): Accepted {
-    const model = this.registry.registered(ref);
-    if (!model.crew.all.some((slot) => slot.isKept && slot.index === index)) throw noWorker(index);
-    const { accepted, settled } = this.registry.replace(ref, (now) => now.restartWorker(index, this.limits));
-    return { accepted, settled: outcomeInTime(this.registry, model, settled) };
+    const { crew } = this.registry.registered(ref);
+    if (!crew.all.some((slot) => slot.isKept && slot.index === index)) throw noWorker(index);
+    return this.#inTime(this.registry.replace(ref, (now) => now.restartWorker(index, this.limits)));
   }
 
   /** See `ModelManagement.unregister`. */
@@ -262,6 +246,34 @@ export class ModelAdmin implements ModelManagement {
     const end = async (): Promise<Outcome> =>
       (timeoutMs === 0 ? null : await within(timeoutMs, settled)) ?? UNFINISHED;
     return { accepted, settled: end() };
+  }
+
+  /** Resolves with the outcome of a change that starts workers, once one of them fails or the init timeout has passed. */
+  async outcomeInTime(
+    model: Model,
+    settled: Promise<Outcome>,
+    untilFailure: 'whenOneFails' | 'whenFirstFailed' = 'whenOneFails',
+  ): Promise<Outcome> {
+    const { crew, health, spec } = model;
+    const target = crew.wanted;
+    const endOf = (result: Outcome['result'], error: ServeError | null): Outcome => {
+      return { result, wanted: crew.wanted, ready: crew.ready.length, error };
+    };
+    const limitMs = model.options.initTimeout;
+    const ended = within(limitMs, settled);
+    const error = await health[untilFailure](ended);
+    if (error !== null) return endOf('failed', error);
+    const outcome = await ended;
+    if (target > 0 && this.registry.described(model)?.isLeaving !== false) {
+      const mistake = `The model ${spec.name} was unregistered before its workers were ready.`;
+      return endOf('failed', new ServeError('SERVE_MODEL_NOT_FOUND', mistake));
+    }
+    const isCounted = model.sizing.bounds === null; // else its calls may have changed the number
+    if (outcome !== null && outcome.wanted !== target && isCounted) return endOf('unfinished', null); // it was scaled again since
+    if (outcome !== null) return { ...outcome, result: outcome.result === 'done' ? 'done' : 'failed' };
+    return limitMs > SHORTEST_START_MS
+      ? endOf('unfinished', null)
+      : endOf('failed', new ServeError('SERVE_INIT_TIMEOUT'));
   }
 
   presenceOf(model: Model): ModelPresence {
@@ -275,14 +287,9 @@ export class ModelAdmin implements ModelManagement {
     return this.#isNamed ? labelOf(ref) : '';
   }
 
-  /** Lets every latched or failing slot start again at once. */
-  startAgain(): void {
-    for (const model of this.all) model.startAgain();
-  }
-
   /** Stops watching files. */
   unwatch(): void {
-    for (const { files } of this.#kept.values()) files.unwatch();
+    for (const files of this.#files.values()) files.unwatch();
   }
 
   /** Closes the registry and every queue, and stops watching files. */
@@ -292,41 +299,42 @@ export class ModelAdmin implements ModelManagement {
     for (const { dispatcher } of this.all) dispatcher.close();
   }
 
-  /** SIGKILL to every worker, synchronously. */
-  killAll(): void {
-    for (const model of this.all) model.killAll();
-  }
-
   /** Resolves once every worker of the present models has ended. */
   async untilClosed(): Promise<void> {
-    await Promise.all([...this.#kept.values()].map(({ closed }) => closed.promise));
+    await Promise.all([...this.#files.values()].map(({ ended }) => ended.promise));
+  }
+
+  #inTime({ accepted, settled }: Accepted): Accepted {
+    return { accepted, settled: this.outcomeInTime(this.registry.find(accepted), settled) };
   }
 
   #make(plan: ModelPlan): Model {
-    const closed = deferred<void>();
     const model: Model = new Model(plan.spec, this.#resources, (event) => this.#told(model, event));
-    this.#kept.set(model, { closed, files: new ModelFiles(plan.release) });
+    this.#files.set(model, new ModelFiles(plan.release));
+    if (this.#files.size > 1) this.#isNamed = true;
     return model;
   }
 
   #told(model: Model, event: ModelEvent): void {
-    for (const observer of this.observers) observer.told(model, event);
     switch (event.type) {
       case 'firstReady':
-        return this.#onFirstReady(model);
+        this.#onFirstReady(model);
+        break;
       case 'standstill':
-        return this.startUp.onStandstill(model, event.standstill, this.labelOf(model.spec));
+        this.startUp.onStandstill(model, event.standstill, this.labelOf(model.spec));
+        break;
       case 'misfit':
-        return this.startUp.onMisfit(model, event.error, event.wasWell);
+        this.startUp.onMisfit(model, event.error, event.wasWell);
+        break;
       case 'closed':
-        this.#kept.get(model)?.closed.resolve();
+        this.#files.get(model)?.ended.resolve();
         if (this.registry.described(model) === undefined) this.#forget(model);
-        return;
+        break;
       case 'ready':
       case 'died':
-      case 'metrics':
-        return; // for observers
+      case 'metrics': // for observers alone
     }
+    for (const observer of this.observers) observer.told(model, event);
   }
 
   #onFirstReady(model: Model): void {
@@ -334,13 +342,12 @@ export class ModelAdmin implements ModelManagement {
     // Exactly the line of Multi Model Server, which scripts look for. Not for the first models of a server with an app.
     const isFirst = this.registry.described(model)?.isFirst === true;
     if (this.#isMmsMode || !isFirst) this.#log.info(`Model ${model.spec.name} loaded.`);
-    this.#listener.onFirstReady(model);
   }
 
   /** Frees everything of an unregistered model whose last worker has ended. */
   #forget(model: Model): void {
-    this.#kept.get(model)?.files.close();
-    this.#kept.delete(model);
+    this.#files.get(model)?.close();
+    this.#files.delete(model);
     model.dispatcher.close();
     this.startUp.forget(model);
     this.#keepSpares();
@@ -349,7 +356,7 @@ export class ModelAdmin implements ModelManagement {
 
   async #watch(model: Model, { program }: ModelSpec = model.spec): Promise<void> {
     if (!this.#resolved.options.watch) return;
-    await this.#kept.get(model)?.files.watch(program, {
+    await this.#files.get(model)?.watch(program, {
       onChange: (files) => this.#onAppChanged(model, files),
       onProblem: (problem) => this.#log.error(`--watch: ${problem}`),
     });
@@ -369,21 +376,6 @@ export class ModelAdmin implements ModelManagement {
     spares.keep(
       programs.filter(({ mayWait }) => mayWait === true).map((program) => bareProgram(program, withheldEnv)),
     );
-  }
-
-  /** Returns a function that checks whether the model is still registered and was not changed since this call. */
-  #changeCheck(model: Model): () => boolean {
-    const { spec } = model;
-    const bounds = this.registry.described(model)?.bounds;
-    return () => {
-      const now = this.registry.described(model);
-      return now?.isLeaving === false && now.bounds === bounds && model.spec === spec;
-    };
-  }
-
-  /** From the second model on, log lines name their model. */
-  #nameIfSeveral(): void {
-    if (this.registry.describe().length > 1) this.#isNamed = true;
   }
 }
 

@@ -1,4 +1,5 @@
 /** The files that one model's workers are loaded from: lent by the store, and watched with `--watch`. */
+import { deferred } from '../../machine/deferred.js';
 import type { Outcome } from '../../models/outcome.js';
 import { APP_SOURCES } from '../../runtimes/index.js';
 import type { WorkerProgram } from '../../runtimes/runtime.js';
@@ -6,6 +7,8 @@ import type { Release } from '../../store/stored-model.js';
 import { AppFiles, type AppFilesListener } from '../../watch/app-files.js';
 
 export class ModelFiles {
+  /** Resolves when the last worker of the model has ended. */
+  readonly ended = deferred<void>();
   /** Release the files that workers may still use. */
   readonly #lent: Set<Release>;
   #watched: readonly AppFiles[] = [];

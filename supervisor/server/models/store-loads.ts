@@ -3,7 +3,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { NewModel, StoredModels } from '../../http/request/model-management.js';
 import { within } from '../../machine/limit-timer.js';
 import { boundsFor } from '../../models/bounds.js';
-import type { ModelPlan } from '../../models/model-spec.js';
+import type { ModelPlan, ModelSpec } from '../../models/model-spec.js';
 import type { Model } from '../../models/model.js';
 import type { FullModelRef, Outcome, WorkerBounds } from '../../models/models.js';
 import { UNFINISHED, isStartFailure } from '../../models/outcome.js';
@@ -12,10 +12,8 @@ import { NO_OPTIONS, type OptionSource } from '../../options/resolve.js';
 import { boundsFactsOf } from '../../plan/plan-devices.js';
 import { planVersions } from '../../plan/plan-models.js';
 import type { ServerPlan } from '../../plan/plan-server.js';
-import { releasedOnFailure, type StoredModel } from '../../store/stored-model.js';
+import { releasedOnFailure, type StoreQuery } from '../../store/stored-model.js';
 import type { ModelAdmin } from './admin.js';
-import { outcomeInTime } from './outcome-in-time.js';
-import { namedEntry, nameOfEntry } from './store-names.js';
 
 export class StoreLoads implements StoredModels {
   readonly #admin: ModelAdmin;
@@ -30,12 +28,7 @@ export class StoreLoads implements StoredModels {
 
   /** See `StoredModels.register`. */
   async register({ options, ...query }: NewModel): Promise<FullModelRef> {
-    const stored = await this.#plan.store.find(query);
-    const [plan, ...others] = await releasedOnFailure(stored.release, async () => {
-      if (!isModelName(stored.name))
-        throw new ServeError('SERVE_BAD_REQUEST', `A model's name must consist of ${MODEL_NAME_RULE}.`);
-      return this.#planVersions(stored, options);
-    });
+    const [plan, ...others] = await this.#plans(query, options);
     const { spec } = await this.#admin.add(plan);
     const present = new Set(this.#admin.registry.describe().map(({ model }) => labelOf(model.spec)));
     // A version that is registered already stays as it is.
@@ -52,55 +45,61 @@ export class StoreLoads implements StoredModels {
   }
 
   /** See `StoredModels.load`. */
-  async load(name: string, signal: AbortSignal): Promise<void> {
-    const before = this.#latest.get(name);
-    const loading =
-      before === undefined ? this.#load(name, signal) : before.then(() => this.#load(name, signal));
-    const ended = loading.catch(() => {});
+  load(name: string, signal: AbortSignal): Promise<void> {
+    const before = this.#latest.get(name) ?? Promise.resolve();
+    const loading = before.then(() => this.#load(name, signal));
+    const ended = loading
+      .catch(() => {})
+      .finally(() => {
+        if (this.#latest.get(name) === ended) this.#latest.delete(name);
+      });
     this.#latest.set(name, ended);
-    try {
-      await loading;
-    } finally {
-      if (this.#latest.get(name) === ended) this.#latest.delete(name);
-    }
+    return loading;
   }
 
   async #load(name: string, signal: AbortSignal): Promise<void> {
-    const plans = await this.#plans(name, signal);
-    const [newest] = plans;
-    const isNew = this.#find(newest.spec) === undefined;
-    await this.#loadVersions([...plans].reverse());
-    if (isNew) this.#admin.registry.setDefault(newest.spec);
+    if (!isModelName(name))
+      throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
+    const query = { url: await this.#urlOf(name), name, mayGoUnnamed: true, signal };
+    const plans = await this.#plans(query, NO_OPTIONS);
+    const [{ spec: newest }] = plans;
+    const added = await this.#loadVersions([...plans].reverse());
+    if (added.includes(newest)) this.#admin.registry.setDefault(newest);
     const versions = new Set(plans.map(({ spec }) => spec.version));
     for (const { spec } of this.#models())
-      if (spec.name === name && spec.url === newest.spec.url && !versions.has(spec.version))
+      if (spec.name === name && spec.url === newest.url && !versions.has(spec.version))
         this.#admin.registry.unregister(spec, this.#admin.limits); // its accepted calls end first
   }
 
-  /** Loads one version after the other. If one fails, those that were new are taken back, and the others are not tried. */
-  async #loadVersions(plans: readonly ModelPlan[]): Promise<void> {
-    const added: FullModelRef[] = [];
-    const left = [...plans];
+  /**
+   * Loads one version after the other; resolves with those that are new. If one fails, these are taken back, and the others
+   * are not tried.
+   */
+  async #loadVersions(left: ModelPlan[]): Promise<readonly ModelSpec[]> {
+    const added: ModelSpec[] = [];
     try {
       for (let plan = left.shift(); plan !== undefined; plan = left.shift()) {
-        const present = this.#find(plan.spec);
+        const { name, version } = plan.spec;
+        const present = this.#models().find(({ spec }) => spec.name === name && spec.version === version);
         if (present !== undefined) await this.#renew(present, plan);
-        else added.push(await this.#add(plan));
+        else {
+          await this.#add(plan);
+          added.push(plan.spec);
+        }
       }
+      return added;
     } catch (thrown) {
       for (const plan of left) plan.release();
-      for (const ref of added.reverse()) await this.#admin.takeBack(ref);
+      for (const spec of added.reverse()) await this.#admin.takeBack(spec);
       throw thrown;
     }
   }
 
-  async #add(plan: ModelPlan): Promise<FullModelRef> {
-    const { spec } = await this.#admin.add(plan);
-    const ref = { name: spec.name, version: spec.version };
-    const outcome = await this.#admin.start(ref, this.#boundsOf(plan)).settled;
-    if (outcome.result !== 'done' && !isStartFailure(outcome)) await this.#admin.takeBack(ref);
+  async #add(plan: ModelPlan): Promise<void> {
+    await this.#admin.add(plan);
+    const outcome = await this.#admin.start(plan.spec, this.#boundsOf(plan)).settled;
+    if (outcome.result !== 'done' && !isStartFailure(outcome)) await this.#admin.takeBack(plan.spec);
     check(outcome);
-    return ref;
   }
 
   /** Gives a registered version what the store has now. */
@@ -116,20 +115,18 @@ export class StoreLoads implements StoredModels {
     if (model.crew.wanted > 0) return;
     const scaled = this.#admin.resize(plan.spec, this.#boundsOf(plan));
     const loaded = model.crew.wanted === 0 ? model.load() : scaled.settled;
-    check(await outcomeInTime(this.#admin.registry, model, loaded));
+    check(await this.#admin.outcomeInTime(model, loaded));
   }
 
-  /** All versions that the store has, the newest first. */
-  async #plans(name: string, signal: AbortSignal): Promise<[ModelPlan, ...ModelPlan[]]> {
-    if (!isModelName(name))
-      throw new ServeError('SERVE_BAD_REQUEST', `A model's name is made of ${MODEL_NAME_RULE}.`);
-    const query = { url: await this.#urlOf(name), name, mayGoUnnamed: true, signal };
-    const stored = await this.#plan.store.find(query);
-    return releasedOnFailure(stored.release, () => this.#planVersions(stored, NO_OPTIONS));
-  }
-
-  #planVersions(stored: StoredModel, own: OptionSource): ReturnType<typeof planVersions> {
-    return planVersions(stored, own, this.#admin.optionsFor(stored.name), this.#plan.cwd);
+  /** Plans all versions of a model that the store has, the newest first. */
+  async #plans(query: StoreQuery, own: OptionSource): Promise<[ModelPlan, ...ModelPlan[]]> {
+    const { store, cwd } = this.#plan;
+    const stored = await store.find(query);
+    return releasedOnFailure(stored.release, async () => {
+      if (!isModelName(stored.name))
+        throw new ServeError('SERVE_BAD_REQUEST', `A model's name must consist of ${MODEL_NAME_RULE}.`);
+      return planVersions(stored, own, this.#admin.optionsFor(stored.name), cwd);
+    });
   }
 
   /**
@@ -160,10 +157,6 @@ export class StoreLoads implements StoredModels {
     return boundsFor('load', boundsFactsOf(plan, this.#plan.devices));
   }
 
-  #find({ name, version }: FullModelRef): Model | undefined {
-    return this.#models().find(({ spec }) => spec.name === name && spec.version === version);
-  }
-
   /** The registered models. */
   #models(): Model[] {
     return [...this.#admin.registry.all()];
@@ -177,6 +170,36 @@ function check({ result, error }: Outcome): void {
   throw result === 'unfinished'
     ? new ServeError('SERVE_INIT_TIMEOUT')
     : new ServeError('SERVE_INIT_FAILED', 'its workers could not start.');
+}
+
+/** The name by which a model of this entry is loaded. */
+export function nameOfEntry(entry: string): string {
+  const stem = stemOf(entry);
+  return isModelName(stem) ? stem : underscored(stem);
+}
+
+/** The entry whose model is loaded by this name: the one of exactly this name before others; null if there is none. */
+export function namedEntry(entries: readonly string[], name: string): string | null {
+  for (const nameOf of [
+    (entry: string) => entry,
+    stemOf,
+    nameOfEntry,
+    (entry: string) => underscored(stemOf(entry)),
+  ]) {
+    const found = entries.find((entry) => nameOf(entry) === name);
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+/** A folder may have a dot in its name too; it is found by its whole name. */
+function stemOf(entry: string): string {
+  return entry.replace(/\.(?:tar\.gz|[^.]+)$/, '');
+}
+
+/** The name under which a store without the name in a manifest has it at the start. */
+function underscored(stem: string): string {
+  return stem.replace(/\W/g, '_').slice(0, 128);
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

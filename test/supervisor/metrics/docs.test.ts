@@ -1,7 +1,7 @@
 /** The tables of docs/metrics.md, which are printed from the metrics. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HOUSE_METRICS } from '../../../supervisor/metrics/server-metrics.js';
+import { HOUSE_METRICS } from '../../../supervisor/metrics/house-metrics.js';
 import { holdsSection, printTable } from '../../helpers/doc-page.js';
 
 holdsSection('metrics.md', 'house-metrics', () =>

@@ -6,8 +6,8 @@ import { BatchRun } from '../../../supervisor/dispatch/service-time.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
 import type { CountedRequest, LoggedRequest } from '../../../supervisor/http/request/backend.js';
 import { HostReader, type HostFigures } from '../../../supervisor/machine/host-figures.js';
+import { MmsEvents } from '../../../supervisor/metrics/mms-events.js';
 import { MmsLines, serviceLines } from '../../../supervisor/metrics/mms-lines.js';
-import { MmsEvents, type MmsListener } from '../../../supervisor/metrics/mms-events.js';
 import { TORCHSERVE_NAMES, TorchServeText, asDouble } from '../../../supervisor/metrics/torchserve-text.js';
 import type { Model } from '../../../supervisor/models/model.js';
 import { LINES_PER_S } from '../../../supervisor/observe/line-limit.js';
@@ -26,9 +26,9 @@ const HOST: HostFigures = {
   diskPercent: 25,
 };
 
-function newsTo(listener: MmsListener): MmsEvents {
+function newsTo(lines: MmsLines | null, text: TorchServeText | null): MmsEvents {
   const host = { read: () => Promise.resolve(HOST) } as unknown as HostReader;
-  return new MmsEvents([listener], { intervalMs: 60_000, host, onProblem: () => {} });
+  return new MmsEvents(lines, text, host, 60_000, () => {});
 }
 
 function call(requestId: string, batch: BatchRun | null = null, runMs = 7.5): Call {
@@ -40,7 +40,7 @@ function call(requestId: string, batch: BatchRun | null = null, runMs = 7.5): Ca
 function linesOf(tell: (events: MmsEvents, lines: MmsLines) => void): string[] {
   const lines: string[] = [];
   const log = new MmsLines((line) => lines.push(line));
-  tell(newsTo(log), log);
+  tell(newsTo(log, null), log);
   return lines.map((line) => line.replace(hostname(), 'h').replace(/,timestamp:\d{10}$/, ''));
 }
 
@@ -113,26 +113,24 @@ test('the start of a worker and the figures of the machine are lines with the or
 });
 
 test('among the metrics of apps, only those of services are lines', () => {
-  const lines: string[] = [];
   const metric = (name: string, dimensions: string): AppMetric => {
     return { kind: 'counter', name, value: 2, unit: 'count', dimensions, requestIds: ['r'] };
   };
   const metrics = [metric('Texts', 'ModelName\ndigits\nLevel\nModel'), metric('words', 'language\nen')];
-  const services = serviceLines((_model, worker, line) => lines.push(`${worker} ${line}`));
-  services.told(MODEL, { type: 'metrics', worker: 3, metrics });
+  const lines = serviceLines(metrics);
   assert.equal(lines.length, 1);
   assert.match(
     lines[0] as string,
-    /^3 Texts\.Count:2\|#ModelName:digits,Level:Model\|#hostname:.*,requestID:r,/,
+    /^Texts\.Count:2\|#ModelName:digits,Level:Model\|#hostname:.*,requestID:r,/,
   );
 });
 
 test("TorchServe's metrics have its form: a comma after each label, a point in each number", () => {
   const text = new TorchServeText();
-  const events = newsTo(text);
+  const events = newsTo(null, text);
   for (const id of ['a', 'b']) events.settled(ASKED, call(id), 200, null);
   events.told(MODEL, { type: 'ready', worker: 0, startMs: 1500 });
-  text.hostRead(HOST);
+  text.host = HOST;
   const gpu = {
     index: '0',
     uuid: 'GPU-a',

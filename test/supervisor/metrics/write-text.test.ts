@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Buckets } from '../../../supervisor/metrics/buckets.js';
-import type { Family } from '../../../supervisor/metrics/measured.js';
-import { writeText } from '../../../supervisor/metrics/write-text.js';
+import { writeText, type Family } from '../../../supervisor/metrics/prometheus.js';
 
 const MODELS = 600;
 

@@ -21,8 +21,7 @@ test('--ready-file has the addresses and the pid; the file of an earlier server 
   const folder = newFolder(t);
   const path = join(folder, 'ready.json');
   writeFileSync(path, 'of an earlier server');
-  const file = new ReadyFile('ready.json', folder);
-  file.prepare();
+  const file = new ReadyFile(path);
   assert.ok(!readdirSync(folder).includes('ready.json'));
   file.write(ADDRESSES, { error: failingLog });
   assert.deepEqual(JSON.parse(readFileSync(path, 'utf8')), { ...ADDRESSES, pid: process.pid });
@@ -31,8 +30,7 @@ test('--ready-file has the addresses and the pid; the file of an earlier server 
 });
 
 test('--ready-file in a folder that does not exist ends the start, and names the option', (t) => {
-  const file = new ReadyFile('absent/ready.json', newFolder(t));
-  assert.throws(() => file.prepare(), {
+  assert.throws(() => new ReadyFile(join(newFolder(t), 'absent/ready.json')), {
     code: 'SERVE_CONFIG',
     message: /^--ready-file cannot be written: ENOENT/,
   });
@@ -41,8 +39,7 @@ test('--ready-file in a folder that does not exist ends the start, and names the
 test('a folder that has gone by the time of readiness is logged, and ends no server', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'banana-ready-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const file = new ReadyFile('ready.json', folder);
-  file.prepare();
+  const file = new ReadyFile(join(folder, 'ready.json'));
   rmSync(folder, { recursive: true });
   const logged: unknown[] = [];
   file.write(ADDRESSES, { error: (text: unknown) => void logged.push(text) });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nextStep, parseRetryAfterMs, type Attempt } from '../../../supervisor/webhooks/retry-delay.js';
+import { nextStep, parseRetryAfterMs, type Attempt } from '../../../supervisor/webhooks/deliver.js';
 
 const NOW_MS = Date.parse('2026-01-02T03:04:05Z');
 
 function answered(status: number, retryAfter: string | null = null): Attempt {
-  return { kind: 'answered', status, retryAfter };
+  return { status, retryAfter };
 }
 
 for (const status of [200, 201, 204, 299]) {
@@ -31,8 +31,8 @@ for (const [what, attempt] of [
   ['429', answered(429)],
   ['500', answered(500)],
   ['504', answered(504)],
-  ['a timeout', { kind: 'timeout', timeoutMs: 10_000 }],
-  ['a connection error', { kind: 'unreachable', why: 'ECONNREFUSED' }],
+  ['a timeout', { status: null, why: 'timeout: no answer within 10 s' }],
+  ['a connection error', { status: null, why: 'connection error: ECONNREFUSED' }],
 ] as readonly (readonly [string, Attempt])[]) {
   test(`${what} is retried after 1, 4 and 16 s, and given up after the last retry`, () => {
     const delays = [1, 2, 3].map((attempts) => {

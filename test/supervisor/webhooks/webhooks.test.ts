@@ -337,43 +337,42 @@ test('drain resolves as soon as nothing is owed', LIMIT, async (t) => {
   await receiver.until(1);
   const drained = webhooks.drain(60_000);
   answer?.();
-  assert.deepEqual(await drained, []);
+  await drained;
   assert.equal(await end, 'delivered');
   assert.deepEqual(warnings(), []);
   assert.deepEqual(clock.waits, []);
 });
 
-test(
-  'drain returns the ids of unsent webhooks after its limit, and cuts their attempts',
-  LIMIT,
-  async (t) => {
-    const hanging = await startReceiver(t, () => {});
-    const { webhooks, warnings, clock } = setUp(t, { limits: { perReceiver: 1 } });
-    const ends = ['msg_1', 'msg_2'].map((id) => sent(webhooks, webhookTo(hanging.url, { id })));
-    await hanging.until(1);
-    const drained = webhooks.drain(5000);
-    assert.equal(await clock.skipToNext(), 5000);
-    const url = `${hanging.url}/`;
-    assert.deepEqual(await drained, [
-      { id: 'msg_1', url, requestId: 'req-1', attempts: 1 },
-      { id: 'msg_2', url, requestId: 'req-1', attempts: 0 },
-    ]);
-    assert.deepEqual(await Promise.all(ends), ['unsent', 'unsent']);
-    assert.deepEqual(
-      warnings().map(({ about, text }) => [about['webhookId'], text.replace(url, 'URL')]),
+test('drain gives up unsent webhooks after its limit, and cuts their attempts', LIMIT, async (t) => {
+  const hanging = await startReceiver(t, () => {});
+  const { webhooks, warnings, clock } = setUp(t, { limits: { perReceiver: 1 } });
+  const ends = ['msg_1', 'msg_2'].map((id) => sent(webhooks, webhookTo(hanging.url, { id })));
+  await hanging.until(1);
+  const drained = webhooks.drain(5000);
+  assert.equal(await clock.skipToNext(), 5000);
+  const url = `${hanging.url}/`;
+  await drained;
+  assert.deepEqual(await Promise.all(ends), ['unsent', 'unsent']);
+  assert.deepEqual(
+    warnings().map(({ about, text }) => [about, text.replace(url, 'URL')]),
+    [
       [
-        ['msg_1', 'Webhook to URL was not sent: the server stopped after 1 attempt'],
-        ['msg_2', 'Webhook to URL was not sent: the server stopped'],
+        { webhookId: 'msg_1', url, requestId: 'req-1', attempts: 1 },
+        'Webhook to URL was not sent: the server stopped after 1 attempt',
       ],
-    );
-    await eventually(
-      () => hanging.connections() === 0,
-      15_000,
-      () => 'connections leak',
-    );
-    assert.equal(webhooks.send(webhookTo(hanging.url)), false, 'the server has stopped');
-  },
-);
+      [
+        { webhookId: 'msg_2', url, requestId: 'req-1', attempts: 0 },
+        'Webhook to URL was not sent: the server stopped',
+      ],
+    ],
+  );
+  await eventually(
+    () => hanging.connections() === 0,
+    15_000,
+    () => 'connections leak',
+  );
+  assert.equal(webhooks.send(webhookTo(hanging.url)), false, 'the server has stopped');
+});
 
 test('drain does not wait for a retry that would come after its end', LIMIT, async (t) => {
   const receiver = await startReceiver(t, (response) =>
@@ -387,9 +386,9 @@ test('drain does not wait for a retry that would come after its end', LIMIT, asy
     () => 'it does not wait',
   );
   const during = sent(webhooks, webhookTo(receiver.url, { id: 'msg_during' }));
-  const unsent = await webhooks.drain(20_000);
+  await webhooks.drain(20_000);
   assert.deepEqual(
-    unsent.map(({ id }) => id),
+    warnings().map(({ about }) => about['webhookId']),
     ['msg_before', 'msg_during'],
   );
   assert.deepEqual(await Promise.all([before, during]), ['unsent', 'unsent']);

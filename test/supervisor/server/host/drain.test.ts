@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { retireLimits, stopReserveMs } from '../../../../supervisor/processes/worker-stop.js';
+import type { Model } from '../../../../supervisor/models/model.js';
 import { drain } from '../../../../supervisor/server/host/drain.js';
 import { deferred, nextTurn } from '../../../protocol/streams.js';
 
@@ -32,7 +33,7 @@ function setUp(t: TestContext, lagMs = 0) {
     },
   };
   const end = drain({
-    models: [model],
+    models: [model as unknown as Model],
     log: { info: (text: string) => story.push(text), error: (text: string) => story.push(text) },
     lagMs,
     timeoutMs: TIMEOUT_MS,

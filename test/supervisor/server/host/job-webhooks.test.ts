@@ -12,9 +12,10 @@ import { begun, settled } from '../../../../supervisor/jobs/job-rules.js';
 import type { JobStore } from '../../../../supervisor/jobs/job-store.js';
 import type { AnsweredJob } from '../../../../supervisor/jobs/kept-jobs.js';
 import { StoreGuard } from '../../../../supervisor/jobs/store-guard.js';
-import { JobWebhooks, type WebhookSender } from '../../../../supervisor/server/host/job-webhooks.js';
+import { JobWebhooks } from '../../../../supervisor/server/host/job-webhooks.js';
 import { webhookOf } from '../../../../supervisor/server/job-outcomes.js';
 import type { Webhook, WebhookEvents } from '../../../../supervisor/webhooks/webhook.js';
+import type { Webhooks } from '../../../../supervisor/webhooks/webhooks.js';
 import { HEAD, newStoredJob } from '../../jobs/stored-jobs.js';
 
 const URL = 'https://example.com/hook';
@@ -61,7 +62,7 @@ function setUp({ takes = true, isDurable = true, isClosed = false, left = NONE, 
     },
   };
   const guard = new StoreGuard(store as JobStore, { onAway() {}, onWell() {}, onRetry() {} });
-  const sender: WebhookSender = {
+  const sender: Partial<Webhooks> = {
     isClosed,
     get room() {
       return owed.room;
@@ -74,7 +75,7 @@ function setUp({ takes = true, isDurable = true, isClosed = false, left = NONE, 
       return takes;
     },
   };
-  const webhooks = new JobWebhooks(sender, isDurable ? guard : null, webhookOf);
+  const webhooks = new JobWebhooks(sender as Webhooks, isDurable ? guard : null, webhookOf);
   return { webhooks, sent, events, ended, read, owed };
 }
 

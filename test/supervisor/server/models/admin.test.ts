@@ -43,8 +43,7 @@ function manage(model: LatchedModel): ModelAdmin {
   const resolved = resolveOptions([{ values: { unregisterTimeout: '1s' }, where: (name) => name }]);
   const gate = { isIdle: false, onIdle: () => {} };
   const resources = { gate, memory: null, log: { error: () => {} }, retireLimits: LIMITS };
-  const listener = { onFirstReady: () => {}, onEnd: () => {} };
-  const admin = new ModelAdmin(resolved, false, resources as never, listener);
+  const admin = new ModelAdmin(resolved, false, resources as never, () => {});
   admin.registry.addFirst(model as unknown as Model, false);
   return admin;
 }

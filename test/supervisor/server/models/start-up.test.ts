@@ -2,69 +2,83 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
+import type { Model } from '../../../../supervisor/models/model.js';
 import type { Standstill } from '../../../../supervisor/models/slot-summary.js';
-import { StartUp, type StartUpRules } from '../../../../supervisor/server/models/start-up.js';
+import { StartUp } from '../../../../supervisor/server/models/start-up.js';
 import { nextTurn } from '../../../protocol/streams.js';
 
 class Fake {
-  readonly health: { standstill: Standstill | null; firstReadyAtMs: number | null } = {
+  readonly health: { standstill: Standstill | null; firstReadyAtMs: number | null; takesCalls: boolean } = {
     standstill: null,
     firstReadyAtMs: null,
+    takesCalls: false,
   };
+}
+
+interface Rules {
+  readonly watch?: boolean;
+  readonly onCrashLoop?: 'stay' | 'exit';
+  readonly isMmsMode?: boolean;
+}
+
+function asModel(fake: Fake): Model {
+  return fake as unknown as Model;
 }
 
 /** Models that a test makes ready or lets give up, in any order. */
 class Bench {
   readonly lines: string[] = [];
   readonly ends: ServeError[] = [];
-  readonly #startUp: StartUp<Fake>;
+  readonly #startUp: StartUp;
   ready = 'pending';
 
-  constructor(models: readonly Fake[], rules: Partial<StartUpRules> = {}) {
+  constructor(
+    models: readonly Fake[],
+    { watch = false, onCrashLoop = 'stay', isMmsMode = false }: Rules = {},
+  ) {
     const log = { error: (text: string) => this.lines.push(text) };
-    this.#startUp = new StartUp({ watch: false, onCrashLoop: 'stay', isMmsMode: false, ...rules }, log, {
-      onEnd: (error) => this.ends.push(error),
-    });
+    const onEnd = (error: ServeError): void => void this.ends.push(error);
+    this.#startUp = new StartUp({ watch, onCrashLoop }, isMmsMode, log, onEnd);
     void this.#startUp.ready.then(
       () => (this.ready = 'resolved'),
       () => (this.ready = 'rejected'),
     );
-    this.#startUp.begin(models);
+    this.#startUp.begin(models.map(asModel));
   }
 
   isComingUp(model: Fake): boolean {
-    return this.#startUp.comingUp.has(model);
+    return this.#startUp.comingUp.has(asModel(model));
   }
 
   async isReady(model: Fake): Promise<void> {
     model.health.firstReadyAtMs ??= 1;
     model.health.standstill = null;
-    this.#startUp.onFirstReady(model);
+    this.#startUp.onFirstReady(asModel(model));
     await nextTurn();
   }
 
   async givesUp(model: Fake, label = 'digits'): Promise<void> {
     const state = model.health.firstReadyAtMs === null ? 'latched' : 'failing';
     model.health.standstill = { state, error: new ServeError('SERVE_CRASH_LOOP') };
-    this.#startUp.onStandstill(model, model.health.standstill, label);
+    this.#startUp.onStandstill(asModel(model), model.health.standstill, label);
     await nextTurn();
   }
 
   isRegistered(model: Fake, isTakenBack: () => boolean): void {
-    this.#startUp.onTrial.set(model, isTakenBack);
+    this.#startUp.onTrial.set(asModel(model), isTakenBack);
   }
 
   isKept(model: Fake): void {
-    this.#startUp.onTrial.delete(model);
+    this.#startUp.onTrial.delete(asModel(model));
   }
 
   async isScaledTo0(model: Fake): Promise<void> {
-    this.#startUp.leaveOut(model, false);
+    this.#startUp.leaveOut(asModel(model));
     await nextTurn();
   }
 
   async isUnregistered(model: Fake): Promise<void> {
-    this.#startUp.forget(model);
+    this.#startUp.forget(asModel(model));
     await nextTurn();
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { hostname } from 'node:os';
 import { test } from 'node:test';
-import { metricLine } from '../../../supervisor/observe/metric-line.js';
+import { metricLine } from '../../../supervisor/metrics/mms-lines.js';
 
 const AT = new Date(1_700_000_000_999);
 const METRIC = {
