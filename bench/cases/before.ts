@@ -9,7 +9,14 @@ import type { Row } from '../report.js';
 import { measureInTurn, medianRatio, type Load, type Round, type Side } from '../rounds.js';
 import { source } from '../servers/child-server.js';
 import { cpuText, serverCpuUs, sideOf } from '../sides.js';
-import { smallJsonRequest } from './requests.js';
+import { jsonRequest, smallJsonRequest } from './requests.js';
+
+/** The model sends back what it gets. */
+const LOADS: Readonly<Record<string, Load>> = {
+  '200 B JSON, c=32': { request: smallJsonRequest(), connections: 32 },
+  '200 B JSON, c=1': { request: smallJsonRequest(), connections: 1 },
+  '1 MB JSON, c=8': { request: jsonRequest({ prompt: 'banana '.repeat(150_000) }), connections: 8 },
+};
 
 /** `folder`: another checkout, built (`npm run build`). */
 export function before(folder: string): BenchCase {
@@ -25,18 +32,16 @@ export function before(folder: string): BenchCase {
         await sideOf('the other build again', await bench.startBanana(app, old)),
       ];
       const rows: Row[] = [];
-      for (const connections of [32, 1]) {
-        const load: Load = { request: smallJsonRequest(), connections };
-        rows.push(...rowsOf(connections, await measureInTurn(bench.generator, sides, load, bench.duration)));
-      }
+      for (const [what, load] of Object.entries(LOADS))
+        rows.push(...rowsOf(what, await measureInTurn(bench.generator, sides, load, bench.duration)));
       return rows;
     },
   };
 }
 
-function rowsOf(connections: number, [old = [], ours = [], again = []]: readonly Round[][]): Row[] {
+function rowsOf(what: string, [old = [], ours = [], again = []]: readonly Round[][]): Row[] {
   const row = (name: string, left: readonly Round[], right: readonly Round[]): Row => ({
-    name: `200 B JSON, c=${connections}, CPU per request, ${name}`,
+    name: `${what}, CPU per request, ${name}`,
     ours: cpuText(left),
     baseline: cpuText(right),
     value: medianRatio(left, right, serverCpuUs),
