@@ -4,7 +4,7 @@ import type { BudgetedFacts, BudgetedModel, BudgetedWorker, LeaveWhy } from '../
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import { startPhase } from '../processes/worker-lifecycle.js';
 import type { Slot } from '../slots/slot.js';
-import type { ModelCore, ModelEvent } from './model-resources.js';
+import type { ModelCore } from './model-resources.js';
 import type { Sizing } from './sizing.js';
 
 /** Expected start of a model that was never started. */
@@ -13,12 +13,10 @@ const UNKNOWN_START_MS = 1000;
 export class ModelInBudget implements BudgetedModel {
   readonly #model: ModelCore;
   readonly #sizing: Sizing;
-  readonly #tell: (event: ModelEvent) => void;
 
-  constructor(model: ModelCore, sizing: Sizing, tell: (event: ModelEvent) => void) {
+  constructor(model: ModelCore, sizing: Sizing) {
     this.#model = model;
     this.#sizing = sizing;
-    this.#tell = tell;
   }
 
   get name(): string {
@@ -63,7 +61,7 @@ export class ModelInBudget implements BudgetedModel {
   }
 
   misfit(error: ServeError, wasWell: boolean): void {
-    this.#tell({ type: 'misfit', error, wasWell });
+    this.#model.tell({ type: 'misfit', error, wasWell });
   }
 
   #slotOf(id: number): Slot | null {

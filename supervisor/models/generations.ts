@@ -78,7 +78,7 @@ export function needsNewWorkers(before: ModelSpec, after: ModelSpec): boolean {
     const isAsked = program.hasCode === false && asksForBatches({ resolved });
     const { concurrency } = resolved.options; // a worker gets it at the start as well
     const started = { ...program, warnings: [] };
-    return JSON.stringify([
+    return JSON.stringify({
       name,
       version,
       app,
@@ -88,7 +88,7 @@ export function needsNewWorkers(before: ModelSpec, after: ModelSpec): boolean {
       sizeAtStart,
       isAsked,
       concurrency,
-    ]);
+    });
   };
   return parts(before) !== parts(after);
 }

@@ -67,6 +67,8 @@ export interface ModelCore {
   readonly crew: Crew;
   readonly health: ModelHealth;
   readonly log: ModelLog;
+  /** Tells the host an event of the model. */
+  tell(event: ModelEvent): void;
 }
 
 /** An event of one model, for the host. */

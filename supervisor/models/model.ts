@@ -25,38 +25,18 @@ import type { ModelSpec } from './model-spec.js';
 import { outcomeOf, type Outcome } from './outcome.js';
 import { Sizing } from './sizing.js';
 import { hasStarted, isSettled } from './slot-summary.js';
-import { SlowStarts, startingWorkers } from './slow-starts.js';
 import { WorkerEvents } from './worker-events.js';
 
 const NO_ROUTES: ReadonlyMap<string, number> = new Map();
 
 export class Model {
   readonly dispatcher: Dispatcher;
-  readonly crew: Readonly<
-    Pick<
-      Crew,
-      | 'all'
-      | 'standbys'
-      | 'ready'
-      | 'workers'
-      | 'wanted'
-      | 'running'
-      | 'idleSinceMs'
-      | 'heldCalls'
-      | 'findOldestBegan'
-    >
-  >;
+  // Only the model changes its parts: others get them without what changes them.
+  readonly crew: Readonly<Omit<Crew, 'want' | 'add' | 'retire' | 'hurry' | 'remove' | 'refresh'>>;
   readonly health: Readonly<
-    Pick<
+    Omit<
       ModelHealth,
-      | 'state'
-      | 'problem'
-      | 'standstill'
-      | 'takesCalls'
-      | 'firstReadyAtMs'
-      | 'whenOneFails'
-      | 'whenFirstFailed'
-      | 'announceDrain'
+      'want' | 'forgetServing' | 'refuseCalls' | 'rejectCalls' | 'onReady' | 'checkStandstill'
     >
   >;
   readonly sizing: Readonly<Pick<Sizing, 'bounds' | 'rules' | 'changes' | 'findOwnBounds'>> & {
@@ -65,17 +45,10 @@ export class Model {
   readonly #parts: ModelCore;
   readonly #sizing: Sizing;
   readonly #events: WorkerEvents;
-  readonly #inBudget: ModelInBudget;
-  readonly #tell: (event: ModelEvent) => void;
 
   /** Has no slots at first, and refuses calls until `start` or `scale`. */
   constructor(spec: ModelSpec, resources: ServerResources, tell: (event: ModelEvent) => void) {
-    this.#tell = (event) => {
-      if (event.type === 'closed') resources.memory?.ledger.remove(this.#inBudget);
-      tell(event);
-    };
     const generations = new Generations(spec);
-    const label = (): string => resources.labelOf(this.spec);
     this.dispatcher = new Dispatcher(
       this.#supply(),
       dispatchLimits(spec.resolved.options, false),
@@ -89,18 +62,22 @@ export class Model {
       (index, placement) => this.#events.newSlot(index, placement),
     );
     const health = new ModelHealth(crew, () => generations.inForce.routes, resources.watch);
-    const log = new ModelLog(resources.log, label);
-    this.#parts = { resources, generations, dispatcher: this.dispatcher, crew, health, log };
+    this.#parts = {
+      resources,
+      generations,
+      dispatcher: this.dispatcher,
+      crew,
+      health,
+      log: new ModelLog(resources.log, () => resources.labelOf(this.spec)),
+      tell(event) {
+        if (event.type === 'closed') resources.memory?.ledger.remove(inBudget);
+        tell(event);
+      },
+    };
     this.#sizing = new Sizing(this.#parts);
-    const slowStarts = new SlowStarts(
-      resources.startReporter,
-      () => startingWorkers(crew.all),
-      () => this.options.initTimeout,
-      label,
-    );
-    this.#events = new WorkerEvents(this.#parts, this.#sizing, slowStarts, this.#tell);
-    this.#inBudget = new ModelInBudget(this.#parts, this.#sizing, this.#tell);
-    resources.memory?.ledger.models.add(this.#inBudget);
+    this.#events = new WorkerEvents(this.#parts, this.#sizing);
+    const inBudget = new ModelInBudget(this.#parts, this.#sizing);
+    resources.memory?.ledger.models.add(inBudget);
     this.crew = crew;
     this.health = health;
     this.sizing = this.#sizing;
@@ -301,7 +278,7 @@ export class Model {
   /** Stops every worker: a message, SIGTERM after `graceMs`, then SIGKILL. */
   close(graceMs: number): void {
     this.#end();
-    if (this.crew.all.length === 0) this.#tell({ type: 'closed' });
+    if (this.crew.all.length === 0) this.#parts.tell({ type: 'closed' });
     for (const slot of this.crew.all) slot.close(graceMs);
   }
 

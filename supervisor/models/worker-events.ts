@@ -16,23 +16,27 @@ import { Slot } from '../slots/slot.js';
 import { newWebhookId } from '../webhooks/webhook.js';
 import { applyApp } from './apply-options.js';
 import type { Generation } from './generations.js';
-import type { ModelCore, ModelEvent } from './model-resources.js';
+import type { ModelCore } from './model-resources.js';
 import type { Sizing } from './sizing.js';
 import { noneWantedError } from './slot-summary.js';
-import type { SlowStarts } from './slow-starts.js';
+import { SlowStarts, startingWorkers } from './slow-starts.js';
 import { startWorker, workerLimits } from './start-worker.js';
 
 export class WorkerEvents {
   readonly #model: ModelCore;
   readonly #sizing: Sizing;
   readonly #slowStarts: SlowStarts;
-  readonly #tell: (event: ModelEvent) => void;
 
-  constructor(model: ModelCore, sizing: Sizing, slowStarts: SlowStarts, tell: (event: ModelEvent) => void) {
+  constructor(model: ModelCore, sizing: Sizing) {
     this.#model = model;
     this.#sizing = sizing;
-    this.#slowStarts = slowStarts;
-    this.#tell = tell;
+    const { crew, generations, resources } = model;
+    this.#slowStarts = new SlowStarts(
+      resources.startReporter,
+      () => startingWorkers(crew.all),
+      () => generations.inForce.options.initTimeout,
+      () => resources.labelOf(generations.newest.spec),
+    );
   }
 
   /** Makes a slot; the caller starts it. */
@@ -111,7 +115,7 @@ export class WorkerEvents {
       case 'log':
         return log.appLine(index, event.level, event.message, event.fields, event.requestId);
       case 'metrics':
-        return this.#tell({ type: 'metrics', worker: index, metrics: event.metrics });
+        return this.#model.tell({ type: 'metrics', worker: index, metrics: event.metrics });
       case 'webhook':
         return this.#webhook(event);
     }
@@ -146,10 +150,10 @@ export class WorkerEvents {
     this.#refresh();
     this.#checkStandstill();
     log.ready(index, worker.pid, worker.initMs);
-    this.#tell({ type: 'ready', worker: index, startMs: worker.uptimeMs });
+    this.#model.tell({ type: 'ready', worker: index, startMs: worker.uptimeMs });
     if (isFirst || isNew) this.#warnOfUnusedOptions();
     if (isFirst) this.#reviveLatched();
-    if (isFirst) this.#tell({ type: 'firstReady' });
+    if (isFirst) this.#model.tell({ type: 'firstReady' });
     else if (crew.callable.includes(worker)) this.noteIdle(); // a successor of one that died or was replaced
     dispatcher.pump();
     this.#sizing.started(worker.uptimeMs);
@@ -202,7 +206,7 @@ export class WorkerEvents {
     this.#refresh();
     if (death !== null) {
       this.#model.log.death(slot, death);
-      this.#tell({ type: 'died', slot, death });
+      this.#model.tell({ type: 'died', slot, death });
     }
     if (slot.state.name === 'closed') this.#onSlotClosed(slot);
     this.#checkStandstill();
@@ -216,7 +220,7 @@ export class WorkerEvents {
     crew.remove(slot);
     this.#sizing.keepStandbys(); // its GPU is free
     if (crew.all.length > 0) return;
-    if (crew.isClosed) this.#tell({ type: 'closed' });
+    if (crew.isClosed) this.#model.tell({ type: 'closed' });
     if (!health.takesCalls) dispatcher.failQueued(noneWantedError());
     health.changes.wake();
   }
@@ -228,6 +232,6 @@ export class WorkerEvents {
     const standstill = health.checkStandstill();
     if (standstill === null) return;
     dispatcher.failQueued(health.noWorkerError ?? new ServeError('SERVE_NOT_READY'));
-    this.#tell({ type: 'standstill', standstill });
+    this.#model.tell({ type: 'standstill', standstill });
   }
 }
