@@ -23,9 +23,8 @@ for (const [title, modelInputs] of Object.entries(INPUTS)) {
   compareSteps(`${title}: ${(body.length / MB).toFixed(1)} MB`, {
     'JSON.parse of its text': () => JSON.parse(body.toString()) as unknown,
     scanTopLevelFields: () => {
-      const scanned = scanTopLevelFields(body, ['apiKey', 'callID']);
-      const range = scanned.is === 'object' ? scanned.fields.get('apiKey') : undefined;
-      return range === undefined ? null : readString(body, range, 100);
+      const json = scanTopLevelFields(body, ['apiKey', 'callID']).fields.get('apiKey');
+      return json === undefined ? null : readString(json, 100);
     },
   });
 }

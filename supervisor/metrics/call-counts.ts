@@ -4,7 +4,7 @@
  */
 import { isAppsRefusal, type ServeError } from '../../protocol/errors.js';
 import type { Call } from '../dispatch/call.js';
-import type { CallFigures, CountedRequest, RequestObserver } from '../http/request/backend.js';
+import type { CallFigures, CountedRequest, RequestObserver } from '../http/request/request-context.js';
 import type { Model } from '../models/model.js';
 import { Buckets, SECONDS } from './buckets.js';
 

@@ -6,7 +6,7 @@
 import { seenStatus, type ServeError } from '../../protocol/errors.js';
 import type { BatchRun } from '../dispatch/service-time.js';
 import type { Call } from '../dispatch/call.js';
-import type { LoggedRequest, CountedRequest, RequestObserver } from '../http/request/backend.js';
+import type { RequestContext, CountedRequest, RequestObserver } from '../http/request/request-context.js';
 import type { HostReader } from '../machine/host-figures.js';
 import type { Model } from '../models/model.js';
 import type { ModelEvent } from '../models/model-resources.js';
@@ -72,7 +72,7 @@ export class MmsEvents implements Partial<RequestObserver> {
     this.#count(classOf(status), hasKey ? 'own' : 'limited');
   }
 
-  answered({ hasKey, isProbe, path }: LoggedRequest, status: number): void {
+  answered({ hasKey, isProbe, path }: RequestContext, status: number): void {
     const isRepeated = isProbe && this.#probes.take(path, status) === 'same';
     const line = hasKey ? 'own' : 'limited';
     this.#count(classOf(status), isRepeated ? 'none' : line);

@@ -3,7 +3,7 @@
  * counts, limits the combinations of labels, and writes the text.
  */
 import { asClause } from '../../protocol/text/sentences.js';
-import type { MetricsPage } from '../http/request/backend.js';
+import type { MetricsPage } from '../http/request/request-context.js';
 import type { Model } from '../models/model.js';
 import type { ModelEvent } from '../models/model-resources.js';
 import type { DeathCause } from '../processes/worker-death.js';

@@ -6,7 +6,7 @@ import { callFacts, type CallMessage } from '../dispatch/call.js';
 import { BANANA_CLIENTS, clientHeaderNames } from '../http/access/client-headers.js';
 import { errorBody, statusOf } from '../http/answer/house-error.js';
 import { isJson } from '../http/call/find-route.js';
-import type { CountedRequest, RequestObserver } from '../http/request/backend.js';
+import type { CountedRequest, RequestObserver } from '../http/request/request-context.js';
 import type { AnsweredJob, EndedJob, JobRecord, StoredCall } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';

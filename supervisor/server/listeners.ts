@@ -4,9 +4,8 @@
  * `answerBy` has set their handlers.
  */
 import type { Server as HttpServer } from 'node:http';
-import type { Listener } from '../http/request/request-context.js';
-import type { Backend, MetricsPage } from '../http/request/backend.js';
-import { callPathsIn, type FindCallPaths } from '../http/request/call-paths.js';
+import type { Backend, Listener, MetricsPage } from '../http/request/request-context.js';
+import type { FindCallPaths } from '../http/request/call-paths.js';
 import { compressedResponses } from '../http/socket/compressed-response.js';
 import { LateHandler, createHttpServer } from '../http/socket/http-server.js';
 import { InputTurns } from '../http/socket/input-turns.js';
@@ -79,7 +78,7 @@ export class Listeners {
   /** Sets the handlers of requests; resolves with what finds the paths of a route. `metrics`: null without a metrics page. */
   async answerBy(backend: Backend, metrics: MetricsPage | null): Promise<FindCallPaths> {
     const { FrontHandler } = await import('../http/handler.js');
-    const { dialectsOf } = await import('../http/dialects/index.js');
+    const { callPathsIn, dialectsOf } = await import('../http/dialects/index.js');
     const { management, metrics: metricsPlan, isMmsMode, dialects } = this.#plan;
     const byListener = dialectsOf({
       isMmsMode,

@@ -12,7 +12,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { describeThrown, type ServeError } from '../../protocol/errors.js';
 import { UnroutedBodies } from '../dispatch/arrivals.js';
 import { AccessLog } from '../http/answer/access-log.js';
-import type { Backend, ReadinessAnswer } from '../http/request/backend.js';
+import type { Backend, ReadinessAnswer } from '../http/request/request-context.js';
 import type { FindCallPaths } from '../http/request/call-paths.js';
 import { isLastRequest } from '../http/socket/request-facts.js';
 import { UnsentAnswers } from '../http/socket/unsent-answers.js';

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { httpStatus, isAppsRefusal, type ServeError } from '../../protocol/errors.js';
 import type { Call } from '../dispatch/call.js';
-import type { LoggedRequest, CountedRequest, RequestObserver } from '../http/request/backend.js';
+import type { RequestContext, CountedRequest, RequestObserver } from '../http/request/request-context.js';
 import type { Model } from '../models/model.js';
 import { RecentCalls } from './recent-calls.js';
 
@@ -37,7 +37,7 @@ export class AnswerCounts implements RequestObserver {
   }
 
   /** Not a call, so it is not counted. */
-  answered(request: LoggedRequest, status: number, error: ServeError | null): void {
+  answered(request: RequestContext, status: number, error: ServeError | null): void {
     for (const observer of this.#observers) observer.answered?.(request, status, error);
   }
 

@@ -3,7 +3,7 @@
  * rotation, so the server is ready while any model that wants workers has one, or is idle: its first call starts one. During the start it is not ready before each
  * first model was ready or has given up; else a server with one ready model would get the calls of all.
  */
-import type { ReadinessAnswer } from '../http/request/backend.js';
+import type { ReadinessAnswer } from '../http/request/request-context.js';
 import type { ModelPresence } from '../models/model-health.js';
 import type { ServedState } from '../models/model-status.js';
 

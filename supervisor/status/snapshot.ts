@@ -6,7 +6,7 @@ import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { SpareProcesses } from '../processes/spare-processes.js';
 import { NO_MODEL, modelStatus } from '../models/describe-model.js';
 import type { ModelStatus } from '../models/model-status.js';
-import type { ReadinessAnswer } from '../http/request/backend.js';
+import type { ReadinessAnswer } from '../http/request/request-context.js';
 import type { Models } from '../models/models.js';
 import type { ServerStatus } from './server-status.js';
 

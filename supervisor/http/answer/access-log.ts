@@ -9,7 +9,7 @@ import { validTraceparent } from '../../../protocol/text/headers.js';
 import type { Call } from '../../dispatch/call.js';
 import type { Model } from '../../models/model.js';
 import { clientOf, firstId, writtenPath } from '../socket/request-facts.js';
-import type { LoggedRequest, CountedRequest, RequestObserver } from '../request/backend.js';
+import type { RequestContext, CountedRequest, RequestObserver } from '../request/request-context.js';
 import { LineLimit, ProbeAnswers } from '../../observe/line-limit.js';
 import type { Log } from '../../observe/log.js';
 import { loggedPath } from '../../observe/control-characters.js';
@@ -53,7 +53,7 @@ export class AccessLog implements Partial<RequestObserver> {
     this.#write(counted, writtenPath(request.url), facts, ' refused');
   }
 
-  answered(logged: LoggedRequest, status: number, error: ServeError | null): void {
+  answered(logged: RequestContext, status: number, error: ServeError | null): void {
     const { requestId, path, acceptedAtMs, isLogged, isProbe } = logged;
     if (!isLogged && !(isProbe && this.#probes.take(path, status) === 'changed')) return;
     if (!this.#mayLog(logged)) return;

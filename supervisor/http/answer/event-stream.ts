@@ -4,6 +4,7 @@ import { hiddenBecause, type HiddenBecause } from '../access/app-words.js';
 import type { Viewer } from '../request/served-page.js';
 import type { RequestContext } from '../request/request-context.js';
 import { onceClosed } from '../socket/request-facts.js';
+import { commonHeaders } from './own-answers.js';
 
 export class EventStream implements Viewer {
   readonly hidden: HiddenBecause | null;
@@ -23,7 +24,15 @@ export class EventStream implements Viewer {
 
   /** Sends the head, if it was not sent yet. */
   open(): void {
-    if (!this.#context.response.headersSent) this.#writeHead();
+    const { response } = this.#context;
+    if (response.headersSent) return;
+    response.writeHead(200, {
+      ...commonHeaders(this.#context),
+      'Content-Type': 'text/event-stream',
+      // No proxy and no compression may hold events back.
+      'Cache-Control': 'no-store, no-transform',
+      'X-Accel-Buffering': 'no',
+    });
   }
 
   send(bytes: Buffer): boolean {
@@ -46,18 +55,5 @@ export class EventStream implements Viewer {
 
   onceGone(callback: () => void): void {
     onceClosed(this.#context.request, this.#context.response, callback);
-  }
-
-  #writeHead(): void {
-    const { backend, request, response, dialect, requestId } = this.#context;
-    response.writeHead(200, {
-      ...dialect.headers?.(this.#context),
-      'Content-Type': 'text/event-stream',
-      // No proxy and no compression may hold events back.
-      'Cache-Control': 'no-store, no-transform',
-      'X-Accel-Buffering': 'no',
-      'X-Request-Id': requestId,
-      ...(backend.closing(request) ? { Connection: 'close' } : {}),
-    });
   }
 }

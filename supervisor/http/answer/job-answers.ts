@@ -4,6 +4,7 @@ import type { JobRecord } from '../../jobs/kept-jobs.js';
 import { JOB_ID_HEADER, JOB_PAGE_HEADER } from '../access/client-headers.js';
 import type { RequestContext } from '../request/request-context.js';
 import { onceClosed } from '../socket/request-facts.js';
+import { sendPieces } from './own-answers.js';
 import { turns } from '../socket/shared-turns.js';
 import { onceOver } from '../socket/unsent-answers.js';
 
@@ -32,19 +33,9 @@ function answer(
   body: string,
   more: Readonly<Record<string, string>> = {},
 ): void {
-  const { backend, request, response, dialect } = context;
-  const headers: Record<string, string | number> = {
-    'Content-Type': 'application/json',
-    'Content-Length': Buffer.byteLength(body),
-    'X-Request-Id': requestId,
-    ...dialect.headers?.(context),
-    ...more,
-    [JOB_ID_HEADER]: id,
-    [JOB_PAGE_HEADER]: pageOf(id),
-  };
-  if (backend.closing(request)) headers['Connection'] = 'close';
-  response.writeHead(status, headers);
-  response.end(body);
+  const job = { 'X-Request-Id': requestId, [JOB_ID_HEADER]: id, [JOB_PAGE_HEADER]: pageOf(id) };
+  const headers = { 'Content-Type': 'application/json', ...more, ...job };
+  sendPieces(context, status, headers, [Buffer.from(body)]);
 }
 
 /** Banana's platform held a client this long; load balancers in front of a server time out after 60 s. */

@@ -6,7 +6,7 @@ import type { Log } from '../../observe/log.js';
 import { loggedPath } from '../../observe/control-characters.js';
 import { writtenPath } from '../socket/request-facts.js';
 import { turns } from '../socket/shared-turns.js';
-import { answerError } from './answer-error.js';
+import { answerError, commonHeaders } from './own-answers.js';
 import type { RequestContext } from '../request/request-context.js';
 
 /** The part of Koa's context that dialects use. Our published types must not need Koa's, which programs may not have. */
@@ -51,9 +51,7 @@ export function koaAnswers(log: Log): AnswerWithKoa {
   app.use(async (ctx) => {
     const answer = pending.get(ctx.req) as PendingAnswer;
     const { context, write } = answer;
-    ctx.set('X-Request-Id', context.requestId);
-    if (context.backend.closing(ctx.req)) ctx.set('Connection', 'close');
-    ctx.set(context.dialect.headers?.(context) ?? {});
+    ctx.set(commonHeaders(context));
     try {
       await turns.own();
       await write(ctx, context);

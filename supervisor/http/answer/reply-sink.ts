@@ -7,9 +7,8 @@ import type { Dispatcher } from '../../dispatch/dispatcher.js';
 import { callFacts, type Call, type Sink } from '../../dispatch/call.js';
 import { onceClosed } from '../socket/request-facts.js';
 import { onceCut } from '../socket/unsent-answers.js';
-import { answerError } from './answer-error.js';
+import { answerError, serverTiming } from './own-answers.js';
 import type { RequestContext } from '../request/request-context.js';
-import { serverTiming } from './server-timing.js';
 
 export class ReplySink implements Sink {
   readonly #context: RequestContext;

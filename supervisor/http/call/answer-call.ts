@@ -12,8 +12,7 @@
 import { ServeError } from '../../../protocol/errors.js';
 import type { Admission, UnroutedBody } from '../../dispatch/arrivals.js';
 import { keyOf } from '../access/api-keys.js';
-import { refuseRequest } from '../answer/answer-error.js';
-import { refusedTiming } from '../answer/server-timing.js';
+import { refuseRequest, serverTiming } from '../answer/own-answers.js';
 import type { RequestContext } from '../request/request-context.js';
 import { bodyLimits, receiveBody, type BodyLimits } from '../socket/receive-body.js';
 import { awaitRoutes } from './await-app.js';
@@ -32,7 +31,7 @@ export async function answerCall(context: RequestContext, plan: CallPlan, method
     const limits = bodyLimits(request, maxBody, bodyTimeout);
     const limitMs = plan.open === undefined ? timeLimitOf(request.headers) : null;
     const { target } = plan;
-    if (typeof target === 'function' || !headerKeyIsEnough(context, plan)) {
+    if (typeof target === 'function' || (plan.open !== undefined && !hasKeyInHeaders(context))) {
       const unrouted = backend.unroutedBodies.admit();
       place = unrouted;
       await answerUnrouted(context, plan, { limits, limitMs, place: unrouted });
@@ -57,16 +56,9 @@ export async function answerCall(context: RequestContext, plan: CallPlan, method
   }
 }
 
-/**
- * Whether the headers alone allow the client to call. The handler has checked them already, unless the body may contain the
- * key.
- */
-function headerKeyIsEnough({ backend, request, headerNames }: RequestContext, plan: CallPlan): boolean {
-  return (
-    plan.open === undefined ||
-    !backend.keys.required ||
-    backend.keys.allows(keyOf(request.headers, headerNames.keys))
-  );
+/** Whether the client may call, whatever key the body has. */
+function hasKeyInHeaders({ backend, request, headerNames }: RequestContext): boolean {
+  return backend.keys.allows(keyOf(request.headers, headerNames.keys));
 }
 
 /**
@@ -80,7 +72,7 @@ async function answerUnrouted(
   { limits, limitMs, place }: { limits: BodyLimits; limitMs: number | null; place: UnroutedBody },
 ): Promise<void> {
   const { backend, request } = context;
-  const mayCall = headerKeyIsEnough(context, plan);
+  const mayCall = plan.open === undefined || hasKeyInHeaders(context); // else the handler has checked it
   const search = new TargetSearch(plan.target);
   const joinQueue = ({ model }: Target): void => {
     if (context.model !== null) return;
@@ -110,7 +102,7 @@ async function answerUnrouted(
 /** Answers with an error, unless the client has left. */
 function fail(context: RequestContext, error: ServeError, methods: string): void {
   if (error.code === 'SERVE_CANCELLED') return;
-  const timing = refusedTiming(performance.now() - context.acceptedAtMs);
+  const timing = serverTiming({ queueMs: performance.now() - context.acceptedAtMs, runMs: 0 });
   const isMethod = error.code === 'SERVE_METHOD_NOT_ALLOWED';
   refuseRequest(context, error, isMethod ? { timing, allow: methods } : { timing });
 }

@@ -7,7 +7,7 @@ import { JoinedPieces } from '../../memory/joined-pieces.js';
 import type { Model } from '../../models/model.js';
 import type { ModelRef, Models } from '../../models/models.js';
 import type { RequestContext } from '../request/request-context.js';
-import { TopLevelScan, readString } from '../json/top-level-fields.js';
+import { readString, scanTopLevelFields } from '../json/top-level-fields.js';
 import { MAX_PREFIX_BYTES, type CallPlan, type FindTarget, type Target } from './call-plan.js';
 
 /**
@@ -63,11 +63,9 @@ export function targetNamedBy(find: FindField, targetOf: (name: string | null) =
 /** Finds a field of a JSON object, whatever the content type says. Malformed JSON is left to the reader of the whole body. */
 export function jsonField(name: string): FindField {
   return (prefix) => {
-    const scan = new TopLevelScan(prefix, [name]);
-    scan.step(prefix.length); // a prefix looks malformed; its complete fields are found
-    const range = scan.fields.get(name);
-    if (range === undefined) return 'more';
-    const value = readString(prefix, range, MAX_NAME_BYTES);
+    const json = scanTopLevelFields(prefix, [name]).fields.get(name); // a prefix looks malformed; it has its complete fields
+    if (json === undefined) return 'more';
+    const value = readString(json, MAX_NAME_BYTES);
     return value === null ? 'absent' : { value };
   };
 }

@@ -7,59 +7,51 @@ import { ServeError } from '../../../protocol/errors.js';
 import { STATUS_PATH } from '../../../protocol/reserved-paths.js';
 import type { Model } from '../../models/model.js';
 import type { Models } from '../../models/models.js';
-import type { RequestContext } from '../request/request-context.js';
+import type { RequestContext, Backend, ReadinessAnswer } from '../request/request-context.js';
 import { hiddenBecause } from '../access/app-words.js';
 import { BANANA_CLIENTS, isBananaClient } from '../access/client-headers.js';
-import type { Backend, ReadinessAnswer } from '../request/backend.js';
 import { houseFailure } from '../answer/house-error.js';
-import type { WriteAnswer } from '../answer/koa-answers.js';
-import { encodedPath } from '../request/call-paths.js';
-import { PathTable } from '../call/path-table.js';
+import type { AnswerContext, WriteAnswer } from '../answer/koa-answers.js';
+import { pathTable } from '../call/path-table.js';
 import { HOUSE_ERROR } from '../openapi/errors.js';
 import { operationsOf } from '../openapi/operation.js';
 import { routeOperations } from '../openapi/routes.js';
 import { writtenPath } from '../socket/request-facts.js';
 import paths from './banana.json' with { type: 'json' };
-import type { DefaultDialect, NamedTarget, Operation } from './dialect.js';
+import {
+  isRead,
+  methodMistake,
+  refusal,
+  writeMethods,
+  type DefaultDialect,
+  type NamedTarget,
+  type Operation,
+} from './dialect.js';
 
 const READYZ_PREFIX = '/readyz/';
 
-/** Pages that the front itself answers to `GET` and `HEAD`. */
-const PAGES = new PathTable<{ readonly auth: Operation['auth']; readonly write: WriteAnswer }>([
+/** Pages that the front itself answers to `GET` and `HEAD`. Only the page of `/status` needs the key of calls. */
+const PAGES: Readonly<Record<string, WriteAnswer>> = {
   // The Banana platform's probe: `state` and `gpu` first, any 200 means ready.
-  [
-    '/healthcheck',
-    {
-      auth: 'none',
-      write: (ctx, { backend }) => {
-        const { ready, state } = backend.readiness();
-        ctx.status = ready ? 200 : 503;
-        ctx.body = { state: ready ? 'healthy' : state, gpu: backend.hasGpu };
-      },
-    },
-  ],
+  '/healthcheck': (ctx, { backend }) => {
+    const { ready, state } = backend.readiness();
+    ctx.status = ready ? 200 : 503;
+    ctx.body = { state: ready ? 'healthy' : state, gpu: backend.hasGpu };
+  },
   // The front is alive if it can answer; restarting it would not repair a model, and would lose the warm workers.
-  ['/livez', { auth: 'none', write: (ctx) => void (ctx.body = { state: 'alive' }) }],
-  ['/readyz', { auth: 'none', write: (ctx, { backend }) => writeReadiness(ctx, backend.readiness()) }],
+  '/livez': (ctx) => void (ctx.body = { state: 'alive' }),
+  '/readyz': (ctx, { backend }) => writeReadiness(ctx, backend.readiness()),
   // Strict: ready only if this model has a ready worker.
-  [
-    `${READYZ_PREFIX}{model}`,
-    {
-      auth: 'none',
-      write: (ctx, { backend, path }) =>
-        writeReadiness(ctx, readinessOf(backend, path.slice(READYZ_PREFIX.length))),
-    },
-  ],
-  [
-    STATUS_PATH,
-    {
-      auth: 'call',
-      write: (ctx, context) => void (ctx.body = context.backend.status(hiddenBecause(context) === null)),
-    },
-  ],
-]);
+  [`${READYZ_PREFIX}{model}`]: (ctx, { backend, path }) =>
+    writeReadiness(ctx, readinessOf(backend, path.slice(READYZ_PREFIX.length))),
+  [STATUS_PATH]: (ctx, context) => {
+    ctx.body = context.backend.status(hiddenBecause(context) === null);
+  },
+};
 
+const findPage = pathTable(PAGES);
 const PAGE_METHODS = 'GET, HEAD';
+const PAGE = { auth: 'call', counts: false, methods: PAGE_METHODS } as const;
 const DESCRIBED_PAGES = operationsOf(paths);
 
 /**
@@ -74,7 +66,7 @@ function readinessOf(backend: Backend, name: string): ReadinessAnswer {
   }
 }
 
-function writeReadiness(ctx: Parameters<WriteAnswer>[0], { ready, body }: ReadinessAnswer): void {
+function writeReadiness(ctx: AnswerContext, { ready, body }: ReadinessAnswer): void {
   ctx.status = ready ? 200 : 503;
   ctx.body = body;
 }
@@ -82,36 +74,31 @@ function writeReadiness(ctx: Parameters<WriteAnswer>[0], { ready, body }: Readin
 export const banana: DefaultDialect = {
   name: 'banana',
   ...BANANA_CLIENTS,
-  paths: new Map(PAGES.paths.map((path) => [path, PAGE_METHODS])),
+  paths: new Map(Object.keys(PAGES).map((path) => [path, PAGE_METHODS])),
 
   claim(context, models) {
-    const { method } = context.request;
-    const page = method === 'POST' ? null : PAGES.find(context.path);
-    if (page !== null && (method === 'GET' || method === 'HEAD'))
-      return { auth: page.value.auth, counts: false, methods: PAGE_METHODS, act: page.value };
-    const target = findRoute(context.path, models);
+    const { path, request } = context;
+    const page = request.method === 'POST' ? null : findPage(path);
+    if (page !== null && isRead(request))
+      return { ...PAGE, auth: path === STATUS_PATH ? 'call' : 'none', act: { write: page.value } };
+    const target = findRoute(path, models);
     if (target instanceof ServeError) return { ...refusal(context, target), isGuess: true };
-    if (target !== null) {
-      const isKnown = target.model.routes !== null;
-      return isKnown
-        ? routeOperation(context, target)
-        : { ...routeOperation(context, target), isGuess: true };
-    }
-    return PAGES.find(context.path) === null
-      ? guessRoute(context, models)
-      : wrongMethod(context, PAGE_METHODS);
+    if (target !== null) return routeOperation(context, target);
+    if (findPage(path) === null) return guessRoute(context, models);
+    return { ...PAGE, act: { refuse: methodMistake(context, PAGE_METHODS) } };
   },
 
   unclaimed(context, models) {
     const { method } = context.request;
-    if (method === 'OPTIONS' && context.path === '/') return optionsOperation('OPTIONS'); // also if no app has this route
+    if (method === 'OPTIONS' && context.path === '/')
+      return { ...PAGE, methods: 'OPTIONS', act: { write: writeMethods('OPTIONS') } }; // also if no app has this route
     return refusal(context, new ServeError('SERVE_NOT_FOUND', notFoundMessage(context, models)));
   },
 
   callPaths({ model, route, isDefault, isDefaultVersion }) {
     const own = isDefault ? [route.path] : [];
     const named = isDefaultVersion ? [MODELS_PREFIX + model.name + route.path] : [];
-    return [...own, ...named].map((path) => ({ path: encodedPath(path), isDeprecated: false }));
+    return [...own, ...named].map((path) => ({ path }));
   },
 
   fail: houseFailure,
@@ -148,44 +135,25 @@ function guessRoute(context: RequestContext, models: Models): Operation | null {
   const model = models.default;
   const mayBeRoute = context.request.method === 'POST' || context.isWebSocket || context.path === '/';
   if (model === null || model.routes !== null || !mayBeRoute) return null;
-  return { ...routeOperation(context, { model, route: context.path }), isGuess: true };
+  return routeOperation(context, { model, route: context.path });
 }
 
 /** Returns the operation of a request for a route, whether the route is known or only assumed. */
 function routeOperation(context: RequestContext, target: NamedTarget): Operation {
   const { method, headers } = context.request;
-  const route = target.model.routes?.get(target.route);
+  const { routes } = target.model;
+  const route = routes?.get(target.route);
   const isSocket = route?.kind === 'websocket';
   const methods = isSocket ? 'GET, OPTIONS' : 'POST, OPTIONS';
+  const common = { auth: 'call', counts: method === 'POST', methods, isGuess: routes === null } as const;
   // These clients decode an answer chunk by chunk, and break a character that is split between two chunks.
   const asciiJson = isBananaClient(headers);
-  if (method === 'POST')
-    return { auth: 'call', counts: true, methods, act: { target, format: 'auto', asciiJson } };
+  if (method === 'POST') return { ...common, act: { target, format: 'auto', asciiJson } };
   if (context.isWebSocket && (isSocket || route === undefined))
-    return { auth: 'call', counts: false, methods, act: { target, format: 'websocket', asciiJson } };
-  if (method === 'OPTIONS') return optionsOperation(methods);
-  if (!isSocket) return wrongMethod(context, methods);
-  return { auth: 'call', counts: false, methods, act: { refuse: new ServeError('SERVE_UPGRADE_REQUIRED') } };
-}
-
-function optionsOperation(methods: string): Operation {
-  const write: WriteAnswer = (ctx) => {
-    ctx.status = 200;
-    ctx.set('Allow', methods);
-    ctx.body = '';
-  };
-  return { auth: 'call', counts: false, methods, act: { write } };
-}
-
-function refusal({ request }: RequestContext, error: ServeError): Operation {
-  return { auth: 'call', counts: request.method === 'POST', methods: '', act: { refuse: error } };
-}
-
-/** Messages contain the path as written (percent-encoded), so that nothing in it can end their lines. */
-function wrongMethod({ request: { method, url } }: RequestContext, methods: string): Operation {
-  const message = `${writtenPath(url)} takes ${methods}, not ${method}.`;
-  const refuse = new ServeError('SERVE_METHOD_NOT_ALLOWED', message);
-  return { auth: 'call', counts: false, methods, act: { refuse } };
+    return { ...common, act: { target, format: 'websocket', asciiJson } };
+  if (method === 'OPTIONS') return { ...common, act: { write: writeMethods(methods) } };
+  const refuse = isSocket ? new ServeError('SERVE_UPGRADE_REQUIRED') : methodMistake(context, methods);
+  return { ...common, act: { refuse } };
 }
 
 function notFoundMessage(

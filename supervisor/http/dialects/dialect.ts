@@ -3,18 +3,19 @@
  * place of its key, the requests that count as calls, the form of its errors. `index.ts` lists the dialects in order of
  * precedence; no dialect imports another.
  */
-import type { ServeError } from '../../../protocol/errors.js';
+import type { IncomingMessage } from 'node:http';
+import { ServeError } from '../../../protocol/errors.js';
 import type { Models } from '../../models/models.js';
-import type { AnswerStyle, RequestContext } from '../request/request-context.js';
-import type { CallPath, CalledRoute } from '../request/call-paths.js';
-import type { CallPlan } from '../call/call-plan.js';
 import type { ClientHeaders } from '../access/client-headers.js';
 import type { WriteAnswer } from '../answer/koa-answers.js';
+import type { CallPlan } from '../call/call-plan.js';
 import type { NamedSchema } from '../openapi/errors.js';
 import type { DescribedOperation, DescribedServer } from '../openapi/operation.js';
+import type { CallPath, CalledRoute } from '../request/call-paths.js';
+import type { AnswerStyle, RequestContext } from '../request/request-context.js';
+import { writtenPath } from '../socket/request-facts.js';
 
-export type { CallPlan, ChooseRoute, NamedPlan, NamedTarget, OpenedBody, Target } from '../call/call-plan.js';
-export type { CallPath, CalledRoute } from '../request/call-paths.js';
+export type { CallPlan, ChooseRoute, NamedTarget, OpenedBody, Target } from '../call/call-plan.js';
 export type { Failure } from '../socket/refuse.js';
 
 export interface Dialect extends AnswerStyle {
@@ -68,25 +69,40 @@ export interface Operation {
   readonly counts: boolean;
   /** The access log lists this answer of the dialect's own like a call. */
   readonly isLogged?: boolean;
-  /** The methods of this path, as an `Allow` header lists them. */
+  /** The methods of this path, as an `Allow` header lists them; so it does if the request is refused for its method. */
   readonly methods: string;
-  readonly act: OwnAnswer | KoaAnswer | Refusal | CallPlan;
+  /**
+   * `answer`: the dialect answers by itself, and rejects only because of a bug in this server. `write`: it answers through
+   * Koa; a ServeError that it throws is answered as `fail` returns it. A page about an app may wait until the app is loaded
+   * (`awaitInfo` of `call/await-app.ts`). `refuse`: the error in this dialect's form.
+   */
+  readonly act:
+    | { answer(context: RequestContext): void | Promise<void> }
+    | { readonly write: WriteAnswer }
+    | { readonly refuse: ServeError }
+    | CallPlan;
 }
 
-/** An answer that the dialect writes itself. Rejects only because of a bug in this server. */
-export interface OwnAnswer {
-  answer(context: RequestContext): void | Promise<void>;
+/** Whether the request asks for a page. */
+export function isRead({ method }: IncomingMessage): boolean {
+  return method === 'GET' || method === 'HEAD';
 }
 
-/**
- * An answer that the dialect writes through Koa. A ServeError that it throws is answered as `fail` returns it. A page about
- * an app may wait until the app is loaded: `awaitInfo` of `call/await-app.ts`.
- */
-export interface KoaAnswer {
-  readonly write: WriteAnswer;
+/** Refuses a request that may have been meant as a call. */
+export function refusal({ request }: RequestContext, refuse: ServeError): Operation {
+  return { auth: 'call', counts: request.method === 'POST', methods: '', act: { refuse } };
 }
 
-/** A refusal of a path in this dialect. If the method was wrong, `methods` become the `Allow` header. */
-export interface Refusal {
-  readonly refuse: ServeError;
+/** The error of a method that the path does not take. The path is shown as written, so that nothing in it can end its line. */
+export function methodMistake({ request: { method, url } }: RequestContext, methods: string): ServeError {
+  return new ServeError('SERVE_METHOD_NOT_ALLOWED', `${writtenPath(url)} takes ${methods}, not ${method}.`);
+}
+
+/** Answers `OPTIONS`. */
+export function writeMethods(methods: string): WriteAnswer {
+  return (ctx) => {
+    ctx.status = 200;
+    ctx.set('Allow', methods);
+    ctx.body = '';
+  };
 }

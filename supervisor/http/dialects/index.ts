@@ -1,12 +1,13 @@
 /**
  * Lists the dialects of each listener in order of precedence, and the one that answers requests which no dialect
- * claims.
+ * claims; finds the dialect that a request belongs to.
  */
-import { banana } from './banana.js';
-import type { Listener } from '../request/request-context.js';
-import type { MetricsPage } from '../request/backend.js';
+import { ServeError } from '../../../protocol/errors.js';
+import type { FindCallPaths } from '../request/call-paths.js';
+import type { Listener, RequestContext, MetricsPage } from '../request/request-context.js';
 import type { ServedPage } from '../request/served-page.js';
-import type { DefaultDialect, Dialect } from './dialect.js';
+import { banana } from './banana.js';
+import type { CallPlan, DefaultDialect, Dialect, NamedTarget, Operation } from './dialect.js';
 import { gateway } from './gateway/gateway.js';
 import { metricsDialect } from './metrics.js';
 import { WHOLE_API } from './mms/describe.js';
@@ -79,20 +80,10 @@ const WITH_MANAGEMENT = new Map<Dialect, Dialect>([
   [openInference, openInferenceWithRepository],
 ]);
 
-/** The settings from which the dialects of each listener follow. */
-export interface DialectSettings {
-  readonly isMmsMode: boolean;
-  readonly isManagementShared: boolean;
-  /** Null if metrics are switched off. */
-  readonly metrics: MetricsPage | null;
-  readonly areMetricsOnMain: boolean;
-  /** Null: there is no page. */
-  readonly page: ServedPage | null;
-  /** Replaces the dialects of the main listener, for tests. */
-  readonly main: Dialects | undefined;
-}
-
-/** Returns the dialects of each listener; null for a listener that is not opened. */
+/**
+ * Returns the dialects of each listener; null for a listener that is not opened. `metrics`: null if they are switched off.
+ * `page`: null if there is none. `main`: replaces the dialects of the main listener, for tests.
+ */
 export function dialectsOf({
   isMmsMode,
   isManagementShared,
@@ -100,7 +91,14 @@ export function dialectsOf({
   areMetricsOnMain,
   page,
   main = isMmsMode ? MMS_DIALECTS : MAIN_DIALECTS,
-}: DialectSettings): Readonly<Record<Listener, Dialects | null>> {
+}: {
+  readonly isMmsMode: boolean;
+  readonly isManagementShared: boolean;
+  readonly metrics: MetricsPage | null;
+  readonly areMetricsOnMain: boolean;
+  readonly page: ServedPage | null;
+  readonly main: Dialects | undefined;
+}): Readonly<Record<Listener, Dialects | null>> {
   const inStyle = <D extends Dialect>(dialect: D): D => (isMmsMode ? withMmsErrors(dialect) : dialect);
   const before = (first: Dialect | null, dialects: Dialects): Dialects =>
     first === null ? dialects : { ...dialects, inOrder: [first, ...dialects.inOrder] };
@@ -114,4 +112,59 @@ export function dialectsOf({
     management: MANAGEMENT_DIALECTS,
     metrics: house === null ? null : { inOrder: [house, openInference], default: house }, // only to word errors below /v2
   };
+}
+
+export function callPathsIn(dialects: readonly Dialect[]): FindCallPaths {
+  return (called) =>
+    dialects.flatMap(({ name, callPaths }) =>
+      (callPaths?.(called) ?? []).map(({ path, isDeprecated = false }) => {
+        const encoded = path.split('/').map(encodeURIComponent).join('/');
+        return { dialect: name, path: encoded, isDeprecated };
+      }),
+    );
+}
+
+/**
+ * Returns the operation of the first dialect that claims the request, else of the first that has a guess; null if there
+ * is neither. Sets the context's dialect.
+ */
+export function firstClaim(context: RequestContext, inOrder: readonly Dialect[]): Operation | null {
+  let guess: Operation | null = null;
+  let guesser: Dialect | null = null;
+  for (const dialect of inOrder) {
+    let operation: Operation | null;
+    try {
+      operation = dialect.claim(context, context.backend.models);
+    } catch (thrown) {
+      if (!(thrown instanceof ServeError)) throw thrown;
+      operation = { auth: 'call', counts: true, methods: '', act: { refuse: thrown } }; // it names something that does not exist
+    }
+    if (operation?.isGuess === true) {
+      guess ??= operation;
+      guesser ??= dialect;
+    } else if (operation !== null) {
+      context.dialect = dialect;
+      return guess === null || guesser === null ? operation : unlessOwnRoute(operation, guess, guesser);
+    }
+  }
+  if (guesser !== null) context.dialect = guesser;
+  return guess;
+}
+
+/**
+ * Lets the call that was guessed take precedence over the operation: of an app that is not loaded yet, the path may be a
+ * route. `call/find-route.ts` decides once the routes are known.
+ */
+function unlessOwnRoute(operation: Operation, guess: Operation, style: Dialect): Operation {
+  const { act: plan, auth, counts } = guess;
+  if (!('target' in plan) || !isNamed(plan.target) || auth !== operation.auth) return operation;
+  const { act } = operation;
+  const own = { style, plan: { ...plan, target: plan.target } };
+  if ('target' in act) return { ...operation, act: { ...act, own } };
+  if ('refuse' in act) return { ...operation, counts, act: { ...plan, noRoute: act.refuse, own } };
+  return operation;
+}
+
+function isNamed(target: CallPlan['target']): target is NamedTarget {
+  return typeof target === 'object' && typeof target.route === 'string';
 }

@@ -4,10 +4,9 @@ import type { WriteAnswer } from '../answer/koa-answers.js';
 import { openApiDocument } from '../openapi/document.js';
 import { HOUSE_ERROR } from '../openapi/errors.js';
 import { operationsOf } from '../openapi/operation.js';
-import type { Backend } from '../request/backend.js';
-import type { RequestContext } from '../request/request-context.js';
+import type { RequestContext, Backend } from '../request/request-context.js';
 import { VERSION } from '../../version.js';
-import type { Dialect } from './dialect.js';
+import { isRead, type Dialect } from './dialect.js';
 import paths from './openapi.json' with { type: 'json' };
 
 const PATH = '/openapi.json';
@@ -35,14 +34,11 @@ function isSame(before: readonly unknown[], now: readonly unknown[]): boolean {
 
 /** The document is made once per change of the models. `others`: the other dialects of the listener, in order of precedence. Other methods of this path are the app's. */
 export function openApiDialect(others: readonly Dialect[]): Dialect {
-  const documents = new WeakMap<Backend, { readonly of: readonly unknown[]; readonly bytes: Buffer }>();
+  let known: { readonly of: readonly unknown[]; readonly bytes: Buffer } | null = null;
   const write: WriteAnswer = (ctx, context) => {
     const of = describedOf(context.backend);
-    let known = documents.get(context.backend);
-    if (known === undefined || !isSame(known.of, of)) {
+    if (known === null || !isSame(known.of, of))
       known = { of, bytes: Buffer.from(JSON.stringify(documentOf(context))) };
-      documents.set(context.backend, known);
-    }
     ctx.type = 'application/json';
     ctx.body = known.bytes;
   };
@@ -67,8 +63,8 @@ export function openApiDialect(others: readonly Dialect[]): Dialect {
   const dialect: Dialect = {
     name: 'openapi',
     paths: new Map([[PATH, METHODS]]),
-    claim: ({ request: { method }, path, isWebSocket }) => {
-      if (path !== PATH || isWebSocket || (method !== 'GET' && method !== 'HEAD')) return null;
+    claim: ({ request, path, isWebSocket }) => {
+      if (path !== PATH || isWebSocket || !isRead(request)) return null;
       return { auth: 'call', counts: false, methods: METHODS, act: { write } };
     },
     describe: () => OPERATIONS,

@@ -2,10 +2,9 @@
  * Cuts long work on bytes in the front into slices, between which other requests are served. The work is a generator
  * that yields after each slice.
  */
-import { isAscii, isUtf8 } from 'node:buffer';
+import { isAscii } from 'node:buffer';
 import { escapeNonAscii } from '../../../protocol/text/charsets.js';
 import { turns } from '../socket/shared-turns.js';
-import { TopLevelScan, type ScannedBody } from './top-level-fields.js';
 
 /**
  * The slowest work, escaping non-Latin text as ASCII, takes some 10 ms for this many bytes; reading JSON takes 1 ms.
@@ -30,25 +29,6 @@ export function* copySlices(bytes: Buffer): Generator<void, Buffer> {
     yield;
   }
   return copy;
-}
-
-/** Does what `scanTopLevelFields` does, in slices. */
-export function* scanSlices(body: Buffer, wanted: readonly string[]): Generator<void, ScannedBody> {
-  const scan = new TopLevelScan(body, wanted);
-  for (;;) {
-    const scanned = scan.step(SLICE_BYTES);
-    if (scanned !== null) return scanned;
-    yield;
-  }
-}
-
-/** Whether the whole body is JSON in UTF-8. */
-export function* checkJson(body: Buffer): Generator<void, boolean> {
-  for (const slice of slicesOf(body)) {
-    if (!isUtf8(slice)) return false;
-    yield;
-  }
-  return (yield* scanSlices(body, [])).is !== 'malformed';
 }
 
 /**

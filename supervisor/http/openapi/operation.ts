@@ -4,7 +4,7 @@
  * are made of both (`routes.ts`). `document.ts` makes one document of all.
  */
 import { ServeError, type ErrorCode } from '../../../protocol/errors.js';
-import type { Backend } from '../request/backend.js';
+import type { Backend } from '../request/request-context.js';
 import { objectOf, type JsonSchema } from './schemas.js';
 
 /** The facts about a server that decide which paths it answers now. */

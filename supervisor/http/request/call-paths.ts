@@ -14,33 +14,16 @@ export interface CalledRoute {
   readonly isMain: boolean;
 }
 
+/** A path at which a route can be called, as declared. */
 export interface CallPath {
-  /** Percent-encoded. */
   readonly path: string;
-  readonly isDeprecated: boolean;
+  readonly isDeprecated?: boolean;
 }
 
-/** A path and the name of its dialect. */
-export interface DialectPath extends CallPath {
+/** A percent-encoded path and the name of its dialect. */
+export interface DialectPath extends Required<CallPath> {
   readonly dialect: string;
 }
 
 /** Returns the paths in all dialects, in the order of the dialects. */
 export type FindCallPaths = (called: CalledRoute) => DialectPath[];
-
-interface NamingDialect {
-  readonly name: string;
-  callPaths?(called: CalledRoute): readonly CallPath[];
-}
-
-export function callPathsIn(dialects: readonly NamingDialect[]): FindCallPaths {
-  return (called) =>
-    dialects.flatMap((dialect) =>
-      (dialect.callPaths?.(called) ?? []).map((path) => ({ ...path, dialect: dialect.name })),
-    );
-}
-
-/** Encodes each segment of a path. */
-export function encodedPath(path: string): string {
-  return path.split('/').map(encodeURIComponent).join('/');
-}

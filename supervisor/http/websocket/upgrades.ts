@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { ServeError } from '../../../protocol/errors.js';
 import { asSentence } from '../../../protocol/text/sentences.js';
-import { refuseRequest } from '../answer/answer-error.js';
+import { refuseRequest } from '../answer/own-answers.js';
 import type { RequestContext } from '../request/request-context.js';
 import type { NamedPlan } from '../call/call-plan.js';
 import { hasBody } from '../socket/request-facts.js';

@@ -4,7 +4,7 @@
  */
 import { isAppsRefusal, seenStatus, type ServeError } from '../../../protocol/errors.js';
 import type { Call } from '../../dispatch/call.js';
-import type { CountedRequest, RequestObserver } from '../../http/request/backend.js';
+import type { CountedRequest, RequestObserver } from '../../http/request/request-context.js';
 import { writtenPath } from '../../http/socket/request-facts.js';
 import { shownMessage } from '../../http/access/app-words.js';
 import type { Model } from '../../models/model.js';

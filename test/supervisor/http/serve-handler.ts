@@ -7,7 +7,7 @@ import { type Admission, UnroutedBodies } from '../../../supervisor/dispatch/arr
 import type { BatchWorker } from '../../../supervisor/dispatch/batcher.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
 import { ApiKeys } from '../../../supervisor/http/access/api-keys.js';
-import type { Backend, RequestObserver } from '../../../supervisor/http/request/backend.js';
+import type { Backend, RequestObserver } from '../../../supervisor/http/request/request-context.js';
 import type { Dialects } from '../../../supervisor/http/dialects/index.js';
 import { FrontHandler } from '../../../supervisor/http/handler.js';
 import type { JobStore } from '../../../supervisor/jobs/job-store.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
-import type { CountedRequest } from '../../../supervisor/http/request/backend.js';
+import type { CountedRequest } from '../../../supervisor/http/request/request-context.js';
 import { CallCounts } from '../../../supervisor/metrics/call-counts.js';
 import type { Model } from '../../../supervisor/models/model.js';
 

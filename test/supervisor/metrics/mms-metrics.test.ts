@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import { BatchRun } from '../../../supervisor/dispatch/service-time.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
-import type { CountedRequest, LoggedRequest } from '../../../supervisor/http/request/backend.js';
+import type { RequestContext, CountedRequest } from '../../../supervisor/http/request/request-context.js';
 import { HostReader, type HostFigures } from '../../../supervisor/machine/host-figures.js';
 import { MmsEvents } from '../../../supervisor/metrics/mms-events.js';
 import { MmsLines, serviceLines } from '../../../supervisor/metrics/mms-lines.js';
@@ -60,7 +60,7 @@ test('each answer is a line by its class; 1xx and 3xx are not counted', () => {
 
 test('answers to clients without a key have so many lines a second, and repeated probes none; all are counted', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  const probe = { ...ASKED, path: '/ping', isProbe: true } as LoggedRequest;
+  const probe = { ...ASKED, path: '/ping', isProbe: true } as RequestContext;
   const lines = linesOf((events, log) => {
     for (let i = 0; i < 1000; i += 1) events.refused(ASKED, new ServeError('SERVE_UNAUTHORIZED'), 401);
     events.settled(ASKED, call('a'), 200, null);

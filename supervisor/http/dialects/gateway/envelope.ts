@@ -5,9 +5,8 @@
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import { nameRequest, type RequestContext } from '../../request/request-context.js';
-import { inSlices, scanSlices } from '../../json/slices.js';
-import { readBoolean, readString } from '../../json/top-level-fields.js';
-import type { Body } from '../../socket/body-memory.js';
+import { inSlices } from '../../json/slices.js';
+import { readString, scanSlices } from '../../json/top-level-fields.js';
 
 export interface GatewayEnvelope {
   /** The client's name for this request. */
@@ -27,41 +26,30 @@ const FIELDS = ['id', 'apiKey', 'callID', 'longPoll', 'startOnly', 'modelInputs'
 const MAX_FIELD_BYTES = 4096;
 
 /** Reads the envelope, and gives the request the envelope's id unless a header has one. @throws SERVE_BAD_BODY */
-export async function openEnvelope(context: RequestContext, body: Body): Promise<GatewayEnvelope> {
-  const envelope = await inSlices(readBody(body));
+export async function openEnvelope(context: RequestContext, body: Buffer): Promise<GatewayEnvelope> {
+  const envelope = await inSlices(readEnvelope(body));
   nameRequest(context, envelope.id);
   return envelope;
 }
 
-function* readBody(body: Body): Generator<void, GatewayEnvelope> {
-  return yield* readEnvelope(yield* body.join());
-}
-
-/** Work for `inSlices`, as a body may be large. @throws SERVE_BAD_BODY */
-export function* readEnvelope(body: Buffer): Generator<void, GatewayEnvelope> {
+function* readEnvelope(body: Buffer): Generator<void, GatewayEnvelope> {
   const scanned = yield* scanSlices(body, FIELDS);
   if (scanned.is === 'malformed')
     throw new ServeError('SERVE_BAD_BODY', `The body is not valid JSON: the error is at byte ${scanned.at}.`);
-  if (scanned.is === 'other') throw new ServeError('SERVE_BAD_BODY', 'The body must be a JSON object.');
-  const text = (name: (typeof FIELDS)[number]): string | null => {
-    const range = scanned.fields.get(name);
-    return range === undefined ? null : readString(body, range, MAX_FIELD_BYTES);
-  };
-  const isTrue = (name: (typeof FIELDS)[number]): boolean => {
-    const range = scanned.fields.get(name);
-    return range !== undefined && readBoolean(body, range) === true;
-  };
-  const part = (name: (typeof FIELDS)[number]): Buffer | null => {
-    const range = scanned.fields.get(name);
-    return range === undefined ? null : body.subarray(range.start, range.end);
-  };
+  if (scanned.is === 'other JSON') throw new ServeError('SERVE_BAD_BODY', 'The body must be a JSON object.');
+  const part = (name: (typeof FIELDS)[number]): Buffer | null => scanned.fields.get(name) ?? null;
+  const text = (name: (typeof FIELDS)[number]): string | null =>
+    readString(part(name) ?? NULL, MAX_FIELD_BYTES);
   return {
     id: text('id'),
     apiKey: text('apiKey'),
     callID: text('callID'),
-    longPoll: isTrue('longPoll'),
-    startOnly: isTrue('startOnly'),
+    longPoll: part('longPoll')?.equals(TRUE) === true,
+    startOnly: part('startOnly')?.equals(TRUE) === true,
     modelInputs: part('modelInputs'),
     feedback: part('feedback'),
   };
 }
+
+const TRUE = Buffer.from('true');
+const NULL = Buffer.from('null');

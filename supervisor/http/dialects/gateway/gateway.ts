@@ -11,36 +11,44 @@
  * The key is in the body. Every reply is HTTP 200, failures included (`reply.ts`).
  */
 import { ServeError } from '../../../../protocol/errors.js';
-import type { RequestContext } from '../../request/request-context.js';
+import type { Models } from '../../../models/models.js';
 import { BANANA_CLIENTS } from '../../access/client-headers.js';
 import { houseFailure } from '../../answer/house-error.js';
-import { writtenPath } from '../../socket/request-facts.js';
-import type { Dialect, Operation } from '../dialect.js';
-import { describePaths } from './describe.js';
+import {
+  describesClientsOf,
+  operationsOf,
+  type DescribedOperation,
+  type DescribedServer,
+} from '../../openapi/operation.js';
+import { describedRoutes } from '../../openapi/routes.js';
+import { FREE } from '../../openapi/schemas.js';
+import { methodMistake, type Dialect, type Operation } from '../dialect.js';
+import paths from './paths.json' with { type: 'json' };
 import { answerCheck, answerFeedback } from './question.js';
 import { failureReply } from './reply.js';
-import { startPlan } from './start.js';
+import { GATEWAY_ROUTE, startPlan } from './start.js';
 
-type GatewayAction = 'start' | 'start and wait' | 'check' | 'feedback';
-
-const ACTIONS: readonly (readonly [path: string, action: GatewayAction])[] = [
-  ['/start/v2', 'start'],
-  ['/start/v3', 'start and wait'],
-  ['/start/v4', 'start and wait'],
-  ['/check/v2', 'check'],
-  ['/check/v3', 'check'],
-  ['/check/v4', 'check'],
-  ['/feedback/v2', 'feedback'],
-];
+const start = (models: Models): Operation['act'] => startPlan(models, false);
+const startAndWait = (models: Models): Operation['act'] => startPlan(models, true);
+const check = (): Operation['act'] => ({ answer: answerCheck });
+const feedback = (): Operation['act'] => ({ answer: answerFeedback });
 
 /**
  * The paths of the platform's gateway, as Banana's first clients call them (v3 is the path of Go's client and of
  * Python's 3.0.1). The clients write a slash at the end; people do not.
  */
-const PATHS: ReadonlyMap<string, GatewayAction> = new Map(
-  ACTIONS.flatMap(([path, action]) => [
-    [path, action],
-    [`${path}/`, action],
+const PATHS = new Map(
+  [
+    ['/start/v2', start] as const,
+    ['/start/v3', startAndWait] as const,
+    ['/start/v4', startAndWait] as const,
+    ['/check/v2', check] as const,
+    ['/check/v3', check] as const,
+    ['/check/v4', check] as const,
+    ['/feedback/v2', feedback] as const,
+  ].flatMap(([path, act]) => [
+    [path, act],
+    [`${path}/`, act],
   ]),
 );
 
@@ -53,13 +61,21 @@ export const gateway: Dialect = {
   describe: describePaths,
 
   claim(context, models) {
-    const action = PATHS.get(context.path);
-    if (action === undefined) return null;
-    if (context.request.method !== 'POST') return wrongMethod(context);
-    const common = { auth: 'body', methods: METHODS } as const;
-    if (action === 'check') return { ...common, counts: false, act: { answer: answerCheck } };
-    if (action === 'feedback') return { ...common, counts: false, act: { answer: answerFeedback } };
-    return { ...common, counts: true, act: startPlan(models, action === 'start and wait') };
+    const actOf = PATHS.get(context.path);
+    if (actOf === undefined) return null;
+    if (context.request.method !== 'POST')
+      return {
+        auth: 'call',
+        counts: false,
+        methods: METHODS,
+        act: { refuse: methodMistake(context, METHODS) },
+      };
+    return {
+      auth: 'body',
+      counts: actOf === start || actOf === startAndWait,
+      methods: METHODS,
+      act: actOf(models),
+    };
   },
 
   /** The gateway's clients only send `POST`; any other request gets an error in the house dialect. */
@@ -76,8 +92,17 @@ export const gateway: Dialect = {
 
 const WRONG_KEY = new ServeError('SERVE_UNAUTHORIZED', 'The apiKey is not valid.');
 
-function wrongMethod({ request: { method, url } }: RequestContext): Operation {
-  const message = `${writtenPath(url)} takes ${METHODS}, not ${method}.`;
-  const refuse = new ServeError('SERVE_METHOD_NOT_ALLOWED', message);
-  return { auth: 'call', counts: false, methods: METHODS, act: { refuse } };
+/** The paths are described as clients write them, with a slash at the end. The models' route `/` may differ in its inputs, so they are described if only the default model can be called. */
+function describePaths(server: DescribedServer): DescribedOperation[] {
+  if (!describesClientsOf(server, 'banana')) return [];
+  const { models } = server;
+  const { default: model } = models;
+  const isOnly = models.describe().every(({ model: other, isDefault }) => !isDefault || other === model);
+  const route = isOnly && model !== null ? describedRoutes(model).all.find(isCalled) : undefined;
+  const { input = FREE, output = FREE } = route ?? {};
+  return operationsOf(paths, { input, output });
+}
+
+function isCalled({ path, kind }: { readonly path: string; readonly kind: string }): boolean {
+  return path === GATEWAY_ROUTE && kind !== 'websocket';
 }

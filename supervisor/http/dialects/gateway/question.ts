@@ -1,24 +1,16 @@
 /** Answers the gateway's checks and feedback; neither takes a place in a queue. */
 import { ServeError } from '../../../../protocol/errors.js';
-import type { Admission } from '../../../dispatch/arrivals.js';
-import { refuseRequest } from '../../answer/answer-error.js';
+import { refuseRequest } from '../../answer/own-answers.js';
 import { HOLD_MS, whenEnded } from '../../answer/job-answers.js';
 import { hasEnded } from '../../../jobs/kept-jobs.js';
 import { keyOf } from '../../access/api-keys.js';
-import type { RequestContext } from '../../request/request-context.js';
-import { bodyLimits, receiveBody } from '../../socket/receive-body.js';
-import { sendEnded, sendReply } from './answer.js';
+import { readSmallBody, type RequestContext } from '../../request/request-context.js';
 import { openEnvelope, type GatewayEnvelope } from './envelope.js';
-import { plainReply } from './reply.js';
+import { plainReply, sendEnded, sendReply } from './reply.js';
 import { CALL_PREFIX } from './start.js';
-
-/** Maximum body: such a request holds ids and a short text. */
-const MAX_BODY_BYTES = 64 * 1024;
 
 /** Maximum bytes of one feedback in the log. */
 const MAX_LOGGED_BYTES = 2048;
-
-const NO_PLACE: Admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };
 
 export function answerCheck(context: RequestContext): Promise<void> {
   return answerEnvelope(context, async ({ callID, longPoll }) => {
@@ -57,14 +49,10 @@ async function answerEnvelope(
   context: RequestContext,
   respond: (envelope: GatewayEnvelope) => void | Promise<void>,
 ): Promise<void> {
-  const { backend, request } = context;
+  const { keys } = context.backend;
   try {
-    const { maxBody, bodyTimeout } = backend.options;
-    const maxBodyBytes = Math.min(maxBody, MAX_BODY_BYTES);
-    const limits = bodyLimits(request, maxBodyBytes, bodyTimeout);
-    const envelope = await openEnvelope(context, await receiveBody(request, limits, NO_PLACE));
-    const { keys } = backend;
-    const sent = keyOf(request.headers, context.headerNames.keys);
+    const envelope = await openEnvelope(context, await readSmallBody(context));
+    const sent = keyOf(context.request.headers, context.headerNames.keys);
     if (!keys.allows(sent) && !keys.allows(envelope.apiKey)) throw new ServeError('SERVE_UNAUTHORIZED');
     await respond(envelope);
   } catch (thrown) {

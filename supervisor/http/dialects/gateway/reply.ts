@@ -1,5 +1,5 @@
 /**
- * Writes the gateway's replies as bytes, with the model's output in the middle as it came.
+ * Sends the gateway's replies, always with HTTP 200: bytes, with the model's output in the middle as it came.
  *
  * They are always pure ASCII and always have a `message`: clients read nothing else of a failure, and treat every
  * message that contains "error" as one. So no other message may contain that word, and a client's own text appears only
@@ -9,13 +9,34 @@ import { escapeNonAscii } from '../../../../protocol/text/charsets.js';
 import type { ServeError } from '../../../../protocol/errors.js';
 import type { ReplyHead } from '../../../../protocol/wire/messages.js';
 import type { EndedRecord } from '../../../jobs/kept-jobs.js';
+import { readResult } from '../../answer/job-answers.js';
+import { sendPieces, serverTiming } from '../../answer/own-answers.js';
 import { isJson } from '../../call/find-route.js';
-import { checkJson, inSlices, writeAscii } from '../../json/slices.js';
+import { inSlices, writeAscii } from '../../json/slices.js';
+import { checkJson } from '../../json/top-level-fields.js';
+import type { RequestContext } from '../../request/request-context.js';
 
 /** The API version in every reply. The published clients pass it on and never check it. */
 const API_VERSION = 'banana-serve 1';
 
-export type ReplyFields = Readonly<Record<string, string | number | boolean>>;
+type ReplyFields = Readonly<Record<string, string | number | boolean>>;
+
+/** Sends a reply. `ended`: the job whose times are reported in `Server-Timing`. */
+export function sendReply(context: RequestContext, pieces: readonly Buffer[], ended?: EndedRecord): void {
+  const timing = ended === undefined ? {} : { 'Server-Timing': serverTiming(ended.end) };
+  sendPieces(context, 200, { 'Content-Type': 'application/json', ...timing }, pieces);
+}
+
+/** Sends the result of a job. Its output may have to be read first; the client may disconnect meanwhile. */
+export async function sendEnded(
+  context: RequestContext,
+  record: EndedRecord,
+  fields: ReplyFields = {},
+): Promise<void> {
+  const outcome = await outcomeOf(record, await readResult(context, record));
+  const { requestId, response } = context;
+  if (!response.destroyed) sendReply(context, endedReply(requestId, outcome, fields), record);
+}
 
 /** Writes a reply without an output. `fields` follow those that every reply has. */
 export function plainReply(
@@ -39,16 +60,8 @@ export function failureReply(
   return [Buffer.from(asciiJson({ ...common, ...fields, code }))];
 }
 
-/** The end of a job, with the body of its answer if that is kept. */
-export type EndWithBody = EndedRecord['end'] & { readonly body: Buffer | null };
-
 /** Writes the reply for a job that has ended: its output or its error. */
-export async function endedReply(
-  requestId: string,
-  end: EndWithBody,
-  fields: ReplyFields = {},
-): Promise<Buffer[]> {
-  const outcome = await outcomeOf(end);
+function endedReply(requestId: string, outcome: Outcome, fields: ReplyFields): Buffer[] {
   if ('code' in outcome) return failureReply(requestId, outcome, fields);
   const before = asciiJson({ ...commonFields(requestId, 'success'), ...fields });
   return [Buffer.from(`${before.slice(0, -1)},"modelOutputs":[`), ...outcome.json, Buffer.from(']}')];
@@ -65,7 +78,7 @@ type Outcome = { readonly json: readonly Buffer[] } | Pick<ServeError, 'code' | 
  */
 const outcomes = new WeakMap<Buffer, Promise<Outcome>>();
 
-async function outcomeOf({ error, result, body }: EndWithBody): Promise<Outcome> {
+async function outcomeOf({ end: { error, result } }: EndedRecord, body: Buffer | null): Promise<Outcome> {
   if (error !== null) return error;
   if (body === null || result === null)
     return {
@@ -74,12 +87,12 @@ async function outcomeOf({ error, result, body }: EndWithBody): Promise<Outcome>
     };
   const known = outcomes.get(body);
   if (known !== undefined) return known;
-  const outcome = readResult(result.head, body);
+  const outcome = readOutput(result.head, body);
   outcomes.set(body, outcome);
   return outcome;
 }
 
-async function readResult(head: ReplyHead, body: Buffer): Promise<Outcome> {
+async function readOutput(head: ReplyHead, body: Buffer): Promise<Outcome> {
   if (head.status >= 400) {
     const text = body.toString('utf8', 0, MAX_APP_TEXT_BYTES);
     return {

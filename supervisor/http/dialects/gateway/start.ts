@@ -10,9 +10,8 @@ import { defaultModel, jsonField, targetNamedBy } from '../../call/find-model.js
 import { copySlices, inSlices } from '../../json/slices.js';
 import type { Body } from '../../socket/body-memory.js';
 import type { CallPlan, OpenedBody, Target } from '../dialect.js';
-import { sendEnded, sendReply } from './answer.js';
-import { openEnvelope, type GatewayEnvelope } from './envelope.js';
-import { plainReply } from './reply.js';
+import { openEnvelope } from './envelope.js';
+import { plainReply, sendEnded, sendReply } from './reply.js';
 
 export const CALL_PREFIX = 'call_';
 
@@ -63,8 +62,8 @@ function onlyModel(models: Models): Model | null {
 }
 
 async function open(context: RequestContext, body: Body, mayWait: boolean): Promise<OpenedBody> {
-  const envelope = await openEnvelope(context, body);
-  const { modelInputs, apiKey, startOnly } = envelope;
+  const whole = await inSlices(body.join());
+  const { modelInputs, apiKey, startOnly } = await openEnvelope(context, whole);
   return {
     input: modelInputs === null ? EMPTY_INPUT : await ownBytes(modelInputs, body),
     described: { contentType: JSON_TYPE, accept: JSON_TYPE, headers: inputHeaders(context) },
@@ -77,7 +76,7 @@ async function open(context: RequestContext, body: Body, mayWait: boolean): Prom
  * Copies the input if it is a small part of a large body: then only the input stays in memory, as the queue's limit
  * counts it.
  */
-async function ownBytes(part: NonNullable<GatewayEnvelope['modelInputs']>, body: Body): Promise<Buffer> {
+async function ownBytes(part: Buffer, body: Body): Promise<Buffer> {
   if (2 * part.length >= body.bytes) return part;
   const copy = await inSlices(copySlices(part));
   body.release();

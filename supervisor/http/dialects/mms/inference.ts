@@ -7,17 +7,15 @@
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { ModelRef, Models } from '../../../models/models.js';
-import type { RequestContext } from '../../request/request-context.js';
+import type { CallPath, CalledRoute } from '../../request/call-paths.js';
+import { queryOf, type RequestContext } from '../../request/request-context.js';
 import type { WriteAnswer } from '../../answer/koa-answers.js';
 import type { ApiPaths } from '../../openapi/operation.js';
-import { encodedPath } from '../../request/call-paths.js';
-import type { CallPath, CallPlan, CalledRoute, DefaultDialect, Operation, Target } from '../dialect.js';
+import type { CallPlan, DefaultDialect, Operation, Target } from '../dialect.js';
+import { mmsStyle, writeMmsJson } from './answer-style.js';
 import { INFERENCE_API, describeApi, describeInference, modelApi } from './describe.js';
-import { findNamed, isModel } from './find-model.js';
-import { writeMmsJson } from './json.js';
-import { queryOf, segmentsOf } from './path.js';
-import { pingStatus } from './ping.js';
-import { mmsStyle } from './answer-style.js';
+import { pingStatus } from './management-views.js';
+import { findNamed, isModel, segmentsOf } from './path.js';
 import type { Model } from '../../../models/model.js';
 import { formField, targetNamedBy } from '../../call/find-model.js';
 import { rootOrOnlyRoute } from '../../call/find-route.js';
@@ -44,13 +42,13 @@ export const mmsInference = inferenceDialect(INFERENCE_API);
 /** `/invocations` names the model elsewhere than in its path. */
 function callPaths({ model: { name, version }, route, isDefaultVersion, isMain }: CalledRoute): CallPath[] {
   if (!isMain || route.kind === 'websocket') return [];
-  const versioned = { path: encodedPath(`/predictions/${name}/${version}`), isDeprecated: false };
+  const versioned = { path: `/predictions/${name}/${version}` };
   if (!isDefaultVersion) return [versioned];
   return [
-    { path: encodedPath(`/predictions/${name}`), isDeprecated: false },
+    { path: `/predictions/${name}` },
     versioned,
-    { path: encodedPath(`/models/${name}/invoke`), isDeprecated: false },
-    { path: encodedPath(`/${name}/predict`), isDeprecated: true },
+    { path: `/models/${name}/invoke` },
+    { path: `/${name}/predict`, isDeprecated: true },
   ];
 }
 

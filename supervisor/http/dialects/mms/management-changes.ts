@@ -1,15 +1,15 @@
 /** Registers, scales and unregisters models, with the parameters and messages of Multi Model Server. */
 import { ServeError } from '../../../../protocol/errors.js';
-import type { Accepted, FullModelRef, ModelRef, Outcome, WorkerBounds } from '../../../models/models.js';
+import type { FullModelRef, ModelRef, Outcome, WorkerBounds } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
 import { MANAGEMENT_NAMES, SHORTEST_START_MS, type OptionSource } from '../../../options/resolve.js';
 import { isStartFailure } from '../../../models/outcome.js';
 import { abortedOnDisconnect } from '../../socket/request-facts.js';
 import { noteModel } from '../../call/find-model.js';
-import { notFound } from './find-model.js';
-import { writeMmsJson } from './json.js';
+import { writeMmsJson } from './answer-style.js';
 import { bodyOrQueryParams, queryParams, type Params } from './params.js';
+import { withMmsErrors } from './path.js';
 
 const MOST_WORKERS = 1024;
 const MOST_STANDBY = 64;
@@ -96,14 +96,19 @@ export async function restartWorker(
   writeOutcome(ctx, await settled, RESTARTED);
 }
 
-/** `DELETE /models/{model}` and `/models/{model}/{version}` */
+/** `DELETE /models/{model}` and `/models/{model}/{version}`; the default of several versions is refused with 403. */
 export async function unregister(ctx: AnswerContext, context: RequestContext, ref: ModelRef): Promise<void> {
   const { modelManagement, options } = context.backend;
   const { name } = ref;
-  const { result } = await unregisterWithMmsErrors(
-    () => modelManagement.unregister(ref, options.unregisterTimeout),
-    ref,
-  ).settled;
+  const { settled } = withMmsErrors(ref, () => {
+    try {
+      return modelManagement.unregister(ref, options.unregisterTimeout);
+    } catch (thrown) {
+      if (!(thrown instanceof ServeError) || thrown.code !== 'SERVE_MODEL_CONFLICT') throw thrown;
+      throw new ServeError(thrown.code, thrown.message, { status: 403 });
+    }
+  });
+  const { result } = await settled;
   if (result === 'unfinished')
     throw new ServeError('SERVE_REQUEST_TIMEOUT', `Timed out while cleaning resources: ${name}`);
   if (result !== 'done')
@@ -191,24 +196,4 @@ function secondsIn(params: Params, name: string, least: number): number | undefi
 /** Returns an object with this member; empty if the value is undefined. */
 function optional<Name extends string, Value>(name: Name, value: Value | undefined): { [K in Name]?: Value } {
   return (value === undefined ? {} : { [name]: value }) as { [K in Name]?: Value };
-}
-
-/** Makes a change; an error about an unknown model gets the message of Multi Model Server. */
-function withMmsErrors<T>(ref: ModelRef, change: () => T): T {
-  try {
-    return change();
-  } catch (thrown) {
-    throw thrown instanceof ServeError ? notFound(thrown, ref) : thrown;
-  }
-}
-
-/** Unregisters in the same way; the default of several versions is refused with 403. */
-function unregisterWithMmsErrors(unregister: () => Accepted, ref: ModelRef): Accepted {
-  try {
-    return unregister();
-  } catch (thrown) {
-    if (!(thrown instanceof ServeError)) throw thrown;
-    if (thrown.code !== 'SERVE_MODEL_CONFLICT') throw notFound(thrown, ref);
-    throw new ServeError(thrown.code, thrown.message, { status: 403 });
-  }
 }

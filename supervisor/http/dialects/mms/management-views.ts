@@ -1,14 +1,14 @@
-/** Describes models and their workers, and lists them, as Multi Model Server does. */
+/** Describes models and their workers, lists them, and sums them up for `/ping`, as Multi Model Server does. */
 import { ServeError } from '../../../../protocol/errors.js';
-import type { ModelRef } from '../../../models/models.js';
+import type { Model } from '../../../models/model.js';
+import type { ModelRef, Registered } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { hiddenBecause } from '../../access/app-words.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
 import type { ModelRecord, ProcessRecord } from '../../request/model-management.js';
-import { notFound } from './find-model.js';
-import { writeMmsJson } from './json.js';
+import { writeMmsJson } from './answer-style.js';
 import { queryParams } from './params.js';
-import { hasItsWorkers } from './ping.js';
+import { notFound } from './path.js';
 
 /** `GET /models`: a page of names, and the token of the next page if there is one. */
 export function list(ctx: AnswerContext, context: RequestContext): void {
@@ -96,7 +96,7 @@ function modelView(record: ModelRecord): object {
 function statusOf(record: ModelRecord): string {
   if (record.state === 'unloading') return 'UNLOADING';
   const needsNone = record.state === 'idle' || record.state === 'unloaded';
-  if (hasItsWorkers({ ...record, needsNone })) return 'Healthy';
+  if (hasItsWorkers(record.readyWorkers, record.minWorkers, needsNone)) return 'Healthy';
   return record.readyWorkers > 0 ? 'Partial Healthy' : 'Unhealthy';
 }
 
@@ -111,6 +111,34 @@ function workerView(worker: ProcessRecord): object {
     restarts: worker.restarts,
     lastError: worker.lastError === '' ? undefined : worker.lastError,
   };
+}
+
+type Pinged = Pick<Registered, 'bounds' | 'isLeaving'> & {
+  readonly model: {
+    readonly crew: Pick<Model['crew'], 'ready'>;
+    readonly health: Pick<Model['health'], 'state' | 'takesCalls'>;
+  };
+};
+
+/**
+ * Returns the result of `/ping` over all models; `Healthy` if there are none. A model that is being unregistered does not count.
+ */
+export function pingStatus(registered: readonly Pinged[]): string {
+  const present = registered.filter(({ isLeaving }) => !isLeaving);
+  const isLoaded = ({ model: { crew, health }, bounds }: Pinged): boolean =>
+    hasItsWorkers(crew.ready.length, bounds.min, health.state === 'idle' || !health.takesCalls);
+  if (present.every(isLoaded)) return 'Healthy';
+  return present.some(({ model: { crew, health } }) => crew.ready.length > 0 || health.state === 'idle')
+    ? 'Partial Healthy'
+    : 'Unhealthy';
+}
+
+/**
+ * Whether a model has its minimum number of workers, and at least one ready worker if it needs any. `needsNone`: it may do
+ * without now, because it is idle or takes no calls.
+ */
+function hasItsWorkers(ready: number, min: number, needsNone: boolean): boolean {
+  return ready >= min && (ready > 0 || needsNone);
 }
 
 /** Whether a whole name matches a pattern; `*` matches any text, `?` one character. */

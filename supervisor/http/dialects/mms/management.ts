@@ -4,17 +4,15 @@
  */
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Models } from '../../../models/models.js';
-import type { RequestContext } from '../../request/request-context.js';
 import type { WriteAnswer } from '../../answer/koa-answers.js';
 import { noteModel } from '../../call/find-model.js';
-import { maxSmallBody } from '../../request/small-body.js';
+import { maxSmallBody, type RequestContext } from '../../request/request-context.js';
 import type { DefaultDialect, Operation } from '../dialect.js';
+import { mmsStyleFor, writeMmsJson } from './answer-style.js';
 import { MANAGEMENT_API, describeApi, describeManagement } from './describe.js';
-import { writeMmsJson } from './json.js';
 import { register, restartWorker, scale, setDefault, unregister } from './management-changes.js';
 import { describe, describeAll, list } from './management-views.js';
 import { segmentsOf } from './path.js';
-import { mmsStyleFor } from './answer-style.js';
 
 /** Takes the place of a version in a path, for all versions. */
 const ALL_VERSIONS = 'all';

@@ -4,9 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { ServeError } from '../../../../protocol/errors.js';
-import type { RequestContext } from '../../request/request-context.js';
-import { readSmallBody } from '../../request/small-body.js';
-import { queryOf } from './path.js';
+import { queryOf, readSmallBody, type RequestContext } from '../../request/request-context.js';
 
 export class Params {
   readonly #values: ReadonlyMap<string, string>;

@@ -3,8 +3,8 @@ import { ServeError } from '../../../../protocol/errors.js';
 import type { Route } from '../../../../protocol/wire/messages.js';
 import type { Model } from '../../../models/model.js';
 import { rootOrOnlyRoute } from '../../call/find-route.js';
-import { encodedPath } from '../../request/call-paths.js';
-import type { CallPath, CalledRoute, CallPlan, ChooseRoute } from '../dialect.js';
+import type { CallPath, CalledRoute } from '../../request/call-paths.js';
+import type { CallPlan, ChooseRoute } from '../dialect.js';
 
 /** The format of both workers, by the name of its file. */
 const FORMAT = 'open-inference';
@@ -24,12 +24,8 @@ export function callPaths({
   isMain,
 }: CalledRoute): CallPath[] {
   if (!isMain || route.kind !== 'handler') return [];
-  const versioned = {
-    path: encodedPath(`/v2/models/${name}/versions/${version}/infer`),
-    isDeprecated: false,
-  };
-  const plain = { path: encodedPath(`/v2/models/${name}/infer`), isDeprecated: false };
-  return isDefaultVersion ? [plain, versioned] : [versioned];
+  const versioned = { path: `/v2/models/${name}/versions/${version}/infer` };
+  return isDefaultVersion ? [{ path: `/v2/models/${name}/infer` }, versioned] : [versioned];
 }
 
 /** The chooser throws SERVE_BAD_REQUEST if no route is meant, or one that no client could wait for. */

@@ -4,12 +4,10 @@ import { ServeError, type ErrorCode } from '../../../../protocol/errors.js';
 import type { Outcome } from '../../../models/models.js';
 import type { ModelRecord } from '../../request/model-management.js';
 import { hiddenBecause } from '../../access/app-words.js';
-import { maxSmallBody, readSmallBody } from '../../request/small-body.js';
-import type { RequestContext } from '../../request/request-context.js';
+import { maxSmallBody, readSmallBody, type RequestContext } from '../../request/request-context.js';
 import { abortedOnDisconnect } from '../../socket/request-facts.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
-import type { PathParams } from './called-model.js';
-import { notFound } from './failures.js';
+import { notFound, type PathParams } from './called-model.js';
 
 /** `POST /v2/repository/index`: the registered models, then those of the store that are not. */
 export async function index(ctx: AnswerContext, context: RequestContext): Promise<void> {

@@ -4,14 +4,11 @@ import { JOBS_PATH } from '../../../../protocol/reserved-paths.js';
 import type { JobRecord, KeptError, KeptResult } from '../../../jobs/kept-jobs.js';
 import { statusOf } from '../../answer/house-error.js';
 import { shownMessage } from '../../access/app-words.js';
-import { isJson } from '../../call/find-route.js';
-import { SENT_SLICE_BYTES, checkJson, inSlices, slicesOf } from '../../json/slices.js';
-
-export interface Description {
-  readonly pieces: Iterable<Buffer>;
-  /** Total size of the pieces. */
-  readonly bytes: number;
-}
+import { readResult } from '../../answer/job-answers.js';
+import { isJson as isJsonType } from '../../call/find-route.js';
+import { SENT_SLICE_BYTES, inSlices, slicesOf } from '../../json/slices.js';
+import { checkJson } from '../../json/top-level-fields.js';
+import type { RequestContext } from '../../request/request-context.js';
 
 /** Larger results are not part of the page: it names their own. */
 export const MAX_INCLUDED_BYTES = 1024 * 1024;
@@ -36,30 +33,26 @@ export function factsOf(record: JobRecord, showsWords: boolean): object {
   };
 }
 
-/** Whether the page includes the result of this job. */
-export function includesResult({ end }: JobRecord): boolean {
-  const result = end?.result ?? null;
-  return result !== null && !result.isDropped && result.bytes <= MAX_INCLUDED_BYTES;
-}
-
-/** Describes a job. A JSON result is included as it is, another one in base64. `body`: null if it is not to be included. */
+/**
+ * Describes a job, in pieces as they are sent. A JSON result is included as it is, another one in base64; one that is too
+ * large for the page, or is not kept, is not.
+ */
 export async function describeJob(
+  context: RequestContext,
   record: JobRecord,
-  body: Buffer | null,
   showsWords: boolean,
-): Promise<Description> {
+): Promise<readonly Buffer[]> {
   const facts = factsOf(record, showsWords);
   const result = record.end?.result ?? null;
-  if (result === null) return whole({ ...facts, result: null });
+  if (result === null) return [jsonOf({ ...facts, result: null })];
   const { status, contentType } = result.head;
+  const isIncluded = !result.isDropped && result.bytes <= MAX_INCLUDED_BYTES;
+  const body = isIncluded ? await readResult(context, record) : null;
   if (body === null)
-    return whole({ ...facts, status, contentType, result: null, ...placeOf(record, result) });
-  const encoding = (await isIncludedAsJson(result, body)) ? 'json' : 'base64';
-  const before = Buffer.from(
-    `${JSON.stringify({ ...facts, status, contentType, encoding }).slice(0, -1)},"result":`,
-  );
-  const { pieces, bytes } = encoding === 'json' ? jsonOf(body) : base64Of(body);
-  return { pieces: joined([before], pieces, [CLOSE]), bytes: before.length + bytes + CLOSE.length };
+    return [jsonOf({ ...facts, status, contentType, result: null, ...placeOf(record, result) })];
+  const { encoding, json } = await included(result, body);
+  const before = jsonOf({ ...facts, status, contentType, encoding }).subarray(0, -1);
+  return [Buffer.concat([before, RESULT]), ...slicesOf(json, SENT_SLICE_BYTES), CLOSE];
 }
 
 /** Tells how to get a result that is not part of the page, or why it cannot be had. */
@@ -68,7 +61,12 @@ function placeOf({ id }: JobRecord, { isDropped, bytes }: KeptResult): object {
   return { resultDropped: `There was no room for its ${bytes} bytes (--job-bytes, --max-output).` };
 }
 
+const RESULT = Buffer.from(',"result":');
 const CLOSE = Buffer.from('}');
+
+function jsonOf(description: object): Buffer {
+  return Buffer.from(JSON.stringify(description));
+}
 
 function dateOf(ms: number): string {
   return new Date(ms).toISOString();
@@ -83,41 +81,25 @@ function describeError(error: KeptError, showsWords: boolean): object {
 }
 
 /**
- * Whether the result is included as JSON. Checked once per result, because an app may label anything as JSON: one
- * invalid result would make the whole reply invalid.
+ * The result as it is included. Made once, as long as the result is held: thousands of clients may read it. It is checked,
+ * because an app may label anything as JSON: one invalid result would make the whole reply invalid.
  */
-function isIncludedAsJson({ head }: KeptResult, body: Buffer): Promise<boolean> {
-  const known = verdicts.get(body);
+function included({ head }: KeptResult, body: Buffer): Promise<Included> {
+  const known = includedOf.get(body);
   if (known !== undefined) return known;
-  const verdict = isJson(head.contentType) ? inSlices(checkJson(body)) : Promise.resolve(false);
-  verdicts.set(body, verdict);
-  return verdict;
+  const isJson = isJsonType(head.contentType) ? inSlices(checkJson(body)) : Promise.resolve(false);
+  const made = isJson.then((is) =>
+    is
+      ? { encoding: 'json', json: body }
+      : { encoding: 'base64', json: Buffer.from(`"${body.toString('base64')}"`) },
+  );
+  includedOf.set(body, made);
+  return made;
 }
 
-const verdicts = new WeakMap<Buffer, Promise<boolean>>();
-
-function jsonOf(body: Buffer): Description {
-  return { pieces: slicesOf(body, SENT_SLICE_BYTES), bytes: body.length };
+interface Included {
+  readonly encoding: string;
+  readonly json: Buffer;
 }
 
-/** Encodes base64 while it is sent, and does not keep it: it is a third larger than the bytes. */
-function base64Of(body: Buffer): Description {
-  return { pieces: joined([QUOTE], base64Slices(body), [QUOTE]), bytes: 4 * Math.ceil(body.length / 3) + 2 };
-}
-
-const QUOTE = Buffer.from('"');
-
-function* base64Slices(body: Buffer): Generator<Buffer> {
-  const step = SENT_SLICE_BYTES - (SENT_SLICE_BYTES % 3); // three bytes are four characters
-  for (let start = 0; start < body.length; start += step)
-    yield Buffer.from(body.toString('base64', start, Math.min(body.length, start + step)), 'latin1');
-}
-
-function whole(description: object): Description {
-  const bytes = Buffer.from(JSON.stringify(description));
-  return { pieces: [bytes], bytes: bytes.length };
-}
-
-function* joined(...parts: readonly Iterable<Buffer>[]): Generator<Buffer> {
-  for (const part of parts) yield* part;
-}
+const includedOf = new WeakMap<Buffer, Promise<Included>>();

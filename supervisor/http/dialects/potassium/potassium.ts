@@ -2,50 +2,55 @@
  * Potassium's own paths: status and warm-up, about the default model, and jobs (`job-paths.ts`). An app's routes are called
  * in the house dialect.
  */
-import { ServeError } from '../../../../protocol/errors.js';
 import { JOBS_PATH, POTASSIUM_PREFIX, POTASSIUM_STATUS_PATHS } from '../../../../protocol/reserved-paths.js';
 import { BANANA_CLIENTS } from '../../access/client-headers.js';
-import { defaultModel } from '../../call/find-model.js';
 import { houseFailure } from '../../answer/house-error.js';
-import type { WriteAnswer } from '../../answer/koa-answers.js';
-import type { Dialect, Operation } from '../dialect.js';
+import type { AnswerContext } from '../../answer/koa-answers.js';
+import { defaultModel } from '../../call/find-model.js';
+import { pathTable } from '../../call/path-table.js';
 import { HOUSE_ERROR } from '../../openapi/errors.js';
 import { describesClientsOf, operationsOf } from '../../openapi/operation.js';
-import { JOB_PATHS, type JobPath } from './job-paths.js';
+import type { RequestContext } from '../../request/request-context.js';
+import { methodMistake, type Dialect } from '../dialect.js';
+import { writeJob, writeJobs, writeResult } from './job-paths.js';
 import paths from './paths.json' with { type: 'json' };
 
-const WARM_UP_PATH = `${POTASSIUM_PREFIX}/warmup`;
-const WARM_UP_METHODS = 'GET, HEAD, POST';
-const PAGE_METHODS = 'GET, HEAD';
+const READ = 'GET, HEAD';
 const OPERATIONS = operationsOf(paths);
+
+interface Page {
+  /** As an `Allow` header lists them. */
+  readonly methods: string;
+  /** `id`: that of the job in the path; empty without one. */
+  readonly write: (ctx: AnswerContext, context: RequestContext, id: string) => void | Promise<void>;
+}
+
+const PAGES: Readonly<Record<string, Page>> = {
+  [`${POTASSIUM_PREFIX}/warmup`]: { methods: `${READ}, POST`, write: warmUp },
+  ...Object.fromEntries(POTASSIUM_STATUS_PATHS.map((path) => [path, { methods: READ, write: writeStatus }])),
+  [JOBS_PATH]: { methods: READ, write: writeJobs },
+  [`${JOBS_PATH}/{id}`]: { methods: `${READ}, DELETE`, write: writeJob },
+  [`${JOBS_PATH}/{id}/result`]: { methods: READ, write: writeResult },
+};
+
+const findPage = pathTable(PAGES);
 
 export const potassium: Dialect = {
   name: 'potassium',
   ...BANANA_CLIENTS,
-  paths: new Map([
-    [WARM_UP_PATH, WARM_UP_METHODS],
-    ...POTASSIUM_STATUS_PATHS.map((path) => [path, PAGE_METHODS] as const),
-    ...JOB_PATHS.paths.map((path) => [path, JOB_PATHS.find(path)?.value.methods ?? ''] as const),
-  ]),
+  paths: new Map(Object.entries(PAGES).map(([path, { methods }]) => [path, methods])),
 
-  /** Methods that a page does not take get "not found" there. */
-  claim({ request: { method }, path }) {
-    const isRead = method === 'GET' || method === 'HEAD';
-    if (path === WARM_UP_PATH) {
-      const counts = method === 'POST';
-      if (isRead || counts) return { auth: 'call', counts, methods: WARM_UP_METHODS, act: { write: warmUp } };
-      const refuse = new ServeError(
-        'SERVE_METHOD_NOT_ALLOWED',
-        `${path} takes ${WARM_UP_METHODS}, not ${method}.`,
-      );
-      return { auth: 'call', counts, methods: WARM_UP_METHODS, act: { refuse } };
-    }
-    if (POTASSIUM_STATUS_PATHS.includes(path))
-      return isRead
-        ? { auth: 'call', counts: false, methods: PAGE_METHODS, act: { write: writeStatus } }
-        : null;
-    const job = JOB_PATHS.find(path);
-    return job === null ? null : jobOperation(method, job.value, job.params['id'] ?? '');
+  /** Methods that a page does not take get "not found" there, but for the warm-up. */
+  claim(context) {
+    const found = findPage(context.path);
+    if (found === null) return null;
+    const { method = '' } = context.request;
+    const { methods, write } = found.value;
+    const isWarmUp = write === warmUp;
+    const common = { auth: 'call', counts: isWarmUp && method === 'POST', methods } as const;
+    if (methods.split(', ').includes(method))
+      return { ...common, act: { write: (ctx) => write(ctx, context, found.params['id'] ?? '') } };
+    return isWarmUp ? { ...common, act: { refuse: methodMistake(context, methods) } } : null;
   },
 
   fail: houseFailure,
@@ -58,28 +63,17 @@ export const potassium: Dialect = {
   },
 };
 
-function jobOperation(
-  method: string | undefined,
-  { methods, read, remove }: JobPath,
-  id: string,
-): Operation | null {
-  const isRead = method === 'GET' || method === 'HEAD';
-  const act = isRead ? read : method === 'DELETE' ? remove : null;
-  if (act === null) return null;
-  return { auth: 'call', counts: false, methods, act: { write: (ctx, context) => act(ctx, context, id) } };
-}
-
 /** Waits until a worker is ready, however long that takes, because the client does not ask again. */
-const warmUp: WriteAnswer = async (ctx, { backend }) => {
+async function warmUp(ctx: AnswerContext, { backend }: RequestContext): Promise<void> {
   const model = defaultModel(backend.models);
-  await model.warmUp(closed(ctx.res));
+  await model.warmUp(new Promise((resolve) => ctx.res.once('close', resolve)));
   ctx.body = { warm: true };
-};
+}
 
 /**
  * Writes the status: first the four keys that the platform's balancer reads, then more for people. Times in whole ms.
  */
-function writeStatus(...[ctx, { backend }]: Parameters<WriteAnswer>): void {
+function writeStatus(ctx: AnswerContext, { backend }: RequestContext): void {
   const { models, posts, replies } = backend;
   const model = defaultModel(models);
   const { crew, dispatcher, health } = model;
@@ -106,8 +100,4 @@ function writeStatus(...[ctx, { backend }]: Parameters<WriteAnswer>): void {
     restarts: crew.all.reduce((sum, { restarts }) => sum + restarts, 0),
     uptime: Math.round(process.uptime() * 1000),
   };
-}
-
-function closed(response: { once(event: 'close', listener: () => void): unknown }): Promise<void> {
-  return new Promise((resolve) => response.once('close', resolve));
 }

@@ -2,21 +2,20 @@
  * The page at `/`, its files and its live data. A client that likes HTML better than JSON gets the page: a browser. Others
  * get what the listener answers without it. Page and files need no key, and contain no data.
  */
-import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../../protocol/errors.js';
 import { LIVE_PATH, PAGE_FILES_PATH } from '../../../../protocol/reserved-paths.js';
 import { hiddenBecause } from '../../access/app-words.js';
 import { managementMistake } from '../../access/management-access.js';
-import { refuseRequest } from '../../answer/answer-error.js';
+import { refuseRequest, sendPieces } from '../../answer/own-answers.js';
 import { EventStream } from '../../answer/event-stream.js';
 import { houseFailure } from '../../answer/house-error.js';
 import { prefersHtml } from '../../answer/koa-answers.js';
 import type { PageFile, PageManagement, ServedPage } from '../../request/served-page.js';
-import type { RequestContext } from '../../request/request-context.js';
+import { queryOf, type RequestContext } from '../../request/request-context.js';
 import { HOUSE_ERROR } from '../../openapi/errors.js';
 import { operationsOf } from '../../openapi/operation.js';
 import { chooseCoding } from '../../socket/compressed-response.js';
-import type { Dialect, Operation } from '../dialect.js';
+import { isRead, type Dialect, type Operation } from '../dialect.js';
 import paths from './paths.json' with { type: 'json' };
 
 const ROOT = '/';
@@ -77,10 +76,6 @@ export function pageDialect({ files, live }: ServedPage, hasManagement: boolean)
   };
 }
 
-function isRead({ method }: IncomingMessage): boolean {
-  return method === 'GET' || method === 'HEAD';
-}
-
 function operation(auth: Operation['auth'], answer: (context: RequestContext) => void): Operation {
   return { auth, counts: false, methods: METHODS, act: { answer } };
 }
@@ -90,21 +85,13 @@ function fileOperation(file: PageFile, cacheControl: string): Operation {
 }
 
 function sendFile(context: RequestContext, file: PageFile, cacheControl: string): void {
-  const { backend, request, response, requestId } = context;
+  const { backend, request, response } = context;
   const coding = chooseCoding(request.headers['accept-encoding']);
   const coded = coding === null ? undefined : file.coded[coding];
-  const bytes = coded ?? file.identity;
   addVary(response, 'Accept-Encoding');
-  response.writeHead(200, {
-    ...SAFETY,
-    'Content-Type': file.type,
-    'Content-Length': bytes.length,
-    'Cache-Control': cacheControl,
-    'X-Request-Id': requestId,
-    ...(coded === undefined || coding === null ? {} : { 'Content-Encoding': coding }),
-    ...(backend.closing(request) ? { Connection: 'close' } : {}),
-  });
-  response.end(bytes);
+  const encoding = coded === undefined || coding === null ? {} : { 'Content-Encoding': coding };
+  const headers = { ...SAFETY, 'Content-Type': file.type, 'Cache-Control': cacheControl, ...encoding };
+  sendPieces(context, 200, headers, [coded ?? file.identity]);
   backend.observer.answered(context, 200, null);
 }
 
@@ -112,7 +99,7 @@ function answerLive(context: RequestContext, live: ServedPage['live'], hasManage
   const { backend, request, response } = context;
   const stream = new EventStream(context);
   try {
-    const isLog = wantsLog(request);
+    const isLog = new URLSearchParams(queryOf(context)).has('log');
     if (isLog && hiddenBecause(context) !== null)
       throw new ServeError(
         'SERVE_FORBIDDEN',
@@ -128,11 +115,6 @@ function answerLive(context: RequestContext, live: ServedPage['live'], hasManage
     if (!(thrown instanceof ServeError)) throw thrown;
     refuseRequest(context, thrown, {});
   }
-}
-
-function wantsLog({ url = '' }: IncomingMessage): boolean {
-  const start = url.indexOf('?');
-  return start >= 0 && new URLSearchParams(url.slice(start)).has('log');
 }
 
 /** A page in a browser manages models by a key only. */

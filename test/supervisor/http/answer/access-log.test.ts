@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import type { IncomingMessage } from 'node:http';
 import { test, type TestContext } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
 import type { Call } from '../../../../supervisor/dispatch/call.js';
 import { AccessLog } from '../../../../supervisor/http/answer/access-log.js';
-import type { LoggedRequest } from '../../../../supervisor/http/request/backend.js';
+import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
 import type { Log } from '../../../../supervisor/observe/log.js';
 import { LINES_PER_S } from '../../../../supervisor/observe/line-limit.js';
 
@@ -21,7 +20,7 @@ function setUp(t: TestContext) {
   return { access: new AccessLog(log, () => ''), lines, endSecond: () => t.mock.timers.tick(1000) };
 }
 
-function requestOf(fields: Partial<LoggedRequest>, path = '/'): LoggedRequest {
+function requestOf(fields: Partial<RequestContext>, path = '/'): RequestContext {
   const request = {
     method: 'POST',
     url: `${path}?key=secret`,
@@ -32,7 +31,7 @@ function requestOf(fields: Partial<LoggedRequest>, path = '/'): LoggedRequest {
     request: request,
     client: '10.0.0.7',
     requestId: 'r',
-    headerNames: { callIds: [], ids: [], keys: [], exposed: [] } as unknown as LoggedRequest['headerNames'],
+    headerNames: { callIds: [], ids: [], keys: [], exposed: [] },
     counts: true,
     hasKey: false,
     isProbe: false,
@@ -42,7 +41,7 @@ function requestOf(fields: Partial<LoggedRequest>, path = '/'): LoggedRequest {
     path,
     acceptedAtMs: performance.now(),
     ...fields,
-  };
+  } as unknown as RequestContext;
 }
 
 function callOf(hasBegun: boolean): Call {
@@ -64,7 +63,7 @@ test('each line of a call has its method, path, status and client, refusals too'
   access.settled(asked, callOf(true), 200, null);
   access.refused(asked, UNAUTHORIZED, 401);
   access.settled(asked, callOf(true), 200, new ServeError('SERVE_CANCELLED'));
-  access.cut(asked.request as IncomingMessage, 'r', new ServeError('SERVE_SLOW_READER'));
+  access.cut(asked.request, 'r', new ServeError('SERVE_SLOW_READER'));
   assert.deepEqual(
     lines.map(({ method, path, client, status, code, msg }) => [method, path, client, status, code, msg]),
     [

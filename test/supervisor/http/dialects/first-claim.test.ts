@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
 import { routeCall } from '../../../../supervisor/http/call/find-route.js';
 import type { CallPlan, Dialect, Operation, Target } from '../../../../supervisor/http/dialects/dialect.js';
-import { firstClaim } from '../../../../supervisor/http/dialects/first-claim.js';
+import { firstClaim } from '../../../../supervisor/http/dialects/index.js';
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
 import type { Routes } from '../../../../supervisor/models/generations.js';
 import type { Model } from '../../../../supervisor/models/model.js';

@@ -3,18 +3,18 @@
  * names the formats of body and answer; the dialect's own is `test/worker/formats/tiny.ts`.
  */
 import { ServeError } from '../../../../protocol/errors.js';
-import { PathTable } from '../../../../supervisor/http/call/path-table.js';
+import { pathTable } from '../../../../supervisor/http/call/path-table.js';
 import type { Dialect, Operation } from '../../../../supervisor/http/dialects/dialect.js';
 
 const PATH = '/x/{model}/{route*}';
-const table = new PathTable([[PATH, null]]);
+const find = pathTable({ [PATH]: null });
 
 export const tiny: Dialect = {
   name: 'tiny',
   paths: new Map([[PATH, 'PUT']]),
 
   claim({ request: { method, headers }, path, isWebSocket }, models) {
-    const found = table.find(path);
+    const found = find(path);
     if (found === null) return null;
     const operation = (act: Operation['act']): Operation => ({
       auth: 'call',

@@ -3,13 +3,8 @@ import { isUtf8 } from 'node:buffer';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { escapeNonAscii } from '../../../../protocol/text/charsets.js';
-import {
-  SLICE_BYTES,
-  checkJson,
-  copySlices,
-  slicesOf,
-  writeAscii,
-} from '../../../../supervisor/http/json/slices.js';
+import { SLICE_BYTES, copySlices, slicesOf, writeAscii } from '../../../../supervisor/http/json/slices.js';
+import { checkJson } from '../../../../supervisor/http/json/top-level-fields.js';
 
 /** Runs work to its end; returns its result and how often it paused. */
 function run<Result>(work: Generator<void, Result>): { result: Result; pauses: number } {

@@ -1,6 +1,8 @@
 /** Servers with models of every kind, as far as their documents need them. */
-import type { DialectSettings } from '../../../../supervisor/http/dialects/index.js';
+import type { dialectsOf } from '../../../../supervisor/http/dialects/index.js';
 import { loaded, route, type DescribedModel } from './described-models.js';
+
+type DialectSettings = Parameters<typeof dialectsOf>[0];
 
 const tensor = { name: 'x', datatype: 'FP32', shape: [-1, 2] };
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
-import type { CountedRequest } from '../../../../supervisor/http/request/backend.js';
+import type { CountedRequest } from '../../../../supervisor/http/request/request-context.js';
 import type { Model } from '../../../../supervisor/models/model.js';
 import type { WorkerDeath } from '../../../../supervisor/processes/worker-death.js';
 import { LiveFeed } from '../../../../supervisor/status/live/live-feed.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { ERRORS, ServeError, type ErrorCode } from '../../../../protocol/errors.js';
-import type { CountedRequest } from '../../../../supervisor/http/request/backend.js';
+import type { CountedRequest } from '../../../../supervisor/http/request/request-context.js';
 import { collectNow } from '../../../../supervisor/memory/gc.js';
 import type { Model } from '../../../../supervisor/models/model.js';
 import type { WorkerDeath } from '../../../../supervisor/processes/worker-death.js';

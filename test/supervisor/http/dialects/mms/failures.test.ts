@@ -6,7 +6,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ERRORS, ServeError, type ErrorCode, type ErrorKind } from '../../../../../protocol/errors.js';
 import type { RequestContext } from '../../../../../supervisor/http/request/request-context.js';
-import { mmsError } from '../../../../../supervisor/http/dialects/mms/failures.js';
 import { mmsStyle } from '../../../../../supervisor/http/dialects/mms/answer-style.js';
 import { holdsSection, printTable } from '../../../../helpers/doc-page.js';
 
@@ -197,12 +196,23 @@ function failed(code: ErrorCode, kind: ErrorKind): ServeError {
   return new ServeError(code, undefined, { kind });
 }
 
+function described(error: ServeError): { code: number; type: string; message: string } {
+  const options = { mmsExceptionStatus: '503' };
+  const context = {
+    model: { spec: { name: '…', program: {} } },
+    backend: { options },
+    request: { headers: {} },
+  };
+  const { body } = mmsStyle.fail(error, 'id', context as unknown as RequestContext);
+  return JSON.parse(body.toString()) as ReturnType<typeof described>;
+}
+
 /** The codes of each type and message; a status is named where it is not the code's own. */
 holdsSection('errors.md', 'multi-model-server', () => {
   const rows = new Map<string, { type: string; message: string; codes: string[] }>();
   const named = CLIENT_CODES.map((code) => [`\`${code}\``, new ServeError(code)] as const);
   for (const [name, error] of [...named, ...SPECIAL]) {
-    const { code, type, message } = mmsError(error, { model: '…', exceptionStatus: 503, exposed: '' });
+    const { code, type, message } = described(error);
     const isOwn = error.message === message && error.kind !== 'out-of-memory';
     const row = { type: `\`${type}\``, message: isOwn ? '' : message, codes: [] as string[] };
     const { codes } = rows.get(row.type + row.message) ?? row;

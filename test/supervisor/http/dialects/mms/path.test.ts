@@ -1,8 +1,8 @@
 /** Paths as Multi Model Server reads them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RequestContext } from '../../../../../supervisor/http/request/request-context.js';
-import { queryOf, segmentsOf } from '../../../../../supervisor/http/dialects/mms/path.js';
+import { queryOf, type RequestContext } from '../../../../../supervisor/http/request/request-context.js';
+import { segmentsOf } from '../../../../../supervisor/http/dialects/mms/path.js';
 import { namedPath, writtenPath } from '../../../../../supervisor/http/socket/request-facts.js';
 
 function askFor(url: string): RequestContext {

@@ -1,7 +1,7 @@
 /** The result of `/ping`, by the workers that models have and should have. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pingStatus } from '../../../../../supervisor/http/dialects/mms/ping.js';
+import { pingStatus } from '../../../../../supervisor/http/dialects/mms/management-views.js';
 import type { WorkerHandle } from '../../../../../supervisor/processes/worker-handle.js';
 
 interface Row {

@@ -1,0 +1,75 @@
+/** Answers of the front's own: errors in the format of their dialect, bytes, and the headers that all answers have. */
+import type { ServeError } from '../../../protocol/errors.js';
+import type { RequestContext } from '../request/request-context.js';
+import { refuse } from '../socket/refuse.js';
+
+interface ErrorFacts {
+  /** Value of the Server-Timing header; absent if the request is not a call. */
+  readonly timing?: string;
+  /** Methods that the path takes, if the request has another one. */
+  readonly allow?: string;
+  /** Whether the connection is closed after this answer. */
+  readonly close?: boolean;
+}
+
+/** Server-Timing of a call that was refused before it had a place in the queue. */
+export const NO_TIME = 'queue;dur=0, run;dur=0';
+
+/** Sends the error and returns its status. The body may still be arriving, and part of the answer may have been sent. */
+export function answerError(context: RequestContext, error: ServeError, facts: ErrorFacts = {}): number {
+  const { request, response, dialect, requestId } = context;
+  const failure = dialect.fail(error, requestId, context);
+  const headers: Record<string, string | number> = { ...failure.headers, ...commonHeaders(context) };
+  if (facts.timing !== undefined) headers['Server-Timing'] = facts.timing;
+  if (facts.allow !== undefined) headers['Allow'] = facts.allow;
+  // The rest of a request that was too slow would arrive as slowly.
+  const closes =
+    facts.close === true || error.code === 'SERVE_REQUEST_TIMEOUT' || headers['Connection'] !== undefined;
+  refuse(request, response, failure, headers, closes);
+  return failure.status;
+}
+
+/** Sends the error as the end of the request: it is logged, and counted if the request is a call. */
+export function refuseRequest(context: RequestContext, error: ServeError, facts: ErrorFacts): void {
+  const status = answerError(context, error, facts);
+  context.backend.observer.refused(context, error, status);
+}
+
+/** Sends a whole answer, in one gathered write. */
+export function sendPieces(
+  context: RequestContext,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  pieces: readonly Buffer[],
+): void {
+  const { response } = context;
+  const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  response.writeHead(status, { ...commonHeaders(context), ...headers, 'Content-Length': bytes });
+  response.cork();
+  for (const piece of pieces) response.write(piece);
+  response.end();
+  response.uncork();
+}
+
+/** The headers that every answer to this request has. */
+export function commonHeaders(context: RequestContext): Record<string, string> {
+  const { backend, request, dialect, requestId } = context;
+  return {
+    'X-Request-Id': requestId,
+    ...dialect.headers?.(context),
+    ...(backend.closing(request) && { Connection: 'close' }),
+  };
+}
+
+/** Formats the Server-Timing header: `queue;dur=1.20, run;dur=3.40`, in ms. */
+export function serverTiming({ queueMs, runMs }: { queueMs: number; runMs: number }): string {
+  return `queue;dur=${twoDecimals(queueMs)}, run;dur=${twoDecimals(runMs)}`;
+}
+
+/** Writes ms with two decimals, 0 without. Built from integers, whose strings V8 caches: `toFixed` takes several times as long. */
+function twoDecimals(ms: number): string {
+  if (ms === 0) return '0';
+  const hundredths = Math.round(ms * 100);
+  const rest = hundredths % 100;
+  return `${(hundredths - rest) / 100}.${rest < 10 ? '0' : ''}${rest}`;
+}
