@@ -81,10 +81,17 @@ export function refuse(
 /** Discards the rest of a body that is not read, after its answer, within the limits for a refused request. */
 export function discardRest(request: IncomingMessage): void {
   if (request.socket.destroyed) return;
-  const cut = (): void => void request.socket.destroy();
+  const { socket } = request;
+  const cut = (): void => void socket.destroy();
   const timer = setTimeout(cut, DISCARD_MS);
+  // The request of a connection that ends behind its answer has no `close`, and the timer would keep all that has arrived.
+  const end = (): void => {
+    clearTimeout(timer);
+    socket.off('close', end);
+  };
+  request.once('close', end);
+  socket.once('close', end);
   discard(request, MAX_DISCARDED_BYTES, () => {}, cut);
-  request.once('close', () => clearTimeout(timer));
 }
 
 /** Whether nothing of the request is missing: without a body, its end may still be in the parser. */
