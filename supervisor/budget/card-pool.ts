@@ -2,7 +2,7 @@
  * The memory of one GPU: what each worker holds of it and what all hold. By process where the driver tells; else a worker
  * holds what the card's use rose by over its start, and all hold what the card uses beyond its use without them.
  */
-import type { CardMemory } from '../machine/gpu-usage.js';
+import type { CardMemory } from '../machine/nvidia-smi.js';
 
 /** The memory of a worker that has ended, until the driver says that it is back. */
 export interface OwedMemory {

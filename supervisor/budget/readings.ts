@@ -1,6 +1,6 @@
 /** Reads the memory that workers use, at a pace: soon when something has changed or moves, else about once a second. */
-import { readGpuMemory } from '../machine/gpu-usage.js';
-import { readGroupMemory, type GroupMemory } from '../machine/process-memory.js';
+import { readGpuMemory } from '../machine/nvidia-smi.js';
+import { readGroupMemory, type GroupMemory } from '../machine/processes.js';
 import { CardPool } from './card-pool.js';
 import { MEMORY, type Pool } from './facts.js';
 

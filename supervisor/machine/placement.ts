@@ -1,7 +1,10 @@
-/** Chooses a device for each slot, from options, discovered GPUs and an inherited mask. Pure. */
+/**
+ * Chooses a device for each slot, from options, discovered GPUs and an inherited mask. `Devices` keeps those that the slots of
+ * all models of one server have, so that models share GPUs and cores without knowing each other.
+ */
 import { configError, type ServeError } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/text/sentences.js';
-import type { Gpu } from './gpu-discovery.js';
+import type { Gpu } from './nvidia-smi.js';
 
 export interface Placement {
   /** On one device, only one worker initialises at a time. */
@@ -30,13 +33,11 @@ export interface Machine {
   readonly cores: number;
 }
 
-export type PlacementInput = DeviceWish & Machine;
-
 /**
  * Placements for the slots that a model starts with.
  * @throws SERVE_CONFIG if the options ask for missing devices, or contradict the machine
  */
-export function placeWorkers(input: PlacementInput): Placement[] {
+export function placeWorkers(input: DeviceWish & Machine): Placement[] {
   const chosen = chooseGpus(input);
   if (input.workers !== null && chosen.length > 0) {
     throw configError(
@@ -59,14 +60,17 @@ export function placeWorkers(input: PlacementInput): Placement[] {
  * `taken` returns the number of slots of all models on a device.
  * @throws SERVE_CONFIG as `placeWorkers`, except about `workers`: here the caller decides the number of slots
  */
-export function placeOne(input: PlacementInput, taken: (device: string) => number): Placement {
+export function placeOne(input: DeviceWish & Machine, taken: (device: string) => number): Placement {
   const slots = chooseGpus(input).map(gpuSlot);
   if (slots.length === 0) return cpuSlot(input);
   return slots.reduce((least, slot) => (taken(slot.device) < taken(least.device) ? slot : least));
 }
 
 /** As `placeOne`; null if no GPU has fewer slots than `workersPerGpu`, which share its memory. */
-export function findFreePlace(input: PlacementInput, taken: (device: string) => number): Placement | null {
+export function findFreePlace(
+  input: DeviceWish & Machine,
+  taken: (device: string) => number,
+): Placement | null {
   const placement = placeOne(input, taken);
   const isFull = placement.gpu !== null && taken(placement.device) >= (input.workersPerGpu ?? 1);
   return isFull ? null : placement;
@@ -78,7 +82,7 @@ export function threadShare(cores: number, workers: number): number {
 }
 
 /** `--gpus none` hides all GPUs. Without --gpus, those that nvidia-smi does not list (other vendors) stay visible. */
-function cpuSlot(input: PlacementInput): Placement {
+function cpuSlot(input: DeviceWish & Machine): Placement {
   const hidden = { CUDA_VISIBLE_DEVICES: '', HIP_VISIBLE_DEVICES: '' };
   const env = input.gpus === 'none' ? hidden : {};
   return { device: 'cpu', gpu: null, env };
@@ -97,7 +101,7 @@ function gpuSlot(id: string): Placement {
 /** `first:n`: the first n GPUs, or all if there are fewer. */
 const FIRST = /^first:(\d+)$/;
 
-function chooseGpus(input: PlacementInput): string[] {
+function chooseGpus(input: DeviceWish & Machine): string[] {
   const { gpus } = input;
   if (gpus === 'none') return [];
   const visible = visibleGpus(input.found, input.inheritedMask);
@@ -124,7 +128,7 @@ function chooseGpus(input: PlacementInput): string[] {
 function findGpu(
   wanted: string,
   visible: readonly Gpu[],
-  input: PlacementInput,
+  input: DeviceWish & Machine,
 ): { uuid: string; id: string } {
   if (/^\d+$/.test(wanted)) {
     const gpu = visible[Number(wanted)];
@@ -149,7 +153,7 @@ function unseenGpu(index: number, mask: string | undefined): string | undefined 
   return entry === '' ? undefined : entry;
 }
 
-function noGpu(wanted: string, input: PlacementInput): ServeError {
+function noGpu(wanted: string, input: DeviceWish & Machine): ServeError {
   return configError(
     `--gpus ${wanted}: no GPU was found: ${asClause(input.result)}${maskHint(input)}. Use --gpus none to run on the CPU; name cards that nvidia-smi does not list in CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES.`,
   );
@@ -179,6 +183,74 @@ function idOf(gpu: Gpu): string {
   return gpu.index === null ? gpu.uuid : String(gpu.index);
 }
 
-function maskHint({ inheritedMask, maskVariable = 'CUDA_VISIBLE_DEVICES' }: PlacementInput): string {
+function maskHint({ inheritedMask, maskVariable = 'CUDA_VISIBLE_DEVICES' }: DeviceWish & Machine): string {
   return inheritedMask === undefined ? '' : ` (${maskVariable}=${inheritedMask} was inherited)`;
+}
+
+export class Devices {
+  readonly #machine: Machine;
+  /** Placements of all current slots. */
+  readonly #taken = new Set<Placement>();
+  /** Number of slots beyond the wanted ones, by the slots of a model. */
+  readonly #standbys = new Map<object, number>();
+
+  constructor(machine: Machine) {
+    this.#machine = machine;
+  }
+
+  /** Takes placements for the slots that a model starts with. @throws SERVE_CONFIG if its options do not fit the machine */
+  takeFirst(wish: DeviceWish): Placement[] {
+    const placements = placeWorkers({ ...this.#machine, ...wish });
+    for (const placement of placements) this.#taken.add(placement);
+    return placements;
+  }
+
+  /** Number of slots that a model would start with. @throws SERVE_CONFIG if its options do not fit the machine */
+  firstCount(wish: DeviceWish): number {
+    return placeWorkers({ ...this.#machine, ...wish }).length;
+  }
+
+  /**
+   * Takes placements for `count` more slots: each on the model's GPU with the fewest slots of all models, or on the CPU.
+   * @throws SERVE_CONFIG if its options do not fit the machine; then none is taken
+   */
+  take(wish: DeviceWish, count: number): Placement[] {
+    return Array.from({ length: count }, () => {
+      const placement = placeOne({ ...this.#machine, ...wish }, (device) => this.#slotsOn(device));
+      this.#taken.add(placement);
+      return placement;
+    });
+  }
+
+  /** As `take`, but null if each of the model's GPUs has as many slots as it should; on the CPU there is always a place. */
+  takeIfFree(wish: DeviceWish): Placement | null {
+    const placement = findFreePlace({ ...this.#machine, ...wish }, (device) => this.#slotsOn(device));
+    if (placement !== null) this.#taken.add(placement);
+    return placement;
+  }
+
+  /** Notes how many slots of a model, of which `owner` is the set, have workers that stand by: they share no cores. */
+  noteStandbys(owner: object, count: number): void {
+    if (count === 0) this.#standbys.delete(owner);
+    else this.#standbys.set(owner, count);
+  }
+
+  giveBack(placement: Placement): void {
+    this.#taken.delete(placement);
+  }
+
+  /** Number of slots of all models. */
+  get slots(): number {
+    return this.#taken.size;
+  }
+
+  /** Threads for a worker that starts now: its share of the cores among all slots but those whose workers stand by. */
+  get threads(): number {
+    const standbys = [...this.#standbys.values()].reduce((sum, count) => sum + count, 0);
+    return threadShare(this.#machine.cores, Math.max(1, this.#taken.size - standbys));
+  }
+
+  #slotsOn(device: string): number {
+    return [...this.#taken].filter((placement) => placement.device === device).length;
+  }
 }

@@ -5,8 +5,8 @@
 import { readdirSync } from 'node:fs';
 import type { BudgetStatus, MemoryBudget } from '../budget/memory-budget.js';
 import type { UnsentAnswers } from '../http/socket/unsent-answers.js';
-import type { GpuUsage } from '../machine/gpu-usage.js';
-import { residentBytes } from '../machine/process-memory.js';
+import type { GpuUsage } from '../machine/nvidia-smi.js';
+import { residentBytes } from '../machine/processes.js';
 import { WORKER_PHASES } from '../models/describe-model.js';
 import type { Model } from '../models/model.js';
 import type { Models } from '../models/models.js';

@@ -1,6 +1,6 @@
 /** Measures at intervals, so that a scrape gets the last values without waiting. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { readGpuUsage, type GpuUsage } from '../machine/gpu-usage.js';
+import { readGpuUsage, type GpuUsage } from '../machine/nvidia-smi.js';
 import { LatestList } from '../machine/latest-list.js';
 
 const SAMPLE_MS = 10_000;

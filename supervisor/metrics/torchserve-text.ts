@@ -3,7 +3,7 @@
  * scrapers and rules expect.
  */
 import { hostname } from 'node:os';
-import type { GpuUsage } from '../machine/gpu-usage.js';
+import type { GpuUsage } from '../machine/nvidia-smi.js';
 import type { HostFigures } from '../machine/host-figures.js';
 import type { Model } from '../models/model.js';
 import { HOST_METRICS, workerName, type AnswerClass } from './mms-lines.js';

@@ -3,8 +3,7 @@
  * calls: the ready ones of the lowest indices. The others stand by; their slots do not know whether they do.
  * Before: `sizing.ts` decides how many. After: each slot starts its workers and decides what follows their deaths.
  */
-import type { Devices } from '../machine/devices.js';
-import type { Placement } from '../machine/placement.js';
+import type { Devices, Placement } from '../machine/placement.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';

@@ -5,7 +5,7 @@ import type { ByteBudget } from '../dispatch/arrivals.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { SendAhead } from '../dispatch/send-ahead.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
-import type { Devices } from '../machine/devices.js';
+import type { Devices } from '../machine/placement.js';
 import type { Log } from '../observe/log.js';
 import type { OutputRelay } from '../observe/output-relay.js';
 import type { FullModelRef } from '../options/model-name.js';

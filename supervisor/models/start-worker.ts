@@ -6,7 +6,7 @@ import { limitOf, type ModelOptions } from '../options/resolve.js';
 import { spawnWorker, type SpawnOptions, type WorkerProcess } from '../processes/spawn-worker.js';
 import type { Placement } from '../machine/placement.js';
 import type { WorkerProgram } from '../runtimes/runtime.js';
-import { NO_TELEMETRY } from '../runtimes/telemetry.js';
+import { NO_TELEMETRY } from '../runtimes/onnx/find-onnxruntime.js';
 import type { Slot } from '../slots/slot.js';
 import type { ServerResources } from './model-resources.js';
 import { asksForBatches, type ModelSpec } from './model-spec.js';

@@ -3,8 +3,7 @@ import { statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { ServeError } from '../../protocol/errors.js';
-import { usableOnnxruntime } from '../runtimes/onnx/find-onnxruntime.js';
-import { NO_TELEMETRY } from '../runtimes/telemetry.js';
+import { usableOnnxruntime, NO_TELEMETRY } from '../runtimes/onnx/find-onnxruntime.js';
 import { OptimizeProblem, optimizeModel, type OptimizedModel } from './optimize-model.js';
 
 /** `args`: arguments without the command's name. Resolves with the exit code: 1 after a failure, 2 for a wrong command line. */

@@ -23,7 +23,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execaNode } from 'execa';
 import type { OptimizerAnswer, OptimizerStep, RunFacts } from '../../protocol/optimizer-steps.js';
-import { isAlive } from '../machine/process-start.js';
+import { isAlive } from '../machine/processes.js';
 import { modelFacts, type FileFacts } from '../runtimes/onnx/optimized/digests.js';
 import {
   folderNameOf,

@@ -8,7 +8,7 @@
  */
 import { configError } from '../../protocol/errors.js';
 import type { ResolvedOptions } from '../options/resolve.js';
-import type { Devices } from '../machine/devices.js';
+import type { Devices } from '../machine/placement.js';
 import { APP_SOURCES } from '../runtimes/index.js';
 import type { ModelStore } from '../store/model-store.js';
 import { NOTHING_LENT, releasedOnFailure } from '../store/stored-model.js';

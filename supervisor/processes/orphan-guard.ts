@@ -32,9 +32,6 @@ export const MAX_REPLACEMENTS = 5;
 /** A shell that lived this long works: its death counts as the first again. Well above the sum of all pauses. */
 export const HEALTHY_MS = 60_000;
 
-/** `groups` are arguments of the shell, because this process may be killed before it can write to its pipe. */
-type StartShell = (groups: readonly number[]) => ChildProcess;
-
 export class OrphanGuard {
   #shell: ChildProcess | null = null;
   #startedAtMs = 0;
@@ -43,11 +40,11 @@ export class OrphanGuard {
   #pause: NodeJS.Timeout | null = null;
   readonly #groups = new Set<number>();
   readonly #onMissing: (why: string) => void;
-  readonly #startShell: StartShell;
+  readonly #startShell: typeof startGuardShell;
   #closed = false;
 
   /** `onMissing` is called once, when there is no shell and no other will be started. */
-  constructor(onMissing: (why: string) => void, startShell: StartShell = startGuardShell) {
+  constructor(onMissing: (why: string) => void, startShell = startGuardShell) {
     this.#onMissing = onMissing;
     this.#startShell = startShell;
     this.#start();
@@ -118,6 +115,7 @@ export class OrphanGuard {
   }
 }
 
+/** `groups` are arguments of the shell, because this process may be killed before it can write to its pipe. */
 function startGuardShell(groups: readonly number[]): ChildProcess {
   // In a session of its own: a signal to our group or terminal must not end it first.
   return spawn(SHELL, ['-c', SCRIPT, 'banana-serve-orphan-guard', ...groups.map(String)], {

@@ -2,18 +2,18 @@
  * Starts one worker process: frames on fd 3 (from it) and fd 4 (to it), its begun note on fd 5, stdout and stderr piped,
  * stdin empty. With Node's own spawn, not execa: a worker needs none of execa's buffering, results and clean-up, and loading
  * it would cost 150 ms of the 500 ms that a server needs to its first answer. Programs whose result is awaited are run by
- * execa (gpu-discovery.ts).
+ * execa (nvidia-smi.ts).
  *
  * The worker leads its own process group: a terminal's Ctrl-C reaches only the front, and the group dies as a whole.
  */
-import { writeFile, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { lighten } from '../../protocol/wire/light-socket.js';
 import { BegunFile } from './begun-file.js';
 import type { Exit } from './worker-death.js';
-import { killGroup } from '../machine/kill-group.js';
+import { isEnding, isFrozen, killGroup } from '../machine/processes.js';
 import { inheritedEnv } from '../options/environment.js';
 
 /** Makes the kernel pick a worker before the front when memory runs out (0 is normal, 1000 is first). */
@@ -54,18 +54,15 @@ export interface SpawnOptions {
 
 /** @throws Error if the program cannot be started at all */
 export function spawnWorker(options: SpawnOptions): WorkerProcess {
-  const [file, ...args] = options.command;
   const begun = new BegunFile();
-  const child = spawnWith(begun, file as string, args, {
-    cwd: options.cwd ?? undefined,
-    env: environmentOf(options),
-  });
-  child.on('error', () => {}); // a missing pid says the same, at once
-  const { pid } = child;
-  if (pid === undefined) {
+  let child: ChildProcess;
+  try {
+    child = spawnWith(options, begun.fd);
+  } catch (thrown) {
     begun.close();
-    throw new Error(`cannot start ${file}: is it installed and executable?`);
+    throw thrown;
   }
+  const pid = child.pid as number;
   raiseOomScore(pid);
   return {
     pid,
@@ -82,6 +79,20 @@ export function spawnWorker(options: SpawnOptions): WorkerProcess {
   };
 }
 
+/** @throws Error if the program cannot be started at all */
+function spawnWith(options: SpawnOptions, noteFd: number): ChildProcess {
+  const [file = '', ...args] = options.command;
+  const child = spawn(file, args, {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', noteFd],
+    detached: true,
+    cwd: options.cwd ?? undefined,
+    env: environmentOf(options),
+  });
+  child.on('error', () => {}); // a missing pid says the same, at once
+  if (child.pid === undefined) throw new Error(`cannot start ${file}: is it installed and executable?`);
+  return child;
+}
+
 /** The whole environment of the process. */
 export function environmentOf({ withheld, env }: SpawnOptions): NodeJS.ProcessEnv {
   return { ...inheritedEnv(withheld), ...env };
@@ -91,60 +102,8 @@ function quoted(left: string): string {
   return left === '' ? '' : `Its last message: ${left.trim()}`;
 }
 
-type SpawnPlace = { cwd: string | undefined; env: NodeJS.ProcessEnv };
-
-function spawnWith(begun: BegunFile, file: string, args: string[], place: SpawnPlace): ChildProcess {
-  try {
-    return spawn(file, args, {
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', begun.fd],
-      detached: true,
-      ...place,
-    });
-  } catch (thrown) {
-    begun.close();
-    throw thrown;
-  }
-}
-
 function raiseOomScore(pid: number): void {
   if (process.platform !== 'linux') return;
   // Best effort: the process may be gone, or the file read-only; neither matters.
   writeFile(`/proc/${pid}/oom_score_adj`, OOM_SCORE_ADJ, () => {});
-}
-
-/** The kernel's `PF_EXITING`, among the flags in `/proc/<pid>/stat`; a thread has it before its files are closed. */
-const EXITING = 0x4;
-
-/** Positions among the fields behind the name of the program. */
-const STATE = 0;
-const FLAGS = 6;
-
-/**
- * Whether the kernel is ending the process, which takes time if the machine is busy or the process has much memory; false
- * if unknown.
- */
-export function isEnding(pid: number): boolean {
-  try {
-    const fields = readStat(pid);
-    if (fields === null) return false;
-    return 'ZX'.includes(fields[STATE] ?? '') || (Number(fields[FLAGS]) & EXITING) !== 0;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT'; // it is gone
-  }
-}
-
-/** Whether a signal has stopped the process (SIGSTOP), until another one lets it continue; false if unknown. */
-export function isFrozen(pid: number): boolean {
-  try {
-    return readStat(pid)?.[STATE] === 'T';
-  } catch {
-    return false;
-  }
-}
-
-/** The fields behind the name of the program, which may contain anything; null on other systems than Linux. */
-function readStat(pid: number): string[] | null {
-  if (process.platform !== 'linux') return null;
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }

@@ -55,7 +55,7 @@ export class WorkerHandle extends CallWorker {
     const state = new CurrentState((from, to, event) => listener.told({ type: 'state', from, to, event }));
     const timers = new Timers();
     this.#core = { process, channel: this.channel, state, timers, notes };
-    this.#webhooks = new WorkerWebhooks(this.channel, (sent) => listener.told({ type: 'webhook', ...sent }));
+    this.#webhooks = new WorkerWebhooks(this.channel, (sent) => listener.told(sent));
     this.#stop = new WorkerStop(this.#core);
     this.#start = new WorkerStart(this.#core, this.#stop, spec, limits.initTimeout, (advice) =>
       listener.told({ type: 'slowWarmUp', advice }),

@@ -54,16 +54,14 @@ export type WorkerEvent =
   /** A line of the app. */
   | Extract<UpMessage, { readonly type: 'log' }>
   | { readonly type: 'metrics'; readonly metrics: readonly AppMetric[] }
-  | ({ readonly type: 'webhook' } & SentWebhook);
-
-/** A webhook that an app sends. `body` must not be kept. */
-export interface SentWebhook {
-  readonly order: WebhookOrder;
-  readonly body: Buffer;
-  readonly events: WebhookEvents;
-  /** It is not taken; no event follows. */
-  drop(): void;
-}
+  /** A webhook that an app sends. `body` must not be kept. `drop`: it is not taken; no event follows. */
+  | {
+      readonly type: 'webhook';
+      readonly order: WebhookOrder;
+      readonly body: Buffer;
+      readonly events: WebhookEvents;
+      readonly drop: () => void;
+    };
 
 /** Receives what happens to one worker. */
 export interface WorkerListener {

@@ -10,17 +10,17 @@ import {
   type WebhookOutcome,
 } from '../../protocol/wire/messages.js';
 import type { WebhookEvents } from '../webhooks/webhook.js';
-import type { SentWebhook } from './worker-listener.js';
+import type { WorkerEvent } from './worker-listener.js';
 
 export class WorkerWebhooks {
   readonly #channel: Channel;
-  readonly #onSent: (webhook: SentWebhook) => void;
+  readonly #onSent: (sent: WorkerEvent & { readonly type: 'webhook' }) => void;
   readonly #bodies = new BodyAssembler<WebhookOrder>();
   /** The webhook whose body is incomplete: at most one, so that memory is bounded. */
   #unfinished: number | null = null;
   #closed = false;
 
-  constructor(channel: Channel, onSent: (webhook: SentWebhook) => void) {
+  constructor(channel: Channel, onSent: (sent: WorkerEvent & { readonly type: 'webhook' }) => void) {
     this.#channel = channel;
     this.#onSent = onSent;
   }
@@ -67,7 +67,7 @@ export class WorkerWebhooks {
       },
     };
     const drop = (): void => this.#report(order.ref, 'dropped');
-    this.#onSent({ order, body: joinPieces(pieces), events, drop });
+    this.#onSent({ type: 'webhook', order, body: joinPieces(pieces), events, drop });
   }
 
   #report(ref: number, outcome: WebhookOutcome): void {

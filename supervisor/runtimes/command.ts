@@ -4,7 +4,8 @@ import type { Runtime } from './runtime.js';
 
 export const command: Runtime = {
   names: [],
-  extensions: { entries: [], alone: [] },
+  entries: [],
+  alone: [],
   sources: null,
   leftovers: [],
   claims: ({ workerCommand }) => workerCommand !== null,

@@ -6,21 +6,21 @@ import { command } from './command.js';
 import { node, unservable } from './node.js';
 import { onnx } from './onnx/onnx.js';
 import { python } from './python/python.js';
-import type { AppSetting, AppSpec, FileExtensions, Runtime, WorkerProgram } from './runtime.js';
+import type { AppSetting, AppSpec, Runtime, WorkerProgram } from './runtime.js';
 
 const RUNTIMES: readonly Runtime[] = [command, node, python, onnx, unservable];
 
 /** The extensions of all runtimes by their use, in order of preference. */
-export const EXTENSIONS: FileExtensions = {
-  entries: RUNTIMES.flatMap(({ extensions }) => extensions.entries),
-  alone: RUNTIMES.flatMap(({ extensions }) => extensions.alone),
+export const EXTENSIONS = {
+  entries: RUNTIMES.flatMap(({ entries }) => entries),
+  alone: RUNTIMES.flatMap(({ alone }) => alone),
 };
 
 /** A file with one of these is served if its path is given, or if it is a single file of a model store. */
 export const SERVED_EXTENSIONS = servedBy(RUNTIMES);
 
 function servedBy(runtimes: readonly Runtime[]): readonly string[] {
-  return runtimes.flatMap(({ extensions: { entries, alone } }) => [...entries, ...alone]);
+  return runtimes.flatMap(({ entries, alone }) => [...entries, ...alone]);
 }
 
 /** The file that a folder with these files is served by although it has no entry: the only one of its kind, without code. */
@@ -46,13 +46,13 @@ export function isLeftover(name: string): boolean {
 
 /** All extensions of entries, those of the named runtime first. */
 export function entryExtensionsFor(runtimeName: string): readonly string[] {
-  const first = RUNTIMES.find(({ names }) => names.includes(runtimeName))?.extensions.entries ?? [];
+  const first = RUNTIMES.find(({ names }) => names.includes(runtimeName))?.entries ?? [];
   return [...new Set([...first, ...EXTENSIONS.entries])];
 }
 
 /** Name of the runtime of entries with this extension; null if there is none. */
 export function runtimeNameOf(extension: string): string | null {
-  return RUNTIMES.find(({ extensions }) => extensions.entries.includes(extension))?.names[0] ?? null;
+  return RUNTIMES.find(({ entries }) => entries.includes(extension))?.names[0] ?? null;
 }
 
 /** Returns the program that starts workers of this app. @throws SERVE_CONFIG with cause and remedy if there is none */

@@ -50,7 +50,8 @@ function candidatesOf(path: string): string[] {
 
 export const node: Runtime = {
   names: ['node'],
-  extensions: { entries: EXTENSIONS, alone: [] },
+  entries: EXTENSIONS,
+  alone: [],
   sources: nodeSources,
   leftovers: [],
   claims: ({ app }) => EXTENSIONS.includes(extname(app)),
@@ -79,7 +80,7 @@ function isTypeScript(app: string): boolean {
 export const unservable: Runtime = {
   ...node,
   names: [],
-  extensions: { entries: [], alone: [] },
+  entries: [],
   sources: null,
   claims: ({ service }) => service !== null,
 };

@@ -71,18 +71,13 @@ export interface WorkerProgram {
   readonly warnings: readonly string[];
 }
 
-/** Extensions of a runtime's files, each list in order of preference; empty for a runtime that is not chosen by extension. */
-export interface FileExtensions {
-  /** A file with one is code: it may be an app, or the entry of a model's folder. */
-  readonly entries: readonly string[];
-  /** A folder without any entry is served by its only file with one of these. */
-  readonly alone: readonly string[];
-}
-
 export interface Runtime {
   /** Names in queries and manifests, the canonical one first; empty if it is not chosen by name. */
   readonly names: readonly string[];
-  readonly extensions: FileExtensions;
+  /** Extensions of code, in order of preference: such a file may be an app, or the entry of a model's folder. */
+  readonly entries: readonly string[];
+  /** A folder without any entry is served by its only file with one of these extensions. */
+  readonly alone: readonly string[];
   /** Its files to watch, with extensions of their own; null if unknown. */
   readonly sources: Sources | null;
   /** Names of files and folders that running such an app creates, which no archive needs. */

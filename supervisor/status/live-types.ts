@@ -17,7 +17,7 @@
 
 import type { Route, Signature } from '../../protocol/wire/messages.js';
 import type { DialectPath } from '../http/request/call-paths.js';
-import type { GpuUsage } from '../machine/gpu-usage.js';
+import type { GpuUsage } from '../machine/nvidia-smi.js';
 import type { ModelStatus, WorkerExit, WorkerStatus } from '../models/model-status.js';
 import type { ScalingChange } from '../models/scaling-changes.js';
 import type { RecentLine } from '../observe/recent-lines.js';

@@ -1,6 +1,6 @@
 /** Builds the records of models that management pages show. */
 import type { ModelRecord, ProcessRecord } from '../http/request/model-management.js';
-import { residentBytes } from '../machine/process-memory.js';
+import { residentBytes } from '../machine/processes.js';
 import type { Model } from '../models/model.js';
 import { WORKER_PHASES, modelStatus, whyOf } from '../models/describe-model.js';
 import type { Models, Registered } from '../models/models.js';

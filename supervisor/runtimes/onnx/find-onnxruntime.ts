@@ -6,17 +6,18 @@ import { fileURLToPath } from 'node:url';
 import { configError } from '../../../protocol/errors.js';
 import type { AppSetting } from '../runtime.js';
 
-/** @throws SERVE_CONFIG if onnxruntime-node cannot be there, or is not installed, with what to do */
-export function usableOnnxruntime(model: string, places: SearchedPlaces): FoundOnnxruntime {
-  const problem = problemOfPlatform(ownPlatform());
-  if (problem !== null) throw configError(`${model}: ${problem}`);
-  return findOnnxruntime(model, places);
-}
+/** onnxruntime, also in apps, writes a device id below the cache folder and reports to its maker unless this is set. */
+export const NO_TELEMETRY: Readonly<Record<string, string>> = { ORT_DISABLE_TELEMETRY: '1' };
 
-/** The packages of an archive are not the operator's. */
-export interface SearchedPlaces extends Pick<AppSetting, 'isUnpacked' | 'startFolder'> {
-  /** The folder of this package. */
-  readonly ownFolder?: string;
+/** @throws SERVE_CONFIG if onnxruntime-node cannot be there, or is not installed, with what to do */
+export function usableOnnxruntime(
+  model: string,
+  setting: Pick<AppSetting, 'isUnpacked' | 'startFolder'>,
+): FoundOnnxruntime {
+  const { platform, arch } = process;
+  const problem = problemOfPlatform(platform, arch, platform === 'linux' && isLinkedWithMusl());
+  if (problem !== null) throw configError(`${model}: ${problem}`);
+  return findOnnxruntime(model, setting);
 }
 
 const NAME = 'onnxruntime-node';
@@ -27,12 +28,13 @@ const LEAST = [1, 22] as const;
 const OWN_FOLDER = fileURLToPath(new URL('.', import.meta.url));
 
 /**
- * Looks from the model's folder, then from the folder of the start, then beside
- * this package. @throws SERVE_CONFIG with the command that installs it
+ * Looks from the model's folder, unless that comes from an archive, whose packages are not the operator's; then from the folder
+ * of the start, then beside this package. @throws SERVE_CONFIG with the command that installs it
  */
 export function findOnnxruntime(
   model: string,
-  { isUnpacked, startFolder, ownFolder = OWN_FOLDER }: SearchedPlaces,
+  { isUnpacked, startFolder }: Pick<AppSetting, 'isUnpacked' | 'startFolder'>,
+  ownFolder = OWN_FOLDER,
 ): FoundOnnxruntime {
   const folders = [...(isUnpacked ? [] : [dirname(model)]), startFolder, ownFolder];
   const found = folders.map(onnxruntimeFrom).find((one) => one !== null);
@@ -65,22 +67,8 @@ function onnxruntimeFrom(folder: string): FoundOnnxruntime | null {
   }
 }
 
-/** A platform as far as binaries depend on it. */
-export interface Platform {
-  readonly os: NodeJS.Platform;
-  readonly arch: string;
-  /** Whether this Node is linked with musl, as in Alpine Linux. */
-  readonly isMusl: boolean;
-}
-
-/** The platform of this process. */
-export function ownPlatform(): Platform {
-  const { platform: os, arch } = process;
-  return { os, arch, isMusl: os === 'linux' && isLinkedWithMusl() };
-}
-
 /** Says what is missing and what to do instead; null for a platform that has binaries. */
-export function problemOfPlatform({ os, arch, isMusl }: Platform): string | null {
+export function problemOfPlatform(os: NodeJS.Platform, arch: string, isMusl: boolean): string | null {
   if (isMusl)
     return 'onnxruntime-node has no binaries for musl, the C library of Alpine Linux. Use an image with glibc, such as node:24-slim.';
   if (BINARIES.includes(`${os} ${arch}`)) return null;
@@ -90,8 +78,8 @@ export function problemOfPlatform({ os, arch, isMusl }: Platform): string | null
 
 const BINARIES = ['linux x64', 'linux arm64', 'darwin arm64', 'win32 x64', 'win32 arm64'];
 
-/** Reads the program's head, which names its loader. */
-function isLinkedWithMusl(): boolean {
+/** Whether this Node is linked with musl, as in Alpine Linux: reads the program's head, which names its loader. */
+export function isLinkedWithMusl(): boolean {
   const head = Buffer.alloc(HEAD_BYTES);
   const file = openSync(process.execPath, 'r');
   try {

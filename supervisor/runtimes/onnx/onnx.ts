@@ -13,7 +13,8 @@ const EXTENSIONS = ['.onnx'];
 export const onnx: Runtime = {
   names: [],
   // Beside code such a file is data: it is no entry, and not watched.
-  extensions: { entries: [], alone: EXTENSIONS },
+  entries: [],
+  alone: EXTENSIONS,
   sources: null,
   leftovers: [OPTIMIZED_FOLDER],
   claims: ({ app }) => EXTENSIONS.includes(extname(app)),

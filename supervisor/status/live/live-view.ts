@@ -4,7 +4,7 @@
  */
 import type { FindCallPaths } from '../../http/request/call-paths.js';
 import type { JobRecord, KeptJobs } from '../../jobs/kept-jobs.js';
-import type { GpuUsage } from '../../machine/gpu-usage.js';
+import type { GpuUsage } from '../../machine/nvidia-smi.js';
 import { LatestList } from '../../machine/latest-list.js';
 import type { CallCounts } from '../../metrics/call-counts.js';
 import type { Model } from '../../models/model.js';

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { isAlive, processNamespace, startOf } from '../../machine/process-start.js';
+import { isAlive, processNamespace, startOf } from '../../machine/processes.js';
 import { formatMs } from '../../options/units.js';
 
 const execFile = promisify(execFileWithCallback);

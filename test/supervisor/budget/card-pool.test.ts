@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { CardPool } from '../../../supervisor/budget/card-pool.js';
-import type { CardMemory } from '../../../supervisor/machine/gpu-usage.js';
+import type { CardMemory } from '../../../supervisor/machine/nvidia-smi.js';
 
 function card(usedBytes: number, byGroup: Readonly<Record<number, number>> = {}): CardMemory {
   const groups = new Map(Object.entries(byGroup).map(([id, bytes]) => [Number(id), bytes]));

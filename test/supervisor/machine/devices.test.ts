@@ -1,8 +1,8 @@
 /** Devices of slots whose workers stand by. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Devices } from '../../../supervisor/machine/devices.js';
-import type { Gpu } from '../../../supervisor/machine/gpu-discovery.js';
+import { Devices } from '../../../supervisor/machine/placement.js';
+import type { Gpu } from '../../../supervisor/machine/nvidia-smi.js';
 
 const CARDS: Gpu[] = [0, 1].map((index) => ({
   index,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseApps } from '../../../supervisor/machine/gpu-usage.js';
+import { parseApps } from '../../../supervisor/machine/nvidia-smi.js';
 
 const rows: [title: string, text: string, apps: readonly (readonly [string, number, number])[]][] = [
   [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseUsage } from '../../../supervisor/machine/gpu-usage.js';
+import { parseUsage } from '../../../supervisor/machine/nvidia-smi.js';
 
 const TWO_CARDS = `0, GPU-aaaa, 40960, 1024, 37, NVIDIA A100-SXM4-40GB
 1, GPU-bbbb, 15360, [N/A], [N/A], Tesla T4, revised

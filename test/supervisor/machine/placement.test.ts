@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
-import type { Gpu } from '../../../supervisor/machine/gpu-discovery.js';
-import { placeWorkers, threadShare, type PlacementInput } from '../../../supervisor/machine/placement.js';
+import type { Gpu } from '../../../supervisor/machine/nvidia-smi.js';
+import {
+  placeWorkers,
+  threadShare,
+  type DeviceWish,
+  type Machine,
+} from '../../../supervisor/machine/placement.js';
 
 function card(index: number): Gpu {
   const uuid = `GPU-${'abcd'[index]}000`;
@@ -17,7 +22,7 @@ const SLICES: Gpu[] = [1, 2].map((n) => ({
 }));
 const FOUR = [0, 1, 2, 3].map(card);
 
-const MACHINE: PlacementInput = {
+const MACHINE: DeviceWish & Machine = {
   workers: null,
   gpus: null,
   workersPerGpu: null,
@@ -27,7 +32,12 @@ const MACHINE: PlacementInput = {
   cores: 8,
 };
 
-const ROWS: readonly [what: string, input: Partial<PlacementInput>, devices: string[], threads: number][] = [
+const ROWS: readonly [
+  what: string,
+  input: Partial<DeviceWish & Machine>,
+  devices: string[],
+  threads: number,
+][] = [
   ['a machine without GPUs: one worker, all cores', {}, ['cpu'], 8],
   ['--workers 3: the cores are shared', { workers: 3 }, ['cpu', 'cpu', 'cpu'], 2],
   ['more workers than cores: one thread each', { workers: 9 }, Array<string>(9).fill('cpu'), 1],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { residentBytes } from '../../../supervisor/machine/process-memory.js';
+import { residentBytes } from '../../../supervisor/machine/processes.js';
 
 test('residentBytes is the resident memory of a process', { skip: process.platform !== 'linux' }, () => {
   const own = process.memoryUsage.rss();

@@ -1,5 +1,5 @@
 /** An app of a chosen version, and a GPU, for tests of models whose workers are replaced. */
-import type { Gpu } from '../../../supervisor/machine/gpu-discovery.js';
+import type { Gpu } from '../../../supervisor/machine/nvidia-smi.js';
 import { CUES_MODULE } from '../../helpers/edited-app.js';
 
 export const CARDS: Gpu[] = [{ index: 0, uuid: 'GPU-0', name: 'A100', card: 'GPU-0' }];

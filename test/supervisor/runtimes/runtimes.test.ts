@@ -66,7 +66,8 @@ test('the first runtime of the list that claims an app prepares it, and its erro
   };
   const shell: Runtime = {
     names: ['shell'],
-    extensions: { entries: ['.sh'], alone: [] },
+    entries: ['.sh'],
+    alone: [],
     sources: null,
     leftovers: [],
     claims: ({ app }) => app.endsWith('.sh'),

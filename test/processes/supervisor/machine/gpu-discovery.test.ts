@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { discoverGpus, parseList } from '../../../../supervisor/machine/gpu-discovery.js';
+import { discoverGpus, parseList } from '../../../../supervisor/machine/nvidia-smi.js';
 
 const TWO_CARDS = `GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)
 GPU 1: Tesla T4 (UUID: GPU-b06ef3b4-2f02-4bb5-a5a5-3b8a4e0e9a11)

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { eventually } from '../../../helpers/server.js';
-import { readGroup, readGroupMemory } from '../../../../supervisor/machine/process-memory.js';
+import { readGroup, readGroupMemory } from '../../../../supervisor/machine/processes.js';
 
 const LINUX = { skip: process.platform !== 'linux' };
 const MB = 2 ** 20;

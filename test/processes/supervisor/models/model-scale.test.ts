@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
-import type { Gpu } from '../../../../supervisor/machine/gpu-discovery.js';
+import type { Gpu } from '../../../../supervisor/machine/nvidia-smi.js';
 import { makeCues, type Cues } from '../../../helpers/cues.js';
 import { fixture, isAlive } from '../../../helpers/server.js';
 import {

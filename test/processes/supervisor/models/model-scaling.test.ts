@@ -1,7 +1,7 @@
 /** Models that scale themselves, with real workers and without a server: who may leave, and when. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import type { Gpu } from '../../../../supervisor/machine/gpu-discovery.js';
+import type { Gpu } from '../../../../supervisor/machine/nvidia-smi.js';
 import { makeCues, type Cues } from '../../../helpers/cues.js';
 import { CUES_MODULE, editedApp } from '../../../helpers/edited-app.js';
 import {

@@ -58,8 +58,8 @@ test('one that is too old is refused with the command', (t) => {
 test('without any it is refused with the command', (t) => {
   const folder = folderOf(t, {});
   const model = join(folder, 'models/m.onnx');
-  const places = { isUnpacked: false, startFolder: folder, ownFolder: folder };
-  assert.throws(() => findOnnxruntime(model, places), {
+  const places = { isUnpacked: false, startFolder: folder };
+  assert.throws(() => findOnnxruntime(model, places, folder), {
     code: 'SERVE_CONFIG',
     message: `${model}: serving a .onnx file needs the package onnxruntime-node, which is not installed. Run: npm install onnxruntime-node`,
   });

@@ -17,7 +17,7 @@ import { delimiter, dirname, join, relative } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { resolveOptions } from '../../../../../supervisor/options/resolve.js';
 import { prepareProgram } from '../../../../../supervisor/runtimes/index.js';
-import { askInterpreter } from '../../../../../supervisor/runtimes/python/ask-interpreter.js';
+import { askInterpreter } from '../../../../../supervisor/runtimes/python/find-interpreter.js';
 import { foldersUpwards, isOwn } from '../../../../../supervisor/runtimes/python/places.js';
 import type { AppSetting } from '../../../../../supervisor/runtimes/runtime.js';
 import { eventually, isAlive, ROOT } from '../../../../helpers/server.js';
@@ -312,7 +312,7 @@ test('a program that does not answer is ended with its child processes', { timeo
   const tell = `echo $! > ${machine.at('pid.new')}; mv ${machine.at('pid.new')} ${machine.at('pid')}`;
   machine.write('bin/hangs', `#!/bin/sh\n(${heir}) &\n${tell}\nwait\n`);
   const stop = new AbortController();
-  const answer = askInterpreter(machine.at('bin/hangs'), process.env, { stop: stop.signal });
+  const answer = askInterpreter(machine.at('bin/hangs'), process.env, stop.signal);
   const refused = assert.rejects(answer, { name: 'AbortError' });
   await eventually(
     () => existsSync(machine.at('pid')),
@@ -332,7 +332,7 @@ test('a program that does not answer is ended with its child processes', { timeo
 test('a program that does not answer in time is refused with the limit', { timeout: 240_000 }, async (t) => {
   const machine = new Machine(t);
   machine.write('bin/hangs', '#!/bin/sh\nexec sleep 1000\n');
-  await assert.rejects(askInterpreter(machine.at('bin/hangs'), process.env, { limitMs: 200 }), {
+  await assert.rejects(askInterpreter(machine.at('bin/hangs'), process.env, undefined, 200), {
     message: 'did not report its version in 200 ms',
   });
 });
@@ -350,7 +350,7 @@ test('a program that cannot be started without free descriptors is refused, and 
   machine.write(
     'asks.mjs',
     `import { openSync } from 'node:fs';
-import { askInterpreter } from ${JSON.stringify(`${ROOT}dist/supervisor/runtimes/python/ask-interpreter.js`)};
+import { askInterpreter } from ${JSON.stringify(`${ROOT}dist/supervisor/runtimes/python/find-interpreter.js`)};
 try {
   for (;;) openSync('/dev/null');
 } catch {

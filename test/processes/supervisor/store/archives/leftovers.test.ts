@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { processNamespace, startOf } from '../../../../../supervisor/machine/process-start.js';
+import { processNamespace, startOf } from '../../../../../supervisor/machine/processes.js';
 import { FOLDER_PREFIX, OwnFolder } from '../../../../../supervisor/store/archives/own-folder.js';
 import { needs } from '../../../../helpers/needs.js';
 import { appFolder } from '../../../../worker/app-folder.js';

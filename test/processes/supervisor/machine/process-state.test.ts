@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { test } from 'node:test';
-import { isEnding, isFrozen } from '../../../../supervisor/processes/spawn-worker.js';
+import { isEnding, isFrozen } from '../../../../supervisor/machine/processes.js';
 import { eventually } from '../../../helpers/server.js';
 
 /** Other systems do not report it. */
