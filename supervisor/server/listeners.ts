@@ -29,6 +29,8 @@ const FLAGS: Readonly<Record<Listener, ListenFlags>> = {
 };
 
 export class Listeners {
+  /** Finds the paths of a route; none until requests are answered. */
+  findPaths: FindCallPaths = () => [];
   readonly #plan: ServerPlan;
   /** Creates a server that does not listen yet. */
   readonly #newServer: (handler: LateHandler, tls: TlsCredentials | null) => HttpServer;
@@ -75,8 +77,8 @@ export class Listeners {
     }
   }
 
-  /** Sets the handlers of requests; resolves with what finds the paths of a route. `metrics`: null without a metrics page. */
-  async answerBy(backend: Backend, metrics: MetricsPage | null): Promise<FindCallPaths> {
+  /** Sets the handlers of requests. `metrics`: null without a metrics page. */
+  async answerBy(backend: Backend, metrics: MetricsPage | null): Promise<void> {
     const { FrontHandler } = await import('../http/handler.js');
     const { callPathsIn, dialectsOf } = await import('../http/dialects/index.js');
     const { management, metrics: metricsPlan, isMmsMode, dialects } = this.#plan;
@@ -92,7 +94,7 @@ export class Listeners {
       const own = byListener[listener];
       if (own !== null) handler.arrive(new FrontHandler(backend, own, listener));
     }
-    return callPathsIn(byListener.main?.inOrder ?? []);
+    this.findPaths = callPathsIn(byListener.main?.inOrder ?? []);
   }
 
   /** Stops accepting connections; resolves once the open ones have ended or the grace period has passed. */

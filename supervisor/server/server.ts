@@ -13,16 +13,17 @@ import { describeThrown, type ServeError } from '../../protocol/errors.js';
 import { UnroutedBodies } from '../dispatch/arrivals.js';
 import { AccessLog } from '../http/answer/access-log.js';
 import type { Backend, ReadinessAnswer } from '../http/request/request-context.js';
-import type { FindCallPaths } from '../http/request/call-paths.js';
 import { isLastRequest } from '../http/socket/request-facts.js';
 import { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { JobStore } from '../jobs/job-store.js';
 import { deferred } from '../machine/deferred.js';
 import { readGpuUsage } from '../machine/nvidia-smi.js';
 import { residentBytes } from '../machine/processes.js';
+import { MetricsParts } from '../metrics/metrics-parts.js';
 import type { Model } from '../models/model.js';
 import type { ModelEvent } from '../models/model-resources.js';
 import type { ModelRef } from '../models/models.js';
+import { ServerLogs } from '../observe/server-logs.js';
 import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
 import type { ManagementPlan } from '../plan/plan-listeners.js';
 import type { ServerPlan } from '../plan/plan-server.js';
@@ -38,11 +39,9 @@ import { DELAY_RESOLUTION_MS, serverStatus, type StatusSources } from '../status
 import { VERSION } from '../version.js';
 import { Closing } from './host/closing.js';
 import type { CloseOptions } from './host/drain.js';
-import { ServerLogs } from './host/logs.js';
 import { ModelHost } from './host/model-host.js';
 import { jobOutcomes } from './job-outcomes.js';
 import { Listeners } from './listeners.js';
-import { MetricsParts } from './metrics-parts.js';
 import { StoreLoads } from './models/store-loads.js';
 import { modelsHandle } from './program-management.js';
 import { ReadyFile } from './ready-file.js';
@@ -73,8 +72,6 @@ export class Server {
   /** The data of the page at `/`; null if there is none. */
   readonly #live: LiveFeed | null;
   readonly #listeners: Listeners;
-  /** Finds none until requests are answered. */
-  #findPaths: FindCallPaths = () => [];
   /** Null until the parts are closed, and if they are closed because the server could not be opened. */
   #end: ServerEnd | null = null;
   /** Whether replies close their connections, so that no request arrives on one after the server has ended. */
@@ -83,7 +80,8 @@ export class Server {
   /** `jobStore`: open, and closed with the server. */
   constructor(plan: ServerPlan, jobStore: JobStore) {
     this.#plan = plan;
-    this.#logs = new ServerLogs(plan.resolved.options, plan.cwd);
+    const { options } = plan.resolved;
+    this.#logs = new ServerLogs(options, plan.cwd);
     const { log } = this.#logs;
     const closing = new Closing((thrown) =>
       log.error(`a part of the server could not be closed: ${describeThrown(thrown).message}`),
@@ -104,12 +102,15 @@ export class Server {
     const unsent = this.#unsent;
     this.#sources = { facts, registry: served.registry, unsent, jobs, spares, memory, readiness };
     const { calls } = this.#logs;
-    if (calls !== null) answers.tell(new AccessLog(calls, ({ spec }) => served.labelOf(spec)));
-    this.#metrics = new MetricsParts(plan, this.#logs, this.#host, unsent, answers);
+    const labelOf = ({ spec }: Model): string => served.labelOf(spec);
+    if (calls !== null) answers.tell(new AccessLog(calls, labelOf));
+    const measured = { models: served.registry, unsent, memory };
+    this.#metrics = new MetricsParts(options, plan.metrics !== null, plan.cwd, this.#logs, measured, labelOf);
+    for (const observer of this.#metrics.observers) answers.tell(observer);
     this.#live = this.#newLive();
     closing.onClose(() => this.#live?.stop());
     if (this.#live !== null) answers.tell(this.#live.calls);
-    served.observers.push({ told: (...told) => this.#told(...told) });
+    served.observers.push(...this.#metrics.modelObservers, { told: (...told) => this.#told(...told) });
     this.#listeners = new Listeners(plan, unsent, answers, log);
     closing.onKill(() => this.#listeners.destroy());
   }
@@ -151,7 +152,7 @@ export class Server {
     logOpen(log, plan, addresses, this.#host.jobs);
     this.#metrics.start();
     await this.#host.start();
-    this.#findPaths = await this.#listeners.answerBy(this.#backend(), this.#metrics.page);
+    await this.#listeners.answerBy(this.#backend(), this.#metrics.page);
     this.#live?.start();
     if (plan.isMmsMode) writers.stdout.writeLines(MMS_READY);
   }
@@ -215,7 +216,7 @@ export class Server {
       counts: this.#metrics.calls,
       maxQueueBytes: this.#plan.resolved.options.queueBytes,
       jobs: this.#host.jobs,
-      findPaths: (called) => this.#findPaths(called),
+      findPaths: (called) => this.#listeners.findPaths(called),
       readMemory: residentBytes,
       // A failure leaves the figures of GPUs out: the start of the server and `--metrics` report it.
       readGpus: async () => (await readGpuUsage(process.env)).gpus,

@@ -21,6 +21,7 @@ import type { ServerResources } from '../../models/model-resources.js';
 import type { Log } from '../../observe/log.js';
 import { OutputRelay } from '../../observe/output-relay.js';
 import { PrintCopies } from '../../observe/prints.js';
+import { startReporter, type ServerLogs } from '../../observe/server-logs.js';
 import { formatMs } from '../../options/units.js';
 import type { ServerPlan } from '../../plan/plan-server.js';
 import { OrphanGuard } from '../../processes/orphan-guard.js';
@@ -33,7 +34,6 @@ import { ModelAdmin } from '../models/admin.js';
 import type { Closing } from './closing.js';
 import { drain, type CloseOptions } from './drain.js';
 import { JobWebhooks } from './job-webhooks.js';
-import { startReporter, type ServerLogs } from './logs.js';
 
 /** The part of jobs that knows how calls arrive, and how they are answered. */
 export interface JobAnswers extends Omit<KeptJobsListener, 'onEnded'> {
@@ -143,7 +143,8 @@ export class ModelHost {
   #newJobs(store: JobStore, { statusOf, onHeldBytes, ...answers }: JobAnswers): KeptJobs {
     const onEnded = (ended: EndedJob): void => {
       const { model: name, version, hasWebhook } = ended.record;
-      answers.onEnded(ended, this.served.find({ name, version }));
+      const isIts = ({ spec }: Model): boolean => spec.name === name && spec.version === version;
+      answers.onEnded(ended, this.served.all.find(isIts) ?? null);
       if (hasWebhook) this.#jobWebhooks.post(ended);
     };
     const { maxOutput: maxResultBytes } = this.#plan.resolved.options;

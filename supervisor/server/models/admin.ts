@@ -20,7 +20,7 @@ import {
   type Outcome,
   type WorkerBounds,
 } from '../../models/models.js';
-import { UNFINISHED, isStartFailure } from '../../models/outcome.js';
+import { UNFINISHED, isStartFailure, outcomeOf } from '../../models/outcome.js';
 import { bareProgram } from '../../models/start-worker.js';
 import type { Log } from '../../observe/log.js';
 import { labelOf } from '../../options/model-name.js';
@@ -68,8 +68,11 @@ export class ModelAdmin implements ModelManagement {
     this.#isNamed = isMmsMode; // models come and go there, so log lines always name their model
     this.#log = resources.log;
     this.limits = resources.retireLimits;
-    const isDefault = (ref: FullModelRef): boolean => this.registry.isDefault(ref);
-    this.#resources = { ...resources, labelOf: (ref) => this.labelOf(ref), isDefault };
+    this.#resources = {
+      ...resources,
+      labelOf: (ref) => this.labelOf(ref),
+      isDefault: (ref) => this.registry.isDefault(ref),
+    };
     resources.gate.onIdle = () => this.#keepSpares();
     this.startUp = new StartUp(options, isMmsMode, resources.log, onEnd);
   }
@@ -77,11 +80,6 @@ export class ModelAdmin implements ModelManagement {
   /** All models, including the ones that are being unregistered. */
   get all(): readonly Model[] {
     return [...this.#files.keys()];
-  }
-
-  /** Finds a model, even if it is being unregistered; null if there is none. */
-  find({ name, version }: FullModelRef): Model | null {
-    return this.all.find(({ spec }) => spec.name === name && spec.version === version) ?? null;
   }
 
   /** The server's options for a new plan of the model of this name: those of its only model, if it is that. */
@@ -189,33 +187,25 @@ export class ModelAdmin implements ModelManagement {
 
   /**
    * As `Model.replace`, or `Model.renew` if it `renews`, for the version that the plan names; with `watch`, watches the files
-   * of the new app before it is loaded. Releases the files of the plan if the change does not begin. @throws as `Models.replace`
+   * of the new app before it is loaded. Takes over the files of the plan. @throws as `Models.replace`
    */
   replace(plan: ModelPlan, limits: RetireLimits, renews = false): Accepted {
-    let isBegun = false;
-    const begin = (model: Model): Promise<Outcome> => {
-      isBegun = true;
-      return this.#exchange(model, plan, limits, renews);
-    };
+    const { spec, release } = plan;
     try {
-      const change = this.registry.replace(plan.spec, begin);
-      void change.settled.then(() => {
-        if (!isBegun) plan.release();
+      const files = this.#files.get(this.registry.registered(spec)) as ModelFiles;
+      files.lend(release);
+      return this.registry.replace(spec, async (model) => {
+        const keepsFiles = !renews && spec.app === model.spec.app; // only the options may have changed
+        for (const warning of spec.program.warnings) this.#log.warn(warning);
+        await this.#watch(model, spec);
+        const outcome = await (renews ? model.renew(spec, limits) : model.replace(spec, limits));
+        if (outcome.error === null && !keepsFiles) files.giveBackBefore(release);
+        return outcome;
       });
-      return change;
     } catch (thrown) {
-      plan.release(); // there is no such version
+      release(); // there is no such version
       throw thrown;
     }
-  }
-
-  async #exchange(model: Model, plan: ModelPlan, limits: RetireLimits, renews: boolean): Promise<Outcome> {
-    const { spec } = plan;
-    const keepsFiles = !renews && spec.app === model.spec.app; // only the options may have changed
-    for (const warning of plan.spec.program.warnings) this.#log.warn(warning);
-    await this.#watch(model, spec);
-    const change = (): Promise<Outcome> => (renews ? model.renew(spec, limits) : model.replace(spec, limits));
-    return (this.#files.get(model) as ModelFiles).exchange(plan.release, keepsFiles, change);
   }
 
   /** See `ModelManagement.change`. */
@@ -228,9 +218,8 @@ export class ModelAdmin implements ModelManagement {
     const startsWorkers = needsNewWorkers(model.spec, specUnder(model));
     const change = this.registry.replace(ref, (now) => now.replace(specUnder(now), this.limits));
     if (startsWorkers) return this.#inTime(change);
-    const { wanted, ready } = model.crew;
-    const done: Outcome = { result: 'done', wanted, ready: ready.length, error: null };
-    return { accepted: change.accepted, settled: Promise.resolve(done) };
+    const { wanted } = model.crew;
+    return { accepted: change.accepted, settled: Promise.resolve(outcomeOf(wanted, wanted, null)) };
   }
 
   /** See `ModelManagement.restartWorker`. */
@@ -268,12 +257,12 @@ export class ModelAdmin implements ModelManagement {
       const mistake = `The model ${spec.name} was unregistered before its workers were ready.`;
       return endOf('failed', new ServeError('SERVE_MODEL_NOT_FOUND', mistake));
     }
-    const isCounted = model.sizing.bounds === null; // else its calls may have changed the number
-    if (outcome !== null && outcome.wanted !== target && isCounted) return endOf('unfinished', null); // it was scaled again since
-    if (outcome !== null) return { ...outcome, result: outcome.result === 'done' ? 'done' : 'failed' };
-    return limitMs > SHORTEST_START_MS
-      ? endOf('unfinished', null)
-      : endOf('failed', new ServeError('SERVE_INIT_TIMEOUT'));
+    // The calls of a model that scales itself may have changed the number.
+    const wasScaledAgain = outcome !== null && outcome.wanted !== target && model.sizing.bounds === null;
+    if (outcome !== null && !wasScaledAgain)
+      return { ...outcome, result: outcome.result === 'done' ? 'done' : 'failed' };
+    if (wasScaledAgain || limitMs > SHORTEST_START_MS) return endOf('unfinished', null);
+    return endOf('failed', new ServeError('SERVE_INIT_TIMEOUT'));
   }
 
   presenceOf(model: Model): ModelPresence {
@@ -357,15 +346,13 @@ export class ModelAdmin implements ModelManagement {
   async #watch(model: Model, { program }: ModelSpec = model.spec): Promise<void> {
     if (!this.#resolved.options.watch) return;
     await this.#files.get(model)?.watch(program, {
-      onChange: (files) => this.#onAppChanged(model, files),
       onProblem: (problem) => this.#log.error(`--watch: ${problem}`),
+      onChange: (files) => {
+        const ofModel = this.#isNamed ? ` of ${labelOf(model.spec)}` : '';
+        this.#log.info(`${changeText(files)} changed: starting the workers${ofModel} again`);
+        model.replaceAtOnce(model.spec, this.limits);
+      },
     });
-  }
-
-  #onAppChanged(model: Model, files: readonly string[]): void {
-    const ofModel = this.#isNamed ? ` of ${labelOf(model.spec)}` : '';
-    this.#log.info(`${changeText(files)} changed: starting the workers${ofModel} again`);
-    model.replaceAtOnce(model.spec, this.limits);
   }
 
   /** Keeps spare processes for the programs of all models that take calls, unless a worker is starting: then once it has. */

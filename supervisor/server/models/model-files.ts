@@ -1,6 +1,5 @@
 /** The files that one model's workers are loaded from: lent by the store, and watched with `--watch`. */
 import { deferred } from '../../machine/deferred.js';
-import type { Outcome } from '../../models/outcome.js';
 import { APP_SOURCES } from '../../runtimes/index.js';
 import type { WorkerProgram } from '../../runtimes/runtime.js';
 import type { Release } from '../../store/stored-model.js';
@@ -31,13 +30,15 @@ export class ModelFiles {
     for (const files of this.#watched) files.close();
   }
 
-  /** Takes over the files of a change, and gives those before back once it has succeeded: else workers may still use them. */
-  async exchange(release: Release, keepsFiles: boolean, change: () => Promise<Outcome>): Promise<Outcome> {
-    const before = keepsFiles ? [] : [...this.#lent];
+  /** Takes over the files of a change. Those before are lent as well until it has succeeded: workers may still use them. */
+  lend(release: Release): void {
     this.#lent.add(release);
-    const outcome = await change();
-    if (outcome.error === null) this.#giveBack(before);
-    return outcome;
+  }
+
+  /** The change with these files has succeeded. */
+  giveBackBefore(release: Release): void {
+    const lent = [...this.#lent];
+    this.#giveBack(lent.slice(0, lent.indexOf(release)));
   }
 
   /** The last worker has ended. */

@@ -174,32 +174,21 @@ function check({ result, error }: Outcome): void {
 
 /** The name by which a model of this entry is loaded. */
 export function nameOfEntry(entry: string): string {
-  const stem = stemOf(entry);
-  return isModelName(stem) ? stem : underscored(stem);
+  return namesOf(entry)[2];
 }
 
 /** The entry whose model is loaded by this name: the one of exactly this name before others; null if there is none. */
 export function namedEntry(entries: readonly string[], name: string): string | null {
-  for (const nameOf of [
-    (entry: string) => entry,
-    stemOf,
-    nameOfEntry,
-    (entry: string) => underscored(stemOf(entry)),
-  ]) {
-    const found = entries.find((entry) => nameOf(entry) === name);
-    if (found !== undefined) return found;
-  }
-  return null;
+  const ranked = entries.map((entry) => ({ entry, rank: namesOf(entry).indexOf(name) }));
+  const [best] = ranked.filter(({ rank }) => rank >= 0).sort((a, b) => a.rank - b.rank);
+  return best?.entry ?? null;
 }
 
-/** A folder may have a dot in its name too; it is found by its whole name. */
-function stemOf(entry: string): string {
-  return entry.replace(/\.(?:tar\.gz|[^.]+)$/, '');
-}
-
-/** The name under which a store without the name in a manifest has it at the start. */
-function underscored(stem: string): string {
-  return stem.replace(/\W/g, '_').slice(0, 128);
+/** A folder may have a dot in its name: its whole name comes first. Last: how a store has it at the start without a manifest. */
+function namesOf(entry: string): [whole: string, stem: string, usual: string, underscored: string] {
+  const stem = entry.replace(/\.(?:tar\.gz|[^.]+)$/, '');
+  const underscored = stem.replace(/\W/g, '_').slice(0, 128);
+  return [entry, stem, isModelName(stem) ? stem : underscored, underscored];
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

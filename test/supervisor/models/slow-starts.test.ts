@@ -6,7 +6,7 @@ import {
   type StartingWorker,
 } from '../../../supervisor/models/slow-starts.js';
 import { startPhase, type WorkerState } from '../../../supervisor/processes/worker-lifecycle.js';
-import { logReporter } from '../../../supervisor/server/host/logs.js';
+import { logReporter } from '../../../supervisor/observe/server-logs.js';
 
 /** Workers whose states the test sets, and a clock that it moves. */
 class Bench {

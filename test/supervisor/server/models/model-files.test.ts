@@ -1,39 +1,33 @@
 /** ModelFiles: when the files of a model are given back to the store. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ServeError } from '../../../../protocol/errors.js';
-import { outcomeOf, type Outcome } from '../../../../supervisor/models/outcome.js';
 import { ModelFiles } from '../../../../supervisor/server/models/model-files.js';
 
-const done = (): Promise<Outcome> => Promise.resolve(outcomeOf(1, 1, null));
-const fails = (): Promise<Outcome> => Promise.resolve(outcomeOf(1, 1, new ServeError('SERVE_INIT_FAILED')));
-
-function lend(): { files: ModelFiles; given: string[]; release: (name: string) => () => void } {
+function lend(...names: readonly string[]): { files: ModelFiles; given: string[]; releases: (() => void)[] } {
   const given: string[] = [];
-  const release = (name: string) => (): void => void given.push(name);
-  return { files: new ModelFiles(release('first')), given, release };
+  const [first = () => {}, ...changes] = names.map((name) => (): void => void given.push(name));
+  const files = new ModelFiles(first);
+  for (const release of changes) files.lend(release);
+  return { files, given, releases: changes };
 }
 
-test('a change that succeeds gives back the files before it, and the end of the model those after it', async () => {
-  const { files, given, release } = lend();
-  await files.exchange(release('second'), false, done);
+test('a change that succeeds gives back the files before it, and the end of the model those after it', () => {
+  const { files, given, releases } = lend('first', 'second');
+  files.giveBackBefore(releases[0] as () => void);
   assert.deepEqual(given, ['first']);
   files.close();
   assert.deepEqual(given, ['first', 'second']);
 });
 
-test('a change that fails gives back nothing, because workers may use both, until one succeeds', async () => {
-  const { files, given, release } = lend();
-  await files.exchange(release('second'), false, fails);
+test('a change that fails gives back nothing, because workers may use both, until one succeeds', () => {
+  const { files, given, releases } = lend('first', 'second', 'third');
   assert.deepEqual(given, []);
-  await files.exchange(release('third'), false, done);
+  files.giveBackBefore(releases[1] as () => void);
   assert.deepEqual(given, ['first', 'second']);
 });
 
-test('a change of options alone keeps the files', async () => {
-  const { files, given, release } = lend();
-  await files.exchange(release('second'), true, done);
-  assert.deepEqual(given, []);
-  files.close();
-  assert.deepEqual(given, ['first', 'second']);
+test('a change keeps the files of one that waits behind it', () => {
+  const { files, given, releases } = lend('first', 'second', 'third');
+  files.giveBackBefore(releases[0] as () => void);
+  assert.deepEqual(given, ['first']);
 });

@@ -4,13 +4,12 @@
  */
 import { resolve } from 'node:path';
 import { isatty } from 'node:tty';
-import type { StartReporter } from '../../models/slow-starts.js';
-import { createLog, type Log } from '../../observe/log.js';
-import { LineLog } from '../../observe/line-log.js';
-import { LogFile } from '../../observe/log-file.js';
-import { OutputWriter, StatusLine } from '../../observe/output-writer.js';
-import { RecentLines } from '../../observe/recent-lines.js';
-import type { ServerOptions } from '../../options/resolve.js';
+import type { ServerOptions } from '../options/resolve.js';
+import { LineLog } from './line-log.js';
+import { LogFile } from './log-file.js';
+import { createLog, type Log } from './log.js';
+import { OutputWriter, StatusLine } from './output-writer.js';
+import { RecentLines } from './recent-lines.js';
 
 export class ServerLogs {
   readonly writers = { stdout: new OutputWriter(1), stderr: new OutputWriter(2) };
@@ -61,7 +60,7 @@ export class ServerLogs {
 export function startReporter(
   format: ServerOptions['logFormat'],
   { log, writers }: ServerLogs,
-): StartReporter {
+): ReturnType<typeof logReporter> {
   const isTerminal = isatty(2) && process.env['TERM'] !== 'dumb';
   return format === 'text' && isTerminal && log.isLevelEnabled('info')
     ? terminalReporter(writers)
@@ -69,10 +68,10 @@ export function startReporter(
 }
 
 /** Pauses double up to a minute: an init of ten minutes logs about a dozen lines. */
-export function logReporter(log: Pick<Log, 'info'>): StartReporter {
+export function logReporter(log: Pick<Log, 'info'>) {
   return {
-    pauseMs: (reported) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (reported - 1)),
-    report: (text) => log.info(text),
+    pauseMs: (reported: number) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (reported - 1)),
+    report: (text: string) => log.info(text),
     end: () => {},
   };
 }
@@ -84,7 +83,7 @@ const REDRAW_MS = 1000;
 /** Width of a terminal that does not report its own. */
 const USUAL_COLUMNS = 80;
 
-function terminalReporter({ stdout, stderr }: ServerLogs['writers']): StartReporter {
+function terminalReporter({ stdout, stderr }: ServerLogs['writers']): ReturnType<typeof logReporter> {
   const line = new StatusLine();
   stderr.statusLine = line;
   if (isatty(1)) stdout.statusLine = line; // most likely the same terminal
