@@ -35,8 +35,15 @@ process.exitCode = await run(process.argv);
 process.exit();
 
 async function run(argv: readonly string[]): Promise<number> {
-  if (argv[2] === ARCHIVE) return archive();
-  if (argv[2] === OPTIMIZE) return optimize();
+  const [, , name, ...args] = argv;
+  if (name === ARCHIVE) {
+    const { runArchiver } = await import('./archive/archiver-command.js');
+    return runArchiver(`banana-serve ${ARCHIVE}`, args);
+  }
+  if (name === OPTIMIZE) {
+    const { runOptimize } = await import('./optimize/optimize-command.js');
+    return runOptimize(`banana-serve ${OPTIMIZE}`, args);
+  }
   return EXIT_CODES[await main(argv)].code;
 }
 
@@ -76,18 +83,6 @@ async function main(argv: readonly string[]): Promise<ExitReason> {
     });
   };
   return runServerProcess(start, true);
-}
-
-/** Runs the `archive` command, which has its own options. */
-async function archive(): Promise<number> {
-  const { runArchiver } = await import('./archive/archiver-command.js');
-  return runArchiver(`banana-serve ${ARCHIVE}`, process.argv.slice(3));
-}
-
-/** Runs the `optimize` command. */
-async function optimize(): Promise<number> {
-  const { runOptimize } = await import('./optimize/optimize-command.js');
-  return runOptimize(`banana-serve ${OPTIMIZE}`, process.argv.slice(3));
 }
 
 async function createProject(folder: string, kind: ProjectName): Promise<ExitReason> {

@@ -1,44 +1,27 @@
 /** The archiver's command line: `banana-serve archive …`, or `model-archiver …` for existing scripts. */
 import { relative } from 'node:path';
-import { Command, CommanderError, Option } from 'commander';
+import { Command, Option } from 'commander';
+import { runCommand } from '../command/own-command.js';
 import { archiveModel } from './archiver.js';
-import { ARCHIVE_FORMATS, ArchiverProblem, type ArchiveWish } from './model-files.js';
-import { ServeError } from '../../protocol/errors.js';
+import { ARCHIVE_FORMATS, type ArchiveWish } from './model-files.js';
 import { RUNTIMES } from '../store/stored-model.js';
 
-/** `args`: arguments without the program's name. Resolves with the exit code: 1 after a failure, 2 for a wrong command line. */
-export async function runArchiver(program: string, args: readonly string[]): Promise<number> {
-  const say = (text: string): void => void process.stderr.write(`${program}: ${text}\n`);
-  const command = describeArchiver(program, say);
-  try {
-    command.parse(args, { from: 'user' });
-  } catch (thrown) {
-    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
-    throw thrown;
-  }
-  const { convert = false, ...wish } = command.opts<ArchiveWish & { convert?: boolean | string }>();
-  if (convert === true)
-    say('--convert: files of models go into the archive as they are; nothing is converted');
-  return archive(typeof convert === 'string' ? { configFile: convert, ...wish } : wish, say);
-}
-
-async function archive(wish: ArchiveWish, say: (text: string) => void): Promise<number> {
-  const cwd = process.cwd();
-  try {
-    const { path, files, warnings } = await archiveModel(wish, cwd);
+/** `args`: arguments without the program's name. Resolves with the exit code. */
+export function runArchiver(program: string, args: readonly string[]): Promise<number> {
+  const command = describeArchiver(program);
+  return runCommand(command, args, async (say) => {
+    const { convert = false, ...wish } = command.opts<ArchiveWish & { convert?: boolean | string }>();
+    if (convert === true)
+      say('--convert: files of models go into the archive as they are; nothing is converted');
+    const cwd = process.cwd();
+    const settings = typeof convert === 'string' ? { configFile: convert } : {};
+    const { path, files, warnings } = await archiveModel({ ...settings, ...wish }, cwd);
     for (const warning of warnings) say(warning);
     process.stdout.write(`Wrote ${relative(cwd, path)}: the model ${wish.modelName}, ${files} files.\n`);
-    return 0;
-  } catch (thrown) {
-    const isExpected = thrown instanceof ArchiverProblem || thrown instanceof ServeError;
-    const { message, code } = thrown as NodeJS.ErrnoException;
-    if (!isExpected && code === undefined) throw thrown; // a mistake of ours
-    say(message);
-    return 1;
-  }
+  });
 }
 
-function describeArchiver(program: string, say: (text: string) => void): Command {
+function describeArchiver(program: string): Command {
   const runtimes = RUNTIMES.filter((one) => one !== '');
   return new Command(program)
     .description('Writes an archive of a model, for a model store.')
@@ -76,8 +59,5 @@ function describeArchiver(program: string, say: (text: string) => void): Command
     .option(
       '-c, --convert [path]',
       'For existing scripts: nothing is converted. With a path, the same as --config-file.',
-    )
-    .allowExcessArguments(false)
-    .exitOverride()
-    .configureOutput({ outputError: (text) => say(text.replace(/^error: /, '').trimEnd()) });
+    );
 }

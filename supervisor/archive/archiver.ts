@@ -3,11 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { realpath, rename, rm } from 'node:fs/promises';
 import { dirname, extname, join, relative, resolve } from 'node:path';
+import { CommandProblem } from '../command/own-command.js';
 import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
 import { runtimeNameOf, USUAL_RUNTIME_NAME } from '../runtimes/index.js';
 import { ArchiveProblem, EntryNames } from '../store/archives/archive-entry.js';
 import { MANIFEST_FILE } from '../store/manifest.js';
-import { ArchiverProblem, findFiles, isFolder, type ArchiveWish } from './model-files.js';
+import { findFiles, isFolder, type ArchiveWish } from './model-files.js';
 import { writeFolder, writeTar, writeZip, type Content } from './write-archive.js';
 
 export interface WrittenArchive {
@@ -21,15 +22,15 @@ export interface WrittenArchive {
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/;
 const VERSIONS = { modelServerVersion: '1.0', implementationVersion: '1.0', specificationVersion: '1.0' };
 
-/** Paths are relative to `cwd`. Rejects with ArchiverProblem, or with the system's errors, and then leaves nothing behind. */
+/** Paths are relative to `cwd`. Rejects with CommandProblem, or with the system's errors, and then leaves nothing behind. */
 export async function archiveModel(wish: ArchiveWish, cwd: string): Promise<WrittenArchive> {
   const { modelName, archiveFormat, force } = wish;
   if (!NAME.test(modelName))
-    throw new ArchiverProblem(
+    throw new CommandProblem(
       `--model-name ${modelName}: a name must begin with a letter or a digit, followed by letters, digits, _ - and .`,
     );
   if (wish.version !== undefined && !isModelName(wish.version))
-    throw new ArchiverProblem(
+    throw new CommandProblem(
       `--version ${wish.version as string}: a version must consist of ${MODEL_NAME_RULE}.`,
     );
   const path = join(
@@ -61,15 +62,15 @@ function fileName(modelName: string, format: ArchiveWish['archiveFormat']): stri
 async function folderAt(given: string, flag: string, cwd: string): Promise<string> {
   const path = resolve(cwd, given);
   if (isFolder(path)) return realpath(path);
-  throw new ArchiverProblem(`${flag} ${given}: there is no such folder.`);
+  throw new CommandProblem(`${flag} ${given}: there is no such folder.`);
 }
 
 function refuseTaken(path: string, folder: string | null, { force }: ArchiveWish, cwd: string): void {
   const shown = relative(cwd, path);
   if (folder !== null && !relative(path, folder).startsWith('..'))
-    throw new ArchiverProblem(`${shown} would overwrite the model itself: choose another --export-path.`);
+    throw new CommandProblem(`${shown} would overwrite the model itself: choose another --export-path.`);
   if (existsSync(path) && !force)
-    throw new ArchiverProblem(
+    throw new CommandProblem(
       `${shown} exists already. Give --force to overwrite it, or another --export-path.`,
     );
 }
@@ -81,7 +82,7 @@ function refuseInvalidNames(files: readonly string[]): void {
     for (const name of [MANIFEST_FILE, ...files]) names.add(name, false);
   } catch (thrown) {
     if (!(thrown instanceof ArchiveProblem)) throw thrown;
-    throw new ArchiverProblem(`the archive would not load: ${thrown.message}`);
+    throw new CommandProblem(`the archive would not load: ${thrown.message}`);
   }
 }
 

@@ -5,11 +5,9 @@
 import { statSync } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, extname, join, resolve } from 'node:path';
+import { CommandProblem } from '../command/own-command.js';
 import { EXTENSIONS, isLeftover } from '../runtimes/index.js';
 import { entryOfFolder } from '../store/entry-file.js';
-
-/** The archive cannot be written; the message has the reason and a remedy. */
-export class ArchiverProblem extends Error {}
 
 export const ARCHIVE_FORMATS = ['default', 'zip-store', 'tgz', 'no-archive'] as const;
 
@@ -63,7 +61,7 @@ const SINGLE = {
   configFile: '--config-file',
 } as const satisfies Partial<Record<keyof ArchiveWish, string>>;
 
-/** `folder`: the model's, if it has one. `leaving`: the archive, which never belongs to it. Rejects with ArchiverProblem. */
+/** `folder`: the model's, if it has one. `leaving`: the archive, which never belongs to it. Rejects with CommandProblem. */
 export async function findFiles(
   wish: ArchiveWish,
   folder: string | null,
@@ -136,7 +134,7 @@ function isFileOfOthers(name: string): boolean {
   return name === 'MANIFEST.json' || /\.(?:DS_Store|mar)$/.test(name) || isLeftover(name);
 }
 
-/** The file of a handler outside a model's folder. @throws ArchiverProblem */
+/** The file of a handler outside a model's folder. @throws CommandProblem */
 function handlerFile(handler: string, path: string, cwd: string): string {
   const candidates = [path, ...EXTENSIONS.entries.map((extension) => path + extension)];
   const found = candidates
@@ -144,10 +142,10 @@ function handlerFile(handler: string, path: string, cwd: string): string {
     .find((one) => EXTENSIONS.entries.includes(extname(one)) && isFile(one));
   if (found !== undefined) return found;
   if (BUILT_IN.includes(path))
-    throw new ArchiverProblem(
+    throw new CommandProblem(
       `--handler ${handler}: the built-in handlers of TorchServe are not included; give a file with a class below BaseHandler.`,
     );
-  throw new ArchiverProblem(
+  throw new CommandProblem(
     `--handler ${handler}: there is no such file; give its path, or its folder as --model-path.`,
   );
 }
@@ -160,7 +158,7 @@ const BUILT_IN: readonly string[] = [
 ];
 
 async function fileAt(path: string, flag: string): Promise<ModelFile> {
-  if (!isFile(path)) throw new ArchiverProblem(`${flag}: there is no such file.`);
+  if (!isFile(path)) throw new CommandProblem(`${flag}: there is no such file.`);
   const { size: bytes, mode, mtime: changedAt } = await stat(path);
   return { name: basename(path), path: await realpath(path), bytes, mode, changedAt };
 }

@@ -1,37 +1,24 @@
 /** The command line `banana-serve optimize ./model.onnx`. */
 import { statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
-import { Command, CommanderError } from 'commander';
-import { ServeError } from '../../protocol/errors.js';
+import { Command } from 'commander';
+import { CommandProblem, runCommand } from '../command/own-command.js';
 import { usableOnnxruntime, NO_TELEMETRY } from '../runtimes/onnx/find-onnxruntime.js';
-import { OptimizeProblem, optimizeModel, type OptimizedModel } from './optimize-model.js';
+import { optimizeModel, type OptimizedModel } from './optimize-model.js';
 
-/** `args`: arguments without the command's name. Resolves with the exit code: 1 after a failure, 2 for a wrong command line. */
-export async function runOptimize(program: string, args: readonly string[]): Promise<number> {
-  const print = (text: string): void => void process.stderr.write(`${program}: ${text}\n`);
+/** `args`: arguments without the command's name. Resolves with the exit code. */
+export function runOptimize(program: string, args: readonly string[]): Promise<number> {
   const command = new Command(program)
     .description(
       'Saves a model of ONNX as onnxruntime wants it in memory, so that all workers on the CPU share one copy of its weights.',
     )
-    .argument('<model>', 'a .onnx file')
-    .allowExcessArguments(false)
-    .exitOverride()
-    .configureOutput({ outputError: (text) => print(text.replace(/^error: /, '').trimEnd()) });
-  try {
-    command.parse(args, { from: 'user' });
-  } catch (thrown) {
-    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
-    throw thrown;
-  }
-  return optimize(resolve(command.args[0] as string), print);
-}
-
-async function optimize(model: string, print: (text: string) => void): Promise<number> {
-  const cwd = process.cwd();
-  try {
+    .argument('<model>', 'a .onnx file');
+  return runCommand(command, args, async () => {
+    const cwd = process.cwd();
+    const model = resolve(command.args[0] as string);
     const isFile = statSync(model, { throwIfNoEntry: false })?.isFile() ?? false;
     if (!isFile || !model.endsWith('.onnx'))
-      throw new OptimizeProblem(`${model} is no .onnx file. Name one: banana-serve optimize ./model.onnx`);
+      throw new CommandProblem(`${model} is no .onnx file. Name one: banana-serve optimize ./model.onnx`);
     const { main, version } = usableOnnxruntime(model, { isUnpacked: false, startFolder: cwd });
     const { ORT_DISABLE_TELEMETRY } = { ...NO_TELEMETRY, ...process.env };
     const optimized = await optimizeModel(model, version, {
@@ -39,14 +26,7 @@ async function optimize(model: string, print: (text: string) => void): Promise<n
       ORT_DISABLE_TELEMETRY: ORT_DISABLE_TELEMETRY ?? '',
     });
     process.stdout.write(`${outcomeText(optimized, (path) => relative(cwd, path))}\n`);
-    return 0;
-  } catch (thrown) {
-    const { message, code } = thrown as NodeJS.ErrnoException;
-    const isExpected = thrown instanceof OptimizeProblem || thrown instanceof ServeError;
-    if (!isExpected && code === undefined) throw thrown; // a mistake of ours
-    print(message);
-    return thrown instanceof ServeError ? 2 : 1;
-  }
+  });
 }
 
 function outcomeText(

@@ -23,6 +23,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execaNode } from 'execa';
 import type { OptimizerAnswer, OptimizerStep, RunFacts } from '../../protocol/optimizer-steps.js';
+import { CommandProblem } from '../command/own-command.js';
 import { isAlive } from '../machine/processes.js';
 import { modelFacts, type FileFacts } from '../runtimes/onnx/optimized/digests.js';
 import {
@@ -38,9 +39,6 @@ import {
   WEIGHTS,
 } from '../runtimes/onnx/optimized/optimized-files.js';
 
-/** Why a model was not optimized, for the person who asked for it. Nothing has been written then. */
-export class OptimizeProblem extends Error {}
-
 type Env = Readonly<Record<string, string>>;
 
 export interface OptimizedModel {
@@ -53,7 +51,7 @@ export interface OptimizedModel {
   readonly runs: { readonly model: RunFacts; readonly graph: RunFacts } | null;
 }
 
-/** @throws OptimizeProblem, and the errors of the file system */
+/** @throws CommandProblem, and the errors of the file system */
 export async function optimizeModel(model: string, onnxruntime: string, env: Env): Promise<OptimizedModel> {
   const name = folderNameOf(keyOf(await readableFacts(model), onnxruntime));
   const place = writablePlace(model);
@@ -90,12 +88,12 @@ function removeAbandoned(place: string): void {
   }
 }
 
-/** @throws OptimizeProblem for a file of weights that is missing */
+/** @throws CommandProblem for a file of weights that is missing */
 async function readableFacts(model: string): Promise<FileFacts[]> {
   try {
     return await modelFacts(model);
   } catch (thrown) {
-    throw new OptimizeProblem(`${model}: not all of it can be read: ${(thrown as Error).message}.`);
+    throw new CommandProblem(`${model}: not all of it can be read: ${(thrown as Error).message}.`);
   }
 }
 
@@ -108,7 +106,7 @@ function removeIfEmpty(place: string): void {
   }
 }
 
-/** Beside the model, else the cache of the user. @throws OptimizeProblem */
+/** Beside the model, else the cache of the user. @throws CommandProblem */
 function writablePlace(model: string): string {
   const problems: string[] = [];
   for (const place of placesOf(model, process.env)) {
@@ -120,7 +118,7 @@ function writablePlace(model: string): string {
       problems.push((thrown as Error).message);
     }
   }
-  throw new OptimizeProblem(`There is no folder to write to: ${problems.join('; ')}.`);
+  throw new CommandProblem(`There is no folder to write to: ${problems.join('; ')}.`);
 }
 
 async function compare(
@@ -133,14 +131,14 @@ async function compare(
   await answerOf({ step: 'save', model, graph, weights: WEIGHTS }, env);
   const optimized = (await answerOf({ step: 'run', model, graph, inputs: original.inputs }, env)) as RunFacts;
   if (original.digest === optimized.digest) return { model: original, graph: optimized };
-  throw new OptimizeProblem(
+  throw new CommandProblem(
     `${model}: the optimized graph does not give the same outputs, byte by byte, so it is not kept. The model is served as it is.`,
   );
 }
 
 const ENTRY = fileURLToPath(new URL('../../worker/load/onnx/optimizer.js', import.meta.url));
 
-/** Runs one step in a process of the worker's side, where onnxruntime is. @throws OptimizeProblem */
+/** Runs one step in a process of the worker's side, where onnxruntime is. @throws CommandProblem */
 async function answerOf(step: OptimizerStep, env: Env): Promise<RunFacts | null> {
   const { ipcOutput, shortMessage } = await execaNode(ENTRY, [JSON.stringify(step)], {
     env,
@@ -152,8 +150,8 @@ async function answerOf(step: OptimizerStep, env: Env): Promise<RunFacts | null>
   });
   const [answer] = ipcOutput as readonly OptimizerAnswer[];
   if (answer === undefined)
-    throw new OptimizeProblem(`The process of onnxruntime ended: ${shortMessage ?? ''}`);
-  if ('problem' in answer) throw new OptimizeProblem(answer.problem);
+    throw new CommandProblem(`The process of onnxruntime ended: ${shortMessage ?? ''}`);
+  if ('problem' in answer) throw new CommandProblem(answer.problem);
   return answer.facts;
 }
 

@@ -53,99 +53,78 @@ export function planTls(
     );
   if (tlsFor.includes('main') && isUnixSocket(options.port))
     throw configError(`${place('tlsCert')}: a unix socket needs no TLS; leave it out, or give a port.`);
-  const cert = readCertificate(tlsCert, place('tlsCert'), folder);
-  const key = readKey(tlsKey, place('tlsKey'), folder);
-  checkPair(cert, key, place);
-  const warning =
-    tlsFor.length === 0 ? unusedWarning(place('tlsCert')) : ageWarning(cert.parsed, place('tlsCert'));
-  return { cert: cert.pem, key: key.pem, listeners: tlsFor, warning };
+  const [certPlace, keyPlace] = [`${place('tlsCert')} ${tlsCert}`, `${place('tlsKey')} ${tlsKey}`];
+  const cert = readPem(resolve(folder, tlsCert), certPlace);
+  const key = readPem(resolve(folder, tlsKey), keyPlace);
+  const certificate = certificateIn(cert, certPlace);
+  if (!certificate.checkPrivateKey(keyIn(key, keyPlace, tlsKey)))
+    throw configError(
+      `${keyPlace}: it does not belong to the certificate in ${tlsCert}; give a key and a certificate that belong together, the server's own certificate first in its file.`,
+    );
+  refuseFailing(
+    () => createSecureContext({ cert, key }),
+    certPlace,
+    (why) => `TLS does not accept it (${why}); give another certificate.`,
+  );
+  const warning = tlsFor.length === 0 ? UNUSED : ageWarning(certificate);
+  return { cert, key, listeners: tlsFor, warning: warning && `${place('tlsCert')}: ${warning}` };
 }
 
-interface ReadPem<T> {
-  readonly pem: string;
-  readonly parsed: T;
-  readonly path: string;
-}
-
-function readCertificate(path: string, place: string, folder: string): ReadPem<X509Certificate> {
-  const pem = readPem(path, place, folder);
+function certificateIn(pem: string, place: string): X509Certificate {
   if (!pem.includes('-----BEGIN CERTIFICATE-----'))
     throw configError(
       pem.includes('PRIVATE KEY-----')
-        ? `${place} ${path}: this is a key; give the certificate here and the key as --tls-key.`
-        : `${place} ${path}: it has no PEM certificate (-----BEGIN CERTIFICATE-----); give the certificate, followed by its intermediate certificates.`,
+        ? `${place}: this is a key; give the certificate here and the key as --tls-key.`
+        : `${place}: it has no PEM certificate (-----BEGIN CERTIFICATE-----); give the certificate, followed by its intermediate certificates.`,
     );
-  try {
-    return { pem, path, parsed: new X509Certificate(pem) };
-  } catch (thrown) {
-    throw configError(
-      `${place} ${path}: the certificate is damaged (${messageOf(thrown)}); give the complete PEM file.`,
-    );
-  }
+  return refuseFailing(
+    () => new X509Certificate(pem),
+    place,
+    (why) => `the certificate is damaged (${why}); give the complete PEM file.`,
+  );
 }
 
-function readKey(path: string, place: string, folder: string): ReadPem<KeyObject> {
-  const pem = readPem(path, place, folder);
+function keyIn(pem: string, place: string, path: string): KeyObject {
   if (!pem.includes('PRIVATE KEY-----'))
     throw configError(
       pem.includes('-----BEGIN CERTIFICATE-----')
-        ? `${place} ${path}: this is a certificate; give its private key here and the certificate as --tls-cert.`
-        : `${place} ${path}: it has no PEM private key (-----BEGIN PRIVATE KEY-----); give the private key of the certificate.`,
+        ? `${place}: this is a certificate; give its private key here and the certificate as --tls-cert.`
+        : `${place}: it has no PEM private key (-----BEGIN PRIVATE KEY-----); give the private key of the certificate.`,
     );
   if (/ENCRYPTED/.test(pem))
     throw configError(
-      `${place} ${path}: the key is encrypted, and the server cannot ask for a passphrase; give an unencrypted key (openssl pkey -in ${path} -out plain.pem) that only the server can read.`,
+      `${place}: the key is encrypted, and the server cannot ask for a passphrase; give an unencrypted key (openssl pkey -in ${path} -out plain.pem) that only the server can read.`,
     );
+  return refuseFailing(
+    () => createPrivateKey(pem),
+    place,
+    (why) => `the key is damaged (${why}); give the complete PEM file.`,
+  );
+}
+
+function readPem(path: string, place: string): string {
+  return refuseFailing(
+    () => readFileSync(path, 'latin1'),
+    place,
+    (why) => `it cannot be read (${why}); give the path of a PEM file.`,
+  );
+}
+
+/** @throws SERVE_CONFIG with the sentence of `problem` if `use` fails */
+function refuseFailing<T>(use: () => T, place: string, problem: (why: string) => string): T {
   try {
-    return { pem, path, parsed: createPrivateKey(pem) };
+    return use();
   } catch (thrown) {
-    throw configError(
-      `${place} ${path}: the key is damaged (${messageOf(thrown)}); give the complete PEM file.`,
-    );
+    throw configError(`${place}: ${problem((thrown as Error).message)}`);
   }
 }
 
-function readPem(path: string, place: string, folder: string): string {
-  try {
-    return readFileSync(resolve(folder, path), 'latin1');
-  } catch (thrown) {
-    throw configError(
-      `${place} ${path}: it cannot be read (${messageOf(thrown)}); give the path of a PEM file.`,
-    );
-  }
-}
-
-function checkPair(
-  cert: ReadPem<X509Certificate>,
-  key: ReadPem<KeyObject>,
-  place: (name: OptionName) => string,
-): void {
-  if (!cert.parsed.checkPrivateKey(key.parsed))
-    throw configError(
-      `${place('tlsKey')} ${key.path}: it does not belong to the certificate in ${cert.path}; give a key and a certificate that belong together, the server's own certificate first in its file.`,
-    );
-  try {
-    createSecureContext({ cert: cert.pem, key: key.pem });
-  } catch (thrown) {
-    throw configError(
-      `${place('tlsCert')} ${cert.path}: TLS does not accept it (${messageOf(thrown)}); give another certificate.`,
-    );
-  }
-}
-
-function ageWarning({ validFrom, validTo }: X509Certificate, place: string): string {
+function ageWarning({ validFrom, validTo }: X509Certificate): string {
   const nowMs = Date.now();
-  if (nowMs > Date.parse(validTo))
-    return `${place}: the certificate has expired, on ${validTo}; clients refuse it`;
+  if (nowMs > Date.parse(validTo)) return `the certificate has expired, on ${validTo}; clients refuse it`;
   if (nowMs < Date.parse(validFrom))
-    return `${place}: the certificate is not valid before ${validFrom}; clients refuse it until then`;
+    return `the certificate is not valid before ${validFrom}; clients refuse it until then`;
   return '';
 }
 
-function unusedWarning(place: string): string {
-  return `${place}: no address begins with https, so the certificate is not used`;
-}
-
-function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
-}
+const UNUSED = 'no address begins with https, so the certificate is not used';

@@ -69,15 +69,15 @@ function unusableUrls(resolved: ResolvedOptions): string[] {
 
 /** `folder`: base of relative paths. @throws SERVE_CONFIG that names the setting if the store is not a folder */
 export function openStore(resolved: ResolvedOptions, folder: string): ModelStore {
-  const { modelStore: given, allowedUrls, defaultHandler } = resolved.options;
-  if (given === null) return new ModelStore({ folder: null, allowedUrls, defaultHandler });
+  const { modelStore: given } = resolved.options;
+  if (given === null) return new ModelStore(null, resolved.options);
   const path = resolve(folder, given);
   const found = statSync(path, { throwIfNoEntry: false });
   const place = sourceNameOf(resolved, 'modelStore');
   if (found === undefined)
     throw configError(`${place} ${given}: no such folder.${nearbyHint(given, folder)}`);
   if (!found.isDirectory()) throw configError(`${place} ${given}: this is a file; give a folder of models.`);
-  return new ModelStore({ folder: path, allowedUrls, defaultHandler });
+  return new ModelStore(path, resolved.options);
 }
 
 /** The options of a server, as its models of a store use them. */

@@ -53,16 +53,16 @@ export async function planModel(
   const app = workerCommand === null ? findApp(entry.app as string, cwd, place) : (entry.app ?? '');
   const resolved = resolveModelOptions(server, entry.source, place);
   const spec = { name, version, app, appPlace: '', service: null, workerCommand };
-  return completed(spec, app, resolved, { ...placeIn(cwd, server), stop });
+  return completed(spec, app, settingIn(cwd, server, resolved, stop));
 }
 
 /** Plans a model of a store and takes over its `release`. Does not check whether its file can be loaded. @throws SERVE_CONFIG */
-export async function planStored(
-  { url, name, app, service, version, place, isFolder, release }: StoredModel,
+async function planStored(
+  { url, name, app, service, version, place, release }: StoredModel,
   own: OptionSource,
   server: ResolvedOptions,
   cwd: string,
-  stop?: AbortSignal,
+  stop: AbortSignal | undefined,
 ): Promise<ModelPlan> {
   const setting = server.settingOf?.({ name, version }) ?? null;
   const base = withDefaults(server, STORE_DEFAULTS);
@@ -73,9 +73,9 @@ export async function planStored(
     server.options.defaultWorkers,
   );
   const wanted = { name, version, app, appPlace: '', service, workerCommand: null };
-  const appSetting = { ...placeIn(cwd, server, place === null), stop };
-  const { spec, isDefault } = await completed(wanted, url, resolved, appSetting);
-  const watched = { watches: place === null ? [] : [place], isSingleFile: !isFolder };
+  const appSetting = { ...settingIn(cwd, server, resolved, stop), isUnpacked: place === null };
+  const { spec, isDefault } = await completed(wanted, url, appSetting);
+  const watched = { watches: place === null ? [] : [place], isSingleFile: true }; // unless it is a folder
   const { options, explicit } = server;
   const isCounted = explicit.has('workers') || explicit.has('workersPerGpu');
   const scales = scalesItself(resolved.options);
@@ -88,14 +88,16 @@ export async function planStored(
 /** Plans all versions of a model of a store, the newest first; what is said of all of them is said once. As `planStored` */
 export async function planVersions(
   stored: StoredModel,
-  ...rest: Rest<Parameters<typeof planStored>>
+  own: OptionSource,
+  server: ResolvedOptions,
+  cwd: string,
+  stop?: AbortSignal,
 ): Promise<[ModelPlan, ...ModelPlan[]]> {
-  const newest = await planStored(stored, ...rest);
-  const others = await Promise.all(stored.others.map((other) => planStored(other, ...rest)));
+  const plan = (one: StoredModel): Promise<ModelPlan> => planStored(one, own, server, cwd, stop);
+  const newest = await plan(stored);
+  const others = await Promise.all(stored.others.map(plan));
   return [newest, ...others.map(withoutWarnings)];
 }
-
-type Rest<Args extends readonly unknown[]> = Args extends [unknown, ...infer Others] ? Others : never;
 
 function withoutWarnings(plan: ModelPlan): ModelPlan {
   const program = { ...plan.spec.program, warnings: [] };
@@ -124,28 +126,23 @@ async function planDefault({ app: given, ...rest }: Gathered): Promise<ModelPlan
   const app = workerCommand === null ? findApp(given, cwd) : (given ?? '');
   const name = resolved.options.name ?? nameOfApp(app);
   const spec = { name, version: FIRST_VERSION, app, appPlace, service: null, workerCommand };
-  const plan = await completed(spec, app, resolved, { ...placeIn(cwd, resolved), stop });
-  return { ...plan, isDefault: true };
+  return { ...(await completed(spec, app, settingIn(cwd, resolved, resolved, stop))), isDefault: true };
 }
 
-async function completed(
-  { workerCommand, ...spec }: AppSpec,
-  url: string,
-  resolved: ResolvedModelOptions,
-  place: Omit<AppSetting, 'resolved'>,
-): Promise<ModelPlan> {
-  const setting = { ...place, resolved };
-  const program = await prepareProgram({ ...spec, workerCommand }, setting);
-  const model = { ...spec, url, program, resolved };
-  return { spec: model, isDefault: false, firstWorkers: null, bounds: null, release: NOTHING_LENT };
+async function completed(app: AppSpec, url: string, setting: AppSetting): Promise<ModelPlan> {
+  const program = await prepareProgram(app, setting);
+  const { workerCommand: _, ...spec } = { ...app, url, program, resolved: setting.resolved };
+  return { spec, isDefault: false, firstWorkers: null, bounds: null, release: NOTHING_LENT };
 }
 
-function placeIn(
+function settingIn(
   cwd: string,
   { options }: ResolvedOptions,
-  isUnpacked = false,
-): Omit<AppSetting, 'resolved'> {
-  return { startFolder: resolve(cwd), isUnpacked, env: inheritedEnv(options.withholdEnv) };
+  resolved: ResolvedModelOptions,
+  stop: AbortSignal | undefined,
+): AppSetting {
+  const env = inheritedEnv(options.withholdEnv);
+  return { startFolder: resolve(cwd), isUnpacked: false, env, resolved, stop };
 }
 
 function defaultPlace({ spec: { name, app } }: ModelPlan, { options }: ResolvedOptions): string {

@@ -6,7 +6,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import { FIRST_VERSION } from '../options/model-name.js';
-import { withoutSecrets, type AllowedUrls } from '../options/allowed-urls.js';
+import { withoutSecrets } from '../options/allowed-urls.js';
+import type { ServerOptions } from '../options/resolve.js';
 import { ArchiveCache } from './archives/archive-cache.js';
 import { ArchiveProblem, UnpackingCancelled } from './archives/archive-entry.js';
 import { OwnFolder } from './archives/own-folder.js';
@@ -34,29 +35,20 @@ import {
 /** Folders of a store that are never models. */
 const NO_MODELS: ReadonlySet<string> = new Set(['node_modules']);
 
-export interface StoreSources {
-  /** Absolute path; null without a store. */
-  readonly folder: string | null;
-  readonly allowedUrls: AllowedUrls;
-  /** Handler of models without a manifest, if the query names none; null: found by rule. */
-  readonly defaultHandler: string | null;
-}
-
 export class ModelStore {
   readonly #folder: string | null;
-  readonly #allowedUrls: AllowedUrls;
-  readonly #defaultHandler: string | null;
+  readonly #options: Pick<ServerOptions, 'allowedUrls' | 'defaultHandler'>;
   readonly #publicHosts = new Set<string>();
   readonly #gate = new DownloadGate();
   readonly #own = new OwnFolder((problem) => this.#report(problem));
-  readonly #archives = new ArchiveCache(this.#own);
   readonly #stop = new AbortController();
+  readonly #archives = new ArchiveCache(this.#own, this.#stop.signal);
   #report: (problem: string) => void = () => {};
 
-  constructor({ folder, allowedUrls, defaultHandler }: StoreSources) {
+  /** `folder`: absolute path; null without a store. The default handler is that of models without a manifest. */
+  constructor(folder: string | null, options: Pick<ServerOptions, 'allowedUrls' | 'defaultHandler'>) {
     this.#folder = folder;
-    this.#allowedUrls = allowedUrls;
-    this.#defaultHandler = defaultHandler;
+    this.#options = options;
   }
 
   /** Whether the store has a folder. */
@@ -96,14 +88,13 @@ export class ModelStore {
 
   /** Cancels running searches and removes all unpacked files; call it when no worker uses them. */
   close(): void {
-    this.#stop.abort();
-    this.#archives.close();
+    this.#stop.abort(new UnpackingCancelled('the server ends'));
     this.#own.close();
   }
 
   async #download(query: StoreQuery): Promise<StoredModel> {
     const { url } = query;
-    const allowed = this.#allowedUrls;
+    const { allowedUrls: allowed } = this.#options;
     checkedUrl(url, allowed); // before a folder is created
     const signals = [this.#stop.signal, ...(query.signal === undefined ? [] : [query.signal])];
     const folder = openOwn(this.#own);
@@ -139,7 +130,7 @@ export class ModelStore {
 
   /** The default handler is that of a single file if it names this file. */
   #withDefaultHandler(path: string, query: StoreQuery): StoreQuery {
-    const handler = query.handler ?? this.#defaultHandler;
+    const handler = query.handler ?? this.#options.defaultHandler;
     const isMeant = handler !== null && isHandlerIn(path, handler);
     return query.handler === undefined && isMeant ? { ...query, handler } : query;
   }
@@ -148,23 +139,18 @@ export class ModelStore {
   async #modelOfFolder(place: ModelFolder, query: StoreQuery): Promise<StoredModel> {
     const { folder, root, stem } = place;
     const manifest = await readManifest(folder, root, query);
-    const ownHandler = query.handler ?? this.#defaultHandler ?? '';
+    const ownHandler = query.handler ?? this.#options.defaultHandler ?? '';
     const entryQuery =
       manifest === null
         ? { ...query, handler: ownHandler }
         : { ...query, handler: manifest.handler, runtime: manifest.runtime };
     const { app, handler } = await entryOfFolder(place, entryQuery);
     const name = query.name ?? (manifest?.name || defaultName(stem));
+    const found = (file: Pick<StoredModel, 'version' | 'app'>): StoredModel =>
+      modelAt({ url: query.url, name, ...file }, handler, folder, folder);
     const [newest, ...older] = app === folder ? await versionFiles(place, query.url) : [];
-    if (newest !== undefined) {
-      const others = older.map((file) => modelWithoutCode({ url: query.url, name, ...file }));
-      return { ...modelWithoutCode({ url: query.url, name, ...newest }), others };
-    }
-    const version = manifest?.version ?? FIRST_VERSION;
-    if (isWithoutCode(app)) return modelWithoutCode({ url: query.url, name, version, app });
-    const service = { handler, modelDir: folder };
-    const found = { url: query.url, name, version, app, service, place: folder, isFolder: true };
-    return { ...found, others: [], release: NOTHING_LENT };
+    if (newest !== undefined) return { ...found(newest), others: older.map(found) };
+    return found({ version: manifest?.version ?? FIRST_VERSION, app });
   }
 
   /** Sorted urls of everything in the store that may be a model; hidden files are skipped. */
@@ -186,18 +172,23 @@ function isWithoutCode(app: string): boolean {
   return isModelFile(app) && !isEntry(app);
 }
 
-function modelWithoutCode(found: Pick<StoredModel, 'url' | 'name' | 'version' | 'app'>): StoredModel {
-  return { ...found, service: null, place: found.app, isFolder: false, others: [], release: NOTHING_LENT };
+/** `place`: the model's folder, or its only file; `modelDir`: the folder that its code finds. */
+function modelAt(
+  file: Pick<StoredModel, 'url' | 'name' | 'version' | 'app'>,
+  handler: string,
+  place: string,
+  modelDir: string,
+): StoredModel {
+  const more = isWithoutCode(file.app)
+    ? { service: null, place: file.app }
+    : { service: { handler, modelDir }, place };
+  return { ...file, ...more, others: [], release: NOTHING_LENT };
 }
 
 function modelOfFile(path: string, query: StoreQuery): StoredModel {
   const { url, name = defaultName(basename(url, extname(url))) } = query;
   const { app, handler } = entryOfFile(path, query);
-  const version = FIRST_VERSION;
-  if (isWithoutCode(app)) return modelWithoutCode({ url, name, version, app });
-  const service = { handler, modelDir: dirname(path) };
-  const found = { url, name, version, app, service, place: path, isFolder: false };
-  return { ...found, others: [], release: NOTHING_LENT };
+  return modelAt({ url, name, version: FIRST_VERSION, app }, handler, path, dirname(path));
 }
 
 /** An archive may contain a single folder, which is the model: `.tar.gz` of the archiver, and zips of a folder, have that form. */

@@ -35,7 +35,6 @@ export interface StoredModel {
   readonly service: ServiceSource | null;
   /** Real path of the folder or single file to watch for changes; null for an archive. */
   readonly place: string | null;
-  readonly isFolder: boolean;
   /** Its lower versions, which lie beside it; empty for most models. */
   readonly others: readonly StoredModel[];
   /** Releases the model's files; call it when nothing uses them any more. Further calls do nothing. */

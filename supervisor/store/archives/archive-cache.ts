@@ -31,11 +31,13 @@ const CHUNK_BYTES = 256 * 1024;
 export class ArchiveCache {
   readonly #own: OwnFolder;
   readonly #byDigest = new Map<string, Unpacked>();
-  readonly #stop = new AbortController();
+  readonly #closing: AbortSignal;
   #made = 0;
 
-  constructor(own: OwnFolder) {
+  /** `closing` cancels all unpacking; its reason is an UnpackingCancelled. `own` removes the folders then. */
+  constructor(own: OwnFolder, closing: AbortSignal) {
     this.#own = own;
+    this.#closing = closing;
   }
 
   /**
@@ -58,13 +60,6 @@ export class ArchiveCache {
     } finally {
       signal?.removeEventListener('abort', onLeft);
     }
-  }
-
-  /** Cancels unpacking. Unpacked folders are removed with the server's folder. */
-  close(): void {
-    const reason = new UnpackingCancelled('the server ends');
-    this.#stop.abort(reason);
-    for (const { stop } of this.#byDigest.values()) stop.abort(reason);
   }
 
   /** Begins to unpack the archive, unless that is done or under way. `giveBack`: as `#use` returns it. */
@@ -92,7 +87,7 @@ export class ArchiveCache {
   #begin(digest: string, file: FileHandle, found: BigIntStats): Unpacked {
     const folder = join(this.#own.open(), `${digest}-${(this.#made += 1)}`);
     const stop = new AbortController();
-    const done = this.#unpack(folder, file, found, stop.signal);
+    const done = this.#unpack(folder, file, found, AbortSignal.any([stop.signal, this.#closing]));
     const unpacked = { folder, users: 0, stop, done };
     this.#byDigest.set(digest, unpacked);
     return unpacked;
@@ -132,7 +127,7 @@ export class ArchiveCache {
     const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
     for (let at = 0; ;) {
       const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, at);
-      this.#stop.signal.throwIfAborted();
+      this.#closing.throwIfAborted();
       throwIfLeft(signal);
       if (bytesRead === 0) return hash.digest('hex');
       hash.update(chunk.subarray(0, bytesRead));

@@ -97,8 +97,8 @@ for (const [url, files, versions] of WITHOUT_CODE)
       all.map(({ version, app }) => `${version} ${app.slice(folder.length + 1)}`),
       versions,
     );
-    for (const { name, service, place, isFolder, app } of all)
-      assert.deepEqual([name, service, place, isFolder], ['m', null, app, false]);
+    for (const { name, service, place, app } of all)
+      assert.deepEqual([name, service, place], ['m', null, app]);
   });
 
 test('a version folder that is a link out of the store is refused', async (t) => {
@@ -247,7 +247,7 @@ for (const [defaultHandler, handler] of [
 ] as const)
   test(`the default handler ${defaultHandler} gives the file one.ts the handler "${handler}"`, async (t) => {
     const folder = folderOf(t, ['one.ts']);
-    const store = new ModelStore({ folder, allowedUrls: NO_URLS, defaultHandler });
+    const store = new ModelStore(folder, { allowedUrls: NO_URLS, defaultHandler });
     t.after(() => store.close());
     const { app, service } = await store.find({ url: 'one.ts' });
     assert.deepEqual([app, service?.handler], [join(folder, 'one.ts'), handler]);

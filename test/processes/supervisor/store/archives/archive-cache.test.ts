@@ -12,6 +12,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { ArchiveCache, type LentFolder } from '../../../../../supervisor/store/archives/archive-cache.js';
+import { UnpackingCancelled } from '../../../../../supervisor/store/archives/archive-entry.js';
 import { OwnFolder } from '../../../../../supervisor/store/archives/own-folder.js';
 import { zipOf } from '../../../../helpers/archives.js';
 import { eventually } from '../../../../helpers/server.js';
@@ -30,9 +31,10 @@ interface Place {
 /** A cache, and a folder with `a.mar` and, with other content, `b.mar`. */
 async function start(t: TestContext): Promise<Place> {
   const own = ownFolder();
-  const cache = new ArchiveCache(own);
+  const closing = new AbortController();
+  const cache = new ArchiveCache(own, closing.signal);
   t.after(() => {
-    cache.close();
+    closing.abort(new UnpackingCancelled('the server ends'));
     own.close();
   });
   const folder = appFolder(t, {});
