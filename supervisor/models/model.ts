@@ -29,7 +29,23 @@ import { WorkerEvents } from './worker-events.js';
 
 const NO_ROUTES: ReadonlyMap<string, number> = new Map();
 
-export class Model {
+/** A model as calls, pages and metrics see it: only its server changes it. */
+export type Model = Pick<
+  ManagedModel,
+  | 'spec'
+  | 'options'
+  | 'routes'
+  | 'info'
+  | 'dispatcher'
+  | 'crew'
+  | 'health'
+  | 'sizing'
+  | 'whenLoaded'
+  | 'warmUp'
+  | 'load'
+>;
+
+export class ManagedModel {
   readonly dispatcher: Dispatcher;
   // Only the model changes its parts: others get them without what changes them.
   readonly crew: Readonly<Omit<Crew, 'want' | 'add' | 'retire' | 'hurry' | 'remove' | 'refresh'>>;

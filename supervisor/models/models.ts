@@ -9,7 +9,7 @@ import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import { within } from '../machine/limit-timer.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 import { labelOf, type FullModelRef, type ModelRef } from '../options/model-name.js';
-import type { Model } from './model.js';
+import type { ManagedModel, Model } from './model.js';
 import { outcomeOrFailure, type Outcome } from './outcome.js';
 import { checkBounds, exactly, countWithin, type WorkerBounds } from './bounds.js';
 
@@ -37,7 +37,7 @@ export interface Registered {
 }
 
 interface Entry {
-  readonly model: Model;
+  readonly model: ManagedModel;
   readonly isFirst: boolean;
   isDefault: boolean;
   /** The bounds that were last asked for; null: none were. */
@@ -50,7 +50,13 @@ interface Entry {
   replacing: Promise<unknown> | null;
 }
 
-export class Models {
+/** The registry as calls and pages see it: only its server registers, changes and removes models. */
+export type Models = Pick<
+  Registry,
+  'default' | 'all' | 'isDefault' | 'find' | 'leaving' | 'describe' | 'setDefault'
+>;
+
+export class Registry {
   /** The versions of each name, of which one is the default. */
   readonly #names = new Map<string, Entry[]>();
   readonly #leaving = new Set<Entry>();
@@ -91,7 +97,7 @@ export class Models {
   }
 
   /** Finds a registered model, to change it: unlike `find`, not one that is leaving. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
-  registered(ref: ModelRef): Model {
+  registered(ref: ModelRef): ManagedModel {
     return this.#entry(ref).model;
   }
 
@@ -110,7 +116,7 @@ export class Models {
   }
 
   /** Adds one of the models that a server starts with. `isDefault`: it answers on `/`. @throws SERVE_MODEL_CONFLICT */
-  addFirst(model: Model, isDefault: boolean, bounds: WorkerBounds | null = null): void {
+  addFirst(model: ManagedModel, isDefault: boolean, bounds: WorkerBounds | null = null): void {
     if (isDefault) this.#defaultName = model.spec.name;
     this.#add(model, true, bounds);
   }
@@ -120,7 +126,7 @@ export class Models {
    * the same name and version that is leaving, up to the limit given to the constructor.
    * @throws SERVE_MODEL_CONFLICT, SERVE_SHUTTING_DOWN
    */
-  async register(ref: FullModelRef, make: () => Model): Promise<Model> {
+  async register(ref: FullModelRef, make: () => ManagedModel): Promise<ManagedModel> {
     const before = [...this.#leaving].find(({ model }) => isMeant(model, ref));
     const isGone = (await within<unknown>(this.#leaveLimitMs, before?.left ?? GONE)) !== null;
     if (this.#isClosed) throw shuttingDown();
@@ -151,7 +157,7 @@ export class Models {
    * Replaces the spec of the model, after an earlier replacement has ended. With an error, the previous spec stays in force,
    * at least for some workers, and the result is `failed`. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND
    */
-  replace(ref: ModelRef, change: (model: Model) => Promise<Outcome>): Accepted {
+  replace(ref: ModelRef, change: (model: ManagedModel) => Promise<Outcome>): Accepted {
     const entry = this.#entry(ref);
     const { model } = entry;
     const run = async (): Promise<Outcome> => {
@@ -219,7 +225,7 @@ export class Models {
     return outcome; // if not done, the server drains, which ends this model with the others
   }
 
-  #add(model: Model, isFirst: boolean, asked: WorkerBounds | null): void {
+  #add(model: ManagedModel, isFirst: boolean, asked: WorkerBounds | null): void {
     this.#refuseTwice(model.spec);
     const { name } = model.spec;
     const others = this.#names.get(name) ?? [];

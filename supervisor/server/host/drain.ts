@@ -7,7 +7,7 @@
  */
 import { ServeError, shuttingDown } from '../../../protocol/errors.js';
 import { startLimit } from '../../machine/limit-timer.js';
-import type { Model } from '../../models/model.js';
+import type { ManagedModel } from '../../models/model.js';
 import { untilQuiet } from '../../models/waiters.js';
 import type { Log } from '../../observe/log.js';
 import { TERM_GRACE_MS, stopReserveMs } from '../../processes/worker-stop.js';
@@ -22,7 +22,7 @@ export interface CloseOptions {
 
 export interface Drain extends Required<CloseOptions> {
   /** All models; none is added during the drain. */
-  readonly models: readonly Model[];
+  readonly models: readonly ManagedModel[];
   readonly log: Pick<Log, 'info' | 'error'>;
   /** Longest time of the whole drain, including the lag. */
   readonly timeoutMs: number;
@@ -38,7 +38,8 @@ export interface Drain extends Required<CloseOptions> {
 /** Resolves when every worker has ended. `drained`: every call was answered. */
 export async function drain({ models, log, timeoutMs, ...given }: Drain): Promise<'drained' | 'cut'> {
   const endAtMs = performance.now() + timeoutMs;
-  const sum = (count: (model: Model) => number): number => models.reduce((all, one) => all + count(one), 0);
+  const sum = (count: (model: ManagedModel) => number): number =>
+    models.reduce((all, one) => all + count(one), 0);
   for (const model of models) model.health.announceDrain();
   const waits = {
     running: sum(({ dispatcher }) => dispatcher.inFlight),

@@ -11,9 +11,9 @@ import { needsNewWorkers } from '../../models/generations.js';
 import type { ModelPresence } from '../../models/model-health.js';
 import type { ModelEvent, ModelObserver, ServerResources } from '../../models/model-resources.js';
 import type { FirstModel, ModelPlan, ModelSpec } from '../../models/model-spec.js';
-import { Model, noWorker } from '../../models/model.js';
+import { ManagedModel, noWorker, type Model } from '../../models/model.js';
 import {
-  Models,
+  Registry,
   type Accepted,
   type FullModelRef,
   type ModelRef,
@@ -39,7 +39,7 @@ import { ModelFiles } from './model-files.js';
 import { StartUp } from './start-up.js';
 
 export class ModelAdmin implements ModelManagement {
-  readonly registry: Models;
+  readonly registry: Registry;
   readonly startUp: StartUp;
   /** Time limits for workers that end, as the server's options say. */
   readonly limits: RetireLimits;
@@ -50,7 +50,7 @@ export class ModelAdmin implements ModelManagement {
   readonly #log: Log;
   readonly #resources: ServerResources;
   /** The models that have not ended. */
-  readonly #files = new Map<Model, ModelFiles>();
+  readonly #files = new Map<ManagedModel, ModelFiles>();
   /** Whether log lines name their model: from the second one on. */
   #isNamed: boolean;
 
@@ -63,7 +63,7 @@ export class ModelAdmin implements ModelManagement {
   ) {
     const { options } = resolved;
     this.#resolved = resolved;
-    this.registry = new Models(Math.max(options.unregisterTimeout, LEAST_LEAVE_MS));
+    this.registry = new Registry(Math.max(options.unregisterTimeout, LEAST_LEAVE_MS));
     this.#isMmsMode = isMmsMode;
     this.#isNamed = isMmsMode; // models come and go there, so log lines always name their model
     this.#log = resources.log;
@@ -78,7 +78,7 @@ export class ModelAdmin implements ModelManagement {
   }
 
   /** All models, including the ones that are being unregistered. */
-  get all(): readonly Model[] {
+  get all(): readonly ManagedModel[] {
     return [...this.#files.keys()];
   }
 
@@ -95,7 +95,7 @@ export class ModelAdmin implements ModelManagement {
 
   /** Starts the workers of the first models. With `watch`, watches their files first. */
   async startFirst(plans: readonly FirstModel[]): Promise<void> {
-    const models = plans.map(({ spec }) => this.registry.find(spec));
+    const models = plans.map(({ spec }) => this.registry.registered(spec));
     this.startUp.begin(models);
     await Promise.all(models.map((model) => this.#watch(model))); // before the load, so that no change is missed
     for (const [i, model] of models.entries()) {
@@ -107,8 +107,8 @@ export class ModelAdmin implements ModelManagement {
   }
 
   /** Adds a model, which has no workers until it is scaled. @throws SERVE_MODEL_CONFLICT, SERVE_SHUTTING_DOWN */
-  async add(plan: ModelPlan): Promise<Model> {
-    const make = (): Model => this.#make(plan);
+  async add(plan: ModelPlan): Promise<ManagedModel> {
+    const make = (): ManagedModel => this.#make(plan);
     const model = await releasedOnFailure(plan.release, () => this.registry.register(plan.spec, make));
     for (const warning of plan.spec.program.warnings) this.#log.warn(warning);
     await this.#watch(model);
@@ -116,7 +116,7 @@ export class ModelAdmin implements ModelManagement {
   }
 
   /** As `add`; a model that scales itself begins to. */
-  async register(plan: ModelPlan): Promise<Model> {
+  async register(plan: ModelPlan): Promise<ManagedModel> {
     const model = await this.add(plan);
     const own = model.sizing.findOwnBounds();
     if (own !== null) this.resize(model.spec, own);
@@ -211,7 +211,7 @@ export class ModelAdmin implements ModelManagement {
   /** See `ModelManagement.change`. */
   change(ref: ModelRef, source: OptionSource): Accepted {
     const model = this.registry.registered(ref);
-    const specUnder = ({ spec }: Model): ModelSpec => ({
+    const specUnder = ({ spec }: ManagedModel): ModelSpec => ({
       ...spec,
       resolved: resolveModelOptions(spec.resolved, source, spec.url),
     });
@@ -297,14 +297,16 @@ export class ModelAdmin implements ModelManagement {
     return { accepted, settled: this.outcomeInTime(this.registry.find(accepted), settled) };
   }
 
-  #make(plan: ModelPlan): Model {
-    const model: Model = new Model(plan.spec, this.#resources, (event) => this.#told(model, event));
+  #make(plan: ModelPlan): ManagedModel {
+    const model: ManagedModel = new ManagedModel(plan.spec, this.#resources, (event) =>
+      this.#told(model, event),
+    );
     this.#files.set(model, new ModelFiles(plan.release));
     if (this.#files.size > 1) this.#isNamed = true;
     return model;
   }
 
-  #told(model: Model, event: ModelEvent): void {
+  #told(model: ManagedModel, event: ModelEvent): void {
     switch (event.type) {
       case 'firstReady':
         this.#onFirstReady(model);
@@ -334,7 +336,7 @@ export class ModelAdmin implements ModelManagement {
   }
 
   /** Frees everything of an unregistered model whose last worker has ended. */
-  #forget(model: Model): void {
+  #forget(model: ManagedModel): void {
     this.#files.get(model)?.close();
     this.#files.delete(model);
     model.dispatcher.close();
@@ -343,7 +345,7 @@ export class ModelAdmin implements ModelManagement {
     this.#log.info(`Model ${model.spec.name} unregistered.`); // exactly Multi Model Server's line: scripts look for it
   }
 
-  async #watch(model: Model, { program }: ModelSpec = model.spec): Promise<void> {
+  async #watch(model: ManagedModel, { program }: ModelSpec = model.spec): Promise<void> {
     if (!this.#resolved.options.watch) return;
     await this.#files.get(model)?.watch(program, {
       onProblem: (problem) => this.#log.error(`--watch: ${problem}`),

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError, shuttingDown } from '../../../protocol/errors.js';
-import type { Model } from '../../../supervisor/models/model.js';
-import { Models } from '../../../supervisor/models/models.js';
+import type { ManagedModel } from '../../../supervisor/models/model.js';
+import { Registry } from '../../../supervisor/models/models.js';
 import { countWithin, type WorkerBounds } from '../../../supervisor/models/bounds.js';
 import { outcomeOf, type Outcome } from '../../../supervisor/models/outcome.js';
 import { deferred, nextTurn } from '../../protocol/streams.js';
@@ -32,8 +32,8 @@ class Fake {
   }
 
   /** It has all that the registry uses of a model. */
-  get asModel(): Model {
-    return this as unknown as Model;
+  get asModel(): ManagedModel {
+    return this as unknown as ManagedModel;
   }
 
   scale(bounds: WorkerBounds): Promise<Outcome> {
@@ -63,13 +63,13 @@ class Fake {
   }
 }
 
-function modelsOf(...fakes: Fake[]): Models {
-  const models = new Models(60_000);
+function modelsOf(...fakes: Fake[]): Registry {
+  const models = new Registry(60_000);
   for (const fake of fakes) models.addFirst(fake.asModel, false);
   return models;
 }
 
-function described(models: Models): string[] {
+function described(models: Registry): string[] {
   return models.describe().map(({ model: { spec }, isDefault, isLeaving }) => {
     const marks = [...(isDefault ? ['default'] : []), ...(isLeaving ? ['leaving'] : [])];
     return [`${spec.name}/${spec.version}`, ...marks].join(' ');
@@ -139,7 +139,7 @@ describe('register', () => {
     const models = modelsOf(first);
     models.unregister({ name: 'digits' }, LIMITS);
     let made = 0;
-    const register = (): Promise<Model> =>
+    const register = (): Promise<ManagedModel> =>
       models.register({ name: 'digits', version: '1' }, () => {
         made += 1;
         return new Fake('digits').asModel;
@@ -159,7 +159,7 @@ describe('register', () => {
 
   test('is refused if the model that is leaving takes too long', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] }); // the real timer is unref'd: it keeps no test alive
-    const models = new Models(1);
+    const models = new Registry(1);
     models.addFirst(new Fake('digits').asModel, false);
     models.unregister({ name: 'digits' }, LIMITS);
     const late = models.register({ name: 'digits', version: '1' }, () => new Fake('digits').asModel);

@@ -5,7 +5,7 @@ import type { ReplyHead } from '../../../protocol/wire/messages.js';
 import { Call, type CallMessage, type Sink } from '../../../supervisor/dispatch/call.js';
 import { Devices } from '../../../supervisor/machine/placement.js';
 import type { Gpu } from '../../../supervisor/machine/nvidia-smi.js';
-import { Model } from '../../../supervisor/models/model.js';
+import { ManagedModel } from '../../../supervisor/models/model.js';
 import type { ModelEvent, ServerResources } from '../../../supervisor/models/model-resources.js';
 import type { ModelSpec } from '../../../supervisor/models/model-spec.js';
 import { createLog } from '../../../supervisor/observe/log.js';
@@ -58,7 +58,7 @@ export async function realModel(
 }
 
 export class RealModel {
-  readonly model: Model;
+  readonly model: ManagedModel;
   readonly devices: Devices;
   /** Each time that all its slots were latched or failing. */
   readonly stops: string[] = [];
@@ -77,7 +77,7 @@ export class RealModel {
     const { gpus = [] } = given;
     this.devices =
       given.devices ?? new Devices({ found: gpus, result: 'a test', inheritedMask: undefined, cores: 4 });
-    this.model = new Model(
+    this.model = new ManagedModel(
       spec,
       {
         devices: this.devices,
@@ -149,7 +149,7 @@ export class RealModel {
   }
 
   /** Resolves once the condition is true. */
-  until(isTrue: (model: Model) => boolean): Promise<void> {
+  until(isTrue: (model: ManagedModel) => boolean): Promise<void> {
     return eventually(
       () => isTrue(this.model),
       15_000,

@@ -8,7 +8,7 @@ import { MemoryBudget } from '../../../../supervisor/budget/memory-budget.js';
 import type { KeptWebhook } from '../../../../supervisor/jobs/job-record.js';
 import type { JobStore } from '../../../../supervisor/jobs/job-store.js';
 import { MemoryStore } from '../../../../supervisor/jobs/memory-store.js';
-import { Model } from '../../../../supervisor/models/model.js';
+import { ManagedModel } from '../../../../supervisor/models/model.js';
 import { OutputWriter } from '../../../../supervisor/observe/output-writer.js';
 import type { ServeOptions } from '../../../../supervisor/plan/given-options.js';
 import { planServer, type ServerPlan } from '../../../../supervisor/plan/plan-server.js';
@@ -84,7 +84,7 @@ for (const [end, before] of [
     const story: string[] = [];
     note(t, story, 'spares', SpareProcesses.prototype, 'close');
     note(t, story, 'memory', MemoryBudget.prototype, 'close');
-    note(t, story, 'workers', Model.prototype, 'killAll');
+    note(t, story, 'workers', ManagedModel.prototype, 'killAll');
     void server[end]();
     await server.ended;
     const first = story.slice(0, story.indexOf('workers'));

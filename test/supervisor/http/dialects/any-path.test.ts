@@ -11,7 +11,7 @@ import {
   withManagement,
 } from '../../../../supervisor/http/dialects/index.js';
 import { namedPath, writtenPath } from '../../../../supervisor/http/socket/request-facts.js';
-import { Models } from '../../../../supervisor/models/models.js';
+import { Registry } from '../../../../supervisor/models/models.js';
 
 const WORDS = [
   'predictions',
@@ -37,11 +37,11 @@ const urls = fc
 const methods = fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS');
 
 /** A registry of one model, `m`, whose app is loaded. */
-function models(): Models {
-  const registry = new Models();
+function models(): Registry {
+  const registry = new Registry();
   const spec = { name: 'm', version: '1' };
   const routes = new Map([['/', { path: '/', kind: 'handler', input: 'any' }]]);
-  registry.addFirst({ spec, routes } as unknown as ReturnType<typeof registry.find>, false);
+  registry.addFirst({ spec, routes } as unknown as ReturnType<typeof registry.registered>, false);
   return registry;
 }
 

@@ -1,7 +1,7 @@
 /** A registry of models as far as their descriptions need it. */
 import type { LoadedInfo, Route } from '../../../../protocol/wire/messages.js';
-import type { Model } from '../../../../supervisor/models/model.js';
-import { Models } from '../../../../supervisor/models/models.js';
+import type { ManagedModel } from '../../../../supervisor/models/model.js';
+import { Registry } from '../../../../supervisor/models/models.js';
 
 export interface DescribedModel {
   readonly name: string;
@@ -20,12 +20,12 @@ export function loaded(routes: readonly Route[], more: Partial<LoadedInfo> = {})
   return { routes, modelOptions: {}, example: '', ...more };
 }
 
-export function describedModels(models: readonly DescribedModel[]): Models {
-  const registry = new Models();
+export function describedModels(models: readonly DescribedModel[]): Registry {
+  const registry = new Registry();
   for (const { name, version = '1', info, isDefault = false } of models) {
     const routes = info === null ? null : new Map(info.routes.map((one) => [one.path, one]));
     const model = { spec: { name, version }, info, routes, sizing: { bounds: null }, crew: { wanted: 1 } };
-    registry.addFirst(model as unknown as Model, isDefault);
+    registry.addFirst(model as unknown as ManagedModel, isDefault);
   }
   return registry;
 }

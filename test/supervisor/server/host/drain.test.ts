@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { retireLimits, stopReserveMs } from '../../../../supervisor/processes/worker-stop.js';
-import type { Model } from '../../../../supervisor/models/model.js';
+import type { ManagedModel } from '../../../../supervisor/models/model.js';
 import { drain } from '../../../../supervisor/server/host/drain.js';
 import { deferred, nextTurn } from '../../../protocol/streams.js';
 
@@ -33,7 +33,7 @@ function setUp(t: TestContext, lagMs = 0) {
     },
   };
   const end = drain({
-    models: [model as unknown as Model],
+    models: [model as unknown as ManagedModel],
     log: { info: (text: string) => story.push(text), error: (text: string) => story.push(text) },
     lagMs,
     timeoutMs: TIMEOUT_MS,

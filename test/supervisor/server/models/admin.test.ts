@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
-import type { Model } from '../../../../supervisor/models/model.js';
+import type { ManagedModel } from '../../../../supervisor/models/model.js';
 import type { Outcome, WorkerBounds } from '../../../../supervisor/models/models.js';
 import { resolveOptions } from '../../../../supervisor/options/resolve.js';
 import { ModelAdmin } from '../../../../supervisor/server/models/admin.js';
@@ -44,7 +44,7 @@ function manage(model: LatchedModel): ModelAdmin {
   const gate = { isIdle: false, onIdle: () => {} };
   const resources = { gate, memory: null, log: { error: () => {} }, retireLimits: LIMITS };
   const admin = new ModelAdmin(resolved, false, resources as never, () => {});
-  admin.registry.addFirst(model as unknown as Model, false);
+  admin.registry.addFirst(model as unknown as ManagedModel, false);
   return admin;
 }
 

@@ -5,11 +5,11 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import type { RequestContext } from '../../../../../supervisor/http/request/request-context.js';
 import { MANAGEMENT_API, describeApi } from '../../../../../supervisor/http/dialects/mms/describe.js';
 import { mmsManagement } from '../../../../../supervisor/http/dialects/mms/management.js';
-import { Models } from '../../../../../supervisor/models/models.js';
+import { Registry } from '../../../../../supervisor/models/models.js';
 
 function refusalOf(method: string, path: string): string | null {
   const ask = { path, isWebSocket: false, listener: 'management', request: { method, url: path } };
-  const { act } = mmsManagement.claim(ask as unknown as RequestContext, new Models()) ?? { act: null };
+  const { act } = mmsManagement.claim(ask as unknown as RequestContext, new Registry()) ?? { act: null };
   return act !== null && 'refuse' in act ? act.refuse.code : null;
 }
 
