@@ -6,9 +6,7 @@
  * 2. `index.html` gets their names, at relative addresses: `_k/page/NAME`.
  * 3. Each file lies there three times: as it is, and compressed, with `.br` and `.gz` behind its name.
  * 4. `licenses.txt` has the licences of the bundled packages.
- * 5. `manifest.json` is for the server:
- *    `{ "index": "index.html", "files": { NAME: { "type": CONTENT_TYPE, "encodings": ["br", "gzip"] } } }`.
- *    Each coding of `encodings` has a file; only NAMEs in `files` may be sent.
+ * 5. `manifest.json` is for the server: `{ NAME: CONTENT_TYPE }`. Only these files may be sent.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -26,15 +24,13 @@ const TYPES = {
   svg: 'image/svg+xml',
   html: 'text/html; charset=utf-8',
 };
+/** The codings, by the ends of their files' names. */
 const CODINGS = {
-  br: {
-    suffix: '.br',
-    compress: (bytes) =>
-      brotliCompressSync(bytes, {
-        params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
-      }),
-  },
-  gzip: { suffix: '.gz', compress: (bytes) => gzipSync(bytes, { level: 9 }) },
+  '.br': (bytes) =>
+    brotliCompressSync(bytes, {
+      params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
+    }),
+  '.gz': (bytes) => gzipSync(bytes, { level: 9 }),
 };
 
 /** Bundles script and styles. @returns their text, by file extension */
@@ -69,20 +65,12 @@ const index = readFileSync(`${SOURCE}index.html`, 'utf8').replace(
 const files = { ...Object.fromEntries(named), 'index.html': index };
 
 mkdirSync(TARGET, { recursive: true });
-const manifest = {
-  index: 'index.html',
-  files: Object.fromEntries(
-    Object.keys(files).map((name) => [
-      name,
-      { type: TYPES[name.split('.').pop()], encodings: Object.keys(CODINGS) },
-    ]),
-  ),
-};
+const manifest = Object.fromEntries(Object.keys(files).map((name) => [name, TYPES[name.split('.').pop()]]));
 for (const [name, text] of Object.entries(files)) {
   const bytes = Buffer.from(text);
   const isThere = existsSync(TARGET + name) && readFileSync(TARGET + name).equals(bytes);
-  if (isThere && Object.values(CODINGS).every(({ suffix }) => existsSync(TARGET + name + suffix))) continue;
-  for (const { suffix, compress } of Object.values(CODINGS))
+  if (isThere && Object.keys(CODINGS).every((suffix) => existsSync(TARGET + name + suffix))) continue;
+  for (const [suffix, compress] of Object.entries(CODINGS))
     writeFileSync(TARGET + name + suffix, compress(bytes));
   writeFileSync(TARGET + name, bytes);
 }

@@ -31,7 +31,7 @@ import { AnswerCounts } from '../status/answer-counts.js';
 import { endText } from '../status/banner.js';
 import { LiveFeed } from '../status/live/live-feed.js';
 import type { LiveSources } from '../status/live/live-view.js';
-import { modelRecords } from '../status/model-record.js';
+import { modelRecord } from '../status/model-record.js';
 import { readPageFiles } from '../status/page-files.js';
 import { modelReadiness, serverReadiness } from '../status/readiness.js';
 import type { ServerEnd } from '../status/server-status.js';
@@ -214,7 +214,6 @@ export class Server {
       ...this.#sources,
       lines: recent,
       counts: this.#metrics.calls,
-      maxQueueBytes: this.#plan.resolved.options.queueBytes,
       jobs: this.#host.jobs,
       findPaths: (called) => this.#listeners.findPaths(called),
       readMemory: residentBytes,
@@ -254,7 +253,8 @@ export class Server {
       models: served.registry,
       modelManagement: served,
       storedModels: new StoreLoads(served, plan),
-      describeModels: (showsWords) => modelRecords(served.registry, recent, showsWords),
+      describeModels: (showsWords) =>
+        served.registry.describe().map((one) => modelRecord(one, recent, showsWords)),
       options: resolved.options,
       jobs,
       webhooks,

@@ -1,32 +1,18 @@
 /** Texts of the log lines about a server's start, drain and end. */
 import { relative } from 'node:path';
 import type { Model } from '../models/model.js';
-import type { Placement } from '../machine/placement.js';
-import type { ModelSpec } from '../models/model-spec.js';
-import type { WorkerBounds } from '../models/bounds.js';
-import type { ModelOptions } from '../options/resolve.js';
+import type { FirstModel } from '../models/model-spec.js';
 import { labelOf } from '../options/model-name.js';
 import { isUnpacked } from '../store/archives/own-folder.js';
 import type { ServerEnd } from './server-status.js';
 import { formatMs } from '../options/units.js';
 import { VERSION } from '../version.js';
 
-/** A model at the start of its server. */
-export interface StartedModel {
-  readonly spec: Pick<ModelSpec, 'name' | 'version' | 'app' | 'url'> & {
-    readonly program: Pick<ModelSpec['program'], 'label' | 'interpreter'>;
-    readonly resolved: { readonly options: Pick<ModelOptions, 'standby'> };
-  };
-  readonly placements: readonly Placement[];
-  /** The bounds within which it scales itself; null if its number of workers is fixed. */
-  readonly own: WorkerBounds | null;
-}
-
 /**
  * `banana-serve 0.1.0 serves app.ts with 2 workers on 2 GPUs (0, 1) on http://localhost:8000`; with several models, a line
  * for each follows. `threads`: CPU threads per worker.
  */
-export function startTexts(models: readonly StartedModel[], threads: number, url: string): string[] {
+export function startTexts(models: readonly FirstModel[], threads: number, url: string): string[] {
   const [only] = models;
   if (only !== undefined && models.length === 1)
     return [`banana-serve ${VERSION} serves ${nameText(only)}${modelText(only, threads)} on ${url}`];
@@ -36,27 +22,27 @@ export function startTexts(models: readonly StartedModel[], threads: number, url
 }
 
 /** Names a model of an archive, whose path says little. */
-function nameText({ spec }: StartedModel): string {
+function nameText({ spec }: FirstModel): string {
   return isUnpacked(spec.app) ? `the model ${labelOf(spec)} of ` : '';
 }
 
-function modelText({ spec, placements, own }: StartedModel, threads: number): string {
+function modelText({ spec, placements, own }: FirstModel, threads: number): string {
   const { app, url, program, resolved } = spec;
   const workers =
     own === null
       ? slotsText(placements, threads)
       : `${own.min} to ${plural(own.max, 'worker')} (as its calls need them)`;
-  return `${isUnpacked(app) ? url : shownPath(app)}${interpreterText(program)} with ${workers}${standbyText(resolved.options)}`;
+  return `${isUnpacked(app) ? url : shownPath(app)}${interpreterText(program)} with ${workers}${standbyText(resolved.options.standby)}`;
 }
 
 /** ` and 1 standby (the memory of one more worker)`; empty without any. */
-function standbyText({ standby }: Pick<ModelOptions, 'standby'>): string {
+function standbyText(standby: number): string {
   if (standby === 0) return '';
   return ` and ${plural(standby, 'standby')} (the memory of ${standby === 1 ? 'one more worker' : `${standby} more workers`})`;
 }
 
 /** ` (python 3.11.7, .venv/bin/python)`; empty if the app's language has no choice of interpreter. */
-function interpreterText({ label, interpreter }: StartedModel['spec']['program']): string {
+function interpreterText({ label, interpreter }: FirstModel['spec']['program']): string {
   return interpreter === null ? '' : ` (${label} ${interpreter.version}, ${shownPath(interpreter.path)})`;
 }
 
@@ -142,7 +128,7 @@ export function endText(end: ServerEnd): string {
   }
 }
 
-function slotsText(placements: readonly Placement[], threads: number): string {
+function slotsText(placements: FirstModel['placements'], threads: number): string {
   const gpus = [...new Set(placements.flatMap(({ gpu }) => (gpu === null ? [] : [gpu])))];
   const workers = plural(placements.length, 'worker');
   if (gpus.length === 0) return `${workers} on the CPU (${plural(threads, 'thread')} each)`;

@@ -1,7 +1,7 @@
 /**
  * Types of the data of the page at `/`, which `GET /_k/live` sends as server-sent events (`event: name`, `data:` one line of
- * JSON). The page is compiled for browsers: this file imports only types, of files that need nothing of Node. Times are in
- * ms, sizes in bytes; a time named `at` is calendar time, in ms since the epoch. What `/status` has too means the same here.
+ * JSON). The page is compiled for browsers, so this file has only types. Times are in ms, sizes in bytes; a time named `at` is
+ * calendar time, in ms since the epoch. What `/status` has too means the same here.
  *
  * 1. `viewer`, once: facts about this viewer's connection.
  * 2. `samples`, once: everything that the server remembers, with the samples of the last ten minutes.
@@ -16,13 +16,18 @@
  */
 
 import type { Route, Signature } from '../../protocol/wire/messages.js';
+import type { HiddenBecause } from '../http/access/app-words.js';
 import type { DialectPath } from '../http/request/call-paths.js';
+import type { PageManagement } from '../http/request/served-page.js';
+import type { JobRecord } from '../jobs/kept-jobs.js';
 import type { GpuUsage } from '../machine/nvidia-smi.js';
 import type { ModelStatus, WorkerExit, WorkerStatus } from '../models/model-status.js';
 import type { ScalingChange } from '../models/scaling-changes.js';
 import type { RecentLine } from '../observe/recent-lines.js';
+import type { ServerStatus } from './server-status.js';
 
 export type { Signature, TensorSpec } from '../../protocol/wire/messages.js';
+export type { HiddenBecause } from '../http/access/app-words.js';
 export type { DialectPath } from '../http/request/call-paths.js';
 export type { RecentLine as LiveLine } from '../observe/recent-lines.js';
 
@@ -40,19 +45,9 @@ export interface LiveViewer {
   readonly needsKey: boolean;
   /** Why this viewer does not see the app's words; null if it does. */
   readonly hidden: HiddenBecause | null;
-  /**
-   * Whether this viewer may manage models at the page's own address, which takes a key: null if that is not possible there;
-   * `needs key` if it takes another key than the viewer's.
-   */
-  readonly management: 'allowed' | 'needs key' | null;
+  /** `needs key`: it takes another key than the viewer's. */
+  readonly management: PageManagement;
 }
-
-/**
- * Without an API key on the server, the app's words are for requests of this machine only. `remote`: the connection comes
- * from elsewhere. `host`: its `Host` is not a name or an address of this machine. `proxied`: it has `Forwarded` or
- * `X-Forwarded-*`. `page`: it has an `Origin`.
- */
-export type HiddenBecause = 'remote' | 'host' | 'proxied' | 'page';
 
 /** Lines of the log and of the workers' output. */
 export interface LiveLines {
@@ -72,25 +67,29 @@ export interface LiveHistory {
   readonly calls: readonly LiveCall[];
   /** At most the last 100, oldest first. */
   readonly deaths: readonly LiveDeath[];
-  readonly jobs: LiveJobs;
+  /**
+   * At most 100, newest first. Without ids and words for viewers who may not read the app's words: they may not read the list
+   * of jobs either.
+   */
+  readonly jobs: readonly LiveJob[];
 }
 
 export interface LiveModelHistory {
   /** `LiveModel.key`. */
   readonly key: number;
-  /** One value per second, oldest first. A model that is younger than ten minutes has fewer. */
-  readonly columns: LiveColumns;
+  /** One value per second, oldest first. A model that is younger than ten minutes has fewer. The page appends to them. */
+  readonly columns: Readonly<Record<keyof LiveSample, Column>>;
   /** Calls that ended with this error code, by code; as long as the columns. */
-  readonly errors: Readonly<Record<string, readonly number[]>>;
+  readonly errors: Record<string, Column>;
 }
 
-export type LiveColumns = { readonly [Name in keyof LiveSample]: readonly LiveSample[Name][] };
+export type Column = (number | null)[];
 
 /**
  * One second of one model. Values are null for a second that was not measured, and percentiles and means also without a
  * call. Percentiles are approximate: the server counts calls in buckets.
  */
-export interface LiveSample {
+export type LiveSample = {
   /** Calls that ended, refused ones included. */
   readonly calls: number | null;
   /** Calls that ended with an error code; an app's own 4xx is `ok`. */
@@ -113,7 +112,7 @@ export interface LiveSample {
   readonly readyWorkers: number | null;
   /** Resident memory of the model's processes; measured only while there are viewers. */
   readonly memoryBytes: number | null;
-}
+};
 
 export interface LiveSnapshot {
   readonly number: number;
@@ -128,55 +127,32 @@ export interface LiveSnapshot {
   /** Workers that died since the snapshot before, oldest first; of more than 100 the last. */
   readonly deaths: readonly LiveDeath[];
   /** Null if none has changed since the snapshot before. */
-  readonly jobs: LiveJobs | null;
+  readonly jobs: readonly LiveJob[] | null;
 }
 
-export interface LiveServer {
-  /** As in `/status`. */
-  readonly state: 'starting' | 'ready' | 'idle' | 'unhealthy' | 'failing' | 'draining';
-  readonly version: string;
-  readonly pid: number;
-  readonly startedAt: number;
-  readonly memoryBytes: number;
-  /** Delay of the event loop since the start. */
-  readonly eventLoopDelayMs: { readonly p50: number; readonly p99: number; readonly max: number };
-  /** Clients that have not read all of their answers, and the bytes that are kept for them. */
-  readonly unsent: { readonly clients: number; readonly bytes: number; readonly maxBytes: number };
-  /** Bound of the bytes of waiting calls of all models together. */
-  readonly maxQueueBytes: number;
-  readonly gpus: readonly LiveGpu[];
+/** The server without its models, as in `/status`. */
+export interface LiveServer extends Omit<ServerStatus, 'model' | 'models'> {
+  /** The cards of this machine, as nvidia-smi reported them at most some seconds ago; a figure is null if it is unknown. */
+  readonly gpus: readonly GpuUsage[];
   /** Number of viewers of the page, this one included. */
   readonly viewers: number;
 }
 
-/** A card of this machine, as nvidia-smi reported it at most some seconds ago; a figure is null if it is unknown. */
-export type LiveGpu = Omit<GpuUsage, 'uuid'>;
-
-export interface LiveModel extends Pick<
-  ModelStatus,
-  'name' | 'version' | 'state' | 'problem' | 'isDefaultVersion' | 'runtime' | 'minWorkers' | 'maxWorkers'
-> {
+/** A model as in `/status`, but `app` is only the name of its file or folder. */
+export interface LiveModel extends Omit<ModelStatus, 'scaling' | 'workers'> {
   /** Names the model within this server's life: a model that is registered again has another key. */
   readonly key: number;
   /** Whether no worker will be started any more: every slot has given up. */
   readonly isLatched: boolean;
   /** Whether it answers at the paths of the app's routes. */
   readonly isDefault: boolean;
-  /** Name of the app's file or folder, without the path. */
-  readonly app: string;
   readonly wantedWorkers: number;
   /** The last workers that came or went because the model scales itself, oldest first. */
-  readonly changes: readonly LiveChange[];
+  readonly changes: readonly ScalingChange[];
   /** Percentiles of the last minute, approximate; null without a call. */
-  readonly minute: LiveMinute;
-  readonly maxQueueCalls: number;
+  readonly minute: Pick<LiveSample, 'queueP95Ms' | 'runP95Ms'>;
   readonly batchSize: number;
   readonly initTimeoutMs: number;
-  readonly runTimeoutMs: number;
-  /** Bytes of calls that wait or arrive. */
-  readonly queueBytes: number;
-  /** Number of calls since the start of the server, by `ok` or error code. */
-  readonly outcomes: Readonly<Record<string, number>>;
   /** Number of batches since the start of the server, by the number of calls that began together, smallest first. */
   readonly batches: readonly (readonly [calls: number, batches: number])[];
   readonly workers: readonly LiveWorker[];
@@ -186,21 +162,7 @@ export interface LiveModel extends Pick<
   readonly errors: Readonly<Record<string, number>>;
 }
 
-export interface LiveMinute {
-  readonly queueP95Ms: number | null;
-  readonly runP95Ms: number | null;
-}
-
-export interface LiveChange extends Pick<ScalingChange, 'worker' | 'change' | 'why'> {
-  readonly at: number;
-}
-
-export interface LiveWorker extends Pick<
-  WorkerStatus,
-  'index' | 'pid' | 'device' | 'held' | 'calls' | 'restarts' | 'retryInMs' | 'waitsFor' | 'next'
-> {
-  /** As in `/status`; `standby` instead of `idle` for one that is beyond the wanted ones. */
-  readonly state: WorkerStatus['state'] | 'standby';
+export interface LiveWorker extends Omit<WorkerStatus, 'lastExit'> {
   /**
    * Since when it is in this state; `busy`, `idle` and `frozen` count as one. Without a process, since the last death, or at
    * first since the model was registered.
@@ -290,37 +252,15 @@ export interface LiveFailure {
   readonly detail: string;
 }
 
-export interface LiveJobs {
-  /** Number of jobs among `newest`, by state. */
-  readonly states: Readonly<Partial<Record<LiveJobState, number>>>;
-  /** At most 100, newest first. */
-  readonly newest: readonly LiveJob[];
-}
-
-export type LiveJobState = 'queued' | 'running' | 'succeeded' | 'failed' | 'lost' | 'expired' | 'cancelled';
-
 /** A call that outlives its client. `GET _k/jobs/{id}` has its result. */
-export interface LiveJob {
-  /** Empty for viewers who may not read the app's words: they may not read the list of jobs either. */
-  readonly id: string;
-  readonly requestId: string;
-  readonly model: string;
-  readonly version: string;
-  readonly route: string;
-  readonly state: LiveJobState;
-  readonly createdAt: number;
+export interface LiveJob extends Pick<
+  JobRecord,
+  'id' | 'requestId' | 'model' | 'version' | 'route' | 'state' | 'createdAt' | 'progress'
+> {
   readonly endedAt: number | null;
   /** The run time of its last attempt. */
   readonly runMs: number;
-  /** The newest report of the app, whose words its text is; null if there is none. */
-  readonly progress: LiveProgress | null;
   readonly error: LiveError | null;
-}
-
-export interface LiveProgress {
-  /** From 0 to 1. */
-  readonly fraction: number;
-  readonly text: string;
 }
 
 /** The description that an app gives of itself. */
@@ -334,7 +274,7 @@ export interface LiveDescription {
   readonly signature: Signature | null;
 }
 
-export interface LiveRoute extends Pick<Route, 'path' | 'kind' | 'input' | 'maxBatch'> {
+export interface LiveRoute extends Pick<Route, 'path' | 'kind' | 'input'> {
   /** All paths at which it can be called, percent-encoded, the best first; each begins with a slash. */
   readonly paths: readonly DialectPath[];
 }

@@ -1,33 +1,17 @@
-/** Builds the records of models that management pages show. */
+/** Builds the record of a model that management pages show. */
 import type { ModelRecord, ProcessRecord } from '../http/request/model-management.js';
 import { residentBytes } from '../machine/processes.js';
-import type { Model } from '../models/model.js';
 import { WORKER_PHASES, modelStatus, whyOf } from '../models/describe-model.js';
-import type { Models, Registered } from '../models/models.js';
+import type { Registered } from '../models/models.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { Slot } from '../slots/slot.js';
-import type { RecentCalls } from './recent-calls.js';
-
-/** The records of all versions of all models; the ones that are being unregistered come last. See `modelRecord`. */
-export function modelRecords(
-  registry: Models,
-  recent: Pick<RecentCalls<Model>, 'of'>,
-  showsWords: boolean,
-): readonly ModelRecord[] {
-  return registry
-    .describe()
-    .map((registered) => modelRecord(registered, recent.of(registered.model), showsWords));
-}
+import type { RecentCalls } from './answer-counts.js';
 
 /**
  * Builds the record of a model, without the workers that stand by. Reads the memory of each of its processes from the
  * system. Without `showsWords`, the app's words are left out.
  */
-function modelRecord(
-  registered: Registered,
-  recentCalls: ModelRecord['recentCalls'],
-  showsWords: boolean,
-): ModelRecord {
+export function modelRecord(registered: Registered, recent: RecentCalls, showsWords: boolean): ModelRecord {
   const { model, isLeaving } = registered;
   const { spec, options } = model;
   const serving = model.crew.all.filter((slot) => !model.crew.standbys.includes(slot));
@@ -40,7 +24,7 @@ function modelRecord(
     maxBatchDelayMs: options.maxBatchDelay,
     runTimeoutMs: options.runTimeout,
     initTimeoutMs: options.initTimeout,
-    recentCalls,
+    recentCalls: recent.of(model),
     processes,
   };
 }
@@ -63,10 +47,11 @@ function slotProcesses(slot: Slot, isLeaving: boolean, showsWords: boolean): Pro
 /** Also of a start that is under way, after more failed ones than are allowed. */
 const FAILED = { state: 'failed' } as const;
 
-type LivingProcess = Pick<ProcessRecord, 'state' | 'pid' | 'startedAt' | 'memoryBytes'>;
-
 /** Null if the process is dead. */
-function livingProcess(worker: WorkerHandle, isLeaving: boolean): LivingProcess | null {
+function livingProcess(
+  worker: WorkerHandle,
+  isLeaving: boolean,
+): Pick<ProcessRecord, 'state' | 'pid' | 'startedAt' | 'memoryBytes'> | null {
   const { state, isFrozen, pid, startedAt } = worker;
   const memoryBytes = residentBytes(pid);
   if (memoryBytes === null) return null;

@@ -5,39 +5,23 @@ import { fileURLToPath } from 'node:url';
 import type { PageFile, PageFiles } from '../http/request/served-page.js';
 
 /** The folder that the build writes. */
-export const PAGE_FOLDER = fileURLToPath(new URL('../page', import.meta.url));
+const PAGE_FOLDER = fileURLToPath(new URL('../page', import.meta.url));
 
-const SUFFIXES = { br: '.br', gzip: '.gz' } as const;
-
-interface Manifest {
-  /** Name of the document. */
-  readonly index: string;
-  readonly files: Readonly<Record<string, Listed>>;
-}
-
-interface Listed {
-  readonly type: string;
-  /** The codings of which there is a file. */
-  readonly encodings: readonly (keyof typeof SUFFIXES)[];
-}
+const INDEX = 'index.html';
 
 /** Reads all files at once: they are small. Null if the folder has none, because the page was not built. */
 export function readPageFiles(folder: string = PAGE_FOLDER): PageFiles | null {
   const path = join(folder, 'manifest.json');
   if (!existsSync(path)) return null;
-  const { index, files } = JSON.parse(readFileSync(path, 'utf8')) as Manifest;
-  const read = new Map(Object.entries(files).map(([name, listed]) => [name, readFile(folder, name, listed)]));
-  const document = read.get(index);
-  if (document === undefined) throw new Error(`${path} does not list its index ${index}`);
-  read.delete(index);
-  return { index: document, assets: read };
+  const types = JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>;
+  const files = new Map(Object.entries(types).map(([name, type]) => [name, readFile(folder, name, type)]));
+  const index = files.get(INDEX);
+  if (index === undefined) throw new Error(`${path} does not list ${INDEX}`);
+  files.delete(INDEX);
+  return { index, assets: files };
 }
 
-function readFile(folder: string, name: string, { type, encodings }: Listed): PageFile {
-  const coded = encodings.map((coding) => [coding, readFileSync(join(folder, name + SUFFIXES[coding]))]);
-  return {
-    type,
-    identity: readFileSync(join(folder, name)),
-    coded: Object.fromEntries(coded) as PageFile['coded'],
-  };
+function readFile(folder: string, name: string, type: string): PageFile {
+  const read = (suffix: string): Buffer => readFileSync(join(folder, name + suffix));
+  return { type, identity: read(''), coded: { br: read('.br'), gzip: read('.gz') } };
 }

@@ -13,16 +13,14 @@ import type { ServerStatus } from './server-status.js';
 /** Period of the timer that measures the delay of the event loop. */
 export const DELAY_RESOLUTION_MS = 10;
 
-export interface ServerFacts {
-  readonly version: string;
-  readonly startedAt: Date;
-  readonly eventLoopDelay: IntervalHistogram;
-  readonly replies: ReadonlyMap<string, number>;
-}
-
 /** The parts of a server that its status is about. */
 export interface StatusSources {
-  readonly facts: ServerFacts;
+  readonly facts: {
+    readonly version: string;
+    readonly startedAt: Date;
+    readonly eventLoopDelay: IntervalHistogram;
+    readonly replies: ReadonlyMap<string, number>;
+  };
   readonly registry: Pick<Models, 'default' | 'describe'>;
   readonly unsent: Pick<UnsentAnswers, 'describe'>;
   readonly jobs: Pick<KeptJobs, 'storeName' | 'problem'>;
@@ -36,9 +34,10 @@ export function serverStatus(
   showsWords: boolean,
 ): ServerStatus {
   const models = describeModels(registry, showsWords);
+  const { state } = readiness();
   const first = registry.default?.spec;
   return {
-    state: serverState(readiness()),
+    state: state === 'unloaded' ? 'unhealthy' : state,
     version: facts.version,
     pid: process.pid,
     startedAt: facts.startedAt.toISOString(),
@@ -69,18 +68,13 @@ export function jobsStatus(
   return { store: storeName.split(' ', 1)[0] as string, problem: problem === null ? null : 'unavailable' };
 }
 
-/** The state of the server for people. */
-export function serverState({ state }: ReadinessAnswer): ServerStatus['state'] {
-  return state === 'unloaded' ? 'unhealthy' : state;
-}
-
 /** Every version of every model; the ones that are being unregistered come last. `showsWords`: with the apps' words. */
 export function describeModels(registry: StatusSources['registry'], showsWords: boolean): ModelStatus[] {
   return registry.describe().map((registered) => modelStatus(registered, showsWords));
 }
 
 /** The histogram has the times between two ticks of a timer; the delay is the time beyond its period. */
-export function delayStatus(delay: IntervalHistogram): ServerStatus['front']['eventLoopDelayMs'] {
+function delayStatus(delay: IntervalHistogram): ServerStatus['front']['eventLoopDelayMs'] {
   const ms = (ns: number): number => Number(Math.max(0, ns / 1e6 - DELAY_RESOLUTION_MS).toFixed(2));
   return { p50: ms(delay.percentile(50)), p99: ms(delay.percentile(99)), max: ms(delay.max) };
 }

@@ -52,7 +52,6 @@ describe('a viewer', LIMIT, () => {
         path: '/',
         kind: 'handler',
         input: 'any',
-        maxBatch: 1,
         paths: [
           { path: '/', dialect: 'banana', isDeprecated: false },
           { path: '/models/works/', dialect: 'banana', isDeprecated: false },
@@ -92,7 +91,6 @@ describe('a viewer', LIMIT, () => {
     );
     const busy = await viewer.snapshot(({ models }) => (models[0]?.sample.calls ?? 0) > 0);
     assert.ok((busy.models[0]?.sample.runP50Ms ?? 0) > 0);
-    assert.ok((busy.models[0]?.outcomes['ok'] ?? 0) > 0);
     assert.ok(busy.models[0]?.batches.some(([size, count]) => size === 1 && count > 0));
   });
 
@@ -211,15 +209,15 @@ test('jobs are listed by state, newest first', LIMIT, async (t) => {
   const viewer = await LiveViewer.open(t, server);
   const body = JSON.stringify({ how: 'throws an HttpError' });
   await call(`${server.url}/later`, body);
-  const { jobs } = await viewer.snapshot(({ jobs }) => jobs?.states.failed === 1);
-  const [job] = jobs?.newest ?? [];
+  const { jobs } = await viewer.snapshot(({ jobs }) => jobs?.[0]?.state === 'failed');
+  const [job] = jobs ?? [];
   assert.deepEqual([job?.route, job?.state, job?.error?.code], ['/later', 'failed', 'SERVE_HTTP_ERROR']);
   const later = await LiveViewer.open(t, server);
   await later.snapshot();
-  assert.equal(later.last('samples').jobs.newest[0]?.id, job?.id);
+  assert.equal(later.last('samples').jobs[0]?.id, job?.id);
   const behindProxy = await LiveViewer.open(t, server, { 'x-forwarded-for': '10.0.0.7' });
   await behindProxy.snapshot();
-  const [hidden] = behindProxy.last('samples').jobs.newest;
+  const [hidden] = behindProxy.last('samples').jobs;
   assert.deepEqual([hidden?.id, hidden?.state, hidden?.error?.message], ['', 'failed', '']);
   await server.stop();
 });

@@ -4,10 +4,13 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { KEY_PLACEHOLDER, type CallRequest } from '../../supervisor/page/try/call-request.js';
-import { curlOf } from '../../supervisor/page/try/curl.js';
-import { fetchOf } from '../../supervisor/page/try/fetch.js';
-import { pythonOf } from '../../supervisor/page/try/python.js';
+import {
+  curlOf,
+  fetchOf,
+  KEY_PLACEHOLDER,
+  pythonOf,
+  type CallRequest,
+} from '../../supervisor/page/try/snippets.js';
 import { needs } from '../helpers/needs.js';
 import { run } from '../helpers/packed.js';
 import { ROOT, fixture } from '../helpers/server.js';
@@ -43,12 +46,12 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
   'a file': {
     path: '/',
-    call: { headers: [['Content-Type', 'image/png']], body: { kind: 'file', file: PNG } },
+    call: { headers: [['Content-Type', 'image/png']], body: { kind: 'file', ...PNG } },
     expected: '"label":3',
   },
   'a form': {
     path: '/',
-    call: { headers: [], body: { kind: 'form', field: 'image', file: PNG } },
+    call: { headers: [], body: { kind: 'form', field: 'image', ...PNG } },
     expected: '"label":3',
   },
 };

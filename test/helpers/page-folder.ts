@@ -16,14 +16,14 @@ export function makePageFolder({ after }: { after(then: () => void): void }): st
     'index.html': { type: 'text/html; charset=utf-8', text: INDEX },
     'page-abc.js': { type: 'text/javascript; charset=utf-8', text: SCRIPT },
   };
-  const listed: Record<string, object> = {};
+  const types: Record<string, string> = {};
   for (const [name, { type, text }] of Object.entries(files)) {
     writeFileSync(join(folder, name), text);
     writeFileSync(join(folder, `${name}.br`), brotliCompressSync(text));
     writeFileSync(join(folder, `${name}.gz`), gzipSync(text));
-    listed[name] = { type, encodings: ['br', 'gzip'] };
+    types[name] = type;
   }
-  writeFileSync(join(folder, 'manifest.json'), JSON.stringify({ index: 'index.html', files: listed }));
+  writeFileSync(join(folder, 'manifest.json'), JSON.stringify(types));
   writeFileSync(join(folder, 'licenses.txt'), 'is not listed');
   return folder;
 }

@@ -1,13 +1,10 @@
-import type { VNode } from 'preact';
-import { age } from '../parts/format.js';
-import { html, h } from '../parts/html.js';
 import { quietButton } from '../parts/controls.js';
-import { saveBlob } from '../parts/media-view.js';
-import { State } from '../parts/state.js';
-import type { Tone } from '../parts/tone.js';
-import { serverState } from '../watch/server-state.js';
-import type { History } from '../live/history.js';
+import { age } from '../parts/format.js';
+import { html, type VNode } from '../parts/html.js';
+import { stateMark, type Tone } from '../parts/layout.js';
+import { saveBlob } from '../parts/media.js';
 import { keyHeaders } from '../live/key.js';
+import { serverState } from '../watch/alerts.js';
 import type { Store } from './store.js';
 import type { View } from './address.js';
 
@@ -18,10 +15,10 @@ const VIEWS: readonly (readonly [View, string])[] = [
 ];
 
 /** Name and state of the server, and the way between the views. */
-export function Header({ store, view }: { readonly store: Store; readonly view: View }): VNode {
+export function header(store: Store, view: View): VNode {
   return html`<header class="top">
     <h1><span class="brand" aria-hidden="true"></span>banana-serve</h1>
-    ${h(ServerState, { store })}
+    ${stateLine(store)}
     <nav aria-label="Views">
       ${VIEWS.map(
         ([name, title]) =>
@@ -48,29 +45,20 @@ async function saveOpenApi(): Promise<void> {
   saveBlob(await response.blob(), 'openapi.json');
 }
 
-function ServerState({ store: { connection, history } }: { readonly store: Store }): VNode {
-  const server = history?.server ?? null;
-  const [tone, text] = stateOf(connection.state, history);
-  const isLive = connection.state === 'live' && server !== null && history !== null;
-  return html`<p class="server-state">
-    ${h(State, { tone, text })}
-    ${isLive && html`<span class="muted"> for ${age(history.at - server.startedAt)} · version ${server.version}</span>`}
-  </p>`;
-}
+const NOT_LIVE: Readonly<Record<Exclude<Store['connection']['state'], 'live'>, [Tone, string]>> = {
+  ended: ['bad', 'ended'],
+  waiting: ['bad', 'not connected'],
+  'needs key': ['warn', 'needs a key'],
+  connecting: ['busy', 'connecting'],
+  hidden: ['off', 'paused'],
+};
 
-function stateOf(connection: Store['connection']['state'], history: History | null): [Tone, string] {
-  switch (connection) {
-    case 'live':
-      return history === null ? ['busy', 'connecting'] : serverState(history);
-    case 'ended':
-      return ['bad', 'ended'];
-    case 'waiting':
-      return ['bad', 'not connected'];
-    case 'needs key':
-      return ['warn', 'needs a key'];
-    case 'connecting':
-      return ['busy', 'connecting'];
-    case 'hidden':
-      return ['off', 'paused'];
-  }
+function stateLine({ connection: { state }, history }: Store): VNode {
+  const server = history?.server ?? null;
+  if (state !== 'live' || history === null || server === null)
+    return html`<p class="server-state">${stateMark(...NOT_LIVE[state === 'live' ? 'connecting' : state])}</p>`;
+  return html`<p class="server-state">
+    ${stateMark(...serverState(history))}
+    <span class="muted"> for ${age(server.uptimeMs)} · version ${server.version}</span>
+  </p>`;
 }

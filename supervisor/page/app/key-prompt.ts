@@ -1,7 +1,6 @@
-import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { keyField } from '../parts/controls.js';
-import { html } from '../parts/html.js';
+import { html, type VNode } from '../parts/html.js';
 import type { Store } from './store.js';
 
 /** Asks for the API key, which every request of the page needs then. */

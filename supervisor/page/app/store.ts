@@ -1,10 +1,8 @@
-/** The page's state that all of its parts share, and the hook by which they get it. */
-import { useLayoutEffect, useReducer } from 'preact/hooks';
+/** The page's state that all of its parts share. */
 import type { LiveViewer } from '../../status/live-types.js';
-import { keepConnected, type Connection } from '../live/connection.js';
+import { keepConnected, type AnyLiveEvent, type Connection } from '../live/connection.js';
 import { History } from '../live/history.js';
 import { storeKey, storedKey } from '../live/key.js';
-import type { AnyLiveEvent } from '../live/read-live.js';
 
 export interface Store {
   readonly connection: Connection;
@@ -18,76 +16,44 @@ export interface Store {
   useKey(key: string): void;
 }
 
-let connection: Connection = { state: 'connecting' };
-let history: History | null = null;
-/** Has no models until its first snapshot, and takes the place of `history` then. */
-let nextHistory: History | null = null;
-let viewer: LiveViewer | null = null;
-let asksKey = false;
-/** When the history came, of performance.now(). */
-let begunAt = 0;
 /** A page that reads too slowly would get even slower by getting everything again and again. */
 const RELOAD_MS = 60_000;
-const listeners = new Set<() => void>();
 
-function changed(): void {
-  for (const listener of listeners) listener();
-}
-
-function received(event: AnyLiveEvent): boolean {
-  switch (event.name) {
-    case 'viewer':
-      viewer = event.data;
-      break;
-    case 'samples':
-      nextHistory = new History(event.data);
-      begunAt = performance.now();
-      return true;
-    case 'snapshot':
-      history = nextHistory;
-      history?.add(event.data);
-      if (history?.hasGap === true && performance.now() - begunAt > RELOAD_MS) return false;
-      break;
-    case 'lines':
-    case 'end':
-      break;
-  }
-  changed();
-  return true;
-}
-
-function forget(): void {
-  history = null;
-  nextHistory = null;
-  viewer = null;
-}
-
-let reconnect = (): void => {};
-
-/** Called once. */
-export function startStore(): void {
-  const setConnection = (next: Connection): void => {
-    connection = next;
-    if (next.state !== 'connecting') asksKey = next.state === 'needs key';
-    if (next.state === 'needs key') forget(); // who has no key any more must not read on
-    changed();
+/** Connects to the server, and draws whenever something has changed: once a second while the server is well. */
+export function startStore(draw: (store: Store) => void): void {
+  let store: Store = {
+    connection: { state: 'connecting' },
+    history: null,
+    viewer: null,
+    key: storedKey('calls'),
+    asksKey: false,
+    useKey: (key) => {
+      storeKey('calls', key);
+      change({ key: storedKey('calls') });
+      live.restart();
+    },
   };
-  reconnect = keepConnected('_k/live', { changed: setConnection, received }).restart;
-}
-
-function useKey(key: string): void {
-  storeKey(key);
-  reconnect();
-}
-
-/** The component is rendered again whenever the store changes: once a second while the server is well. */
-export function useStore(): Store {
-  const [, render] = useReducer<number, undefined>((renders) => renders + 1, 0);
-  // Not useEffect, which waits for the browser to paint: news may come before.
-  useLayoutEffect(() => {
-    const listener = (): void => render(undefined);
-    listeners.add(listener);
-    return () => void listeners.delete(listener);
-  }, []);
-  return { connection, history, viewer, key: storedKey(), asksKey, useKey };
+  const change = (part: Partial<Store>): void => {
+    store = { ...store, ...part };
+    draw(store);
+  };
+  const connected = (connection: Connection): void => {
+    if (connection.state === 'connecting') return change({ connection });
+    const asksKey = connection.state === 'needs key';
+    // Who has no key any more must not read on.
+    change({ connection, asksKey, ...(asksKey && { history: null, viewer: null }) });
+  };
+  /** Has no models until its first snapshot, and is shown then. */
+  let next: History | null = null;
+  /** When it came, of performance.now(). */
+  let begunAt = 0;
+  const received = (event: AnyLiveEvent): void => {
+    if (event.name === 'viewer') change({ viewer: event.data });
+    if (event.name === 'samples') [next, begunAt] = [new History(event.data), performance.now()];
+    if (event.name !== 'snapshot' || next === null) return;
+    next.add(event.data);
+    change({ history: next });
+    if (next.hasGap && performance.now() - begunAt > RELOAD_MS) live.restart();
+  };
+  const live = keepConnected('_k/live', connected, received);
 }

@@ -3,12 +3,14 @@
  * keeps as much as the server does: ten minutes of samples, 200 calls, 100 deaths; and the last 200 failed calls.
  */
 import type {
+  Column,
   LiveCall,
   LiveDeath,
   LiveDescription,
   LiveHistory,
-  LiveJobs,
+  LiveJob,
   LiveModel,
+  LiveModelHistory,
   LiveSample,
   LiveServer,
   LiveSnapshot,
@@ -18,30 +20,23 @@ export const MAX_SECONDS = 600;
 const MAX_CALLS = 200;
 const MAX_DEATHS = 100;
 
-export type Column = (number | null)[];
-
-/** The samples of one model, one value per second, oldest first; all end with the last second. */
-export interface Series {
-  readonly columns: Readonly<Record<keyof LiveSample, Column>>;
-  /** As long as the columns. */
-  readonly errors: Map<string, Column>;
-}
-
 export class History {
   /** The server's time of the last snapshot; until the first one that of the samples. */
   at: number;
   /** Null until the first snapshot. */
   server: LiveServer | null = null;
   models: readonly LiveModel[] = [];
-  readonly series = new Map<number, Series>();
-  readonly descriptions = new Map<number, LiveDescription>();
+  /** By the keys of the models; all columns end with the last second. */
+  readonly series: Map<number, LiveModelHistory>;
+  readonly descriptions: Map<number, LiveDescription>;
   /** Oldest first. */
   calls: readonly LiveCall[];
   /** Failed ones, oldest first: on a busy server the page has them for longer than all calls. */
   failedCalls: readonly LiveCall[];
   /** Oldest first. */
   deaths: readonly LiveDeath[];
-  jobs: LiveJobs;
+  /** Newest first. */
+  jobs: readonly LiveJob[];
   /** Whether snapshots are missing: their seconds are empty in the columns, and their calls are not known. */
   hasGap = false;
   #number: number;
@@ -53,12 +48,8 @@ export class History {
     this.failedCalls = calls.filter(isFailed);
     this.deaths = deaths;
     this.jobs = jobs;
-    for (const description of descriptions) this.descriptions.set(description.key, description);
-    for (const { key, columns, errors } of models)
-      this.series.set(key, {
-        columns: mapColumns(columns, (column) => [...column]),
-        errors: new Map(Object.entries(errors).map(([code, counts]) => [code, [...counts]])),
-      });
+    this.descriptions = new Map(descriptions.map((one) => [one.key, one]));
+    this.series = new Map(models.map((one) => [one.key, one]));
   }
 
   add(snapshot: LiveSnapshot): void {
@@ -80,22 +71,18 @@ export class History {
   #skip(seconds: number): void {
     this.hasGap = true;
     for (const { columns, errors } of this.series.values())
-      for (const column of [...Object.values(columns), ...errors.values()])
+      for (const column of [...Object.values(columns), ...Object.values(errors)])
         for (let i = 0; i < Math.min(seconds, MAX_SECONDS); i += 1) append(column, null);
   }
 
   #append({ key, sample, errors }: LiveModel): void {
-    const series = this.series.get(key) ?? {
-      columns: mapColumns(sample, () => []),
-      errors: new Map<string, Column>(),
-    };
+    const names = Object.keys(sample) as (keyof LiveSample)[];
+    const series = this.series.get(key) ?? newSeries(key, names);
     this.series.set(key, series);
     const before = series.columns.calls.length;
-    for (const name of Object.keys(sample) as (keyof LiveSample)[])
-      append(series.columns[name], sample[name]);
-    for (const code of Object.keys(errors))
-      if (!series.errors.has(code)) series.errors.set(code, Array<number>(before).fill(0));
-    for (const [code, counts] of series.errors) append(counts, errors[code] ?? 0);
+    for (const name of names) append(series.columns[name], sample[name]);
+    for (const code of Object.keys(errors)) series.errors[code] ??= Array<number>(before).fill(0);
+    for (const [code, counts] of Object.entries(series.errors)) append(counts, errors[code] ?? 0);
   }
 
   #forgetModels(): void {
@@ -110,6 +97,11 @@ export function isFailed({ status, code }: LiveCall): boolean {
   return code !== 'ok' || status === null || status >= 400;
 }
 
+function newSeries(key: number, names: readonly string[]): LiveModelHistory {
+  const columns = Object.fromEntries(names.map((name) => [name, []]));
+  return { key, columns: columns as unknown as LiveModelHistory['columns'], errors: {} };
+}
+
 function append(column: Column, value: number | null): void {
   column.push(value);
   if (column.length > MAX_SECONDS) column.shift();
@@ -117,12 +109,4 @@ function append(column: Column, value: number | null): void {
 
 function joined<T>(before: readonly T[], added: readonly T[], max: number): readonly T[] {
   return added.length === 0 ? before : [...before, ...added].slice(-max);
-}
-
-function mapColumns<T>(
-  columns: { readonly [Name in keyof LiveSample]: T },
-  make: (column: T) => Column,
-): Record<keyof LiveSample, Column> {
-  const made = Object.entries<T>(columns).map(([name, column]) => [name, make(column)]);
-  return Object.fromEntries(made) as Record<keyof LiveSample, Column>;
 }

@@ -1,11 +1,11 @@
-/** The API key of the person before the page: kept for this tab, never in an address. */
-
-const NAME = 'banana-serve-key';
-const MANAGEMENT_NAME = 'banana-serve-management-key';
+/** The API keys of the person before the page, for calls and for managing models: kept for this tab, never in an address. */
 
 export const KEY_HEADER = 'X-Banana-Api-Key';
 
-/** Null where the browser forbids pages to store anything: then a reload forgets the key. */
+const NAMES = { calls: 'banana-serve-key', management: 'banana-serve-management-key' } as const;
+type Use = keyof typeof NAMES;
+
+/** Null where the browser forbids pages to store anything: then a reload forgets the keys. */
 const storage = ((): Storage | null => {
   try {
     return window.sessionStorage;
@@ -14,56 +14,36 @@ const storage = ((): Storage | null => {
   }
 })();
 
-let current = storage?.getItem(NAME) ?? '';
-let management = storage?.getItem(MANAGEMENT_NAME) ?? '';
+const keys: Record<Use, string> = {
+  calls: storage?.getItem(NAMES.calls) ?? '',
+  management: storage?.getItem(NAMES.management) ?? '',
+};
 
 /** Empty if there is none. */
-export function storedKey(): string {
-  return current;
+export function storedKey(use: Use): string {
+  return keys[use];
 }
 
 /**
  * A sign that no key has, such as one that is invisible and came along with a copied key, becomes `?`: browsers send no such
  * header, and the server is to say that it does not know the key.
  */
-export function storeKey(typed: string): void {
-  current = typed.replace(/[^\x21-\x7e]/g, '?');
-  store(NAME, current);
-  if (current === '') storeManagementKey(''); // forgets everything
+export function storeKey(use: Use, typed: string): void {
+  const key = typed.replace(/[^\x21-\x7e]/g, '?');
+  keys[use] = key;
+  if (key === '') storage?.removeItem(NAMES[use]);
+  else storage?.setItem(NAMES[use], key);
+  if (use === 'calls' && key === '') storeKey('management', ''); // forgets everything
 }
 
-/** Kept beside the key of calls, where managing models takes another one. */
-export function storeManagementKey(typed: string): void {
-  management = typed.replace(/[^\x21-\x7e]/g, '?');
-  store(MANAGEMENT_NAME, management);
-}
-
-export function storedManagementKey(): string {
-  return management;
-}
-
-function store(name: string, key: string): void {
-  if (key === '') storage?.removeItem(name);
-  else storage?.setItem(name, key);
-}
-
-export function keyHeaders(): Record<string, string> {
-  return headersOf(current);
-}
-
-/** The headers of a request that manages models. */
-export function managementHeaders(): Record<string, string> {
-  return headersOf(management === '' ? current : management);
-}
-
-function headersOf(key: string): Record<string, string> {
+/** Requests that manage models have the key of calls where they take no other. */
+export function keyHeaders(use: Use = 'calls'): Record<string, string> {
+  const key = keys[use] === '' ? keys.calls : keys[use];
   return key === '' ? {} : { [KEY_HEADER]: key };
 }
 
 /** Subprotocols of a WebSocket: it can have no header. The first is for the server to select. */
 export function keyProtocols(): string[] {
-  const bytes = new TextEncoder().encode(storedKey());
-  const encoded = btoa(String.fromCharCode(...bytes));
-  const base64url = encoded.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
-  return ['banana-serve', ...(base64url === '' ? [] : [`banana-key.${base64url}`])];
+  const encoded = btoa(keys.calls).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+  return ['banana-serve', ...(encoded === '' ? [] : [`banana-key.${encoded}`])];
 }

@@ -55,10 +55,7 @@ export function filterLines(lines: readonly NumberedLine[], filter: LineFilter):
 
 /** The words of a filter, in lower case. */
 export function wordsOf(text: string): string[] {
-  return text
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== '');
+  return text.toLowerCase().match(/\S+/g) ?? [];
 }
 
 /** Whether every word is in the text; a word that begins with `!` must not be. The text is in lower case. */

@@ -1,8 +1,7 @@
-import type { VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { LineFilter, NumberedLine } from '../live/log-lines.js';
 import { clock } from '../parts/format.js';
-import { html } from '../parts/html.js';
+import { html, type VNode } from '../parts/html.js';
 import { tableHead } from '../parts/layout.js';
 
 interface LinesProps {
@@ -10,7 +9,7 @@ interface LinesProps {
   readonly isHeld: boolean;
   /** The person reads earlier lines: they must not move. */
   readonly hold: () => void;
-  readonly ask: (change: Partial<LineFilter>) => void;
+  readonly change: (part: Partial<LineFilter>) => void;
 }
 
 const COLUMNS = ['Time', 'Level', 'Worker', 'Request id', 'Line'];
@@ -21,11 +20,9 @@ const NEAR_PX = 40;
 const rows = new WeakMap<NumberedLine, VNode>();
 
 /** The lines, the newest at the end, which is followed until the person scrolls up. */
-export function LinesTable({ lines, isHeld, hold, ask }: LinesProps): VNode {
+export function LinesTable({ lines, isHeld, hold, change }: LinesProps): VNode {
   const place = useRef<HTMLDivElement>(null);
   const before = useRef({ top: 0, height: 0 });
-  const asking = useRef(ask);
-  asking.current = ask;
   useLayoutEffect(() => {
     const { current } = place;
     if (current === null || isHeld) return;
@@ -42,7 +39,7 @@ export function LinesTable({ lines, isHeld, hold, ask }: LinesProps): VNode {
   };
   const askFor = (event: Event): void => {
     const { request } = (event.target as HTMLElement).dataset;
-    if (request !== undefined) asking.current({ request });
+    if (request !== undefined) change({ request });
   };
   return html`<div
     ref=${place}

@@ -1,15 +1,19 @@
-import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Store } from '../app/store.js';
-import { keepConnected, type Connection } from '../live/connection.js';
-import { filterLines, NO_FILTER, withLines, type LineFilter, type NumberedLine } from '../live/log-lines.js';
-import type { AnyLiveEvent } from '../live/read-live.js';
-import { holdButton } from '../parts/controls.js';
+import { keepConnected, type AnyLiveEvent, type Connection } from '../live/connection.js';
+import {
+  filterLines,
+  NO_FILTER,
+  valuesOf,
+  withLines,
+  type LineFilter,
+  type NumberedLine,
+} from '../live/log-lines.js';
+import { choice, holdButton, quietButton, searchField } from '../parts/controls.js';
 import { plural } from '../parts/format.js';
-import { html, h } from '../parts/html.js';
+import { html, h, type VNode } from '../parts/html.js';
 import { panel } from '../parts/layout.js';
-import { HiddenWords } from '../watch/hidden-words.js';
-import { FilterView } from './filter-view.js';
+import { HiddenWords } from '../watch/words.js';
 import { LinesTable } from './lines-table.js';
 
 interface LogsProps {
@@ -31,23 +35,20 @@ function Logs({ store: { key }, wishes }: LogsProps): VNode {
   const [held, setHeld] = useState<readonly NumberedLine[] | null>(null);
   const asked = wishes.toString();
   useEffect(() => setFilter(filterOf(wishes)), [asked]);
+  const change = (part: Partial<LineFilter>): void => setFilter({ ...filter, ...part });
   const known = held ?? lines;
   const shown = filterLines(known, filter);
+  const number = plural(known.length, 'line');
   const beside = html`
-    <span class="muted">${countText(shown.length, known.length)}</span>
+    <span class="muted">${shown.length === known.length ? number : `${shown.length} of ${number}`}</span>
     ${holdButton(held !== null, () => setHeld(held === null ? lines : null))}
   `;
   const empty = known.length === 0 ? 'No line yet.' : 'No line matches the filter.';
   const content = [
-    h(FilterView, { filter, lines: known, setFilter }),
+    filterRow(filter, known, change),
     shown.length === 0
       ? html`<p class="muted">${connection.state === 'live' ? empty : 'Connecting to the server …'}</p>`
-      : h(LinesTable, {
-          lines: shown,
-          isHeld: held !== null,
-          hold: () => setHeld(lines),
-          ask: (change: Partial<LineFilter>) => setFilter({ ...filter, ...change }),
-        }),
+      : h(LinesTable, { lines: shown, isHeld: held !== null, hold: () => setHeld(lines), change }),
   ];
   return panel('logs', 'Logs', 'logs', beside, content);
 }
@@ -62,28 +63,49 @@ function useLines(key: string): [lines: readonly NumberedLine[], connection: Con
       if (next.state === 'live') isNew = true; // it sends the last lines again
       setConnection(next);
     };
-    const received = (event: AnyLiveEvent): boolean => {
-      if (event.name !== 'lines' || (event.data.lines.length === 0 && !isNew)) return true;
+    const received = (event: AnyLiveEvent): void => {
+      if (event.name !== 'lines' || (event.data.lines.length === 0 && !isNew)) return;
       const isFirst = isNew;
       isNew = false;
       setLines((before) => withLines(isFirst ? [] : before, event.data));
-      return true;
     };
-    return keepConnected('_k/live?log', { changed, received }).stop;
+    return keepConnected('_k/live?log', changed, received).stop;
   }, [key]);
   return [lines, connection];
 }
 
-function countText(shown: number, all: number): string {
-  return shown === all ? plural(all, 'line') : `${shown} of ${plural(all, 'line')}`;
+function filterOf(wishes: URLSearchParams): LineFilter {
+  return { ...NO_FILTER, ...Object.fromEntries(wishes) };
 }
 
-function filterOf(wishes: URLSearchParams): LineFilter {
-  const { model, worker, request } = Object.fromEntries(wishes);
-  return {
-    ...NO_FILTER,
-    ...(model === undefined ? {} : { model }),
-    ...(worker === undefined ? {} : { worker }),
-    ...(request === undefined ? {} : { request }),
+const LEVEL_TEXTS = [
+  ['', 'all'],
+  ['errors', 'errors'],
+  ['warnings', 'warnings and errors'],
+  ['log', 'without prints'],
+  ['prints', 'prints (stdout, stderr)'],
+  ['stderr', 'prints to stderr'],
+] as const;
+
+/** Chooses the lines that are shown. What leaves no choice is not there. */
+function filterRow(
+  filter: LineFilter,
+  lines: readonly NumberedLine[],
+  change: (part: Partial<LineFilter>) => void,
+): VNode {
+  const column = (label: string, name: 'model' | 'worker'): VNode | null => {
+    const chosen = filter[name];
+    const values = [...new Set([...valuesOf(lines, name), chosen])].filter((value) => value !== '');
+    if (values.length < 2 && chosen === '') return null;
+    const options = [['', 'all'] as const, ...values.map((value) => [value, value] as const)];
+    return choice(label, chosen, options, (value) => change({ [name]: value }));
   };
+  const isSet = Object.values(filter).some((value) => value !== '');
+  return html`<div class="row line-filter">
+    ${searchField('Words', 'Filter: words, !word', filter.text, (text) => change({ text }))}
+    ${choice('Level', filter.level, LEVEL_TEXTS, (level) => change({ level }))}
+    ${column('Model', 'model')} ${column('Worker', 'worker')}
+    ${searchField('Request id', 'Request id', filter.request, (request) => change({ request: request.trim() }))}
+    ${isSet && quietButton('All lines', () => change(NO_FILTER))}
+  </div>`;
 }

@@ -2,17 +2,17 @@
 
 /** `812 B`, `4.2 kB`, `1.3 GB`. */
 export function bytes(value: number): string {
-  return scaled(value, 1000, ['B', 'kB', 'MB', 'GB', 'TB']);
+  return scaled(value, ['B', 'kB', 'MB', 'GB', 'TB']);
 }
 
 /** `950`, `1.2k`, `3.4M`. */
 export function count(value: number): string {
-  return scaled(value, 1000, ['', 'k', 'M', 'G']).replace(' ', '');
+  return scaled(value, ['', 'k', 'M', 'G']).replace(' ', '');
 }
 
-function scaled(value: number, step: number, units: readonly string[]): string {
+function scaled(value: number, units: readonly string[]): string {
   let [rest, unit] = [value, 0];
-  while (Math.abs(rest) >= step - 0.5 && unit < units.length - 1) [rest, unit] = [rest / step, unit + 1];
+  while (rest >= 999.5 && unit < units.length - 1) [rest, unit] = [rest / 1000, unit + 1];
   return `${unit === 0 ? short(rest) : rest.toFixed(rest < 9.95 ? 1 : 0)} ${units[unit]}`.trim();
 }
 
@@ -32,19 +32,15 @@ export function duration(ms: number): string {
 /** Whole seconds: `8 s`, `2 m 5 s`, `10 m`, `3 h 20 m`, `4 d 2 h`. */
 export function age(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
-  const [minutes, hours, days] = [
-    Math.floor(seconds / 60),
-    Math.floor(seconds / 3600),
-    Math.floor(seconds / 86_400),
-  ];
-  if (minutes === 0) return `${seconds} s`;
-  if (hours === 0) return both(minutes, 'm', seconds % 60, 's');
-  if (days === 0) return both(hours, 'h', minutes % 60, 'm');
-  return both(days, 'd', hours % 24, 'h');
-}
-
-function both(large: number, largeUnit: string, small: number, smallUnit: string): string {
-  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
+  const parts = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'm'],
+    [seconds % 60, 's'],
+  ] as const;
+  const first = parts.findIndex(([number]) => number > 0);
+  const shown = parts.slice(first, first + 2).filter(([number]) => number > 0);
+  return shown.length === 0 ? '0 s' : shown.map((part) => part.join(' ')).join(' ');
 }
 
 /** The viewer's clock: `14:03:09`. */

@@ -1,6 +1,5 @@
-/** Panels, tables, and lists of names with their values. */
-import type { VNode } from 'preact';
-import { html } from './html.js';
+/** Panels, tables, lists of names with their values, and states. */
+import { html, type VNode } from './html.js';
 
 /** A part of a view. `id` names it; `beside`: what stands in the line of its title. */
 export function panel(id: string, title: string, className: string, beside: unknown, body: unknown): VNode {
@@ -26,24 +25,32 @@ export function tableCells(columns: readonly string[], cells: readonly unknown[]
   return cells.map((cell, i) => html`<td key=${columns[i]} data-label=${columns[i]}>${cell}</td>`);
 }
 
+/** A fact without a value, which is an empty text, is left out. */
 export type Fact = readonly [name: string, value: unknown, className?: string];
 
-/** Facts one below the other. */
-export function factList(facts: readonly Fact[]): VNode {
-  return html`<dl class="facts">
-    ${facts.map(([name, value, className]) => [html`<dt key=${name}>${name}</dt>`, html`<dd key=${`${name}=`} class=${className}>${value}</dd>`])}
+/** Facts one below the other (`facts`), or side by side (`figures`). */
+export function factList(className: string, facts: readonly Fact[]): VNode {
+  return html`<dl class=${className}>
+    ${facts
+      .filter(([, value]) => value !== '')
+      .map(
+        ([name, value, ownClass]) =>
+          html`<div key=${name} class=${ownClass}>
+            <dt>${name}</dt>
+            <dd>${value}</dd>
+          </div>`,
+      )}
   </dl>`;
 }
 
-/** Figures side by side. */
-export function figureList(figures: readonly Fact[], className = ''): VNode {
-  return html`<dl class=${`figures ${className}`}>
-    ${figures.map(
-      ([name, value, ownClass]) =>
-        html`<div key=${name} class=${ownClass}>
-          <dt>${name}</dt>
-          <dd>${value}</dd>
-        </div>`,
-    )}
-  </dl>`;
+/** Kinds of states; each has a sign and a colour of its own, so that none depends on its colour. */
+export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'off';
+
+const SIGNS: Readonly<Record<Tone, string>> = { good: '●', busy: '◐', warn: '◆', bad: '▲', off: '○' };
+
+/** A state in a word, with its sign. */
+export function stateMark(tone: Tone, text: string): VNode {
+  return html`<span class=${`state ${tone}`}
+    ><span class="sign" aria-hidden="true">${SIGNS[tone]}</span>${text}</span
+  >`;
 }

@@ -1,44 +1,38 @@
-import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Store } from '../app/store.js';
 import type { DialectPath } from '../../status/live-types.js';
 import { choice, segments } from '../parts/controls.js';
-import { html, h } from '../parts/html.js';
-import { AnswerView } from './answer-view.js';
-import {
-  firstDraft,
-  payloadOf,
-  requestOf,
-  withMode,
-  type Accept,
-  type Draft,
-  type DraftProps,
-  type Mode,
-} from './draft.js';
-import type { CallRequest } from './call-request.js';
-import { FileInput, useDroppedFiles } from './file-input.js';
-import { exampleOf, firstInput, isJsonOnly, takesOwnInput } from './first-input.js';
-import { fieldsOf, type Field } from './form.js';
-import { FormInput } from './form-input.js';
-import { JsonInput } from './json-input.js';
+import { html, h, type VNode } from '../parts/html.js';
+import { answerView } from './answer-view.js';
+import { fieldsOf, firstDraft, payloadOf, requestOf, withMode, type Draft } from './draft.js';
+import { Input, useDroppedFiles } from './inputs.js';
 import { sendCall, type Answer } from './send-call.js';
-import { SnippetsView } from './snippets-view.js';
-import { urlOf, type Target } from './targets.js';
+import { SnippetsView, type CallRequest } from './snippets.js';
+import { exampleOf, firstInput, isJsonOnly, takesOwnInput, urlOf, type Target } from './targets.js';
 
-export interface PanelProps {
+interface PanelProps {
   readonly target: Target;
   readonly path: DialectPath;
-  readonly needsKey: boolean;
   readonly store: Store;
 }
 
 /** Drafts outlive the panel: a person who looks at another route finds this one as it was. */
 const drafts = new Map<string, Draft>();
 
-const MODES: Readonly<Record<Mode, string>> = { json: 'JSON', form: 'Form', file: 'File' };
+const ACCEPTS = [
+  ['*/*', 'the app sends it'],
+  ['text/event-stream', 'stream of events (SSE)'],
+  ['application/x-ndjson', 'stream of lines (NDJSON)'],
+] as const;
+
+const MODES = [
+  ['json', 'JSON'],
+  ['form', 'Form'],
+  ['file', 'File'],
+] as const;
 
 /** Input, call and answer of one route. */
-export function CallPanel({ target, path, needsKey, store }: PanelProps): VNode {
+export function CallPanel({ target, path, store }: PanelProps): VNode {
   const { description, route } = target;
   const first = firstInput(description, route, path);
   const draftId = `${target.id} ${path.dialect}`;
@@ -47,18 +41,15 @@ export function CallPanel({ target, path, needsKey, store }: PanelProps): VNode 
   useNewExample(first, setDraft);
   const call = useCall();
   const hasEnded = store.connection.state === 'ended';
-
   const fields = takesOwnInput(path) ? fieldsOf(description.signature, exampleOf(description, route)) : null;
   const takesFiles = !isJsonOnly(route, path);
-  const take = (file: File): void => setDraft({ ...draft, mode: 'file', file });
-  const drop = useDroppedFiles(takesFiles, take);
+  const drop = useDroppedFiles(takesFiles, (file) => setDraft({ ...draft, mode: 'file', file }));
+  const modes = MODES.filter(([mode]) => mode === 'json' || (mode === 'form' ? fields !== null : takesFiles));
 
-  const input = { draft, setDraft, fields, takesFiles, first };
-
-  const request = requestOf(draft, fields, { url: urlOf(path, document.baseURI), needsKey });
+  const request = requestOf(draft, fields, urlOf(path, document.baseURI), store.viewer?.needsKey === true);
   const send = (event: Event): void => {
     event.preventDefault();
-    if (request !== null && !call.isRunning && !hasEnded) call.send(request, payloadOf(draft, request));
+    if (request !== null && !call.isRunning && !hasEnded) call.send(request, payloadOf(draft));
   };
   const sendByKey = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send(event);
@@ -72,9 +63,12 @@ export function CallPanel({ target, path, needsKey, store }: PanelProps): VNode 
     >
       <div class="panel-head">
         <h2>Input</h2>
-        ${h(ModeTabs, input)}
+        ${
+          modes.length > 1 &&
+          segments('Kind of input', draft.mode, modes, (mode) => setDraft(withMode(draft, mode, fields)))
+        }
       </div>
-      ${h(InputOf, input)}
+      ${h(Input, { draft, setDraft, fields, first })}
       <div class="row send">
         <button
           type="submit"
@@ -92,7 +86,7 @@ export function CallPanel({ target, path, needsKey, store }: PanelProps): VNode 
         }
       </div>
     </form>
-    ${h(AnswerView, { answer: call.answer, store })} ${request !== null && h(SnippetsView, { request })}
+    ${answerView(call.answer, store.history)} ${request !== null && h(SnippetsView, { request })}
   </div>`;
 }
 
@@ -109,17 +103,13 @@ function useCall(): UsedCall {
   const [answer, setAnswer] = useState<Answer | null>(null);
   const abort = useRef<AbortController | null>(null);
   useEffect(() => () => abort.current?.abort(), []);
-  const isRunning = answer?.phase === 'sending' || answer?.phase === 'receiving';
   return {
     answer,
-    isRunning,
+    isRunning: answer?.phase === 'sending' || answer?.phase === 'receiving',
     send: (request, payload) => {
-      abort.current?.abort();
       const own = new AbortController();
       abort.current = own;
-      void sendCall(request, payload, own.signal, (next) => {
-        if (abort.current === own) setAnswer(next);
-      });
+      void sendCall(request, payload, own.signal, setAnswer);
     },
     cancel: () => abort.current?.abort(),
   };
@@ -134,31 +124,3 @@ function useNewExample(first: string, setDraft: (change: (draft: Draft) => Draft
     if (before !== first) setDraft((draft) => (draft.text === before ? { ...draft, text: first } : draft));
   }, [first]);
 }
-
-interface InputProps extends DraftProps {
-  readonly fields: readonly Field[] | null;
-  readonly takesFiles: boolean;
-  /** The first text, to which one can return. */
-  readonly first: string;
-}
-
-function ModeTabs({ draft, setDraft, fields, takesFiles }: InputProps): VNode | null {
-  const modes = (['json', 'form', 'file'] as const).filter(
-    (mode) => mode === 'json' || (mode === 'form' ? fields !== null : takesFiles),
-  );
-  if (modes.length < 2) return null;
-  const options = modes.map((mode) => [mode, MODES[mode]] as const);
-  return segments('Kind of input', draft.mode, options, (mode) => setDraft(withMode(draft, mode, fields)));
-}
-
-function InputOf({ draft, setDraft, fields, first }: InputProps): VNode {
-  if (draft.mode === 'file') return h(FileInput, { draft, setDraft });
-  if (draft.mode === 'form' && fields !== null) return h(FormInput, { draft, setDraft, fields });
-  return h(JsonInput, { draft, setDraft, first });
-}
-
-const ACCEPTS: readonly (readonly [Accept, string])[] = [
-  ['*/*', 'the app sends it'],
-  ['text/event-stream', 'stream of events (SSE)'],
-  ['application/x-ndjson', 'stream of lines (NDJSON)'],
-];

@@ -1,40 +1,29 @@
 /** The input that a person is writing for one route, and the request that follows from it. */
-import type { CallBody, CallRequest } from './call-request.js';
-import { textOfForm, valuesOf, type Field, type FieldValues } from './form.js';
-
-export type Mode = 'json' | 'form' | 'file';
+import type { Signature, TensorSpec } from '../../status/live-types.js';
+import { formatJson, readJson, textOf, type JsonNode } from '../parts/json-text.js';
+import type { CallBody, CallRequest } from './snippets.js';
 
 export interface Draft {
-  readonly mode: Mode;
+  readonly mode: 'json' | 'form' | 'file';
   /** The JSON, also of the form. */
   readonly text: string;
-  readonly values: FieldValues;
+  /** The values of the form's fields, by their names. */
+  readonly values: Readonly<Record<string, string>>;
   readonly file: File | null;
   /** Name of the field in a multipart form; empty: the file is the body itself. */
   readonly formField: string;
-  readonly accept: Accept;
+  /** The form of a streamed answer: as the app sends it, as server-sent events, or as lines of JSON. */
+  readonly accept: '*/*' | 'text/event-stream' | 'application/x-ndjson';
 }
-
-/** For the fields in which the draft is written. */
-export interface DraftProps {
-  readonly draft: Draft;
-  readonly setDraft: (draft: Draft) => void;
-}
-
-/** The form of a streamed answer: as the app sends it, as server-sent events, or as lines of JSON. */
-export type Accept = '*/*' | 'text/event-stream' | 'application/x-ndjson';
 
 export function firstDraft(text: string): Draft {
   return { mode: 'json', text, values: {}, file: null, formField: '', accept: '*/*' };
 }
 
 /** The form takes over what the JSON says, as far as it has fields for it. */
-export function withMode(draft: Draft, mode: Mode, fields: readonly Field[] | null): Draft {
-  return {
-    ...draft,
-    mode,
-    values: mode === 'form' && fields !== null ? valuesOf(fields, draft.text) : draft.values,
-  };
+export function withMode(draft: Draft, mode: Draft['mode'], fields: readonly Field[] | null): Draft {
+  const values = mode === 'form' && fields !== null ? fieldValues(fields, draft.text) : draft.values;
+  return { ...draft, mode, values };
 }
 
 /** The JSON follows the form as long as the form has no mistake. */
@@ -47,45 +36,105 @@ export function withValue(draft: Draft, fields: readonly Field[], name: string, 
 export function requestOf(
   draft: Draft,
   fields: readonly Field[] | null,
-  { url, needsKey }: { readonly url: string; readonly needsKey: boolean },
+  url: string,
+  needsKey: boolean,
 ): CallRequest | null {
   const body = bodyOf(draft);
   if (body === null) return null;
   if (draft.mode === 'form' && fields !== null && textOfForm(fields, draft.values).text === null) return null;
-  const type = typeOf(body);
-  const headers = [
-    ...(type === '' ? [] : [['Content-Type', type] as const]),
-    ...(draft.accept === '*/*' ? [] : [['Accept', draft.accept] as const]),
-  ];
-  return { url, headers, body, needsKey, isStream: draft.accept !== '*/*' };
+  const isStream = draft.accept !== '*/*';
+  const headers: [string, string][] = [];
+  if (body.kind === 'text') headers.push(['Content-Type', 'application/json']);
+  if (body.kind === 'file') headers.push(['Content-Type', typeOf(body)]);
+  if (isStream) headers.push(['Accept', draft.accept]);
+  return { url, headers, body, needsKey, isStream };
 }
 
 function bodyOf({ mode, text, file, formField }: Draft): CallBody | null {
   if (mode !== 'file') return text.trim() === '' ? { kind: 'none' } : { kind: 'text', text };
   if (file === null) return null;
-  const named = { name: file.name, type: file.type };
-  return formField === '' ? { kind: 'file', file: named } : { kind: 'form', field: formField, file: named };
+  const { name, type } = file;
+  return formField === '' ? { kind: 'file', name, type } : { kind: 'form', field: formField, name, type };
 }
 
-function typeOf(body: CallBody): string {
-  if (body.kind === 'text') return 'application/json';
-  if (body.kind !== 'file') return '';
-  return body.file.type === '' ? 'application/octet-stream' : body.file.type;
+/** Media type of a file. */
+export function typeOf({ type }: { readonly type: string }): string {
+  return type === '' ? 'application/octet-stream' : type;
 }
 
 /** The body for fetch. */
-export function payloadOf(draft: Draft, { body }: CallRequest): BodyInit | null {
-  switch (body.kind) {
-    case 'none':
-      return null;
-    case 'text':
-      return body.text;
-    case 'file':
-      return draft.file;
-    case 'form': {
-      const form = new FormData();
-      if (draft.file !== null) form.append(body.field, draft.file, draft.file.name);
-      return form;
-    }
+export function payloadOf({ mode, text, file, formField }: Draft): BodyInit | null {
+  if (mode !== 'file') return text.trim() === '' ? null : text;
+  if (file === null || formField === '') return file;
+  const form = new FormData();
+  form.append(formField, file, file.name);
+  return form;
+}
+
+/**
+ * A field of the form for an input that is a JSON object: one per tensor of the app's signature, else one per property of its
+ * example. The form is another view of the JSON text, which stays the only truth. Texts stand in their fields as they are, all
+ * other values as JSON text.
+ */
+export interface Field {
+  readonly name: string;
+  /** `json`: any value, as JSON text. */
+  readonly kind: 'text' | 'number' | 'boolean' | 'json';
+  /** Such as `FP32 [-1, 8]`; may be empty. */
+  readonly hint: string;
+}
+
+/** Null if the input is no object of which anything is known. */
+export function fieldsOf(signature: Signature | null, example: string): readonly Field[] | null {
+  if (signature !== null) return signature.inputs.map(tensorField);
+  const { node } = readJson(example);
+  if (node?.kind !== 'object' || node.entries.length === 0) return null;
+  return node.entries.map(([name, value]) => ({ name, kind: kindOf(value), hint: '' }));
+}
+
+function tensorField({ name, datatype, shape = [] }: TensorSpec): Field {
+  const sizes = shape.map((size) => (size < 0 ? 'any' : String(size)));
+  return { name, kind: 'json', hint: sizes.length === 0 ? datatype : `${datatype} [${sizes.join(', ')}]` };
+}
+
+function kindOf(node: JsonNode): Field['kind'] {
+  if (node.kind === 'string') return 'text';
+  if (node.kind === 'number') return 'number';
+  return node.kind === 'word' && node.raw !== 'null' ? 'boolean' : 'json';
+}
+
+/** The values that a JSON text has for these fields; empty for a field that it lacks. */
+export function fieldValues(fields: readonly Field[], text: string): Draft['values'] {
+  const { node } = readJson(text);
+  const entries = new Map(node?.kind === 'object' ? node.entries : []);
+  return Object.fromEntries(
+    fields.map(({ name, kind }) => {
+      const value = entries.get(name);
+      if (value === undefined) return [name, ''];
+      return [name, kind === 'text' && value.kind === 'string' ? textOf(value.raw) : formatJson(value)];
+    }),
+  );
+}
+
+/** The input as JSON, null with a mistake. A field that is empty, and no text, is left out. `problems`: by field. */
+export function textOfForm(
+  fields: readonly Field[],
+  values: Draft['values'],
+): { readonly text: string | null; readonly problems: Readonly<Record<string, string>> } {
+  const problems: Record<string, string> = {};
+  const properties: string[] = [];
+  for (const { name, kind } of fields) {
+    const value = values[name] ?? '';
+    if (kind !== 'text' && value.trim() === '') continue;
+    const json = kind === 'text' ? JSON.stringify(value) : value;
+    const { node, problem } = readJson(json);
+    if (kind === 'number' && node?.kind !== 'number') problems[name] = 'This must be a number.';
+    else if (problem !== null) problems[name] = problem;
+    properties.push(`${JSON.stringify(name)}:${json}`);
   }
+  if (Object.keys(problems).length > 0) return { text: null, problems };
+  const { node } = readJson(`{${properties.join(',')}}`);
+  return node === null
+    ? { text: null, problems: { [fields[0]?.name ?? '']: 'It is nested too deeply.' } }
+    : { text: formatJson(node), problems };
 }

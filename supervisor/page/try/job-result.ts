@@ -1,11 +1,9 @@
-import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { keyHeaders } from '../live/key.js';
 import { duration } from '../parts/format.js';
-import { html, h } from '../parts/html.js';
+import { html, h, type VNode } from '../parts/html.js';
 import { readJson, type JsonNode } from '../parts/json-text.js';
-import { State } from '../parts/state.js';
-import type { Tone } from '../parts/tone.js';
+import { stateMark, type Tone } from '../parts/layout.js';
 import { JsonTree } from './json-tree.js';
 
 const PAUSE_MS = 1_000;
@@ -29,7 +27,7 @@ export function JobResult({ id }: { readonly id: string }): VNode {
   const { state, runMs, node } = read;
   return html`<div class="job">
     <p role="status">
-      ${h(State, { tone: TONES[state] ?? 'bad', text: state })}
+      ${stateMark(TONES[state] ?? 'bad', state)}
       ${!isPending(state) && html`<span class="muted"> ran ${duration(runMs)}</span>`}
     </p>
     ${h(JsonTree, { node })}

@@ -1,12 +1,16 @@
-import type { VNode } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { quietButton } from '../parts/controls.js';
 import { bytes } from '../parts/format.js';
-import { html, h } from '../parts/html.js';
+import { html, h, type VNode } from '../parts/html.js';
 import { inlineJson, textOf, type JsonNode } from '../parts/json-text.js';
-import { bytesOfBase64, mediumInText, mediumOf } from '../parts/media.js';
-import { Picture, Player } from '../parts/media-view.js';
-import { firstStep, nextStep, openAtFirst, rowsOf } from './tree-limits.js';
+import { bytesOfBase64, mediumInText, mediumOf, Picture, Player } from '../parts/media.js';
+
+/** Children that are drawn at once: a list of a million numbers must not stop the browser. */
+const STEP = 100;
+/** Numbers take less room: they are drawn one after the other. */
+const NUMBERS_STEP = 400;
+const OPEN_DEPTH = 2;
+const OPEN_CHILDREN = 30;
 
 /** JSON as a tree. However large it is, only what is open is drawn, in steps. */
 export function JsonTree({ node }: { readonly node: JsonNode }): VNode {
@@ -42,16 +46,56 @@ function Branch({ name, node, depth }: BranchProps): VNode {
 
 function Rows({ node, depth }: { readonly node: JsonNode; readonly depth: number }): VNode {
   const [shown, setShown] = useState(firstStep(node));
-  const { rows, total } = rowsOf(node, shown);
-  const more = nextStep(shown, total);
+  const numbers = numbersOf(node, shown);
+  const left = childCount(node) - shown;
+  const more = nextStep(shown, left);
   return html`<div class="branch">
-    ${rows.map((row) =>
-      row.kind === 'numbers'
-        ? html`<div class="leaf numbers" key=${row.name}>${row.text}</div>`
-        : h(Branch, { key: row.name, name: row.name, node: row.node, depth: depth + 1 }),
-    )}
-    ${more > 0 && quietButton(`Show ${more} more of ${total - shown}`, () => setShown(shown + more))}
+    ${
+      numbers === null
+        ? childrenOf(node, shown).map(([name, child]) =>
+            h(Branch, { key: name, name, node: child, depth: depth + 1 }),
+          )
+        : html`<div class="leaf numbers">${numbers}</div>`
+    }
+    ${more > 0 && quietButton(`Show ${more} more of ${left}`, () => setShown(shown + more))}
   </div>`;
+}
+
+/** The root is always open, and what is small and near to it. */
+export function openAtFirst(node: JsonNode, depth: number): boolean {
+  return depth === 0 || (depth <= OPEN_DEPTH && childCount(node) <= OPEN_CHILDREN);
+}
+
+/** Number of children that are drawn first. */
+export function firstStep(node: JsonNode): number {
+  return numbersOf(node, 1) === null ? STEP : NUMBERS_STEP;
+}
+
+/** Number of children that the next step adds, of `left`. */
+export function nextStep(shown: number, left: number): number {
+  return Math.min(left, Math.max(STEP, shown));
+}
+
+function childCount(node: JsonNode): number {
+  if (node.kind === 'array') return node.items.length;
+  return node.kind === 'object' ? node.entries.length : 0;
+}
+
+/** The first children, with their names. */
+function childrenOf(node: JsonNode, shown: number): readonly (readonly [name: string, child: JsonNode])[] {
+  if (node.kind === 'object') return node.entries.slice(0, shown);
+  return node.kind === 'array' ? node.items.slice(0, shown).map((item, i) => [String(i), item] as const) : [];
+}
+
+/** The first items of a list of numbers and words, one after the other; null for any other node. */
+export function numbersOf(node: JsonNode, shown: number): string | null {
+  if (node.kind !== 'array' || node.items.length === 0) return null;
+  const texts: string[] = [];
+  for (const item of node.items) {
+    if (item.kind !== 'number' && item.kind !== 'word') return null;
+    if (texts.length < shown) texts.push(item.raw);
+  }
+  return texts.join(', ');
 }
 
 const LONG_TEXT = 400;

@@ -1,33 +1,29 @@
 /** Sends a call and follows its answer as it arrives. */
 import { keyHeaders } from '../live/key.js';
 import { AnswerBody } from './answer-body.js';
-import type { CallRequest } from './call-request.js';
-import { serverTimes, type ServerTimes } from './server-timing.js';
-
-/** `failed`: there is no answer, or it was cut off; `problem` says so. */
-export type Phase = 'sending' | 'receiving' | 'done' | 'cancelled' | 'failed';
+import type { CallRequest } from './snippets.js';
 
 export interface Answer {
-  readonly phase: Phase;
+  /** `failed`: there is no answer, or it was cut off; `problem` says so. */
+  readonly phase: 'sending' | 'receiving' | 'done' | 'cancelled' | 'failed';
   /** Ours until the answer says another one. */
   readonly requestId: string;
   /** Null until the head of the answer arrives. */
-  readonly head: AnswerHead | null;
+  readonly head: {
+    readonly status: number;
+    readonly statusText: string;
+    readonly headers: readonly (readonly [name: string, value: string])[];
+    /** Milliseconds by what they were spent on, such as `queue` and `run`. */
+    readonly times: Readonly<Record<string, number>>;
+    /** Id of the background job that was started; else empty. */
+    readonly jobId: string;
+    readonly retryAfter: string;
+  } | null;
   /** Grows in place. */
   readonly body: AnswerBody | null;
   /** Time since the request was sent. */
   readonly ms: number;
   readonly problem: string;
-}
-
-export interface AnswerHead {
-  readonly status: number;
-  readonly statusText: string;
-  readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly times: ServerTimes;
-  /** Id of the background job that was started; else empty. */
-  readonly jobId: string;
-  readonly retryAfter: string;
 }
 
 /** A stream of many small pieces is not drawn for each of them. */
@@ -42,33 +38,27 @@ export async function sendCall(
 ): Promise<void> {
   const sentAt = performance.now();
   const elapsed = (): number => performance.now() - sentAt;
-  let answer: Answer = {
-    phase: 'sending',
-    requestId: newRequestId(),
-    head: null,
-    body: null,
-    ms: 0,
-    problem: '',
-  };
+  const requestId = newRequestId();
+  let answer: Answer = { phase: 'sending', requestId, head: null, body: null, ms: 0, problem: '' };
   const show = (change: Partial<Answer>): void => {
     answer = { ...answer, ...change, ms: elapsed() };
     update(answer);
   };
   show({});
   try {
-    const headers = [...request.headers, ['X-Request-Id', answer.requestId] as const];
-    const response = await fetch(request.url, {
-      method: 'POST',
-      headers: { ...Object.fromEntries(headers), ...keyHeaders() },
-      body: payload,
-      signal,
-    });
+    const headers = { ...Object.fromEntries(request.headers), 'X-Request-Id': requestId, ...keyHeaders() };
+    const response = await fetch(request.url, { method: 'POST', headers, body: payload, signal });
     const body = new AnswerBody(response.headers.get('Content-Type') ?? '');
-    show({ phase: 'receiving', ...headOf(response, answer.requestId), body });
-    await readBody(response, (bytes, isDue) => {
-      body.push(bytes, elapsed());
-      if (isDue) show({});
-    });
+    const givenId = response.headers.get('X-Request-Id') ?? requestId;
+    show({ phase: 'receiving', requestId: givenId, head: headOf(response), body });
+    const reader = response.body?.getReader();
+    let drawnAt = -Infinity;
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
+      body.push(part.value, elapsed());
+      if (elapsed() - drawnAt < DRAW_MS) continue;
+      drawnAt = elapsed();
+      show({});
+    }
     body.end(elapsed());
     show({ phase: 'done' });
   } catch {
@@ -84,33 +74,25 @@ function problemOf({ head }: Answer): string {
     : 'The answer ended before it was complete: the app failed while it sent it, or its worker died.';
 }
 
-function headOf(response: Response, ownId: string): Pick<Answer, 'head' | 'requestId'> {
-  const { status, statusText, headers } = response;
+function headOf({ status, statusText, headers }: Response): Answer['head'] {
   return {
-    requestId: headers.get('X-Request-Id') ?? ownId,
-    head: {
-      status,
-      statusText,
-      headers: [...headers],
-      times: serverTimes(headers.get('Server-Timing')),
-      jobId: headers.get('X-Banana-Job-Id') ?? '',
-      retryAfter: headers.get('Retry-After') ?? '',
-    },
+    status,
+    statusText,
+    headers: [...headers],
+    times: serverTimes(headers.get('Server-Timing') ?? ''),
+    jobId: headers.get('X-Banana-Job-Id') ?? '',
+    retryAfter: headers.get('Retry-After') ?? '',
   };
 }
 
-async function readBody(
-  response: Response,
-  take: (bytes: Uint8Array<ArrayBuffer>, isDue: boolean) => void,
-): Promise<void> {
-  const reader = response.body?.getReader();
-  if (reader === undefined) return;
-  let drawnAt = -Infinity;
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    const isDue = performance.now() - drawnAt >= DRAW_MS;
-    if (isDue) drawnAt = performance.now();
-    take(part.value, isDue);
+/** Reads the header `Server-Timing`. An app's own entries may stand before the server's, so the last of a name counts. */
+export function serverTimes(header: string): Record<string, number> {
+  const times: Record<string, number> = {};
+  for (const entry of header.split(',')) {
+    const [, name, ms] = /^\s*([\w-]+)\s*;.*\bdur=([\d.]+)/.exec(entry) ?? [];
+    if (name !== undefined) times[name] = Number(ms);
   }
+  return times;
 }
 
 /** crypto.randomUUID does not exist where the page came by plain http from another machine. */

@@ -1,17 +1,15 @@
-import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { DialectPath } from '../../status/live-types.js';
 import { keyProtocols } from '../live/key.js';
 import { typed } from '../parts/controls.js';
 import { bytes, clock } from '../parts/format.js';
-import { html, h } from '../parts/html.js';
-import { State } from '../parts/state.js';
-import type { Tone } from '../parts/tone.js';
-import type { PanelProps } from './call-panel.js';
-import { socketUrlOf } from './targets.js';
+import { html, type VNode } from '../parts/html.js';
+import { stateMark } from '../parts/layout.js';
+import { urlOf } from './targets.js';
 
-type SocketState = 'closed' | 'connecting' | 'open';
-
-interface SocketNews {
+interface News {
+  /** Counts up. */
+  readonly number: number;
   /** `server`: news of the connection itself. */
   readonly from: 'us' | 'app' | 'server';
   readonly text: string;
@@ -19,37 +17,40 @@ interface SocketNews {
   readonly at: number;
 }
 
-const TONES: Readonly<Record<SocketState, Tone>> = { closed: 'off', connecting: 'busy', open: 'good' };
+const TONES = { closed: 'off', connecting: 'busy', open: 'good' } as const;
 const MAX_NEWS = 500;
 
-interface NumberedNews extends SocketNews {
-  readonly number: number;
-}
-
 /** A conversation with a WebSocket route. */
-export function SocketConsole({ target, path }: PanelProps): VNode {
-  const [state, setState] = useState<SocketState>('closed');
-  const [news, setNews] = useState<readonly NumberedNews[]>([]);
+export function SocketConsole({
+  route,
+  path,
+}: {
+  readonly route: string;
+  readonly path: DialectPath;
+}): VNode {
+  const [state, setState] = useState<keyof typeof TONES>('closed');
+  const [news, setNews] = useState<readonly News[]>([]);
   const [text, setText] = useState('');
   const socket = useRef<WebSocket | null>(null);
   useEffect(() => () => socket.current?.close(), []);
-  const url = socketUrlOf(path, document.baseURI);
-  const tell = (one: SocketNews): void =>
-    setNews((all) => [...all, { ...one, number: (all.at(-1)?.number ?? 0) + 1 }].slice(-MAX_NEWS));
-  const connect = (): void => {
-    socket.current = openSocket(url, setState, tell);
-  };
+  const url = urlOf(path, document.baseURI).replace(/^http/, 'ws');
+  const tell = (from: News['from'], said: string): void =>
+    setNews((all) => {
+      const number = (all.at(-1)?.number ?? 0) + 1;
+      return [...all, { number, from, text: said, at: Date.now() }].slice(-MAX_NEWS);
+    });
+  const connect = (): void => void (socket.current = openSocket(url, setState, tell));
   const send = (event: Event): void => {
     event.preventDefault();
     if (state !== 'open') return;
     socket.current?.send(text);
-    tell({ from: 'us', text, at: Date.now() });
+    tell('us', text);
     setText('');
   };
-  return html`<section class="panel console" aria-label=${`WebSocket ${target.route.path}`}>
+  return html`<section class="panel console" aria-label=${`WebSocket ${route}`}>
     <div class="panel-head">
       <h2>WebSocket</h2>
-      ${h(State, { tone: TONES[state], text: state })}
+      ${stateMark(TONES[state], state)}
       <code class="muted target">${url}</code>
       ${
         state === 'closed'
@@ -57,9 +58,7 @@ export function SocketConsole({ target, path }: PanelProps): VNode {
           : html`<button type="button" onClick=${() => socket.current?.close()}>Disconnect</button>`
       }
     </div>
-    <div class="items" tabindex="0" role="log" aria-label="Messages">
-      ${news.map((one) => h(NewsItem, { key: one.number, news: one }))}
-    </div>
+    <div class="items" tabindex="0" role="log" aria-label="Messages">${news.map(newsItem)}</div>
     ${news.length === 0 && html`<p class="muted">Connect, then send messages. Each one that comes back appears here.</p>`}
     <form class="row" onSubmit=${send}>
       <input
@@ -75,43 +74,26 @@ export function SocketConsole({ target, path }: PanelProps): VNode {
   </section>`;
 }
 
-const SIGNS: Readonly<Record<SocketNews['from'], readonly [sign: string, word: string]>> = {
-  us: ['→', 'sent'],
-  app: ['←', 'received'],
-  server: ['·', 'connection'],
-};
-
-function NewsItem({ news: { from, text, at } }: { readonly news: SocketNews }): VNode {
-  const [sign, word] = SIGNS[from];
-  return html`<div class="item">
-    <span class="muted at">${clock(at)}</span>
-    <span aria-hidden="true">${sign}</span><span class="offscreen">${word}: </span>
-    ${from === 'server' ? html`<span class="muted">${text}</span>` : html`<code>${text}</code>`}
-  </div>`;
-}
-
 function openSocket(
   url: string,
-  setState: (state: SocketState) => void,
-  tell: (news: SocketNews) => void,
+  setState: (state: keyof typeof TONES) => void,
+  tell: (from: News['from'], text: string) => void,
 ): WebSocket {
   const socket = new WebSocket(url, keyProtocols());
-  const say = (from: SocketNews['from'], text: string): void => tell({ from, text, at: Date.now() });
   let wasOpen = false;
   socket.binaryType = 'arraybuffer';
   setState('connecting');
-  socket.addEventListener('open', () => {
+  socket.onopen = () => {
     wasOpen = true;
     setState('open');
-    say('server', 'connected');
-  });
-  socket.addEventListener('message', ({ data }: MessageEvent<string | ArrayBuffer>) =>
-    say('app', typeof data === 'string' ? data : `${bytes(data.byteLength)} of binary data`),
-  );
-  socket.addEventListener('close', ({ code, reason }) => {
+    tell('server', 'connected');
+  };
+  socket.onmessage = ({ data }: MessageEvent<string | ArrayBuffer>) =>
+    tell('app', typeof data === 'string' ? data : `${bytes(data.byteLength)} of binary data`);
+  socket.onclose = ({ code, reason }) => {
     setState('closed');
-    say('server', wasOpen ? closed(code, reason) : REFUSED);
-  });
+    tell('server', wasOpen ? `closed with ${code}${reason === '' ? '' : `: ${reason}`}` : REFUSED);
+  };
   return socket;
 }
 
@@ -119,6 +101,17 @@ function openSocket(
 const REFUSED =
   'the server has not accepted the connection: it may need a key, have no free place, or refuse this page (--cors-origin)';
 
-function closed(code: number, reason: string): string {
-  return `closed with ${code}${reason === '' ? '' : `: ${reason}`}`;
+const SIGNS: Readonly<Record<News['from'], readonly [sign: string, word: string]>> = {
+  us: ['→', 'sent'],
+  app: ['←', 'received'],
+  server: ['·', 'connection'],
+};
+
+function newsItem({ number, from, text, at }: News): VNode {
+  const [sign, word] = SIGNS[from];
+  return html`<div class="item" key=${number}>
+    <span class="muted at">${clock(at)}</span>
+    <span aria-hidden="true">${sign}</span><span class="offscreen">${word}: </span>
+    ${from === 'server' ? html`<span class="muted">${text}</span>` : html`<code>${text}</code>`}
+  </div>`;
 }

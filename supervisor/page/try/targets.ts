@@ -1,6 +1,13 @@
-/** Everything that can be called: the routes of all models, as the apps describe them. */
-import type { LiveDescription, LiveModel, DialectPath, LiveRoute } from '../../status/live-types.js';
+/** Everything that can be called: the routes of all models, as the apps describe them, and their first inputs. */
+import type {
+  DialectPath,
+  LiveDescription,
+  LiveModel,
+  LiveRoute,
+  TensorSpec,
+} from '../../status/live-types.js';
 import type { History } from '../live/history.js';
+import { formatJson, readJson } from '../parts/json-text.js';
 
 export interface Target {
   /** Names it while the server runs. */
@@ -36,7 +43,73 @@ export function urlOf({ path }: DialectPath, base: string): string {
   return new URL(`.${path}`, base).href;
 }
 
-/** The same for a WebSocket. */
-export function socketUrlOf(path: DialectPath, base: string): string {
-  return urlOf(path, base).replace(/^http/, 'ws');
+/** The gateway's input is wrapped in an object. */
+const GATEWAY = 'gateway';
+/** The Open Inference Protocol wants a list of tensors. */
+const TENSORS = 'open-inference';
+
+/** The app's example, as JSON text in the shape that the path's dialect wants. `{}` if nothing is known of the route's input. */
+export function firstInput(description: LiveDescription, route: LiveRoute, path: DialectPath): string {
+  if (path.dialect === TENSORS) return formatted(JSON.stringify(tensorRequest(description)));
+  const example = exampleOf(description, route);
+  const input = example === '' ? signatureInput(description) : example;
+  return formatted(path.dialect === GATEWAY ? `{"modelInputs":${input}}` : input);
+}
+
+/** Whether the path takes the app's own input, as a form or a file shows it. */
+export function takesOwnInput({ dialect }: DialectPath): boolean {
+  return dialect !== GATEWAY && dialect !== TENSORS;
+}
+
+/** Paths that take nothing but JSON, besides what the route says. */
+export function isJsonOnly(route: LiveRoute, path: DialectPath): boolean {
+  return route.input === 'json' || !takesOwnInput(path);
+}
+
+/** An app has one example, for its route `/`, or for its first if it has none; empty for other routes. */
+export function exampleOf({ routes, example }: LiveDescription, { path }: LiveRoute): string {
+  const own = routes.find((route) => route.path === '/') ?? routes[0];
+  return own?.path === path ? example : '';
+}
+
+function formatted(text: string): string {
+  const { node } = readJson(text);
+  return node === null ? text : formatJson(node);
+}
+
+function signatureInput({ signature }: LiveDescription): string {
+  if (signature === null) return '{}';
+  return JSON.stringify(Object.fromEntries(signature.inputs.map((tensor) => [tensor.name, zeros(tensor)])));
+}
+
+function tensorRequest({ signature, example }: LiveDescription): object {
+  const given = readObject(example);
+  const inputs = (signature?.inputs ?? []).map((tensor) => {
+    const { name, datatype } = tensor;
+    const data = given[name] ?? zeros(tensor);
+    return { name, datatype, shape: shapeOf(data, tensor.shape?.length ?? Infinity), data };
+  });
+  return { inputs };
+}
+
+function readObject(text: string): Readonly<Record<string, unknown>> {
+  if (readJson(text).node?.kind !== 'object') return {};
+  return JSON.parse(text) as Record<string, unknown>;
+}
+
+/** A larger tensor would fill the page. */
+const MAX_ZEROS = 1_000;
+
+/** A tensor of nothing, with one of each size that is free. */
+function zeros({ datatype, shape = [] }: TensorSpec): unknown {
+  const sizes = shape.map((size) => (size < 0 ? 1 : size));
+  if (sizes.reduce((product, size) => product * size, 1) > MAX_ZEROS) return [];
+  const zero = datatype === 'BYTES' ? '' : datatype === 'BOOL' ? false : 0;
+  return sizes.reduceRight<unknown>((inner, size) => Array<unknown>(size).fill(inner), zero);
+}
+
+/** Sizes of nested lists. */
+function shapeOf(data: unknown, dimensions: number): number[] {
+  if (dimensions === 0 || !Array.isArray(data)) return [];
+  return [data.length, ...shapeOf(data[0], dimensions - 1)];
 }

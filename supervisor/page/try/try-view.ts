@@ -1,10 +1,9 @@
-import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { LiveModel, DialectPath } from '../../status/live-types.js';
 import type { Store } from '../app/store.js';
 import { choice } from '../parts/controls.js';
-import { html, h } from '../parts/html.js';
-import { modelName } from '../watch/names.js';
+import { html, h, type VNode } from '../parts/html.js';
+import { modelName } from '../watch/models.js';
 import { CallPanel } from './call-panel.js';
 import { SocketConsole } from './socket-console.js';
 import { chosenTarget, targetsOf, type Target } from './targets.js';
@@ -13,63 +12,43 @@ import { chosenTarget, targetsOf, type Target } from './targets.js';
 export function TryView({ store }: { readonly store: Store }): VNode {
   const [chosen, choose] = useState('');
   const [pathText, choosePath] = useState('');
-  const { history, viewer } = store;
+  const { history } = store;
   const targets = history === null ? [] : targetsOf(history);
   const target = chosenTarget(targets, chosen);
   const paths = target?.route.paths ?? [];
   const path = paths.find((one) => one.path === pathText) ?? paths[0];
   if (target === null || path === undefined)
-    return html`<div class="panel">${h(NothingToTry, { store })}</div>`;
-  const props = {
-    key: `${target.id} ${path.dialect}`,
-    target,
-    path,
-    needsKey: viewer?.needsKey === true,
-    store,
-  };
-  return html`<div class="try">
-    ${h(TargetPicker, { all: history?.models ?? [], targets, target, path, choose, choosePath })}
-    ${target.route.kind === 'websocket' ? h(SocketConsole, { ...props, key: target.id }) : h(CallPanel, props)}
-  </div>`;
-}
-
-interface PickerProps {
-  /** All models of the server: a version is named where there are several. */
-  readonly all: readonly LiveModel[];
-  readonly targets: readonly Target[];
-  readonly target: Target;
-  readonly path: DialectPath;
-  readonly choose: (id: string) => void;
-  readonly choosePath: (path: string) => void;
+    return html`<div class="panel"><p class="muted">${nothingToTry(store)}</p></div>`;
+  const content =
+    target.route.kind === 'websocket'
+      ? h(SocketConsole, { key: target.id, route: target.route.path, path })
+      : h(CallPanel, { key: `${target.id} ${path.dialect}`, target, path, store });
+  const all = history?.models ?? [];
+  return html`<div class="try">${picker(all, targets, target, path, choose, choosePath)} ${content}</div>`;
 }
 
 const KINDS = { handler: '', background: ', background job', websocket: ', WebSocket' } as const;
 
-/** Chooses the model, its route, and one of the paths at which it answers. What leaves no choice is not shown. */
-function TargetPicker({ all, targets, target, path, choose, choosePath }: PickerProps): VNode {
-  const models = [...new Map(targets.map((one) => [one.model.key, one.model])).values()];
-  const routes = targets.filter(({ model }) => model.key === target.model.key);
-  const { paths } = target.route;
+/**
+ * Chooses the model, its route, and one of the paths at which it answers. What leaves no choice is not shown. `all`: the models
+ * of the server, since a version is named where there are several.
+ */
+function picker(
+  all: readonly LiveModel[],
+  targets: readonly Target[],
+  { id: chosen, model: { key: chosenKey }, route: { paths } }: Target,
+  path: DialectPath,
+  choose: (id: string) => void,
+  choosePath: (path: string) => void,
+): VNode {
+  const models = new Map(targets.map(({ model }) => [String(model.key), modelName(model, all)]));
+  const routes = targets
+    .filter(({ model }) => model.key === chosenKey)
+    .map(({ id, route }) => [id, `${route.path}${KINDS[route.kind]}`] as const);
   const pathOptions = paths.map((one) => [one.path, `${one.path}${noteOf(one)}`] as const);
   return html`<div class="panel picker">
-    ${
-      models.length > 1 &&
-      choice(
-        'Model',
-        String(target.model.key),
-        models.map((model) => [String(model.key), modelName(model, all)] as const),
-        (key) => choose(`${key} /`),
-      )
-    }
-    ${
-      routes.length > 1 &&
-      choice(
-        'Route',
-        target.id,
-        routes.map(({ id, route }) => [id, `${route.path}${KINDS[route.kind]}`] as const),
-        choose,
-      )
-    }
+    ${models.size > 1 && choice('Model', String(chosenKey), [...models], (key) => choose(`${key} /`))}
+    ${routes.length > 1 && choice('Route', chosen, routes, choose)}
     ${choice('Path', path.path, pathOptions, choosePath)}
   </div>`;
 }
@@ -87,15 +66,10 @@ function noteOf({ dialect, isDeprecated }: DialectPath): string {
   return notes.length === 0 ? '' : ` (${notes.join(', ')})`;
 }
 
-function NothingToTry({ store: { connection, history } }: { readonly store: Store }): VNode {
-  const isEmpty = history?.models.length === 0;
-  const text =
-    connection.state === 'needs key'
-      ? 'Enter the key to see what this server can do.'
-      : history === null
-        ? 'Connecting to the server …'
-        : isEmpty
-          ? 'This server has no model yet. Register one, and it appears here.'
-          : 'The routes are not known until the app is loaded. They appear here by themselves.';
-  return html`<p class="muted">${text}</p>`;
+function nothingToTry({ connection, history }: Store): string {
+  if (connection.state === 'needs key') return 'Enter the key to see what this server can do.';
+  if (history === null) return 'Connecting to the server …';
+  return history.models.length === 0
+    ? 'This server has no model yet. Register one, and it appears here.'
+    : 'The routes are not known until the app is loaded. They appear here by themselves.';
 }

@@ -1,14 +1,12 @@
-import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { Store } from '../app/store.js';
 import type { Connection } from '../live/connection.js';
 import { age, plural } from '../parts/format.js';
-import { html, h } from '../parts/html.js';
-import { WARNING, type Alert } from './alert.js';
-import { alertsOf } from './alerts.js';
-import { DeathDetails } from './death-details.js';
+import { html, h, type VNode } from '../parts/html.js';
+import { alertsOf, WARNING, type Alert } from './alerts.js';
+import { DeathDetails } from './words.js';
 
-const LEVELS = { bad: { sign: '▲', word: 'Problem' }, warn: { sign: '◆', word: 'Warning' } } as const;
+const LEVELS = { bad: ['▲', 'Problem'], warn: ['◆', 'Warning'] } as const;
 
 const NAME = 'banana-serve';
 
@@ -23,19 +21,21 @@ export function AlertsView({ store }: { readonly store: Store }): VNode {
   }, [problems]);
   return html`<section class="alerts" aria-label="Alerts">
     <p class="offscreen" role="status">${alerts.map(({ title }) => title).join('. ')}</p>
-    ${alerts.map(
-      (alert) =>
-        html`<article key=${alert.id} class=${`alert ${alert.level}`}>
-          <p class="title">
-            <span class="sign" aria-hidden="true">${LEVELS[alert.level].sign}</span>
-            <span class="offscreen">${LEVELS[alert.level].word}: </span>${alert.title}
-          </p>
-          ${alert.text !== '' && html`<p class="text">${alert.text}</p>`}
-          ${alert.todo !== '' && html`<p class="text todo">${alert.todo}</p>`}
-          ${alert.death !== null && h(DeathDetails, { death: alert.death, isOpen: alert.opensDeath })}
-        </article>`,
-    )}
+    ${alerts.map(article)}
   </section>`;
+}
+
+function article({ id, level, title, text, todo, death, opensDeath }: Alert): VNode {
+  const [sign, word] = LEVELS[level];
+  return html`<article key=${id} class=${`alert ${level}`}>
+    <p class="title">
+      <span class="sign" aria-hidden="true">${sign}</span>
+      <span class="offscreen">${word}: </span>${title}
+    </p>
+    ${text !== '' && html`<p class="text">${text}</p>`}
+    ${todo !== '' && html`<p class="text todo">${todo}</p>`}
+    ${death !== null && h(DeathDetails, { death, isOpen: opensDeath })}
+  </article>`;
 }
 
 /** A server that has ended as it should has no other problems; one that could not start ended because of them. */

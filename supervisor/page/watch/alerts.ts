@@ -2,19 +2,64 @@
  * Says what a person has to know first: models that answer nothing, then what is on the way there, each with what to do.
  * A model that wants no workers is no alert, and neither is one that is still being loaded.
  */
-import type { LiveDeath, LiveModel, LiveWorker } from '../../status/live-types.js';
+import type { LiveDeath, LiveModel, LiveServer, LiveWorker } from '../../status/live-types.js';
+import type { History } from '../live/history.js';
 import { age, plural } from '../parts/format.js';
-import { WARNING, type Alert, type Watched } from './alert.js';
-import { deathText, modelName } from './names.js';
+import type { Tone } from '../parts/layout.js';
+import { deathText, modelName } from './models.js';
+
+/** One thing that a person has to know before all else. */
+export interface Alert {
+  /** Stays the same while the alert does. */
+  readonly id: string;
+  /** `bad`: calls are not answered. `warn`: it needs a look. */
+  readonly level: 'bad' | 'warn';
+  /** Does not change with time: it is read out when it appears. */
+  readonly title: string;
+  readonly text: string;
+  /** Empty if there is nothing to do. */
+  readonly todo: string;
+  /** The worker's death that it is about; null if it is about none. */
+  readonly death: LiveDeath | null;
+  /** Whether the last words of the dead worker are shown at once: nothing else says why it died. */
+  readonly opensDeath: boolean;
+}
+
+/** A warning without anything to do, to begin with. */
+export const WARNING = { level: 'warn', todo: '', death: null, opensDeath: false } as const;
+
+/** Everything from which alerts follow. */
+export type Watched = Pick<History, 'at' | 'server' | 'models' | 'deaths'>;
 
 /** The worst first. */
 export function alertsOf(watched: Watched): Alert[] {
-  const { server, models } = watched;
-  const all = [
-    ...(server?.state === 'draining' ? [DRAINING] : []),
-    ...models.flatMap((model) => modelAlerts(model, watched)),
-  ];
-  return [...all.filter(({ level }) => level === 'bad'), ...all.filter(({ level }) => level === 'warn')];
+  const all = watched.models.flatMap((model) => modelAlerts(model, watched));
+  if (watched.server?.state === 'draining') all.unshift(DRAINING);
+  return all.toSorted((a, b) => Number(b.level === 'bad') - Number(a.level === 'bad'));
+}
+
+const TONES: Readonly<Record<LiveServer['state'], Tone>> = {
+  starting: 'busy',
+  ready: 'good',
+  idle: 'good',
+  unhealthy: 'bad',
+  failing: 'bad',
+  draining: 'warn',
+};
+
+/** The state of the server in a word, as far as its alerts agree: with a model that has given up it is not well. */
+export function serverState(watched: Watched): [Tone, string] {
+  const { models } = watched;
+  const state = watched.server?.state ?? 'starting';
+  if (state === 'draining') return ['warn', state];
+  const alerts = alertsOf(watched);
+  const bad = alerts.filter(({ level }) => level === 'bad').length;
+  const serves = models.some((model) => model.state === 'ready');
+  const word = state === 'starting' && serves ? 'ready' : state;
+  if (bad > 0) return ['bad', `${serves ? '' : 'not ready, '}${plural(bad, 'problem')}`];
+  if (alerts.length > 0) return ['warn', `${word}, ${plural(alerts.length, 'warning')}`];
+  const loading = models.filter((model) => model.state === 'starting').length;
+  return loading > 0 && serves ? ['good', `${word}, ${loading} loading`] : [TONES[state], word];
 }
 
 const DRAINING: Alert = {
@@ -136,14 +181,14 @@ function nextStart({ workers }: Pick<LiveModel, 'workers'>): string {
   return `The next one waits for ${waits}.`;
 }
 
-function fullQueue({ key, name, sample, maxQueueCalls }: LiveModel): Alert | null {
-  const waiting = (sample.waiting ?? 0) + (sample.arriving ?? 0);
-  if (waiting < FULL * maxQueueCalls) return null;
+function fullQueue({ key, name, queue: { waiting: queued, arriving, maxCalls } }: LiveModel): Alert | null {
+  const waiting = queued + arriving;
+  if (waiting < FULL * maxCalls) return null;
   return {
     ...WARNING,
     id: `queue-${key}`,
     title: `The queue of ${name} is nearly full`,
-    text: `${waiting} of ${maxQueueCalls} places are taken; beyond them calls get 503.`,
+    text: `${waiting} of ${maxCalls} places are taken; beyond them calls get 503.`,
     todo: 'Add workers, or batch calls with --batch-size.',
   };
 }

@@ -1,26 +1,22 @@
-import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import type { LiveModel, LiveSample } from '../../status/live-types.js';
-import type { Column, History, Series } from '../live/history.js';
+import type { Column, LiveModel, LiveModelHistory, LiveSample } from '../../status/live-types.js';
+import type { History } from '../live/history.js';
 import { checkbox } from '../parts/controls.js';
 import { bytes, count, duration } from '../parts/format.js';
-import { html, h } from '../parts/html.js';
+import { html, h, type VNode } from '../parts/html.js';
 import { panel } from '../parts/layout.js';
-import { modelName } from './names.js';
-import { Chart, type ChartProps, type Line } from './chart.js';
-
-interface ChartsProps {
-  readonly history: History;
-  readonly model: LiveModel;
-}
+import { Chart, type ChartProps } from './chart.js';
+import { modelName } from './models.js';
 
 /** The last ten minutes of one model, or of all in one chart. */
-export function ChartsView({ history, model }: ChartsProps): VNode {
+export function ChartsView(props: { readonly history: History; readonly model: LiveModel }): VNode {
+  const { history, model } = props;
   const [ofAll, setOfAll] = useState(false);
   const series = history.series.get(model.key);
   if (series === undefined) return html`<div class="panel muted">No samples of ${model.name} yet.</div>`;
   const isAll = ofAll && history.models.length > 1;
-  const { length } = isAll ? longest(history) : series.columns.calls;
+  const shown = isAll ? [...history.series.values()] : [series];
+  const length = Math.max(...shown.map(({ columns }) => columns.calls.length));
   const last = Math.round(history.at / 1000);
   const seconds = Array.from({ length }, (_, i) => last - (length - 1 - i));
   const charts = isAll ? chartsOfAll(history, length) : chartsOf(series, model);
@@ -39,20 +35,16 @@ export function ChartsView({ history, model }: ChartsProps): VNode {
 }
 
 type ChartSpec = Omit<ChartProps, 'seconds'>;
+type Lines = ChartSpec['lines'];
 
-function chart(
-  title: string,
-  format: ChartSpec['format'],
-  lines: readonly Line[],
-  empty = 'no calls',
-): ChartSpec {
+function chart(title: string, format: ChartSpec['format'], lines: Lines, empty = 'no calls'): ChartSpec {
   return { title, format, lines, empty };
 }
 
-function chartsOf({ columns, errors }: Series, model: LiveModel): ChartSpec[] {
-  const lines = (...named: readonly (readonly [label: string, name: keyof LiveSample])[]): Line[] =>
+function chartsOf({ columns, errors }: LiveModelHistory, model: LiveModel): ChartSpec[] {
+  const lines = (...named: readonly (readonly [label: string, name: keyof LiveSample])[]): Lines =>
     named.map(([label, name]) => ({ label, values: columns[name] }));
-  const percentiles = (of: 'run' | 'queue'): Line[] =>
+  const percentiles = (of: 'run' | 'queue'): Lines =>
     lines(['p50', `${of}P50Ms`], ['p95', `${of}P95Ms`], ['p99', `${of}P99Ms`]);
   const isBatched = model.batchSize > 1 || model.batches.some(([calls]) => calls > 1);
   const inServer = lines(['running', 'running'], ['waiting', 'waiting'], ['arriving', 'arriving']);
@@ -73,18 +65,13 @@ const NO_ERRORS = 'no errors';
 const NO_WORKER = 'no ready worker';
 const UNMEASURED = 'measured while somebody watches';
 
-function longest({ series }: History): Column {
-  const columns = [...series.values()].map(({ columns: { calls } }) => calls);
-  return columns.reduce((a, b) => (b.length > a.length ? b : a), []);
-}
-
 /** A line for each model; the busiest ones where there are too many. */
 function chartsOfAll({ series, models }: History, length: number): ChartSpec[] {
   const busiest = models
     .map((model) => ({ model, own: series.get(model.key) }))
     .toSorted((a, b) => sumOf(b.own?.columns.calls) - sumOf(a.own?.columns.calls))
     .slice(0, MAX_LINES);
-  const lines = (name: keyof LiveSample): Line[] =>
+  const lines = (name: keyof LiveSample): Lines =>
     busiest.map(({ model, own }) => {
       const values = own?.columns[name] ?? [];
       const before = Array<null>(Math.max(0, length - values.length)).fill(null);
@@ -107,8 +94,8 @@ function chartsOfAll({ series, models }: History, length: number): ChartSpec[] {
 const MAX_LINES = 4;
 
 /** The codes with most errors have their own lines, the rest has one. */
-function errorLines(errors: Series['errors']): Line[] {
-  const sorted = [...errors]
+function errorLines(errors: LiveModelHistory['errors']): Lines {
+  const sorted = Object.entries(errors)
     .filter(([, counts]) => sumOf(counts) > 0)
     .sort(([, a], [, b]) => sumOf(b) - sumOf(a));
   const shown = sorted.length > MAX_LINES ? sorted.slice(0, MAX_LINES - 1) : sorted;

@@ -1,16 +1,9 @@
 /** Buttons that manage models, for viewers with a management key: by the management API on the page's own address. */
-import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { LiveModel, LiveViewer } from '../../status/live-types.js';
-import { managementHeaders, storedManagementKey, storeManagementKey } from '../live/key.js';
+import { keyHeaders, storedKey, storeKey } from '../live/key.js';
 import { keyField, quietButton, typed } from '../parts/controls.js';
-import { html, h } from '../parts/html.js';
-
-/** The outcome of a request, in words for the person who made it. */
-interface Managed {
-  readonly isDone: boolean;
-  readonly text: string;
-}
+import { html, h, type VNode } from '../parts/html.js';
 
 interface ActionProps {
   readonly text: string;
@@ -18,18 +11,25 @@ interface ActionProps {
   readonly label: string;
   /** Whether it is asked for twice. */
   readonly isGrave?: boolean;
-  readonly act: () => Promise<Managed>;
+  readonly method: string;
+  readonly path: string;
+  /** Called when the request is over. */
+  readonly ended?: () => void;
 }
 
-/** A button, and what became of the request. */
-function Action({ text, label, isGrave = false, act }: ActionProps): VNode {
+const RUNNING = '…';
+const DONE = 'Done.';
+
+/** A button, and what became of its request. */
+function Action({ text, label, isGrave = false, method, path, ended }: ActionProps): VNode {
   const [isAsking, setIsAsking] = useState(false);
-  const [state, setState] = useState<Managed | 'running' | null>(null);
-  const isRunning = state === 'running';
+  const [outcome, setOutcome] = useState('');
+  const isRunning = outcome === RUNNING;
   const run = async (): Promise<void> => {
     setIsAsking(false);
-    setState('running');
-    setState(await act());
+    setOutcome(RUNNING);
+    setOutcome(await manage(method, path));
+    ended?.();
   };
   const click = (): void => {
     if (isRunning) return;
@@ -42,16 +42,14 @@ function Action({ text, label, isGrave = false, act }: ActionProps): VNode {
       'aria-disabled': isRunning,
       onBlur: () => setIsAsking(false),
     })}
-    <span role="status" class=${state !== null && state !== 'running' && !state.isDone ? 'problem' : 'muted'}
-      >${state === null ? '' : isRunning ? '…' : state.text}</span
-    >
+    <span role="status" class=${['', RUNNING, DONE].includes(outcome) ? 'muted' : 'problem'}>${outcome}</span>
   </span>`;
 }
 
 export function restartButton(model: LiveModel, index: number): VNode {
   const label = `Restart worker ${index} of ${model.name}`;
   const path = `${pathOf(model)}/workers/${index}/restart?synchronous=true`;
-  return h(Action, { text: 'Restart', label, act: () => manage('PUT', path) });
+  return h(Action, { text: 'Restart', label, method: 'PUT', path });
 }
 
 /** Scales and unloads one model. */
@@ -61,19 +59,17 @@ export function ManageModel({ model }: { readonly model: LiveModel }): VNode {
   const [max, setMax] = useState<string | null>(null);
   const scalesItself = minWorkers !== maxWorkers;
   const least = Number(min ?? minWorkers);
-  const most = scalesItself ? Number(max ?? maxWorkers) : least;
-  const act = async (): Promise<Managed> => {
-    const range = `min_worker=${least}&max_worker=${Math.max(least, most)}`;
-    const managed = await manage('PUT', `${pathOf(model)}?${range}&synchronous=true`);
+  const most = scalesItself ? Math.max(least, Number(max ?? maxWorkers)) : least;
+  const path = `${pathOf(model)}?min_worker=${least}&max_worker=${most}&synchronous=true`;
+  const ended = (): void => {
     setMin(null);
     setMax(null);
-    return managed;
   };
   return html`<div class="row manage">
     ${number(`Least workers of ${name}`, scalesItself ? 'Workers, least' : 'Workers', min ?? String(minWorkers), setMin)}
     ${scalesItself && number(`Most workers of ${name}`, 'most', max ?? String(maxWorkers), setMax)}
-    ${h(Action, { text: 'Scale', label: `Scale ${name}`, act })}
-    ${h(Action, { text: 'Unload', label: `Unload ${name}`, isGrave: true, act: () => manage('POST', storePath(name, 'unload')) })}
+    ${h(Action, { text: 'Scale', label: `Scale ${name}`, method: 'PUT', path, ended })}
+    ${storeAction('Unload', name, true)}
   </div>`;
 }
 
@@ -82,6 +78,12 @@ function number(label: string, text: string, value: string, set: (value: string)
     >${text}
     <input type="number" min="0" max="1024" aria-label=${label} value=${value} onInput=${typed(set)} />
   </label>`;
+}
+
+/** Loads a model of the store, or unloads every version of one. */
+function storeAction(text: 'Load' | 'Unload', name: string, isGrave: boolean): VNode {
+  const path = `v2/repository/models/${encodeURIComponent(name)}/${text.toLowerCase()}`;
+  return h(Action, { text, label: `${text} ${name}`, isGrave, method: 'POST', path });
 }
 
 interface ManageProps {
@@ -93,9 +95,8 @@ interface ManageProps {
 /** Loads models of the store; asks for the management key where managing takes another key than calling. */
 export function ManageServer({ management, mayManage, setMayManage }: ManageProps): VNode | null {
   useEffect(() => {
-    if (management === 'allowed') setMayManage(true);
-    else if (management === null) setMayManage(false);
-    else if (storedManagementKey() !== '') void canManage().then(setMayManage);
+    if (management !== 'needs key') setMayManage(management === 'allowed');
+    else if (storedKey('management') !== '') void canManage().then(setMayManage);
   }, [management]);
   if (management === null) return null;
   return mayManage ? h(LoadModel, {}) : h(ManagementKey, { setMayManage });
@@ -106,9 +107,9 @@ function ManagementKey({ setMayManage }: Pick<ManageProps, 'setMayManage'>): VNo
   const [isWrong, setIsWrong] = useState(false);
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
-    storeManagementKey(key.trim());
+    storeKey('management', key.trim());
     const may = await canManage();
-    if (!may) storeManagementKey('');
+    if (!may) storeKey('management', '');
     setIsWrong(!may);
     setMayManage(may);
   };
@@ -135,7 +136,7 @@ function LoadModel(): VNode {
         (name) =>
           html`<li key=${name} class="row">
             <code>${name}</code>
-            ${h(Action, { text: 'Load', label: `Load ${name}`, act: () => manage('POST', storePath(name, 'load')) })}
+            ${storeAction('Load', name, false)}
           </li>`,
       )}
     </ul>
@@ -144,7 +145,7 @@ function LoadModel(): VNode {
 
 /** The models of the store that are not loaded. */
 async function storedModels(): Promise<string[]> {
-  const response = await fetch('v2/repository/index', { method: 'POST', headers: managementHeaders() });
+  const response = await fetch('v2/repository/index', { method: 'POST', headers: keyHeaders('management') });
   if (!response.ok) return [];
   const entries = (await response.json()) as readonly { readonly name: string; readonly reason: string }[];
   return entries.filter(({ reason }) => reason === 'not loaded').map(({ name }) => name);
@@ -152,31 +153,21 @@ async function storedModels(): Promise<string[]> {
 
 /** Whether the stored key manages models. */
 async function canManage(): Promise<boolean> {
-  return (await fetch('models?limit=1', { headers: managementHeaders() })).ok;
+  return (await fetch('models?limit=1', { headers: keyHeaders('management') })).ok;
 }
 
 function pathOf({ name, version }: LiveModel): string {
   return `models/${encodeURIComponent(name)}/${encodeURIComponent(version)}`;
 }
 
-/** Loads a model of the store, or unloads every version of one. */
-function storePath(name: string, verb: 'load' | 'unload'): string {
-  return `v2/repository/models/${encodeURIComponent(name)}/${verb}`;
-}
-
-async function manage(method: string, path: string): Promise<Managed> {
+/** Returns `DONE`, or what went wrong, in words for the person who made the request. */
+async function manage(method: string, path: string): Promise<string> {
+  const headers = keyHeaders('management');
+  const response = await fetch(path, { method, headers }).catch(() => null);
+  if (response === null) return 'The server cannot be reached.';
+  if (response.ok) return DONE;
   try {
-    const response = await fetch(path, { method, headers: managementHeaders() });
-    return { isDone: response.status === 200, text: response.ok ? 'Done.' : await messageOf(response) };
-  } catch {
-    return { isDone: false, text: 'The server cannot be reached.' };
-  }
-}
-
-async function messageOf(response: Response): Promise<string> {
-  const text = await response.text();
-  try {
-    const { message, error } = JSON.parse(text) as { message?: string; error?: string };
+    const { message, error } = (await response.json()) as { message?: string; error?: string };
     return message ?? error ?? `status ${response.status}`;
   } catch {
     return `status ${response.status}`;

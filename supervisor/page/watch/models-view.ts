@@ -1,16 +1,13 @@
-import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import type { LiveChange, LiveModel, LiveViewer } from '../../status/live-types.js';
+import type { LiveModel, LiveViewer, LiveWorker } from '../../status/live-types.js';
 import type { History } from '../live/history.js';
 import { quietButton } from '../parts/controls.js';
 import { age, bytes, count, duration, plural } from '../parts/format.js';
-import { html, h } from '../parts/html.js';
-import { figureList, panel, type Fact } from '../parts/layout.js';
-import { State } from '../parts/state.js';
-import { modelName } from './names.js';
-import { ManageModel, ManageServer } from './manage-view.js';
-import { callsOf, latest, modelState, modelTone } from './models.js';
-import { WorkersTable } from './workers-table.js';
+import { html, h, type VNode } from '../parts/html.js';
+import { factList, panel, stateMark, tableCells, tableHead } from '../parts/layout.js';
+import { ManageModel, ManageServer, restartButton } from './manage-view.js';
+import { modelName, modelState, workerNote, workerState } from './models.js';
+import { DeathDetails } from './words.js';
 
 interface ModelsProps {
   readonly history: History;
@@ -40,23 +37,18 @@ export function ModelsView({ history, viewer, chosen, choose }: ModelsProps): VN
   return panel('models', 'Models and workers', className, summary, content);
 }
 
-interface ModelProps {
+interface CardProps extends Pick<ModelsProps, 'history' | 'choose'> {
   readonly model: LiveModel;
-  readonly history: History;
-}
-
-interface CardProps extends ModelProps {
   readonly mayManage: boolean;
   readonly isChosen: boolean;
-  readonly choose: (key: number) => void;
 }
 
 function ModelCard({ model, history, mayManage, isChosen, choose }: CardProps): VNode {
-  const { models } = history;
-  const tone = modelTone(model);
+  const { models, at } = history;
+  const [tone, state] = modelState(model);
   const [wish, setWish] = useState<boolean | null>(null);
   const isOpen = wish ?? (models.length <= FEW || tone === 'bad' || isChosen);
-  const name = modelName(model, models);
+  const workers = plural(model.workers.length, 'worker');
   return html`<article class=${`model ${isChosen ? 'chosen' : ''}`}>
     <div class="model-head">
       <h3>
@@ -67,64 +59,102 @@ function ModelCard({ model, history, mayManage, isChosen, choose }: CardProps): 
           title="Show the charts of this model"
           onClick=${() => choose(model.key)}
         >
-          ${name}
+          ${modelName(model, models)}
         </button>
       </h3>
-      ${h(State, { tone, text: modelState(model) })}
+      ${stateMark(tone, state)}
       <span class="muted">${model.app}, ${model.runtime}</span>
-      ${quietButton(`${plural(model.workers.length, 'worker')} ${isOpen ? '▾' : '▸'}`, () => setWish(!isOpen), { 'aria-expanded': isOpen })}
+      ${quietButton(`${workers} ${isOpen ? '▾' : '▸'}`, () => setWish(!isOpen), { 'aria-expanded': isOpen })}
     </div>
-    ${h(ModelFigures, { model, history })} ${h(Changes, { model, history })}
-    ${mayManage && isOpen && h(ManageModel, { model })}
-    ${
-      isOpen &&
-      (model.workers.length === 0
-        ? html`<p class="muted">${whyWithout(model)}</p>`
-        : h(WorkersTable, { model, history, mayManage }))
-    }
+    ${figures(model, history)} ${changesOf(model, at)} ${mayManage && isOpen && h(ManageModel, { model })}
+    ${isOpen && (model.workers.length === 0 ? whyWithout(model) : workersTable(model, history, mayManage))}
   </article>`;
 }
 
 /** Why workers came and went: the last change at once, the ones before on demand. */
-function Changes({ model: { changes }, history: { at } }: ModelProps): VNode | null {
-  const last = changes.at(-1);
+function changesOf({ changes }: LiveModel, nowMs: number): VNode | null {
+  const texts = changes.toReversed().map(({ worker, change, why, at }) => {
+    const ago = age(nowMs - Date.parse(at));
+    return `Worker ${worker} ${change === 'started' ? 'started' : 'left'} ${ago} ago: ${why}.`;
+  });
+  const [last, ...before] = texts;
   if (last === undefined) return null;
-  const before = changes.slice(0, -1).reverse();
-  if (before.length === 0) return html`<p class="muted">${changeText(last, at)}</p>`;
+  if (before.length === 0) return html`<p class="muted">${last}</p>`;
   return html`<details class="changes">
-    <summary class="muted">${changeText(last, at)}</summary>
+    <summary class="muted">${last}</summary>
     <ul>
-      ${before.map((change) => html`<li key=${`${change.at} ${change.worker}`} class="muted">${changeText(change, at)}</li>`)}
+      ${before.map((text) => html`<li class="muted">${text}</li>`)}
     </ul>
   </details>`;
 }
 
-function changeText({ worker, change, why, at }: LiveChange, nowMs: number): string {
-  return `Worker ${worker} ${change === 'started' ? 'started' : 'left'} ${age(nowMs - at)} ago: ${why}.`;
-}
-
-function whyWithout({ state, minWorkers, maxWorkers }: LiveModel): string {
-  if (state === 'unloading') return 'It was unregistered, and finishes its last calls.';
-  return maxWorkers > 0 && minWorkers === 0
+function whyWithout({ state, minWorkers, maxWorkers }: LiveModel): VNode {
+  const asleep = maxWorkers > 0 && minWorkers === 0;
+  const scaled = asleep
     ? 'It has no workers because no call needs one; the next call starts one.'
     : 'It is scaled to no workers; calls get 503 until it is scaled up.';
+  const leaving = 'It was unregistered, and finishes its last calls.';
+  return html`<p class="muted">${state === 'unloading' ? leaving : scaled}</p>`;
 }
 
-function ModelFigures({ model, history }: ModelProps): VNode {
-  const series = history.series.get(model.key);
-  const { sample } = model;
-  const lastMinute = callsOf(series, 60);
-  const memory = latest(series, 'memoryBytes');
-  const { runP95Ms: runMs, queueP95Ms: queueMs } = model.minute;
-  const figures: readonly Fact[] = [
-    ['ready', `${sample.readyWorkers ?? 0} of ${model.wantedWorkers}`],
-    ['waiting', `${(sample.waiting ?? 0) + (sample.arriving ?? 0)} of ${model.maxQueueCalls}`],
+function figures({ key, sample, queue, wantedWorkers, minute }: LiveModel, { series }: History): VNode {
+  const columns = series.get(key)?.columns;
+  const lastMinute = (name: 'calls' | 'failed'): number =>
+    (columns?.[name].slice(-60) ?? []).reduce<number>((sum, value) => sum + (value ?? 0), 0);
+  const failed = lastMinute('failed');
+  const memory = columns?.memoryBytes.findLast((value) => value !== null) ?? null;
+  const about = (ms: number | null): string => (ms === null ? '–' : `≈ ${duration(ms)}`);
+  return factList('figures', [
+    ['ready', `${sample.readyWorkers ?? 0} of ${wantedWorkers}`],
+    ['waiting', `${queue.waiting + queue.arriving} of ${queue.maxCalls}`],
     ['running', count(sample.running ?? 0)],
-    ['calls/min', count(lastMinute.calls)],
-    ['failed/min', count(lastMinute.failed), lastMinute.failed > 0 ? 'bad' : ''],
-    ['queue p95/min', queueMs === null ? '–' : `≈ ${duration(queueMs)}`],
-    ['run p95/min', runMs === null ? '–' : `≈ ${duration(runMs)}`],
+    ['calls/min', count(lastMinute('calls'))],
+    ['failed/min', count(failed), failed > 0 ? 'bad' : ''],
+    ['queue p95/min', about(minute.queueP95Ms)],
+    ['run p95/min', about(minute.runP95Ms)],
     ['memory', memory === null ? '–' : bytes(memory)],
+  ]);
+}
+
+const COLUMNS = ['Worker', 'State', 'Since', 'Device', 'Pid', 'Memory', 'Running call', 'Calls', 'Restarts'];
+
+/** The workers of one model, each with the last death in its slot. On a narrow screen a row becomes a block. */
+function workersTable(model: LiveModel, { at, deaths }: History, mayManage: boolean): VNode {
+  const columns = mayManage ? [...COLUMNS, 'Action'] : COLUMNS;
+  return html`<table class="rows workers">
+    ${tableHead(columns)}
+    <tbody>
+      ${model.workers.map((worker) => {
+        const death = deaths.find(({ id }) => id === worker.lastDeath);
+        return [
+          html`<tr key=${worker.index}>
+            ${tableCells(COLUMNS, workerCells(worker, at))}
+            ${mayManage && html`<td>${restartButton(model, worker.index)}</td>`}
+          </tr>`,
+          death !== undefined &&
+            html`<tr key=${`death ${worker.index}`} class="sub">
+              <td colspan=${columns.length}>
+                ${h(DeathDetails, { death, title: `Died ${age(at - death.at)} ago: ${death.how}` })}
+              </td>
+            </tr>`,
+        ];
+      })}
+    </tbody>
+  </table>`;
+}
+
+function workerCells(worker: LiveWorker, at: number): unknown[] {
+  const { index, since, device, pid, memoryBytes, runningMs, requestId, calls, restarts } = worker;
+  const note = workerNote(worker);
+  return [
+    index,
+    html`${stateMark(...workerState(worker))} ${note !== '' && html`<span class="muted">${note}</span>`}`,
+    age(at - since),
+    device,
+    pid ?? '–',
+    memoryBytes === null ? '–' : bytes(memoryBytes),
+    runningMs === null ? '–' : html`<span title=${requestId}>${duration(runningMs)}</span>`,
+    count(calls),
+    restarts,
   ];
-  return figureList(figures);
 }

@@ -1,56 +1,120 @@
 /** The list of ended calls, in which the deaths of workers stand at their time; it can be filtered. */
+import { useState } from 'preact/hooks';
 import type { LiveCall, LiveDeath } from '../../status/live-types.js';
-import type { History } from '../live/history.js';
+import { logsAddress } from '../app/address.js';
+import { isFailed, type History } from '../live/history.js';
 import { hasWords, wordsOf } from '../live/log-lines.js';
+import { checkbox, holdButton, searchField } from '../parts/controls.js';
+import { bytes, clock, duration } from '../parts/format.js';
+import { html, h, type VNode } from '../parts/html.js';
+import { panel, tableCells, tableHead } from '../parts/layout.js';
+import { deathText } from './models.js';
+import { DeathDetails, FailureView } from './words.js';
 
-export type TimelineEntry =
-  | { readonly kind: 'call'; readonly at: number; readonly call: LiveCall }
-  | { readonly kind: 'death'; readonly at: number; readonly death: LiveDeath };
+const COLUMNS = ['Time', 'Model', 'Call', 'Result', 'Queue', 'Run', 'In, out', 'Worker', 'Request id'];
 
-export interface Filter {
-  /** Every word must be in the entry; `!word`: must not be. */
-  readonly text: string;
-  /** Failed calls reach further back than all calls. */
-  readonly failedOnly: boolean;
+/** The last calls, and between them the deaths of workers, so that one sees what a death did to which call. */
+export function TimelineView({ history }: { readonly history: History }): VNode {
+  const [filter, setFilter] = useState('');
+  const [failedOnly, setFailedOnly] = useState(false);
+  const [held, setHeld] = useState<readonly (LiveCall | LiveDeath)[] | null>(null);
+  const entries = held ?? timelineOf(history, filter, failedOnly);
+  const controls = html`
+    ${searchField('Filter calls', 'Filter: model, route, 500, code, request id, !word', filter, (text) => {
+      setHeld(null);
+      setFilter(text);
+    })}
+    ${checkbox('failed only', failedOnly, () => {
+      setHeld(null);
+      setFailedOnly(!failedOnly);
+    })}
+    ${holdButton(held !== null, () => setHeld(held === null ? entries : null))}
+  `;
+  const empty = filter === '' && !failedOnly ? 'No call yet.' : 'No call matches the filter.';
+  const table = html`<div class="scroll" tabindex="0" role="region" aria-label="Calls">
+    <table class="rows calls">
+      ${tableHead(COLUMNS)}
+      <tbody>
+        ${entries.map((entry) => ('how' in entry ? deathRow(entry) : callRows(entry)))}
+      </tbody>
+    </table>
+  </div>`;
+  const content = entries.length === 0 ? html`<p class="muted">${empty}</p>` : table;
+  return panel('calls', 'Last calls', '', controls, content);
 }
 
-/** Newest first. A death comes before what it did to a call at the same time. */
+/**
+ * Newest first. A death comes before what it did to a call at the same time. Failed calls reach further back than all calls.
+ * `text`: every word of it must be in the entry; `!word`: must not be.
+ */
 export function timelineOf(
   { calls, failedCalls, deaths }: Pick<History, 'calls' | 'failedCalls' | 'deaths'>,
-  filter: Filter,
-): TimelineEntry[] {
-  const entries: TimelineEntry[] = [
-    ...deaths.map((death) => ({ kind: 'death', at: death.at, death }) as const),
-    ...(filter.failedOnly ? failedCalls : calls).map(
-      (call) => ({ kind: 'call', at: call.at, call }) as const,
-    ),
-  ];
-  const words = wordsOf(filter.text);
-  return entries
-    .filter((entry) => matches(entry, words))
+  text: string,
+  failedOnly: boolean,
+): (LiveCall | LiveDeath)[] {
+  const words = wordsOf(text);
+  return [...deaths, ...(failedOnly ? failedCalls : calls)]
+    .filter((entry) => words.length === 0 || hasWords(textOf(entry).toLowerCase(), words))
     .sort((a, b) => a.at - b.at)
     .reverse();
 }
 
-function matches(entry: TimelineEntry, words: readonly string[]): boolean {
-  return words.length === 0 || hasWords(textOf(entry).toLowerCase(), words);
+function textOf(entry: LiveCall | LiveDeath): string {
+  const { model, version, requestId, worker } = entry;
+  const own =
+    'how' in entry
+      ? [entry.pid, entry.how, entry.cause]
+      : [entry.route, entry.method, entry.path, entry.status ?? 'left', entry.code];
+  return [model, version, `worker ${worker ?? '–'}`, ...own, requestId].join(' ');
 }
 
-function textOf(entry: TimelineEntry): string {
-  if (entry.kind === 'death') {
-    const { model, version, worker, pid, how, cause, requestId } = entry.death;
-    return [model, version, `worker ${worker}`, pid, how, cause, requestId].join(' ');
-  }
-  const { model, version, route, method, path, status, code, worker, requestId } = entry.call;
+/** A call, and below it why it failed. */
+function callRows(call: LiveCall): unknown {
+  const { id, at, model, version, route, method, path, status, code, queueMs, runMs, requestId } = call;
+  const isBad = isFailed(call);
+  const result = `${status ?? 'left'}${code === 'ok' ? '' : ` ${code.replace(/^SERVE_/, '')}`}`;
+  const cells: readonly unknown[] = [
+    clock(at),
+    html`<span title=${version === '' ? undefined : `${model}, version ${version}`}
+      >${model === '' ? '–' : model}</span
+    >`,
+    html`<span title=${route === '' ? undefined : `route ${route}`}
+      >${method === 'POST' ? '' : `${method} `}${path}</span
+    >`,
+    html`<span class=${isBad ? 'bad-text' : 'good-text'} title=${code}
+      ><span aria-hidden="true">${isBad ? '✕ ' : '✓ '}</span>${result}</span
+    >`,
+    duration(queueMs),
+    duration(runMs),
+    `${bytes(call.inBytes)}, ${bytes(call.outBytes)}`,
+    call.worker ?? '–',
+    html`<a href=${logsAddress({ request: requestId })} title="Log lines of this call"
+      ><code>${requestId}</code></a
+    >`,
+  ];
   return [
-    model,
-    version,
-    route,
-    method,
-    path,
-    status ?? 'left',
-    code,
-    `worker ${worker ?? '–'}`,
-    requestId,
-  ].join(' ');
+    html`<tr key=${`call ${id}`} class=${isBad ? 'failed' : ''}>
+      ${tableCells(COLUMNS, cells)}
+    </tr>`,
+    isBad &&
+      html`<tr key=${`why ${id}`} class="failed why-row">
+        <td></td>
+        <td colspan=${COLUMNS.length - 1}>
+          <div class="death-text">${h(FailureView, { error: call.error, requestId })}</div>
+        </td>
+      </tr>`,
+  ];
+}
+
+function deathRow(death: LiveDeath): VNode {
+  const title = `Worker ${death.worker} of ${death.model} died: ${death.how}.`;
+  return html`<tr key=${`death ${death.id}`} class="death-row">
+    <td data-label="Time">${clock(death.at)}</td>
+    <td colspan=${COLUMNS.length - 1}>
+      <div class="death-text">
+        <strong><span aria-hidden="true">▲ </span>${title}</strong> ${deathText(death)}
+        ${h(DeathDetails, { death })}
+      </div>
+    </td>
+  </tr>`;
 }

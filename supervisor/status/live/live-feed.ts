@@ -6,8 +6,7 @@
 import { shuttingDown } from '../../../protocol/errors.js';
 import type { LiveData, PageManagement, Viewer } from '../../http/request/served-page.js';
 import type { LiveEnd } from '../live-types.js';
-import type { LastCalls } from './last-calls.js';
-import type { LastDeaths } from './last-deaths.js';
+import type { LastCalls, LastDeaths } from './last-entries.js';
 import { LiveView, type LiveSources } from './live-view.js';
 import { LogFeed } from './log-feed.js';
 import { Viewers, eventBytes } from './viewers.js';
@@ -23,15 +22,15 @@ export class LiveFeed implements LiveData {
   readonly #view: LiveView;
   readonly #needsKey: boolean;
   readonly #viewers = new Viewers();
-  /** Histories of this second, by whether they have the app's words. */
-  readonly #histories = new Map<boolean, Buffer>();
-  #timer: NodeJS.Timeout | null = null;
+  /** The history as of this second. */
+  #historyFor = this.#newHistory();
+  #timer: NodeJS.Timeout | undefined;
   #isEnded = false;
 
   /** `needsKey`: whether calls need a key. */
   constructor(sources: LiveSources, needsKey: boolean) {
     this.#view = new LiveView(sources);
-    ({ calls: this.calls, deaths: this.deaths } = this.#view.record);
+    ({ calls: this.calls, deaths: this.deaths } = this.#view);
     this.log = new LogFeed(sources.lines);
     this.#needsKey = needsKey;
   }
@@ -42,16 +41,17 @@ export class LiveFeed implements LiveData {
 
   join(viewer: Viewer, management: PageManagement = null): void {
     if (this.#isEnded) throw shuttingDown();
-    this.#viewers.add(viewer);
+    this.#viewers.add(viewer, null);
     this.#view.prepare();
     const { hidden } = viewer;
     const facts = eventBytes('viewer', { needsKey: this.#needsKey, hidden, management });
     viewer.send(Buffer.concat([facts, this.#historyFor(hidden === null)]));
   }
 
-  /** Ends a second. The timer calls it. */
+  /** Ends a second. The timer calls it. A viewer that has not read the last snapshot misses this one. */
   tick(): void {
-    this.#viewers.send(this.#endSecond());
+    const snapshotFor = this.#endSecond();
+    for (const viewer of this.#viewers.present.keys()) viewer.send(snapshotFor(viewer.hidden === null));
   }
 
   /** The server ends: tells every viewer, with what happened since the last second, and lets none in any more. */
@@ -66,28 +66,29 @@ export class LiveFeed implements LiveData {
 
   stop(): void {
     this.#isEnded = true;
-    if (this.#timer !== null) clearInterval(this.#timer);
+    clearInterval(this.#timer);
     this.log.stop();
   }
 
   /** Returns its snapshot for each kind of viewer. */
   #endSecond(): (showsWords: boolean) => Buffer {
-    this.#histories.clear();
     const count = this.#viewers.present.size;
     this.#view.tick(count > 0);
-    const made = new Map<boolean, Buffer>();
-    return (showsWords) => {
-      const bytes = made.get(showsWords) ?? eventBytes('snapshot', this.#view.snapshot(showsWords, count));
-      made.set(showsWords, bytes);
-      return bytes;
-    };
+    this.#historyFor = this.#newHistory();
+    return oncePerKind((showsWords) => eventBytes('snapshot', this.#view.snapshot(showsWords, count)));
   }
 
-  #historyFor(showsWords: boolean): Buffer {
-    const known = this.#histories.get(showsWords);
-    if (known !== undefined) return known;
-    const bytes = eventBytes('samples', this.#view.history(showsWords));
-    this.#histories.set(showsWords, bytes);
-    return bytes;
+  #newHistory(): (showsWords: boolean) => Buffer {
+    return oncePerKind((showsWords) => eventBytes('samples', this.#view.history(showsWords)));
   }
+}
+
+/** Makes bytes for a kind of viewer when they are first asked for. */
+function oncePerKind(make: (showsWords: boolean) => Buffer): (showsWords: boolean) => Buffer {
+  const made = new Map<boolean, Buffer>();
+  return (showsWords) => {
+    const bytes = made.get(showsWords) ?? make(showsWords);
+    made.set(showsWords, bytes);
+    return bytes;
+  };
 }

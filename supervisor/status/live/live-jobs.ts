@@ -1,20 +1,13 @@
 /** Describes the newest jobs that outlive their requests, for the page. */
 import type { JobRecord } from '../../jobs/kept-jobs.js';
 import { shownMessage } from '../../http/access/app-words.js';
-import type { LiveJob, LiveJobs } from '../live-types.js';
-
-/** `newest`: newest first. Without `showsWords` they have no ids: with an id, any client may read and cancel a job. */
-export function describeJobs(newest: readonly JobRecord[], showsWords: boolean): LiveJobs {
-  const jobs = newest.map((record) => describeJob(record, showsWords));
-  const states: Partial<Record<LiveJob['state'], number>> = {};
-  for (const { state } of jobs) states[state] = (states[state] ?? 0) + 1;
-  return { states, newest: jobs };
-}
+import type { LiveJob } from '../live-types.js';
 
 /** The messages of 100 jobs are sent to each viewer whenever one job changes; the job's own page has all of one. */
 export const MAX_MESSAGE_CHARS = 300;
 
-function describeJob(record: JobRecord, showsWords: boolean): LiveJob {
+/** Without `showsWords` a job has no id: with an id, any client may read and cancel it. */
+export function describeJob(record: JobRecord, showsWords: boolean): LiveJob {
   const { id, requestId, model, version, route, state, createdAt, progress, end } = record;
   const error = end?.error ?? null;
   return {
@@ -28,7 +21,7 @@ function describeJob(record: JobRecord, showsWords: boolean): LiveJob {
     endedAt: end?.endedAt ?? null,
     runMs: Math.round((end?.runMs ?? 0) * 100) / 100,
     progress: progress === null || showsWords ? progress : { ...progress, text: '' },
-    error: error === null ? null : { code: error.code, message: shortened(shownMessage(error, showsWords)) },
+    error: error && { code: error.code, message: shortened(shownMessage(error, showsWords)) },
   };
 }
 

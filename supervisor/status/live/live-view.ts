@@ -1,31 +1,30 @@
 /**
- * Makes the data of the page: once a second `tick` measures the models and notes what has happened; `snapshot` and `history`
- * describe the server as of then.
+ * Makes the data of the page: once a second `tick` measures the models and notes what has happened, whether somebody looks at
+ * it or not; `snapshot` and `history` describe the server as of then.
  */
+import { basename } from 'node:path';
 import type { FindCallPaths } from '../../http/request/call-paths.js';
 import type { JobRecord, KeptJobs } from '../../jobs/kept-jobs.js';
 import type { GpuUsage } from '../../machine/nvidia-smi.js';
 import { LatestList } from '../../machine/latest-list.js';
 import type { CallCounts } from '../../metrics/call-counts.js';
 import type { Model } from '../../models/model.js';
+import type { ModelStatus, WorkerStatus } from '../../models/model-status.js';
+import type { Registered } from '../../models/models.js';
 import type { RecentLines } from '../../observe/recent-lines.js';
-import type { LiveDeath, LiveDescription, LiveHistory, LiveServer, LiveSnapshot } from '../live-types.js';
-import { delayStatus, serverState, type ServerFacts, type StatusSources } from '../snapshot.js';
-import { AppDescriptions, type DescribedModel } from './app-descriptions.js';
-import { shownCalls } from './last-calls.js';
-import { withoutWords } from './last-deaths.js';
-import { describeJobs } from './live-jobs.js';
-import { describeModel } from './live-models.js';
-import { LiveRecord } from './live-record.js';
+import type { LiveDescription, LiveHistory, LiveJob, LiveModel, LiveSnapshot } from '../live-types.js';
+import { serverStatus, type StatusSources } from '../snapshot.js';
+import { LastCalls, LastDeaths, shownCalls, shownDeaths } from './last-entries.js';
+import { describeJob } from './live-jobs.js';
+import { describeApp, describeWorker, type DescribedApp } from './live-models.js';
+import { ModelMeter } from './model-meter.js';
 import { ProcessMemory } from './process-memory.js';
 
 /** The parts of the server that the data is about. */
-export interface LiveSources extends Pick<StatusSources, 'registry' | 'unsent' | 'readiness'> {
-  readonly facts: Pick<ServerFacts, 'version' | 'startedAt' | 'eventLoopDelay'>;
-  readonly maxQueueBytes: number;
+export interface LiveSources extends StatusSources {
   readonly lines: RecentLines;
   readonly counts: CallCounts;
-  readonly jobs: Pick<KeptJobs, 'list'>;
+  readonly jobs: StatusSources['jobs'] & Pick<KeptJobs, 'list'>;
   /** Finds the paths of a route in all dialects. */
   readonly findPaths: FindCallPaths;
   /** Returns the resident bytes of a process; null if it is dead. */
@@ -38,58 +37,61 @@ const GPUS_PAUSE_MS = 5000;
 
 const NEWEST_JOBS = { state: null, limit: 100, from: null };
 
-/** Numbers of the entries of a list that were added since the second before: those above `first`, up to `last`. */
-interface Span {
-  readonly first: number;
-  readonly last: number;
+/** Every snapshot has as many changes of a model's number of workers; `/status` has more. */
+const CHANGES_SHOWN = 8;
+
+/** A model, as far as it is remembered from second to second. */
+interface Watched {
+  /** Names it: one that is registered again under the same name is another model. */
+  readonly key: number;
+  readonly meter: ModelMeter;
+  app: DescribedApp | null;
 }
 
 export class LiveView {
-  readonly record: LiveRecord;
+  readonly calls = new LastCalls();
+  readonly deaths = new LastDeaths((model) => this.#watched(model).key);
   readonly #sources: LiveSources;
   readonly #memory: ProcessMemory;
   readonly #gpus: LatestList<GpuUsage>;
   readonly #jobs: LatestList<JobRecord>;
-  readonly #descriptions: AppDescriptions;
   #number = 0;
   #at = Date.now();
-  #models: readonly DescribedModel[] = [];
-  #described: readonly LiveDescription[] = [];
-  #calls: Span = { first: 0, last: 0 };
-  #deaths: Span = { first: 0, last: 0 };
+  #tickedAtMs = performance.now();
+  #lastKey = 0;
+  #byModel = new Map<Model, Watched>();
+  #models: readonly Registered[] = [];
+  /** Descriptions that are new since the second before. */
+  #described: LiveDescription[] = [];
   /** As of the last second with viewers. */
   #jobsText = '';
   #areJobsNew = false;
 
   constructor(sources: LiveSources) {
     this.#sources = sources;
-    this.record = new LiveRecord(sources.counts, performance.now());
     this.#memory = new ProcessMemory((pid) => sources.readMemory(pid));
     // Without free descriptors, for one, the figures are left out.
     this.#gpus = new LatestList(() => sources.readGpus().catch(() => []), GPUS_PAUSE_MS);
     this.#jobs = new LatestList(async () => (await sources.jobs.list(NEWEST_JOBS)).records);
-    this.#descriptions = new AppDescriptions(this.record.keys, sources.findPaths);
   }
 
   /** Ends a second. `isWatched`: whether there are viewers; only then anything is read from the system. */
   tick(isWatched: boolean): void {
-    const { calls, deaths } = this.record;
-    const { registry } = this.#sources;
     this.#number += 1;
     this.#at = Date.now();
-    this.#models = registry
-      .describe()
-      .map((one) => ({ ...one, isServerDefault: one.model === registry.default }));
-    this.#readSystem(isWatched);
-    this.record.measure(
-      this.#models.map(({ model }) => model),
-      (model) => this.#memory.sumOf(pidsOf(model)),
-      performance.now(),
-    );
-    this.#described = this.#descriptions.update(this.#models);
-    this.#calls = { first: this.#calls.last, last: calls.list.lastId };
-    this.#deaths = { first: this.#deaths.last, last: deaths.list.lastId };
-    this.#noteJobs(isWatched);
+    this.#models = this.#sources.registry.describe();
+    this.#byModel = new Map(this.#models.map(({ model }) => [model, this.#watched(model)]));
+    this.#memory.update(isWatched ? this.#models.flatMap(({ model }) => pidsOf(model)) : []);
+    this.#measure();
+    this.#describeApps();
+    this.calls.list.endSecond();
+    this.deaths.list.endSecond();
+    const jobs = isWatched ? JSON.stringify(this.#describeJobs(true)) : '';
+    this.#areJobsNew = isWatched && jobs !== this.#jobsText;
+    this.#jobsText = jobs;
+    for (const list of [this.#gpus, this.#jobs])
+      if (isWatched) list.look(performance.now());
+      else list.forget();
   }
 
   /** A viewer comes: reads what is read only for viewers, for the end of this second. */
@@ -99,70 +101,92 @@ export class LiveView {
 
   /** The last second. */
   snapshot(showsWords: boolean, viewers: number): LiveSnapshot {
+    const { model: _, models, ...server } = serverStatus(this.#sources, showsWords);
     return {
       number: this.#number,
       at: this.#at,
-      server: this.#describeServer(viewers),
-      models: this.#models.map((one) => describeModel(one, this.record, this.#memory, showsWords)),
+      server: { ...server, gpus: this.#gpus.latest, viewers },
+      models: this.#models.map(({ model }, i) =>
+        this.#describeModel(model, models[i] as ModelStatus, showsWords),
+      ),
       descriptions: this.#described,
-      calls: shownCalls(this.record.calls.list.between(this.#calls.first, this.#calls.last), showsWords),
-      deaths: this.#deathsAfter(this.#deaths.first, showsWords),
-      jobs: this.#areJobsNew ? describeJobs(this.#jobs.latest, showsWords) : null,
+      calls: shownCalls(this.calls.list.last, showsWords),
+      deaths: shownDeaths(this.deaths.list.last, showsWords),
+      jobs: this.#areJobsNew ? this.#describeJobs(showsWords) : null,
     };
   }
 
   /** Everything up to the last second. */
   history(showsWords: boolean): LiveHistory {
+    const watched = this.#models.map(({ model }) => this.#watched(model));
     return {
       number: this.#number,
       at: this.#at,
-      models: this.record.describeHistory(),
-      descriptions: this.#descriptions.all,
-      calls: shownCalls(this.record.calls.list.between(0, this.#calls.last), showsWords),
-      deaths: this.#deathsAfter(0, showsWords),
-      jobs: describeJobs(this.#jobs.latest, showsWords),
+      models: watched.map(({ key, meter }) => ({ key, ...meter.history.describe() })),
+      descriptions: watched.flatMap(({ app }) => app?.description ?? []),
+      calls: shownCalls(this.calls.list.past, showsWords),
+      deaths: shownDeaths(this.deaths.list.past, showsWords),
+      jobs: this.#describeJobs(showsWords),
     };
   }
 
-  #readSystem(isWatched: boolean): void {
-    if (isWatched) {
-      this.#memory.update(this.#models.flatMap(({ model }) => pidsOf(model)));
-      this.#gpus.look(performance.now());
-    } else {
-      this.#memory.forget();
-      this.#gpus.forget();
-    }
+  /** A model is forgotten in the second in which it is not described any more. */
+  #watched(model: Model): Watched {
+    const known = this.#byModel.get(model);
+    if (known !== undefined) return known;
+    this.#lastKey += 1;
+    const meter = new ModelMeter(model, this.#sources.counts.of(model));
+    const watched = { key: this.#lastKey, meter, app: null };
+    this.#byModel.set(model, watched);
+    return watched;
   }
 
-  #noteJobs(isWatched: boolean): void {
-    const text = isWatched ? JSON.stringify(describeJobs(this.#jobs.latest, true)) : '';
-    this.#areJobsNew = isWatched && text !== this.#jobsText;
-    this.#jobsText = text;
-    if (isWatched) this.#jobs.look(performance.now());
-    else this.#jobs.forget();
+  #measure(): void {
+    const nowMs = performance.now();
+    const missed = Math.round((nowMs - this.#tickedAtMs) / 1000) - 1;
+    this.#tickedAtMs = nowMs;
+    for (const [model, { meter }] of this.#byModel) meter.measure(this.#memory.sumOf(pidsOf(model)), missed);
   }
 
-  #deathsAfter(first: number, showsWords: boolean): LiveDeath[] {
-    const deaths = this.record.deaths.list.between(first, this.#deaths.last);
-    return showsWords ? deaths : deaths.map(withoutWords);
+  #describeApps(): void {
+    const { registry, findPaths } = this.#sources;
+    this.#described = this.#models.flatMap((one) => {
+      const watched = this.#watched(one.model);
+      const { app, key } = watched;
+      watched.app = describeApp(app, one, one.model === registry.default, key, findPaths);
+      return watched.app === app ? [] : (watched.app?.description ?? []);
+    });
   }
 
-  #describeServer(viewers: number): LiveServer {
-    const { facts, unsent, maxQueueBytes, readiness } = this.#sources;
+  #describeModel(model: Model, status: ModelStatus, showsWords: boolean): LiveModel {
+    const { workers, scaling, ...facts } = status;
+    const { crew, options, health } = model;
+    const { key, meter } = this.#watched(model);
+    const { minute, batches, sample, errors, createdAt } = meter;
     return {
-      state: serverState(readiness()),
-      version: facts.version,
-      pid: process.pid,
-      startedAt: facts.startedAt.getTime(),
-      memoryBytes: process.memoryUsage.rss(),
-      eventLoopDelayMs: delayStatus(facts.eventLoopDelay),
-      unsent: unsent.describe(),
-      maxQueueBytes,
-      gpus: this.#gpus.latest.map(({ index, name, totalBytes, usedBytes, utilization }) => {
-        return { index, name, totalBytes, usedBytes, utilization };
-      }),
-      viewers,
+      ...facts,
+      key,
+      isLatched: health.standstill?.state === 'latched',
+      isDefault: model === this.#sources.registry.default,
+      app: basename(status.app),
+      wantedWorkers: crew.wanted,
+      changes: scaling?.changes.slice(-CHANGES_SHOWN) ?? [],
+      minute,
+      batchSize: options.batchSize,
+      initTimeoutMs: options.initTimeout,
+      batches,
+      workers: crew.all.map((slot, i) => ({
+        ...describeWorker(slot, workers[i] as WorkerStatus, createdAt, showsWords),
+        memoryBytes: this.#memory.sumOf(slot.workers.map(({ pid }) => pid)),
+        lastDeath: this.deaths.idOf(slot),
+      })),
+      sample,
+      errors,
     };
+  }
+
+  #describeJobs(showsWords: boolean): LiveJob[] {
+    return this.#jobs.latest.map((record) => describeJob(record, showsWords));
   }
 }
 

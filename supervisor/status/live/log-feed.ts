@@ -18,27 +18,20 @@ interface Place {
   silent: number;
 }
 
-interface Part {
-  readonly bytes: Buffer;
-  readonly next: number;
-}
-
 export class LogFeed {
-  readonly #lines: Pick<RecentLines, 'begin' | 'read' | 'end'>;
-  readonly #viewers = new Viewers();
-  readonly #places = new WeakMap<Viewer, Place>();
-  #timer: NodeJS.Timeout | null = null;
+  readonly #lines: RecentLines;
+  readonly #viewers = new Viewers<Place>();
+  #timer: NodeJS.Timeout | undefined;
   #isEnded = false;
 
-  constructor(lines: Pick<RecentLines, 'begin' | 'read' | 'end'>) {
+  constructor(lines: RecentLines) {
     this.#lines = lines;
   }
 
   /** @throws SERVE_OVERLOADED, SERVE_SHUTTING_DOWN */
   join(viewer: Viewer): void {
     if (this.#isEnded) throw shuttingDown();
-    this.#viewers.add(viewer);
-    this.#places.set(viewer, { next: this.#lines.begin(), silent: MOST_SILENT_ROUNDS });
+    this.#viewers.add(viewer, { next: this.#lines.begin(), silent: MOST_SILENT_ROUNDS });
     this.#timer ??= setInterval(() => this.tick(), PAUSE_MS).unref();
     this.tick();
   }
@@ -46,10 +39,15 @@ export class LogFeed {
   /** Sends what is new. The timer calls it. */
   tick(): void {
     if (this.#viewers.present.size === 0) this.#rest();
-    const parts = new Map<number, Part>(); // those who follow are at the same place
-    for (const viewer of this.#viewers.present) {
-      const place = this.#places.get(viewer);
-      if (place !== undefined) this.#feed(viewer, place, parts);
+    const parts = new Map<number, LinesPart>(); // those who follow are at the same place
+    for (const [viewer, place] of this.#viewers.present) {
+      place.silent += 1;
+      if (place.next === this.#lines.end && place.silent <= MOST_SILENT_ROUNDS) continue;
+      // A part is only made for a viewer that has read the last one.
+      if (!viewer.isFree) continue;
+      const part = parts.get(place.next) ?? this.#partFrom(place.next);
+      parts.set(place.next, part);
+      if (viewer.send(part.bytes)) Object.assign(place, { next: part.next, silent: 0 });
     }
   }
 
@@ -66,22 +64,17 @@ export class LogFeed {
   }
 
   #rest(): void {
-    if (this.#timer !== null) clearInterval(this.#timer);
-    this.#timer = null;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
-  #feed(viewer: Viewer, place: Place, parts: Map<number, Part>): void {
-    place.silent += 1;
-    if (place.next === this.#lines.end && place.silent <= MOST_SILENT_ROUNDS) return;
-    // A part is only made for a viewer that has read the last one.
-    if (!viewer.isFree) return;
-    const part = parts.get(place.next) ?? this.#partFrom(place.next);
-    parts.set(place.next, part);
-    if (viewer.send(part.bytes)) Object.assign(place, { next: part.next, silent: 0 });
-  }
-
-  #partFrom(from: number): Part {
+  #partFrom(from: number): LinesPart {
     const { lines, next, missed } = this.#lines.read(from);
     return { bytes: eventBytes('lines', { missed, lines }), next };
   }
+}
+
+interface LinesPart {
+  readonly bytes: Buffer;
+  readonly next: number;
 }

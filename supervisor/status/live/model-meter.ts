@@ -2,69 +2,56 @@
 import type { Buckets } from '../../metrics/buckets.js';
 import type { ModelCalls } from '../../metrics/call-counts.js';
 import type { Model } from '../../models/model.js';
-import type { LiveMinute, LiveSample } from '../live-types.js';
-import { ModelHistory, NO_SAMPLE } from './model-history.js';
-import { percentile } from './percentiles.js';
-
-/** The gauges that are sampled. */
-export type MeasuredModel = {
-  readonly crew: Pick<Model['crew'], 'ready'>;
-  readonly dispatcher: Pick<Model['dispatcher'], 'queued' | 'arriving' | 'inFlight'>;
-};
-
-/** Calls by error code, `ok` left out. */
-export type ErrorCounts = Readonly<Record<string, number>>;
+import type { LiveModel, LiveSample } from '../live-types.js';
+import { ModelHistory, SECONDS_KEPT } from './model-history.js';
 
 export class ModelMeter {
   readonly history = new ModelHistory();
   /** At most a second after the model was registered. Calendar time. */
   readonly createdAt = Date.now();
-  readonly #model: MeasuredModel;
+  /** The last second. */
+  sample!: LiveSample;
+  /** Calls of the last second by error code, `ok` left out. */
+  errors: Readonly<Record<string, number>> = {};
+  readonly #model: Model;
   readonly #calls: ModelCalls;
   #outcomes: Readonly<Record<string, number>> = {};
   readonly #queue: AddedValues;
   readonly #run: AddedValues;
   #batches: readonly [calls: number, batches: number] = [0, 0];
-  #sample: LiveSample = NO_SAMPLE;
-  #errors: ErrorCounts = {};
 
   /** `calls` counts from the start of the model on. */
-  constructor(model: MeasuredModel, calls: ModelCalls) {
+  constructor(model: Model, calls: ModelCalls) {
     this.#model = model;
     this.#calls = calls;
     this.#queue = new AddedValues(calls.queueSeconds);
     this.#run = new AddedValues(calls.runSeconds);
   }
 
-  /** The last second. */
-  get sample(): LiveSample {
-    return this.#sample;
-  }
-
   /** The last minute. */
-  get minute(): LiveMinute {
+  get minute(): LiveModel['minute'] {
     return { queueP95Ms: this.#queue.minuteP95Ms(), runP95Ms: this.#run.minuteP95Ms() };
   }
 
-  get errors(): ErrorCounts {
-    return this.#errors;
+  /** Number of batches since the start of the server, by their size. */
+  get batches(): LiveModel['batches'] {
+    return this.#calls.batches();
   }
 
   /** Ends a second. `missed`: seconds before it in which nothing was measured. */
   measure(memoryBytes: number | null, missed: number): void {
-    for (let i = 0; i < missed; i += 1) {
-      this.history.add(NO_SAMPLE, {});
+    for (let i = 0; i < Math.min(missed, SECONDS_KEPT); i += 1) {
+      this.history.add(null, {});
       this.#queue.miss();
       this.#run.miss();
     }
-    const outcomes = this.#takeOutcomes();
-    const { ok = 0, ...errors } = outcomes;
+    const { ok = 0, ...errors } = this.#takeOutcomes();
     const failed = Object.values(errors).reduce((sum, calls) => sum + calls, 0);
     const { crew, dispatcher } = this.#model;
     this.#queue.take();
     this.#run.take();
-    this.#errors = errors;
-    this.#sample = {
+    this.errors = errors;
+    this.sample = {
       calls: ok + failed,
       failed,
       waiting: dispatcher.queued,
@@ -80,7 +67,7 @@ export class ModelMeter {
       readyWorkers: crew.ready.length,
       memoryBytes,
     };
-    this.history.add(this.#sample, errors);
+    this.history.add(this.sample, errors);
   }
 
   #takeOutcomes(): Record<string, number> {
@@ -92,22 +79,16 @@ export class ModelMeter {
   }
 
   #takeBatchSize(): number | null {
-    const [calls, batches] = sumOf(this.#calls.batches());
+    let [calls, batches] = [0, 0];
+    for (const [size, some] of this.batches) {
+      calls += size * some;
+      batches += some;
+    }
     const [callsBefore, batchesBefore] = this.#batches;
     if (batches === batchesBefore) return null;
     this.#batches = [calls, batches];
     return Number(((calls - callsBefore) / (batches - batchesBefore)).toPrecision(3));
   }
-}
-
-/** Returns the number of calls and of batches. */
-function sumOf(sizes: readonly (readonly [size: number, batches: number])[]): [number, number] {
-  let [calls, batches] = [0, 0];
-  for (const [size, some] of sizes) {
-    calls += size * some;
-    batches += some;
-  }
-  return [calls, batches];
 }
 
 const MINUTE_S = 60;
@@ -116,13 +97,13 @@ const MINUTE_S = 60;
 class AddedValues {
   readonly #buckets: Buckets;
   /** The counts at the end of each second of the last minute, oldest first; the first one is from before it. */
-  #seconds: Float64Array[];
+  readonly #seconds: Float64Array[];
   #added: Float64Array;
 
   constructor(buckets: Buckets) {
     this.#buckets = buckets;
-    this.#seconds = [new Float64Array(buckets.counts.length)];
     this.#added = new Float64Array(buckets.counts.length);
+    this.#seconds = [this.#added];
   }
 
   take(): void {
@@ -133,8 +114,7 @@ class AddedValues {
 
   /** A second was not measured: what was added in it counts for the next one. */
   miss(): void {
-    const last = this.#seconds.at(-1);
-    if (last !== undefined) this.#note(last);
+    this.#note(this.#seconds.at(-1) as Float64Array);
   }
 
   percentileMs(share: number): number | null {
@@ -158,4 +138,21 @@ class AddedValues {
 
 function difference(now: Float64Array, before: Float64Array | undefined): Float64Array {
   return now.map((count, i) => count - (before?.[i] ?? 0));
+}
+
+/**
+ * Estimates the value below which `share` (0 to 1) of the counted values are, as if they were spread evenly over their
+ * bucket: exact about the bucket, a guess within it; null if there are none. `counts` has one more entry than `bounds`: for
+ * values above all bounds, of which the last bound is returned.
+ */
+export function percentile(bounds: readonly number[], counts: Float64Array, share: number): number | null {
+  let left = share * counts.reduce((sum, count) => sum + count, 0);
+  if (left <= 0) return null;
+  for (const [i, bound] of bounds.entries()) {
+    const count = counts[i] ?? 0;
+    const lower = bounds[i - 1] ?? 0;
+    if (count >= left) return lower + (bound - lower) * (left / count);
+    left -= count;
+  }
+  return bounds.at(-1) ?? null;
 }

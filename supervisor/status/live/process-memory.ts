@@ -14,26 +14,21 @@ export class ProcessMemory {
     this.#read = read;
   }
 
-  /** Reads some of these processes; the others keep their figures. */
+  /** Reads some of these processes; the others keep their figures, and all others lose them. */
   update(pids: readonly number[]): void {
-    const before = this.#bytes;
-    this.#bytes = new Map(pids.flatMap((pid) => (before.has(pid) ? [[pid, before.get(pid) ?? null]] : [])));
+    const watched = new Set(pids);
+    this.#bytes = new Map([...this.#bytes].filter(([pid]) => watched.has(pid)));
     const count = Math.min(READS_PER_SECOND, pids.length);
     for (let i = 0; i < count; i += 1) {
       const pid = pids[(this.#next + i) % pids.length] as number;
       this.#bytes.set(pid, this.#read(pid));
     }
-    this.#next = pids.length === 0 ? 0 : (this.#next + count) % pids.length;
+    this.#next += count;
   }
 
   /** The sum of these processes; null until each of them was read, and without one. */
   sumOf(pids: readonly number[]): number | null {
     if (pids.length === 0 || !pids.every((pid) => this.#bytes.has(pid))) return null;
     return pids.reduce((sum, pid) => sum + (this.#bytes.get(pid) ?? 0), 0);
-  }
-
-  /** Nobody looks any more: the figures would be old. */
-  forget(): void {
-    this.#bytes.clear();
   }
 }

@@ -8,30 +8,25 @@ export const MOST_VIEWERS = 100;
 /** A place may be free by then. */
 const RETRY_S = 10;
 
-export class Viewers {
-  /** The viewers that have not left, in the order in which they came. */
-  readonly present = new Set<Viewer>();
+export class Viewers<Place = null> {
+  /** The viewers that have not left, in the order in which they came, each with what its feed notes of it. */
+  readonly present = new Map<Viewer, Place>();
 
   /** Adds a viewer. When there are too many, the oldest of those that leave first is cut. @throws SERVE_OVERLOADED if none does */
-  add(viewer: Viewer): void {
+  add(viewer: Viewer, place: Place): void {
     if (this.present.size >= MOST_VIEWERS) this.#makePlace();
-    this.present.add(viewer);
+    this.present.set(viewer, place);
     viewer.onceGone(() => this.present.delete(viewer));
-  }
-
-  /** Sends to each viewer the bytes for its kind; one that has not read the last ones misses these. */
-  send(bytesFor: (showsWords: boolean) => Buffer): void {
-    for (const viewer of this.present) viewer.send(bytesFor(viewer.hidden === null));
   }
 
   /** Ends every stream with the bytes for its kind of viewer. */
   end(bytesFor: (showsWords: boolean) => Buffer): void {
-    for (const viewer of this.present) viewer.end(bytesFor(viewer.hidden === null));
+    for (const viewer of this.present.keys()) viewer.end(bytesFor(viewer.hidden === null));
     this.present.clear();
   }
 
   #makePlace(): void {
-    const oldest = [...this.present].find(({ leavesFirst }) => leavesFirst);
+    const oldest = [...this.present.keys()].find(({ leavesFirst }) => leavesFirst);
     if (oldest === undefined) {
       const message = `${MOST_VIEWERS} viewers read the live data already; try again later.`;
       throw new ServeError('SERVE_OVERLOADED', message, { retryAfterS: RETRY_S });

@@ -1,12 +1,11 @@
 /** The page's alerts: which come first, and what is no problem. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { serverState } from '../../../supervisor/page/watch/server-state.js';
-import type { Watched } from '../../../supervisor/page/watch/alert.js';
-import { alertsOf } from '../../../supervisor/page/watch/alerts.js';
-import { loadingOf, modelState } from '../../../supervisor/page/watch/models.js';
+import { alertsOf, serverState, type Watched } from '../../../supervisor/page/watch/alerts.js';
+import { loadingOf } from '../../../supervisor/page/watch/loading.js';
+import { modelState } from '../../../supervisor/page/watch/models.js';
 import type { LiveModel, LiveServer } from '../../../supervisor/status/live-types.js';
-import { liveDeath, liveModel, liveSample, liveServer, liveWorker, START } from '../../helpers/live-data.js';
+import { liveDeath, liveModel, liveServer, liveWorker, START } from '../../helpers/live-data.js';
 
 const NOW = START + 20_000;
 
@@ -131,7 +130,7 @@ for (const [title, model, word] of [
 ] as const)
   test(`a model that ${title} is no problem: ${word}`, () => {
     assert.deepEqual(alertsOf(watched([model])), []);
-    assert.equal(modelState(model), word);
+    assert.equal(modelState(model)[1], word);
   });
 
 test('a death is shown for five minutes', () => {
@@ -142,7 +141,7 @@ test('a death is shown for five minutes', () => {
 for (const [title, changes, expected] of [
   [
     'a queue that is nearly full',
-    { sample: liveSample({ waiting: 900 }) },
+    { queue: { waiting: 900, arriving: 0, bytes: 0, maxCalls: 1024, maxBytes: 1 } },
     'The queue of digits is nearly full',
   ],
   ['a frozen worker', { workers: [liveWorker({ state: 'frozen' })] }, 'Worker 0 of digits is frozen'],

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AnswerBody, answerKind } from '../../../supervisor/page/try/answer-body.js';
-import { serverTimes } from '../../../supervisor/page/try/server-timing.js';
+import { serverTimes } from '../../../supervisor/page/try/send-call.js';
 
 const bytes = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text);
 const PNG = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13]);
@@ -84,9 +84,9 @@ test('a picture without a type is recognised by its bytes', () => {
 });
 
 for (const [header, expected] of [
-  [null, { queueMs: null, runMs: null }],
-  ['queue;dur=1.20, run;dur=3.45', { queueMs: 1.2, runMs: 3.45 }],
-  ['db;desc="a, b";dur=5, queue;dur=0, run;dur=2', { queueMs: 0, runMs: 2 }],
-  ['run;dur=99, queue;dur=1, run;dur=2', { queueMs: 1, runMs: 2 }],
+  ['', {}],
+  ['queue;dur=1.20, run;dur=3.45', { queue: 1.2, run: 3.45 }],
+  ['db;desc="a, b";dur=5, queue;dur=0, run;dur=2', { queue: 0, run: 2 }],
+  ['run;dur=99, queue;dur=1, run;dur=2', { queue: 1, run: 2 }],
 ] as const)
   test(`Server-Timing: ${header}`, () => assert.deepEqual(serverTimes(header), expected));

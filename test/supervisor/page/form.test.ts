@@ -1,8 +1,8 @@
 /** Forms from an app's signature or example, and the JSON that they stand for. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { firstInput, isJsonOnly } from '../../../supervisor/page/try/first-input.js';
-import { fieldsOf, textOfForm, valuesOf } from '../../../supervisor/page/try/form.js';
+import { fieldsOf, fieldValues, textOfForm } from '../../../supervisor/page/try/draft.js';
+import { firstInput, isJsonOnly } from '../../../supervisor/page/try/targets.js';
 import { liveDescription, liveRoute } from '../../helpers/live-data.js';
 
 const EXAMPLE = '{"prompt":"a \\"cat\\"","steps":20,"safe":true,"size":[512,512],"mask":null}';
@@ -41,7 +41,7 @@ for (const example of ['', '[1,2]', '"text"', '{}', '{"broken'])
   });
 
 test('filling the form with the JSON and reading it back gives the same value', () => {
-  const { text } = textOfForm(FIELDS, valuesOf(FIELDS, EXAMPLE));
+  const { text } = textOfForm(FIELDS, fieldValues(FIELDS, EXAMPLE));
   assert.deepEqual(JSON.parse(text ?? ''), JSON.parse(EXAMPLE));
 });
 
@@ -63,9 +63,9 @@ for (const [name, value] of [
   ['mask', '1, 2'],
 ] as const)
   test(`${value} in the field ${name} is a mistake`, () => {
-    const { text, problems } = textOfForm(FIELDS, { ...valuesOf(FIELDS, EXAMPLE), [name]: value });
+    const { text, problems } = textOfForm(FIELDS, { ...fieldValues(FIELDS, EXAMPLE), [name]: value });
     assert.equal(text, null);
-    assert.deepEqual(Object.keys(problems ?? {}), [name]);
+    assert.deepEqual(Object.keys(problems), [name]);
   });
 
 const path = (dialect: string) => ({ path: '/', dialect, isDeprecated: false });

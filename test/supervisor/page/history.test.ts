@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { History, MAX_SECONDS } from '../../../supervisor/page/live/history.js';
-import type { LiveColumns, LiveSample } from '../../../supervisor/status/live-types.js';
+import type { LiveModelHistory, LiveSample } from '../../../supervisor/status/live-types.js';
 import {
   liveCall,
   liveDeath,
@@ -13,11 +13,11 @@ import {
   liveSnapshot,
 } from '../../helpers/live-data.js';
 
-function columnsOf(samples: readonly LiveSample[]): LiveColumns {
+function columnsOf(samples: readonly LiveSample[]): LiveModelHistory['columns'] {
   const names = Object.keys(liveSample()) as (keyof LiveSample)[];
   return Object.fromEntries(
     names.map((name) => [name, samples.map((sample) => sample[name])]),
-  ) as unknown as LiveColumns;
+  ) as unknown as LiveModelHistory['columns'];
 }
 
 const begun = (seconds: number): History =>
@@ -48,7 +48,7 @@ test('a snapshot adds its second to the columns, and the oldest second leaves', 
     ['SERVE_QUEUE_FULL', 0],
     ['SERVE_WORKER_LOST', 2],
   ] as const) {
-    const counts = series?.errors.get(code);
+    const counts: (number | null)[] | undefined = series?.errors[code];
     assert.deepEqual([counts?.length, counts?.at(-1)], [MAX_SECONDS, last], code);
   }
 });

@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { keyHeaders, keyProtocols, storeKey } from '../../../supervisor/page/live/key.js';
 
 test('an invisible sign that came with a copied key is sent as a wrong one: browsers would send no request', () => {
-  storeKey('s3cret\u200b');
+  storeKey('calls', 's3cret\u200b');
   assert.deepEqual(keyHeaders(), { 'X-Banana-Api-Key': 's3cret?' });
   assert.deepEqual(keyProtocols(), ['banana-serve', 'banana-key.czNjcmV0Pw']);
-  storeKey('');
+  storeKey('calls', '');
   assert.deepEqual(keyHeaders(), {});
 });

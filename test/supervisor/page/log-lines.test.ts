@@ -10,7 +10,7 @@ import {
   withLines,
   type LineFilter,
 } from '../../../supervisor/page/live/log-lines.js';
-import { failureTitle } from '../../../supervisor/page/watch/failure.js';
+import { failureTitle } from '../../../supervisor/page/watch/words.js';
 import type { LiveLine } from '../../../supervisor/status/live-types.js';
 
 const line = (text: string, changes: Partial<LiveLine> = {}): LiveLine => {

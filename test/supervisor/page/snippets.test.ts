@@ -2,10 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runInNewContext } from 'node:vm';
-import { forSnippets, type CallRequest } from '../../../supervisor/page/try/call-request.js';
-import { curlOf } from '../../../supervisor/page/try/curl.js';
-import { fetchOf } from '../../../supervisor/page/try/fetch.js';
-import { pythonOf } from '../../../supervisor/page/try/python.js';
+import {
+  curlOf,
+  fetchOf,
+  forSnippets,
+  pythonOf,
+  type CallRequest,
+} from '../../../supervisor/page/try/snippets.js';
 
 const JSON_TYPE = [['Content-Type', 'application/json']] as const;
 const URL = 'http://localhost:8000/';
@@ -38,13 +41,13 @@ for (const [title, write, changes, expected] of [
   [
     'curl, a file',
     curlOf,
-    { headers: [['Content-Type', 'image/png']], body: { kind: 'file', file: FILE } },
+    { headers: [['Content-Type', 'image/png']], body: { kind: 'file', ...FILE } },
     [`curl ${URL}`, `-H 'Content-Type: image/png'`, `--data-binary '@a cat.png'`].join(' \\\n  '),
   ],
   [
     'curl, a form',
     curlOf,
-    { headers: [], body: { kind: 'form', field: 'image', file: { name: 'a;b.png', type: 'image/png' } } },
+    { headers: [], body: { kind: 'form', field: 'image', name: 'a;b.png', type: 'image/png' } },
     [`curl ${URL}`, `-F 'image=@"a;b.png";type=image/png'`].join(' \\\n  '),
   ],
   [

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { History } from '../../../supervisor/page/live/history.js';
-import { chosenTarget, socketUrlOf, targetsOf, urlOf } from '../../../supervisor/page/try/targets.js';
+import { chosenTarget, targetsOf, urlOf } from '../../../supervisor/page/try/targets.js';
 import { liveDescription, liveHistory, liveModel, liveRoute, liveSnapshot } from '../../helpers/live-data.js';
 
 const history = new History(liveHistory());
@@ -49,5 +49,4 @@ for (const [base, path, expected] of [
   test(`${path} seen from ${base} is ${expected}`, () => {
     const livePath = { path, dialect: 'banana', isDeprecated: false };
     assert.equal(urlOf(livePath, base), expected);
-    assert.equal(socketUrlOf(livePath, base), expected.replace('http', 'ws'));
   });

@@ -42,10 +42,11 @@ for (const [title, text, failedOnly, expected] of [
   test(`the timeline shows ${title}`, () => {
     const entries = timelineOf(
       { calls: CALLS, failedCalls: CALLS.filter(isFailed), deaths: DEATHS },
-      { text, failedOnly },
+      text,
+      failedOnly,
     );
     assert.deepEqual(
-      entries.map((entry) => (entry.kind === 'call' ? entry.call.requestId : `†${entry.death.requestId}`)),
+      entries.map((entry) => ('how' in entry ? `†${entry.requestId}` : entry.requestId)),
       expected,
     );
   });

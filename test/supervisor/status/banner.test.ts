@@ -1,19 +1,20 @@
 /** The lines that a server logs at its start. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startTexts, type StartedModel } from '../../../supervisor/status/banner.js';
+import type { FirstModel } from '../../../supervisor/models/model-spec.js';
+import { startTexts } from '../../../supervisor/status/banner.js';
 import { VERSION } from '../../../supervisor/version.js';
 
-function model(name: string, url: string, app: string): StartedModel {
+function model(name: string, url: string, app: string, standby = 0): FirstModel {
   const program = { label: 'node', interpreter: null };
-  const placements = [{ device: 'cpu', gpu: null }] as unknown as StartedModel['placements'];
-  const resolved = { options: { standby: 0 } };
-  return { spec: { name, version: '1', url, app, program, resolved }, placements, own: null };
+  const spec = { name, version: '1', url, app, program, resolved: { options: { standby } } };
+  return { spec, placements: [{ device: 'cpu', gpu: null }], own: null } as unknown as FirstModel;
 }
 
 const UNPACKED = `/tmp/banana-serve-archives-1-2-3-${'a'.repeat(32)}/${'b'.repeat(64)}-1/service.py`;
 const ARCHIVED = model('cats', 'zoo/cats.mar', UNPACKED);
-const FILE = model('dogs', 'dogs.mjs', `${process.cwd()}/models/dogs.mjs`);
+const DOGS = ['dogs', 'dogs.mjs', `${process.cwd()}/models/dogs.mjs`] as const;
+const FILE = model(...DOGS);
 
 test('a model of an archive is named with its archive, not with the path of its unpacked file', () => {
   assert.deepEqual(startTexts([ARCHIVED], 2, 'http://localhost:8080'), [
@@ -33,10 +34,7 @@ test('a model that scales itself has its bounds instead of a number', () => {
 });
 
 test('a model with standbys says what they cost', () => {
-  const texts = [1, 2].map((standby) => {
-    const spec = { ...FILE.spec, resolved: { options: { standby } } };
-    return startTexts([{ ...FILE, spec }], 2, 'http://localhost:8080')[0];
-  });
+  const texts = [1, 2].map((standby) => startTexts([model(...DOGS, standby)], 2, 'http://localhost:8080')[0]);
   const start = `banana-serve ${VERSION} serves models/dogs.mjs with 1 worker on the CPU (2 threads each) and`;
   assert.deepEqual(texts, [
     `${start} 1 standby (the memory of one more worker) on http://localhost:8080`,

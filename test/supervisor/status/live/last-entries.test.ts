@@ -8,25 +8,34 @@ import type { WorkerDeath } from '../../../../supervisor/processes/worker-death.
 import {
   CALLS_KEPT,
   LastCalls,
+  LastDeaths,
   MAX_DETAIL_CHARS,
+  RecentList,
   shownCalls,
-} from '../../../../supervisor/status/live/last-calls.js';
-import { LastDeaths, withoutWords } from '../../../../supervisor/status/live/last-deaths.js';
-import { ModelKeys } from '../../../../supervisor/status/live/model-keys.js';
-import { RecentList } from '../../../../supervisor/status/live/recent-list.js';
+  shownDeaths,
+} from '../../../../supervisor/status/live/last-entries.js';
 import { FakeWorker, newCall } from '../../dispatch/calls.js';
 
 const MODEL = { spec: { name: 'digits', version: '1' } } as Model;
 
-test('a list keeps its last entries; a part of it begins where it is still kept', () => {
+test('a list keeps its last entries, and has those of the last second', () => {
   const list = new RecentList<number>(3);
-  assert.deepEqual([list.lastId, list.between(0, 0)], [0, []]);
-  for (let i = 1; i <= 5; i += 1) list.add(i);
-  assert.deepEqual(list.between(0, 5), [3, 4, 5]);
-  assert.deepEqual(list.between(3, 5), [4, 5]);
-  assert.deepEqual(list.between(3, 4), [4]);
-  assert.deepEqual(list.between(5, 5), []);
+  for (const second of [[1, 2], [], [3, 4], [5, 6, 7, 8]]) {
+    for (const entry of second) list.add(entry);
+    list.endSecond();
+    assert.deepEqual(list.last, second.slice(-3));
+    list.add(0);
+    assert.deepEqual(list.last, second.slice(-3), 'of this second nothing is there yet');
+    list.endSecond();
+  }
+  assert.deepEqual(list.past, [7, 8, 0]);
 });
+
+/** Everything of a list so far. */
+function allOf<Entry>(list: RecentList<Entry>): readonly Entry[] {
+  list.endSecond();
+  return list.past;
+}
 
 function asked(url: string, counts = true): CountedRequest {
   const request = { method: 'POST', url };
@@ -41,7 +50,7 @@ test('a call has its outcome, its worker and its sizes, and no query', () => {
   call.chunk([Buffer.from('abc'), Buffer.from('de')], () => {});
   call.end(12.345);
   last.settled(asked('/'), call, 200, null);
-  const [shown] = last.list.between(0, 1);
+  const [shown] = allOf(last.list);
   assert.deepEqual(
     [
       shown?.id,
@@ -63,7 +72,7 @@ test('a call that never began has no worker; of a client that left there is no s
   const call = newCall('x');
   call.sendTo(new FakeWorker());
   last.settled(asked('/'), call, 200, new ServeError('SERVE_CANCELLED'));
-  const [shown] = last.list.between(0, 1);
+  const [shown] = allOf(last.list);
   assert.deepEqual([shown?.worker, shown?.status, shown?.code], [null, null, 'SERVE_CANCELLED']);
 });
 
@@ -72,7 +81,7 @@ test('a refused call is there, a refused page is not', () => {
   last.refused(asked('/nowhere?key=s3cret'), new ServeError('SERVE_NOT_FOUND'), 404);
   last.refused(asked('/status', false), new ServeError('SERVE_UNAUTHORIZED'), 401);
   assert.deepEqual(
-    last.list.between(0, last.list.lastId).map(({ path, status, code }) => [path, status, code]),
+    allOf(last.list).map(({ path, status, code }) => [path, status, code]),
     [['/nowhere', 404, 'SERVE_NOT_FOUND']],
   );
 });
@@ -81,7 +90,7 @@ test('many calls without a valid key do not push the others out', () => {
   const last = new LastCalls();
   last.refused(asked('/mine'), new ServeError('SERVE_NOT_FOUND'), 404);
   for (let i = 0; i < CALLS_KEPT; i += 1) last.refused(asked('/'), new ServeError('SERVE_UNAUTHORIZED'), 401);
-  const kept = last.list.between(0, last.list.lastId);
+  const kept = allOf(last.list);
   assert.deepEqual([kept[0]?.path, kept[1]?.status], ['/mine', 401]);
 });
 
@@ -93,7 +102,7 @@ test('a failed call has its error; without the words only what the server says i
   last.settled(asked('/'), newCall('a'), 500, threw);
   last.refused(asked('/'), new ServeError('SERVE_QUEUE_FULL'), 503);
   last.settled(asked('/'), newCall('b'), 200, null);
-  const all = last.list.between(0, 3);
+  const all = allOf(last.list);
   const errors = (showsWords: boolean): unknown[] => shownCalls(all, showsWords).map(({ error }) => error);
   const full = { message: 'The queue is full; try again later.', detail: '' };
   assert.deepEqual(errors(true), [{ message: 'secret', detail: threw.detail }, full, null]);
@@ -105,7 +114,7 @@ test('a long stack keeps its beginning and its end', () => {
   const last = new LastCalls();
   const detail = `begins ${'x'.repeat(1e6)} ends`;
   last.settled(asked('/'), newCall('a'), 500, new ServeError('SERVE_INFERENCE_FAILED', 'm', { detail }));
-  const kept = last.list.between(0, 1)[0]?.error?.detail ?? '';
+  const kept = allOf(last.list)[0]?.error?.detail ?? '';
   assert.match(kept, /^begins x+\n…\nx+ ends$/);
   assert.ok(kept.length < MAX_DETAIL_CHARS + 10);
 });
@@ -113,14 +122,14 @@ test('a long stack keeps its beginning and its end', () => {
 test('long paths are cut', () => {
   const last = new LastCalls();
   last.refused(asked(`/${'x'.repeat(9000)}`), new ServeError('SERVE_NOT_FOUND'), 404);
-  assert.equal(last.list.between(0, 1)[0]?.path.length, 200);
+  assert.equal(allOf(last.list)[0]?.path.length, 200);
 });
 
 test('the last 200 calls are kept', () => {
   const last = new LastCalls();
   for (let i = 0; i < CALLS_KEPT + 7; i += 1)
     last.refused(asked('/'), new ServeError('SERVE_NOT_FOUND'), 404);
-  const kept = last.list.between(0, last.list.lastId);
+  const kept = allOf(last.list);
   assert.deepEqual([kept.length, kept[0]?.id, kept.at(-1)?.id], [200, 8, 207]);
 });
 
@@ -144,10 +153,10 @@ function death(more: Partial<WorkerDeath> = {}): WorkerDeath {
 }
 
 test('a death is noted with the last lines of stderr, and found by its slot', () => {
-  const deaths = new LastDeaths(new ModelKeys());
+  const deaths = new LastDeaths(() => 1);
   const last = death();
   deaths.died(MODEL, { index: 2 }, last);
-  const [noted] = deaths.list.between(0, 1);
+  const [noted] = allOf(deaths.list);
   assert.deepEqual(
     [noted?.worker, noted?.stderr, noted?.how, noted?.key],
     [2, ['last words'], 'exit code 1', 1],
@@ -158,28 +167,27 @@ test('a death is noted with the last lines of stderr, and found by its slot', ()
 });
 
 test('a death that the server asked for is not noted', () => {
-  const deaths = new LastDeaths(new ModelKeys());
+  const deaths = new LastDeaths(() => 1);
   deaths.died(MODEL, { index: 0 }, death({ wanted: true }));
-  assert.equal(deaths.list.lastId, 0);
+  assert.deepEqual(allOf(deaths.list), []);
 });
 
 test('its lines are bounded in number and length', () => {
-  const deaths = new LastDeaths(new ModelKeys());
+  const deaths = new LastDeaths(() => 1);
   const stderrTail = Array.from({ length: 50 }, (_, i) => `${i} ${'x'.repeat(5000)}`);
   const fatal = { code: '', message: 'y'.repeat(1e6), detail: '', permanent: false, transient: false };
   deaths.died(MODEL, { index: 0 }, death({ stderrTail, fatal }));
-  const [noted] = deaths.list.between(0, 1);
+  const [noted] = allOf(deaths.list);
   assert.equal(noted?.stderr.length, 20);
   assert.match(noted.stderr[0] ?? '', /^30 x+…$/);
   assert.deepEqual([noted.stderr[0]?.length, noted.why.length], [200, 2000]);
 });
 
 test('without the words there are neither lines nor the reason that the worker gave', () => {
-  const deaths = new LastDeaths(new ModelKeys());
+  const deaths = new LastDeaths(() => 1);
   const fatal = { code: '', message: 'secret', detail: '', permanent: false, transient: false };
   deaths.died(MODEL, { index: 0 }, death({ fatal }));
-  const [noted] = deaths.list.between(0, 1);
-  assert.ok(noted !== undefined);
-  const { why, stderr, how } = withoutWords(noted);
-  assert.deepEqual([why, stderr, how], ['', [], 'exit code 1']);
+  const [noted] = allOf(deaths.list);
+  const [shown] = shownDeaths(allOf(deaths.list), false);
+  assert.deepEqual([noted?.why, shown?.why, shown?.stderr, shown?.how], ['secret', '', [], 'exit code 1']);
 });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
 import { keptError, type JobRecord } from '../../../../supervisor/jobs/job-record.js';
 import { begun, settled } from '../../../../supervisor/jobs/job-rules.js';
-import { MAX_MESSAGE_CHARS, describeJobs } from '../../../../supervisor/status/live/live-jobs.js';
+import { MAX_MESSAGE_CHARS, describeJob } from '../../../../supervisor/status/live/live-jobs.js';
 import { newStoredJob } from '../../jobs/stored-jobs.js';
 
 function newRecord(id: string): JobRecord {
@@ -16,15 +16,14 @@ function failed(record: JobRecord, message = 'no weights in /srv'): JobRecord {
   return settled(begun(record, '1', 1100), { error, runMs: 1.234, queueMs: 1 }, 1200, false);
 }
 
-test("jobs are counted by state; without the app's words they have neither ids, texts nor messages", () => {
+test("without the app's words jobs have neither ids, texts nor messages", () => {
   const running = { ...begun(newRecord('b'), '1', 1100), progress: { fraction: 0.5, text: 'half of /srv' } };
   const records = [failed(newRecord('a')), running, newRecord('c')];
-  const { states, newest } = describeJobs(records, true);
-  assert.deepEqual(states, { failed: 1, running: 1, queued: 1 });
+  const newest = records.map((record) => describeJob(record, true));
   const [first] = newest;
   assert.deepEqual(
-    [first?.createdAt, first?.endedAt, first?.runMs, first?.error?.message],
-    [1000, 1200, 1.23, 'no weights in /srv'],
+    [first?.state, first?.createdAt, first?.endedAt, first?.runMs, first?.error?.message],
+    ['failed', 1000, 1200, 1.23, 'no weights in /srv'],
   );
   assert.deepEqual(
     newest.map(({ id, progress }) => [id, progress?.text]),
@@ -34,13 +33,12 @@ test("jobs are counted by state; without the app's words they have neither ids, 
       ['c', undefined],
     ],
   );
-  const hidden = describeJobs(records, false);
-  assert.deepEqual(hidden.states, states);
-  assert.deepEqual(hidden.newest[1]?.progress, { fraction: 0.5, text: '' });
+  const hidden = records.map((record) => describeJob(record, false));
+  assert.deepEqual(hidden[1]?.progress, { fraction: 0.5, text: '' });
   assert.doesNotMatch(JSON.stringify(hidden), /srv|"[abc]"/);
 });
 
 test(`a long message of an app is sent with at most ${MAX_MESSAGE_CHARS} characters`, () => {
-  const { newest } = describeJobs([failed(newRecord('a'), 'x'.repeat(64 * 1024))], true);
-  assert.equal(newest[0]?.error?.message.length, MAX_MESSAGE_CHARS);
+  const { error } = describeJob(failed(newRecord('a'), 'x'.repeat(64 * 1024)), true);
+  assert.equal(error?.message.length, MAX_MESSAGE_CHARS);
 });

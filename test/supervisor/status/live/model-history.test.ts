@@ -1,11 +1,12 @@
 /** The samples of a model in the last ten minutes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ModelHistory, NO_SAMPLE, SECONDS_KEPT } from '../../../../supervisor/status/live/model-history.js';
+import { ModelHistory, SECONDS_KEPT } from '../../../../supervisor/status/live/model-history.js';
+import { liveSample } from '../../../helpers/live-data.js';
 
 function filled(seconds: number): ModelHistory {
   const history = new ModelHistory();
-  for (let i = 0; i < seconds; i += 1) history.add({ ...NO_SAMPLE, calls: i, runP50Ms: i / 8 }, {});
+  for (let i = 0; i < seconds; i += 1) history.add(liveSample({ calls: i, runP50Ms: i / 8 }), {});
   return history;
 }
 
@@ -24,16 +25,16 @@ test('only the last ten minutes are kept', () => {
 
 test('errors are as long as the columns, also with a code that is new, and leave with their second', () => {
   const history = filled(2);
-  history.add(NO_SAMPLE, { SERVE_DEADLINE: 3 });
-  history.add(NO_SAMPLE, {});
+  history.add(null, { SERVE_DEADLINE: 3 });
+  history.add(null, {});
   assert.deepEqual(history.describe().errors, { SERVE_DEADLINE: [0, 0, 3, 0] });
-  for (let i = 0; i < SECONDS_KEPT; i += 1) history.add(NO_SAMPLE, {});
+  for (let i = 0; i < SECONDS_KEPT; i += 1) history.add(null, {});
   assert.deepEqual(history.describe().errors, {});
 });
 
 test('numbers have two decimals, and none of the digits that come from their 32 bits', () => {
   const history = new ModelHistory();
-  history.add({ ...NO_SAMPLE, queueP50Ms: 0.1, memoryBytes: 123_456_789 }, {});
+  history.add(liveSample({ queueP50Ms: 0.1, memoryBytes: 123_456_789 }), {});
   const { queueP50Ms, memoryBytes } = history.describe().columns;
   assert.deepEqual(queueP50Ms, [0.1]);
   assert.ok(Math.abs((memoryBytes[0] as number) - 123_456_789) < 10);

@@ -3,11 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ModelCalls } from '../../../../supervisor/metrics/call-counts.js';
 import { ModelMeter } from '../../../../supervisor/status/live/model-meter.js';
-import type { WorkerHandle } from '../../../../supervisor/processes/worker-handle.js';
+import type { Model } from '../../../../supervisor/models/model.js';
 
-const workers = (count: number) => Array.from({ length: count }, () => ({}) as WorkerHandle);
+function modelWith(workers: number, dispatcher: object): Model {
+  return { crew: { ready: { length: workers } }, dispatcher } as unknown as Model;
+}
 
-const IDLE = { crew: { ready: workers(1) }, dispatcher: { queued: 0, arriving: 0, inFlight: 0 } };
+const IDLE = modelWith(1, { queued: 0, arriving: 0, inFlight: 0 });
 
 test('a second has the calls that ended in it, by outcome', () => {
   const calls = new ModelCalls();
@@ -70,7 +72,7 @@ test('the batch size is the mean of the batches that ended', () => {
 
 test('gauges are those of the moment; seconds that were missed have no figures', () => {
   const dispatcher = { queued: 3, arriving: 2, inFlight: 1 };
-  const meter = new ModelMeter({ crew: { ready: workers(4) }, dispatcher }, new ModelCalls());
+  const meter = new ModelMeter(modelWith(4, dispatcher), new ModelCalls());
   meter.measure(1000, 0);
   dispatcher.queued = 5;
   meter.measure(null, 2);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Buckets, SECONDS } from '../../../../supervisor/metrics/buckets.js';
-import { percentile } from '../../../../supervisor/status/live/percentiles.js';
+import { percentile } from '../../../../supervisor/status/live/model-meter.js';
 
 const BOUNDS = [1, 2, 4];
 
@@ -15,7 +15,7 @@ for (const [what, counts, share, expected] of [
   ['a value above all bounds counts as the last one', [0, 0, 0, 3], 0.5, 4],
 ] as const) {
   test(what, () => {
-    assert.equal(percentile(BOUNDS, counts, share), expected);
+    assert.equal(percentile(BOUNDS, Float64Array.from(counts), share), expected);
   });
 }
 
