@@ -5,7 +5,12 @@
  */
 import { BodyAssembler, totalBytes } from '../../protocol/wire/body-assembler.js';
 import { ServeError, asCallErrorCode, protocolError } from '../../protocol/errors.js';
-import { DATA_OVERHEAD_BYTES, type Message, type ReplyHead } from '../../protocol/wire/messages.js';
+import {
+  DATA_OVERHEAD_BYTES,
+  FIRST_WEBHOOK_REF,
+  type Message,
+  type ReplyHead,
+} from '../../protocol/wire/messages.js';
 import { leaveToCollector, slabs } from '../memory/slabs.js';
 import type { CallWorker } from './call-worker.js';
 import type { HeldCall } from './held-batch.js';
@@ -45,6 +50,7 @@ export class CallAnswers {
         this.#onResult(message, pieces);
         return true;
       case 'body': {
+        if (message.id >= FIRST_WEBHOOK_REF) return false;
         const whole = this.#results.add(message.id, pieces);
         if (whole !== null) this.#onWholeResult(whole.owner, whole.pieces);
         return true;

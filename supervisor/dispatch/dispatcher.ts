@@ -10,11 +10,10 @@
 import { ServeError, shuttingDown, type ErrorCode } from '../../protocol/errors.js';
 import { Alarm, startLimit } from '../machine/limit-timer.js';
 import { Arrivals, type Admission, type ByteBudget } from './arrivals.js';
-import { Batcher, type BatchRules } from './batcher.js';
+import { Batcher, sendAhead, type BatchRules, type SendAhead } from './batcher.js';
 import type { Call, ReadyWorker } from './call.js';
 import { JobPulls, NO_FEED, type JobFeed } from './job-feed.js';
 import { Lines } from './lines.js';
-import { sendAhead, type SendAhead } from './send-ahead.js';
 import { BatchRun, ServiceTime } from './service-time.js';
 
 /** The model's workers, and whether they can take calls. */
@@ -131,9 +130,8 @@ export class Dispatcher {
   admit(announcedBytes: number): Admission {
     const refusal = this.#supply.refusal();
     if (refusal !== null) throw refusal;
-    const waiting = this.arriving + this.lines.length;
-    const { queueSize } = this.#limits;
-    if (waiting >= queueSize && waiting - this.#freePlaces() >= queueSize) {
+    const over = this.arriving + this.lines.length - this.#limits.queueSize;
+    if (over >= 0 && over >= this.#freePlaces()) {
       this.watch?.refused();
       this.#arrivals.makePlace();
     }
@@ -172,7 +170,7 @@ export class Dispatcher {
   /** Takes a call over; it will settle. */
   submit(call: Call, admission: Admission): void {
     admission.release();
-    const noWorker = this.noWorkerError();
+    const noWorker = this.#supply.noWorkerError();
     if (noWorker !== null) return call.fail(noWorker);
     this.lines.push(call, performance.now());
     this.watch?.came();
@@ -272,20 +270,22 @@ export class Dispatcher {
 
   /** Does the steps of the batcher, until only time or an event can bring another one. */
   #pump(): void {
-    if (this.lines.length > 0) this.#giveCalls();
-    if (this.#pulls.mayHaveDue) this.#pulls.begin(this.#supply.readyWorkers());
+    const jobsWait = this.#pulls.mayHaveDue;
+    if (this.lines.length > 0) this.#giveCalls(jobsWait);
+    if (jobsWait) this.#pulls.begin(this.#supply.readyWorkers());
     this.#noteCallersWait();
   }
 
-  #giveCalls(): void {
+  #giveCalls(jobsWait: boolean): void {
     const nowMs = performance.now();
     for (;;) {
-      const workers = this.#pulls.callableOf(this.#supply.readyWorkers());
+      const ready = this.#supply.readyWorkers();
+      const workers = jobsWait || this.#pulls.count > 0 ? this.#pulls.callableOf(ready) : ready;
       const { worker, calls, late, againAtMs } = this.#batcher.plan(this.lines, workers, nowMs);
       for (const call of late) this.lines.remove(call);
       if (worker !== null && calls.length > 0) {
         for (const call of calls) this.lines.remove(call);
-        this.#pulls.noteCall(worker);
+        if (jobsWait) this.#pulls.noteCall(worker);
         this.#give(worker, calls);
       }
       for (const call of late) this.#end(call, new ServeError('SERVE_DEADLINE'));

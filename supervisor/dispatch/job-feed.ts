@@ -73,16 +73,15 @@ export class JobPulls {
    */
   callableOf(workers: readonly ReadyWorker[]): readonly ReadyWorker[] {
     const { mayHaveDue } = this;
-    if (!mayHaveDue && this.#workers.size === 0) return workers;
     return workers.filter((worker) => {
       if (this.#workers.has(worker) && worker.load + 1 >= worker.places) return false;
       return !mayHaveDue || (worker.load < worker.places && !this.#jobIsNext.has(worker));
     });
   }
 
-  /** The worker gets a call. */
+  /** The worker gets a call while jobs wait. */
   noteCall(worker: ReadyWorker): void {
-    if (this.mayHaveDue) this.#jobIsNext.add(worker);
+    this.#jobIsNext.add(worker);
   }
 
   /** Pulls for those of these workers that have a free place; for frozen ones only if all are, as for calls. */

@@ -67,13 +67,15 @@ export class Line<T extends Waiting> {
   }
 }
 
+/** Only its own methods change it. */
 export class Lines<T extends Waiting> {
+  length = 0;
+  /** Bytes of the request bodies that waiting calls hold. */
+  bytes = 0;
+  /** The line of each route that was called lately; some may be empty. An array is walked without allocating. */
+  all: readonly Line<T>[] = [];
   readonly #byRoute = new Map<string, Line<T>>();
-  /** The same lines: an array is walked without allocating. */
-  #all: Line<T>[] = [];
   readonly #budget: Pick<ByteBudget, 'count'>;
-  #length = 0;
-  #bytes = 0;
   #arrivals = 0;
 
   /** Counts the bytes of the calls in `budget` too. */
@@ -81,24 +83,10 @@ export class Lines<T extends Waiting> {
     this.#budget = budget;
   }
 
-  get length(): number {
-    return this.#length;
-  }
-
-  /** Bytes of the request bodies that waiting calls hold. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  /** The line of each route that was called lately; some may be empty. */
-  get all(): readonly Line<T>[] {
-    return this.#all;
-  }
-
   /** Finds the call that arrived first of all that wait. */
   findOldest(): T | null {
     let oldest: T | null = null;
-    for (const { first } of this.#all) {
+    for (const { first } of this.all) {
       if (first !== null && (oldest === null || first.arrivalOrder < oldest.arrivalOrder)) oldest = first;
     }
     return oldest;
@@ -107,7 +95,7 @@ export class Lines<T extends Waiting> {
   /** Finds the call that arrived last of all that wait. */
   findNewest(): T | null {
     let newest: T | null = null;
-    for (const { last } of this.#all) {
+    for (const { last } of this.all) {
       if (last !== null && (newest === null || last.arrivalOrder > newest.arrivalOrder)) newest = last;
     }
     return newest;
@@ -135,7 +123,7 @@ export class Lines<T extends Waiting> {
 
   /** Iterates over the calls, line by line. The consumer may remove the call that it was given. */
   *[Symbol.iterator](): Generator<T> {
-    for (const line of this.#all) {
+    for (const line of this.all) {
       for (let call = line.first; call !== null;) {
         const next = line.after(call);
         yield call;
@@ -147,7 +135,7 @@ export class Lines<T extends Waiting> {
   /** Drops empty lines: their routes may be gone. */
   forgetEmpty(): void {
     for (const [route, line] of this.#byRoute) if (line.length === 0) this.#byRoute.delete(route);
-    this.#all = [...this.#byRoute.values()];
+    this.all = [...this.#byRoute.values()];
   }
 
   #lineOf({ route }: T): Line<T> {
@@ -157,13 +145,13 @@ export class Lines<T extends Waiting> {
   #open(route: string): Line<T> {
     const line = new Line<T>();
     this.#byRoute.set(route, line);
-    this.#all.push(line);
+    this.all = [...this.all, line];
     return line;
   }
 
   #count(calls: number, bytes: number): void {
-    this.#length += calls;
-    this.#bytes += bytes;
+    this.length += calls;
+    this.bytes += bytes;
     this.#budget.count(bytes);
   }
 }

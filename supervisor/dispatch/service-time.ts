@@ -16,10 +16,12 @@ const ENOUGH_RUNS = 5;
 const LEAST_SPREAD = 0.25;
 
 export class ServiceTime {
+  /** Expected bytes of the bodies and answers of the next run; 0 before the first. */
+  meanBytes = 0;
+  /** Time of the slowest recent run, fading. */
+  slowMs = 0;
   #runs = 0;
   #meanMs = 0;
-  #slowMs = 0;
-  #meanBytes = 0;
   #meanCalls = 0;
   /** Variance of the calls in a run, and their covariance with its time. */
   #spread = 0;
@@ -32,23 +34,13 @@ export class ServiceTime {
     const weight = Math.max(NEWEST, 1 / this.#runs);
     this.#learnSlope(runMs, calls, weight);
     this.#meanMs += weight * (runMs - this.#meanMs);
-    this.#meanBytes += weight * (bytes - this.#meanBytes);
-    this.#slowMs = Math.max(runMs, this.#slowMs * FORGET);
+    this.meanBytes += weight * (bytes - this.meanBytes);
+    this.slowMs = Math.max(runMs, this.slowMs * FORGET);
   }
 
   /** Expected time of the next run; null before there are enough runs. */
   get meanMs(): number | null {
     return this.#runs < ENOUGH_RUNS ? null : this.#meanMs;
-  }
-
-  /** Expected bytes of the bodies and answers of the next run; 0 before the first. */
-  get meanBytes(): number {
-    return this.#meanBytes;
-  }
-
-  /** Time of the slowest recent run, fading. */
-  get slowMs(): number {
-    return this.#slowMs;
   }
 
   /** Expected time of `runs` runs with `calls` calls in all; null before there are enough runs. */

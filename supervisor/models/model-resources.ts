@@ -3,7 +3,7 @@ import type { ServeError } from '../../protocol/errors.js';
 import type { MemoryBudget } from '../budget/memory-budget.js';
 import type { ByteBudget } from '../dispatch/arrivals.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
-import type { SendAhead } from '../dispatch/send-ahead.js';
+import type { SendAhead } from '../dispatch/batcher.js';
 import type { KeptJobs } from '../jobs/kept-jobs.js';
 import type { Devices } from '../machine/placement.js';
 import type { Log } from '../observe/log.js';
@@ -49,7 +49,7 @@ export interface ServerResources {
   isDefault(ref: FullModelRef): boolean;
   /** Shows the progress of starts that take more than a few seconds. */
   readonly startReporter: StartReporter;
-  /** Default: the rule of `dispatch/send-ahead.ts`; bench/send-ahead.ts compares other rules with it. */
+  /** Default: `sendAhead`; bench/send-ahead.ts compares other rules with it. */
   readonly sendAhead: SendAhead | undefined;
   /** Time limits for workers that leave because they are not needed. */
   readonly retireLimits: RetireLimits;

@@ -1,6 +1,6 @@
 /** Types of the options that programs pass to `serve()` and, for one model, to `server.models`. */
 import type { ProgramModelOptions, ProgramOptions } from '../../protocol/option-types.js';
-import type { SendAhead } from '../dispatch/send-ahead.js';
+import type { SendAhead } from '../dispatch/batcher.js';
 import type { Dialects } from '../http/dialects/index.js';
 import type { OptionSource } from '../options/resolve.js';
 
@@ -38,7 +38,7 @@ export interface ServeInternals {
   readonly warnings?: readonly string[];
   /** Serves no other model, even if the config file has some; for tests of one app. */
   readonly isAlone?: boolean;
-  /** Replaces the rule of `dispatch/send-ahead.ts`, for benchmarks. */
+  /** Replaces the rule `sendAhead`, for benchmarks. */
   readonly sendAhead?: SendAhead;
   /** Replaces the dialects of `http/dialects/index.ts`, for tests. */
   readonly dialects?: Dialects;

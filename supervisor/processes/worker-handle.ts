@@ -125,11 +125,11 @@ export class WorkerHandle extends CallWorker {
 
   protected onFinished(call: Call, runMs: number | null): void {
     this.#listener.finished(call, runMs);
-    if (this.load === 0) this.#stop.onFinished();
+    if (this.load === 0 && this.state === 'finishing') this.#stop.onFinished();
   }
 
   protected onMessage(message: Message, pieces: Buffer[]): void {
-    if (this.#webhooks.take(message, pieces) || this.answers.take(message, pieces)) return;
+    if (this.answers.take(message, pieces)) return;
     switch (message.type) {
       case 'log':
         return this.#listener.told(message);
@@ -140,6 +140,9 @@ export class WorkerHandle extends CallWorker {
         }));
         return this.#listener.told({ type: 'metrics', metrics });
       }
+      case 'webhook':
+      case 'body':
+        return this.#webhooks.take(message, pieces);
       case 'hello':
         return this.#start.onHello(message.protocol);
       case 'loaded':

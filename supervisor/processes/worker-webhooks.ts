@@ -3,7 +3,6 @@ import { BodyAssembler, joinPieces } from '../../protocol/wire/body-assembler.js
 import type { Channel } from '../../protocol/wire/channel.js';
 import { protocolError } from '../../protocol/errors.js';
 import {
-  FIRST_WEBHOOK_REF,
   MAX_WEBHOOK_BYTES,
   type Message,
   type WebhookOrder,
@@ -25,18 +24,16 @@ export class WorkerWebhooks {
     this.#onSent = onSent;
   }
 
-  /** Takes a message about a webhook. Returns false if it is about something else. @throws SERVE_PROTOCOL */
-  take(message: Message, pieces: Buffer[]): boolean {
+  /** Takes a webhook, or a part of its body. @throws SERVE_PROTOCOL */
+  take(message: Message & { type: 'webhook' | 'body' }, pieces: Buffer[]): void {
     if (message.type === 'webhook') {
       this.#start(message, pieces);
-      return true;
+      return;
     }
-    if (message.type !== 'body' || message.id < FIRST_WEBHOOK_REF) return false;
     const whole = this.#bodies.add(message.id, pieces);
-    if (whole === null) return true;
+    if (whole === null) return;
     this.#unfinished = null;
     this.#handOver(whole.owner, whole.pieces);
-    return true;
   }
 
   /** The worker is gone: nothing is reported to it any more. */

@@ -16,7 +16,7 @@ import { awaitingContinue } from './receive-body.js';
 import { discardRest, type Failure } from './refuse.js';
 import { JoinedRequest } from './joined-request.js';
 import { currentResponse } from './node-internals.js';
-import { newRequestId } from '../../dispatch/request-id.js';
+import { newRequestId } from '../../dispatch/call.js';
 import type { ParserError, InputTurns } from './input-turns.js';
 import { hasBody, hasLastAnswer, noteRequest, onceAnswered } from './request-facts.js';
 import { inputTurns } from './shared-turns.js';

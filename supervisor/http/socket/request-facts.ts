@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ServeError } from '../../../protocol/errors.js';
-import { newRequestId } from '../../dispatch/request-id.js';
+import { newRequestId } from '../../dispatch/call.js';
 import { currentResponse } from './node-internals.js';
 
 /**

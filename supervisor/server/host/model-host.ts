@@ -12,7 +12,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import { asClause } from '../../../protocol/text/sentences.js';
 import { MemoryBudget } from '../../budget/memory-budget.js';
 import { ByteBudget } from '../../dispatch/arrivals.js';
-import { newRequestId } from '../../dispatch/request-id.js';
+import { newRequestId } from '../../dispatch/call.js';
 import type { JobStore } from '../../jobs/job-store.js';
 import { KeptJobs, type AnsweredJob, type EndedJob, type KeptJobsListener } from '../../jobs/kept-jobs.js';
 import type { StoreGuard } from '../../jobs/store-guard.js';

@@ -3,7 +3,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { MONOTONIC_OFFSET_MS } from '../../../protocol/wire/begun-note.js';
 import { ServeError } from '../../../protocol/errors.js';
-import { MAX_FRAGMENT_BYTES, STREAM_WINDOW_BYTES, type Message } from '../../../protocol/wire/messages.js';
+import {
+  FIRST_WEBHOOK_REF,
+  MAX_FRAGMENT_BYTES,
+  STREAM_WINDOW_BYTES,
+  type Message,
+} from '../../../protocol/wire/messages.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
 import { Tap, nextTurn } from '../../protocol/streams.js';
 import { OK, newCall } from '../dispatch/calls.js';
@@ -198,6 +203,12 @@ for (const [what, answers, detail] of [
     close();
   });
 }
+
+test('messages about something else than a call are left to others', () => {
+  const { calls: held } = setUp();
+  assert.equal(held.take({ type: 'ready', initMs: 1 }, []), false);
+  assert.equal(held.take({ type: 'body', id: FIRST_WEBHOOK_REF }, [Buffer.alloc(1)]), false);
+});
 
 test('a worker that ends a call inside its long result breaks the protocol', () => {
   const { assign, noteBegun, calls: held, close } = setUp();

@@ -6,7 +6,7 @@ import { type Admission, ByteBudget } from '../../../supervisor/dispatch/arrival
 import { Dispatcher, type DispatchLimits } from '../../../supervisor/dispatch/dispatcher.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
 import { NO_FEED, type JobFeed } from '../../../supervisor/dispatch/job-feed.js';
-import { sendAhead } from '../../../supervisor/dispatch/send-ahead.js';
+import { sendAhead } from '../../../supervisor/dispatch/batcher.js';
 import { FakeWorker, OK, newCall, type CallOptions } from './calls.js';
 
 const LIMITS: DispatchLimits = {

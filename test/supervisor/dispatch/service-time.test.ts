@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { sendAhead } from '../../../supervisor/dispatch/send-ahead.js';
+import { sendAhead } from '../../../supervisor/dispatch/batcher.js';
 import { ServiceTime } from '../../../supervisor/dispatch/service-time.js';
 
 function measured(...runsMs: number[]): ServiceTime {

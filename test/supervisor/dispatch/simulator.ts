@@ -7,9 +7,9 @@ import {
   type BatchRules,
   type BatchWorker,
   type Plan,
+  sendAhead,
 } from '../../../supervisor/dispatch/batcher.js';
 import { Lines, Waiting } from '../../../supervisor/dispatch/lines.js';
-import { sendAhead } from '../../../supervisor/dispatch/send-ahead.js';
 import { ServiceTime } from '../../../supervisor/dispatch/service-time.js';
 
 export interface Arrival {

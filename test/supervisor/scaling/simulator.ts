@@ -2,9 +2,8 @@
  * Simulates a model whose workers come and go, with its own clock, the real batcher and an autoscaler: ours or a rule of others.
  * Input: calls and how long they run, the time of a start; output: worker-seconds and waits. It is deterministic.
  */
-import { Batcher } from '../../../supervisor/dispatch/batcher.js';
+import { Batcher, sendAhead } from '../../../supervisor/dispatch/batcher.js';
 import { Lines } from '../../../supervisor/dispatch/lines.js';
-import { sendAhead } from '../../../supervisor/dispatch/send-ahead.js';
 import { ServiceTime } from '../../../supervisor/dispatch/service-time.js';
 import { SimulatedCall, SimulatedWorker, type SimulatedBatch } from '../dispatch/simulator.js';
 
