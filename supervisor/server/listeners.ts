@@ -6,11 +6,11 @@
 import type { Server as HttpServer } from 'node:http';
 import type { Backend, Listener, MetricsPage } from '../http/request/request-context.js';
 import type { FindCallPaths } from '../http/request/call-paths.js';
-import { compressedResponses } from '../http/socket/compressed-response.js';
+import { CompressedResponse } from '../http/socket/compressed-response.js';
 import { LateHandler, createHttpServer } from '../http/socket/http-server.js';
 import { InputTurns } from '../http/socket/input-turns.js';
 import { listen, warnOfOpenFiles, type Listening } from '../http/socket/listen.js';
-import { watchedResponses, type UnsentAnswers } from '../http/socket/unsent-answers.js';
+import { WatchedResponse, responsesOf, type UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { Log } from '../observe/log.js';
 import { MAIN_FLAGS, type Address, type ListenFlags } from '../options/address.js';
 import type { TlsCredentials } from '../options/tls.js';
@@ -41,8 +41,8 @@ export class Listeners {
     const { headerTimeout, compress } = plan.resolved.options;
     const onConnection = warnOfOpenFiles((text) => log.warn(text));
     const turns = new InputTurns(); // its bounds are those of all listeners
-    const Watched = watchedResponses(unsent, (...cut) => answers.cut(...cut));
-    const Response = compress ? compressedResponses(Watched) : Watched;
+    const Base = compress ? CompressedResponse : WatchedResponse;
+    const Response = responsesOf(Base, unsent, (...cut) => answers.cut(...cut));
     this.#newServer = (handler, tls) =>
       createHttpServer(headerTimeout, handler, Response, turns, tls).on('connection', onConnection);
   }

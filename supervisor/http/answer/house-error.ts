@@ -1,6 +1,6 @@
 /** Formats errors as the house dialect does; other dialects use it too. */
 import { ERRORS, httpStatus, type ServeError } from '../../../protocol/errors.js';
-import { SUPPORTED_CODINGS } from '../socket/decode-body.js';
+import { SUPPORTED_CODINGS } from '../socket/receive-body.js';
 import type { Failure } from '../socket/refuse.js';
 import type { RequestContext } from '../request/request-context.js';
 

@@ -15,7 +15,7 @@ import { answerAccepted, answerStarted } from '../answer/job-answers.js';
 import { ReplySink } from '../answer/reply-sink.js';
 import type { RequestContext } from '../request/request-context.js';
 import type { Body } from '../socket/body-memory.js';
-import { codingsOf } from '../socket/decode-body.js';
+import { codingsOf } from '../socket/receive-body.js';
 import { clientOf, onceClosed, writtenPath } from '../socket/request-facts.js';
 import type { CallPlan, NamedTarget, OpenedBody, RoutedCall } from './call-plan.js';
 import { checkBody, isJson } from './find-route.js';

@@ -7,135 +7,131 @@
  *    client. Writers are held back by zlib, and zlib by the client.
  * 3. A stream, whose length is not known, is flushed after each write, so that no event waits for the next.
  */
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { ServerResponse, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { constants, createBrotliCompress, createGzip, type BrotliCompress, type Gzip } from 'node:zlib';
 import { hasBody } from './request-facts.js';
+import { WatchedResponse } from './unsent-answers.js';
 
 /** From 0 to 11; Node's default of 11 is for files that are compressed once. */
 const BROTLI_QUALITY = 4;
-
-const CODED = Symbol('coded');
 
 /**
  * Calls back when all that was written has been passed on to the connection: at once without compression, never if the
  * client does not read.
  */
 export function onceCoded(response: ServerResponse, callback: () => void): void {
-  const coded = response as { [CODED]?: (callback: () => void) => void };
-  if (coded[CODED] === undefined) callback();
-  else coded[CODED](callback);
+  if (response instanceof CompressedResponse) response.onceCoded(callback);
+  else callback();
 }
 
-/** Returns the class `Response` with compression. */
-export function compressedResponses(Response: typeof ServerResponse): typeof ServerResponse {
-  return class CompressedResponse<R extends IncomingMessage = IncomingMessage> extends Response<R> {
-    #coder: Gzip | BrotliCompress | null = null;
+export class CompressedResponse<R extends IncomingMessage = IncomingMessage> extends WatchedResponse<R> {
+  #coder: Gzip | BrotliCompress | null = null;
 
-    override writeHead(...args: unknown[]): this {
-      const [status, ...rest] = args as [number, ...unknown[]];
-      const given = rest.find((one) => typeof one === 'object') as OutgoingHttpHeaders | undefined;
-      const before = this.getHeaders();
-      const headers = { ...before, ...lowerCased(given) };
-      // The rest of a body that is refused is read before the end of its answer: that must not wait in zlib.
-      const isReadOn = !this.req.complete && hasBody(this.req);
-      if (this.headersSent || isReadOn || !isCompressible(status, headers))
-        return super.writeHead(...(args as Parameters<ServerResponse['writeHead']>));
-      const coding = chooseCoding(this.req.headers['accept-encoding']);
-      try {
-        for (const [name, value] of Object.entries(given ?? {})) this.setHeader(name, value as string);
-        addVary(this);
-        if (coding !== null) describeCoding(this, coding);
-        super.writeHead(status, rest.find((one) => typeof one === 'string') as string);
-      } catch (invalid) {
-        // The answer that takes its place has none of its headers.
-        for (const name of this.getHeaderNames()) this.removeHeader(name);
-        for (const [name, value] of Object.entries(before)) this.setHeader(name, value as string);
-        throw invalid;
-      }
-      if (coding !== null && this.req.method !== 'HEAD')
-        this.#begin(coding, headers['content-length'] === undefined);
+  override writeHead(...args: unknown[]): this {
+    const [status, ...rest] = args as [number, ...unknown[]];
+    const given = rest.find((one) => typeof one === 'object') as OutgoingHttpHeaders | undefined;
+    const before = this.getHeaders();
+    const headers = { ...before, ...lowerCased(given) };
+    // The rest of a body that is refused is read before the end of its answer: that must not wait in zlib.
+    const isReadOn = !this.req.complete && hasBody(this.req);
+    if (this.headersSent || isReadOn || !isCompressible(status, headers))
+      return super.writeHead(...(args as Parameters<ServerResponse['writeHead']>));
+    const coding = chooseCoding(this.req.headers['accept-encoding']);
+    try {
+      for (const [name, value] of Object.entries(given ?? {})) this.setHeader(name, value as string);
+      addVary(this);
+      if (coding !== null) describeCoding(this, coding);
+      super.writeHead(status, rest.find((one) => typeof one === 'string') as string);
+    } catch (invalid) {
+      // The answer that takes its place has none of its headers.
+      for (const name of this.getHeaderNames()) this.removeHeader(name);
+      for (const [name, value] of Object.entries(before)) this.setHeader(name, value as string);
+      throw invalid;
+    }
+    if (coding !== null && this.req.method !== 'HEAD')
+      this.#begin(coding, headers['content-length'] === undefined);
+    return this;
+  }
+
+  override write(...args: unknown[]): boolean {
+    if (!this.headersSent) this.writeHead(this.statusCode);
+    if (this.#coder !== null) return this.#coder.write(...(args as Parameters<Gzip['write']>));
+    return super.write(...(args as Parameters<ServerResponse['write']>));
+  }
+
+  override end(...args: unknown[]): this {
+    if (!this.headersSent) this.writeHead(this.statusCode);
+    const coder = this.#coder;
+    if (coder === null) {
+      super.end(...(args as Parameters<ServerResponse['end']>));
       return this;
     }
+    const callback = args.find((one) => typeof one === 'function') as (() => void) | undefined;
+    if (callback !== undefined) this.once('finish', callback);
+    const [chunk, encoding] = args.filter((one) => typeof one !== 'function');
+    if (chunk === undefined || chunk === null) coder.end();
+    else coder.end(chunk, encoding as BufferEncoding);
+    return this;
+  }
 
-    override write(...args: unknown[]): boolean {
-      if (!this.headersSent) this.writeHead(this.statusCode);
-      if (this.#coder !== null) return this.#coder.write(...(args as Parameters<Gzip['write']>));
-      return super.write(...(args as Parameters<ServerResponse['write']>));
-    }
+  /** The response drains when its client does; its writers wait for zlib. */
+  override emit(event: string | symbol, ...args: unknown[]): boolean {
+    if (event !== 'drain' || this.#coder === null) return super.emit(event, ...args);
+    this.#coder.resume();
+    return true;
+  }
 
-    override end(...args: unknown[]): this {
-      if (!this.headersSent) this.writeHead(this.statusCode);
-      const coder = this.#coder;
-      if (coder === null) {
-        super.end(...(args as Parameters<ServerResponse['end']>));
-        return this;
-      }
-      const callback = args.find((one) => typeof one === 'function') as (() => void) | undefined;
-      if (callback !== undefined) this.once('finish', callback);
-      const [chunk, encoding] = args.filter((one) => typeof one !== 'function');
-      if (chunk === undefined || chunk === null) coder.end();
-      else coder.end(chunk, encoding as BufferEncoding);
-      return this;
-    }
+  static {
+    // In Node's types it is a property, which no getter can override.
+    Object.defineProperty(this.prototype, 'writableLength', {
+      get(this: CompressedResponse): number {
+        return Reflect.get(ServerResponse.prototype, 'writableLength', this) + this.#heldBytes();
+      },
+    });
+  }
 
-    /** The response drains when its client does; its writers wait for zlib. */
-    override emit(event: string | symbol, ...args: unknown[]): boolean {
-      if (event !== 'drain' || this.#coder === null) return super.emit(event, ...args);
-      this.#coder.resume();
-      return true;
-    }
+  /** Bytes that wait on the connection behind other answers, and in zlib. */
+  override get queuedBytes(): number {
+    return this.socket === null ? this.writableLength : this.#heldBytes();
+  }
 
-    static {
-      // In Node's types it is a property, which no getter can override.
-      Object.defineProperty(this.prototype, 'writableLength', {
-        get(this: CompressedResponse): number {
-          return Reflect.get(Response.prototype, 'writableLength', this) + this.#heldBytes();
-        },
-      });
+  /** Calls back when zlib holds nothing of what was written. */
+  onceCoded(callback: () => void): void {
+    const coder = this.#coder;
+    if (coder === null || coder.destroyed) {
+      callback();
+      return;
     }
+    const onPassed = (): void => {
+      if (coder.readableLength > 0) return;
+      coder.off('data', onPassed);
+      callback();
+    };
+    coder.flush(() => {
+      coder.on('data', onPassed);
+      onPassed();
+    });
+  }
 
-    /** Bytes that wait on the connection behind other answers, and in zlib. */
-    get queuedBytes(): number {
-      return this.socket === null ? this.writableLength : this.#heldBytes();
-    }
+  /** Bytes that zlib holds: at least one until its end. */
+  #heldBytes(): number {
+    const coder = this.#coder;
+    if (coder === null || coder.readableEnded || coder.destroyed) return 0;
+    return Math.max(1, coder.writableLength + coder.readableLength);
+  }
 
-    [CODED](callback: () => void): void {
-      const coder = this.#coder;
-      if (coder === null || coder.destroyed) {
-        callback();
-        return;
-      }
-      const onPassed = (): void => {
-        if (coder.readableLength > 0) return;
-        coder.off('data', onPassed);
-        callback();
-      };
-      coder.flush(() => {
-        coder.on('data', onPassed);
-        onPassed();
-      });
-    }
-
-    /** Bytes that zlib holds: at least one until its end. */
-    #heldBytes(): number {
-      const coder = this.#coder;
-      if (coder === null || coder.readableEnded || coder.destroyed) return 0;
-      return Math.max(1, coder.writableLength + coder.readableLength);
-    }
-
-    #begin(coding: AnswerCoding, isStream: boolean): void {
-      const coder = createCoder(coding, isStream);
-      this.#coder = coder;
-      coder.on('data', (piece: Buffer) => {
-        if (!super.write(piece)) coder.pause();
-      });
-      coder.on('drain', () => void super.emit('drain'));
-      coder.on('end', () => void super.end());
-      coder.on('error', () => this.destroy());
-      this.once('close', () => coder.destroy());
-      if (isStream) this.flushHeaders(); // a stream may fail before zlib returns anything
-    }
-  };
+  #begin(coding: AnswerCoding, isStream: boolean): void {
+    const coder = createCoder(coding, isStream);
+    this.#coder = coder;
+    coder.on('data', (piece: Buffer) => {
+      if (!super.write(piece)) coder.pause();
+    });
+    coder.on('drain', () => void super.emit('drain'));
+    coder.on('end', () => void super.end());
+    coder.on('error', () => this.destroy());
+    this.once('close', () => coder.destroy());
+    if (isStream) this.flushHeaders(); // a stream may fail before zlib returns anything
+  }
 }
 
 function createCoder(coding: AnswerCoding, isStream: boolean): Gzip | BrotliCompress {

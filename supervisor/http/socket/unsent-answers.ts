@@ -1,7 +1,7 @@
 /**
  * Bounds the answers that clients have not read yet: how many bytes they hold, and which connections are cut for them.
  *
- * 1. A write that the kernel does not take completely is passed to `watch` (`watchedResponses` below, websocket-call.ts).
+ * 1. A write that the kernel does not take completely is passed to `watch` (`WatchedResponse` below, websocket-call.ts).
  *    Most writes are taken at once, and cost nothing here: no timer, no listener.
  * 2. Above `maxBytes` the slowest readers are cut, one at a time, until the rest fits.
  * 3. Bytes that several answers share, the result of a job, count once, as long as any of these needs them.
@@ -165,48 +165,64 @@ export function onceOver(request: IncomingMessage, response: ServerResponse, cal
   onceClosed(request, response, callback);
 }
 
-const NAME = Symbol('name');
-
 /** Gives an answer the id of its request, for the log if it is cut. */
 export function nameAnswer(response: ServerResponse, requestId: string): void {
-  (response as { [NAME]?: string })[NAME] = requestId;
+  (response as Partial<WatchedResponse>).requestId = requestId;
 }
 
-/**
- * Returns a class of responses that report to `unsent` when the kernel does not take a write at once; this server creates no
- * others. `onCut` gets the cut responses that have no `onceCut` listener, with the id that they were given.
- */
-export function watchedResponses(
+/** A response that is watched when the kernel does not take a write at once; this server creates no others. */
+export class WatchedResponse<R extends IncomingMessage = IncomingMessage>
+  extends ServerResponse<R>
+  implements Answer
+{
+  declare requestId?: string;
+
+  /** See `responsesOf`. */
+  get unsent(): UnsentAnswers | null {
+    return null;
+  }
+
+  reportCut(_error: ServeError): void {}
+
+  get queuedBytes(): number {
+    return this.socket === null ? this.writableLength : 0;
+  }
+
+  get isOut(): boolean {
+    return this.writableFinished;
+  }
+
+  onCut(error: ServeError): void {
+    this.emit(OVER);
+    if (!this.emit(CUT, error)) this.reportCut(error);
+  }
+
+  override write(...args: unknown[]): boolean {
+    const hasRoom = super.write(...(args as Parameters<ServerResponse['write']>));
+    if (!hasRoom) this.unsent?.watch(this.req.socket, this);
+    return hasRoom;
+  }
+
+  override end(...args: unknown[]): this {
+    super.end(...(args as Parameters<ServerResponse['end']>));
+    if (this.writableLength > 0) this.unsent?.watch(this.req.socket, this);
+    return this;
+  }
+}
+
+/** The responses of one server. `onCut` gets those that are cut and have no `onceCut` listener, with their ids. */
+export function responsesOf(
+  Response: typeof WatchedResponse,
   unsent: UnsentAnswers,
   onCut: (request: IncomingMessage, requestId: string, error: ServeError) => void,
 ): typeof ServerResponse {
-  return class WatchedResponse<R extends IncomingMessage = IncomingMessage>
-    extends ServerResponse<R>
-    implements Answer
-  {
-    get queuedBytes(): number {
-      return this.socket === null ? this.writableLength : 0;
+  return class<R extends IncomingMessage = IncomingMessage> extends Response<R> {
+    override get unsent(): UnsentAnswers {
+      return unsent;
     }
 
-    get isOut(): boolean {
-      return this.writableFinished;
-    }
-
-    onCut(error: ServeError): void {
-      this.emit(OVER);
-      if (!this.emit(CUT, error)) onCut(this.req, (this as { [NAME]?: string })[NAME] ?? '', error);
-    }
-
-    override write(...args: unknown[]): boolean {
-      const hasRoom = super.write(...(args as Parameters<ServerResponse['write']>));
-      if (!hasRoom) unsent.watch(this.req.socket, this);
-      return hasRoom;
-    }
-
-    override end(...args: unknown[]): this {
-      super.end(...(args as Parameters<ServerResponse['end']>));
-      if (this.writableLength > 0) unsent.watch(this.req.socket, this);
-      return this;
+    override reportCut(error: ServeError): void {
+      onCut(this.req, this.requestId ?? '', error);
     }
   };
 }

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { ServerResponse, createServer, request, type IncomingMessage, type RequestListener } from 'node:http';
+import { createServer, request, type IncomingMessage, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { brotliDecompressSync, constants, gunzipSync } from 'node:zlib';
-import { compressedResponses } from '../../../../supervisor/http/socket/compressed-response.js';
+import { CompressedResponse } from '../../../../supervisor/http/socket/compressed-response.js';
 import { refuse } from '../../../../supervisor/http/socket/refuse.js';
 
 const TEXT = 't'.repeat(2000);
 
 /** Starts a server of these responses; returns its port. */
 async function listen(t: TestContext, answer: RequestListener): Promise<number> {
-  const server = createServer({ ServerResponse: compressedResponses(ServerResponse) }, answer);
+  const server = createServer({ ServerResponse: CompressedResponse }, answer);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());

@@ -5,9 +5,13 @@ import { test } from 'node:test';
 import { deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import type { Admission } from '../../../../supervisor/dispatch/arrivals.js';
-import { codingsOf, type Coding } from '../../../../supervisor/http/socket/decode-body.js';
+import {
+  type Coding,
+  bodyLimits,
+  codingsOf,
+  receiveBody,
+} from '../../../../supervisor/http/socket/receive-body.js';
 import type { Body } from '../../../../supervisor/http/socket/body-memory.js';
-import { bodyLimits, receiveBody } from '../../../../supervisor/http/socket/receive-body.js';
 
 const KB = 1024;
 const MB = KB * KB;
