@@ -4,50 +4,27 @@
  * the wire that imports the msgpack library.
  */
 import { Packr, Unpackr } from 'msgpackr';
-import { ERROR_KINDS, type Issue } from '../errors.js';
 import {
-  closeCode,
-  errorStatus,
   flag,
-  fraction,
-  known,
   list,
-  listOf,
   malformed,
-  map,
-  number,
   numberOrNull,
-  numberOrText,
-  oneOf,
-  orElse,
-  phrase,
   positive,
-  record,
+  readRow,
   text,
-  textWithin,
   uint,
-  whole,
-  type Check,
-  type Checks,
+  writeRow,
+  type Layout,
 } from './fields.js';
 import {
-  FIRST_WEBHOOK_REF,
-  MAX_CLOSE_REASON_BYTES,
-  MAX_CONCURRENCY,
+  ISSUE,
   MAX_HEAD_BYTES,
-  METRIC_KINDS,
-  ROUTE_INPUTS,
-  ROUTE_KINDS,
-  WEBHOOK_OUTCOMES,
+  MESSAGES,
+  METRIC,
   type Call,
   type CallFrame,
-  type LoadedInfo,
   type Message,
-  type Metric,
   type Route,
-  type Signature,
-  type StartSpec,
-  type TensorSpec,
 } from './messages.js';
 
 // Records are an extension of msgpackr; other languages read plain msgpack.
@@ -78,131 +55,12 @@ export function decodeHead(source: Buffer, start = 0, end = source.length): Mess
   if (type === 'call') return readCalls(fields as unknown[]);
   const layout = LAYOUTS.get(type);
   if (layout === undefined) throw malformed(`unknown message type ${JSON.stringify(type.slice(0, 40))}`);
-  return readFields(layout, fields as unknown[], 1, { type }) as unknown as Message;
+  return readRow(layout, fields as unknown[], 1, { type }) as unknown as Message;
 }
-
-/** The fields of a record in the order of its array, each with its check. */
-type Layout = readonly (readonly [name: string, check: Check<unknown>])[];
-
-const METRIC: Layout = Object.entries({
-  kind: known(METRIC_KINDS, 'gauge'),
-  name: text,
-  value: numberOrText,
-  unit: text,
-  dimensions: text,
-  callIds: listOf(uint),
-} satisfies Checks<Metric>);
-
-const ISSUE: Layout = Object.entries({
-  path: listOf(numberOrText),
-  message: text,
-} satisfies Checks<Issue>);
-
-const TENSORS = listOf(
-  record<TensorSpec>({ name: text, datatype: text, shape: orElse(listOf(whole(-1)), undefined) }),
-);
-
-const ROUTE = record<Route>({
-  path: text,
-  kind: orElse(oneOf(ROUTE_KINDS), 'handler'),
-  input: orElse(oneOf(ROUTE_INPUTS), 'any'),
-  webhook: orElse(text, ''),
-  maxBatch: orElse(positive, 1),
-  attempts: orElse(positive, 1),
-});
-
-const LOADED = record<LoadedInfo>({
-  // A bare path stands for a handler that takes any body, one call at a time.
-  routes: listOf((route, name) => ROUTE(typeof route === 'string' ? { path: route } : route, name)),
-  modelOptions: (options, name) => map(options ?? {}, name),
-  example: (example, name) => text(example ?? '', name),
-  shutdown: orElse(flag, undefined),
-  signature: orElse(record<Signature>({ inputs: TENSORS, outputs: TENSORS }), undefined),
-  platform: orElse(text, undefined),
-  api: orElse(text, undefined),
-  concurrency: orElse(whole(1, MAX_CONCURRENCY), undefined),
-});
-
-const webhookRef = whole(FIRST_WEBHOOK_REF);
-const status = whole(200, 599);
-
-/** Every message but `call`. Fields with the same value in nearly every message stand last and may be left out. */
-const MESSAGES: { readonly [T in Exclude<Message['type'], 'call'>]: Checks<Extract<Message, { type: T }>> } =
-  {
-    start: { spec: map as Check<unknown> as Check<StartSpec> },
-    body: { id: uint },
-    cancel: { id: uint, reason: text },
-    credit: { id: uint, bytes: uint },
-    ping: { ref: uint },
-    pong: { ref: uint },
-    retiring: { reason: text },
-    stop: { graceMs: number },
-    hello: { protocol: uint, runtime: text },
-    loaded: { info: LOADED },
-    warmUp: { advice: text },
-    ready: { initMs: number },
-    result: {
-      id: uint,
-      status,
-      contentType: text,
-      headers: text,
-      bodyBytes: uint,
-      runMs: number,
-      phrase: orElse(phrase, ''),
-    },
-    head: { id: uint, status, contentType: text, headers: text, phrase: orElse(phrase, '') },
-    progress: { id: uint, fraction, text },
-    chunk: { id: uint },
-    end: { id: uint, runMs: number },
-    data: { id: uint, text: flag, last: flag },
-    waiting: { id: uint, received: uint },
-    close: { id: uint, code: closeCode, reason: textWithin(MAX_CLOSE_REASON_BYTES) },
-    error: {
-      id: uint,
-      code: text,
-      message: text,
-      detail: text,
-      runMs: number,
-      status: orElse(errorStatus, 0),
-      kind: orElse(known(ERROR_KINDS, ''), ''),
-      issues: orElse(listOf(arrayOf(ISSUE)), undefined),
-    },
-    log: { level: text, message: text, fields: text, requestId: text },
-    metrics: { metrics: listOf(arrayOf(METRIC)) },
-    webhook: {
-      ref: webhookRef,
-      url: text,
-      contentType: text,
-      requestId: text,
-      timeoutMs: number,
-      retries: uint,
-      wait: flag,
-      bodyBytes: uint,
-    },
-    webhookDone: { ref: webhookRef, outcome: oneOf(WEBHOOK_OUTCOMES) },
-    fatal: { code: text, message: text, detail: text, permanent: flag, transient: orElse(flag, false) },
-  };
 
 const LAYOUTS: ReadonlyMap<string, Layout> = new Map(
-  Object.entries<object>(MESSAGES).map(([type, checks]) => [
-    type,
-    Object.entries<Check<unknown>>({ ...checks }),
-  ]),
+  Object.entries(MESSAGES).map(([type, checks]) => [type, Object.entries(checks)]),
 );
-
-function readFields(layout: Layout, fields: unknown[], from: number, into: Record<string, unknown>): object {
-  for (let i = 0; i < layout.length; i += 1) {
-    const [name, check] = layout[i] as Layout[number];
-    const value = check(fields[from + i], name);
-    if (value !== undefined) into[name] = value;
-  }
-  return into;
-}
-
-/** A record that lies in a message as an array. */
-function arrayOf(layout: Layout): Check<never> {
-  return (value, name) => readFields(layout, list(value, name), 0, {}) as never;
-}
 
 function toFields(message: Message): unknown[] {
   switch (message.type) {
@@ -213,20 +71,15 @@ function toFields(message: Message): unknown[] {
     case 'loaded':
       return ['loaded', { ...message.info, routes: message.info.routes.map(routeField) }];
     case 'metrics':
-      return ['metrics', message.metrics.map((metric) => fieldsOf(METRIC, metric, []))];
+      return ['metrics', message.metrics.map((metric) => writeRow(METRIC.layout, metric, []))];
     case 'error':
       return errorFields(message);
     default: {
-      const fields = fieldsOf(LAYOUTS.get(message.type) as Layout, message, [message.type]);
+      const fields = writeRow(LAYOUTS.get(message.type) as Layout, message, [message.type]);
       if (isLastUsual(message)) fields.pop();
       return fields;
     }
   }
-}
-
-function fieldsOf(layout: Layout, source: object, into: unknown[]): unknown[] {
-  for (const [name] of layout) into.push((source as Record<string, unknown>)[name]);
-  return into;
 }
 
 /** Whether the last field is left out. */
@@ -236,8 +89,8 @@ function isLastUsual(message: Message): boolean {
 }
 
 function errorFields(message: Extract<Message, { type: 'error' }>): unknown[] {
-  const fields = fieldsOf(LAYOUTS.get('error') as Layout, message, ['error']);
-  const issues = (message.issues ?? []).map((issue) => fieldsOf(ISSUE, issue, []));
+  const fields = writeRow(LAYOUTS.get('error') as Layout, message, ['error']);
+  const issues = (message.issues ?? []).map((issue) => writeRow(ISSUE.layout, issue, []));
   if (issues.length > 0) return [...fields.slice(0, -1), issues];
   const isUsual = message.status === 0 && message.kind === '';
   return fields.slice(0, isUsual ? -3 : -1);

@@ -3,8 +3,18 @@ import { protocolError, type ServeError } from '../errors.js';
 
 export type Check<T> = (value: unknown, name: string) => T;
 
-/** The checks of a record's fields, by name; the compiler refuses a missing one. */
-export type Checks<T> = { readonly [K in Exclude<keyof T, 'type'>]: Check<T[K]> };
+/** The checks of a record's fields, by name. */
+export type Checks = Readonly<Record<string, Check<unknown>>>;
+
+/** The record that these checks let pass; a field that may be undefined may be left out. */
+export type Checked<C extends Checks> = {
+  readonly [K in keyof C as undefined extends ReturnType<C[K]> ? never : K]: ReturnType<C[K]>;
+} & {
+  readonly [K in keyof C as undefined extends ReturnType<C[K]> ? K : never]?: Exclude<
+    ReturnType<C[K]>,
+    undefined
+  >;
+};
 
 function check<T>(what: string, isOne: (value: T) => boolean): Check<T> {
   return (value, name) => {
@@ -70,18 +80,53 @@ export function orElse<T>(inner: Check<T>, otherwise: T): Check<T> {
   return (value, name) => (value === undefined ? otherwise : inner(value, name));
 }
 
-export function listOf<T>(item: Check<T>): Check<T[]> {
+export function optional<T>(inner: Check<T>): Check<T | undefined> {
+  return orElse<T | undefined>(inner, undefined);
+}
+
+export function listOf<T>(item: Check<T>): Check<readonly T[]> {
   return (value, name) => list(value, name).map((one, i) => item(one, `${name}[${i}]`));
 }
 
-/** A map with these keys; keys whose check returns undefined are left out. */
-export function record<T extends object>(checks: Checks<T>): Check<T> {
-  const entries = Object.entries<Check<unknown>>(checks);
+/** A record that is sent as a map. */
+export function record<C extends Checks>(checks: C): Check<Checked<C>> {
+  const entries = Object.entries(checks);
   return (value, name) => {
     const given = map(value, name);
     const read = entries.map(([key, inner]) => [key, inner(given[key], `${name}.${key}`)] as const);
-    return Object.fromEntries(read.filter(([, one]) => one !== undefined)) as T;
+    return Object.fromEntries(read.filter(([, one]) => one !== undefined)) as Checked<C>;
   };
+}
+
+/** The fields of a record that is sent as an array, in its order. */
+export type Layout = readonly (readonly [name: string, check: Check<unknown>])[];
+
+/** A record that is sent as an array. */
+export function row<C extends Checks>(checks: C): Check<Checked<C>> & { readonly layout: Layout } {
+  const layout = Object.entries(checks);
+  const read: Check<Checked<C>> = (value, name) => readRow(layout, list(value, name), 0, {}) as Checked<C>;
+  return Object.assign(read, { layout });
+}
+
+/** Adds the fields of a row, which begins at `from`, to `into`; what is left out stays out. */
+export function readRow(
+  layout: Layout,
+  values: readonly unknown[],
+  from: number,
+  into: Record<string, unknown>,
+): object {
+  for (let i = 0; i < layout.length; i += 1) {
+    const [name, inner] = layout[i] as Layout[number];
+    const value = inner(values[from + i], name);
+    if (value !== undefined) into[name] = value;
+  }
+  return into;
+}
+
+/** Adds the fields of a record to a row. */
+export function writeRow(layout: Layout, source: object, into: unknown[]): unknown[] {
+  for (const [name] of layout) into.push((source as Record<string, unknown>)[name]);
+  return into;
 }
 
 /** Longest phrase of a status line, in characters. */

@@ -30,10 +30,34 @@
  *   worker -> front   fatal    this worker cannot go on, and why
  *   both              body     the next fragment of a call's, a result's or a webhook's body
  *
- * `codec.ts` turns these shapes into frame heads, `frame.ts` frames into bytes; `docs/wire.md` is the page for authors of
- * a worker in another language. All messages stand in this one file, so that the conversation is read in one go.
+ * `codec.ts` turns these shapes into frame heads, by the checks that stand beside their fields, `frame.ts` frames into bytes;
+ * `docs/wire.md` is the page for authors of a worker in another language. All messages are in this file, to be read in one go.
  */
-import type { ErrorKind, Issue } from '../errors.js';
+import { ERROR_KINDS } from '../errors.js';
+import {
+  closeCode,
+  errorStatus,
+  flag,
+  fraction,
+  known,
+  listOf,
+  map,
+  number,
+  numberOrText,
+  oneOf,
+  optional,
+  orElse,
+  phrase,
+  positive,
+  record,
+  row,
+  text,
+  textWithin,
+  uint,
+  whole,
+  type Check,
+  type Checked,
+} from './fields.js';
 
 /** Raised with every change that an older peer would misread. Checked in `hello`. */
 export const PROTOCOL_VERSION = 2;
@@ -66,10 +90,7 @@ export const STREAM_WINDOW_BYTES = 256 * 1024;
 /** Credit that a `data` frame costs in addition to its bytes, so that small messages cannot pile up. */
 export const DATA_OVERHEAD_BYTES = 64;
 
-/**
- * Maximum bytes of the reason of a `close`: a close frame's payload is at most 125 bytes, two of them the code (RFC
- * 6455 section 5.5).
- */
+/** Maximum bytes of the reason of a `close`: its payload has 125 bytes at most, two of them the code (RFC 6455 section 5.5). */
 export const MAX_CLOSE_REASON_BYTES = 123;
 
 /** Maximum calls that one worker runs at the same time: the entries of their note fit into a page. */
@@ -104,9 +125,7 @@ export interface Call {
   readonly headers: string;
   /** HTTP method of the request. */
   readonly method: string;
-  /**
-   * Parameters that the front read from the path or from fields of the body, encoded like {@link query}; usually empty.
-   */
+  /** Parameters that the front read from the path or from fields of the body, encoded like {@link query}; usually empty. */
   readonly params: string;
   /** The JSON answer must be pure ASCII, because the client breaks any other character. */
   readonly asciiJson: boolean;
@@ -133,19 +152,14 @@ export interface Device {
 export interface StartSpec {
   /** Absolute path of the app. */
   readonly app: string;
-  /**
-   * Selects one of several apps of that file, by the names of Node workers (worker/api/in-worker.ts); the exported app
-   * if left out.
-   */
+  /** Selects one of several apps of that file, by the names of Node workers (worker/api/in-worker.ts); else the exported app. */
   readonly appPlace?: string;
   readonly model: string;
   readonly version: string;
   readonly worker: number;
   readonly device: Device;
   readonly limits: { readonly maxOutputBytes: number; readonly streamWindowBytes: number };
-  /**
-   * If not empty, the worker announces on stdout and stderr, with this mark, the call that prints next (docs/wire.md).
-   */
+  /** If not empty, the worker announces on stdout and stderr, with this mark, the call that prints next (docs/wire.md). */
   readonly printMark: string;
   /** Maximum calls in one batch, as the operator set it; 0: not set, so the app may set it. */
   readonly batchSize: number;
@@ -156,25 +170,19 @@ export interface StartSpec {
   /** True if a custom service gets items of bytes; left out if the operator did not set it, so the app may. */
   readonly rawItems?: boolean;
   readonly serverVersion: string;
-  /**
-   * Time from now within which the worker must be ready; no limit if left out. The worker may report earlier what it
-   * hangs in.
-   */
+  /** Time from now within which it must be ready; no limit if left out. It may report earlier what it hangs in. */
   readonly readyWithinMs?: number;
   /** True if a worker of this model has died or hung in its warm-up: this one is ready without. */
   readonly skipsWarmUp?: boolean;
-  /** Environment variables to set before the app is loaded; left out unless the process was started before its slot was known. */
+  /** Variables to set before the app is loaded; left out unless the process was started before its slot was known. */
   readonly env?: Readonly<Record<string, string>>;
   /** Set for a custom service; if left out, the kind of app follows from its exports. */
-  readonly service?: StartedService;
-}
-
-/** The location of a custom service's handler. */
-export interface StartedService {
-  /** Name of a function or a class in the file; empty: found by rule. */
-  readonly handler: string;
-  /** Absolute path of the folder with the model's files. */
-  readonly modelDir: string;
+  readonly service?: {
+    /** Name of the handler, a function or a class in the file; empty: found by rule. */
+    readonly handler: string;
+    /** Absolute path of the folder with the model's files. */
+    readonly modelDir: string;
+  };
 }
 
 /**
@@ -184,72 +192,61 @@ export interface StartedService {
 export const ROUTE_KINDS = ['handler', 'background', 'websocket'] as const;
 export type RouteKind = (typeof ROUTE_KINDS)[number];
 
-/**
- * The bodies that a route accepts. `any`: every body, by its content type. `json`: only a non-empty body with the
- * content type of JSON.
- */
+/** The bodies that a route accepts. `any`: every body, by its content type. `json`: only a non-empty body of JSON's type. */
 export const ROUTE_INPUTS = ['any', 'json'] as const;
 export type RouteInput = (typeof ROUTE_INPUTS)[number];
 
-export interface Route {
+export type Route = ReturnType<typeof ROUTE>;
+const ROUTE = record({
   /** Exact path, with its leading slash. */
-  readonly path: string;
-  readonly kind: RouteKind;
-  readonly input: RouteInput;
+  path: text,
+  kind: orElse(oneOf(ROUTE_KINDS), 'handler'),
+  input: orElse(oneOf(ROUTE_INPUTS), 'any'),
   /** URL to which the front posts the JSON answers of this route; empty if it has none. */
-  readonly webhook: string;
+  webhook: orElse(text, ''),
   /** Maximum calls of this route in one batch; 1: each runs alone. */
-  readonly maxBatch: number;
+  maxBatch: orElse(positive, 1),
   /** Most times that a job of this route may begin; 1 unless the app says that its inputs may run again. */
-  readonly attempts: number;
-}
-
-/**
- * The description that an app gives of itself, one record all the way: an adapter makes it, `codec.ts` checks it,
- * and a model of the front has it as `info`.
- */
-export interface LoadedInfo {
-  readonly routes: readonly Route[];
-  /** The app's own options, not validated yet. */
-  readonly modelOptions: Readonly<Record<string, unknown>>;
-  /** JSON text of a sample input, at most {@link MAX_TEXT_CHARS}; empty if there is none. */
-  readonly example: string;
-  /** Whether the app has a `shutdown` to run before its worker ends; unknown if left out. */
-  readonly shutdown?: boolean;
-  /** Left out by an app that does not describe its inputs and outputs as tensors. */
-  readonly signature?: Signature;
-  /** The kind of model, as pages about it name it, such as `onnx_onnxv1`; left out: the runtime of its worker. */
-  readonly platform?: string;
-  /** The way in which the app is written: `banana`, `potassium` or `mms`; `none`: no code; left out: nobody knows. */
-  readonly api?: string;
-  /** Calls that the worker runs at the same time, up to {@link MAX_CONCURRENCY}; left out: one, or one batch. */
-  readonly concurrency?: number;
-}
+  attempts: orElse(positive, 1),
+});
 
 /** A named tensor that an app takes or returns. */
-export interface TensorSpec {
-  readonly name: string;
+export type TensorSpec = ReturnType<typeof TENSOR>;
+const TENSOR = record({
+  name: text,
   /** One of those of the Open Inference Protocol V2, or BF16; only the worker knows what they mean. */
-  readonly datatype: string;
+  datatype: text,
   /** The size of each dimension; -1 for one that may have any size. Left out: nobody knows how many dimensions there are. */
-  readonly shape?: readonly number[];
-}
+  shape: optional(listOf(whole(-1))),
+});
 
 /** The inputs and outputs of an app that describes them as tensors. */
-export interface Signature {
-  readonly inputs: readonly TensorSpec[];
-  readonly outputs: readonly TensorSpec[];
-}
+export type Signature = ReturnType<typeof SIGNATURE>;
+const SIGNATURE = record({ inputs: listOf(TENSOR), outputs: listOf(TENSOR) });
 
-/** Status line, type and extra headers of an answer. */
-export interface ReplyHead {
-  readonly status: number;
-  readonly contentType: string;
-  /** Further headers as lines, like {@link Call.headers}; usually empty. */
-  readonly headers: string;
-  /** Reason phrase beside the status; empty for the standard one. */
-  readonly phrase: string;
-}
+/**
+ * The description that an app gives of itself, one record all the way: an adapter makes it, this table checks it, and a model
+ * of the front has it as `info`.
+ */
+export type LoadedInfo = ReturnType<typeof LOADED>;
+const LOADED = record({
+  /** A path alone stands for a handler that takes any body, one call at a time. */
+  routes: listOf((route, name) => ROUTE(typeof route === 'string' ? { path: route } : route, name)),
+  /** The app's own options, not validated yet. */
+  modelOptions: (options: unknown, name: string) => map(options ?? {}, name),
+  /** JSON text of a sample input, at most {@link MAX_TEXT_CHARS}; empty if there is none. */
+  example: (example: unknown, name: string) => text(example ?? '', name),
+  /** Whether the app has a `shutdown` to run before its worker ends; unknown if left out. */
+  shutdown: optional(flag),
+  /** Left out by an app that does not describe its inputs and outputs as tensors. */
+  signature: optional(SIGNATURE),
+  /** The kind of model, as pages about it name it, such as `onnx_onnxv1`; left out: the runtime of its worker. */
+  platform: optional(text),
+  /** The way in which the app is written: `banana`, `potassium` or `mms`; `none`: no code; left out: nobody knows. */
+  api: optional(text),
+  /** Calls that the worker runs at the same time, up to {@link MAX_CONCURRENCY}; left out: one, or one batch. */
+  concurrency: optional(whole(1, MAX_CONCURRENCY)),
+});
 
 /**
  * The kind decides how values of one metric are combined. `counter`: they add up. `gauge`: the last one counts. `time`,
@@ -259,53 +256,26 @@ export const METRIC_KINDS = ['counter', 'gauge', 'time', 'size', 'percent', 'err
 export type MetricKind = (typeof METRIC_KINDS)[number];
 
 /** A value that the app measured. */
-export interface Metric {
-  readonly kind: MetricKind;
-  readonly name: string;
+export type Metric = ReturnType<typeof METRIC>;
+export const METRIC = row({
+  kind: known(METRIC_KINDS, 'gauge'),
+  name: text,
   /** A number; text is allowed for an `error`. */
-  readonly value: number | string;
+  value: numberOrText,
   /** Unit as the app gives it, such as `ms` or `MB`; empty for none. */
-  readonly unit: string;
+  unit: text,
   /** Names and values as lines, like {@link Call.headers}, in the app's order. */
-  readonly dimensions: string;
+  dimensions: text,
   /** Ids of calls that have no ending yet; if empty, the metric belongs to the worker. */
-  readonly callIds: readonly number[];
-}
+  callIds: listOf(uint),
+});
 
-/** A webhook that the worker sends to the front for delivery. */
-export interface WebhookOrder {
-  /** Counts up from {@link FIRST_WEBHOOK_REF}; unique among the webhooks of this worker without a `webhookDone`. */
-  readonly ref: number;
-  readonly url: string;
-  readonly contentType: string;
-  /** Empty outside a call. */
-  readonly requestId: string;
-  /** Time limit of one attempt. */
-  readonly timeoutMs: number;
-  /** Attempts after the first. */
-  readonly retries: number;
-  /**
-   * If true, `webhookDone` comes after delivery or the last attempt; otherwise as soon as the front has the webhook.
-   */
-  readonly wait: boolean;
-  /** Whole body, over all fragments; at most {@link MAX_WEBHOOK_BYTES}. */
-  readonly bodyBytes: number;
-}
+/** A wrong value in the input of a call. */
+export const ISSUE = row({ path: listOf(numberOrText), message: text });
 
-/**
- * `taken`: the front has it and will deliver it. `dropped`: it will not be sent. `unsent`: the server stopped first.
- */
+/** `taken`: the front has it and will deliver it. `dropped`: it will not be sent. `unsent`: the server stopped first. */
 export const WEBHOOK_OUTCOMES = ['taken', 'dropped', 'delivered', 'failed', 'unsent'] as const;
 export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number];
-
-/** Part of one message on a WebSocket, at most one fragment, which is the frame's body. */
-export interface DataPart {
-  readonly id: number;
-  /** The message is UTF-8 text; a part may end inside a character. */
-  readonly text: boolean;
-  /** The message ends with this part. */
-  readonly last: boolean;
-}
 
 /** Calls of one batch, or the rest of them. Batches do not interleave; the frames of each are consecutive. */
 export interface CallFrame {
@@ -320,76 +290,111 @@ export interface CallFrame {
   readonly last: boolean;
 }
 
-export type DownMessage =
-  | { readonly type: 'start'; readonly spec: StartSpec }
-  | CallFrame
-  | { readonly type: 'body'; readonly id: number }
-  | { readonly type: 'cancel'; readonly id: number; readonly reason: string }
-  | { readonly type: 'credit'; readonly id: number; readonly bytes: number }
-  | ({ readonly type: 'data' } & DataPart)
-  | { readonly type: 'webhookDone'; readonly ref: number; readonly outcome: WebhookOutcome }
-  | { readonly type: 'ping'; readonly ref: number }
-  | { readonly type: 'stop'; readonly graceMs: number };
+/** Counts up from {@link FIRST_WEBHOOK_REF}; unique among the webhooks of this worker without a `webhookDone`. */
+const webhookRef = whole(FIRST_WEBHOOK_REF);
 
-export type UpMessage =
-  | { readonly type: 'hello'; readonly protocol: number; readonly runtime: string }
-  | { readonly type: 'loaded'; readonly info: LoadedInfo }
+const status = whole(200, 599);
+
+/**
+ * The fields of every message but `call`, in the order of its head. Those with the same value in nearly every message stand
+ * last and may be left out.
+ */
+export const MESSAGES = {
+  start: { spec: map as Check<unknown> as Check<StartSpec> },
+  body: { id: uint },
+  cancel: { id: uint, reason: text },
+  credit: { id: uint, bytes: uint },
+  /** Part of one message on a WebSocket, at most one fragment, which is the frame's body. */
+  data: {
+    id: uint,
+    /** The message is UTF-8 text; a part may end inside a character. */
+    text: flag,
+    /** The message ends with this part. */
+    last: flag,
+  },
+  webhookDone: { ref: webhookRef, outcome: oneOf(WEBHOOK_OUTCOMES) },
+  ping: { ref: uint },
+  stop: { graceMs: number },
+  hello: { protocol: uint, runtime: text },
+  loaded: { info: LOADED },
   /** `advice`: what it runs and how the operator makes that short, for the log. May be left out by a worker. */
-  | { readonly type: 'warmUp'; readonly advice: string }
-  | { readonly type: 'ready'; readonly initMs: number }
-  | ({
-      readonly type: 'result';
-      readonly id: number;
-      readonly bodyBytes: number;
-      readonly runMs: number;
-    } & ReplyHead)
-  | { readonly type: 'body'; readonly id: number }
-  /** `fraction` is between 0 and 1. Only for calls with a `job`. */
-  | { readonly type: 'progress'; readonly id: number; readonly fraction: number; readonly text: string }
-  | ({ readonly type: 'head'; readonly id: number } & ReplyHead)
-  | { readonly type: 'chunk'; readonly id: number }
-  | { readonly type: 'end'; readonly id: number; readonly runMs: number }
-  | ({ readonly type: 'data' } & DataPart)
-  | { readonly type: 'credit'; readonly id: number; readonly bytes: number }
-  /** `received` is the number of `data` frames of this call that had come; the app has taken all of them. */
-  | { readonly type: 'waiting'; readonly id: number; readonly received: number }
-  | { readonly type: 'close'; readonly id: number; readonly code: number; readonly reason: string }
-  | {
-      readonly type: 'error';
-      readonly id: number;
-      readonly code: string;
-      readonly message: string;
-      readonly detail: string;
-      readonly runMs: number;
-      /** HTTP status that the app chose; 0: the one that belongs to the code. */
-      readonly status: number;
-      readonly kind: ErrorKind;
-      /** The wrong values of the input, if the app found some. */
-      readonly issues?: readonly Issue[];
-    }
-  | {
-      readonly type: 'log';
-      readonly level: string;
-      readonly message: string;
-      /** Further fields as JSON text of an object; empty if none. */
-      readonly fields: string;
-      /** Empty outside a call. */
-      readonly requestId: string;
-    }
-  | { readonly type: 'metrics'; readonly metrics: readonly Metric[] }
-  | ({ readonly type: 'webhook' } & WebhookOrder)
-  | { readonly type: 'pong'; readonly ref: number }
-  /** For the log. */
-  | { readonly type: 'retiring'; readonly reason: string }
-  | {
-      readonly type: 'fatal';
-      readonly code: string;
-      readonly message: string;
-      readonly detail: string;
-      /** The failure would repeat: do not restart. */
-      readonly permanent: boolean;
-      /** Caused by the network or a scarce resource: the next start may succeed. */
-      readonly transient: boolean;
-    };
+  warmUp: { advice: text },
+  ready: { initMs: number },
+  result: {
+    id: uint,
+    status,
+    contentType: text,
+    headers: text,
+    bodyBytes: uint,
+    runMs: number,
+    phrase: orElse(phrase, ''),
+  },
+  /** Only for calls with a `job`. */
+  progress: { id: uint, fraction, text },
+  /** Status line, type and extra headers of an answer. */
+  head: {
+    id: uint,
+    status,
+    contentType: text,
+    /** Further headers as lines, like {@link Call.headers}; usually empty. */
+    headers: text,
+    /** Reason phrase beside the status; empty for the standard one. */
+    phrase: orElse(phrase, ''),
+  },
+  chunk: { id: uint },
+  end: { id: uint, runMs: number },
+  /** `received`: the number of `data` frames of this call that had come; the app has taken all of them. */
+  waiting: { id: uint, received: uint },
+  close: { id: uint, code: closeCode, reason: textWithin(MAX_CLOSE_REASON_BYTES) },
+  error: {
+    id: uint,
+    code: text,
+    message: text,
+    detail: text,
+    runMs: number,
+    /** HTTP status that the app chose; 0: the one that belongs to the code. */
+    status: orElse(errorStatus, 0),
+    kind: orElse(known(ERROR_KINDS, ''), ''),
+    /** The wrong values of the input, if the app found some. */
+    issues: optional(listOf(ISSUE)),
+  },
+  /** `fields`: further fields as JSON text of an object; empty if none. `requestId`: empty outside a call. */
+  log: { level: text, message: text, fields: text, requestId: text },
+  metrics: { metrics: listOf(METRIC) },
+  /** A webhook that the worker sends to the front for delivery. */
+  webhook: {
+    ref: webhookRef,
+    url: text,
+    contentType: text,
+    /** Empty outside a call. */
+    requestId: text,
+    /** Time limit of one attempt. */
+    timeoutMs: number,
+    /** Attempts after the first. */
+    retries: uint,
+    /** If true, `webhookDone` comes after delivery or the last attempt; otherwise as soon as the front has the webhook. */
+    wait: flag,
+    /** Whole body, over all fragments; at most {@link MAX_WEBHOOK_BYTES}. */
+    bodyBytes: uint,
+  },
+  pong: { ref: uint },
+  /** `reason`: for the log. */
+  retiring: { reason: text },
+  fatal: {
+    code: text,
+    message: text,
+    detail: text,
+    /** The failure would repeat: do not restart. */
+    permanent: flag,
+    /** Caused by the network or a scarce resource: the next start may succeed. */
+    transient: orElse(flag, false),
+  },
+};
 
-export type Message = DownMessage | UpMessage;
+type Messages = {
+  readonly [T in keyof typeof MESSAGES]: { readonly type: T } & Checked<(typeof MESSAGES)[T]>;
+};
+export type Message = CallFrame | Messages[keyof Messages];
+export type ReplyHead = Omit<Messages['head'], 'type' | 'id'>;
+export type DataPart = Omit<Messages['data'], 'type'>;
+export type WebhookOrder = Omit<Messages['webhook'], 'type'>;

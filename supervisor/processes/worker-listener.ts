@@ -1,6 +1,6 @@
 /** The interface between a worker and its model, besides calls: limits for the worker, and its events. */
 import type { ServeError } from '../../protocol/errors.js';
-import type { LoadedInfo, Metric, UpMessage, WebhookOrder } from '../../protocol/wire/messages.js';
+import type { LoadedInfo, Message, Metric, WebhookOrder } from '../../protocol/wire/messages.js';
 import type { Call } from '../dispatch/call.js';
 import type { NamedLimit } from '../machine/limit-timer.js';
 import type { CallLimits } from '../calls/call-worker.js';
@@ -52,7 +52,7 @@ export type WorkerEvent =
   | { readonly type: 'gone'; readonly death: WorkerDeath }
   | { readonly type: 'callError'; readonly call: Call; readonly error: ServeError }
   /** A line of the app. */
-  | Extract<UpMessage, { readonly type: 'log' }>
+  | Extract<Message, { readonly type: 'log' }>
   | { readonly type: 'metrics'; readonly metrics: readonly AppMetric[] }
   /** A webhook that an app sends. `body` must not be kept. `drop`: it is not taken; no event follows. */
   | {

@@ -1,6 +1,6 @@
 /** Makes an app of a file: its loader makes exports of the file, and an adapter an app of those. */
 import { dirname, extname } from 'node:path';
-import type { StartedService } from '../../protocol/wire/messages.js';
+import type { StartSpec } from '../../protocol/wire/messages.js';
 import { fromBananaApp } from '../adapters/banana-app.js';
 import { fromPotassiumApp } from '../adapters/potassium-app.js';
 import { AppLoadError, locateText } from './explain-load-error.js';
@@ -43,7 +43,7 @@ function adaptAny(path: string, candidates: readonly Exports[]): LoadedApp | nul
 async function serviceOf(
   path: string,
   candidates: readonly Exports[],
-  service: StartedService | null,
+  service: NonNullable<StartSpec['service']> | null,
 ): Promise<LoadedApp | null> {
   if (service === null && candidates.some(({ inference }) => inference !== undefined)) return null;
   const { findHandler } = await import('../adapters/service-handler.js');

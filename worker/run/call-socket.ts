@@ -10,7 +10,7 @@ import {
   DATA_OVERHEAD_BYTES,
   MAX_CLOSE_REASON_BYTES,
   MAX_FRAGMENT_BYTES,
-  type UpMessage,
+  type Message,
 } from '../../protocol/wire/messages.js';
 import type { WebSocketConnection } from '../api/types.js';
 import { Credit } from './credit.js';
@@ -162,7 +162,7 @@ export class CallSocket implements WebSocketConnection {
     } while (offset < bytes.length);
   }
 
-  #post(message: UpMessage, body?: Uint8Array): void {
+  #post(message: Message, body?: Uint8Array): void {
     if (this.#hasEnded) return;
     this.#channel.send(message, body);
     this.#channel.flush();

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { BegunNote } from '../../../protocol/wire/begun-note.js';
 import { Channel } from '../../../protocol/wire/channel.js';
-import { PROTOCOL_VERSION, type UpMessage } from '../../../protocol/wire/messages.js';
+import { PROTOCOL_VERSION, type Message } from '../../../protocol/wire/messages.js';
 import type { Exit } from '../../../supervisor/processes/worker-death.js';
 import type { WorkerProcess } from '../../../supervisor/processes/spawn-worker.js';
 import { Tap } from '../../protocol/streams.js';
@@ -50,7 +50,7 @@ export class FakeProcess {
     } as unknown as WorkerProcess;
   }
 
-  send(message: UpMessage): void {
+  send(message: Message): void {
     this.#channel.send(message);
     this.#channel.flush();
   }
