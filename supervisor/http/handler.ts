@@ -11,18 +11,16 @@ import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { answerCall } from './call/answer-call.js';
-import { NO_TIME, answerError, refuseRequest } from './answer/own-answers.js';
+import { NO_TIME, answerError, answerPreflight, refuseRequest } from './answer/own-answers.js';
 import { nameRequest, type RequestContext, type Listener, type Backend } from './request/request-context.js';
 import { clientHeaderNames, type ClientHeaderNames } from './access/client-headers.js';
-import { Cors, answerPreflight, isPreflight } from './access/cors.js';
-import { keyOf } from './access/api-keys.js';
-import { moveKeyProtocol } from './access/api-keys.js';
+import { keyOf, moveKeyProtocol } from './access/api-keys.js';
+import { Cors, isPreflight, pageMistake } from './access/cors.js';
 import { managementMistake, metricsMistake } from './access/management-access.js';
-import { pageMistake } from './access/cors.js';
 import { prefersAsync } from './call/client-wishes.js';
-import { koaAnswers, type AnswerWithKoa } from './answer/koa-answers.js';
-import type { Dialect, Failure, Operation } from './dialects/dialect.js';
-import { MAIN_DIALECTS, firstClaim, type Dialects } from './dialects/index.js';
+import { koaAnswers } from './answer/koa-answers.js';
+import type { Failure, Operation } from './dialects/dialect.js';
+import { MAIN_DIALECTS, claim, type Dialects } from './dialects/index.js';
 import type { HttpHandler } from './socket/http-server.js';
 import { clientOf, namedPath, pathMistake, writtenPath } from './socket/request-facts.js';
 import { Upgrades, asksForWebSocket, isWebSocketPlan, refuseUpgrade } from './websocket/upgrades.js';
@@ -35,8 +33,7 @@ export class FrontHandler implements HttpHandler {
   readonly #headerNames: ClientHeaderNames;
   readonly #cors: Cors | null;
   readonly #upgrades: Upgrades;
-  readonly #marking: readonly Dialect[];
-  readonly #withKoa: AnswerWithKoa;
+  readonly #withKoa: ReturnType<typeof koaAnswers>;
 
   constructor(backend: Backend, dialects: Dialects = MAIN_DIALECTS, listener: Listener = 'main') {
     const { corsOrigin, maxBody } = backend.options;
@@ -49,7 +46,6 @@ export class FrontHandler implements HttpHandler {
     const hasCors = corsOrigin !== null && listener !== 'metrics';
     this.#cors = hasCors ? new Cors(corsOrigin, headerNames.exposed) : null;
     this.#upgrades = new Upgrades(maxBody);
-    this.#marking = dialects.inOrder.filter(({ mark }) => mark !== undefined);
     this.#withKoa = koaAnswers(backend.log);
   }
 
@@ -57,10 +53,9 @@ export class FrontHandler implements HttpHandler {
     const written = writtenPath(request.url);
     const path = namedPath(written);
     const context = this.#newContext(request, response, path ?? written, false);
+    this.#cors?.mark(request, response);
     const operation = claim(context, this.#dialects, path !== null);
     if (operation.counts) this.#backend.posts.count += 1;
-    this.#cors?.mark(request, response);
-    for (const dialect of this.#marking) dialect.mark?.(context);
     const mistake = path === null ? pathMistake() : hostMistake(request);
     if (mistake !== null) {
       refuseRequest(context, mistake, { timing: NO_TIME, close: true }); // its client may not know HTTP/1.1
@@ -71,9 +66,15 @@ export class FrontHandler implements HttpHandler {
       this.#backend.observer.answered(context, response.statusCode, null);
       return;
     }
-    const refusal = keyMistake(context, authOf(operation)) ?? originMistake(context);
-    if (refusal === null) this.#answer(context, operation);
-    else refuseRequest(context, refusal, { timing: NO_TIME });
+    const refusal = keyMistake(context, operation) ?? originMistake(context);
+    if (refusal !== null) {
+      refuseRequest(context, refusal, { timing: NO_TIME });
+      return;
+    }
+    act(context, operation, this.#withKoa)?.catch((thrown: unknown) => {
+      this.#backend.log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
+      answerError(context, new ServeError('SERVE_INTERNAL'));
+    });
   }
 
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): boolean {
@@ -85,7 +86,7 @@ export class FrontHandler implements HttpHandler {
     const { act: plan } = operation;
     const isRefused = hasKeyProtocol && 'refuse' in plan; // as a plain request it would have no key
     if (!isRefused && !isWebSocketPlan(plan)) return false;
-    const mistake = hostMistake(request) ?? keyMistake(context, authOf(operation)) ?? originMistake(context);
+    const mistake = hostMistake(request) ?? keyMistake(context, operation) ?? originMistake(context);
     if (isWebSocketPlan(plan))
       this.#upgrades.open(context, plan, mistake ?? jobMistake(request), socket, head);
     else if (isRefused) refuseUpgrade(context, socket, mistake ?? plan.refuse);
@@ -96,13 +97,6 @@ export class FrontHandler implements HttpHandler {
     const failure = this.#dialects.default.fail(error, requestId, null);
     this.#backend.observer.broken(failure.status);
     return failure;
-  }
-
-  #answer(context: RequestContext, operation: Operation): void {
-    act(context, operation, this.#withKoa)?.catch((thrown: unknown) => {
-      this.#backend.log.error(`a request handler failed: ${describeThrown(thrown).stack}`);
-      answerError(context, new ServeError('SERVE_INTERNAL'));
-    });
   }
 
   #newContext(
@@ -140,43 +134,21 @@ function jobMistake({ headers }: IncomingMessage): ServeError | null {
   return new ServeError('SERVE_BAD_REQUEST', 'A WebSocket cannot be a job: leave out Prefer: respond-async.');
 }
 
-/** A path that cannot be decoded (`isReadable` is false) goes to the default dialect, unless another one owns it. */
-function claim(context: RequestContext, dialects: Dialects, isReadable: boolean): Operation {
-  const { inOrder } = dialects;
-  const operation = isReadable ? firstClaim(context, inOrder) : null;
-  if (!isReadable) context.dialect = inOrder.find(({ owns }) => owns?.(context.path)) ?? dialects.default;
-  const claimed = operation ?? dialects.default.unclaimed(context, context.backend.models);
-  context.counts = claimed.counts;
-  context.isProbe = claimed.auth === 'none' && 'write' in claimed.act;
-  context.isLogged = claimed.isLogged === true;
-  return claimed;
-}
-
 /** A name or address of RFC 3986 section 3.2.2, optionally with a port; an empty Host is valid too. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\da-f:.]+\])(?::\d*)?$/i;
 
 /** SERVE_BAD_REQUEST where RFC 9112 section 3.2 requires it for the `Host` header; null otherwise. HTTP/1.0 needs no Host. */
 function hostMistake({ headers: { host }, httpVersion, rawHeaders }: IncomingMessage): ServeError | null {
+  let hosts = 0; // Node's `headers` has only the first one
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
   let problem: string | null = null;
   if (host === undefined) problem = httpVersion === '1.1' ? 'The request has no Host header.' : null;
   else if (!HOST.test(host)) problem = 'The Host header is not a valid host name or address.';
-  else if (countHosts(rawHeaders) > 1) problem = 'The request has more than one Host header.';
+  else if (hosts > 1) problem = 'The request has more than one Host header.';
   return problem === null ? null : new ServeError('SERVE_BAD_REQUEST', problem);
-}
-
-/** Counts the Host headers; Node's `headers` has only the first one. */
-function countHosts(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] as string;
-    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
-  }
-  return count;
-}
-
-/** A call needs its key in the headers, even if its operation says `body`, unless its plan opens the body. */
-function authOf({ auth, act }: Operation): Operation['auth'] {
-  return auth === 'body' && 'target' in act && act.open === undefined ? 'call' : auth;
 }
 
 /**
@@ -184,7 +156,7 @@ function authOf({ auth, act }: Operation): Operation['auth'] {
  * read and does not depend on the path, so that a client without a key does not learn which paths exist. For management
  * requests, and for every path on the management listener, `management-access.ts` decides.
  */
-function keyMistake(context: RequestContext, auth: Operation['auth']): ServeError | null {
+function keyMistake(context: RequestContext, { auth, act }: Operation): ServeError | null {
   const { backend, request, headerNames } = context;
   if (context.listener === 'metrics') return metricsMistake(request, backend.options);
   if (auth === 'none') return null;
@@ -193,7 +165,8 @@ function keyMistake(context: RequestContext, auth: Operation['auth']): ServeErro
     context.hasKey = mistake === null && backend.management.keys.required;
     return mistake;
   }
-  if (auth === 'body' || !backend.keys.required) return null;
+  const isInBody = auth === 'body' && !('target' in act && act.open === undefined); // a plan that reads no key needs it here
+  if (isInBody || !backend.keys.required) return null;
   context.hasKey = backend.keys.allows(keyOf(request.headers, headerNames.keys));
   return context.hasKey ? null : new ServeError('SERVE_UNAUTHORIZED');
 }
@@ -219,7 +192,7 @@ function originMistake({
 function act(
   context: RequestContext,
   { act, methods }: Operation,
-  withKoa: AnswerWithKoa,
+  withKoa: ReturnType<typeof koaAnswers>,
 ): Promise<void> | void {
   if ('target' in act) return answerCall(context, act, methods);
   if ('write' in act)

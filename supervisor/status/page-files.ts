@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { PageFile, PageFiles } from '../http/request/served-page.js';
+import type { PageFile, ServedPage } from '../http/request/served-page.js';
 
 /** The folder that the build writes. */
 const PAGE_FOLDER = fileURLToPath(new URL('../page', import.meta.url));
@@ -10,7 +10,7 @@ const PAGE_FOLDER = fileURLToPath(new URL('../page', import.meta.url));
 const INDEX = 'index.html';
 
 /** Reads all files at once: they are small. Null if the folder has none, because the page was not built. */
-export function readPageFiles(folder: string = PAGE_FOLDER): PageFiles | null {
+export function readPageFiles(folder: string = PAGE_FOLDER): ServedPage['files'] {
   const path = join(folder, 'manifest.json');
   if (!existsSync(path)) return null;
   const types = JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>;

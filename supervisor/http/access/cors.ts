@@ -3,7 +3,7 @@
  *
  * 1. `mark` runs before anything else and sets the headers on the response itself, so that every reply has them. A
  *    header that an app sets itself replaces ours.
- * 2. A preflight is answered here, whatever the path and without a key: browsers send none with it. Its answer lists
+ * 2. A preflight is answered (`answerPreflight`) whatever the path and without a key: browsers send none with it. Its answer lists
  *    only what a page may try: the methods of the path, as its dialect gives them, or those that the operator has
  *    configured.
  *
@@ -11,11 +11,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AllowedOrigins } from '../../options/value-forms.js';
-import type { ServerOptions } from '../../options/resolve.js';
 import { ServeError } from '../../../protocol/errors.js';
-
-/** Browsers may cache a preflight this long: Chromium's own limit. */
-const MAX_AGE_S = 7200;
 
 export class Cors {
   /** Null if pages of every origin may call. */
@@ -47,41 +43,6 @@ export function isPreflight({ method, headers }: IncomingMessage): boolean {
     headers.origin !== undefined &&
     headers['access-control-request-method'] !== undefined
   );
-}
-
-/** A preflight, and everything that its answer depends on. */
-export interface Preflight {
-  readonly backend: {
-    readonly options: Pick<ServerOptions, 'corsMethods' | 'corsHeaders'>;
-    closing(request: IncomingMessage): boolean;
-  };
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly requestId: string;
-}
-
-/** Answers a preflight for a path with these methods; call `mark` on the response first. */
-export function answerPreflight({ backend, request, response, requestId }: Preflight, methods: string): void {
-  if (response.hasHeader('Access-Control-Allow-Origin')) {
-    response.removeHeader('Access-Control-Expose-Headers'); // it has no meaning in the answer to a preflight
-    const { corsMethods, corsHeaders } = backend.options;
-    response.setHeader('Access-Control-Allow-Methods', corsMethods?.join(', ') ?? allowedMethods(methods));
-    // All requested headers: an app may read any, and `*` would not include `Authorization`.
-    const asked = corsHeaders?.join(', ') ?? request.headers['access-control-request-headers'];
-    if (asked !== undefined) response.setHeader('Access-Control-Allow-Headers', asked);
-    response.setHeader('Access-Control-Max-Age', MAX_AGE_S);
-  }
-  response.setHeader('X-Request-Id', requestId);
-  if (backend.closing(request)) response.setHeader('Connection', 'close');
-  response.writeHead(204).end();
-}
-
-/** A page may use these everywhere, preflight or not (the Fetch standard, section 4.8). */
-const SAFE_METHODS = ['GET', 'HEAD', 'POST'];
-
-function allowedMethods(methods: string): string {
-  const others = methods.split(', ').filter((one) => one !== '' && one !== 'OPTIONS');
-  return [...new Set([...SAFE_METHODS, ...others])].join(', ');
 }
 
 /**

@@ -17,17 +17,12 @@ export interface ManagementAccess {
   readonly host: string | null;
 }
 
-interface ManagementRequest {
-  readonly request: IncomingMessage;
-  readonly headerNames: ClientHeaderNames;
-}
-
 /**
  * Returns SERVE_UNAUTHORIZED if the request lacks a valid key; SERVE_ORIGIN_REFUSED for a page, if no key is needed;
  * else null.
  */
 export function managementMistake(
-  { request, headerNames }: ManagementRequest,
+  { request, headerNames }: { readonly request: IncomingMessage; readonly headerNames: ClientHeaderNames },
   { keys, host }: ManagementAccess,
   allowed: AllowedOrigins | null,
 ): ServeError | null {

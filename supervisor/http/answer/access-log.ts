@@ -14,12 +14,10 @@ import { LineLimit, ProbeAnswers } from '../../observe/line-limit.js';
 import type { Log } from '../../observe/log.js';
 import { loggedPath } from '../../observe/control-characters.js';
 
-type Answered = Pick<CountedRequest, 'request' | 'client'>;
-
 export class AccessLog implements Partial<RequestObserver> {
   readonly #log: Log;
   readonly #labelOf: (model: Model) => string;
-  readonly #attempts = new Attempts();
+  readonly #countAttempt = attemptCounter();
   readonly #probes = new ProbeAnswers();
   readonly #limit = new LineLimit((answers) =>
     this.#log.info({ answers }, `${answers} more answers to clients without a key`),
@@ -73,7 +71,12 @@ export class AccessLog implements Partial<RequestObserver> {
     return hasKey || this.#limit.allows();
   }
 
-  #write({ request, client }: Answered, written: string, facts: object, end = ''): void {
+  #write(
+    { request, client }: Pick<CountedRequest, 'request' | 'client'>,
+    written: string,
+    facts: object,
+    end = '',
+  ): void {
     const { method } = request;
     const path = loggedPath(written);
     this.#log.info({ ...traceOf(request), ...facts, method, path, client }, `${method} ${path}${end}`);
@@ -87,7 +90,7 @@ export class AccessLog implements Partial<RequestObserver> {
   /** The number of the attempt, from 2 on. Clients retry after a reply, so attempts end in order. */
   #attemptOf({ request, headerNames }: CountedRequest): { attempt?: number } {
     const id = firstId(request.headers, headerNames.callIds);
-    const attempt = id === null ? 1 : this.#attempts.count(id);
+    const attempt = id === null ? 1 : this.#countAttempt(id);
     return attempt === 1 ? {} : { attempt };
   }
 }
@@ -107,27 +110,18 @@ function traceOf(request: CountedRequest['request']): { traceparent?: string } {
 /** Number of ids that are remembered; clients retry within seconds. */
 const REMEMBERED = 10_000;
 
-/** Counts the attempts of a call: some clients send the same id with every retry. Old ids are forgotten, to bound memory. */
-export class Attempts {
-  readonly #remembered: number;
-  /** Attempts by id; the id seen longest ago comes first. */
-  readonly #counts = new Map<string, number>();
-
-  constructor(remembered = REMEMBERED) {
-    this.#remembered = remembered;
-  }
-
-  /** Returns the number of this attempt: 1 if the id is new or forgotten. */
-  count(id: string): number {
-    const attempt = (this.#counts.get(id) ?? 0) + 1;
-    this.#counts.delete(id); // moves it to the end
-    this.#counts.set(id, attempt);
-    if (this.#counts.size > this.#remembered) this.#forgetOldest();
+/**
+ * Returns a function that counts the attempts of a call, whose id some clients send with every retry: 1 if the id is new or
+ * forgotten. Old ids are forgotten, to bound memory.
+ */
+export function attemptCounter(remembered = REMEMBERED): (id: string) => number {
+  const attempts = new Map<string, number>(); // the id seen longest ago comes first
+  return (id) => {
+    const attempt = (attempts.get(id) ?? 0) + 1;
+    attempts.delete(id); // moves it to the end
+    attempts.set(id, attempt);
+    const [oldest] = attempts.keys();
+    if (attempts.size > remembered && oldest !== undefined) attempts.delete(oldest);
     return attempt;
-  }
-
-  #forgetOldest(): void {
-    const [oldest] = this.#counts.keys();
-    if (oldest !== undefined) this.#counts.delete(oldest);
-  }
+  };
 }

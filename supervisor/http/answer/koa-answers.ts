@@ -26,9 +26,6 @@ export interface AnswerContext {
 
 export type WriteAnswer = (ctx: AnswerContext, context: RequestContext) => void | Promise<void>;
 
-/** Answers a request as `write` sets it. A ServeError that `write` throws is answered in the dialect's format and returned. */
-export type AnswerWithKoa = (context: RequestContext, write: WriteAnswer) => Promise<ServeError | null>;
-
 /** Whether the client likes HTML better than JSON, by its `Accept`: true for browsers, false for clients that take everything. */
 export function prefersHtml(request: IncomingMessage): boolean {
   const negotiated = Object.create(negotiating.request) as Koa.Request;
@@ -39,17 +36,20 @@ export function prefersHtml(request: IncomingMessage): boolean {
 /** Answers nothing: its prototype of a request reads headers. */
 const negotiating = new Koa();
 
-interface PendingAnswer {
-  readonly context: RequestContext;
-  readonly write: WriteAnswer;
-  error: ServeError | null;
-}
-
-export function koaAnswers(log: Log): AnswerWithKoa {
+/**
+ * Returns a function that answers a request as `write` sets it. A ServeError that `write` throws is answered in the dialect's
+ * format, and the function resolves with it.
+ */
+export function koaAnswers(
+  log: Log,
+): (context: RequestContext, write: WriteAnswer) => Promise<ServeError | null> {
   const app = new Koa();
-  const pending = new WeakMap<IncomingMessage, PendingAnswer>();
+  const pending = new WeakMap<
+    IncomingMessage,
+    { context: RequestContext; write: WriteAnswer; error: ServeError | null }
+  >();
   app.use(async (ctx) => {
-    const answer = pending.get(ctx.req) as PendingAnswer;
+    const answer = pending.get(ctx.req)!;
     const { context, write } = answer;
     ctx.set(commonHeaders(context));
     try {
@@ -72,7 +72,7 @@ export function koaAnswers(log: Log): AnswerWithKoa {
   });
   const handle = app.callback();
   return async (context, write) => {
-    const answer: PendingAnswer = { context, write, error: null };
+    const answer = { context, write, error: null };
     pending.set(context.request, answer);
     await handle(context.request, context.response);
     return answer.error;

@@ -61,8 +61,38 @@ export function commonHeaders(context: RequestContext): Record<string, string> {
   };
 }
 
+/** Answers a preflight for a path with these methods; call `mark` on the response first. */
+export function answerPreflight(
+  { backend, request, response, requestId }: RequestContext,
+  methods: string,
+): void {
+  if (response.hasHeader('Access-Control-Allow-Origin')) {
+    response.removeHeader('Access-Control-Expose-Headers'); // it has no meaning in the answer to a preflight
+    const { corsMethods, corsHeaders } = backend.options;
+    response.setHeader('Access-Control-Allow-Methods', corsMethods?.join(', ') ?? allowedMethods(methods));
+    // All requested headers: an app may read any, and `*` would not include `Authorization`.
+    const asked = corsHeaders?.join(', ') ?? request.headers['access-control-request-headers'];
+    if (asked !== undefined) response.setHeader('Access-Control-Allow-Headers', asked);
+    response.setHeader('Access-Control-Max-Age', MAX_AGE_S);
+  }
+  response.setHeader('X-Request-Id', requestId);
+  if (backend.closing(request)) response.setHeader('Connection', 'close');
+  response.writeHead(204).end();
+}
+
+/** A page may use these everywhere, preflight or not (the Fetch standard, section 4.8). */
+const SAFE_METHODS = ['GET', 'HEAD', 'POST'];
+
+function allowedMethods(methods: string): string {
+  const others = methods.split(', ').filter((one) => one !== '' && one !== 'OPTIONS');
+  return [...new Set([...SAFE_METHODS, ...others])].join(', ');
+}
+
+/** Browsers may cache a preflight this long: Chromium's own limit. */
+const MAX_AGE_S = 7200;
+
 /** Formats the Server-Timing header: `queue;dur=1.20, run;dur=3.40`, in ms. */
-export function serverTiming({ queueMs, runMs }: { queueMs: number; runMs: number }): string {
+export function serverTiming(queueMs: number, runMs: number): string {
   return `queue;dur=${twoDecimals(queueMs)}, run;dur=${twoDecimals(runMs)}`;
 }
 

@@ -28,11 +28,10 @@ export class ReplySink implements Sink {
       return;
     }
     const headers = this.#headers(head);
-    if (mayHaveBody(head.status)) headers['Content-Length'] = bodyBytes;
-    headers['Server-Timing'] = timingOf(call);
-    const invalid = this.#writeHead(head, headers);
+    if (!BODILESS.has(head.status)) headers['Content-Length'] = bodyBytes;
+    headers['Server-Timing'] = serverTiming(call.queueMs(performance.now()), call.runMs);
+    const invalid = this.#writeHead(call, head, headers);
     if (invalid !== null) {
-      this.#logInvalid(call, invalid);
       this.fail(call, invalid);
       return;
     }
@@ -66,21 +65,8 @@ export class ReplySink implements Sink {
   head(call: Call, head: ReplyHead): void {
     const headers = this.#headers(head);
     if (head.status === RESET_CONTENT) headers['Content-Length'] = 0;
-    const invalid = this.#writeHead(head, headers);
-    if (invalid === null) return;
-    this.#logInvalid(call, invalid);
-    this.#dispatcher.giveUp(call, invalid, invalid.message); // no chunk may follow
-  }
-
-  /** Logs invalid headers, because not every dialect reports the reason to the client. */
-  #logInvalid({ message }: Call, error: ServeError): void {
-    const facts = {
-      model: message.model,
-      ...callFacts(message),
-      status: message.statusOf(error),
-      code: error.code,
-    };
-    this.#context.backend.log.error(facts, error.message);
+    const invalid = this.#writeHead(call, head, headers);
+    if (invalid !== null) this.#dispatcher.giveUp(call, invalid, invalid.message); // no chunk may follow
   }
 
   chunk(call: Call, pieces: Buffer[], taken: () => void): void {
@@ -140,7 +126,10 @@ export class ReplySink implements Sink {
     const { backend, response } = context;
     let status = response.statusCode;
     if (error.code === 'SERVE_CANCELLED' || error.code === 'SERVE_SLOW_READER') response.destroy();
-    else status = answerError(context, error, { timing: timingOf(call) });
+    else
+      status = answerError(context, error, {
+        timing: serverTiming(call.queueMs(performance.now()), call.runMs),
+      });
     backend.observer.settled(context, call, status, error);
   }
 
@@ -148,7 +137,7 @@ export class ReplySink implements Sink {
     const { backend, request, response, dialect } = this.#context;
     // No prototype: an app may send a header named `constructor`.
     const headers = Object.create(null) as Record<string, string | number | string[]>;
-    if (contentType !== '' && mayHaveBody(status)) headers['Content-Type'] = contentType;
+    if (contentType !== '' && !BODILESS.has(status)) headers['Content-Type'] = contentType;
     if (lines !== '') {
       for (const [name, value] of splitHeaderLines(lines)) {
         const lower = name.toLowerCase();
@@ -164,8 +153,12 @@ export class ReplySink implements Sink {
     return headers;
   }
 
-  /** Writes status and headers. Returns an error if the app's headers are not valid HTTP, else null. */
+  /**
+   * Writes status and headers. Returns an error if the app's headers are not valid HTTP, else null. It is logged, because not
+   * every dialect reports the reason to the client.
+   */
   #writeHead(
+    { message }: Call,
     { status, phrase }: ReplyHead,
     headers: Record<string, string | number | string[]>,
   ): ServeError | null {
@@ -177,11 +170,12 @@ export class ReplySink implements Sink {
       // If the response has headers already, Node sets the new ones one by one: remove those before the invalid one.
       for (const name of Object.keys(headers)) this.#context.response.removeHeader(name);
       const reason = cause instanceof Error ? cause.message : 'it cannot be sent';
-      return new ServeError(
-        'SERVE_OUTPUT_INVALID',
-        `The model's response header is invalid: ${asSentence(reason)}`,
-        { kind: 'exception' },
-      );
+      const text = `The model's response header is invalid: ${asSentence(reason)}`;
+      const error = new ServeError('SERVE_OUTPUT_INVALID', text, { kind: 'exception' });
+      const { model } = message;
+      const facts = { model, ...callFacts(message), status: message.statusOf(error), code: error.code };
+      this.#context.backend.log.error(facts, error.message);
+      return error;
     }
   }
 }
@@ -201,13 +195,8 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
-function timingOf(call: Call): string {
-  return serverTiming({ queueMs: call.queueMs(performance.now()), runMs: call.runMs });
-}
-
-/** A 205 has no body and a Content-Length of 0 (RFC 9110 section 15.3.6). Node itself omits the body of 204 and 304. */
+/** It has no body and a Content-Length of 0 (RFC 9110 section 15.3.6). */
 const RESET_CONTENT = 205;
 
-function mayHaveBody(status: number): boolean {
-  return status !== 204 && status !== 304;
-}
+/** Node itself omits the body of these. */
+const BODILESS: ReadonlySet<number> = new Set([204, 304]);

@@ -80,11 +80,7 @@ async function answerUnrouted(
     place.moveTo((bytes) => model.dispatcher.admit(Math.max(bytes, limits.announcedBytes)));
   };
   const body = await receiveBody(request, limits, place, (piece) => {
-    if (!mayCall) {
-      search.keep(piece);
-      return;
-    }
-    const found = search.read(piece);
+    const found = search.read(piece, mayCall);
     if (found !== null) joinQueue(found);
   });
   const opened = plan.open === undefined ? null : await plan.open(context, body);
@@ -102,7 +98,7 @@ async function answerUnrouted(
 /** Answers with an error, unless the client has left. */
 function fail(context: RequestContext, error: ServeError, methods: string): void {
   if (error.code === 'SERVE_CANCELLED') return;
-  const timing = serverTiming({ queueMs: performance.now() - context.acceptedAtMs, runMs: 0 });
+  const timing = serverTiming(performance.now() - context.acceptedAtMs, 0);
   const isMethod = error.code === 'SERVE_METHOD_NOT_ALLOWED';
   refuseRequest(context, error, isMethod ? { timing, allow: methods } : { timing });
 }

@@ -78,24 +78,16 @@ export interface OwnRoute {
 }
 
 /** A call whose route is known and takes the request; `submit-call.ts` makes a `Call` of it when its body has arrived. */
-export type RoutedCall = {
+export interface RoutedCall {
   /** The plan that it follows: that of the dialect that has claimed it, or of the app's own route. */
   readonly plan: CallPlan;
   readonly model: Model;
   readonly route: Route;
-} & (
-  | {
-      /** Its client waits for the answer. */
-      readonly kind: 'waited for';
-      /** The client's time limit in ms from its request; null without one. */
-      readonly deadlineMs: number | null;
-    }
-  | {
-      /** It outlives its client's connection. */
-      readonly kind: 'job';
-      readonly wishes: WishedJob;
-    }
-);
+  /** The client's time limit in ms from its request; null without one, and for a job. */
+  readonly deadlineMs: number | null;
+  /** The wishes for a job, which outlives its client's connection; null if the client waits for the answer. */
+  readonly job: WishedJob | null;
+}
 
 /** The contents of a body that wraps the model's input. */
 export interface OpenedBody {

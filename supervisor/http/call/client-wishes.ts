@@ -52,39 +52,38 @@ export function prefersAsync({ prefer }: IncomingHttpHeaders): boolean {
 
 /** @throws SERVE_BAD_REQUEST if a wish is out of range */
 export function wishedJob(headers: IncomingHttpHeaders): WishedJob {
-  const seconds = (name: string, min: string, usual: number): number =>
-    1000 *
-    numberIn(headers, name, {
-      usual,
-      max: MAX_SECONDS,
-      form: /^\d+(?:\.\d+)?$/,
-      says: `a number of seconds from ${min} to ${MAX_SECONDS}`,
-    });
-  const ttlMs = seconds(TTL, 'above 0', USUAL_TTL_SECONDS);
-  if (ttlMs === 0) throw wrong(TTL, `a number of seconds from above 0 to ${MAX_SECONDS}`);
+  const ofTtl = `a number of seconds from above 0 to ${MAX_SECONDS}`;
+  const delay = numberIn(
+    headers,
+    DELAY,
+    SECONDS,
+    MAX_SECONDS,
+    `a number of seconds from 0 to ${MAX_SECONDS}`,
+  );
+  const ttl = numberIn(headers, TTL, SECONDS, MAX_SECONDS, ofTtl) ?? USUAL_TTL_SECONDS;
+  if (ttl === 0) throw wrong(TTL, ofTtl);
+  const ofPriority = `a whole number from 0 to ${MOST_URGENT}, the most urgent`;
+  const priority = numberIn(headers, PRIORITY, /^\d$/, MOST_URGENT, ofPriority);
   return {
-    delayMs: seconds(DELAY, '0', 0),
-    ttlMs,
-    priority: numberIn(headers, PRIORITY, {
-      usual: 0,
-      max: MOST_URGENT,
-      form: /^\d$/,
-      says: `a whole number from 0 to ${MOST_URGENT}, the most urgent`,
-    }),
+    delayMs: 1000 * (delay ?? 0),
+    ttlMs: 1000 * ttl,
+    priority: priority ?? 0,
     idempotencyKey: keyIn(headers),
   };
 }
 
-interface Range {
-  readonly usual: number;
-  readonly max: number;
-  readonly form: RegExp;
-  readonly says: string;
-}
+const SECONDS = /^\d+(?:\.\d+)?$/;
 
-function numberIn(headers: IncomingHttpHeaders, name: string, { usual, max, form, says }: Range): number {
+/** Null without the header. `says`: what it must be. */
+function numberIn(
+  headers: IncomingHttpHeaders,
+  name: string,
+  form: RegExp,
+  max: number,
+  says: string,
+): number | null {
   const given = headers[name.toLowerCase()];
-  if (given === undefined) return usual;
+  if (given === undefined) return null;
   const value = typeof given === 'string' && form.test(given) ? Number(given) : NaN;
   if (value <= max) return value;
   throw wrong(name, says);

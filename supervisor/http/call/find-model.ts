@@ -132,20 +132,18 @@ export class TargetSearch {
     if (typeof target !== 'function') this.#target = target;
   }
 
-  /** Adds a piece; returns the target if it is known now, else null. Throws the plan's refusal. */
-  read(piece: Buffer): Target | null {
-    if (this.#target !== null) return this.#target;
-    this.keep(piece);
+  /**
+   * Adds a piece; returns the target if it is known now, else null. Without `mayLook` it is only kept, so that a client
+   * without a valid key does not learn which models exist. Throws the plan's refusal.
+   */
+  read(piece: Buffer, mayLook: boolean): Target | null {
+    const room = MAX_PREFIX_BYTES - this.#prefix.bytes;
+    if (this.#target === null && room > 0) this.#prefix.add(piece.subarray(0, room));
+    if (!mayLook) return null;
     const { bytes } = this.#prefix;
     const isLast = bytes === MAX_PREFIX_BYTES;
-    if (isLast || bytes >= this.#lookAtBytes) this.#look(isLast);
+    if (this.#target === null && (isLast || bytes >= this.#lookAtBytes)) this.#look(isLast);
     return this.#target;
-  }
-
-  /** Adds a piece without searching, so that a client without a valid key does not learn which models exist. */
-  keep(piece: Buffer): void {
-    const room = MAX_PREFIX_BYTES - this.#prefix.bytes;
-    if (room > 0) this.#prefix.add(piece.length <= room ? piece : piece.subarray(0, room));
   }
 
   /** Returns the target of a body that has ended. Throws the plan's refusal. */

@@ -27,41 +27,27 @@ export function routeCall(
   const own = claimed.own === undefined ? null : ownRoute(claimed.own, model, routes);
   if (own !== null) context.dialect = own.style;
   const plan = own?.plan ?? claimed;
-  const route = fittingRoute(routes, own?.plan.target.route ?? wanted, headers['content-type'], plan);
+  const path = own?.plan.target.route ?? wanted;
+  const route = routes.get(typeof path === 'string' ? path : path(routes));
+  if (route === undefined) throw plan.noRoute ?? new ServeError('SERVE_NOT_FOUND');
+  if (route.kind === 'websocket') throw new ServeError('SERVE_UPGRADE_REQUIRED');
+  const takesAnyType = plan.open !== undefined || plan.format !== 'auto' || route.input === 'any';
+  // Potassium answers 400, not 415, and a Banana client hides a 415 and its body.
+  if (!takesAnyType && !isJson(headers['content-type']))
+    throw new ServeError(
+      'SERVE_BAD_REQUEST',
+      'This route takes JSON: send Content-Type: application/json. The app can accept other bodies by setting `raw`, `forms` or `text`.',
+    );
   if (route.kind === 'background' || plan.open !== undefined || prefersAsync(headers))
-    return { kind: 'job', plan, model, route, wishes: wishedJob(headers) }; // its client is answered at once
+    return { plan, model, route, deadlineMs: null, job: wishedJob(headers) }; // its client is answered at once
   if (limitMs !== null) model.dispatcher.checkDeadline(acceptedAtMs + limitMs);
-  return { kind: 'waited for', plan, model, route, deadlineMs: limitMs };
+  return { plan, model, route, deadlineMs: limitMs, job: null };
 }
 
 /** Returns the app's own route of the path, if the call's model turns out to have it; null otherwise. */
 function ownRoute(own: OwnRoute, model: Model, routes: Routes): OwnRoute | null {
   const { target } = own.plan;
   return target.model === model && routes.has(target.route) ? own : null;
-}
-
-/** Returns the route for a request with this content type. @throws SERVE_NOT_FOUND, SERVE_UPGRADE_REQUIRED, SERVE_BAD_REQUEST */
-export function fittingRoute(
-  routes: Routes,
-  wanted: string | ChooseRoute,
-  contentType: string | undefined,
-  plan: Partial<Pick<CallPlan, 'open' | 'noRoute' | 'format'>> = {},
-): Route {
-  const route = routes.get(typeof wanted === 'string' ? wanted : wanted(routes));
-  if (route === undefined) throw plan.noRoute ?? new ServeError('SERVE_NOT_FOUND');
-  if (route.kind === 'websocket') throw new ServeError('SERVE_UPGRADE_REQUIRED');
-  const takesAnyType = plan.open !== undefined || !isReadByType(plan) || route.input === 'any';
-  if (takesAnyType || isJson(contentType)) return route;
-  // Potassium answers 400, not 415, and a Banana client hides a 415 and its body.
-  throw new ServeError(
-    'SERVE_BAD_REQUEST',
-    'This route takes JSON: send Content-Type: application/json. The app can accept other bodies by setting `raw`, `forms` or `text`.',
-  );
-}
-
-/** Whether the content type decides how the body is read: a dialect may fix the format, whatever the type says. */
-function isReadByType({ format = 'auto' }: Partial<Pick<CallPlan, 'format'>>): boolean {
-  return format === 'auto';
 }
 
 /** Scanning a body of this size takes 3 ms (bench/top-level-fields.ts). */
@@ -72,14 +58,14 @@ const MAX_SCANNED_BYTES = 1024 * 1024;
  * is left to the worker. @throws SERVE_BAD_BODY
  */
 export function checkBody(
-  { kind, plan, route }: Pick<RoutedCall, 'kind' | 'plan' | 'route'>,
+  { job, plan, route }: Pick<RoutedCall, 'job' | 'plan' | 'route'>,
   { pieces, bytes }: Body,
 ): void {
-  if (route.input === 'any' || !isReadByType(plan)) return;
+  if (route.input === 'any' || plan.format !== 'auto') return;
   if (bytes === 0) throw new ServeError('SERVE_BAD_BODY', 'This route takes JSON, and the body is empty.');
   // The client of a job is answered before a worker reads the body, so only the front can refuse it. A large body is left to
   // the worker, which fails the job: scanning it here would delay other clients.
-  if (kind === 'job' && bytes <= MAX_SCANNED_BYTES) checkJson(joinPieces(pieces));
+  if (job !== null && bytes <= MAX_SCANNED_BYTES) checkJson(joinPieces(pieces));
 }
 
 function checkJson(body: Buffer): void {

@@ -5,7 +5,6 @@
  */
 import { joinHeaderLines, splitHeaderLines } from '../../../protocol/text/headers.js';
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
-import type { Route } from '../../../protocol/wire/messages.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import { Call, type CallMessage } from '../../dispatch/call.js';
 import type { JobRecord, StoredBody } from '../../jobs/kept-jobs.js';
@@ -13,13 +12,13 @@ import { newWebhookId } from '../../webhooks/webhook.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
 import { answerAccepted, answerStarted } from '../answer/job-answers.js';
 import { ReplySink } from '../answer/reply-sink.js';
-import type { RequestContext } from '../request/request-context.js';
+import { queryOf, type RequestContext } from '../request/request-context.js';
 import type { Body } from '../socket/body-memory.js';
 import { codingsOf } from '../socket/receive-body.js';
 import { clientOf, onceClosed, writtenPath } from '../socket/request-facts.js';
 import type { CallPlan, NamedTarget, OpenedBody, RoutedCall } from './call-plan.js';
 import { checkBody, isJson } from './find-route.js';
-import { idempotencyKey } from './client-wishes.js';
+import { idempotencyKey, type WishedJob } from './client-wishes.js';
 
 /**
  * Submits a call whose sink answers the client. `opened`: what the dialect read from the body; null if the body
@@ -34,7 +33,7 @@ export function submitCall(
   place: Admission,
 ): Promise<void> | null {
   if (opened === null) checkBody(routed, body);
-  if (routed.kind === 'job') return submitJob(context, routed, body, opened, place);
+  if (routed.job !== null) return submitJob(context, routed, routed.job, body, opened, place);
 
   const { backend, request, response, acceptedAtMs } = context;
   const { plan, model, route, deadlineMs } = routed;
@@ -52,13 +51,12 @@ export function submitCall(
     if (!call.settled) dispatcher.giveUp(call, 'SERVE_CANCELLED', 'the client left');
   });
   dispatcher.submit(call, place);
-  if (!call.settled) postResult(backend.webhooks, route, call);
+  if (route.webhook !== '' && !call.settled) postResult(backend.webhooks, route.webhook, call);
   return null;
 }
 
-/** Posts the call's answer to the route's webhook, if it has one and the answer is a success in JSON. No caller waits for it. */
-function postResult(webhooks: Webhooks, { webhook: url }: Route, call: Call): void {
-  if (url === '') return;
+/** Posts the call's answer to the route's webhook, if it is a success in JSON. No caller waits for it. */
+function postResult(webhooks: Webhooks, url: string, call: Call): void {
   call.onReply = ({ status, contentType }, pieces) => {
     if (status >= 300 || !isJson(contentType)) return;
     const body = joinPieces(pieces); // `send` copies it
@@ -66,15 +64,14 @@ function postResult(webhooks: Webhooks, { webhook: url }: Route, call: Call): vo
   };
 }
 
-type CallOfJob = RoutedCall & { readonly kind: 'job' };
-
 /**
  * Stores the call and answers its client. Rejects with the error that refuses the call: SERVE_NOT_KEPT, SERVE_KEY_CONFLICT,
  * SERVE_NOT_READY, SERVE_SHUTTING_DOWN.
  */
 async function submitJob(
   context: RequestContext,
-  routed: CallOfJob,
+  routed: RoutedCall,
+  wishes: WishedJob,
   body: Body,
   opened: OpenedBody | null,
   place: Admission,
@@ -87,7 +84,7 @@ async function submitJob(
       : { pieces: [opened.input], bytes: opened.input.length, release: () => body.release() };
   const described = describeCall(context, plan, { model, route: route.path }, null, input.bytes);
   const frame = opened === null ? described : { ...described, ...opened.described };
-  const accepted = await store(context, routed, frame, input, opened?.key ?? null);
+  const accepted = await store(context, routed, wishes, frame, input, opened?.key ?? null);
   place.release();
   if (opened !== null) await opened.answerKept(context, accepted);
   else if (route.kind === 'background') answerStarted(context, accepted);
@@ -96,7 +93,8 @@ async function submitJob(
 
 async function store(
   context: RequestContext,
-  { plan: { target }, model, route, wishes }: CallOfJob,
+  { plan: { target }, model, route }: RoutedCall,
+  wishes: WishedJob,
   message: CallMessage,
   body: StoredBody,
   keyInBody: string | null,
@@ -138,8 +136,6 @@ export function describeCall(
 ): CallMessage {
   const { request, requestId } = context;
   const { headers, rawHeaders } = request;
-  const url = request.url ?? '/';
-  const question = url.indexOf('?');
   const { name, version } = model.spec;
   return {
     id: 0,
@@ -150,8 +146,8 @@ export function describeCall(
     bodyBytes,
     requestId,
     route,
-    path: writtenPath(url),
-    query: question < 0 ? '' : url.slice(question + 1),
+    path: writtenPath(request.url),
+    query: queryOf(context),
     format,
     contentType: headers['content-type'] ?? '',
     accept: headers.accept ?? '',

@@ -7,7 +7,12 @@ import { ServeError } from '../../../protocol/errors.js';
 import { STATUS_PATH } from '../../../protocol/reserved-paths.js';
 import type { Model } from '../../models/model.js';
 import type { Models } from '../../models/models.js';
-import type { RequestContext, Backend, ReadinessAnswer } from '../request/request-context.js';
+import {
+  isRead,
+  type RequestContext,
+  type Backend,
+  type ReadinessAnswer,
+} from '../request/request-context.js';
 import { hiddenBecause } from '../access/app-words.js';
 import { BANANA_CLIENTS, isBananaClient } from '../access/client-headers.js';
 import { houseFailure } from '../answer/house-error.js';
@@ -19,7 +24,6 @@ import { routeOperations } from '../openapi/routes.js';
 import { writtenPath } from '../socket/request-facts.js';
 import paths from './banana.json' with { type: 'json' };
 import {
-  isRead,
   methodMistake,
   refusal,
   writeMethods,

@@ -3,7 +3,6 @@
  * place of its key, the requests that count as calls, the form of its errors. `index.ts` lists the dialects in order of
  * precedence; no dialect imports another.
  */
-import type { IncomingMessage } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Models } from '../../models/models.js';
 import type { ClientHeaders } from '../access/client-headers.js';
@@ -31,11 +30,6 @@ export interface Dialect extends AnswerStyle {
   claim(context: RequestContext, models: Models): Operation | null;
   /** Whether a path that cannot be decoded, and so is no claim's, is this dialect's: its error has this dialect's form. */
   owns?(writtenPath: string): boolean;
-  /**
-   * Sets headers on the answer to any request of the listener, also to one that another dialect has claimed; called before
-   * it is answered.
-   */
-  mark?(context: RequestContext): void;
   /** The paths at which a route can be called, the best first. */
   callPaths?(called: CalledRoute): readonly CallPath[];
   /** The body that `fail` returns, in the OpenAPI document. */
@@ -81,11 +75,6 @@ export interface Operation {
     | { readonly write: WriteAnswer }
     | { readonly refuse: ServeError }
     | CallPlan;
-}
-
-/** Whether the request asks for a page. */
-export function isRead({ method }: IncomingMessage): boolean {
-  return method === 'GET' || method === 'HEAD';
 }
 
 /** Refuses a request that may have been meant as a call. */

@@ -125,16 +125,19 @@ export function callPathsIn(dialects: readonly Dialect[]): FindCallPaths {
 }
 
 /**
- * Returns the operation of the first dialect that claims the request, else of the first that has a guess; null if there
- * is neither. Sets the context's dialect.
+ * Returns the operation of the first dialect that claims the request, else of the first that has a guess, else of the default
+ * one; its dialect becomes the context's. A path that cannot be decoded (`isReadable` is false) has the errors of the dialect
+ * that owns it.
  */
-export function firstClaim(context: RequestContext, inOrder: readonly Dialect[]): Operation | null {
+export function claim(context: RequestContext, dialects: Dialects, isReadable: boolean): Operation {
+  const { models } = context.backend;
+  let claimed: Operation | null = null;
   let guess: Operation | null = null;
   let guesser: Dialect | null = null;
-  for (const dialect of inOrder) {
+  for (const dialect of isReadable ? dialects.inOrder : []) {
     let operation: Operation | null;
     try {
-      operation = dialect.claim(context, context.backend.models);
+      operation = dialect.claim(context, models);
     } catch (thrown) {
       if (!(thrown instanceof ServeError)) throw thrown;
       operation = { auth: 'call', counts: true, methods: '', act: { refuse: thrown } }; // it names something that does not exist
@@ -144,11 +147,18 @@ export function firstClaim(context: RequestContext, inOrder: readonly Dialect[])
       guesser ??= dialect;
     } else if (operation !== null) {
       context.dialect = dialect;
-      return guess === null || guesser === null ? operation : unlessOwnRoute(operation, guess, guesser);
+      claimed = guess === null || guesser === null ? operation : unlessOwnRoute(operation, guess, guesser);
+      break;
     }
   }
-  if (guesser !== null) context.dialect = guesser;
-  return guess;
+  if (claimed === null && guesser !== null) context.dialect = guesser;
+  if (!isReadable)
+    context.dialect = dialects.inOrder.find(({ owns }) => owns?.(context.path)) ?? dialects.default;
+  const operation = claimed ?? guess ?? dialects.default.unclaimed(context, models);
+  context.counts = operation.counts;
+  context.isProbe = operation.auth === 'none' && 'write' in operation.act;
+  context.isLogged = operation.isLogged === true;
+  return operation;
 }
 
 /**

@@ -3,8 +3,8 @@ import { ServeError } from '../../../protocol/errors.js';
 import { houseFailure } from '../answer/house-error.js';
 import { HOUSE_ERROR } from '../openapi/errors.js';
 import { operationsOf } from '../openapi/operation.js';
-import { queryOf, type RequestContext, type MetricsPage } from '../request/request-context.js';
-import { isRead, methodMistake, writeMethods, type DefaultDialect, type Operation } from './dialect.js';
+import { isRead, queryOf, type RequestContext, type MetricsPage } from '../request/request-context.js';
+import { methodMistake, writeMethods, type DefaultDialect, type Operation } from './dialect.js';
 import paths from './metrics.json' with { type: 'json' };
 
 export const METRICS_PATH = '/metrics';

@@ -4,9 +4,9 @@ import type { WriteAnswer } from '../answer/koa-answers.js';
 import { openApiDocument } from '../openapi/document.js';
 import { HOUSE_ERROR } from '../openapi/errors.js';
 import { operationsOf } from '../openapi/operation.js';
-import type { RequestContext, Backend } from '../request/request-context.js';
+import { isRead, type RequestContext, type Backend } from '../request/request-context.js';
 import { VERSION } from '../../version.js';
-import { isRead, type Dialect } from './dialect.js';
+import type { Dialect } from './dialect.js';
 import paths from './openapi.json' with { type: 'json' };
 
 const PATH = '/openapi.json';

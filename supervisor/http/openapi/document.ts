@@ -1,8 +1,7 @@
 /** Makes one OpenAPI document of the operations that the dialects of a listener describe. */
 import { ServeError } from '../../../protocol/errors.js';
 import { ErrorReplies, type ErrorStyle } from './errors.js';
-import { OperationIds } from './operation-id.js';
-import type { DescribedOperation } from './operation.js';
+import { uniqueIds, type DescribedOperation } from './operation.js';
 
 /** A dialect as the document shows it. */
 export interface DescribedDialect extends ErrorStyle {
@@ -28,11 +27,11 @@ interface NeededKeys {
 /** Returns the whole document, to be sent as JSON. */
 export function openApiDocument({ title, version, dialects, keys }: DocumentParts): object {
   const errors = new ErrorReplies();
-  const ids = new OperationIds();
+  const uniqueId = uniqueIds();
   const paths: Record<string, Record<string, object>> = {};
   for (const { operation, dialect } of routesFirst([...answeredOperations(dialects)])) {
     (paths[operation.path] ??= {})[operation.method] = {
-      operationId: ids.unique(operation.operationId),
+      operationId: uniqueId(operation.operationId),
       ...describe(operation),
       responses: {
         ...operation.responses,

@@ -21,7 +21,7 @@ export function describesClientsOf({ models, options }: DescribedServer, api: st
 export type ApiPaths = Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>;
 
 export interface ApiOperation {
-  /** Without underscores, which `OperationIds` adds (`operationIdOf`). */
+  /** Without underscores, which `uniqueIds` adds (`operationIdOf`). */
   readonly operationId: string;
   readonly description: string;
   readonly deprecated?: boolean;
@@ -60,10 +60,11 @@ export interface ApiFile {
   readonly parts?: Readonly<Record<string, unknown>>;
 }
 
-type GivenParts = Readonly<Record<string, object>>;
-
 /** Returns the operations of a file. `given`: parts in place of the file's own, as they are sent. */
-export function operationsOf(file: ApiFile, given: GivenParts = {}): DescribedOperation[] {
+export function operationsOf(
+  file: ApiFile,
+  given: Readonly<Record<string, object>> = {},
+): DescribedOperation[] {
   return Object.entries(pathsOf(file, given)).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => {
       const { 'x-auth': auth = 'call', 'x-failures': failures = {}, ...sent } = operation;
@@ -81,7 +82,10 @@ export function operationsOf(file: ApiFile, given: GivenParts = {}): DescribedOp
 }
 
 /** Returns the paths of a file with its short forms written out. */
-export function pathsOf({ paths, parts = {} }: ApiFile, given: GivenParts = {}): ApiPaths {
+export function pathsOf(
+  { paths, parts = {} }: ApiFile,
+  given: Readonly<Record<string, object>> = {},
+): ApiPaths {
   const written = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.flatMap(written);
     if (typeof value !== 'object' || value === null) return value;
@@ -104,4 +108,26 @@ export function pathsOf({ paths, parts = {} }: ApiFile, given: GivenParts = {}):
 /** Encodes a declared path as clients write it: then no brace in it is taken for a parameter. */
 export function writtenPath(path: string): string {
   return encodeURI(path).replace(/[?#]/g, encodeURIComponent);
+}
+
+/**
+ * Makes the name of an operation, by which generated clients call it: a verb, what it is about (model, route, version), and
+ * the family of the path unless it is the app's own: `callDigits`, `callDigitsV2`. Words are the letters and digits of
+ * `about`, without accents; each begins with a capital.
+ */
+export function operationIdOf(verb: string, ...about: readonly string[]): string {
+  const words = about.flatMap((text) => text.normalize('NFKD').replace(/\p{M}/gu, '').match(WORDS) ?? []);
+  return verb + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+}
+
+const WORDS = /[A-Za-z0-9]+/g;
+
+/** Returns the names of one document: of several that are alike, the later ones get `_2`, `_3` and so on. */
+export function uniqueIds(): (id: string) => string {
+  const counts = new Map<string, number>();
+  return (id) => {
+    const count = (counts.get(id) ?? 0) + 1;
+    counts.set(id, count);
+    return count === 1 ? id : `${id}_${count}`;
+  };
 }

@@ -8,8 +8,7 @@ import type { Model } from '../../models/model.js';
 import { JOB_ID_HEADER, JOB_PAGE_HEADER } from '../access/client-headers.js';
 import { mainRouteOf } from '../call/find-route.js';
 import { CALL_FAILURES, HANDSHAKE_FAILURES } from './errors.js';
-import { operationIdOf } from './operation-id.js';
-import { writtenPath, type DescribedOperation, type DescribedServer } from './operation.js';
+import { operationIdOf, writtenPath, type DescribedOperation, type DescribedServer } from './operation.js';
 import {
   BYTES,
   FREE,

@@ -62,6 +62,11 @@ export function queryOf({ request: { url = '' } }: Pick<RequestContext, 'request
   return question < 0 ? '' : url.slice(question + 1);
 }
 
+/** Whether the request asks for a page. */
+export function isRead({ method }: IncomingMessage): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
 const MAX_SMALL_BYTES = 64 * 1024;
 
 /** Returns the size limit of a body of parameters, such as that of a request which manages models. */

@@ -2,9 +2,14 @@
 import type { HiddenBecause } from '../access/app-words.js';
 
 export interface ServedPage {
-  /** Null if the page was not built. */
-  readonly files: PageFiles | null;
-  readonly live: LiveData;
+  /** Null if the page was not built. `assets`: by name; the names contain a digest of the content. */
+  readonly files: { readonly index: PageFile; readonly assets: ReadonlyMap<string, PageFile> } | null;
+  readonly live: {
+    /** Sends the data to a viewer until it leaves or the server ends. @throws SERVE_OVERLOADED, SERVE_SHUTTING_DOWN */
+    join(viewer: Viewer, management: PageManagement): void;
+    /** Sends the last lines of the log and those to come. @throws SERVE_OVERLOADED, SERVE_SHUTTING_DOWN */
+    readonly log: { join(viewer: Viewer): void };
+  };
 }
 
 export interface PageFile {
@@ -12,12 +17,6 @@ export interface PageFile {
   /** Its bytes as they are, and in each coding in which the build has compressed them. */
   readonly identity: Buffer;
   readonly coded: Readonly<Partial<Record<'br' | 'gzip', Buffer>>>;
-}
-
-export interface PageFiles {
-  readonly index: PageFile;
-  /** By name; the names contain a digest of the content. */
-  readonly assets: ReadonlyMap<string, PageFile>;
 }
 
 /** One client that reads the live data as a stream of bytes. */
@@ -40,10 +39,3 @@ export interface Viewer {
 
 /** Names the actions of a viewer besides reading: `null` if models are not managed by the page's own address, or without a key. */
 export type PageManagement = 'allowed' | 'needs key' | null;
-
-export interface LiveData {
-  /** Sends the data to a viewer until it leaves or the server ends. @throws SERVE_OVERLOADED, SERVE_SHUTTING_DOWN */
-  join(viewer: Viewer, management: PageManagement): void;
-  /** Sends the last lines of the log and those to come. @throws SERVE_OVERLOADED, SERVE_SHUTTING_DOWN */
-  readonly log: { join(viewer: Viewer): void };
-}

@@ -4,7 +4,7 @@
  * a second for each kind.
  */
 import { shuttingDown } from '../../../protocol/errors.js';
-import type { LiveData, PageManagement, Viewer } from '../../http/request/served-page.js';
+import type { PageManagement, Viewer } from '../../http/request/served-page.js';
 import type { LiveEnd } from '../live-types.js';
 import type { LastCalls, LastDeaths } from './last-entries.js';
 import { LiveView, type LiveSources } from './live-view.js';
@@ -13,7 +13,7 @@ import { Viewers, eventBytes } from './viewers.js';
 
 const SECOND_MS = 1000;
 
-export class LiveFeed implements LiveData {
+export class LiveFeed {
   /** Gets the outcome of every call. */
   readonly calls: LastCalls;
   /** Gets the death of every worker. */

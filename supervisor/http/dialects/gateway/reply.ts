@@ -23,7 +23,8 @@ type ReplyFields = Readonly<Record<string, string | number | boolean>>;
 
 /** Sends a reply. `ended`: the job whose times are reported in `Server-Timing`. */
 export function sendReply(context: RequestContext, pieces: readonly Buffer[], ended?: EndedRecord): void {
-  const timing = ended === undefined ? {} : { 'Server-Timing': serverTiming(ended.end) };
+  const timing =
+    ended === undefined ? {} : { 'Server-Timing': serverTiming(ended.end.queueMs, ended.end.runMs) };
   sendPieces(context, 200, { 'Content-Type': 'application/json', ...timing }, pieces);
 }
 

@@ -4,9 +4,9 @@
  */
 import type { FullModelRef, Models } from '../../../models/models.js';
 import { CALL_FAILURES, NO_MODEL, type NamedSchema } from '../../openapi/errors.js';
-import { operationIdOf } from '../../openapi/operation-id.js';
 import {
   describesClientsOf,
+  operationIdOf,
   operationsOf,
   pathsOf,
   writtenPath,

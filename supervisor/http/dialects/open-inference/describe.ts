@@ -1,8 +1,8 @@
 /** Describes the protocol's paths for the OpenAPI document: pages by the names of models, and a call for each version. */
 import type { LoadedInfo } from '../../../../protocol/wire/messages.js';
 import { CALL_FAILURES, type NamedSchema } from '../../openapi/errors.js';
-import { operationIdOf } from '../../openapi/operation-id.js';
 import {
+  operationIdOf,
   operationsOf,
   writtenPath,
   type DescribedOperation,

@@ -11,11 +11,11 @@ import { EventStream } from '../../answer/event-stream.js';
 import { houseFailure } from '../../answer/house-error.js';
 import { prefersHtml } from '../../answer/koa-answers.js';
 import type { PageFile, PageManagement, ServedPage } from '../../request/served-page.js';
-import { queryOf, type RequestContext } from '../../request/request-context.js';
+import { isRead, queryOf, type RequestContext } from '../../request/request-context.js';
 import { HOUSE_ERROR } from '../../openapi/errors.js';
 import { operationsOf } from '../../openapi/operation.js';
 import { chooseCoding } from '../../socket/compressed-response.js';
-import { isRead, type Dialect, type Operation } from '../dialect.js';
+import type { Dialect, Operation } from '../dialect.js';
 import paths from './paths.json' with { type: 'json' };
 
 const ROOT = '/';
@@ -51,8 +51,9 @@ export function pageDialect({ files, live }: ServedPage, hasManagement: boolean)
     name: 'page',
     paths: new Map([ROOT, LIVE_PATH, `${FILES_PREFIX}{name}`].map((path) => [path, METHODS])),
 
-    claim({ request, path, isWebSocket }) {
+    claim({ request, response, path, isWebSocket }) {
       if (isWebSocket || !isRead(request)) return null;
+      if (path === ROOT) addVary(response, 'Accept'); // a cache must not give the page to a client that gets another answer
       if (path === LIVE_PATH)
         return operation('call', (context) => {
           answerLive(context, live, hasManagement);
@@ -63,11 +64,6 @@ export function pageDialect({ files, live }: ServedPage, hasManagement: boolean)
         ? files.assets.get(path.slice(FILES_PREFIX.length))
         : undefined;
       return file === undefined ? null : fileOperation(file, FOR_EVER);
-    },
-
-    /** A cache must not give the page to a client that gets another answer. */
-    mark({ request, response, path }) {
-      if (path === ROOT && isRead(request)) addVary(response, 'Accept');
     },
 
     fail: houseFailure,

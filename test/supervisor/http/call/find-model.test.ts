@@ -21,7 +21,7 @@ function findsAt(bytes: number): { find: FindTarget; searches: [bytes: number, i
 }
 
 test('a target that is known needs no bytes', () => {
-  assert.equal(new TargetSearch(TARGET).read(Buffer.alloc(1)), TARGET);
+  assert.equal(new TargetSearch(TARGET).read(Buffer.alloc(1), true), TARGET);
   assert.equal(new TargetSearch(TARGET).end(), TARGET);
 });
 
@@ -29,7 +29,7 @@ test('a body in chunks of one byte is searched each time it has doubled, until t
   const { find, searches } = findsAt(3000);
   const search = new TargetSearch(find);
   let found: Target | null = null;
-  for (let i = 0; i < 10_000; i += 1) found = search.read(Buffer.alloc(1));
+  for (let i = 0; i < 10_000; i += 1) found = search.read(Buffer.alloc(1), true);
   assert.equal(found, TARGET);
   assert.deepEqual(
     searches.map(([bytes]) => bytes),
@@ -41,7 +41,7 @@ test('a body in chunks of one byte is searched each time it has doubled, until t
 test('the last search is at the end of the body', () => {
   const { find, searches } = findsAt(Infinity);
   const search = new TargetSearch(find);
-  assert.equal(search.read(Buffer.alloc(10)), null);
+  assert.equal(search.read(Buffer.alloc(10), true), null);
   assert.equal(search.end(), TARGET);
   assert.deepEqual(searches, [
     [10, false],
@@ -51,7 +51,7 @@ test('the last search is at the end of the body', () => {
 
 test('only a bounded prefix of a large body is searched', () => {
   const { find, searches } = findsAt(Infinity);
-  assert.equal(new TargetSearch(find).read(Buffer.alloc(10 * MAX_PREFIX_BYTES)), TARGET);
+  assert.equal(new TargetSearch(find).read(Buffer.alloc(10 * MAX_PREFIX_BYTES), true), TARGET);
   assert.deepEqual(searches, [[MAX_PREFIX_BYTES, true]]);
 });
 
@@ -87,8 +87,8 @@ test('a body without a name has the target of no name once it has ended', () => 
     return TARGET;
   });
   const search = new TargetSearch(target);
-  assert.equal(search.read(Buffer.from('{"input":')), null);
+  assert.equal(search.read(Buffer.from('{"input":'), true), null);
   assert.equal(search.end(), TARGET);
-  assert.equal(new TargetSearch(target).read(Buffer.from('{"model":"m","input":')), TARGET);
+  assert.equal(new TargetSearch(target).read(Buffer.from('{"model":"m","input":'), true), TARGET);
   assert.deepEqual(names, [null, 'm']);
 });

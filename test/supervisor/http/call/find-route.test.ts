@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CallPlan } from '../../../../supervisor/http/call/call-plan.js';
-import { checkBody, fittingRoute } from '../../../../supervisor/http/call/find-route.js';
+import { checkBody, routeCall } from '../../../../supervisor/http/call/find-route.js';
 import { Body } from '../../../../supervisor/http/socket/body-memory.js';
+import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
+import type { Model } from '../../../../supervisor/models/model.js';
 import type { Route, RouteInput } from '../../../../protocol/wire/messages.js';
 
 const route = (input: RouteInput): Route => ({
@@ -16,7 +18,9 @@ const route = (input: RouteInput): Route => ({
 
 /** Finds the route for a request to `/` of an app that has one route. */
 function ask(only: Route, type?: string, format = 'auto'): Route {
-  return fittingRoute(new Map([[only.path, only]]), '/', type, { format });
+  const target = { model: {} as Model, route: '/' };
+  const context = { request: { headers: { 'content-type': type } } } as RequestContext;
+  return routeCall(context, { target, format }, target, new Map([[only.path, only]]), null).route;
 }
 
 test('a path that is not a route is 404, whatever is sent', () => {
@@ -67,12 +71,13 @@ const body = (...parts: string[]): Body => {
 };
 
 type Routed = Parameters<typeof checkBody>[0];
-const routed = (kind: Routed['kind'], input: RouteInput, format = 'auto'): Routed => ({
-  kind,
+const JOB = { delayMs: 0, ttlMs: 1, priority: 0, idempotencyKey: null };
+const routed = (job: Routed['job'], input: RouteInput, format = 'auto'): Routed => ({
+  job,
   plan: { format } as CallPlan,
   route: route(input),
 });
-const waited = (input: RouteInput, format?: string): Routed => routed('waited for', input, format);
+const waited = (input: RouteInput, format?: string): Routed => routed(null, input, format);
 
 test('an empty body is refused on a JSON route only', () => {
   assert.throws(() => checkBody(waited('json'), body()), { code: 'SERVE_BAD_BODY' });
@@ -86,7 +91,7 @@ test('a JSON route takes every body in a format that the dialect fixes; the work
 });
 
 test('the front refuses broken JSON of jobs only; of other calls the worker does', () => {
-  const job = routed('job', 'json');
+  const job = routed(JOB, 'json');
   checkBody(waited('json'), body('{"a"', ':}'));
   assert.throws(() => checkBody(job, body('{"a"', ':}')), { code: 'SERVE_BAD_BODY' });
   checkBody(job, body('[1, "x"]'));

@@ -3,8 +3,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServeError } from '../../../../protocol/errors.js';
 import { routeCall } from '../../../../supervisor/http/call/find-route.js';
-import type { CallPlan, Dialect, Operation, Target } from '../../../../supervisor/http/dialects/dialect.js';
-import { firstClaim } from '../../../../supervisor/http/dialects/index.js';
+import type {
+  CallPlan,
+  DefaultDialect,
+  Dialect,
+  Operation,
+  Target,
+} from '../../../../supervisor/http/dialects/dialect.js';
+import { claim } from '../../../../supervisor/http/dialects/index.js';
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
 import type { Routes } from '../../../../supervisor/models/generations.js';
 import type { Model } from '../../../../supervisor/models/model.js';
@@ -33,10 +39,14 @@ const refusal = new ServeError('SERVE_NOT_FOUND', 'nothing here');
 const routes = (...paths: string[]): Routes =>
   new Map(paths.map((path) => [path, { path, input: 'any' }])) as unknown as Routes;
 
-function claimed(...dialects: readonly Dialect[]): { context: RequestContext; act: Operation['act'] | null } {
+const UNCLAIMED = operation({ refuse: new ServeError('SERVE_NOT_FOUND', 'unclaimed') });
+const NOBODYS = { ...dialect('default', () => null), unclaimed: () => UNCLAIMED } as DefaultDialect;
+
+function claimed(...dialects: readonly Dialect[]): { context: RequestContext; act: Operation['act'] } {
   const request = { headers: {} };
   const context = { backend: { models: null }, dialect: null, request } as unknown as RequestContext;
-  return { context, act: firstClaim(context, dialects)?.act ?? null };
+  const { act } = claim(context, { inOrder: dialects, default: NOBODYS }, true);
+  return { context, act };
 }
 
 /** The format and the dialect that a call gets once the app has loaded with these routes. */
@@ -90,5 +100,5 @@ test('the first guess counts if no dialect claims the request', () => {
   const second = dialect('second', () => operation({ refuse: refusal }, { isGuess: true }));
   const { context, act } = claimed(second, house);
   assert.deepEqual([context.dialect.name, act], ['second', { refuse: refusal }]);
-  assert.equal(claimed(dialect('none', () => null)).act, null);
+  assert.equal(claimed(dialect('none', () => null)).act, UNCLAIMED.act);
 });

@@ -65,6 +65,7 @@ function contextOf(
     listener: 'main',
     headerNames: { keys: ['x-banana-api-key'] },
     isWebSocket: asked.headers?.upgrade !== undefined,
+    response: { getHeader: () => undefined, setHeader: () => {} },
     path: decodeURIComponent(asked.url?.split('?')[0] ?? ''),
     request: { headers: {}, ...asked },
   } as unknown as RequestContext;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { OperationIds, operationIdOf } from '../../../../supervisor/http/openapi/operation-id.js';
+import { operationIdOf, uniqueIds } from '../../../../supervisor/http/openapi/operation.js';
 
 for (const [about, id] of [
   [['digits', '/'], 'callDigits'],
@@ -14,9 +14,9 @@ for (const [about, id] of [
   test(`${about.join(' ')} is ${id}`, () => assert.equal(operationIdOf('call', ...about), id));
 
 test('of names that are alike, the later ones are numbered', () => {
-  const ids = new OperationIds();
+  const unique = uniqueIds();
   assert.deepEqual(
-    ['callA', 'callB', 'callA', 'callA'].map((id) => ids.unique(id)),
+    ['callA', 'callB', 'callA', 'callA'].map((id) => unique(id)),
     ['callA', 'callB', 'callA_2', 'callA_3'],
   );
 });
@@ -27,8 +27,8 @@ test('two operations never have the same name', () => {
   });
   fc.assert(
     fc.property(fc.array(words, { maxLength: 20 }), (all) => {
-      const ids = new OperationIds();
-      const made = all.map((about) => ids.unique(operationIdOf('call', ...about)));
+      const unique = uniqueIds();
+      const made = all.map((about) => unique(operationIdOf('call', ...about)));
       assert.equal(new Set(made).size, made.length);
       for (const id of made) assert.match(id, /^[a-zA-Z]\w*$/);
     }),
