@@ -37,11 +37,11 @@ process.exit();
 async function run(argv: readonly string[]): Promise<number> {
   const [, , name, ...args] = argv;
   if (name === ARCHIVE) {
-    const { runArchiver } = await import('./archive/archiver-command.js');
+    const { runArchiver } = await import('./archive/archiver.js');
     return runArchiver(`banana-serve ${ARCHIVE}`, args);
   }
   if (name === OPTIMIZE) {
-    const { runOptimize } = await import('./optimize/optimize-command.js');
+    const { runOptimize } = await import('./optimize/optimize.js');
     return runOptimize(`banana-serve ${OPTIMIZE}`, args);
   }
   return EXIT_CODES[await main(argv)].code;

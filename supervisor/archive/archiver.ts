@@ -1,29 +1,79 @@
-/** Writes an archive of a model's folder, as Multi Model Server's archiver does. */
+/**
+ * The archiver, which writes a model in the forms of Multi Model Server's: `banana-serve archive …`, or `model-archiver …`
+ * for existing scripts.
+ */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { realpath, rename, rm } from 'node:fs/promises';
 import { dirname, extname, join, relative, resolve } from 'node:path';
-import { CommandProblem } from '../command/own-command.js';
+import { CommandProblem, runCommand } from '../command/own-command.js';
 import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
 import { runtimeNameOf, USUAL_RUNTIME_NAME } from '../runtimes/index.js';
 import { ArchiveProblem, EntryNames } from '../store/archives/archive-entry.js';
 import { MANIFEST_FILE } from '../store/manifest.js';
-import { findFiles, isFolder, type ArchiveWish } from './model-files.js';
+import { findFiles, isFolder, type ArchiveWish, ARCHIVE_FORMATS } from './model-files.js';
 import { writeFolder, writeTar, writeZip, type Content } from './write-archive.js';
+import { Command, Option } from 'commander';
+import { RUNTIMES } from '../store/stored-model.js';
 
-export interface WrittenArchive {
-  /** Absolute path. */
-  readonly path: string;
-  /** Number of files of the model in the archive. */
-  readonly files: number;
-  readonly warnings: readonly string[];
+/** `args`: arguments without the program's name. Resolves with the exit code. */
+export function runArchiver(program: string, args: readonly string[]): Promise<number> {
+  const command = describeArchiver(program);
+  return runCommand(command, args, async (say) => {
+    const { convert = false, ...wish } = command.opts<ArchiveWish & { convert?: boolean | string }>();
+    if (convert === true)
+      say('--convert: files of models go into the archive as they are; nothing is converted');
+    const settings = typeof convert === 'string' ? { configFile: convert } : {};
+    await archiveModel({ ...settings, ...wish }, process.cwd(), say);
+  });
+}
+
+function describeArchiver(program: string): Command {
+  const runtimes = RUNTIMES.filter((one) => one !== '');
+  return new Command(program)
+    .description('Writes an archive of a model, for a model store.')
+    .requiredOption('--model-name <name>', 'Name of the model, and of the archive.')
+    .option(
+      '--model-path <folder>',
+      'Folder with the files of the model; without it, the flags below name them.',
+    )
+    .requiredOption('--handler <handler>', 'file, file:function or file:Class that answers calls.')
+    .option('--serialized-file <path>', 'File of the weights.')
+    .option('--model-file <path>', "File of the model's architecture.")
+    .option(
+      '--extra-files <paths>',
+      'Further files, and folders whose content is packed; separated by commas.',
+    )
+    .option('-r, --requirements-file <path>', 'Packed, not installed.')
+    .option('--config-file <path>', 'Settings that the handler finds as context.model_yaml_config.')
+    .option('-v, --version <version>', "The model's version; default 1.0.")
+    .addOption(
+      new Option(
+        '--runtime <runtime>',
+        "The model's runtime; by default found by the handler's file.",
+      ).choices(runtimes),
+    )
+    .option('--export-path <folder>', 'Folder that the archive is written into.', '.')
+    .addOption(
+      new Option(
+        '--archive-format <format>',
+        'default: name.mar; zip-store: the same, not compressed; tgz: name.tar.gz; no-archive: a folder.',
+      )
+        .choices(ARCHIVE_FORMATS)
+        .default('default'),
+    )
+    .option('-f, --force', 'Overwrite an existing archive.', false)
+    .option(
+      '-c, --convert [path]',
+      'For existing scripts: nothing is converted. With a path, the same as --config-file.',
+    );
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/;
 const VERSIONS = { modelServerVersion: '1.0', implementationVersion: '1.0', specificationVersion: '1.0' };
 
-/** Paths are relative to `cwd`. Rejects with CommandProblem, or with the system's errors, and then leaves nothing behind. */
-export async function archiveModel(wish: ArchiveWish, cwd: string): Promise<WrittenArchive> {
+/** Rejects with CommandProblem, or with the system's errors, and then leaves nothing behind. */
+async function archiveModel(wish: ArchiveWish, cwd: string, say: (text: string) => void): Promise<void> {
   const { modelName, archiveFormat, force } = wish;
   if (!NAME.test(modelName))
     throw new CommandProblem(
@@ -46,12 +96,9 @@ export async function archiveModel(wish: ArchiveWish, cwd: string): Promise<Writ
   const manifest = { ...VERSIONS, runtime, model: { modelName, handler, ...version, ...fields } };
   const content = { files, manifest: `${JSON.stringify(manifest, null, 2)}\n` };
   await writeInPlace(path, force, (beside) => write(archiveFormat, beside, content, modelName));
-  const missing = existsSync(entry) ? [] : [`no file of the model is the handler ${handler}`];
-  const warnings = [
-    ...missing,
-    ...leftOut.map((name) => `${name} is neither a file nor a folder, and is left out`),
-  ];
-  return { path, files: files.length, warnings };
+  if (!existsSync(entry)) say(`no file of the model is the handler ${handler}`);
+  for (const name of leftOut) say(`${name} is neither a file nor a folder, and is left out`);
+  process.stdout.write(`Wrote ${relative(cwd, path)}: the model ${modelName}, ${files.length} files.\n`);
 }
 
 function fileName(modelName: string, format: ArchiveWish['archiveFormat']): string {

@@ -9,6 +9,7 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
+import type { LookupFunction } from 'node:net';
 import { join } from 'node:path';
 import type { Agent, Dispatcher } from 'undici';
 import { ServeError } from '../../protocol/errors.js';
@@ -17,7 +18,8 @@ import { LookUp } from '../machine/look-up.js';
 import { isAllowedUrl, withoutSecrets, type AllowedUrls } from '../options/allowed-urls.js';
 import { formatBytes, formatMs } from '../options/units.js';
 import { VERSION } from '../version.js';
-import { checkedLookup, type Lookup } from './known-hosts.js';
+import { checkedLookup } from './known-hosts.js';
+import { isDiskFull, notWritten } from './stored-model.js';
 
 /** A downloaded file. The receiver owns it and must remove it. */
 export interface DownloadedFile {
@@ -56,7 +58,7 @@ export interface DownloadRules {
   readonly signals?: readonly AbortSignal[];
   readonly limits?: Partial<Limits>;
   /** For tests: the look-up of names, and a certificate authority. */
-  readonly lookup?: Lookup;
+  readonly lookup?: LookupFunction;
   readonly ca?: string;
 }
 
@@ -123,7 +125,7 @@ async function fetchFile(
   address: URL,
   rules: DownloadRules,
   limits: Limits,
-  lookup: Lookup,
+  lookup: LookupFunction,
   signal: AbortSignal,
 ): Promise<DownloadedFile> {
   // Loaded here because loading takes 0.1 s, and most servers download nothing.
@@ -223,13 +225,7 @@ function malformed(url: string, why: string): ServeError {
 
 /** The error with Multi Model Server's message, followed by the reason. */
 function failed(url: string, thrown: unknown): ServeError {
-  const { code, message: detail } = thrown as NodeJS.ErrnoException;
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
-    const cure =
-      "the server's temp folder has no space for it. Free some space, or set TMPDIR to another folder.";
-    const options = { status: 507, detail, cause: thrown }; // the status of a failed unpacking, too
-    return new ServeError('SERVE_INTERNAL', `${withoutSecrets(url)}: ${cure}`, options);
-  }
+  if (isDiskFull(thrown)) return notWritten(withoutSecrets(url), thrown);
   const separator = thrown instanceof Failed ? thrown.separator : ': ';
   const message = `Failed to download model from: ${withoutSecrets(url)}${separator}${reasonOf(thrown)}`;
   if (thrown instanceof GateFull)

@@ -18,13 +18,6 @@ import {
 import { pathWithin } from './place.js';
 import { archiveInvalid, type StoreQuery, type StoredModel } from './stored-model.js';
 
-export interface EntryFile {
-  /** Absolute path, which may not exist; the model's folder itself if no file was found. */
-  readonly app: string;
-  /** Function or class in the file; empty if it is found by rule. */
-  readonly handler: string;
-}
-
 /** Usual names of the file, without extension, in order of preference; used if no handler names one. */
 export const ENTRY_NAMES: readonly string[] = ['service', 'app', 'index'];
 
@@ -37,11 +30,14 @@ export interface ModelFolder {
   readonly stem: string;
 }
 
-/** @throws SERVE_ARCHIVE_INVALID */
+/**
+ * `app`: absolute path, which may not exist; the model's folder itself if no file was found. `handler`: function or class in
+ * the file; empty if it is found by rule. @throws SERVE_ARCHIVE_INVALID
+ */
 export async function entryOfFolder(
   { folder, root, stem }: ModelFolder,
   query: StoreQuery,
-): Promise<EntryFile> {
+): Promise<{ app: string; handler: string }> {
   const { file, name } = parseHandler(query.handler ?? '');
   if (file.includes('..')) throw archiveInvalid(query.url, `the handler ${file} is outside the model.`);
   const wanted = file === '' ? await usualFiles(folder, stem, query) : filesOf(file, query);
@@ -85,7 +81,7 @@ async function modelIn(folder: string): Promise<string | null> {
 }
 
 /** For a model that is a single file, given by its real path. If the handler names another file, `app` does not exist. */
-export function entryOfFile(path: string, query: StoreQuery): EntryFile {
+export function entryOfFile(path: string, query: StoreQuery): { app: string; handler: string } {
   const { handler = '' } = query;
   const { file, name } = parseHandler(handler);
   return {

@@ -2,23 +2,14 @@
  * Checks the addresses of hosts that models are downloaded from: a name is looked up once for each connection, its
  * addresses are checked, and the connection goes to one of them. So a second DNS answer cannot lead elsewhere.
  */
-import type { LookupAddress, LookupOptions } from 'node:dns';
-import { BlockList, isIPv4, isIPv6 } from 'node:net';
-
-type LookupCallback = (
-  error: NodeJS.ErrnoException | null,
-  address: string | LookupAddress[],
-  family?: number,
-) => void;
-
-/** As `dns.lookup`. */
-export type Lookup = (name: string, options: LookupOptions, callback: LookupCallback) => void;
+import type { LookupAddress } from 'node:dns';
+import { BlockList, isIPv4, isIPv6, type LookupFunction } from 'node:net';
 
 /**
  * Wraps a look-up so that it fails if an address must not be connected to; the message begins with the name and gives the
  * reason. `publicHosts`: hosts that had only public addresses so far; each is in an entry of `--allowed-urls`.
  */
-export function checkedLookup(lookup: Lookup, publicHosts: Set<string>): Lookup {
+export function checkedLookup(lookup: LookupFunction, publicHosts: Set<string>): LookupFunction {
   return (name, options, callback) =>
     lookup(name, { ...options, all: true }, (error, found) => {
       if (error !== null) return callback(error, []);

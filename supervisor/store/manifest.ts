@@ -33,8 +33,6 @@ const MAX_BYTES = 256 * 1024;
 /** Brackets in brackets. */
 const MAX_DEPTH = 100;
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** Null if the folder has no manifest. Both paths are real paths; no file outside `root` is read. @throws SERVE_ARCHIVE_INVALID */
 export async function readManifest(
   folder: string,
@@ -68,7 +66,7 @@ async function textOf(
   return readFile(path, 'utf8');
 }
 
-function objectOf(text: string, file: string, { url }: StoreQuery): Json {
+function objectOf(text: string, file: string, { url }: StoreQuery): Record<string, unknown> {
   if (isDeeper(text, MAX_DEPTH))
     throw archiveInvalid(url, `${file} is nested more than ${MAX_DEPTH} levels deep.`);
   try {
@@ -94,7 +92,7 @@ function isDeeper(json: string, levels: number): boolean {
 /** The relevant fields of a manifest, unchecked. */
 type Fields = Readonly<Record<keyof Manifest, unknown>>;
 
-function newFields({ model, runtime, engine }: Json, { url }: StoreQuery): Fields {
+function newFields({ model, runtime, engine }: Record<string, unknown>, { url }: StoreQuery): Fields {
   if (!isObject(model)) throw archiveInvalid(url, `${MANIFEST_FILE} has no object "model".`);
   if (
     engine !== undefined &&
@@ -106,7 +104,7 @@ function newFields({ model, runtime, engine }: Json, { url }: StoreQuery): Field
   return { name, version: version ?? UNVERSIONED, handler, runtime };
 }
 
-function oldFields({ Model: model }: Json, { url }: StoreQuery): Fields {
+function oldFields({ Model: model }: Record<string, unknown>, { url }: StoreQuery): Fields {
   if (!isObject(model)) throw archiveInvalid(url, `${OLD_MANIFEST_FILE} has no object "Model".`);
   return { name: model['Model-Name'], version: OLD_VERSION, handler: model['Service'], runtime: '' };
 }

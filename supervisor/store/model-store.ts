@@ -27,6 +27,7 @@ import {
   NOTHING_LENT,
   RUNTIMES,
   archiveInvalid,
+  notWritten,
   releasedOnFailure,
   type StoreQuery,
   type StoredModel,
@@ -214,19 +215,7 @@ function openOwn(own: OwnFolder): string {
 
 function notUnpacked(url: string, thrown: unknown): unknown {
   if (thrown instanceof ArchiveProblem) return archiveInvalid(url, thrown.message, thrown);
-  return notWritten(url, thrown);
-}
-
-/** An error of the machine, not of the archive. */
-function notWritten(what: string, thrown: unknown): unknown {
-  const { code, message } = thrown as NodeJS.ErrnoException;
-  if (code === undefined) return thrown;
-  const isFull = code === 'ENOSPC' || code === 'EDQUOT';
-  const reason = isFull
-    ? "the server's temp folder has no space for it. Free some space, or set TMPDIR to another folder."
-    : `it cannot be unpacked into the server's temp folder (${code}).`;
-  const options = { detail: message, cause: thrown, ...(isFull ? { status: 507 } : {}) };
-  return new ServeError('SERVE_INTERNAL', `${what}: ${reason}`, options);
+  return (thrown as NodeJS.ErrnoException).code === undefined ? thrown : notWritten(url, thrown);
 }
 
 function stemOf(name: string): string {

@@ -46,6 +46,22 @@ export function archiveInvalid(url: string, what: string, cause?: unknown): Serv
   return new ServeError('SERVE_ARCHIVE_INVALID', `${url}: ${what}`, { cause });
 }
 
+export function isDiskFull(thrown: unknown): boolean {
+  const { code } = thrown as NodeJS.ErrnoException;
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+/** A file of a model could not be written: an error of the machine, not of the model. */
+export function notWritten(what: string, thrown: unknown): ServeError {
+  const { code, message: detail } = thrown as NodeJS.ErrnoException;
+  const isFull = isDiskFull(thrown);
+  const reason = isFull
+    ? "the server's temp folder has no space for it. Free some space, or set TMPDIR to another folder."
+    : `it cannot be unpacked into the server's temp folder (${code}).`;
+  const options = { detail, cause: thrown, ...(isFull ? { status: 507 } : {}) };
+  return new ServeError('SERVE_INTERNAL', `${what}: ${reason}`, options);
+}
+
 /** Returns borrowed files. */
 export type Release = () => void;
 

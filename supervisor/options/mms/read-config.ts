@@ -135,7 +135,6 @@ function sourceOf(settings: readonly Setting[], below: readonly Setting[]): Opti
   if (settings.some(({ key }) => concernsTls(key))) {
     const tls = tlsListeners([...below, ...settings]);
     if (tls !== null) [values['tlsFor'], places['tlsFor']] = [tls.listeners, tls.place];
-    else if (tlsListeners(below) !== null) values['tlsFor'] = []; // http replaces https
   }
   return { values, where: (option) => places[option] ?? option, numbersAreMs: true };
 }

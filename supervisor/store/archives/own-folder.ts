@@ -61,13 +61,8 @@ export class OwnFolder {
    * left for the next server.
    */
   async removeLeftovers(temp = tmpdir()): Promise<void> {
-    const names = await readdir(temp).catch(() => []);
-    for (const name of names) {
-      const owner = ownerIn(name);
-      if (owner === null) continue;
-      const path = join(temp, name);
-      if (await isLeftover(path, owner)) await this.remove(path);
-    }
+    for (const name of await readdir(temp).catch(() => []))
+      if (await isLeftover(temp, name)) await this.remove(join(temp, name));
   }
 
   /** Removes the folder with its contents, synchronously, because it also runs at the exit of the process. */
@@ -140,25 +135,15 @@ async function runRemoval(path: string, signal: AbortSignal): Promise<string> {
  */
 const UNTOUCHED_MS = 15 * 60_000;
 
-interface Owner {
-  readonly pid: number;
-  readonly start: string;
-  readonly namespace: string;
-}
-
-/** Null if the name is not one of our folders. */
-function ownerIn(name: string): Owner | null {
-  if (!name.startsWith(FOLDER_PREFIX)) return null;
-  const [, pid, start = '', namespace = ''] =
-    /^(\d+)-(\d+)-([\dx]*[\da-f]*)-[\da-f]{32}$/.exec(name.slice(FOLDER_PREFIX.length)) ?? [];
-  return pid === undefined ? null : { pid: Number(pid), start, namespace };
-}
-
-async function isLeftover(path: string, { pid, start, namespace }: Owner): Promise<boolean> {
-  const found = await lstat(path).catch(() => null);
-  if (found?.isDirectory() !== true || found.uid !== process.getuid?.()) return false;
+/** Whether the name is that of one of our folders, and its server has ended. */
+async function isLeftover(temp: string, name: string): Promise<boolean> {
+  if (!name.startsWith(FOLDER_PREFIX)) return false;
+  const owner = /^(\d+)-(\d+)-([\dx]*[\da-f]*)-[\da-f]{32}$/.exec(name.slice(FOLDER_PREFIX.length));
+  const found = await lstat(join(temp, name)).catch(() => null);
+  if (owner === null || found?.isDirectory() !== true || found.uid !== process.getuid?.()) return false;
+  const [, pid, start, namespace] = owner;
   if (namespace !== processNamespace()) return Date.now() - found.mtimeMs > UNTOUCHED_MS;
-  if (start === '0') return !isAlive(pid);
-  const started = startOf(pid);
+  if (start === '0') return !isAlive(Number(pid));
+  const started = startOf(Number(pid));
   return started !== undefined && started !== start;
 }

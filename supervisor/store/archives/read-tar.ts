@@ -42,15 +42,13 @@ async function* counted(source: AsyncIterable<Buffer>, sum: UnpackedSum): AsyncG
   }
 }
 
-/** Events of the parser that are not consumed yet. */
-type ParserEvent = ReadEntry | 'end';
-
 async function* entriesOf(
   parser: Parser,
   tar: AsyncIterable<Buffer>,
   signal: AbortSignal,
 ): AsyncGenerator<ArchiveEntry> {
-  const events: ParserEvent[] = [];
+  /** Events of the parser that are not consumed yet. */
+  const events: (ReadEntry | 'end')[] = [];
   const state: State = { error: null };
   let wake = (): void => {};
   let current: ReadEntry | null = null;
@@ -59,7 +57,7 @@ async function* entriesOf(
     current?.destroy(state.error); // a reader may wait for its content
     wake();
   };
-  const add = (event: ParserEvent): void => {
+  const add = (event: ReadEntry | 'end'): void => {
     events.push(event);
     wake();
   };

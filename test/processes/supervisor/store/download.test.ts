@@ -6,7 +6,7 @@ import { getEventListeners, once } from 'node:events';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, LookupFunction } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -19,7 +19,7 @@ import {
   download,
   type DownloadRules,
 } from '../../../../supervisor/store/download.js';
-import { checkedLookup, type Lookup } from '../../../../supervisor/store/known-hosts.js';
+import { checkedLookup } from '../../../../supervisor/store/known-hosts.js';
 import { makeCertificate } from '../../../helpers/certificates.js';
 import { needs } from '../../../helpers/needs.js';
 import { ROOT } from '../../../helpers/server.js';
@@ -93,9 +93,9 @@ async function assertFails(
 }
 
 /** A look-up with these answers, one after another. */
-function namesThat(...answers: readonly (readonly string[])[]): { lookup: Lookup; asked: string[] } {
+function namesThat(...answers: readonly (readonly string[])[]): { lookup: LookupFunction; asked: string[] } {
   const asked: string[] = [];
-  const lookup: Lookup = (name, _options, callback) => {
+  const lookup: LookupFunction = (name, _options, callback) => {
     const found = answers[Math.min(asked.length, answers.length - 1)] ?? [];
     asked.push(name);
     callback(
@@ -299,7 +299,7 @@ for (const address of ['169.254.169.254', 'fe80::1', '0.0.0.0']) {
 }
 
 test('an unknown name is reported', async (t) => {
-  const lookup: Lookup = (name, _options, callback) =>
+  const lookup: LookupFunction = (name, _options, callback) =>
     callback(Object.assign(new Error(`getaddrinfo ENOTFOUND ${name}`), { code: 'ENOTFOUND' }), []);
   await assertFails(
     t,

@@ -1,6 +1,6 @@
 /**
- * Writes the optimized graph of an ONNX model with its weights as onnxruntime wants them in memory, so that workers map
- * them from one file instead of each making a copy.
+ * `banana-serve optimize ./model.onnx`: writes the optimized graph of an ONNX model with its weights as onnxruntime wants
+ * them in memory, so that workers map them from one file instead of each making a copy.
  *
  * 1. A process saves the graph into a new folder.
  * 2. A process each runs the model and the graph: their outputs must be the same, byte by byte.
@@ -18,13 +18,16 @@ import {
   rmdirSync,
   rmSync,
   writeFileSync,
+  statSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Command } from 'commander';
 import { execaNode } from 'execa';
 import type { OptimizerAnswer, OptimizerStep, RunFacts } from '../../protocol/optimizer-steps.js';
-import { CommandProblem } from '../command/own-command.js';
+import { CommandProblem, runCommand } from '../command/own-command.js';
 import { isAlive } from '../machine/processes.js';
+import { usableOnnxruntime, NO_TELEMETRY } from '../runtimes/onnx/find-onnxruntime.js';
 import { modelFacts, type FileFacts } from '../runtimes/onnx/optimized/digests.js';
 import {
   folderNameOf,
@@ -39,20 +42,64 @@ import {
   WEIGHTS,
 } from '../runtimes/onnx/optimized/optimized-files.js';
 
+/** `args`: arguments without the command's name. Resolves with the exit code. */
+export function runOptimize(program: string, args: readonly string[]): Promise<number> {
+  const command = new Command(program)
+    .description(
+      'Saves a model of ONNX as onnxruntime wants it in memory, so that all workers on the CPU share one copy of its weights.',
+    )
+    .argument('<model>', 'a .onnx file');
+  return runCommand(command, args, async () => {
+    const cwd = process.cwd();
+    const model = resolve(command.args[0] as string);
+    const isFile = statSync(model, { throwIfNoEntry: false })?.isFile() ?? false;
+    if (!isFile || !model.endsWith('.onnx'))
+      throw new CommandProblem(`${model} is no .onnx file. Name one: banana-serve optimize ./model.onnx`);
+    const { main, version } = usableOnnxruntime(model, { isUnpacked: false, startFolder: cwd });
+    const { ORT_DISABLE_TELEMETRY } = { ...NO_TELEMETRY, ...process.env };
+    const optimized = await optimizeModel(model, version, {
+      BANANA_ONNXRUNTIME: main,
+      ORT_DISABLE_TELEMETRY: ORT_DISABLE_TELEMETRY ?? '',
+    });
+    process.stdout.write(`${outcomeText(optimized, (path) => relative(cwd, path))}\n`);
+  });
+}
+
+function outcomeText(
+  { outcome, folder, bytes, runs }: OptimizedModel,
+  shown: (path: string) => string,
+): string {
+  if (runs === null) return `${shown(folder)} is there already (${megabytes(bytes)}); the server uses it.`;
+  const { model, graph } = runs;
+  const memory =
+    model.privateBytes === null || graph.privateBytes === null
+      ? ''
+      : `Each worker has ${megabytes(graph.privateBytes)} of its own instead of ${megabytes(model.privateBytes)}. `;
+  const time = `Loading takes ${Math.round(graph.loadMs)} ms of CPU instead of ${Math.round(model.loadMs)}.`;
+  return outcome === 'written'
+    ? `Wrote ${shown(folder)}, ${megabytes(bytes)}. ${memory}${time}`
+    : `Nothing was written: it would take ${megabytes(bytes)} of disk for no gain. ${memory}${time}`;
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.round(bytes / 1e6)} MB`;
+}
+
+type Runs = Readonly<Record<'model' | 'graph', RunFacts>>;
 type Env = Readonly<Record<string, string>>;
 
-export interface OptimizedModel {
+interface OptimizedModel {
   /** `written`: it lies in `folder` now. `present`: it lay there. `no gain`: nothing was written. */
   readonly outcome: 'written' | 'present' | 'no gain';
   readonly folder: string;
   /** Bytes on disk. */
   readonly bytes: number;
   /** The runs that were compared; null if it was present. */
-  readonly runs: { readonly model: RunFacts; readonly graph: RunFacts } | null;
+  readonly runs: Runs | null;
 }
 
 /** @throws CommandProblem, and the errors of the file system */
-export async function optimizeModel(model: string, onnxruntime: string, env: Env): Promise<OptimizedModel> {
+async function optimizeModel(model: string, onnxruntime: string, env: Env): Promise<OptimizedModel> {
   const name = folderNameOf(keyOf(await readableFacts(model), onnxruntime));
   const place = writablePlace(model);
   const folder = join(place, name);
@@ -121,11 +168,7 @@ function writablePlace(model: string): string {
   throw new CommandProblem(`There is no folder to write to: ${problems.join('; ')}.`);
 }
 
-async function compare(
-  model: string,
-  folder: string,
-  env: Env,
-): Promise<{ readonly model: RunFacts; readonly graph: RunFacts }> {
+async function compare(model: string, folder: string, env: Env): Promise<Runs> {
   const graph = join(folder, GRAPH);
   const original = (await answerOf({ step: 'run', model, graph: null, inputs: null }, env)) as RunFacts;
   await answerOf({ step: 'save', model, graph, weights: WEIGHTS }, env);
@@ -159,7 +202,7 @@ async function answerOf(step: OptimizerStep, env: Env): Promise<RunFacts | null>
 const LEAST_GAIN_BYTES = 8 * 1024 * 1024;
 
 /** Compares the memory of both processes; the weights decide if the system does not tell it. */
-function isGain({ model, graph }: { model: RunFacts; graph: RunFacts }, bytes: number): boolean {
+function isGain({ model, graph }: Runs, bytes: number): boolean {
   const isTold = model.privateBytes !== null && graph.privateBytes !== null;
   return (isTold ? model.privateBytes - graph.privateBytes : bytes) >= LEAST_GAIN_BYTES;
 }
