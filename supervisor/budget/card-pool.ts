@@ -3,15 +3,7 @@
  * holds what the card's use rose by over its start, and all hold what the card uses beyond its use without them.
  */
 import type { CardMemory } from '../machine/nvidia-smi.js';
-
-/** The memory of a worker that has ended, until the driver says that it is back. */
-export interface OwedMemory {
-  readonly id: number;
-  readonly model: string;
-  readonly bytes: number;
-  readonly diedAtMs: number;
-  readonly usedBytes: number;
-}
+import type { HeldWorker, Start } from './facts.js';
 
 /** Longest time that memory is expected back; after that counts what the driver says. */
 const BACK_MS = 10_000;
@@ -27,10 +19,11 @@ export class CardPool {
   #tells = false;
   /** Use of the card while it had none of our workers. */
   #baseBytes: number;
-  /** Use of the card when the present start was allowed. */
-  #before: { readonly id: () => number | null; readonly bytes: number } | null = null;
+  /** The present start, and the use of the card when it was allowed. */
+  #before: { readonly start: Pick<Start, 'pid'>; readonly bytes: number } | null = null;
   readonly #rises = new Map<number, number>();
-  #owed: readonly OwedMemory[] = [];
+  /** Workers that have ended and whose memory the driver has not given back yet, with the use of the card before that. */
+  readonly #owed = new Map<HeldWorker, number>();
 
   constructor(card: CardMemory, limitBytes: number) {
     this.name = `gpu ${card.index}`;
@@ -45,8 +38,9 @@ export class CardPool {
     return device === `gpu ${index}` || (device.startsWith('gpu GPU-') && `gpu ${uuid}`.startsWith(device));
   }
 
-  get owed(): readonly OwedMemory[] {
-    return this.#owed;
+  /** Workers that have ended, until the driver says that their memory is back. */
+  get owed(): HeldWorker[] {
+    return [...this.#owed.keys()];
   }
 
   /** Memory that all workers hold. */
@@ -66,8 +60,8 @@ export class CardPool {
   }
 
   /** A start on this card was allowed; the gate allows one at a time. */
-  starts(id: () => number | null): void {
-    this.#before = { id, bytes: this.#card.usedBytes };
+  starts(start: Pick<Start, 'pid'>): void {
+    this.#before = { start, bytes: this.#card.usedBytes };
   }
 
   /** The card was read. `ids`: the workers that are on it. */
@@ -76,22 +70,33 @@ export class CardPool {
     this.readAtMs = readAtMs;
     for (const id of this.#rises.keys()) if (!ids.has(id)) this.#rises.delete(id);
     for (const id of ids) if (card.byGroup.has(id)) this.#tells = true;
-    const starting = this.#before?.id() ?? null;
+    const starting = this.#before?.start.pid ?? null;
     if (this.#before !== null && starting !== null && ids.has(starting)) {
       const rise = card.usedBytes - this.#before.bytes;
       this.#rises.set(starting, Math.max(rise, this.#rises.get(starting) ?? 0));
     }
-    this.#owed = this.#owed.filter(
-      ({ bytes, usedBytes, diedAtMs }) =>
-        card.usedBytes > usedBytes - BACK_SHARE * bytes && readAtMs - diedAtMs < BACK_MS,
-    );
-    if (ids.size === 0 && this.#owed.length === 0) this.#baseBytes = card.usedBytes;
+    for (const [worker, usedBytes] of this.#owed) {
+      const backBytes = BACK_SHARE * (worker.bytes.get(this.name) ?? 0);
+      if (usedBytes - card.usedBytes >= backBytes || readAtMs - worker.sinceMs >= BACK_MS)
+        this.#owed.delete(worker);
+    }
+    if (ids.size === 0 && this.#owed.size === 0) this.#baseBytes = card.usedBytes;
   }
 
   died(id: number, model: string, nowMs: number): void {
     const bytes = this.bytesOf(id);
     if (bytes === 0) return;
-    this.#owed = [...this.#owed, { id: -id, model, bytes, diedAtMs: nowMs, usedBytes: this.#card.usedBytes }];
+    const owed: HeldWorker = {
+      id: -id,
+      model,
+      device: this.name,
+      bytes: new Map([[this.name, bytes]]),
+      state: 'leaving',
+      sinceMs: nowMs,
+      idleSinceMs: nowMs,
+      isProven: true,
+    };
+    this.#owed.set(owed, this.#card.usedBytes);
     this.#rises.delete(id);
   }
 }

@@ -106,7 +106,7 @@ export class Ledger {
     const models = this.#gather();
     const needs = this.#needsOf(start, this.#countOf(model, models), models);
     start.granted = new Map([...needs].map(([pool, bytes]) => [pool, bytes ?? 0]));
-    for (const card of this.#readings.cards) if (card.isOf(device)) card.starts(() => start.pid);
+    for (const card of this.#readings.cards) if (card.isOf(device)) card.starts(start);
   }
 
   /** Learns from the last reading. */
@@ -138,7 +138,7 @@ export class Ledger {
       }),
       promised: this.#promised(),
       starts: this.#claims(models),
-      workers: [...held, ...this.#owed()],
+      workers: [...held, ...this.#readings.cards.flatMap(({ owed }) => owed)],
       models,
       expendables: this.#expendables.ids.map((id) => ({ id, bytes: this.#readings.bytesOf(id) })),
     };
@@ -255,22 +255,6 @@ export class Ledger {
         return bytes.sort((a, b) => a - b).slice(0, pinned);
       });
     return held.reduce((sum, bytes) => sum + bytes, 0);
-  }
-
-  /** Memory of GPUs that the driver has not given back yet. */
-  #owed(): HeldWorker[] {
-    return this.#readings.cards.flatMap(({ name, owed }) =>
-      owed.map(({ id, model, bytes, diedAtMs: sinceMs }) => ({
-        id,
-        model,
-        device: name,
-        bytes: new Map([[name, bytes]]),
-        state: 'leaving',
-        sinceMs,
-        idleSinceMs: sinceMs,
-        isProven: true,
-      })),
-    );
   }
 
   #bytesOf(id: number, pool: string): number {

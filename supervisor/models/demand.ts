@@ -5,7 +5,7 @@
  */
 import type { CallWatch, Dispatcher } from '../dispatch/dispatcher.js';
 import { ScalingHistory } from '../scaling/history.js';
-import type { ScaledLine, ScaledWorker, ScalingFacts } from '../scaling/policy.js';
+import type { ScaledWorker, ScalingFacts } from '../scaling/policy.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { Slot } from '../slots/slot.js';
 import type { Generations } from './generations.js';
@@ -90,7 +90,7 @@ export class Demand implements CallWatch {
   }
 
   /** Describes what waits, and how long the last of it may; null if nothing does. */
-  line(nowMs: number): ScaledLine | null {
+  line(nowMs: number): ScalingFacts['line'] {
     const calls = this.waiting;
     if (calls === 0) return null;
     const { queueTimeout } = this.#generations.inForce.options;

@@ -1,7 +1,7 @@
 /**
  * Reports slow starts: while a worker takes more than a few seconds to become ready, prints at intervals what each worker
  * is doing, for how long, and the limit.
- * Before: the model calls `update` when a worker's state has changed. After: a `StartReporter` shows the text.
+ * Before: the model asks when a worker's state has changed. After: a `StartReporter` shows the text.
  */
 import { formatMs } from '../options/units.js';
 import type { Slot } from '../slots/slot.js';
@@ -41,60 +41,39 @@ export interface StartReporter {
 /** A start that takes less is not reported. */
 export const FIRST_REPORT_MS = 3000;
 
-export class SlowStarts {
-  readonly #reporter: StartReporter;
-  readonly #starting: () => readonly StartingWorker[];
-  readonly #limitMs: () => number;
-  readonly #label: () => string;
-  #timer: NodeJS.Timeout | null = null;
-  #reported = 0;
-
-  /**
-   * `limitMs`: longest time from the start of a worker until it is ready. `label`: the model's name if the server has
-   * several, else empty.
-   */
-  constructor(
-    reporter: StartReporter,
-    starting: () => readonly StartingWorker[],
-    limitMs: () => number,
-    label: () => string,
-  ) {
-    this.#label = label;
-    this.#reporter = reporter;
-    this.#starting = starting;
-    this.#limitMs = limitMs;
-  }
-
-  /** Called when a worker's state may have changed. */
-  update(): void {
-    const isStarting = this.#starting().length > 0;
-    if (isStarting && this.#timer === null) this.#wait();
-    else if (!isStarting && this.#timer !== null) this.#end();
-  }
-
-  #wait(): void {
-    const pauseMs = this.#reported === 0 ? FIRST_REPORT_MS : this.#reporter.pauseMs(this.#reported);
-    this.#timer = setTimeout(() => this.#report(), pauseMs);
-    this.#timer.unref();
-  }
-
-  #report(): void {
-    const workers = this.#starting();
+/**
+ * Returns the function to call when a worker's state may have changed. `limitMs`: longest time from the start of a worker until
+ * it is ready. `label`: the model's name if the server has several, else empty.
+ */
+export function slowStarts(
+  reporter: StartReporter,
+  starting: () => readonly StartingWorker[],
+  limitMs: () => number,
+  label: () => string,
+): () => void {
+  let timer: NodeJS.Timeout | null = null;
+  let reported = 0;
+  const wait = (): void => {
+    timer = setTimeout(report, reported === 0 ? FIRST_REPORT_MS : reporter.pauseMs(reported)).unref();
+  };
+  const report = (): void => {
     // Others may die and start again quickly meanwhile; they are not reported.
-    const slow = workers.filter(({ uptimeMs, stateMs }) => (uptimeMs ?? stateMs) >= FIRST_REPORT_MS);
+    const slow = starting().filter(({ uptimeMs, stateMs }) => (uptimeMs ?? stateMs) >= FIRST_REPORT_MS);
     if (slow.length > 0) {
-      this.#reported += 1;
-      this.#reporter.report(reportText(slow, this.#limitMs(), this.#label()));
+      reported += 1;
+      reporter.report(reportText(slow, limitMs(), label()));
     }
-    this.#wait();
-  }
-
-  #end(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
-    this.#reported = 0;
-    this.#reporter.end();
-  }
+    wait();
+  };
+  return () => {
+    const isStarting = starting().length > 0;
+    if (isStarting && timer === null) wait();
+    if (isStarting || timer === null) return;
+    clearTimeout(timer);
+    timer = null;
+    reported = 0;
+    reporter.end();
+  };
 }
 
 /**

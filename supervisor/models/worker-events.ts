@@ -19,19 +19,20 @@ import type { Generation } from './generations.js';
 import type { ModelCore } from './model-resources.js';
 import type { Sizing } from './sizing.js';
 import { noneWantedError } from './slot-summary.js';
-import { SlowStarts, startingWorkers } from './slow-starts.js';
+import { slowStarts, startingWorkers } from './slow-starts.js';
 import { startWorker, workerLimits } from './start-worker.js';
 
 export class WorkerEvents {
   readonly #model: ModelCore;
   readonly #sizing: Sizing;
-  readonly #slowStarts: SlowStarts;
+  /** Looks for slow starts. */
+  readonly #noteStarts: () => void;
 
   constructor(model: ModelCore, sizing: Sizing) {
     this.#model = model;
     this.#sizing = sizing;
     const { crew, generations, resources } = model;
-    this.#slowStarts = new SlowStarts(
+    this.#noteStarts = slowStarts(
       resources.startReporter,
       () => startingWorkers(crew.all),
       () => generations.inForce.options.initTimeout,
@@ -177,7 +178,7 @@ export class WorkerEvents {
   #refresh(): void {
     const { crew, health, dispatcher } = this.#model;
     const hasStepIn = crew.refresh();
-    this.#slowStarts.update();
+    this.#noteStarts();
     health.changes.wake();
     // What a dying worker has not begun came before what waits: it is given back within ms, and then all goes on.
     const givesBack = crew.workers.some(

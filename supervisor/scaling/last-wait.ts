@@ -1,10 +1,10 @@
 /** Predicts how long the last call in line will have waited when it begins. */
-import type { ScaledLine, ScalingFacts, ScalingRules } from './policy.js';
+import type { ScalingFacts, ScalingRules } from './policy.js';
 
 /** The wait with `more` workers than there are, which would be spawned now if none stands by. */
 export function predictLastWait(facts: ScalingFacts, rules: ScalingRules, more: number): number {
   const { nowMs, line, history, standing = 0 } = facts;
-  const { calls, lastSinceMs, lastUntilMs } = line as ScaledLine;
+  const { calls, lastSinceMs, lastUntilMs } = line as NonNullable<typeof line>;
   const runs = Math.ceil(calls / rules.batchSize);
   const runMs = expectedRunMs(facts, calls / runs);
   const isMeasured = history.service.meanMs !== null;

@@ -35,19 +35,6 @@ export interface ScaledWorker {
   readonly isFrozen?: boolean;
 }
 
-/** The calls that wait for a worker. */
-export interface ScaledLine {
-  /**
-   * Calls in line, due jobs, `/_k/warmup` and load orders. At zero workers a call that is refused because its deadline
-   * comes before a worker could be ready counts for the ask that it causes.
-   */
-  readonly calls: number;
-  /** When the newest of them came. */
-  readonly lastSinceMs: number;
-  /** When it will be given up: its deadline or the queue timeout; Infinity without either. */
-  readonly lastUntilMs: number;
-}
-
 export interface ScalingFacts {
   readonly nowMs: number;
   /** Workers that may take calls. Workers that leave, or are replaced by a reload, do not count. */
@@ -56,8 +43,18 @@ export interface ScalingFacts {
   readonly startingSinceMs: readonly number[];
   /** Ready workers beyond these, which take calls at once if more are wanted; default: none. */
   readonly standing?: number;
-  /** Null if no call waits. */
-  readonly line: ScaledLine | null;
+  /** The calls that wait for a worker; null if none does. */
+  readonly line: {
+    /**
+     * Calls in line, due jobs, `/_k/warmup` and load orders. At zero workers a call that is refused because its deadline
+     * comes before a worker could be ready counts for the ask that it causes.
+     */
+    readonly calls: number;
+    /** When the newest of them came. */
+    readonly lastSinceMs: number;
+    /** When it will be given up: its deadline or the queue timeout; Infinity without either. */
+    readonly lastUntilMs: number;
+  } | null;
   readonly history: ScalingHistory;
   /** `replayAtMs` of the last decision; 0 before the first. */
   readonly replayAtMs: number;
@@ -71,14 +68,6 @@ export interface Decision {
   readonly againAtMs: number | null;
   /** To be given back in the next facts: no replay happens before, so that asking costs little. */
   readonly replayAtMs: number;
-}
-
-/** The figures of a replay. */
-interface Replayed {
-  readonly windowMs: number;
-  readonly targetWaitMs: number;
-  readonly calls: number;
-  readonly missed: number;
 }
 
 /** The rule that decided, with its figures. `from` is the number of workers there, starting ones included. */
@@ -98,10 +87,18 @@ export type Why =
       readonly withOneMoreMs: number;
       readonly targetWaitMs: number;
     }
-  /** `missed` of the `calls` calls of the last `windowMs` would have waited over the target on the workers there are. */
-  | ({ readonly rule: 'misses'; readonly from: number } & Replayed)
-  /** Only `missed` of the `calls` calls of the last `windowMs` would have waited over the target on one fewer. */
-  | ({ readonly rule: 'spare'; readonly from: number } & Replayed)
+  /**
+   * `misses`: `missed` of the `calls` calls of the last `windowMs` would have waited over the target on the workers there are.
+   * `spare`: only so many would have on one fewer.
+   */
+  | {
+      readonly rule: 'misses' | 'spare';
+      readonly from: number;
+      readonly windowMs: number;
+      readonly targetWaitMs: number;
+      readonly calls: number;
+      readonly missed: number;
+    }
   /** No call came or ended in the idle timeout. */
   | { readonly rule: 'idle'; readonly from: number; readonly idleMs: number };
 

@@ -11,7 +11,7 @@ function card(usedBytes: number, byGroup: Readonly<Record<number, number>> = {})
 /** Worker 7 has started, and the card uses 400 more than the 100 of others. */
 function withOne(): CardPool {
   const pool = new CardPool(card(100), 600);
-  pool.starts(() => 7);
+  pool.starts({ pid: 7 });
   pool.read(card(500), 1000, new Set([7]));
   return pool;
 }
@@ -41,7 +41,7 @@ describe('where the driver does not tell processes', () => {
   test('the use of a card without our workers is that of others', () => {
     const pool = withOne();
     pool.read(card(300), 2000, new Set());
-    pool.starts(() => 8);
+    pool.starts({ pid: 8 });
     pool.read(card(500), 3000, new Set([8]));
     assert.deepEqual([pool.bytesOf(8), pool.ownBytes], [200, 200]);
   });
@@ -49,7 +49,7 @@ describe('where the driver does not tell processes', () => {
 
 test('where it does, a worker holds what its processes use', () => {
   const pool = new CardPool(card(100), 600);
-  pool.starts(() => 7);
+  pool.starts({ pid: 7 });
   pool.read(card(900, { 7: 350, 9: 400 }), 1000, new Set([7]));
   assert.deepEqual([pool.bytesOf(7), pool.ownBytes], [350, 350]);
   assert.equal(pool.usedBytes, 500, 'only 100 are free on the card');

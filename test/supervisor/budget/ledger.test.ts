@@ -203,7 +203,7 @@ test('the memory of a worker on a GPU that has ended is leaving until the driver
   const card = { index: '0', uuid: 'GPU-a', totalBytes: 1000, byGroup: new Map<number, number>() };
   const pool = new CardPool({ ...card, usedBytes: 0 }, 800);
   memory.cards.push(pool);
-  pool.starts(() => 7);
+  pool.starts({ pid: 7 });
   model.worker(7, 'idle', 'gpu 0');
   pool.read({ ...card, usedBytes: 300 }, 0, new Set([7]));
   ledger.gather(1);

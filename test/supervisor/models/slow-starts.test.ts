@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import {
-  SlowStarts,
+  slowStarts,
   type StartReporter,
   type StartingWorker,
 } from '../../../supervisor/models/slow-starts.js';
@@ -15,13 +15,13 @@ class Bench {
   #workers: { state: WorkerState | 'waiting'; sinceMs: number; spawnedMs: number }[] = [];
   readonly #t: TestContext;
   label = '';
-  readonly #slowStarts: SlowStarts;
+  readonly #update: () => void;
 
   constructor(t: TestContext, reporter?: StartReporter) {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     this.#t = t;
     const log = { info: (text: string) => this.lines.push(text) };
-    this.#slowStarts = new SlowStarts(
+    this.#update = slowStarts(
       reporter ?? logReporter(log),
       () => this.#starting(),
       () => 600_000,
@@ -32,7 +32,7 @@ class Bench {
   enter(worker: number, state: WorkerState | 'waiting'): void {
     const spawnedMs = state === 'spawning' ? this.#nowMs : (this.#workers[worker]?.spawnedMs ?? this.#nowMs);
     this.#workers[worker] = { state, sinceMs: this.#nowMs, spawnedMs };
-    this.#slowStarts.update();
+    this.#update();
   }
 
   pass(seconds: number): void {
