@@ -12,8 +12,7 @@ import {
   type ReplyHead,
 } from '../../protocol/wire/messages.js';
 import { leaveToCollector, slabs } from '../memory/slabs.js';
-import type { CallWorker } from './call-worker.js';
-import type { HeldCall } from './held-batch.js';
+import type { CallHolder, HeldCall } from './held-batch.js';
 
 /** An answer whose body is still arriving. */
 interface PartialResult {
@@ -26,14 +25,14 @@ interface PartialResult {
 
 export class CallAnswers {
   maxOutputBytes: number;
-  readonly #worker: CallWorker;
+  readonly #worker: CallHolder;
   readonly #results = new BodyAssembler<PartialResult>((bytes, result) => {
     const { buffer, release } = slabs.take(bytes);
     result.release = release;
     return buffer;
   });
 
-  constructor(worker: CallWorker, maxOutputBytes: number) {
+  constructor(worker: CallHolder, maxOutputBytes: number) {
     this.#worker = worker;
     this.maxOutputBytes = maxOutputBytes;
   }

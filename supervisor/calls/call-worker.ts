@@ -16,8 +16,8 @@ import type { DataPart, Message } from '../../protocol/wire/messages.js';
 import type { Call, ReadyWorker } from '../dispatch/call.js';
 import type { NamedLimit } from '../machine/limit-timer.js';
 import { CallAnswers } from './call-answers.js';
-import { HeldBatch, HeldCall } from './held-batch.js';
-import { RunTimeout, type StuckCause } from './run-timeout.js';
+import { HeldBatch, HeldCall, type CallHolder, type StuckCause } from './held-batch.js';
+import { RunTimeout } from './run-timeout.js';
 import { sendBatch } from './send-batch.js';
 
 export interface CallLimits {
@@ -28,7 +28,7 @@ export interface CallLimits {
 /** Output of a call may be read so long after its answer, which comes by another pipe. */
 const JUST_MS = 50;
 
-export abstract class CallWorker implements ReadyWorker {
+export abstract class CallWorker implements CallHolder, ReadyWorker {
   readonly index: number;
   readonly channel: Channel;
   readonly answers: CallAnswers;
@@ -73,11 +73,8 @@ export abstract class CallWorker implements ReadyWorker {
   protected abstract onStreamEnd(error: ServeError | null): void;
   /** A call has ended in the worker. `runMs` is null if it does not predict the time of later calls. */
   protected abstract onFinished(call: Call, runMs: number | null): void;
-  /** The call failed; the log may need the error. */
   abstract onCallError(call: Call, error: ServeError): void;
-  /** It gets no more calls, and ends once those that it holds have ended. */
   abstract leave(why: string): void;
-  /** Ends its process at once. */
   abstract kill(cause: StuckCause): void;
 
   /** Applies to batches that begin from now on. */
@@ -102,7 +99,6 @@ export abstract class CallWorker implements ReadyWorker {
     return this.#batches.length;
   }
 
-  /** Calls that began and ended in the worker. */
   get finishedCalls(): number {
     return this.#finishedCalls;
   }
@@ -118,7 +114,6 @@ export abstract class CallWorker implements ReadyWorker {
     return this.#batches[0]?.calls[0]?.call.isConversation === true;
   }
 
-  /** The batches that run or should begin now. */
   get active(): readonly HeldBatch[] {
     return this.#batches.slice(0, this.places);
   }
@@ -127,7 +122,6 @@ export abstract class CallWorker implements ReadyWorker {
     return this.maxBatches.get(route) ?? 1;
   }
 
-  /** As `active`; looks up which of them have begun. */
   lookUpActive(): readonly HeldBatch[] {
     this.learnBegun();
     return this.active;
@@ -155,12 +149,10 @@ export abstract class CallWorker implements ReadyWorker {
     return this.lookUpRunning()[0]?.beganAtMs ?? null;
   }
 
-  /** Whether the call is one of those that run, or should begin now. */
   isActive({ batch }: HeldCall): boolean {
     return batch === this.#batches[0] || this.#batches.indexOf(batch) < this.places;
   }
 
-  /** @throws SERVE_PROTOCOL if the worker does not hold it */
   find(id: number): HeldCall {
     const held = this.#find((one) => one.id === id);
     if (held !== null) return held;
@@ -230,7 +222,6 @@ export abstract class CallWorker implements ReadyWorker {
     for (const { conversation } of this.heldCalls()) conversation?.goAway(why);
   }
 
-  /** The call has ended in the worker: its place is free. `runMs` is null if it does not predict the time of later calls. */
   release(held: HeldCall, runMs: number | null): void {
     const { batch } = held;
     batch.remove(held);

@@ -2,8 +2,10 @@
  * A batch of calls that were sent together and begin together; each has its own ending. One clock runs for all of them: it
  * stands still only while every one of them waits for its client, and no other call waits for the worker.
  */
+import type { ServeError } from '../../protocol/errors.js';
+import type { Channel } from '../../protocol/wire/channel.js';
 import { STREAM_WINDOW_BYTES } from '../../protocol/wire/messages.js';
-import type { Call } from '../dispatch/call.js';
+import type { Call, ReadyWorker } from '../dispatch/call.js';
 
 /**
  * A call that a worker holds, running or sent ahead. `Call.checkBegun` looks up in the worker's note whether it has begun.
@@ -168,4 +170,32 @@ export class HeldBatch {
     this.beganAtMs = beganAtMs;
     this.#graceMs = 0;
   }
+}
+
+/** The reason why the process of a call has to be killed. */
+export type StuckCause = 'run timeout' | 'it did not begin its call';
+
+/** A worker that holds calls, as those parts of it see it that handle its messages and the limits of its calls. */
+export interface CallHolder extends Pick<ReadyWorker, 'learnBegun' | 'abandon'> {
+  readonly channel: Channel;
+  /** Calls that began and ended in the worker. */
+  readonly finishedCalls: number;
+  /** The batches that run or should begin now. */
+  readonly active: readonly HeldBatch[];
+  /** As `active`; looks up which of them have begun. */
+  lookUpActive(): readonly HeldBatch[];
+  /** @throws SERVE_PROTOCOL if the worker does not hold it */
+  find(id: number): HeldCall;
+  /** Whether the call is one of those that run, or should begin now. */
+  isActive(held: HeldCall): boolean;
+  /** The call has ended in the worker: its place is free. `runMs` is null if it does not predict the time of later calls. */
+  release(held: HeldCall, runMs: number | null): void;
+  /** Flushes the channel, at the latest at the end of this turn of the event loop. */
+  flushSoon(): void;
+  /** The call failed; the log may need the error. */
+  onCallError(call: Call, error: ServeError): void;
+  /** It gets no more calls, and ends once those that it holds have ended. */
+  leave(why: string): void;
+  /** Ends its process at once. */
+  kill(cause: StuckCause): void;
 }

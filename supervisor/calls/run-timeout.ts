@@ -12,8 +12,7 @@
 import { ServeError } from '../../protocol/errors.js';
 import type { Call } from '../dispatch/call.js';
 import { Alarm, startLimit, type LimitTimer, type NamedLimit } from '../machine/limit-timer.js';
-import type { CallWorker } from './call-worker.js';
-import type { HeldBatch, HeldCall } from './held-batch.js';
+import type { CallHolder, HeldBatch, HeldCall } from './held-batch.js';
 
 /** Time between the abort signal of a handler and the kill of its process. */
 export const ABORT_GRACE_MS = 1000;
@@ -24,11 +23,8 @@ export const MIN_BEGIN_MS = 5000;
 /** Time in which an event loop that turns answers a ping. */
 export const PONG_MS = 500;
 
-/** The reason why the process of a call has to be killed. */
-export type StuckCause = 'run timeout' | 'it did not begin its call';
-
 export class RunTimeout {
-  readonly #worker: CallWorker;
+  readonly #worker: CallHolder;
   #limit: NamedLimit;
   readonly #alarm = new Alarm(() => this.#check(), startLimit);
   /** Batches whose time is over, with the timers of their grace. */
@@ -38,7 +34,7 @@ export class RunTimeout {
   #pingTimer: LimitTimer | null = null;
   #pings = 0;
 
-  constructor(limit: NamedLimit, worker: CallWorker) {
+  constructor(limit: NamedLimit, worker: CallHolder) {
     this.#limit = limit;
     this.#worker = worker;
   }

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { describeThrown, type ErrorCode } from '../../protocol/errors.js';
 import { withoutPrintMarks } from '../../protocol/wire/print-mark.js';
-import type { StuckCause } from '../calls/run-timeout.js';
+import type { StuckCause } from '../calls/held-batch.js';
 import type { CallFacts } from '../dispatch/call.js';
 
 export interface Exit {

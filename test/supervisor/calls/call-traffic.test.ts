@@ -3,7 +3,7 @@ import { DATA_OVERHEAD_BYTES, type Message } from '../../../protocol/wire/messag
 import { test, type TestContext } from 'node:test';
 import type { Conversation } from '../../../supervisor/dispatch/call.js';
 import { CallAnswers } from '../../../supervisor/calls/call-answers.js';
-import type { CallWorker } from '../../../supervisor/calls/call-worker.js';
+import type { CallHolder } from '../../../supervisor/calls/held-batch.js';
 import { FakeChannel, heldCall } from './held-call.js';
 
 const PIECES = [Buffer.from('ab'), Buffer.from('c')];
@@ -28,13 +28,13 @@ function setUp(t: TestContext) {
     close: (code, reason) => story.push(`close ${code} ${reason}`),
   };
   held.call.conversation = conversation;
-  const worker: Partial<CallWorker> = {
+  const worker: Partial<CallHolder> = {
     channel: channel.asChannel,
     flushSoon: () => channel.flush(),
     find: () => held,
     isActive: () => true,
   };
-  const traffic = new CallAnswers(worker as CallWorker, 1000);
+  const traffic = new CallAnswers(worker as CallHolder, 1000);
   return { traffic, call: held, channel, story, take: () => takes.forEach((taken) => taken()) };
 }
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { STREAM_WINDOW_BYTES } from '../../../protocol/wire/messages.js';
-import type { CallWorker } from '../../../supervisor/calls/call-worker.js';
-import { HeldBatch, type HeldCall } from '../../../supervisor/calls/held-batch.js';
+import { HeldBatch, type CallHolder, type HeldCall } from '../../../supervisor/calls/held-batch.js';
 import type { NamedLimit } from '../../../supervisor/machine/limit-timer.js';
 import { ABORT_GRACE_MS, MIN_BEGIN_MS, RunTimeout, PONG_MS } from '../../../supervisor/calls/run-timeout.js';
 import { FakeChannel, heldCall, sentCall } from './held-call.js';
@@ -20,7 +19,7 @@ function setUp(t: TestContext) {
   const held: HeldBatch[] = [];
   const story: string[] = [];
   const state = { places: 1 };
-  const worker: Partial<CallWorker> = {
+  const worker: Partial<CallHolder> = {
     channel: channel.asChannel,
     get active() {
       return held.slice(0, state.places);
@@ -31,7 +30,7 @@ function setUp(t: TestContext) {
     kill: (cause) => story.push(cause),
     leave: () => story.push('no more calls'),
   };
-  const timeout = new RunTimeout(limitOf(LIMIT_MS), worker as CallWorker);
+  const timeout = new RunTimeout(limitOf(LIMIT_MS), worker as CallHolder);
   return {
     channel,
     held,
