@@ -2,12 +2,12 @@
 import { ServeError, isAppsRefusal } from '../../protocol/errors.js';
 import { splitHeaderLines } from '../../protocol/text/headers.js';
 import { asSentence } from '../../protocol/text/sentences.js';
-import { callFacts, type CallMessage } from '../dispatch/call.js';
+import { callFacts } from '../dispatch/call.js';
 import { BANANA_CLIENTS, clientHeaderNames } from '../http/access/client-headers.js';
 import { errorBody, statusOf } from '../http/answer/house-error.js';
 import { isJson } from '../http/call/find-route.js';
 import type { CountedRequest, RequestObserver } from '../http/request/request-context.js';
-import type { AnsweredJob, EndedJob, JobRecord, StoredCall } from '../jobs/kept-jobs.js';
+import type { AnsweredJob, EndedJob } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';
 import { formatMs } from '../options/units.js';
@@ -29,8 +29,15 @@ export function jobOutcomes(
       const status = error === null ? (ended.record.end.result?.head.status ?? 200) : statusOf(error);
       observer.settled(requestOf(ended, model), ended.job, status, error);
     },
-    onRetry: (record, error, call) => logRetry(log, record, error, call),
-    onNotKept: (call, error) => logNotKept(log, call, error),
+    onRetry({ id, route, attempts, maxAttempts, dueAt }, { code, message }, call) {
+      const which = `attempt ${attempts} of ${maxAttempts} at the job ${id} of ${route}`;
+      const wait = formatMs(Math.max(0, dueAt - Date.now()));
+      log.warn({ job: id, ...callFacts(call), code }, `${which} failed, the next is in ${wait}: ${message}`);
+    },
+    onNotKept(call, error) {
+      const facts = { ...callFacts(call), status: call.statusOf(error), code: error.code };
+      log.error(facts, `a call of ${call.route} could not be recorded: ${error.detail}`);
+    },
     onLosable: () => log.info(LOSABLE),
     onStranded: (text) => log.warn(text),
     onStoreAway: (why) => log.error(`the store of jobs fails: ${asSentence(why)} ${NO_JOBS}`),
@@ -50,18 +57,6 @@ function logFailed(log: Log, { record: { id, route }, job: call }: EndedJob, err
   if (error.code === 'SERVE_JOB_CANCELLED') log.info(facts, `${name} was cancelled`);
   else if (isAppsRefusal(error)) log.info(facts, `${name} was refused by the app: ${error.message}`);
   else log.warn(facts, `${name} failed: ${error.message}`);
-}
-
-function logRetry(log: Log, record: JobRecord, { code, message }: ServeError, call: StoredCall): void {
-  const { id, route, attempts, maxAttempts, dueAt } = record;
-  const wait = formatMs(Math.max(0, dueAt - Date.now()));
-  const text = `attempt ${attempts} of ${maxAttempts} at the job ${id} of ${route} failed, the next is in ${wait}: ${message}`;
-  log.warn({ job: id, ...callFacts(call), code }, text);
-}
-
-function logNotKept(log: Log, call: CallMessage, error: ServeError): void {
-  const facts = { ...callFacts(call), status: call.statusOf(error), code: error.code };
-  log.error(facts, `a call of ${call.route} could not be recorded: ${error.detail}`);
 }
 
 /** The request as its observers would have seen it. */

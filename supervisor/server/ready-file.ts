@@ -2,40 +2,36 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Log } from '../observe/log.js';
+import type { Closing } from './host/closing.js';
 import type { Addresses } from './listeners.js';
 
-export class ReadyFile {
-  readonly #path: string;
-
-  /** Removes the file of an earlier server, and proves that one can be written. @throws SERVE_CONFIG */
-  constructor(path: string) {
-    this.#path = path;
-    try {
-      this.remove();
-      writeFileSync(this.#unfinished, '');
-    } catch (cause) {
-      const { message } = describeThrown(cause);
-      throw new ServeError('SERVE_CONFIG', `--ready-file cannot be written: ${message}`, { cause });
-    }
+/**
+ * Removes the file of an earlier server, and proves that one can be written; removes it at the end. Returns what writes the
+ * addresses. @throws SERVE_CONFIG
+ */
+export function prepareReadyFile(
+  path: string,
+  closing: Pick<Closing, 'onClose'>,
+  log: Pick<Log, 'error'>,
+): (addresses: Omit<Addresses, 'socketPath'>) => void {
+  const unfinished = `${path}.unfinished`;
+  const remove = (): void => [path, unfinished].forEach((file) => rmSync(file, { force: true }));
+  const textOf = (thrown: unknown): string =>
+    `--ready-file cannot be written: ${describeThrown(thrown).message}`;
+  try {
+    remove();
+    writeFileSync(unfinished, '');
+  } catch (cause) {
+    throw new ServeError('SERVE_CONFIG', textOf(cause), { cause });
   }
-
-  /** Writes the addresses. A reader never finds a part of them, because the file is renamed when it is whole. */
-  write({ url, managementUrl, metricsUrl }: Omit<Addresses, 'socketPath'>, log: Pick<Log, 'error'>): void {
+  closing.onClose(remove);
+  return ({ url, managementUrl, metricsUrl }) => {
     const facts = { url, managementUrl, metricsUrl, pid: process.pid };
     try {
-      writeFileSync(this.#unfinished, `${JSON.stringify(facts)}\n`);
-      renameSync(this.#unfinished, this.#path);
+      writeFileSync(unfinished, `${JSON.stringify(facts)}\n`);
+      renameSync(unfinished, path); // a reader never finds a part of the addresses
     } catch (cause) {
-      log.error(`--ready-file cannot be written: ${describeThrown(cause).message}`);
+      log.error(textOf(cause));
     }
-  }
-
-  remove(): void {
-    rmSync(this.#path, { force: true });
-    rmSync(this.#unfinished, { force: true });
-  }
-
-  get #unfinished(): string {
-    return `${this.#path}.unfinished`;
-  }
+  };
 }

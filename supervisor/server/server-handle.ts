@@ -3,7 +3,7 @@ import type { ModelStatus } from '../models/model-status.js';
 import type { Accepted, FullModelRef, ModelRef } from '../models/models.js';
 import type { ModelSource } from '../plan/given-options.js';
 import type { ServerEnd, ServerStatus } from '../status/server-status.js';
-import type { CloseOptions } from './host/drain.js';
+import type { CloseOptions } from './host/closing.js';
 
 export interface ServerHandle {
   /** Address of the server, such as `http://localhost:8000`; `unix:/path` for a socket. */

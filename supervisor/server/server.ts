@@ -37,14 +37,13 @@ import { modelReadiness, serverReadiness } from '../status/readiness.js';
 import type { ServerEnd } from '../status/server-status.js';
 import { DELAY_RESOLUTION_MS, serverStatus, type StatusSources } from '../status/snapshot.js';
 import { VERSION } from '../version.js';
-import { Closing } from './host/closing.js';
-import type { CloseOptions } from './host/drain.js';
+import { Closing, type CloseOptions } from './host/closing.js';
 import { ModelHost } from './host/model-host.js';
 import { jobOutcomes } from './job-outcomes.js';
 import { Listeners } from './listeners.js';
 import { StoreLoads } from './models/store-loads.js';
 import { modelsHandle } from './program-management.js';
-import { ReadyFile } from './ready-file.js';
+import { prepareReadyFile } from './ready-file.js';
 import type { ServerHandle } from './server-handle.js';
 import { logFirstReady, logOpen } from './start-log.js';
 
@@ -88,7 +87,9 @@ export class Server {
     );
     this.#closing = closing;
     closing.onClose(() => this.#closeLogs());
-    this.#unsent = newUnsent(plan);
+    const { unsentBytes, maxOutput, stallTimeout } = options;
+    const mostBytes = plan.tls === null ? maxOutput : TLS_COPIES * maxOutput; // at least one such answer must fit
+    this.#unsent = new UnsentAnswers(Math.max(unsentBytes, mostBytes), stallTimeout);
     closing.onClose(() => this.#unsent.close());
     const eventLoopDelay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
     closing.onClose(() => void eventLoopDelay.disable());
@@ -118,8 +119,7 @@ export class Server {
   /** Rejects with the system's error if the port cannot be opened; then nothing was started, and everything is closed. */
   async open(): Promise<ServerHandle> {
     try {
-      await this.#open();
-      return this.#handle();
+      return await this.#open();
     } catch (error) {
       this.#closing.kill();
       await this.#closing.close();
@@ -138,15 +138,17 @@ export class Server {
     void this.#close({ reason: 'killed', error: null });
   }
 
-  async #open(): Promise<void> {
+  async #open(): Promise<ServerHandle> {
     const { log, writers } = this.#logs;
     const plan = this.#plan;
     for (const warning of plan.warnings) log.warn(warning);
-    const readyFile = this.#newReadyFile();
+    const { readyFile } = plan.resolved.options;
+    const path = readyFile && resolve(plan.cwd, readyFile);
+    const onReady = path === null ? () => {} : prepareReadyFile(path, this.#closing, log);
     await this.#listeners.open();
     const { addresses } = this.#listeners;
     this.#host.served.startUp.ready.then(
-      () => readyFile?.write(addresses, log),
+      () => onReady(addresses),
       () => {}, // the end of the server says why
     );
     logOpen(log, plan, addresses, this.#host.jobs);
@@ -155,6 +157,7 @@ export class Server {
     await this.#listeners.answerBy(this.#backend(), this.#metrics.page);
     this.#live?.start();
     if (plan.isMmsMode) writers.stdout.writeLines(MMS_READY);
+    return this.#handle();
   }
 
   /** The open server, as programs get it. */
@@ -170,9 +173,7 @@ export class Server {
       drainLagMs: this.#plan.resolved.options.drainLag,
       models: modelsHandle(served, this.#plan.cwd),
       status: () => serverStatus(this.#sources, true),
-      startAgain: () => {
-        for (const model of served.all) model.startAgain();
-      },
+      startAgain: () => served.all.forEach((model) => model.startAgain()),
       close: (options) => this.close(options),
       kill: () => this.kill(),
     };
@@ -221,16 +222,6 @@ export class Server {
       readGpus: async () => (await readGpuUsage(process.env)).gpus,
     };
     return new LiveFeed(sources, this.#plan.keys.required);
-  }
-
-  /** Null if no file is wanted. @throws SERVE_CONFIG */
-  #newReadyFile(): ReadyFile | null {
-    const { cwd, resolved } = this.#plan;
-    const { readyFile: path } = resolved.options;
-    if (path === null) return null;
-    const file = new ReadyFile(resolve(cwd, path));
-    this.#closing.onClose(() => file.remove());
-    return file;
   }
 
   /** Receives the events of all models, once their host has handled them. */
@@ -287,13 +278,6 @@ export class Server {
     const models = [...served.registry.all()].map((model) => served.presenceOf(model));
     return serverReadiness(models, isDraining, jobs.problem !== null);
   }
-}
-
-function newUnsent({ tls, resolved }: ServerPlan): UnsentAnswers {
-  const { unsentBytes, maxOutput, stallTimeout } = resolved.options;
-  // At least one answer of the maximum size must fit.
-  const maxBytes = Math.max(unsentBytes, tls === null ? maxOutput : TLS_COPIES * maxOutput);
-  return new UnsentAnswers(maxBytes, stallTimeout);
 }
 
 /** The address of the management API that its requests must name; null if it listens on every address or on a socket. */

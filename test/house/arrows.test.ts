@@ -96,8 +96,12 @@ for (const [file, code, complaint] of [
   ],
   ['supervisor/serve.ts', "import './cli.js';", 'serve.ts stands below cli.ts'],
   ['supervisor/server/listeners.ts', "import '../serve.js';", 'server stands below serve.ts'],
-  ['supervisor/server/host/drain.ts', "import '../listeners.js';", 'server/host stands below server'],
-  ['supervisor/server/host/drain.ts', "import '../../http/handler.js';", 'The host of models knows no HTTP'],
+  ['supervisor/server/host/model-host.ts', "import '../listeners.js';", 'server/host stands below server'],
+  [
+    'supervisor/server/host/model-host.ts',
+    "import '../../http/handler.js';",
+    'The host of models knows no HTTP',
+  ],
   [
     'supervisor/server/models/start-up.ts',
     "import '../host/drain.js';",

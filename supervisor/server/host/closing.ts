@@ -1,3 +1,11 @@
+/** The end of a server: its options, and the order in which the parts end. */
+export interface CloseOptions {
+  /** Time in which calls are still accepted before the drain refuses them; default 0. */
+  readonly lagMs?: number;
+  /** Appended to the log line about the drain, such as how to stop at once; default empty. */
+  readonly hint?: string;
+}
+
 /**
  * Ends the parts of a server. Each part says how it ends in the line after it is made; they end in the reverse order, because
  * a part may use those that were made before it.

@@ -8,7 +8,7 @@
  *
  * Its parts are closed by the `Closing` that it is given.
  */
-import { ServeError } from '../../../protocol/errors.js';
+import { ServeError, shuttingDown } from '../../../protocol/errors.js';
 import { asClause } from '../../../protocol/text/sentences.js';
 import { MemoryBudget } from '../../budget/memory-budget.js';
 import { ByteBudget } from '../../dispatch/arrivals.js';
@@ -16,8 +16,10 @@ import { newRequestId } from '../../dispatch/call.js';
 import type { JobStore } from '../../jobs/job-store.js';
 import { KeptJobs, type AnsweredJob, type EndedJob, type KeptJobsListener } from '../../jobs/kept-jobs.js';
 import type { StoreGuard } from '../../jobs/store-guard.js';
-import type { Model } from '../../models/model.js';
+import { startLimit } from '../../machine/limit-timer.js';
+import type { ManagedModel, Model } from '../../models/model.js';
 import type { ServerResources } from '../../models/model-resources.js';
+import { untilQuiet } from '../../models/waiters.js';
 import type { Log } from '../../observe/log.js';
 import { OutputRelay } from '../../observe/output-relay.js';
 import { PrintCopies } from '../../observe/prints.js';
@@ -26,13 +28,13 @@ import { formatMs } from '../../options/units.js';
 import type { ServerPlan } from '../../plan/plan-server.js';
 import { OrphanGuard } from '../../processes/orphan-guard.js';
 import { SpareProcesses } from '../../processes/spare-processes.js';
-import { retireLimits } from '../../processes/worker-stop.js';
+import { TERM_GRACE_MS, retireLimits, stopReserveMs } from '../../processes/worker-stop.js';
 import { SpawnGate } from '../../slots/spawn-gate.js';
+import { drainText } from '../../status/banner.js';
 import type { Webhook, WebhookKeeper } from '../../webhooks/webhook.js';
 import { Webhooks } from '../../webhooks/webhooks.js';
 import { ModelAdmin } from '../models/admin.js';
-import type { Closing } from './closing.js';
-import { drain, type CloseOptions } from './drain.js';
+import type { CloseOptions, Closing } from './closing.js';
 import { JobWebhooks } from './job-webhooks.js';
 
 /** The part of jobs that knows how calls arrive, and how they are answered. */
@@ -75,7 +77,7 @@ export class ModelHost {
     this.#log = log;
     store.reportTo((problem) => log.warn(problem));
     closing.onClose(() => store.close());
-    const guard = new OrphanGuard((why) => log.warn(unguardedText(why)));
+    const guard = new OrphanGuard((why) => log.warn(`orphan guard: ${asClause(why)}; ${UNGUARDED}`));
     closing.onClose(() => guard.close());
     const hasRoom = (): boolean => this.memory?.ledger.hasRoomForSpare ?? true;
     this.spares = new SpareProcesses({ mostEach: options.spares, guard, log, hasRoom });
@@ -85,11 +87,15 @@ export class ModelHost {
     const keeper = guarded && keeperOf(guarded);
     this.webhooks = new Webhooks({ log, signer: options.webhookSecret, keeper });
     this.#jobWebhooks = new JobWebhooks(this.webhooks, guarded, answers.webhookOf);
-    closing.onClose(() => this.#closeJobs());
+    closing.onClose(async () => {
+      this.#jobWebhooks.close(); // before the jobs stop: what ends or is taken then stays in the store, if that keeps it
+      this.webhooks.close();
+      await this.jobs.stop();
+      await this.jobs.close();
+    });
     this.served = new ModelAdmin(plan.resolved, plan.isMmsMode, this.#resources(guard, logs), onEnd);
     closing.onKill(() => this.#killWorkers());
     closing.onClose(() => this.#closeModels());
-    this.served.addFirst(plan.models);
   }
 
   /** Starts the workers of the first models, and sends the webhooks that other servers have left. */
@@ -102,8 +108,7 @@ export class ModelHost {
   drain({ lagMs = 0, hint = '' }: CloseOptions, onRefusing: () => void): Promise<'drained' | 'cut'> {
     this.isDraining = true;
     this.spares.close();
-    this.served.unwatch();
-    this.served.registry.close();
+    this.served.close();
     this.jobs.drain(); // first, so that the drain waits for no job that is kept
     return drain({
       models: this.served.all,
@@ -194,16 +199,9 @@ export class ModelHost {
     const { startUp } = this.served;
     startUp.end(new ServeError('SERVE_SHUTTING_DOWN', 'The server ended before it was ready.')); // unless it has failed
     this.served.close();
+    for (const { dispatcher } of this.served.all) dispatcher.close();
     this.memory?.close(); // before workers are killed, or their memory would be given to others that wait for it
     this.#killWorkers();
-  }
-
-  /** Webhooks close before the jobs stop: what ends or is taken then stays in the store, if that keeps it. */
-  async #closeJobs(): Promise<void> {
-    this.#jobWebhooks.close();
-    this.webhooks.close();
-    await this.jobs.stop();
-    await this.jobs.close();
   }
 }
 
@@ -214,6 +212,66 @@ function keeperOf(guard: StoreGuard): WebhookKeeper {
   };
 }
 
-function unguardedText(why: string): string {
-  return `orphan guard: ${asClause(why)}; if this server is killed, a worker inside native code ends only when it returns`;
+const UNGUARDED = 'if this server is killed, a worker inside native code ends only when it returns';
+
+export interface Drain extends Required<CloseOptions> {
+  /** All models; none is added during the drain. */
+  readonly models: readonly ManagedModel[];
+  readonly log: Pick<Log, 'info' | 'error'>;
+  /** Longest time of the whole drain, including the lag. */
+  readonly timeoutMs: number;
+  readonly webhooksOwed: number;
+  /** Resolves when every worker has ended. */
+  readonly workersClosed: Promise<void>;
+  /** Calls are refused from now on. */
+  onRefusing(): void;
+  /** Running calls are about to be cut off. */
+  onCut(): void;
+}
+
+/**
+ * Ends the calls and workers of all models, and divides the drain timeout between the two.
+ *
+ * 1. Readiness is `draining`; calls are still accepted for the drain lag, until load balancers have noticed.
+ * 2. New calls are refused; accepted ones finish, or are cut off when only the time reserved for the workers is left.
+ * 3. The workers stop: a message, then SIGTERM, then SIGKILL.
+ *
+ * Resolves when every worker has ended. `drained`: every call was answered.
+ */
+export async function drain({ models, log, timeoutMs, ...given }: Drain): Promise<'drained' | 'cut'> {
+  const endAtMs = performance.now() + timeoutMs;
+  const sum = (count: (model: ManagedModel) => number): number =>
+    models.reduce((all, one) => all + count(one), 0);
+  for (const model of models) model.health.announceDrain();
+  const waits = {
+    running: sum(({ dispatcher }) => dispatcher.inFlight),
+    waiting: sum(({ dispatcher }) => dispatcher.queued + dispatcher.arriving),
+    workers: sum(({ crew }) => crew.workers.length),
+    webhooks: given.webhooksOwed,
+  };
+  log.info(drainText(timeoutMs, waits, given.hint));
+  const lagMs = Math.min(given.lagMs, timeoutMs);
+  if (lagMs > 0) await new Promise<void>((resolve) => startLimit(lagMs, resolve));
+  given.onRefusing();
+  for (const model of models) model.refuseCalls();
+  const hasShutdown = models.some((model) => model.hasShutdown);
+  const cutAtMs = endAtMs - stopReserveMs(timeoutMs, hasShutdown);
+  const isQuiet = await untilQuiet(() => models.every(({ dispatcher }) => dispatcher.isQuiet), cutAtMs);
+  if (!isQuiet) {
+    const running = sum(({ dispatcher }) => dispatcher.inFlight);
+    const waiting = sum(({ dispatcher }) => dispatcher.queued);
+    log.error(`the drain timeout passed; calls are cut off: ${running} running, ${waiting} waiting`);
+    given.onCut();
+    const lost = new ServeError('SERVE_WORKER_LOST', 'The server stopped before this call was finished.');
+    for (const { dispatcher } of models) {
+      dispatcher.failQueued(shuttingDown());
+      dispatcher.failInFlight(lost, shuttingDown());
+    }
+  }
+  const graceMs = Math.max(0, endAtMs - performance.now() - TERM_GRACE_MS);
+  for (const model of models) model.close(graceMs);
+  await given.workersClosed;
+  // Calls that a dying worker had not begun went back to the queue.
+  for (const { dispatcher } of models) dispatcher.failQueued(shuttingDown());
+  return isQuiet ? 'drained' : 'cut';
 }

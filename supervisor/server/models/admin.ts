@@ -15,7 +15,6 @@ import { ManagedModel, noWorker, type Model } from '../../models/model.js';
 import {
   Registry,
   type Accepted,
-  type FullModelRef,
   type ModelRef,
   type Outcome,
   type WorkerBounds,
@@ -23,7 +22,7 @@ import {
 import { UNFINISHED, isStartFailure, outcomeOf } from '../../models/outcome.js';
 import { bareProgram } from '../../models/start-worker.js';
 import type { Log } from '../../observe/log.js';
-import { labelOf } from '../../options/model-name.js';
+import { labelOf, type FullModelRef } from '../../options/model-name.js';
 import {
   SHORTEST_START_MS,
   asOnlyModel,
@@ -89,13 +88,11 @@ export class ModelAdmin implements ModelManagement {
     return isOnly ? asOnlyModel(this.#resolved) : this.#resolved;
   }
 
-  addFirst(plans: readonly ModelPlan[]): void {
-    for (const plan of plans) this.registry.addFirst(this.#make(plan), plan.isDefault, plan.bounds);
-  }
-
-  /** Starts the workers of the first models. With `watch`, watches their files first. */
+  /** Adds the first models, and starts their workers. With `watch`, watches their files first. */
   async startFirst(plans: readonly FirstModel[]): Promise<void> {
-    const models = plans.map(({ spec }) => this.registry.registered(spec));
+    const models = plans.map((plan) => this.#make(plan));
+    for (const [i, { isDefault, bounds }] of plans.entries())
+      this.registry.addFirst(models[i] as ManagedModel, isDefault, bounds);
     this.startUp.begin(models);
     await Promise.all(models.map((model) => this.#watch(model))); // before the load, so that no change is missed
     for (const [i, model] of models.entries()) {
@@ -140,22 +137,16 @@ export class ModelAdmin implements ModelManagement {
 
   /** See `ModelManagement.start`. */
   start(ref: ModelRef, bounds: WorkerBounds): Accepted {
-    const { registry, startUp } = this;
     const { accepted, settled } = this.resize(ref, bounds);
-    const model = registry.find(accepted);
-    const { spec } = model;
-    const boundsBefore = registry.described(model)?.bounds;
-    const isUnchanged = (): boolean => {
-      const now = registry.described(model);
-      return now?.isLeaving === false && now.bounds === boundsBefore && model.spec === spec;
-    };
-    startUp.onTrial.set(model, isUnchanged);
+    const model = this.registry.find(accepted);
+    const { onTrial } = this.startUp;
+    onTrial.add(model);
     // An order to load is a reason for a worker, though a model that scales itself may do without.
     const loaded = model.health.takesCalls && model.crew.wanted === 0 ? model.load() : settled;
     const end = async (): Promise<Outcome> => {
       const outcome = await this.outcomeInTime(model, loaded, 'whenFirstFailed');
-      if (isStartFailure(outcome) && isUnchanged()) await this.takeBack(accepted);
-      else startUp.onTrial.delete(model);
+      const isUnchanged = onTrial.delete(model);
+      if (isUnchanged && isStartFailure(outcome)) await this.takeBack(accepted);
       return outcome;
     };
     return { accepted, settled: end() };
@@ -180,6 +171,7 @@ export class ModelAdmin implements ModelManagement {
   resize(ref: ModelRef, bounds: WorkerBounds, limits = this.limits): Accepted {
     const scaled = this.registry.scale(ref, bounds, limits);
     const model = this.registry.find(scaled.accepted);
+    this.startUp.onTrial.delete(model);
     if (model.crew.wanted === 0) this.startUp.leaveOut(model);
     this.#keepSpares();
     return scaled;
@@ -192,8 +184,10 @@ export class ModelAdmin implements ModelManagement {
   replace(plan: ModelPlan, limits: RetireLimits, renews = false): Accepted {
     const { spec, release } = plan;
     try {
-      const files = this.#files.get(this.registry.registered(spec)) as ModelFiles;
+      const present = this.registry.registered(spec);
+      const files = this.#files.get(present) as ModelFiles;
       files.lend(release);
+      this.startUp.onTrial.delete(present);
       return this.registry.replace(spec, async (model) => {
         const keepsFiles = !renews && spec.app === model.spec.app; // only the options may have changed
         for (const warning of spec.program.warnings) this.#log.warn(warning);
@@ -215,6 +209,7 @@ export class ModelAdmin implements ModelManagement {
       ...spec,
       resolved: resolveModelOptions(spec.resolved, source, spec.url),
     });
+    this.startUp.onTrial.delete(model);
     const startsWorkers = needsNewWorkers(model.spec, specUnder(model));
     const change = this.registry.replace(ref, (now) => now.replace(specUnder(now), this.limits));
     if (startsWorkers) return this.#inTime(change);
@@ -276,16 +271,10 @@ export class ModelAdmin implements ModelManagement {
     return this.#isNamed ? labelOf(ref) : '';
   }
 
-  /** Stops watching files. */
-  unwatch(): void {
-    for (const files of this.#files.values()) files.unwatch();
-  }
-
-  /** Closes the registry and every queue, and stops watching files. */
+  /** No model is added any more, and no change of a file is noticed. */
   close(): void {
     this.registry.close();
-    this.unwatch();
-    for (const { dispatcher } of this.all) dispatcher.close();
+    for (const files of this.#files.values()) files.unwatch();
   }
 
   /** Resolves once every worker of the present models has ended. */
@@ -307,23 +296,13 @@ export class ModelAdmin implements ModelManagement {
   }
 
   #told(model: ManagedModel, event: ModelEvent): void {
-    switch (event.type) {
-      case 'firstReady':
-        this.#onFirstReady(model);
-        break;
-      case 'standstill':
-        this.startUp.onStandstill(model, event.standstill, this.labelOf(model.spec));
-        break;
-      case 'misfit':
-        this.startUp.onMisfit(model, event.error, event.wasWell);
-        break;
-      case 'closed':
-        this.#files.get(model)?.ended.resolve();
-        if (this.registry.described(model) === undefined) this.#forget(model);
-        break;
-      case 'ready':
-      case 'died':
-      case 'metrics': // for observers alone
+    const { startUp } = this;
+    if (event.type === 'firstReady') this.#onFirstReady(model);
+    if (event.type === 'standstill') startUp.onStandstill(model, event.standstill, this.labelOf(model.spec));
+    if (event.type === 'misfit') startUp.onMisfit(model, event.error, event.wasWell);
+    if (event.type === 'closed') {
+      this.#files.get(model)?.ended.resolve();
+      if (this.registry.described(model) === undefined) this.#forget(model);
     }
     for (const observer of this.observers) observer.told(model, event);
   }

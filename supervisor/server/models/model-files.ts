@@ -8,12 +8,12 @@ import { AppFiles, type AppFilesListener } from '../../watch/app-files.js';
 export class ModelFiles {
   /** Resolves when the last worker of the model has ended. */
   readonly ended = deferred<void>();
-  /** Release the files that workers may still use. */
-  readonly #lent: Set<Release>;
+  /** Release the files that workers may still use, in the order of the changes that brought them. */
+  readonly #lent: Release[];
   #watched: readonly AppFiles[] = [];
 
   constructor(release: Release) {
-    this.#lent = new Set([release]);
+    this.#lent = [release];
   }
 
   /** Watches the files of this program instead of those before; resolves once no change is missed any more. */
@@ -32,25 +32,17 @@ export class ModelFiles {
 
   /** Takes over the files of a change. Those before are lent as well until it has succeeded: workers may still use them. */
   lend(release: Release): void {
-    this.#lent.add(release);
+    this.#lent.push(release);
   }
 
   /** The change with these files has succeeded. */
   giveBackBefore(release: Release): void {
-    const lent = [...this.#lent];
-    this.#giveBack(lent.slice(0, lent.indexOf(release)));
+    for (const before of this.#lent.splice(0, this.#lent.indexOf(release))) before();
   }
 
   /** The last worker has ended. */
   close(): void {
     this.unwatch();
-    this.#giveBack([...this.#lent]);
-  }
-
-  #giveBack(releases: readonly Release[]): void {
-    for (const release of releases) {
-      this.#lent.delete(release);
-      release();
-    }
+    for (const release of this.#lent.splice(0)) release();
   }
 }

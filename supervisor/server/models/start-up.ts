@@ -10,10 +10,8 @@ import type { Log } from '../../observe/log.js';
 import type { ServerOptions } from '../../options/resolve.js';
 
 export class StartUp {
-  /**
-   * Models on trial: if one gives up while its function returns true, its registration fails and it is unregistered again.
-   */
-  readonly onTrial = new Map<Model, () => boolean>();
+  /** New models that were not changed since: if one of them gives up, its registration fails and it is unregistered again. */
+  readonly onTrial = new Set<Model>();
   /** The first models that were not ready yet and have not given up. */
   readonly comingUp = new Set<Model>();
   readonly #options: Pick<ServerOptions, 'watch' | 'onCrashLoop'>;
@@ -49,7 +47,7 @@ export class StartUp {
       this.#models.add(model);
       this.comingUp.add(model);
     }
-    this.#check();
+    this.#settle();
   }
 
   onFirstReady(model: Model): void {
@@ -64,7 +62,7 @@ export class StartUp {
     const state = everReady ? 'no worker can be restarted' : 'no worker could start';
     const what = `${prefix}${state}; see the error above`; // in the report of the death
     this.#settle(model);
-    if (kind === 'latched' && this.onTrial.get(model)?.() === true)
+    if (kind === 'latched' && this.onTrial.has(model))
       this.#log.error(`${what}. The model is unregistered again`);
     else if (this.#options.watch)
       this.#log.error(`${what}. Answering 503 until a file of the app changes (--watch)`);
@@ -123,13 +121,9 @@ export class StartUp {
     return [...this.#models].every(({ health }) => health.standstill !== null);
   }
 
-  /** `ready` waits for this model no more. */
-  #settle(model: Model): void {
-    this.comingUp.delete(model);
-    this.#check();
-  }
-
-  #check(): void {
+  /** `ready` does not wait for this model any more. */
+  #settle(model?: Model): void {
+    if (model !== undefined) this.comingUp.delete(model);
     const isHopeless = this.#models.size > 0 && this.#isStartFailure && this.#haveAllGivenUp;
     if (this.comingUp.size === 0 && !isHopeless) this.#ready.resolve();
   }

@@ -81,11 +81,8 @@ export class StoreLoads implements StoredModels {
       for (let plan = left.shift(); plan !== undefined; plan = left.shift()) {
         const { name, version } = plan.spec;
         const present = this.#models().find(({ spec }) => spec.name === name && spec.version === version);
-        if (present !== undefined) await this.#renew(present, plan);
-        else {
-          await this.#add(plan);
-          added.push(plan.spec);
-        }
+        await (present === undefined ? this.#add(plan) : this.#renew(present, plan));
+        if (present === undefined) added.push(plan.spec);
       }
       return added;
     } catch (thrown) {
@@ -136,16 +133,14 @@ export class StoreLoads implements StoredModels {
   async #urlOf(name: string): Promise<string> {
     const { store } = this.#plan;
     const urls = await store.urls();
-    const own = this.#admin.registry
-      .describe()
-      .find(({ model, isDefault }) => isDefault && model.spec.name === name);
-    const { url: ownUrl, app } = own?.model.spec ?? { url: '', app: null };
-    if (ownUrl === app)
+    const { registry } = this.#admin;
+    const own = this.#models().find(({ spec }) => spec.name === name && registry.isDefault(spec))?.spec;
+    if (own !== undefined && own.url === own.app)
       throw new ServeError(
         'SERVE_MODEL_CONFLICT',
         'the server has a model of this name that is not from the store.',
       );
-    const url = urls.includes(ownUrl) ? ownUrl : namedEntry(urls, name);
+    const url = urls.find((one) => one === own?.url) ?? namedEntry(urls, name);
     if (url !== null) return url;
     const where = store.exists
       ? 'the model store has no such model'

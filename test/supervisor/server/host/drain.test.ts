@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { retireLimits, stopReserveMs } from '../../../../supervisor/processes/worker-stop.js';
 import type { ManagedModel } from '../../../../supervisor/models/model.js';
-import { drain } from '../../../../supervisor/server/host/drain.js';
+import { drain } from '../../../../supervisor/server/host/model-host.js';
 import { deferred, nextTurn } from '../../../protocol/streams.js';
 
 const TIMEOUT_MS = 1000;
