@@ -88,8 +88,8 @@ const SOURCES: Readonly<Record<keyof typeof descriptions, Source>> = {
     return WORKER_STATES.map((state) => [[state], states.filter((one) => one === state).length]);
   }),
   banana_wanted_workers: perModel(({ crew }) => crew.wanted),
-  banana_scaling_changes_total: perModel(({ sizing: { rules, changes } }) =>
-    rules === null ? [] : changes.counts().map(({ change, rule, count }) => [[change, rule], count]),
+  banana_scaling_changes_total: perModel(({ sizing: { rules, changeCounts } }) =>
+    rules === null ? [] : Array.from(changeCounts, ([key, count]) => [key.split(' '), count]),
   ),
   banana_worker_restarts_total: perModel((model, { restarts }) =>
     Array.from(restarts.get(model) ?? [], ([cause, count]) => [[cause.replaceAll(' ', '_')], count]),

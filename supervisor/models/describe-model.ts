@@ -70,7 +70,7 @@ function scalingStatus({ crew: { wanted: wantedWorkers }, sizing }: Model): Scal
   if (rules === null) return null;
   const { idleTimeoutMs, targetWaitMs } = rules;
   const startMs = Math.round(demand.startMs);
-  return { wantedWorkers, idleTimeoutMs, targetWaitMs, startMs, changes: changes.last };
+  return { wantedWorkers, idleTimeoutMs, targetWaitMs, startMs, changes };
 }
 
 function isReady({ worker }: Slot): boolean {

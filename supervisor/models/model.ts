@@ -55,7 +55,9 @@ export class ManagedModel {
       'want' | 'forgetServing' | 'refuseCalls' | 'rejectCalls' | 'onReady' | 'checkStandstill'
     >
   >;
-  readonly sizing: Readonly<Pick<Sizing, 'bounds' | 'rules' | 'changes' | 'findOwnBounds'>> & {
+  readonly sizing: Readonly<
+    Pick<Sizing, 'bounds' | 'rules' | 'changes' | 'changeCounts' | 'findOwnBounds'>
+  > & {
     readonly demand: Pick<Demand, 'mostCalls' | 'startMs'>;
   };
   readonly #parts: ModelCore;

@@ -1,4 +1,4 @@
-/** The changes that a model's scaling has made, with the rule and the figures that decided, for `/status` and metrics. */
+/** A change that a model's scaling has made, with the rule and the figures that decided, for `/status` and metrics. */
 import type { LeaveWhy } from '../budget/facts.js';
 import { leaveText } from '../budget/memory-text.js';
 import type { Why } from '../scaling/policy.js';
@@ -20,35 +20,8 @@ export interface ScalingChange {
   readonly why: string;
 }
 
-const KEPT = 20;
-
-export class ScalingChanges {
-  /** The latest ones, in their order. */
-  last: readonly ScalingChange[] = [];
-  readonly #counts = new Map<string, number>();
-
-  /** Returns the reason in words. */
-  note(worker: number, change: ScalingChange['change'], reason: ScalingWhy): string {
-    const { rule } = reason;
-    const why = whyText(reason);
-    const key = `${change} ${rule}`;
-    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
-    const noted = { at: new Date().toISOString(), worker, change, rule, why };
-    this.last = [...this.last, noted].slice(-KEPT);
-    return why;
-  }
-
-  /** Number of changes so far, by kind and rule. */
-  counts(): { readonly change: string; readonly rule: string; readonly count: number }[] {
-    return Array.from(this.#counts, ([key, count]) => {
-      const [change = '', rule = ''] = key.split(' ');
-      return { change, rule, count };
-    });
-  }
-}
-
 /** Says why the number of workers changes. */
-function whyText(why: ScalingWhy): string {
+export function whyText(why: ScalingWhy): string {
   switch (why.rule) {
     case 'change':
       return 'the app or its options have changed, and a worker proves them';

@@ -19,7 +19,7 @@ import { countWithin, exactly, ownBounds, type WorkerBounds } from './bounds.js'
 import { Demand, countWorkers, startLeftMs } from './demand.js';
 import type { ModelCore } from './model-resources.js';
 import type { Outcome } from './outcome.js';
-import { ScalingChanges, type ScalingWhy } from './scaling-changes.js';
+import { whyText, type ScalingChange, type ScalingWhy } from './scaling-changes.js';
 import { isBetween } from './slot-summary.js';
 import { untilQuiet } from './waiters.js';
 
@@ -29,11 +29,17 @@ const BUSY_PAUSE_MS = 1000;
 /** Calls end within their own limits: so long is a timer at most. */
 const UNTIL_ENDED_MS = 2 ** 31 - 1;
 
+/** Number of changes that `/status` shows. */
+const CHANGES_KEPT = 20;
+
 /** The default of `--idle-timeout`. */
 const USUAL_IDLE_MS = 60_000;
 
 export class Sizing {
-  readonly changes = new ScalingChanges();
+  /** The latest changes, in their order. */
+  changes: readonly ScalingChange[] = [];
+  /** Number of changes so far, by kind and rule, such as `started line`. */
+  readonly changeCounts = new Map<string, number>();
   readonly demand: Demand;
   /** The bounds within which the model scales itself; null if its number of workers is fixed: what the operator sets. */
   bounds: WorkerBounds | null = null;
@@ -302,9 +308,15 @@ export class Sizing {
   }
 
   /** Logs and counts that a worker comes or goes. */
-  #note(worker: number, what: 'starts' | 'stands by no longer' | 'leaves', why: ScalingWhy): void {
-    const text = this.changes.note(worker, what === 'leaves' ? 'retired' : 'started', why);
-    this.#model.log.worker(worker, `${what}: ${text}`);
+  #note(worker: number, what: 'starts' | 'stands by no longer' | 'leaves', reason: ScalingWhy): void {
+    const { rule } = reason;
+    const why = whyText(reason);
+    const change = what === 'leaves' ? 'retired' : 'started';
+    const noted = { at: new Date().toISOString(), worker, change, rule, why } as const;
+    this.changes = [...this.changes, noted].slice(-CHANGES_KEPT);
+    const key = `${change} ${rule}`;
+    this.changeCounts.set(key, (this.changeCounts.get(key) ?? 0) + 1);
+    this.#model.log.worker(worker, `${what}: ${why}`);
   }
 
   #gather({ idleTimeoutMs }: ScalingRules, history: ScalingHistory): ScalingFacts {

@@ -100,8 +100,8 @@ test('a frozen worker leaves before one that serves, and also if it is the last'
   };
   await freeze(0);
   await model.replace(await specOf(app, OPTIONS), LIMITS);
-  await real.until(({ sizing }) => sizing.changes.last.at(-1)?.change === 'retired');
-  const retired = model.sizing.changes.last.filter(({ change }) => change === 'retired');
+  await real.until(({ sizing }) => sizing.changes.at(-1)?.change === 'retired');
+  const retired = model.sizing.changes.filter(({ change }) => change === 'retired');
   assert.equal(retired?.[0]?.worker, 0);
   await real.until(({ health, crew }) => health.state === 'idle' && crew.all.length === 0);
 

@@ -80,7 +80,7 @@ test(
       [2],
     );
     assert.match(real.log, /worker 1 stands by no longer: the last of 1 call in line would wait /);
-    const started = model.sizing.changes.last.filter(({ change }) => change === 'started');
+    const started = model.sizing.changes.filter(({ change }) => change === 'started');
     assert.deepEqual(
       started?.map(({ worker }) => worker),
       [0, 1],
