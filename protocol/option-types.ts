@@ -108,7 +108,7 @@ export interface ServerOptionTypes<Duration> {
 }
 
 /** Any subset of the options; `undefined` counts as left out. */
-export type Given<T> = { readonly [K in keyof T]?: T[K] | undefined };
+type Given<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
 /**
  * Options that a program may set for one of several models. Durations are milliseconds as numbers, or have a unit: `'500ms'`,

@@ -10,14 +10,6 @@ export interface Range {
   readonly to: number;
 }
 
-export interface ProtobufField {
-  readonly number: number;
-  /** The content of a field that has a length; null for a number. */
-  readonly content: Range | null;
-  /** The value of a varint; 0 for other fields. Numbers beyond 2^53 are not exact, as no length is one. */
-  readonly value: number;
-}
-
 /** Opens the file for `read`. Returns false if it is no protobuf, which may be seen only after a part was read. */
 export function readProtobuf(path: string, read: (reader: ProtobufReader, whole: Range) => void): boolean {
   const file = openSync(path, 'r');
@@ -51,8 +43,11 @@ export class ProtobufReader {
     this.#file = file;
   }
 
-  /** The fields of the message in a range. Ends the reading of a file that is no protobuf. */
-  *fields({ from, to }: Range): Generator<ProtobufField> {
+  /**
+   * The fields of the message in a range. `content`: of a field that has a length; null for a number. `value`: of a varint; 0
+   * for other fields; numbers beyond 2^53 are not exact, as no length is one. Ends the reading of a file that is no protobuf.
+   */
+  *fields({ from, to }: Range): Generator<{ number: number; content: Range | null; value: number }> {
     let at = from;
     while (at < to) {
       const [tag, next] = this.#varint(at);

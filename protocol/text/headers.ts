@@ -18,16 +18,6 @@ export function splitHeaderLines(lines: string): [name: string, value: string][]
   return pairs;
 }
 
-/** A header's value with parameters, such as `form-data; name="a"; filename*=UTF-8''b.txt`. */
-export interface HeaderValue {
-  /** The text before the first parameter, in lower case. */
-  readonly value: string;
-  /**
-   * Parameters by name in lower case. If a name is repeated, the extended form (RFC 5987) wins, otherwise the last one.
-   */
-  readonly params: ReadonlyMap<string, string>;
-}
-
 /** Returns the media type of a Content-Type header, in lower case and without its parameters. */
 export function mediaType(contentType: string): string {
   const semicolon = contentType.indexOf(';');
@@ -37,10 +27,15 @@ export function mediaType(contentType: string): string {
 const PARAM = /;\s*([^=;\s"*]+)(\*?)\s*=\s*(?:"((?:[^"\\]|\\[^])*)"|([^;\s"]*))/g;
 
 /**
- * Reads the parameters and skips everything else, in time proportional to the length of `header`, which is a few kB at
- * most. @throws Error on an extended form in an unknown charset
+ * Reads a header's value with parameters, such as `form-data; name="a"; filename*=UTF-8''b.txt`, and skips everything else, in
+ * time proportional to the length of `header`, which is a few kB at most. `value`: the text before the first parameter, in lower
+ * case. `params`: by name in lower case; if a name is repeated, the extended form (RFC 5987) wins, otherwise the last one.
+ * @throws Error on an extended form in an unknown charset
  */
-export function paramsOf(header: string): HeaderValue {
+export function paramsOf(header: string): {
+  readonly value: string;
+  readonly params: ReadonlyMap<string, string>;
+} {
   const params = new Map<string, string>();
   const extended = new Set<string>();
   for (const [, name = '', star, quoted, token = ''] of header.matchAll(PARAM)) {

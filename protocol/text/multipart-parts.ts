@@ -4,12 +4,12 @@
  * The parser is our own because the whole body is in memory: a streaming parser creates a stream for each part, also
  * for empty ones, which costs 12 us and at least a kilobyte for every five bytes that a client sends.
  */
-import { type HeaderValue, paramsOf } from './headers.js';
+import { paramsOf } from './headers.js';
 
 export interface Part {
-  readonly disposition: HeaderValue;
+  readonly disposition: ReturnType<typeof paramsOf>;
   /** The content type of the part; empty if it has none. */
-  readonly contentType: HeaderValue;
+  readonly contentType: ReturnType<typeof paramsOf>;
   /** The content of the part, as a view of the body. */
   readonly content: Buffer;
 }

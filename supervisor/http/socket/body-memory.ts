@@ -3,6 +3,7 @@
  * are; a body that is announced as large, or becomes large, is copied to slabs.
  */
 import { ServeError } from '../../../protocol/errors.js';
+import { JoinedPieces } from '../../memory/joined-pieces.js';
 import { MIN_SLAB_BYTES, slabs, type Lease } from '../../memory/slabs.js';
 
 /** Slabs are taken as the bytes arrive, whatever length was announced. */
@@ -30,10 +31,10 @@ export class Body {
   readonly #announcedBytes: number;
   /** The last pieces are lent; the first may not be. */
   #leases: Lease[] = [];
-  /** Bytes of the last piece that are filled; it is a slab if the body is large, or the joined piece. */
+  /** Bytes of the last slab that are filled. */
   #filled = 0;
-  /** Small pieces are being copied into the last piece. */
-  #isJoining = false;
+  /** Small pieces that become the next piece; null if there are none. */
+  #joined: JoinedPieces | null = null;
 
   constructor(announced: number) {
     this.#announcedBytes = announced;
@@ -60,7 +61,7 @@ export class Body {
   /** Call this when the body is complete. */
   end(): void {
     this.#endJoined();
-    if (this.#leases.length > 0) this.#cutLast();
+    if (this.#leases.length > 0) this.pieces.push((this.pieces.pop() as Buffer).subarray(0, this.#filled));
   }
 
   /** Joins the pieces into one, in slices. The memory of each is returned as soon as it is copied. */
@@ -85,31 +86,20 @@ export class Body {
     return lease.buffer;
   }
 
-  /** Closes the joined piece. */
   #endJoined(): void {
-    if (!this.#isJoining) return;
-    this.#isJoining = false;
-    this.#cutLast();
-  }
-
-  /** Cuts the last piece to what is filled of it. */
-  #cutLast(): void {
-    this.pieces.push((this.pieces.pop() as Buffer).subarray(0, this.#filled));
+    if (this.#joined !== null) this.pieces.push(this.#joined.take());
+    this.#joined = null;
   }
 
   #keepOrJoin(piece: Buffer): void {
     const isLarge = piece.length >= LARGE_PIECE_BYTES;
-    if (isLarge || (this.#isJoining && this.#filled + piece.length > JOINED_BYTES)) this.#endJoined();
+    if (isLarge || (this.#joined?.bytes ?? 0) + piece.length > JOINED_BYTES) this.#endJoined();
     if (isLarge || this.pieces.length < FEW_PIECES) {
       this.pieces.push(piece);
       return;
     }
-    if (!this.#isJoining) {
-      this.#isJoining = true;
-      this.#filled = 0;
-      this.pieces.push(Buffer.allocUnsafeSlow(JOINED_BYTES));
-    }
-    this.#filled += piece.copy(this.pieces.at(-1) as Buffer, this.#filled);
+    this.#joined ??= new JoinedPieces();
+    this.#joined.add(piece);
   }
 
   #fill(piece: Buffer, from: number): number {

@@ -120,7 +120,7 @@ export class CompressedResponse<R extends IncomingMessage = IncomingMessage> ext
     return Math.max(1, coder.writableLength + coder.readableLength);
   }
 
-  #begin(coding: AnswerCoding, isStream: boolean): void {
+  #begin(coding: string, isStream: boolean): void {
     const coder = createCoder(coding, isStream);
     this.#coder = coder;
     coder.on('data', (piece: Buffer) => {
@@ -134,7 +134,7 @@ export class CompressedResponse<R extends IncomingMessage = IncomingMessage> ext
   }
 }
 
-function createCoder(coding: AnswerCoding, isStream: boolean): Gzip | BrotliCompress {
+function createCoder(coding: string, isStream: boolean): Gzip | BrotliCompress {
   if (coding === 'gzip') return createGzip(isStream ? { flush: constants.Z_SYNC_FLUSH } : {});
   return createBrotliCompress({
     params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY },
@@ -150,7 +150,7 @@ function addVary(response: ServerResponse): void {
     response.setHeader('Vary', `${String(before)}, Accept-Encoding`);
 }
 
-function describeCoding(response: ServerResponse, coding: AnswerCoding): void {
+function describeCoding(response: ServerResponse, coding: string): void {
   response.setHeader('Content-Encoding', coding);
   response.removeHeader('Content-Length');
   response.removeHeader('Accept-Ranges');
@@ -161,8 +161,6 @@ function describeCoding(response: ServerResponse, coding: AnswerCoding): void {
 function lowerCased(headers: OutgoingHttpHeaders = {}): OutgoingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
-
-export type AnswerCoding = 'br' | 'gzip';
 
 /** Smaller answers fit into one packet as they are. */
 const MIN_COMPRESSED_BYTES = 1024;
@@ -196,7 +194,7 @@ export function isCompressible(status: number, headers: OutgoingHttpHeaders): bo
 }
 
 /** Returns the coding that a client with this `Accept-Encoding` likes best, brotli if both; null if it accepts neither, or prefers none. */
-export function chooseCoding(accepted: string | undefined): AnswerCoding | null {
+export function chooseCoding(accepted: string | undefined): 'br' | 'gzip' | null {
   if (accepted === undefined) return null;
   const weights = weightsOf(accepted);
   const weightOf = (coding: string): number => weights.get(coding) ?? weights.get('*') ?? 0;

@@ -3,8 +3,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** Fields of `net.Socket` and `tls.TLSSocket`. */
-export interface SocketInternals {
-  readonly _handle?: Handle | null;
+interface SocketInternals {
+  /** The libuv stream. */
+  readonly _handle?: {
+    readonly fd?: number;
+    readonly bytesWritten?: number;
+    /** Bytes that were written and that the kernel has not taken; it shrinks byte by byte. No documented field shows that. */
+    readonly writeQueueSize?: number;
+    /** Whether it reads; Node writes it with each of the methods below. */
+    reading?: boolean;
+    readStart?(): number;
+    readStop?(): number;
+  } | null;
   /** The TCP socket below a TLS socket. */
   readonly _parent?: Socket | null;
   /** The response whose turn it is on this connection, if this is a connection of a server. */
@@ -32,18 +42,6 @@ export const STOP_HERE = 21;
 /** The result of `onIncoming` that makes the request an error of the parser, with the code HPE_CB_HEADERS_COMPLETE. */
 export const REFUSE_HEAD = -1;
 
-/** The libuv stream of a socket. */
-export interface Handle {
-  readonly fd?: number;
-  readonly bytesWritten?: number;
-  /** Bytes that were written and that the kernel has not taken; it shrinks byte by byte. No documented field shows that. */
-  readonly writeQueueSize?: number;
-  /** Whether it reads; Node writes it with each of the methods below. */
-  reading?: boolean;
-  readStart?(): number;
-  readStop?(): number;
-}
-
 function internalsOf(socket: Socket): SocketInternals {
   return socket as unknown as SocketInternals;
 }
@@ -58,7 +56,7 @@ function tcpSocketOf(socket: Socket): Socket {
 }
 
 /** The handle of the TCP or unix socket; null once that is closed. */
-export function handleOf(socket: Socket): Handle | null {
+export function handleOf(socket: Socket): NonNullable<SocketInternals['_handle']> | null {
   return internalsOf(tcpSocketOf(socket))._handle ?? null;
 }
 

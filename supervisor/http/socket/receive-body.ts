@@ -8,7 +8,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
-import { createGunzip, createInflate, type Gunzip, type Inflate } from 'node:zlib';
+import { createGunzip, createInflate, type Gunzip } from 'node:zlib';
 import { ServeError } from '../../../protocol/errors.js';
 import { asSentence } from '../../../protocol/text/sentences.js';
 import type { Admission } from '../../dispatch/arrivals.js';
@@ -126,9 +126,11 @@ function tooLarge(maxBodyBytes: number): ServeError {
   );
 }
 
-const DECODERS = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate } as const;
-
-export type Coding = keyof typeof DECODERS;
+const DECODERS = new Map([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+]);
 
 /** The value of `Accept-Encoding`. */
 export const SUPPORTED_CODINGS = 'gzip, deflate';
@@ -142,21 +144,21 @@ const MAX_CODINGS = 3;
  */
 const OPTIONS = { writableHighWaterMark: 1, chunkSize: 64 * 1024 };
 
-const NO_CODINGS: readonly Coding[] = [];
+const NO_CODINGS: readonly string[] = [];
 
 /**
  * Returns the codings of the body in the order in which they were applied; empty if there are none. @throws
  * SERVE_UNSUPPORTED_CODING
  */
-export function codingsOf({ headers }: Pick<IncomingMessage, 'headers'>): readonly Coding[] {
+export function codingsOf({ headers }: Pick<IncomingMessage, 'headers'>): readonly string[] {
   const content = headers['content-encoding'];
   const transfer = headers['transfer-encoding'];
   if (content === undefined && (transfer === undefined || transfer === 'chunked')) return NO_CODINGS;
   const names = [...namesIn(content), ...namesIn(transfer)].filter(
     (name) => name !== '' && name !== 'identity' && name !== 'chunked',
   );
-  const unknown = names.find((name) => !Object.hasOwn(DECODERS, name));
-  if (unknown === undefined && names.length <= MAX_CODINGS) return names as Coding[];
+  const unknown = names.find((name) => !DECODERS.has(name));
+  if (unknown === undefined && names.length <= MAX_CODINGS) return names;
   const what =
     unknown === undefined
       ? `${names.length} codings, one over the other`
@@ -175,9 +177,9 @@ function namesIn(header = ''): string[] {
  * Returns the decoded body. Pass its errors to `decodingFailed`. Destroying it ends the decoding; the rest of the
  * request then flows on and can be discarded.
  */
-export function decodeBody(request: IncomingMessage, codings: readonly Coding[]): Readable {
-  const decoders = codings.map((coding) => DECODERS[coding](OPTIONS)).reverse();
-  const [first, last] = [decoders[0], decoders.at(-1)] as [Gunzip | Inflate, Gunzip | Inflate];
+function decodeBody(request: IncomingMessage, codings: readonly string[]): Readable {
+  const decoders = codings.map((coding) => (DECODERS.get(coding) as typeof createGunzip)(OPTIONS)).reverse();
+  const [first, last] = [decoders[0], decoders.at(-1)] as [Gunzip, Gunzip];
   decoders.forEach((decoder, i) => {
     const next = decoders[i + 1];
     if (next === undefined) return;
@@ -190,13 +192,11 @@ export function decodeBody(request: IncomingMessage, codings: readonly Coding[])
 }
 
 /** The error for a body that could not be decoded. */
-export function decodingFailed(codings: readonly Coding[], cause: Error): ServeError {
+function decodingFailed(codings: readonly string[], cause: Error): ServeError {
   return new ServeError(
     'SERVE_BAD_BODY',
     `The body is not valid ${codings.join(', ')}: ${asSentence(cause.message)}`,
-    {
-      cause,
-    },
+    { cause },
   );
 }
 

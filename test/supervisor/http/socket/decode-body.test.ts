@@ -5,16 +5,12 @@ import { test } from 'node:test';
 import { deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import type { Admission } from '../../../../supervisor/dispatch/arrivals.js';
-import {
-  type Coding,
-  bodyLimits,
-  codingsOf,
-  receiveBody,
-} from '../../../../supervisor/http/socket/receive-body.js';
+import { bodyLimits, codingsOf, receiveBody } from '../../../../supervisor/http/socket/receive-body.js';
 import type { Body } from '../../../../supervisor/http/socket/body-memory.js';
 
 const KB = 1024;
 const MB = KB * KB;
+type Coding = keyof typeof CODERS;
 const CODERS = { gzip: gzipSync, 'x-gzip': gzipSync, deflate: deflateSync };
 
 function coded(bytes: Uint8Array, codings: readonly Coding[]): Buffer {
