@@ -5,7 +5,7 @@
  */
 import type { CallWatch, Dispatcher } from '../dispatch/dispatcher.js';
 import { ScalingHistory } from '../scaling/history.js';
-import type { ScaledWorker, ScalingFacts } from '../scaling/policy.js';
+import type { ScaledWorker, ScalingFacts } from '../scaling/history.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { Slot } from '../slots/slot.js';
 import type { Generations } from './generations.js';

@@ -10,7 +10,8 @@
 import { shuttingDown } from '../../protocol/errors.js';
 import { Alarm } from '../machine/limit-timer.js';
 import type { Placement } from '../machine/placement.js';
-import { decide, type ScalingFacts, type ScalingRules, type Why } from '../scaling/policy.js';
+import type { ScalingFacts, ScalingRules } from '../scaling/history.js';
+import { decide, type Why } from '../scaling/policy.js';
 import type { ScalingHistory } from '../scaling/history.js';
 import type { RetireLimits } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';

@@ -9,56 +9,8 @@
  *
  * Since (4) waits for an idle timeout without a start, any idle timeout sees at most `max` starts, deaths apart.
  */
-import type { ScalingHistory } from './history.js';
-import { predictLastWait } from './last-wait.js';
+import type { ScaledWorker, ScalingFacts, ScalingRules } from './history.js';
 import { Replay } from './replay.js';
-
-/** The operator's options of a model that scales by itself. */
-export interface ScalingRules {
-  readonly min: number;
-  readonly max: number;
-  /** A worker leaves when it was not needed for this long. */
-  readonly idleTimeoutMs: number;
-  /** Longest time that a call should wait for a worker. */
-  readonly targetWaitMs: number;
-  /** Most calls in a batch; 1 without batches. */
-  readonly batchSize: number;
-}
-
-/** A ready worker; the dispatcher's `ReadyWorker` is one. */
-export interface ScaledWorker {
-  /** Number of runs that it holds, running or sent ahead; a WebSocket and a stream count until they end. */
-  readonly heldBatches: number;
-  /** Time since the first of them began; 0 if it is idle. */
-  readonly runningMs: number;
-  /** Whether a signal has stopped it while it was idle: it takes no call before others, and may leave. */
-  readonly isFrozen?: boolean;
-}
-
-export interface ScalingFacts {
-  readonly nowMs: number;
-  /** Workers that may take calls. Workers that leave, or are replaced by a reload, do not count. */
-  readonly ready: readonly ScaledWorker[];
-  /** Spawn time of each worker that starts; for a slot in backoff, the time of the death. */
-  readonly startingSinceMs: readonly number[];
-  /** Ready workers beyond these, which take calls at once if more are wanted; default: none. */
-  readonly standing?: number;
-  /** The calls that wait for a worker; null if none does. */
-  readonly line: {
-    /**
-     * Calls in line, due jobs, `/_k/warmup` and load orders. At zero workers a call that is refused because its deadline
-     * comes before a worker could be ready counts for the ask that it causes.
-     */
-    readonly calls: number;
-    /** When the newest of them came. */
-    readonly lastSinceMs: number;
-    /** When it will be given up: its deadline or the queue timeout; Infinity without either. */
-    readonly lastUntilMs: number;
-  } | null;
-  readonly history: ScalingHistory;
-  /** `replayAtMs` of the last decision; 0 before the first. */
-  readonly replayAtMs: number;
-}
 
 export interface Decision {
   /** The number of workers that should be there, starting ones included. Only idle workers may leave for it. */
@@ -249,4 +201,71 @@ function mayLeaveAtMs({ history, startingSinceMs }: ScalingFacts, rules: Scaling
   const lastStartMs = Math.max(history.lastStartMs, ...startingSinceMs);
   const sinceMs = from > 1 ? lastStartMs : Math.max(lastStartMs, history.activeMs);
   return sinceMs + rules.idleTimeoutMs;
+}
+
+/** Predicts how long the last call in line will have waited when it begins. */
+/** The wait with `more` workers than there are, which would be spawned now if none stands by. */
+function predictLastWait(facts: ScalingFacts, rules: ScalingRules, more: number): number {
+  const { nowMs, line, history, standing = 0 } = facts;
+  const { calls, lastSinceMs, lastUntilMs } = line as NonNullable<typeof line>;
+  const runs = Math.ceil(calls / rules.batchSize);
+  const runMs = expectedRunMs(facts, calls / runs);
+  const isMeasured = history.service.meanMs !== null;
+  // A start that is late tells that the next one takes as long.
+  const startMs = facts.startingSinceMs.reduce(
+    (ms, sinceMs) => Math.max(ms, nowMs - sinceMs),
+    history.startMs,
+  );
+  const freeInMs = facts.ready.map(({ heldBatches, runningMs }) => {
+    if (heldBatches === 0) return 0;
+    // A run that was never measured is thought of as half done; a measured one that is late as much later again.
+    const restMs = isMeasured ? Math.abs(runMs - runningMs) : runMs;
+    return restMs + (heldBatches - 1) * runMs;
+  });
+  for (const sinceMs of facts.startingSinceMs) freeInMs.push(Math.abs(history.startMs - (nowMs - sinceMs)));
+  for (let i = 0; i < more; i += 1) freeInMs.push(i < standing ? 0 : startMs);
+  return Math.min(nowMs + beginInMs(freeInMs, runs, runMs), lastUntilMs) - lastSinceMs;
+}
+
+/** Before enough runs were measured, one takes as long as the oldest running has. */
+function expectedRunMs({ history, ready }: ScalingFacts, calls: number): number {
+  const predictedMs = history.service.predictMs(calls, 1);
+  return predictedMs ?? ready.reduce((oldestMs, { runningMs }) => Math.max(oldestMs, runningMs), 0);
+}
+
+/** When the last of `runs` runs begins, each of which goes to the worker that is free first. */
+function beginInMs(freeInMs: number[], runs: number, runMs: number): number {
+  if (runMs <= 0) return Math.min(...freeInMs);
+  // All but the last round can be skipped: by then every worker that is free early enough has the same number of runs.
+  let left = runs - skip(freeInMs, runs, runMs);
+  for (;;) {
+    let first = 0;
+    for (let i = 1; i < freeInMs.length; i += 1) {
+      if ((freeInMs[i] as number) < (freeInMs[first] as number)) first = i;
+    }
+    left -= 1;
+    if (left <= 0) return freeInMs[first] as number;
+    freeInMs[first] = (freeInMs[first] as number) + runMs;
+  }
+}
+
+/** Gives most of the runs to the workers, all of which are then free within one run of each other; returns their number. */
+function skip(freeInMs: number[], runs: number, runMs: number): number {
+  const toGive = runs - freeInMs.length;
+  if (toGive <= 0) return 0;
+  const sorted = freeInMs.toSorted((a, b) => a - b);
+  let levelMs = 0;
+  let sumMs = 0;
+  for (let i = 0; i < sorted.length; i += 1) {
+    sumMs += sorted[i] as number;
+    levelMs = (toGive * runMs + sumMs) / (i + 1);
+    if (levelMs <= (sorted[i + 1] ?? Infinity)) break;
+  }
+  let given = 0;
+  for (let i = 0; i < freeInMs.length; i += 1) {
+    const fits = Math.max(0, Math.floor((levelMs - (freeInMs[i] as number)) / runMs));
+    freeInMs[i] = (freeInMs[i] as number) + fits * runMs;
+    given += fits;
+  }
+  return given;
 }

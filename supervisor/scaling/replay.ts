@@ -1,6 +1,5 @@
 /** Replays the calls that came on another number of workers, with the run times that were measured. */
-import type { ScalingHistory } from './history.js';
-import type { ScalingFacts, ScalingRules } from './policy.js';
+import type { ScalingFacts, ScalingHistory, ScalingRules } from './history.js';
 
 /**
  * Most steps of a replay: more calls than this are taken several at a time, by several workers together, which makes waits look

@@ -3,7 +3,8 @@
  * those need a tick or a round trip of metrics, they get exact values at once: that is kind to them.
  */
 import { ScalingHistory } from '../../../supervisor/scaling/history.js';
-import { decide, type ScalingRules } from '../../../supervisor/scaling/policy.js';
+import type { ScalingRules } from '../../../supervisor/scaling/history.js';
+import { decide } from '../../../supervisor/scaling/policy.js';
 import type { Autoscaler, Bounds, ScaledLoad, ScaledView } from './simulator.js';
 
 /** An autoscaler that learns nothing from calls; it looks at the view alone. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ScalingHistory } from '../../../supervisor/scaling/history.js';
-import type { ScalingFacts, ScalingRules } from '../../../supervisor/scaling/policy.js';
+import type { ScalingFacts, ScalingRules } from '../../../supervisor/scaling/history.js';
 import { Replay } from '../../../supervisor/scaling/replay.js';
 import { poisson } from '../dispatch/simulator.js';
 import { seeded } from '../../helpers/random.js';

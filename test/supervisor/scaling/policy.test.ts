@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ScalingHistory } from '../../../supervisor/scaling/history.js';
-import { decide, type ScalingFacts, type ScalingRules } from '../../../supervisor/scaling/policy.js';
+import type { ScalingFacts, ScalingRules } from '../../../supervisor/scaling/history.js';
+import { decide } from '../../../supervisor/scaling/policy.js';
 
 const RULES: ScalingRules = { min: 0, max: 4, idleTimeoutMs: 60_000, targetWaitMs: 100, batchSize: 1 };
 const IDLE = { heldBatches: 0, runningMs: 0 };
