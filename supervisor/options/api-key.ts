@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ServeError } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
-import { NotAllowed, listOf } from './units.js';
+import { partsOf } from './units.js';
 
 /** SHA-256 of a key. All have the same length, so a comparison reveals nothing about the key. */
 export type KeyDigest = Buffer;
@@ -20,9 +20,7 @@ export function digestOf(key: string): KeyDigest {
 
 /** Reads one or more keys from a comma-separated text or an array. @throws NotAllowed */
 export function parseKeys(raw: unknown): readonly KeyDigest[] {
-  const keys = listOf(raw);
-  if (keys.length === 0 || !keys.every((key) => KEY.test(key))) throw new NotAllowed(ALLOWED);
-  return keys.map(digestOf);
+  return partsOf(raw, (key) => KEY.test(key), ALLOWED).map(digestOf);
 }
 
 const ALLOWED = 'one key or several, separated by commas, each of up to 1024 visible ASCII characters';

@@ -28,6 +28,13 @@ export function listOf(raw: unknown): string[] {
   return given.map((one) => (typeof one === 'string' ? one.trim() : ''));
 }
 
+/** As `listOf`, of at least one part, all of which are allowed; `allowed` describes them. @throws NotAllowed */
+export function partsOf(raw: unknown, isAllowed: (part: string) => boolean, allowed: string): string[] {
+  const parts = listOf(raw);
+  if (parts.length === 0 || !parts.every(isAllowed)) throw new NotAllowed(allowed);
+  return parts;
+}
+
 /** Parses `500ms`, `30s`, `1.5m`, `1h` to ms; a number is ms already. @throws NotAllowed */
 export function parseDurationMs(value: unknown): number {
   const ms = typeof value === 'number' ? value : withUnit(value, DURATION_UNITS, null);

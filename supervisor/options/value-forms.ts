@@ -1,6 +1,6 @@
 /** Reads the values of options that have a form of their own: GPUs, the place of jobs, origins, models, secrets' names and more. */
 import { isModelName } from './model-name.js';
-import { NotAllowed, listOf, parseBytes } from './units.js';
+import { NotAllowed, listOf, parseBytes, partsOf } from './units.js';
 
 /** `all`, `none`, `first:2` for at most two, or comma-separated indexes and ids as nvidia-smi prints them. @throws NotAllowed */
 export function parseGpus(raw: unknown): string {
@@ -73,10 +73,7 @@ export type AllowedOrigins = '*' | readonly string[];
 
 /** Reads `*`, or one or more origins from a comma-separated text or an array. @throws NotAllowed */
 export function parseOrigins(raw: unknown): AllowedOrigins {
-  const origins = listOf(raw);
-  if (origins.length === 1 && origins[0] === '*') return '*';
-  if (origins.length === 0 || !origins.every(isOrigin)) throw new NotAllowed(ALLOWED_ORIGINS);
-  return origins;
+  return listOf(raw).join() === '*' ? '*' : partsOf(raw, isOrigin, ALLOWED_ORIGINS);
 }
 
 const ALLOWED_ORIGINS =
@@ -94,10 +91,7 @@ const OTHER_SCHEME = /^[a-z][a-z\d+.-]*:\/\/[a-z\d.-]+(?::\d+)?$/;
 
 /** Reads tokens such as methods or header names from a comma-separated text or an array. @throws NotAllowed */
 export function parseTokens(raw: unknown, example: string): readonly string[] {
-  const words = listOf(raw);
-  if (words.length === 0 || !words.every((word) => TOKEN.test(word)))
-    throw new NotAllowed(`names separated by commas, such as ${example}`);
-  return words;
+  return partsOf(raw, (word) => TOKEN.test(word), `names separated by commas, such as ${example}`);
 }
 
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
@@ -107,11 +101,10 @@ export type TlsListener = (typeof TLS_LISTENERS)[number];
 
 /** Reads names of listeners from a comma-separated text or an array; the array may be empty. @throws NotAllowed */
 export function parseTlsListeners(raw: unknown): readonly TlsListener[] {
-  const names = listOf(raw);
+  if (Array.isArray(raw) && raw.length === 0) return [];
   const known: readonly string[] = TLS_LISTENERS;
-  if ((names.length === 0 && !Array.isArray(raw)) || !names.every((name) => known.includes(name)))
-    throw new NotAllowed(`one or several of ${TLS_LISTENERS.join(', ')}, separated by commas`);
-  return names as TlsListener[];
+  const allowed = `one or several of ${known.join(', ')}, separated by commas`;
+  return partsOf(raw, (name) => known.includes(name), allowed) as TlsListener[];
 }
 
 export interface WantedModel {
@@ -127,9 +120,7 @@ export type WantedModels = 'all' | readonly WantedModel[];
 /** Reads `all`, `none`, or `[name=]path` from a comma-separated text or an array. @throws NotAllowed */
 export function parseWantedModels(raw: unknown): WantedModels {
   const given: readonly unknown[] = Array.isArray(raw) ? raw : [raw];
-  const texts = given
-    .flatMap((one) => (typeof one === 'string' ? one.split(',') : ['']))
-    .map((text) => text.trim());
+  const texts = given.flatMap((one) => (typeof one === 'string' ? listOf(one) : ['']));
   const [only = '', ...others] = texts.map((text) => text.toLowerCase());
   if (others.length === 0 && only === 'all') return 'all';
   if (others.length === 0 && only === 'none') return [];
@@ -160,15 +151,16 @@ export function parseHandler(raw: unknown): string {
 
 /** Names separated by commas; the worker compares them with those that its onnxruntime has. @throws NotAllowed */
 export function parseProviders(raw: unknown): string {
-  const names = typeof raw === 'string' ? listOf(raw) : [];
-  if (
-    names.length === 0 ||
-    !names.every((name) => /^[a-z]\w*$/i.test(name)) ||
-    new Set(names.map((name) => name.toLowerCase())).size < names.length
-  )
-    throw new NotAllowed('names of execution providers, separated by commas, such as cuda,cpu');
-  return names.join(',');
+  const names = partsOf(
+    typeof raw === 'string' ? raw : [],
+    (name) => /^[a-z]\w*$/i.test(name),
+    ALLOWED_PROVIDERS,
+  );
+  if (new Set(names.map((name) => name.toLowerCase())).size === names.length) return names.join(',');
+  throw new NotAllowed(ALLOWED_PROVIDERS);
 }
+
+const ALLOWED_PROVIDERS = 'names of execution providers, separated by commas, such as cuda,cpu';
 
 /**
  * Environment variables whose names look like secrets. A server of a model store without an app withholds them from
