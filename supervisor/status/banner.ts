@@ -101,31 +101,28 @@ interface DrainWaits {
 
 /** `hint`: advice for the reader, such as how to stop at once; may be empty. */
 export function drainText(limitMs: number, waits: DrainWaits, hint: string): string {
-  const parts = [
-    counted(waits.running, 'call', ' running'),
-    counted(waits.waiting, 'call', ' waiting'),
-    counted(waits.workers, 'worker', ' to stop'),
-    counted(waits.webhooks, 'webhook', ' to send'),
-  ].flat();
+  const counts = [
+    [waits.running, 'call', 'running'],
+    [waits.waiting, 'call', 'waiting'],
+    [waits.workers, 'worker', 'to stop'],
+    [waits.webhooks, 'webhook', 'to send'],
+  ] as const;
+  const parts = counts
+    .filter(([count]) => count > 0)
+    .map(([count, noun, what]) => `${plural(count, noun)} ${what}`);
   const what = parts.length === 0 ? '' : `; waits for ${parts.join(', ')}`;
   return `draining (at most ${formatMs(limitMs)})${what}${hint === '' ? '' : `; ${hint}`}`;
 }
 
-function counted(count: number, noun: string, what: string): string[] {
-  return count === 0 ? [] : [`${plural(count, noun)}${what}`];
-}
+const END_TEXTS: Readonly<Record<ServerEnd['reason'], string>> = {
+  drained: 'stopped; every call was answered',
+  cut: 'stopped; some calls were cut off',
+  failed: 'stopped; no worker could start',
+  killed: 'stopped at once',
+};
 
-export function endText(end: ServerEnd): string {
-  switch (end.reason) {
-    case 'drained':
-      return 'stopped; every call was answered';
-    case 'cut':
-      return 'stopped; some calls were cut off';
-    case 'failed':
-      return 'stopped; no worker could start';
-    case 'killed':
-      return 'stopped at once';
-  }
+export function endText({ reason }: ServerEnd): string {
+  return END_TEXTS[reason];
 }
 
 function slotsText(placements: FirstModel['placements'], threads: number): string {

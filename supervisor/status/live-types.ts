@@ -21,10 +21,11 @@ import type { DialectPath } from '../http/request/call-paths.js';
 import type { PageManagement } from '../http/request/served-page.js';
 import type { JobRecord } from '../jobs/kept-jobs.js';
 import type { GpuUsage } from '../machine/nvidia-smi.js';
-import type { ModelStatus, WorkerExit, WorkerStatus } from '../models/model-status.js';
+import type { ModelStatus, WorkerStatus } from '../models/model-status.js';
 import type { ScalingChange } from '../models/scaling-changes.js';
 import type { RecentLine } from '../observe/recent-lines.js';
-import type { ServerStatus } from './server-status.js';
+import type { WorkerDeath } from '../processes/worker-death.js';
+import type { ServerEnd, ServerStatus } from './server-status.js';
 
 export type { Signature, TensorSpec } from '../../protocol/wire/messages.js';
 export type { HiddenBecause } from '../http/access/app-words.js';
@@ -37,7 +38,7 @@ export interface LiveEvents {
   readonly samples: LiveHistory;
   readonly snapshot: LiveSnapshot;
   readonly lines: LiveLines;
-  readonly end: LiveEnd;
+  readonly end: { readonly reason: Exclude<ServerEnd['reason'], 'killed'> };
 }
 
 export interface LiveViewer {
@@ -190,7 +191,10 @@ export interface LiveError {
 }
 
 /** A worker that died without being asked to. */
-export interface LiveDeath extends Pick<WorkerExit, 'how' | 'during' | 'uptimeMs'> {
+export interface LiveDeath extends Pick<
+  WorkerDeath,
+  'pid' | 'how' | 'cause' | 'hint' | 'during' | 'uptimeMs'
+> {
   /** Counts up. */
   readonly id: number;
   readonly at: number;
@@ -200,15 +204,10 @@ export interface LiveDeath extends Pick<WorkerExit, 'how' | 'during' | 'uptimeMs
   readonly version: string;
   /** `LiveWorker.index`. */
   readonly worker: number;
-  readonly pid: number;
-  /** Such as `run timeout`, `out of memory`, `signal`, `start failed`, `exit`. */
-  readonly cause: string;
   /** Request id of the call that it ran, of a batch the first; empty if it ran none. */
   readonly requestId: string;
   /** Calls that it had finished. */
   readonly calls: number;
-  /** A likely reason, in the server's words; may be empty. */
-  readonly hint: string;
   /** The reason that the worker gave itself: the app's words. Empty if it gave none. */
   readonly why: string;
   /** Its last lines of stderr, at most 20, cut to 200 characters each: the app's words. */
@@ -277,9 +276,4 @@ export interface LiveDescription {
 export interface LiveRoute extends Pick<Route, 'path' | 'kind' | 'input'> {
   /** All paths at which it can be called, percent-encoded, the best first; each begins with a slash. */
   readonly paths: readonly DialectPath[];
-}
-
-export interface LiveEnd {
-  /** `drained`: every call was answered. `cut`: the drain timeout passed first. `failed`: no worker could start. */
-  readonly reason: 'drained' | 'cut' | 'failed';
 }

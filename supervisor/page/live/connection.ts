@@ -2,7 +2,7 @@
  * Keeps the page connected to `_k/live`, or to the log there: reads it by fetch, which can send a key, connects again when it
  * was cut, and lets go while the page is hidden.
  */
-import type { LiveEnd, LiveEvents } from '../../status/live-types.js';
+import type { LiveEvents } from '../../status/live-types.js';
 import { EventStreamReader } from './event-stream.js';
 import { keyHeaders } from './key.js';
 
@@ -17,7 +17,7 @@ export type Connection =
       readonly retryAfterMs: number | null;
     }
   /** The server has said that it ends; another one may take its place. */
-  | { readonly state: 'ended'; readonly reason: LiveEnd['reason'] };
+  | { readonly state: 'ended'; readonly reason: LiveEvents['end']['reason'] };
 
 /** An event and its data. */
 export type AnyLiveEvent = {

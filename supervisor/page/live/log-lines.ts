@@ -20,7 +20,7 @@ export function withLines(before: readonly NumberedLine[], { missed, lines }: Li
 export interface LineFilter {
   /** Every word must be in the line; `!word`: must not be. */
   readonly text: string;
-  /** One of `LEVELS`; empty: any. */
+  /** One of `LEVELS`. */
   readonly level: string;
   /** Empty: any. */
   readonly model: string;
@@ -30,39 +30,37 @@ export interface LineFilter {
 
 export const NO_FILTER: LineFilter = { text: '', level: '', model: '', worker: '', request: '' };
 
-/** The choices of a person, and the levels that each stands for. */
-export const LEVELS: Readonly<Record<string, readonly string[]>> = {
-  errors: ['error', 'fatal'],
-  warnings: ['error', 'fatal', 'warn'],
-  log: ['error', 'fatal', 'warn', 'info', 'debug', 'trace'],
-  prints: ['stdout', 'stderr'],
-  stderr: ['stderr'],
+/** The choices of a person: their texts, and the levels that each stands for; none: all. */
+export const LEVELS: Readonly<Record<string, readonly [text: string, ...levels: string[]]>> = {
+  '': ['all'],
+  errors: ['errors', 'error', 'fatal'],
+  warnings: ['warnings and errors', 'error', 'fatal', 'warn'],
+  log: ['without prints', 'error', 'fatal', 'warn', 'info', 'debug', 'trace'],
+  prints: ['prints (stdout, stderr)', 'stdout', 'stderr'],
+  stderr: ['prints to stderr', 'stderr'],
 };
 
 export function filterLines(lines: readonly NumberedLine[], filter: LineFilter): readonly NumberedLine[] {
   const { level, model, worker, request } = filter;
-  const levels = LEVELS[level];
-  const words = wordsOf(filter.text);
+  const [, ...levels] = LEVELS[level] ?? [''];
+  const matches = wordFilter(filter.text);
   return lines.filter(
     (line) =>
-      (levels === undefined || levels.includes(line.level)) &&
+      (levels.length === 0 || levels.includes(line.level)) &&
       (model === '' || line.model === model) &&
       (worker === '' || String(line.worker) === worker) &&
       (request === '' || line.requestId === request || line.text.includes(request)) &&
-      hasWords(line.text.toLowerCase(), words),
+      matches(line.text),
   );
 }
 
-/** The words of a filter, in lower case. */
-export function wordsOf(text: string): string[] {
-  return text.toLowerCase().match(/\S+/g) ?? [];
-}
-
-/** Whether every word is in the text; a word that begins with `!` must not be. The text is in lower case. */
-export function hasWords(text: string, words: readonly string[]): boolean {
-  return words.every((word) =>
-    word.length > 1 && word.startsWith('!') ? !text.includes(word.slice(1)) : text.includes(word),
-  );
+/** Returns whether a text has every word of `words`, in any case; a word that begins with `!` must not be there. */
+export function wordFilter(words: string): (text: string) => boolean {
+  const wanted = words.toLowerCase().match(/\S+/g) ?? [];
+  return (text) => {
+    const lower = text.toLowerCase();
+    return wanted.every((word) => (/^!./.test(word) ? !lower.includes(word.slice(1)) : lower.includes(word)));
+  };
 }
 
 /** The values of a column, in order. */

@@ -3,6 +3,7 @@ import type { Store } from '../app/store.js';
 import { keepConnected, type AnyLiveEvent, type Connection } from '../live/connection.js';
 import {
   filterLines,
+  LEVELS,
   NO_FILTER,
   valuesOf,
   withLines,
@@ -78,14 +79,7 @@ function filterOf(wishes: URLSearchParams): LineFilter {
   return { ...NO_FILTER, ...Object.fromEntries(wishes) };
 }
 
-const LEVEL_TEXTS = [
-  ['', 'all'],
-  ['errors', 'errors'],
-  ['warnings', 'warnings and errors'],
-  ['log', 'without prints'],
-  ['prints', 'prints (stdout, stderr)'],
-  ['stderr', 'prints to stderr'],
-] as const;
+const LEVEL_TEXTS = Object.entries(LEVELS).map(([level, [text]]) => [level, text] as const);
 
 /** Chooses the lines that are shown. What leaves no choice is not there. */
 function filterRow(

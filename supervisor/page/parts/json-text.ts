@@ -3,32 +3,30 @@
  * JSON.parse would round.
  */
 
-export type JsonNode =
-  | { readonly kind: 'string' | 'number' | 'word'; readonly raw: string }
-  | { readonly kind: 'array'; readonly items: readonly JsonNode[] }
-  | { readonly kind: 'object'; readonly entries: readonly (readonly [key: string, value: JsonNode])[] };
+export type JsonNode = { readonly kind: 'string' | 'number' | 'word'; readonly raw: string } | JsonList;
 
+interface JsonList {
+  readonly kind: 'array' | 'object';
+  /** Those of an object, one for each child. */
+  readonly keys: string[];
+  readonly children: JsonNode[];
+}
+
+/** `problem` says what is wrong with the text. */
 export type ReadJson =
   { readonly node: JsonNode; readonly problem: null } | { readonly node: null; readonly problem: string };
 
 /** Deeper JSON is left as text: whoever walks over it does so by recursion. */
 const MAX_DEPTH = 200;
 
-/** `problem` says what is wrong with the text, in the browser's words. */
+/** Problems of the text are in the browser's words. */
 export function readJson(text: string): ReadJson {
   try {
     JSON.parse(text);
+    return { node: parseValid(text), problem: null };
   } catch (error) {
     return { node: null, problem: error instanceof Error ? error.message : String(error) };
   }
-  const node = parseValid(text);
-  return node === null ? { node, problem: 'It is nested too deeply to be shown.' } : { node, problem: null };
-}
-
-interface Open {
-  readonly items: JsonNode[];
-  /** Null for an array. */
-  readonly keys: string[] | null;
 }
 
 /** Matches only the beginning of a string: an expression for a whole one overflows the stack at some megabytes. */
@@ -55,26 +53,22 @@ function isEscaped(text: string, at: number): boolean {
   return (at - before) % 2 === 1;
 }
 
-/** `text` is valid JSON. Null if it is too deep. */
-function parseValid(text: string): JsonNode | null {
-  const open: Open[] = [{ items: [], keys: null }];
+/** `text` is valid JSON. @throws Error if it is too deep */
+function parseValid(text: string): JsonNode {
+  const root: JsonList = { kind: 'array', keys: [], children: [] };
+  const open = [root];
   for (const token of tokensOf(text)) {
-    const top = open.at(-1) as Open;
-    if (token === '[' || token === '{') {
-      if (open.length > MAX_DEPTH) return null;
-      open.push({ items: [], keys: token === '{' ? [] : null });
-    } else if (token === ']' || token === '}') {
-      open.pop();
-      open.at(-1)?.items.push(closed(top));
-    } else if (top.keys !== null && top.keys.length === top.items.length) top.keys.push(textOf(token));
-    else top.items.push(scalar(token));
+    const { kind, keys, children } = open.at(-1) as JsonList;
+    if (token === ']' || token === '}') open.pop();
+    else if (kind === 'object' && keys.length === children.length) keys.push(textOf(token));
+    else if (token === '[' || token === '{') {
+      if (open.length > MAX_DEPTH) throw new Error('It is nested too deeply to be shown.');
+      const list: JsonList = { kind: token === '[' ? 'array' : 'object', keys: [], children: [] };
+      children.push(list);
+      open.push(list);
+    } else children.push(scalar(token));
   }
-  return open[0]?.items[0] ?? null;
-}
-
-function closed({ items, keys }: Open): JsonNode {
-  if (keys === null) return { kind: 'array', items };
-  return { kind: 'object', entries: items.map((item, i) => [keys[i] ?? '', item] as const) };
+  return root.children[0] as JsonNode;
 }
 
 function scalar(raw: string): JsonNode {
@@ -87,45 +81,43 @@ export function textOf(raw: string): string {
   return JSON.parse(raw) as string;
 }
 
+/** Number of values in a list or an object. */
+export function countOf(node: JsonNode): number {
+  return 'raw' in node ? 0 : node.children.length;
+}
+
+/** The first values of a list or an object, by their names. */
+export function entriesOf(node: JsonNode, max = Infinity): (readonly [name: string, value: JsonNode])[] {
+  if ('raw' in node) return [];
+  return node.children.slice(0, max).map((child, i) => [node.keys[i] ?? String(i), child] as const);
+}
+
+const BRACKETS = { array: ['[', ']'], object: ['{', '}'] } as const;
+
 /** Length up to which a list or an object of scalars stays on one line. */
 const LINE = 88;
 
 /** Writes JSON for people: indented, but with short lists on one line. */
 export function formatJson(node: JsonNode, indent = ''): string {
   const inline = inlineJson(node, LINE);
-  if (inline !== null) return inline;
+  if ('raw' in node || inline !== null) return inline ?? '';
+  const [open, close] = BRACKETS[node.kind];
   const deeper = `${indent}  `;
-  if (node.kind === 'array')
-    return `[\n${node.items.map((item) => deeper + formatJson(item, deeper)).join(',\n')}\n${indent}]`;
-  if (node.kind === 'object')
-    return `{\n${node.entries
-      .map(([key, value]) => `${deeper}${JSON.stringify(key)}: ${formatJson(value, deeper)}`)
-      .join(',\n')}\n${indent}}`;
-  return node.raw;
+  const members = membersOf(node, (child) => formatJson(child, deeper)).map((member) => deeper + member);
+  return `${open}\n${members.join(',\n')}\n${indent}${close}`;
 }
 
 /** On one line, if it has at most `max` characters and no list or object in it holds another; else null. */
 export function inlineJson(node: JsonNode, max: number): string | null {
-  if (node.kind === 'array') {
-    if (node.items.length > max || !node.items.every(isFlat)) return null;
-    return within(`[${node.items.map((item) => inlineJson(item, max) ?? '').join(', ')}]`, max);
-  }
-  if (node.kind === 'object') {
-    if (node.entries.length > max || !node.entries.every(([, value]) => isFlat(value))) return null;
-    const entries = node.entries.map(
-      ([key, value]) => `${JSON.stringify(key)}: ${inlineJson(value, max) ?? ''}`,
-    );
-    return within(entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`, max);
-  }
-  return node.raw;
-}
-
-function within(text: string, max: number): string | null {
+  if ('raw' in node) return node.raw;
+  if (node.children.length > max || node.children.some((child) => countOf(child) > 0)) return null;
+  const [open, close] = BRACKETS[node.kind];
+  const members = membersOf(node, (child) => inlineJson(child, max) ?? '').join(', ');
+  const gap = node.kind === 'object' && members !== '' ? ' ' : '';
+  const text = open + gap + members + gap + close;
   return text.length <= max ? text : null;
 }
 
-/** Scalars, and empty lists and objects. */
-function isFlat(node: JsonNode): boolean {
-  if (node.kind === 'array') return node.items.length === 0;
-  return node.kind !== 'object' || node.entries.length === 0;
+function membersOf({ kind, keys, children }: JsonList, write: (child: JsonNode) => string): string[] {
+  return children.map((child, i) => (kind === 'object' ? `${JSON.stringify(keys[i])}: ` : '') + write(child));
 }

@@ -39,7 +39,8 @@ export function CallPanel({ target, path, store }: PanelProps): VNode {
   const [draft, setDraft] = useState(() => drafts.get(draftId) ?? firstDraft(first));
   useEffect(() => void drafts.set(draftId, draft), [draft]);
   useNewExample(first, setDraft);
-  const call = useCall();
+  const [answer, sendNow, cancel] = useCall();
+  const isRunning = answer?.phase === 'sending' || answer?.phase === 'receiving';
   const hasEnded = store.connection.state === 'ended';
   const fields = takesOwnInput(path) ? fieldsOf(description.signature, exampleOf(description, route)) : null;
   const takesFiles = !isJsonOnly(route, path);
@@ -49,7 +50,7 @@ export function CallPanel({ target, path, store }: PanelProps): VNode {
   const request = requestOf(draft, fields, urlOf(path, document.baseURI), store.viewer?.needsKey === true);
   const send = (event: Event): void => {
     event.preventDefault();
-    if (request !== null && !call.isRunning && !hasEnded) call.send(request, payloadOf(draft));
+    if (request !== null && !isRunning && !hasEnded) sendNow(request, payloadOf(draft));
   };
   const sendByKey = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send(event);
@@ -74,11 +75,11 @@ export function CallPanel({ target, path, store }: PanelProps): VNode {
           type="submit"
           class="primary"
           disabled=${request === null || hasEnded}
-          aria-disabled=${call.isRunning}
+          aria-disabled=${isRunning}
         >
-          ${call.isRunning ? 'Sending …' : 'Send'}
+          ${isRunning ? 'Sending …' : 'Send'}
         </button>
-        ${call.isRunning && html`<button type="button" onClick=${call.cancel}>Cancel</button>`}
+        ${isRunning && html`<button type="button" onClick=${cancel}>Cancel</button>`}
         <code class="muted target">POST ${path.path}</code>
         ${
           route.kind === 'handler' &&
@@ -86,33 +87,25 @@ export function CallPanel({ target, path, store }: PanelProps): VNode {
         }
       </div>
     </form>
-    ${answerView(call.answer, store.history)} ${request !== null && h(SnippetsView, { request })}
+    ${answerView(answer, store.history)} ${request !== null && h(SnippetsView, { request })}
   </div>`;
 }
 
-interface UsedCall {
-  /** Null until the first call. */
-  readonly answer: Answer | null;
-  readonly isRunning: boolean;
-  send(request: CallRequest, payload: BodyInit | null): void;
-  cancel(): void;
-}
-
-/** One call at a time; it is cancelled when its panel is left. */
-function useCall(): UsedCall {
+/** One call at a time; it is cancelled when its panel is left. The answer is null until the first call. */
+function useCall(): [
+  answer: Answer | null,
+  sendNow: (request: CallRequest, payload: BodyInit | null) => void,
+  cancel: () => void,
+] {
   const [answer, setAnswer] = useState<Answer | null>(null);
   const abort = useRef<AbortController | null>(null);
-  useEffect(() => () => abort.current?.abort(), []);
-  return {
-    answer,
-    isRunning: answer?.phase === 'sending' || answer?.phase === 'receiving',
-    send: (request, payload) => {
-      const own = new AbortController();
-      abort.current = own;
-      void sendCall(request, payload, own.signal, setAnswer);
-    },
-    cancel: () => abort.current?.abort(),
+  const cancel = (): void => abort.current?.abort();
+  useEffect(() => cancel, []);
+  const sendNow = (request: CallRequest, payload: BodyInit | null): void => {
+    abort.current = new AbortController();
+    void sendCall(request, payload, abort.current.signal, setAnswer);
   };
+  return [answer, sendNow, cancel];
 }
 
 /** With --watch an app may get another example: an input that the person has left as it was follows it. */

@@ -1,6 +1,6 @@
 /** The input that a person is writing for one route, and the request that follows from it. */
 import type { Signature, TensorSpec } from '../../status/live-types.js';
-import { formatJson, readJson, textOf, type JsonNode } from '../parts/json-text.js';
+import { countOf, entriesOf, formatJson, readJson, textOf, type JsonNode } from '../parts/json-text.js';
 import type { CallBody, CallRequest } from './snippets.js';
 
 export interface Draft {
@@ -88,8 +88,8 @@ export interface Field {
 export function fieldsOf(signature: Signature | null, example: string): readonly Field[] | null {
   if (signature !== null) return signature.inputs.map(tensorField);
   const { node } = readJson(example);
-  if (node?.kind !== 'object' || node.entries.length === 0) return null;
-  return node.entries.map(([name, value]) => ({ name, kind: kindOf(value), hint: '' }));
+  if (node?.kind !== 'object' || countOf(node) === 0) return null;
+  return entriesOf(node).map(([name, value]) => ({ name, kind: kindOf(value), hint: '' }));
 }
 
 function tensorField({ name, datatype, shape = [] }: TensorSpec): Field {
@@ -106,7 +106,7 @@ function kindOf(node: JsonNode): Field['kind'] {
 /** The values that a JSON text has for these fields; empty for a field that it lacks. */
 export function fieldValues(fields: readonly Field[], text: string): Draft['values'] {
   const { node } = readJson(text);
-  const entries = new Map(node?.kind === 'object' ? node.entries : []);
+  const entries = new Map(node?.kind === 'object' ? entriesOf(node) : []);
   return Object.fromEntries(
     fields.map(({ name, kind }) => {
       const value = entries.get(name);

@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { quietButton } from '../parts/controls.js';
 import { bytes } from '../parts/format.js';
 import { html, h, type VNode } from '../parts/html.js';
-import { inlineJson, textOf, type JsonNode } from '../parts/json-text.js';
+import { countOf, entriesOf, inlineJson, textOf, type JsonNode } from '../parts/json-text.js';
 import { bytesOfBase64, mediumInText, mediumOf, Picture, Player } from '../parts/media.js';
 
 /** Children that are drawn at once: a list of a million numbers must not stop the browser. */
@@ -29,12 +29,10 @@ const INLINE = 72;
 function Branch({ name, node, depth }: BranchProps): VNode {
   const [isOpen, setOpen] = useState(() => openAtFirst(node, depth));
   const label = name === null ? '' : html`<span class="key">${name}</span>: `;
-  if (node.kind !== 'array' && node.kind !== 'object')
-    return html`<div class="leaf">${label}${h(Leaf, { node })}</div>`;
+  if ('raw' in node) return html`<div class="leaf">${label}${h(Leaf, { node })}</div>`;
   const inline = inlineJson(node, INLINE);
   if (inline !== null) return html`<div class="leaf">${label}<span class="flat">${inline}</span></div>`;
-  const size = node.kind === 'array' ? node.items.length : node.entries.length;
-  const kind = node.kind === 'array' ? `[${size}]` : `{${size}}`;
+  const kind = node.kind === 'array' ? `[${countOf(node)}]` : `{${countOf(node)}}`;
   return html`<details
     open=${isOpen}
     onToggle=${(event: Event) => setOpen((event.target as HTMLDetailsElement).open)}
@@ -47,12 +45,12 @@ function Branch({ name, node, depth }: BranchProps): VNode {
 function Rows({ node, depth }: { readonly node: JsonNode; readonly depth: number }): VNode {
   const [shown, setShown] = useState(firstStep(node));
   const numbers = numbersOf(node, shown);
-  const left = childCount(node) - shown;
+  const left = countOf(node) - shown;
   const more = nextStep(shown, left);
   return html`<div class="branch">
     ${
       numbers === null
-        ? childrenOf(node, shown).map(([name, child]) =>
+        ? entriesOf(node, shown).map(([name, child]) =>
             h(Branch, { key: name, name, node: child, depth: depth + 1 }),
           )
         : html`<div class="leaf numbers">${numbers}</div>`
@@ -63,7 +61,7 @@ function Rows({ node, depth }: { readonly node: JsonNode; readonly depth: number
 
 /** The root is always open, and what is small and near to it. */
 export function openAtFirst(node: JsonNode, depth: number): boolean {
-  return depth === 0 || (depth <= OPEN_DEPTH && childCount(node) <= OPEN_CHILDREN);
+  return depth === 0 || (depth <= OPEN_DEPTH && countOf(node) <= OPEN_CHILDREN);
 }
 
 /** Number of children that are drawn first. */
@@ -76,22 +74,11 @@ export function nextStep(shown: number, left: number): number {
   return Math.min(left, Math.max(STEP, shown));
 }
 
-function childCount(node: JsonNode): number {
-  if (node.kind === 'array') return node.items.length;
-  return node.kind === 'object' ? node.entries.length : 0;
-}
-
-/** The first children, with their names. */
-function childrenOf(node: JsonNode, shown: number): readonly (readonly [name: string, child: JsonNode])[] {
-  if (node.kind === 'object') return node.entries.slice(0, shown);
-  return node.kind === 'array' ? node.items.slice(0, shown).map((item, i) => [String(i), item] as const) : [];
-}
-
 /** The first items of a list of numbers and words, one after the other; null for any other node. */
 export function numbersOf(node: JsonNode, shown: number): string | null {
-  if (node.kind !== 'array' || node.items.length === 0) return null;
+  if (node.kind !== 'array' || countOf(node) === 0) return null;
   const texts: string[] = [];
-  for (const item of node.items) {
+  for (const item of node.children) {
     if (item.kind !== 'number' && item.kind !== 'word') return null;
     if (texts.length < shown) texts.push(item.raw);
   }
@@ -100,7 +87,7 @@ export function numbersOf(node: JsonNode, shown: number): string | null {
 
 const LONG_TEXT = 400;
 
-function Leaf({ node }: { readonly node: Exclude<JsonNode, { readonly kind: 'array' | 'object' }> }): VNode {
+function Leaf({ node }: { readonly node: Extract<JsonNode, { readonly raw: string }> }): VNode {
   const [isWhole, setWhole] = useState(false);
   if (node.kind !== 'string') return html`<span class=${node.kind}>${node.raw}</span>`;
   const text = textOf(node.raw);

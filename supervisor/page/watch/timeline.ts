@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { LiveCall, LiveDeath } from '../../status/live-types.js';
 import { logsAddress } from '../app/address.js';
 import { isFailed, type History } from '../live/history.js';
-import { hasWords, wordsOf } from '../live/log-lines.js';
+import { wordFilter } from '../live/log-lines.js';
 import { checkbox, holdButton, searchField } from '../parts/controls.js';
 import { bytes, clock, duration } from '../parts/format.js';
 import { html, h, type VNode } from '../parts/html.js';
@@ -52,9 +52,9 @@ export function timelineOf(
   text: string,
   failedOnly: boolean,
 ): (LiveCall | LiveDeath)[] {
-  const words = wordsOf(text);
+  const matches = wordFilter(text);
   return [...deaths, ...(failedOnly ? failedCalls : calls)]
-    .filter((entry) => words.length === 0 || hasWords(textOf(entry).toLowerCase(), words))
+    .filter((entry) => matches(textOf(entry)))
     .sort((a, b) => a.at - b.at)
     .reverse();
 }

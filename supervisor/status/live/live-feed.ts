@@ -5,11 +5,11 @@
  */
 import { shuttingDown } from '../../../protocol/errors.js';
 import type { PageManagement, Viewer } from '../../http/request/served-page.js';
-import type { LiveEnd } from '../live-types.js';
+import type { LiveEvents } from '../live-types.js';
 import type { LastCalls, LastDeaths } from './last-entries.js';
 import { LiveView, type LiveSources } from './live-view.js';
 import { LogFeed } from './log-feed.js';
-import { Viewers, eventBytes } from './viewers.js';
+import { Viewers, eventBytes, oncePer } from './viewers.js';
 
 const SECOND_MS = 1000;
 
@@ -55,7 +55,7 @@ export class LiveFeed {
   }
 
   /** The server ends: tells every viewer, with what happened since the last second, and lets none in any more. */
-  end(reason: LiveEnd['reason']): void {
+  end(reason: LiveEvents['end']['reason']): void {
     this.stop();
     const snapshotFor = this.#endSecond();
     const end = eventBytes('end', { reason });
@@ -75,20 +75,10 @@ export class LiveFeed {
     const count = this.#viewers.present.size;
     this.#view.tick(count > 0);
     this.#historyFor = this.#newHistory();
-    return oncePerKind((showsWords) => eventBytes('snapshot', this.#view.snapshot(showsWords, count)));
+    return oncePer((showsWords: boolean) => eventBytes('snapshot', this.#view.snapshot(showsWords, count)));
   }
 
   #newHistory(): (showsWords: boolean) => Buffer {
-    return oncePerKind((showsWords) => eventBytes('samples', this.#view.history(showsWords)));
+    return oncePer((showsWords: boolean) => eventBytes('samples', this.#view.history(showsWords)));
   }
-}
-
-/** Makes bytes for a kind of viewer when they are first asked for. */
-function oncePerKind(make: (showsWords: boolean) => Buffer): (showsWords: boolean) => Buffer {
-  const made = new Map<boolean, Buffer>();
-  return (showsWords) => {
-    const bytes = made.get(showsWords) ?? make(showsWords);
-    made.set(showsWords, bytes);
-    return bytes;
-  };
 }

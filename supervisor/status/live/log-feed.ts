@@ -5,7 +5,7 @@
 import { shuttingDown } from '../../../protocol/errors.js';
 import type { Viewer } from '../../http/request/served-page.js';
 import type { RecentLines } from '../../observe/recent-lines.js';
-import { Viewers, eventBytes } from './viewers.js';
+import { Viewers, eventBytes, oncePer } from './viewers.js';
 
 const PAUSE_MS = 250;
 /** A viewer whose server says nothing for long takes it for dead. */
@@ -39,15 +39,18 @@ export class LogFeed {
   /** Sends what is new. The timer calls it. */
   tick(): void {
     if (this.#viewers.present.size === 0) this.#rest();
-    const parts = new Map<number, LinesPart>(); // those who follow are at the same place
+    // Those who follow are at the same place.
+    const partFrom = oncePer((from: number) => {
+      const { lines, next, missed } = this.#lines.read(from);
+      return { bytes: eventBytes('lines', { missed, lines }), next };
+    });
     for (const [viewer, place] of this.#viewers.present) {
       place.silent += 1;
       if (place.next === this.#lines.end && place.silent <= MOST_SILENT_ROUNDS) continue;
       // A part is only made for a viewer that has read the last one.
       if (!viewer.isFree) continue;
-      const part = parts.get(place.next) ?? this.#partFrom(place.next);
-      parts.set(place.next, part);
-      if (viewer.send(part.bytes)) Object.assign(place, { next: part.next, silent: 0 });
+      const { bytes, next } = partFrom(place.next);
+      if (viewer.send(bytes)) Object.assign(place, { next, silent: 0 });
     }
   }
 
@@ -67,14 +70,4 @@ export class LogFeed {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
-
-  #partFrom(from: number): LinesPart {
-    const { lines, next, missed } = this.#lines.read(from);
-    return { bytes: eventBytes('lines', { missed, lines }), next };
-  }
-}
-
-interface LinesPart {
-  readonly bytes: Buffer;
-  readonly next: number;
 }

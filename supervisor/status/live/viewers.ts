@@ -36,6 +36,16 @@ export class Viewers<Place = null> {
   }
 }
 
+/** Makes something for each key when it is first asked for. */
+export function oncePer<Key, Made>(make: (key: Key) => Made): (key: Key) => Made {
+  const made = new Map<Key, Made>();
+  return (key) => {
+    const one = made.get(key) ?? make(key);
+    made.set(key, one);
+    return one;
+  };
+}
+
 /** A server-sent event. JSON has no line ends, so one `data` line holds it. */
 export function eventBytes<Name extends keyof LiveEvents>(name: Name, data: LiveEvents[Name]): Buffer {
   return Buffer.from(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
