@@ -81,7 +81,6 @@ export function bareProgram(program: WorkerProgram, withheld: RegExp | null): Sp
   const { command, env, stuckAt } = program;
   return {
     command,
-    cwd: null,
     env: { ...unlessSet(NO_TELEMETRY), ...env },
     withheld,
     ...(stuckAt === undefined ? {} : { stuckAt }),

@@ -28,7 +28,6 @@ import type { OptimizerAnswer, OptimizerStep, RunFacts } from '../../protocol/op
 import { CommandProblem, runCommand } from '../command/own-command.js';
 import { isAlive } from '../machine/processes.js';
 import { usableOnnxruntime, NO_TELEMETRY } from '../runtimes/onnx/find-onnxruntime.js';
-import { modelFacts, type FileFacts } from '../runtimes/onnx/optimized/digests.js';
 import {
   folderNameOf,
   GRAPH,
@@ -40,6 +39,8 @@ import {
   recordOf,
   recordPath,
   WEIGHTS,
+  modelFacts,
+  type FileFacts,
 } from '../runtimes/onnx/optimized/optimized-files.js';
 
 /** `args`: arguments without the command's name. Resolves with the exit code. */

@@ -23,7 +23,7 @@ export interface SpareOptions {
 }
 
 interface Spare {
-  /** Identifies its program, working directory and environment. */
+  /** Identifies its program and environment. */
   readonly key: string;
   readonly process: WorkerProcess;
   readonly program: string;
@@ -70,7 +70,7 @@ export class SpareProcesses {
   }
 
   /**
-   * Takes a spare of exactly this program, directory and environment; null if there is none. From now on it is the caller's,
+   * Takes a spare of exactly this program and environment; null if there is none. From now on it is the caller's,
    * who also removes it from the guard.
    */
   take(program: SpawnOptions): WorkerProcess | null {
@@ -156,5 +156,5 @@ export class SpareProcesses {
 
 function keyOf(program: SpawnOptions): string {
   const env = Object.entries(environmentOf(program)).sort(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify([program.command, program.cwd, env]);
+  return JSON.stringify([program.command, env]);
 }

@@ -6,15 +6,23 @@
  *
  * The worker leads its own process group: a terminal's Ctrl-C reaches only the front, and the group dies as a whole.
  */
-import { writeFile } from 'node:fs';
-import type { Socket } from 'node:net';
-import type { Readable, Writable } from 'node:stream';
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { closeSync, fstatSync, openSync, readSync, unlinkSync, writeFile, writeSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import {
+  BEGUN_NOTE_BYTES,
+  begunNoteBytes,
+  decodeBegunNote,
+  type BegunNote,
+} from '../../protocol/wire/begun-note.js';
 import { lighten } from '../../protocol/wire/light-socket.js';
-import { BegunFile } from './begun-file.js';
-import type { Exit } from './worker-death.js';
 import { isEnding, isFrozen, killGroup } from '../machine/processes.js';
 import { inheritedEnv } from '../options/environment.js';
+import type { Exit } from './worker-death.js';
 
 /** Makes the kernel pick a worker before the front when memory runs out (0 is normal, 1000 is first). */
 const OOM_SCORE_ADJ = '500';
@@ -43,8 +51,6 @@ export interface WorkerProcess {
 export interface SpawnOptions {
   /** Program and arguments. */
   readonly command: readonly string[];
-  /** Working directory; null: this process's. */
-  readonly cwd: string | null;
   readonly env: Readonly<Record<string, string>>;
   /** Pattern of variables of this process that the worker does not get, in addition to the server's secrets. */
   readonly withheld: RegExp | null;
@@ -85,7 +91,6 @@ function spawnWith(options: SpawnOptions, noteFd: number): ChildProcess {
   const child = spawn(file, args, {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', noteFd],
     detached: true,
-    cwd: options.cwd ?? undefined,
     env: environmentOf(options),
   });
   child.on('error', () => {}); // a missing pid says the same, at once
@@ -106,4 +111,68 @@ function raiseOomScore(pid: number): void {
   if (process.platform !== 'linux') return;
   // Best effort: the process may be gone, or the file read-only; neither matters.
   writeFile(`/proc/${pid}/oom_score_adj`, OOM_SCORE_ADJ, () => {});
+}
+
+/** Linux keeps its files in memory; containers have it even if their file system is read-only. */
+const MEMORY_FOLDER = '/dev/shm';
+
+/** Longest text that is read: a worker could write any amount. */
+const MAX_LEFT_BYTES = 64 * 1024;
+
+/** The file of a worker's begun note (protocol/wire/begun-note.ts): it has no name, and is in RAM where the system has such files. */
+export class BegunFile {
+  /** The descriptor that the worker inherits. */
+  readonly fd: number;
+  #bytes = Buffer.alloc(BEGUN_NOTE_BYTES);
+
+  /** Creates the file in the first of the folders in which that succeeds. @throws Error if all fail */
+  constructor(folders: readonly string[] = [MEMORY_FOLDER, tmpdir()]) {
+    this.fd = openNameless(`banana-serve-${process.pid}-${randomUUID()}`, folders);
+  }
+
+  /** The worker keeps entries for so many calls behind its note, if there are more than one. */
+  set concurrency(calls: number) {
+    this.#bytes = Buffer.alloc(begunNoteBytes(calls));
+  }
+
+  read(): BegunNote {
+    readSync(this.fd, this.#bytes, 0, this.#bytes.length, 0);
+    return decodeBegunNote(this.#bytes);
+  }
+
+  /** Reads the text that the worker wrote behind its note, or the end of it if it is long. */
+  readLeft(): string {
+    const endsAt = fstatSync(this.fd).size;
+    const beginsAt = Math.max(BEGUN_NOTE_BYTES, endsAt - MAX_LEFT_BYTES);
+    const bytes = Buffer.alloc(Math.max(0, endsAt - beginsAt));
+    const read = readSync(this.fd, bytes, 0, bytes.length, beginsAt);
+    return bytes.toString('utf8', 0, read);
+  }
+
+  /** Closes this process's descriptor; the worker's stays open. */
+  close(): void {
+    closeSync(this.fd);
+  }
+}
+
+function openNameless(name: string, [folder = '', ...others]: readonly string[]): number {
+  try {
+    return openIn(folder, name);
+  } catch (thrown) {
+    if (others.length === 0) throw thrown;
+    return openNameless(name, others);
+  }
+}
+
+function openIn(folder: string, name: string): number {
+  const path = join(folder, name);
+  const fd = openSync(path, 'wx+', 0o600);
+  try {
+    unlinkSync(path);
+    writeSync(fd, Buffer.alloc(BEGUN_NOTE_BYTES)); // reserves the space: no note can fail on a full disk later
+    return fd;
+  } catch (thrown) {
+    closeSync(fd);
+    throw thrown;
+  }
 }

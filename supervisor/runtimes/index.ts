@@ -1,7 +1,7 @@
 /** The list of runtimes, in order of precedence, and lookups in it. */
 import { extname } from 'node:path';
 import { configError } from '../../protocol/errors.js';
-import { joinSources, type Sources } from '../watch/sources.js';
+import { joinSources, type Sources } from '../watch/file-tree.js';
 import { command } from './command.js';
 import { node, unservable } from './node.js';
 import { onnx } from './onnx/onnx.js';

@@ -1,7 +1,7 @@
 /** Apps in JavaScript and TypeScript: Node with our own worker. */
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Sources } from '../watch/sources.js';
+import type { Sources } from '../watch/file-tree.js';
 import type { Runtime } from './runtime.js';
 
 /** The program of workers in Node. */

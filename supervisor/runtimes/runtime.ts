@@ -1,6 +1,6 @@
 /** The interface of a runtime, which turns an app into the program of its workers. Each runtime has a file or folder; `index.ts` is the list. */
 import type { ResolvedModelOptions } from '../options/resolve.js';
-import type { Sources } from '../watch/sources.js';
+import type { Sources } from '../watch/file-tree.js';
 
 /** Location of a custom service: Multi Model Server's handlers, which take batches of items. */
 export interface ServiceSource {

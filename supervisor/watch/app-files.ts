@@ -7,8 +7,15 @@
  */
 import { realpathSync, statSync, watch, type FSWatcher } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
-import { changedFiles, isAppFile, isIgnored, readFileAlone, readTree, type FileTree } from './file-tree.js';
-import type { Sources } from './sources.js';
+import {
+  changedFiles,
+  isAppFile,
+  isIgnored,
+  readFileAlone,
+  readTree,
+  type FileTree,
+  type Sources,
+} from './file-tree.js';
 
 export interface AppFilesListener {
   /** Paths below the app's folder, at least one. */

@@ -1,7 +1,7 @@
 /** Runtime of ONNX models without code: Node with our own worker and the user's onnxruntime-node. */
 import { existsSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
-import type { Sources } from '../../watch/sources.js';
+import type { Sources } from '../../watch/file-tree.js';
 import { WORKER_ENTRY } from '../node.js';
 import type { AppSetting, AppSpec, Runtime, WorkerProgram } from '../runtime.js';
 import { usableOnnxruntime } from './find-onnxruntime.js';

@@ -2,7 +2,7 @@
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sourceNameOf } from '../../options/resolve.js';
-import type { Sources } from '../../watch/sources.js';
+import type { Sources } from '../../watch/file-tree.js';
 import type { Runtime } from '../runtime.js';
 import { findInterpreter } from './find-interpreter.js';
 

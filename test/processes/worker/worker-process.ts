@@ -7,7 +7,7 @@ import type { BegunNote } from '../../../protocol/wire/begun-note.js';
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import { Channel } from '../../../protocol/wire/channel.js';
 import type { Call, Message, StartSpec } from '../../../protocol/wire/messages.js';
-import { BegunFile } from '../../../supervisor/processes/begun-file.js';
+import { BegunFile } from '../../../supervisor/processes/spawn-worker.js';
 import { eventually } from '../../helpers/server.js';
 import { deferred, type Received } from '../../protocol/streams.js';
 import { callWith } from '../../worker/calls.js';

@@ -4,7 +4,7 @@ import type { Exit } from '../../../supervisor/processes/worker-death.js';
 import { SpareProcesses } from '../../../supervisor/processes/spare-processes.js';
 import type { SpawnOptions, WorkerProcess } from '../../../supervisor/processes/spawn-worker.js';
 
-const NODE: SpawnOptions = { command: ['/bin/node', 'main.js'], cwd: null, env: {}, withheld: null };
+const NODE: SpawnOptions = { command: ['/bin/node', 'main.js'], env: {}, withheld: null };
 const PYTHON: SpawnOptions = { ...NODE, command: ['/bin/python3', 'main.py'] };
 
 class FakeProcess {
@@ -69,11 +69,10 @@ test('keeps so many of each program, and ends those that no model runs any more'
   assert.deepEqual(parts.warnings, []);
 });
 
-test('a spare is taken once, by a start of the same program, directory and environment only', () => {
+test('a spare is taken once, by a start of the same program and environment only', () => {
   const parts = bench();
   parts.spares.keep([NODE]);
   assert.equal(parts.spares.take(PYTHON), null);
-  assert.equal(parts.spares.take({ ...NODE, cwd: '/srv' }), null);
   assert.equal(parts.spares.take({ ...NODE, env: { MORE: '1' } }), null);
   assert.equal(parts.spares.take({ ...NODE })?.pid, 100);
   assert.equal(parts.spares.take(NODE), null);

@@ -1,4 +1,4 @@
-/** A thread that reads files whole for their digests, which takes a second for each gigabyte; `digests.ts` starts it. */
+/** A thread that reads files whole for their digests, which takes a second for each gigabyte; `optimized-files.ts` starts it. */
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';

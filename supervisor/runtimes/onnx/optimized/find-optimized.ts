@@ -1,7 +1,6 @@
 /** Finds the optimized graph of a model that `banana-serve optimize` has written. The server itself never writes one. */
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { modelFacts, type FileFacts } from './digests.js';
 import { externalLocations } from './external-files.js';
 import {
   folderNameOf,
@@ -12,6 +11,8 @@ import {
   placesOf,
   problemOfFiles,
   type OptimizedKey,
+  modelFacts,
+  type FileFacts,
 } from './optimized-files.js';
 
 export interface FoundGraph {

@@ -6,7 +6,10 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { cpus, homedir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
-import { fileFacts, type FileFacts } from './digests.js';
+import { Worker } from 'node:worker_threads';
+import type { DigestTask, FileFacts } from './digest-thread.js';
+
+export type { FileFacts } from './digest-thread.js';
 
 export const GRAPH = 'model.onnx';
 export const WEIGHTS = 'weights.bin';
@@ -109,4 +112,22 @@ function cpuText(): string {
   } catch {
     return `${process.arch} ${cpus()[0]?.model ?? ''}`;
   }
+}
+
+/** The facts of a model and of the files that hold its weights. Rejects if one cannot be read. */
+export function modelFacts(model: string): Promise<FileFacts[]> {
+  return inThread({ paths: [model], isModel: true });
+}
+
+/** Digests of files, taken in a thread of their own, because the front must go on answering. Rejects if one cannot be read. */
+export function fileFacts(paths: readonly string[]): Promise<FileFacts[]> {
+  return inThread({ paths, isModel: false });
+}
+
+function inThread(workerData: DigestTask): Promise<FileFacts[]> {
+  const thread = new Worker(new URL('./digest-thread.js', import.meta.url), { workerData });
+  return new Promise((resolve, reject) => {
+    thread.on('message', resolve);
+    thread.on('error', reject);
+  });
 }

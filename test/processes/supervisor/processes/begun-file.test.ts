@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
-import { BegunFile } from '../../../../supervisor/processes/begun-file.js';
+import { BegunFile } from '../../../../supervisor/processes/spawn-worker.js';
 
 const WRITE_AND_DIE = `
 const note = Buffer.alloc(16);

@@ -12,7 +12,6 @@ test('what a process has sent before its reader comes is not lost', { timeout: 2
   `;
   const worker = spawnWorker({
     command: [process.execPath, '-e', script],
-    cwd: null,
     env: {},
     withheld: null,
   });

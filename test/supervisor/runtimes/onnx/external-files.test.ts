@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { modelFacts } from '../../../../supervisor/runtimes/onnx/optimized/digests.js';
+import { modelFacts } from '../../../../supervisor/runtimes/onnx/optimized/optimized-files.js';
 import { externalLocations } from '../../../../supervisor/runtimes/onnx/optimized/external-files.js';
 import { identity, onnxBytes, type OnnxModel, type OnnxWeights } from '../../../helpers/onnx-model.js';
 import { appFolder } from '../../../worker/app-folder.js';

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { modelFacts } from '../../../../supervisor/runtimes/onnx/optimized/digests.js';
 import {
   findOptimized,
   optimizeAdvice,
@@ -13,6 +12,7 @@ import {
   keyOf,
   recordOf,
   recordPath,
+  modelFacts,
 } from '../../../../supervisor/runtimes/onnx/optimized/optimized-files.js';
 import { identity, writeOnnx } from '../../../helpers/onnx-model.js';
 import { appFolder } from '../../../worker/app-folder.js';
