@@ -4,11 +4,8 @@
  */
 import { escapeControls, indented, withoutControls } from './control-characters.js';
 import type { LogFile } from './log-file.js';
-import type { OutputWriter } from './output-writer.js';
+import { showLines, type OutputWriter } from './output-writer.js';
 import type { RecentLines } from './recent-lines.js';
-
-/** Lines kept for a reader that has stopped reading; later ones are dropped. */
-const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
 const INFO = 'info';
 
@@ -36,13 +33,9 @@ export class LineLog {
     this.#recent = recent;
   }
 
-  get isWanted(): boolean {
-    return this.#writer !== null || this.#files.length > 0;
-  }
-
   /** In JSON `fields` come before the text. Text lines have none: log parsers of Multi Model Server read to their end. */
   info(text: string, fields: Readonly<Record<string, string | number>> | null = null): void {
-    if (!this.isWanted) return;
+    if (this.#writer === null && this.#files.length === 0) return;
     if (this.#shown === '') setImmediate(() => this.#flush());
     if (this.#writer !== null) this.#recent?.addText(INFO, text);
     const { ofDay, iso } = this.#now();
@@ -62,8 +55,7 @@ export class LineLog {
   #flush(): void {
     const [shown, kept] = [this.#shown, this.#kept];
     [this.#shown, this.#kept] = ['', ''];
-    const writer = this.#writer;
-    if (writer !== null && writer.writableLength < MAX_UNREAD_BYTES) writer.writeLines(shown);
+    if (this.#writer !== null) showLines(this.#writer, shown);
     for (const file of this.#files) file.writeLines(kept);
   }
 

@@ -4,14 +4,11 @@ import { prettyFactory } from 'pino-pretty';
 import type { ServerOptions } from '../options/resolve.js';
 import { escapeControls, indented, withoutControls } from './control-characters.js';
 import type { LogFile } from './log-file.js';
-import type { OutputWriter } from './output-writer.js';
+import { showLines, type OutputWriter } from './output-writer.js';
 import type { RecentLines } from './recent-lines.js';
 import { messageOf } from './stacks.js';
 
 export type Log = Logger;
-
-/** Bytes of lines kept while the reader does not read; later lines are dropped. */
-const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
 /**
  * `writer` null: lines go to files only. Lines in files have no colours, and have the date. `recent` gets the lines that are
@@ -24,20 +21,16 @@ export function createLog(
   files: readonly LogFile[] = [],
   recent: Pick<RecentLines, 'addJson'> | null = null,
 ): Log {
-  const show = (line: string): void => {
-    if (writer !== null && writer.writableLength < MAX_UNREAD_BYTES) writer.writeLines(line);
-  };
-  const keep = (line: string): void => {
-    for (const file of files) file.writeLines(line);
-  };
   const [shown, kept] =
     format === 'json' ? [escapeControls, escapeControls] : [prettyForPeople(), prettyForFiles()];
   const write = (line: string): void => {
     if (writer !== null) {
       recent?.addJson(line);
-      show(shown(line));
+      showLines(writer, shown(line));
     }
-    if (files.length > 0) keep(kept(line));
+    if (files.length === 0) return;
+    const lines = kept(line);
+    for (const file of files) file.writeLines(lines);
   };
   const timestamp = format === 'json' ? pino.stdTimeFunctions.isoTime : true;
   const formatters = { level: (label: string) => ({ level: label }) };

@@ -11,14 +11,19 @@ import { CR, LF, lineEnd, wrapped, type PrintReceiver, type PrintSource, type St
 /** `text`: unchanged. `json`: wrapped. `potassium`: each line with Potassium's prefix. */
 export type PrintFormat = 'text' | 'json' | 'potassium';
 
+/** The server's stdout or stderr, as workers' streams share it. */
+interface Out {
+  readonly writer: OutputWriter;
+  /** Streams with an unfinished line that waits for another worker's line to end; the longest waiting first. */
+  readonly waiting: Map<Readable, LineSplitter>;
+  readonly paused: Set<Readable>;
+}
+
 export class OutputRelay {
   readonly #format: PrintFormat;
   readonly #workers: () => number;
-  readonly #writers: Readonly<Record<StreamName, OutputWriter>>;
+  readonly #outs: Readonly<Record<StreamName, Out>>;
   readonly #receivers: readonly PrintReceiver[];
-  /** Streams with an unfinished line that waits for another worker's line to end. */
-  readonly #waiting = new Map<OutputWriter, Map<Readable, LineSplitter>>();
-  readonly #paused = new Map<OutputWriter, Set<Readable>>();
   /** Streams whose unfinished line was ended for another worker's line, and that have sent nothing since. */
   readonly #cut = new WeakSet<object>();
 
@@ -31,33 +36,30 @@ export class OutputRelay {
   ) {
     this.#format = format;
     this.#workers = workers;
-    this.#writers = writers;
+    this.#outs = { stdout: outOf(writers.stdout), stderr: outOf(writers.stderr) };
     this.#receivers = receivers;
-    for (const writer of Object.values(writers)) {
-      this.#paused.set(writer, new Set());
-      this.#waiting.set(writer, new Map());
-      writer.on('drain', () => this.#resume(writer));
-      writer.on('lineEnd', () => this.#showBegun(writer));
-    }
   }
 
   /** Relays one worker's stream until its end. */
   attach(stream: Readable, name: StreamName, source: PrintSource): void {
-    const writer = this.#writers[name];
+    const out = this.#outs[name];
+    const { writer } = out;
     const splitter = new LineSplitter(source.mark, this.#format !== 'json', (text, origin, ended) => {
       const bytes =
         this.#format === 'json'
           ? wrapped(name, text, source, origin)
           : this.#bare(writer, this.#prefixed(writer, text, source, origin.requestId, stream), stream, ended);
-      if (bytes.length > 0 && !writer.write(bytes)) this.#pause(writer, stream);
+      if (bytes.length === 0 || writer.write(bytes)) return;
+      stream.pause();
+      out.paused.add(stream);
     });
     const copies = this.#receivers.map((receiver) => receiver.of(name, source));
     stream.on('data', (chunk: Buffer) => {
       for (const copy of copies) copy.push(chunk);
       splitter.push(chunk);
       if (this.#format !== 'text') return;
-      if (splitter.holdsText) this.#waiting.get(writer)?.set(stream, splitter);
-      this.#showBegun(writer);
+      if (splitter.holdsText) out.waiting.set(stream, splitter);
+      showBegun(out);
     });
     const end = (): void => {
       for (const copy of copies) copy.end();
@@ -66,25 +68,11 @@ export class OutputRelay {
     stream.on('error', end);
     stream.on('close', () => {
       end();
-      this.#forget(writer, stream);
+      out.paused.delete(stream);
+      out.waiting.delete(stream);
+      if (writer.lineOf === stream) writer.lineOf = ABANDONED;
+      showBegun(out);
     });
-  }
-
-  /** Shows unfinished lines, the longest waiting first, unless another worker's line is unfinished. */
-  #showBegun(writer: OutputWriter): void {
-    const waiting = this.#waiting.get(writer) as Map<Readable, LineSplitter>;
-    for (const [stream, splitter] of waiting) {
-      if (writer.lineOf !== null && writer.lineOf !== stream && writer.lineOf !== ABANDONED) continue;
-      waiting.delete(stream);
-      splitter.emitBegun();
-    }
-  }
-
-  #forget(writer: OutputWriter, stream: Readable): void {
-    this.#paused.get(writer)?.delete(stream);
-    this.#waiting.get(writer)?.delete(stream);
-    if (writer.lineOf === stream) writer.lineOf = ABANDONED;
-    this.#showBegun(writer);
   }
 
   /** The unchanged bytes; ends the unfinished line of another worker first, whose own line end is then left out. */
@@ -114,16 +102,24 @@ export class OutputRelay {
     const continues = writer.lineOf === stream;
     return prefixLines(text, Buffer.from(`[${facts.join(', ')}] `), continues);
   }
+}
 
-  #pause(writer: OutputWriter, stream: Readable): void {
-    stream.pause();
-    this.#paused.get(writer)?.add(stream);
-  }
+function outOf(writer: OutputWriter): Out {
+  const out: Out = { writer, waiting: new Map(), paused: new Set() };
+  writer.on('drain', () => {
+    for (const stream of out.paused) stream.resume();
+    out.paused.clear();
+  });
+  writer.on('lineEnd', () => showBegun(out));
+  return out;
+}
 
-  #resume(writer: OutputWriter): void {
-    const paused = this.#paused.get(writer) as Set<Readable>;
-    for (const stream of paused) stream.resume();
-    paused.clear();
+/** Shows unfinished lines, the longest waiting first, unless another worker's line is unfinished. */
+function showBegun({ writer, waiting }: Out): void {
+  for (const [stream, splitter] of waiting) {
+    if (writer.lineOf !== null && writer.lineOf !== stream && writer.lineOf !== ABANDONED) continue;
+    waiting.delete(stream);
+    splitter.emitBegun();
   }
 }
 

@@ -55,6 +55,14 @@ export class OutputWriter extends Writable {
   }
 }
 
+/** Bytes of lines kept for a reader that has stopped reading. */
+const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
+
+/** Writes whole lines, or drops them while the reader does not read. */
+export function showLines(writer: OutputWriter, lines: string): void {
+  if (writer.writableLength < MAX_UNREAD_BYTES) writer.writeLines(lines);
+}
+
 function isPipe(fd: number): boolean {
   const stat = fstatSync(fd);
   return stat.isFIFO() || stat.isSocket();

@@ -43,15 +43,15 @@ interface Entry {
 }
 
 export class RecentLines implements PrintReceiver {
-  /** The oldest first; those before `#first` have been dropped, and their places are freed now and then. */
-  #entries: Entry[] = [];
-  #dropped = 0;
-  #first = 0;
+  /** The oldest first. */
+  readonly #entries: Entry[] = [];
+  /** Number of the oldest entry. */
+  #start = 0;
   #chars = 0;
 
   /** Number of the next entry; entries count up from 0. */
   get end(): number {
-    return this.#dropped + this.#entries.length;
+    return this.#start + this.#entries.length;
   }
 
   /** Adds a line of the server's log, as pino writes it. */
@@ -107,34 +107,20 @@ export class RecentLines implements PrintReceiver {
     return { lines, next, missed: first > from };
   }
 
-  /** Number of the oldest entry. */
-  get #start(): number {
-    return this.#dropped + this.#first;
-  }
-
   #at(number: number): RecentLine[] {
-    return this.#entries[number - this.#dropped]?.read() ?? [];
+    return this.#entries[number - this.#start]?.read() ?? [];
   }
 
   #add(textChars: number, read: () => RecentLine[]): void {
     const chars = textChars + ENTRY_CHARS;
     this.#entries.push({ chars, read });
     this.#chars += chars;
-    while (this.#chars > MAX_CHARS || this.#entries.length - this.#first > LINES_KEPT) this.#drop();
-    if (this.#first < LINES_KEPT) return;
-    this.#entries = this.#entries.slice(this.#first);
-    this.#dropped += this.#first;
-    this.#first = 0;
-  }
-
-  #drop(): void {
-    this.#chars -= this.#entries[this.#first]?.chars ?? 0;
-    this.#entries[this.#first] = NO_ENTRY; // frees its text
-    this.#first += 1;
+    while (this.#chars > MAX_CHARS || this.#entries.length > LINES_KEPT) {
+      this.#chars -= this.#entries.shift()?.chars ?? 0;
+      this.#start += 1;
+    }
   }
 }
-
-const NO_ENTRY: Entry = { chars: 0, read: () => [] };
 
 function shortened(text: string): string {
   return text.length > MAX_LINE_CHARS ? `${text.slice(0, MAX_LINE_CHARS)}…` : text;

@@ -2,18 +2,12 @@
  * Makes one attempt to deliver a webhook, and decides what follows it. Only this file of the room imports undici, and only with
  * the first attempt: loading takes 0.1 s, and most servers send no webhooks.
  */
-import type { Agent, request } from 'undici';
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
 import { LookUp } from '../machine/look-up.js';
 import { formatMs } from '../options/units.js';
 
 /** Limit of an answer's body, which is read so that the connection can be reused; a longer body cuts the connection. */
 const MAX_ANSWER_BYTES = 64 * 1024;
-
-interface Client {
-  readonly request: typeof request;
-  readonly agent: Agent;
-}
 
 /** The answer to an attempt, or in words why there is none. */
 export type Attempt =
@@ -27,8 +21,7 @@ export type NextStep =
 
 export class HttpDelivery {
   readonly #lookUp = new LookUp();
-  #client: Promise<Client> | null = null;
-  #closed = false;
+  #client: ReturnType<typeof connect> | null = null;
 
   /** Never rejects. Takes at most `timeoutMs`, from the connection to the end of the answer. */
   async attempt(
@@ -40,7 +33,7 @@ export class HttpDelivery {
     let timer: LimitTimer | undefined;
     const timeout = new AbortController();
     try {
-      const { request: post, agent } = await (this.#client ??= this.#connect());
+      const { request: post, agent } = await (this.#client ??= connect(this.#lookUp));
       timer = startLimit(timeoutMs, () => timeout.abort());
       const answer = await post(withoutCredentials(url), {
         method: 'POST',
@@ -68,21 +61,15 @@ export class HttpDelivery {
 
   /** Cuts every connection, which ends running attempts. */
   close(): void {
-    this.#closed = true;
     this.#lookUp.close();
     this.#client?.then(({ agent }) => agent.destroy()).catch(() => {});
   }
+}
 
-  async #connect(): Promise<Client> {
-    const { Agent, request } = await import('undici');
-    const agent = new Agent({
-      keepAliveTimeout: 4000,
-      keepAliveMaxTimeout: 10_000,
-      connect: { lookup: this.#lookUp.lookup },
-    });
-    if (this.#closed) await agent.destroy();
-    return { request, agent };
-  }
+async function connect({ lookup }: LookUp) {
+  const { Agent, request } = await import('undici');
+  const agent = new Agent({ keepAliveTimeout: 4000, keepAliveMaxTimeout: 10_000, connect: { lookup } });
+  return { request, agent };
 }
 
 function withoutCredentials(url: URL): URL {

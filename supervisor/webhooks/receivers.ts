@@ -37,8 +37,6 @@ interface Receiver<Item> extends Amount {
   running: number;
 }
 
-const NOTHING: Readonly<Amount> = { owed: 0, owedBytes: 0 };
-
 export class Receivers<Item extends Addressed> {
   readonly #limits: ReceiverLimits;
   readonly #start: (item: Item) => void;
@@ -56,13 +54,10 @@ export class Receivers<Item extends Addressed> {
   /** Returns the reason if one more is too much, else null. */
   excess({ origin }: URL, bytes: number): string | null {
     const { maxOwed, maxOwedBytes } = this.#limits;
-    const itsOwn = this.#receivers.get(origin) ?? NOTHING;
-    return (
-      excessOf(bytes, this.#all, maxOwed, maxOwedBytes, '') ??
-      (itsOwn.owed === 0
-        ? null // a single one may use the whole limit
-        : excessOf(bytes, itsOwn, maxOwed / 2, maxOwedBytes / 2, ' to this receiver'))
-    );
+    const inAll = excessOf(bytes, this.#all, maxOwed, maxOwedBytes, '');
+    const itsOwn = this.#receivers.get(origin);
+    if (inAll !== null || itsOwn === undefined) return inAll; // a single one may use the whole limit
+    return excessOf(bytes, itsOwn, maxOwed / 2, maxOwedBytes / 2, ' to this receiver');
   }
 
   /** Number of webhooks for which there is room, if they are small; 0 if many bytes are owed. */
@@ -73,9 +68,8 @@ export class Receivers<Item extends Addressed> {
 
   add(item: Item): void {
     const { origin } = item.url;
-    if (!this.#receivers.has(origin)) {
+    if (!this.#receivers.has(origin))
       this.#receivers.set(origin, { queue: [], running: 0, owed: 0, owedBytes: 0 });
-    }
     this.#count(item, 1);
     this.queue(item);
   }
@@ -86,23 +80,17 @@ export class Receivers<Item extends Addressed> {
     this.#startNext(receiver);
   }
 
-  /**
-   * Frees the place of an attempt. If all places were in use, receivers get them round-robin: this receiver becomes the
-   * last.
-   */
+  /** Frees the place of an attempt. If all were in use, receivers get them round-robin: this receiver becomes the last. */
   leave(item: Item): void {
     const receiver = this.#receiverOf(item);
-    const wereAllTaken = this.#running === this.#limits.atOnce;
     receiver.running -= 1;
     this.#running -= 1;
-    if (wereAllTaken) {
-      this.#receivers.delete(item.url.origin);
-      this.#receivers.set(item.url.origin, receiver);
-      for (const next of this.#receivers.values()) {
-        this.#startNext(next);
-        if (this.#running === this.#limits.atOnce) return;
-      }
-    } else this.#startNext(receiver);
+    this.#receivers.delete(item.url.origin);
+    this.#receivers.set(item.url.origin, receiver);
+    for (const next of this.#receivers.values()) {
+      this.#startNext(next);
+      if (this.#running === this.#limits.atOnce) return;
+    }
   }
 
   /** Removes an ended webhook from the counts. */
