@@ -23,7 +23,7 @@ import type { Failure, Operation } from './dialects/dialect.js';
 import { MAIN_DIALECTS, claim, type Dialects } from './dialects/index.js';
 import type { HttpHandler } from './socket/http-server.js';
 import { clientOf, namedPath, pathMistake, writtenPath } from './socket/request-facts.js';
-import { Upgrades, asksForWebSocket, isWebSocketPlan, refuseUpgrade } from './websocket/upgrades.js';
+import { asksForWebSocket, isWebSocketPlan, refuseUpgrade, webSocketOpener } from './websocket/upgrades.js';
 
 /** Handles the requests of one listener. */
 export class FrontHandler implements HttpHandler {
@@ -32,7 +32,7 @@ export class FrontHandler implements HttpHandler {
   readonly #listener: Listener;
   readonly #headerNames: ClientHeaderNames;
   readonly #cors: Cors | null;
-  readonly #upgrades: Upgrades;
+  readonly #openWebSocket: ReturnType<typeof webSocketOpener>;
   readonly #withKoa: ReturnType<typeof koaAnswers>;
 
   constructor(backend: Backend, dialects: Dialects = MAIN_DIALECTS, listener: Listener = 'main') {
@@ -45,7 +45,7 @@ export class FrontHandler implements HttpHandler {
     // Metrics need no key on their own listener, so pages of other origins must not read them.
     const hasCors = corsOrigin !== null && listener !== 'metrics';
     this.#cors = hasCors ? new Cors(corsOrigin, headerNames.exposed) : null;
-    this.#upgrades = new Upgrades(maxBody);
+    this.#openWebSocket = webSocketOpener(maxBody);
     this.#withKoa = koaAnswers(backend.log);
   }
 
@@ -88,7 +88,7 @@ export class FrontHandler implements HttpHandler {
     if (!isRefused && !isWebSocketPlan(plan)) return false;
     const mistake = hostMistake(request) ?? keyMistake(context, operation) ?? originMistake(context);
     if (isWebSocketPlan(plan))
-      this.#upgrades.open(context, plan, mistake ?? jobMistake(request), socket, head);
+      this.#openWebSocket(context, plan, mistake ?? jobMistake(request), socket, head);
     else if (isRefused) refuseUpgrade(context, socket, mistake ?? plan.refuse);
     return true;
   }

@@ -47,7 +47,8 @@ export async function awaitRoutes(
  */
 export async function awaitInfo(context: RequestContext, model: Model): Promise<LoadedInfo> {
   while (model.info === null) {
-    if (model.health.takesCalls && model.crew.wanted === 0) throw neverLoaded();
+    if (model.health.takesCalls && model.crew.wanted === 0)
+      throw new ServeError('SERVE_NOT_READY', NEVER_LOADED, { retryAfterS: IDLE_RETRY_S });
     const limitMs = timeLimitOf(context.request.headers);
     const place = model.dispatcher.admit(0);
     try {
@@ -59,10 +60,6 @@ export async function awaitInfo(context: RequestContext, model: Model): Promise<
   return model.info;
 }
 
-/** The error of a page about an idle app that no worker has loaded: pages start none. */
-function neverLoaded(): ServeError {
-  const message = 'This model is idle, and was not loaded yet: a call or a warm-up starts a worker.';
-  return new ServeError('SERVE_NOT_READY', message, { retryAfterS: IDLE_RETRY_S });
-}
-
+/** A page starts no worker of an idle app. */
+const NEVER_LOADED = 'This model is idle, and was not loaded yet: a call or a warm-up starts a worker.';
 const IDLE_RETRY_S = 30;

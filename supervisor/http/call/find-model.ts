@@ -32,13 +32,17 @@ export function noteModel(context: Pick<RequestContext, 'model'>, models: Models
   }
 }
 
+/** Names of models, each once however many versions it has. */
+export function modelNames(models: Models): string[] {
+  return [...new Set(Array.from(models.all(), ({ spec }) => spec.name))];
+}
+
 /** @throws SERVE_MODEL_NOT_FOUND if no model answers on `/`; the message lists the models of the server */
 export function defaultModel(models: Models): Model {
   if (models.default !== null) return models.default;
-  const names = [...new Set([...models.all()].map(({ spec }) => spec.name))];
   throw new ServeError(
     'SERVE_MODEL_NOT_FOUND',
-    `The request names no model, and no model answers on /; this server has ${names.join(', ')}.`,
+    `The request names no model, and no model answers on /; this server has ${modelNames(models).join(', ')}.`,
   );
 }
 

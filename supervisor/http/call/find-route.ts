@@ -3,10 +3,9 @@ import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/wire/messages.js';
 import type { Routes } from '../../models/generations.js';
-import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
 import type { RequestContext } from '../request/request-context.js';
-import type { CallPlan, ChooseRoute, OwnRoute, RoutedCall, Target } from './call-plan.js';
+import type { CallPlan, ChooseRoute, RoutedCall, Target } from './call-plan.js';
 import { prefersAsync, wishedJob } from './client-wishes.js';
 import { scanTopLevelFields } from '../json/top-level-fields.js';
 
@@ -24,10 +23,11 @@ export function routeCall(
 ): RoutedCall {
   const { request, acceptedAtMs } = context;
   const { headers } = request;
-  const own = claimed.own === undefined ? null : ownRoute(claimed.own, model, routes);
-  if (own !== null) context.dialect = own.style;
-  const plan = own?.plan ?? claimed;
-  const path = own?.plan.target.route ?? wanted;
+  const { own } = claimed;
+  const isOwn = own?.plan.target.model === model && routes.has(own.plan.target.route);
+  if (isOwn) context.dialect = own.style;
+  const plan = isOwn ? own.plan : claimed;
+  const path = isOwn ? own.plan.target.route : wanted;
   const route = routes.get(typeof path === 'string' ? path : path(routes));
   if (route === undefined) throw plan.noRoute ?? new ServeError('SERVE_NOT_FOUND');
   if (route.kind === 'websocket') throw new ServeError('SERVE_UPGRADE_REQUIRED');
@@ -42,12 +42,6 @@ export function routeCall(
     return { plan, model, route, deadlineMs: null, job: wishedJob(headers) }; // its client is answered at once
   if (limitMs !== null) model.dispatcher.checkDeadline(acceptedAtMs + limitMs);
   return { plan, model, route, deadlineMs: limitMs, job: null };
-}
-
-/** Returns the app's own route of the path, if the call's model turns out to have it; null otherwise. */
-function ownRoute(own: OwnRoute, model: Model, routes: Routes): OwnRoute | null {
-  const { target } = own.plan;
-  return target.model === model && routes.has(target.route) ? own : null;
 }
 
 /** Scanning a body of this size takes 3 ms (bench/top-level-fields.ts). */
@@ -65,16 +59,13 @@ export function checkBody(
   if (bytes === 0) throw new ServeError('SERVE_BAD_BODY', 'This route takes JSON, and the body is empty.');
   // The client of a job is answered before a worker reads the body, so only the front can refuse it. A large body is left to
   // the worker, which fails the job: scanning it here would delay other clients.
-  if (job !== null && bytes <= MAX_SCANNED_BYTES) checkJson(joinPieces(pieces));
-}
-
-function checkJson(body: Buffer): void {
-  const scan = scanTopLevelFields(body, []);
-  if (scan.is !== 'malformed') return;
-  throw new ServeError(
-    'SERVE_BAD_BODY',
-    `The body is not valid JSON: it ends early or has an error at byte ${scan.at}.`,
-  );
+  if (job === null || bytes > MAX_SCANNED_BYTES) return;
+  const { is, at } = scanTopLevelFields(joinPieces(pieces), []);
+  if (is === 'malformed')
+    throw new ServeError(
+      'SERVE_BAD_BODY',
+      `The body is not valid JSON: it ends early or has an error at byte ${at}.`,
+    );
 }
 
 /** Whether a content type is JSON: `application/json`, or `application/` with the suffix `+json`. */

@@ -7,7 +7,6 @@ import { joinHeaderLines, splitHeaderLines } from '../../../protocol/text/header
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import { Call, type CallMessage } from '../../dispatch/call.js';
-import type { JobRecord, StoredBody } from '../../jobs/kept-jobs.js';
 import { newWebhookId } from '../../webhooks/webhook.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
 import { answerAccepted, answerStarted } from '../answer/job-answers.js';
@@ -15,7 +14,7 @@ import { ReplySink } from '../answer/reply-sink.js';
 import { queryOf, type RequestContext } from '../request/request-context.js';
 import type { Body } from '../socket/body-memory.js';
 import { codingsOf } from '../socket/receive-body.js';
-import { clientOf, onceClosed, writtenPath } from '../socket/request-facts.js';
+import { onceClosed, writtenPath } from '../socket/request-facts.js';
 import type { CallPlan, NamedTarget, OpenedBody, RoutedCall } from './call-plan.js';
 import { checkBody, isJson } from './find-route.js';
 import { idempotencyKey, type WishedJob } from './client-wishes.js';
@@ -82,38 +81,29 @@ async function submitJob(
     opened === null
       ? body
       : { pieces: [opened.input], bytes: opened.input.length, release: () => body.release() };
-  const described = describeCall(context, plan, { model, route: route.path }, null, input.bytes);
-  const frame = opened === null ? described : { ...described, ...opened.described };
-  const accepted = await store(context, routed, wishes, frame, input, opened?.key ?? null);
-  place.release();
-  if (opened !== null) await opened.answerKept(context, accepted);
-  else if (route.kind === 'background') answerStarted(context, accepted);
-  else answerAccepted(context, accepted);
-}
-
-async function store(
-  context: RequestContext,
-  { plan: { target }, model, route }: RoutedCall,
-  wishes: WishedJob,
-  message: CallMessage,
-  body: StoredBody,
-  keyInBody: string | null,
-): Promise<JobRecord> {
+  const target = { model, route: route.path };
+  const message = { ...describeCall(context, plan, target, null, input.bytes), ...opened?.described };
   const noWorker = model.dispatcher.noWorkerError();
   if (noWorker !== null) throw noWorker; // the client can still be answered with it
   const { idempotencyKey: key, ...wished } = wishes;
-  return context.backend.jobs.accept({
+  const scoped =
+    key === null ? null : await idempotencyKey(context, key, message, input.pieces, opened?.key ?? null);
+  const accepted = await context.backend.jobs.accept({
     ...wished,
     call: { ...message, headers: withoutSecrets(message.headers, context.headerNames.keys) },
-    body,
-    key: key === null ? null : await idempotencyKey(context, key, message, body.pieces, keyInBody),
+    body: input,
+    key: scoped,
     dialect: context.dialect.name,
     hasKey: context.hasKey,
     isBackground: route.kind === 'background',
     webhook: route.webhook,
-    isPinned: typeof target === 'object' && target.namesVersion === true,
+    isPinned: typeof plan.target === 'object' && plan.target.namesVersion === true,
     maxAttempts: route.attempts,
   });
+  place.release();
+  if (opened !== null) await opened.answerKept(context, accepted);
+  else if (route.kind === 'background') answerStarted(context, accepted);
+  else answerAccepted(context, accepted);
 }
 
 /** Headers that prove who a client is: they are for this request only, and no store keeps them. */
@@ -141,7 +131,7 @@ export function describeCall(
     id: 0,
     model: name,
     version,
-    client: clientOf(request),
+    client: context.client,
     statusOf: (error) => context.dialect.fail(error, requestId, context).status,
     bodyBytes,
     requestId,

@@ -17,6 +17,7 @@ import { hiddenBecause } from '../access/app-words.js';
 import { BANANA_CLIENTS, isBananaClient } from '../access/client-headers.js';
 import { houseFailure } from '../answer/house-error.js';
 import type { AnswerContext, WriteAnswer } from '../answer/koa-answers.js';
+import { modelNames } from '../call/find-model.js';
 import { pathTable } from '../call/path-table.js';
 import { HOUSE_ERROR } from '../openapi/errors.js';
 import { operationsOf } from '../openapi/operation.js';
@@ -172,7 +173,7 @@ function notFoundMessage(
 }
 
 function modelsSentence(models: Models): string {
-  const names = [...new Set(Array.from(models.all(), ({ spec }) => spec.name))];
+  const names = modelNames(models);
   if (names.length === 0) return 'This server has no models now.';
   return `The models of this server answer at ${listed(names.map((name) => `${MODELS_PREFIX}${name}/`))}.`;
 }

@@ -5,7 +5,7 @@ import { openApiDocument } from '../openapi/document.js';
 import { HOUSE_ERROR } from '../openapi/errors.js';
 import { operationsOf } from '../openapi/operation.js';
 import { isRead, type RequestContext, type Backend } from '../request/request-context.js';
-import { VERSION } from '../../version.js';
+import type { ServeError } from '../../../protocol/errors.js';
 import type { Dialect } from './dialect.js';
 import paths from './openapi.json' with { type: 'json' };
 
@@ -45,19 +45,15 @@ export function openApiDialect(others: readonly Dialect[]): Dialect {
   const documentOf = (context: RequestContext): object => {
     const { backend, headerNames } = context;
     const { models, keys, management } = backend;
-    return openApiDocument({
-      title: models.default?.spec.name ?? 'banana-serve',
-      version: VERSION,
-      keys: {
-        headers: headerNames.keys,
-        toCall: keys.required,
-        toManage: management.keys.required,
-      },
-      dialects: [dialect, ...others].map(({ describe, errorBody = null, fail }) => ({
-        operations: describe(backend),
-        errorBody,
-        statusOf: (error) => fail(error, '', context).status,
-      })),
+    const described = [dialect, ...others].map(({ describe, errorBody = null, fail }) => ({
+      operations: describe(backend),
+      errorBody,
+      statusOf: (error: ServeError) => fail(error, '', context).status,
+    }));
+    return openApiDocument(models.default?.spec.name ?? 'banana-serve', described, {
+      headers: headerNames.keys,
+      toCall: keys.required,
+      toManage: management.keys.required,
     });
   };
   const dialect: Dialect = {

@@ -1,31 +1,34 @@
 /** Makes one OpenAPI document of the operations that the dialects of a listener describe. */
 import { ServeError } from '../../../protocol/errors.js';
-import { ErrorReplies, type ErrorStyle } from './errors.js';
+import { VERSION } from '../../version.js';
+import type { NamedSchema } from './errors.js';
 import { uniqueIds, type DescribedOperation } from './operation.js';
 
 /** A dialect as the document shows it. */
-export interface DescribedDialect extends ErrorStyle {
+export interface DescribedDialect {
   readonly operations: Iterable<DescribedOperation>;
+  /** The status of an error in this dialect. */
+  statusOf(error: ServeError): number;
+  /** The body of its errors; null if it is not described. */
+  readonly errorBody: NamedSchema | null;
 }
 
-export interface DocumentParts {
-  readonly title: string;
-  /** The version of the server. */
-  readonly version: string;
-  /** In order of precedence: the first that describes a method of a path is the one that answers it. */
-  readonly dialects: readonly DescribedDialect[];
-  readonly keys: NeededKeys;
-}
-
-interface NeededKeys {
+export interface DescribedKeys {
   /** The headers that may contain a key, beside a bearer token. */
   readonly headers: readonly string[];
   readonly toCall: boolean;
   readonly toManage: boolean;
 }
 
-/** Returns the whole document, to be sent as JSON. */
-export function openApiDocument({ title, version, dialects, keys }: DocumentParts): object {
+/**
+ * Returns the whole document, to be sent as JSON. `dialects`: in order of precedence: the first that describes a method of a
+ * path is the one that answers it.
+ */
+export function openApiDocument(
+  title: string,
+  dialects: readonly DescribedDialect[],
+  keys: DescribedKeys,
+): object {
   const errors = new ErrorReplies();
   const uniqueId = uniqueIds();
   const paths: Record<string, Record<string, object>> = {};
@@ -43,7 +46,7 @@ export function openApiDocument({ title, version, dialects, keys }: DocumentPart
   }
   return {
     openapi: '3.1.0',
-    info: { title, version, description: DESCRIPTION },
+    info: { title, version: VERSION, description: DESCRIPTION },
     paths,
     components: { ...errors.components(), ...securitySchemes(keys) },
   };
@@ -91,9 +94,7 @@ function describe(operation: DescribedOperation): object {
   };
 }
 
-type Auth = DescribedOperation['auth'];
-
-function needsKey(auth: Auth, { toCall, toManage }: NeededKeys): boolean {
+function needsKey(auth: DescribedOperation['auth'], { toCall, toManage }: DescribedKeys): boolean {
   if (auth === 'none') return false;
   return auth === 'management' ? toManage : toCall;
 }
@@ -101,25 +102,31 @@ function needsKey(auth: Auth, { toCall, toManage }: NeededKeys): boolean {
 const UNAUTHORIZED: readonly ServeError[] = [new ServeError('SERVE_UNAUTHORIZED')];
 
 /** Returns the error of a request without a valid key; a dialect whose key is in the body has its own. */
-function keyFailures(auth: Auth, keys: NeededKeys): readonly ServeError[] {
+function keyFailures(auth: DescribedOperation['auth'], keys: DescribedKeys): readonly ServeError[] {
   return auth !== 'body' && needsKey(auth, keys) ? UNAUTHORIZED : NONE;
 }
 
 /** Returns the `security` of an operation: any one of these keys is enough. */
-function requirementsOf(auth: Auth, keys: NeededKeys): { security?: readonly object[] } {
+function requirementsOf(
+  auth: DescribedOperation['auth'],
+  keys: DescribedKeys,
+): { security?: readonly object[] } {
   if (!needsKey(auth, keys)) return {};
   const inHeaders = schemesOf(auth, keys).map(([name]) => ({ [name]: [] }));
   return { security: auth === 'body' ? [{}, ...inHeaders] : inHeaders };
 }
 
 /** Returns the component to which the requirements lead; none if no key is needed. */
-function securitySchemes(keys: NeededKeys): { securitySchemes?: object } {
+function securitySchemes(keys: DescribedKeys): { securitySchemes?: object } {
   const kinds = (['call', 'management'] as const).filter((auth) => needsKey(auth, keys));
   const schemes = kinds.flatMap((auth) => schemesOf(auth, keys));
   return schemes.length === 0 ? {} : { securitySchemes: Object.fromEntries(schemes) };
 }
 
-function schemesOf(auth: Auth, { headers }: NeededKeys): [name: string, scheme: object][] {
+function schemesOf(
+  auth: DescribedOperation['auth'],
+  { headers }: DescribedKeys,
+): [name: string, scheme: object][] {
   const [prefix, description] =
     auth === 'management' ? ['management-', 'A key to manage models.'] : ['', 'A key to call models.'];
   return [
@@ -129,4 +136,51 @@ function schemesOf(auth: Auth, { headers }: NeededKeys): [name: string, scheme: 
       { type: 'apiKey', in: 'header', name, description },
     ]),
   ];
+}
+
+/** Describes the replies to errors: once for each status of a dialect, in the components of the document. */
+class ErrorReplies {
+  readonly #shared = new Map<
+    string,
+    { readonly errorBody: NamedSchema | null; readonly messages: Set<string> }
+  >();
+  /** The replies to lists that many operations have in common. */
+  readonly #known = new Map<DescribedDialect, Map<readonly ServeError[], Record<string, object>>>();
+
+  /** Returns references to the replies, by status. */
+  repliesOf(failures: readonly ServeError[], style: DescribedDialect): Record<string, object> {
+    const known = this.#known.get(style) ?? new Map<readonly ServeError[], Record<string, object>>();
+    const replies = known.get(failures) ?? this.#share(failures, style);
+    this.#known.set(style, known.set(failures, replies));
+    return replies;
+  }
+
+  #share(failures: readonly ServeError[], style: DescribedDialect): Record<string, object> {
+    const replies: Record<string, object> = {};
+    for (const failure of failures) {
+      const status = style.statusOf(failure);
+      const name = `${style.errorBody?.name ?? 'Error'}${status}`;
+      const shared = this.#shared.get(name) ?? { errorBody: style.errorBody, messages: new Set() };
+      this.#shared.set(name, shared);
+      shared.messages.add(failure.message);
+      replies[status] = { $ref: `#/components/responses/${name}` };
+    }
+    return replies;
+  }
+
+  /** Returns the components to which the references lead. */
+  components(): { responses: Record<string, object>; schemas: Record<string, object> } {
+    const responses: Record<string, object> = {};
+    const schemas: Record<string, object> = {};
+    for (const [name, { errorBody, messages }] of this.#shared) {
+      responses[name] = { description: [...messages].join(' '), ...contentOf(errorBody) };
+      if (errorBody !== null) schemas[errorBody.name] = errorBody.schema;
+    }
+    return { responses, schemas };
+  }
+}
+
+function contentOf(body: NamedSchema | null): object {
+  if (body === null) return {};
+  return { content: { 'application/json': { schema: { $ref: `#/components/schemas/${body.name}` } } } };
 }

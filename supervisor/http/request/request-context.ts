@@ -1,4 +1,5 @@
 /** One request with everything that the code which answers it shares, and the server as that code sees it. */
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Admission, UnroutedBodies } from '../../dispatch/arrivals.js';
@@ -79,6 +80,15 @@ export async function readSmallBody({ backend, request }: RequestContext): Promi
   const limits = bodyLimits(request, maxSmallBody(backend.options), backend.options.bodyTimeout);
   const { pieces } = await receiveBody(request, limits, NO_PLACE); // too small for slabs, so there is nothing to release
   return Buffer.concat(pieces);
+}
+
+/** Returns the value of JSON in UTF-8, without a byte order mark; undefined for anything else. */
+export function parseJson(body: Buffer): unknown {
+  try {
+    return isUtf8(body) ? JSON.parse(body.toString().replace(/^\uFEFF/, '')) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const NO_PLACE: Admission = { begin: () => {}, grow: () => {}, complete: () => {}, release: () => {} };

@@ -17,35 +17,32 @@ export function isWebSocketPlan(act: object): act is NamedPlan {
   return 'format' in act && act.format === 'websocket';
 }
 
-export class Upgrades {
-  readonly #handshakes: WebSocketServer;
-
-  constructor(maxMessageBytes: number) {
-    this.#handshakes = new WebSocketServer({
-      noServer: true,
-      clientTracking: false,
-      maxPayload: maxMessageBytes,
-      // Neither is bounded by number: the outbox counts the memory of both against `--queue-bytes`.
-      maxFragments: 0,
-      maxBufferedChunks: 0,
-    });
-  }
-
-  /** Opens the WebSocket, or refuses it. `mistake` is the error that the gate found, if any. */
-  open(
+/**
+ * Returns a function that opens the WebSocket of a request, or refuses it. `mistake`: the error that the gate found, if any.
+ */
+export function webSocketOpener(maxMessageBytes: number) {
+  const handshakes = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: maxMessageBytes,
+    // Neither is bounded by number: the outbox counts the memory of both against `--queue-bytes`.
+    maxFragments: 0,
+    maxBufferedChunks: 0,
+  });
+  return (
     context: RequestContext,
     plan: NamedPlan,
     mistake: ServeError | null,
     socket: Socket,
     head: Buffer,
-  ): void {
+  ): void => {
     context.model = plan.target.model;
     try {
       const flawed = mistake ?? handshakeMistake(context.request);
       if (flawed !== null) throw flawed;
       const place = plan.target.model.dispatcher.admit(0);
       let isOpen = false;
-      const flaw = this.#acceptHandshake(context, socket, head, (ws) => {
+      const flaw = acceptHandshake(handshakes, context, socket, head, (ws) => {
         isOpen = true;
         new WebSocketCall(context, plan, plan.target, ws).submit(place);
       });
@@ -55,28 +52,29 @@ export class Upgrades {
       if (!(thrown instanceof ServeError)) throw thrown;
       refuseUpgrade(context, socket, thrown);
     }
-  }
+  };
+}
 
-  /** Returns the error of an invalid handshake, with nothing sent yet; null if it is valid. */
-  #acceptHandshake(
-    context: RequestContext,
-    socket: Socket,
-    head: Buffer,
-    onOpen: (ws: WebSocket) => void,
-  ): ServeError | null {
-    const addId = (lines: string[]): unknown => lines.push(`X-Request-Id: ${context.requestId}`);
-    const onMistake = ({ message }: Error): void => {
-      mistake = new ServeError(
-        'SERVE_BAD_REQUEST',
-        `This is not a WebSocket handshake: ${asSentence(message)}`,
-      );
-    };
-    let mistake: ServeError | null = null;
-    this.#handshakes.on('headers', addId).on('wsClientError', onMistake);
-    this.#handshakes.handleUpgrade(context.request, socket, head, onOpen);
-    this.#handshakes.off('headers', addId).off('wsClientError', onMistake);
-    return mistake;
-  }
+/** Returns the error of an invalid handshake, with nothing sent yet; null if it is valid. */
+function acceptHandshake(
+  handshakes: WebSocketServer,
+  context: RequestContext,
+  socket: Socket,
+  head: Buffer,
+  onOpen: (ws: WebSocket) => void,
+): ServeError | null {
+  const addId = (lines: string[]): unknown => lines.push(`X-Request-Id: ${context.requestId}`);
+  const onMistake = ({ message }: Error): void => {
+    mistake = new ServeError(
+      'SERVE_BAD_REQUEST',
+      `This is not a WebSocket handshake: ${asSentence(message)}`,
+    );
+  };
+  let mistake: ServeError | null = null;
+  handshakes.on('headers', addId).on('wsClientError', onMistake);
+  handshakes.handleUpgrade(context.request, socket, head, onOpen);
+  handshakes.off('headers', addId).off('wsClientError', onMistake);
+  return mistake;
 }
 
 /** Checks the handshake's version and key (RFC 6455 sections 4.1 and 4.4). */

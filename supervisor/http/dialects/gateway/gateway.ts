@@ -98,11 +98,10 @@ function describePaths(server: DescribedServer): DescribedOperation[] {
   const { models } = server;
   const { default: model } = models;
   const isOnly = models.describe().every(({ model: other, isDefault }) => !isDefault || other === model);
-  const route = isOnly && model !== null ? describedRoutes(model).all.find(isCalled) : undefined;
+  const route =
+    isOnly && model !== null
+      ? describedRoutes(model).all.find(({ path, kind }) => path === GATEWAY_ROUTE && kind !== 'websocket')
+      : undefined;
   const { input = FREE, output = FREE } = route ?? {};
   return operationsOf(paths, { input, output });
-}
-
-function isCalled({ path, kind }: { readonly path: string; readonly kind: string }): boolean {
-  return path === GATEWAY_ROUTE && kind !== 'websocket';
 }

@@ -13,9 +13,14 @@ import { CALL_PREFIX } from './start.js';
 const MAX_LOGGED_BYTES = 2048;
 
 export function answerCheck(context: RequestContext): Promise<void> {
-  return answerEnvelope(context, async ({ callID, longPoll }) => {
+  return answerEnvelope(context, async ({ text, isTrue }) => {
+    const callID = text('callID');
     if (callID?.startsWith(CALL_PREFIX) !== true) throw unknownCall(callID);
-    const record = await whenEnded(context, callID.slice(CALL_PREFIX.length), longPoll ? HOLD_MS : 0);
+    const record = await whenEnded(
+      context,
+      callID.slice(CALL_PREFIX.length),
+      isTrue('longPoll') ? HOLD_MS : 0,
+    );
     if (context.response.destroyed) return;
     if (record === null) throw unknownCall(callID);
     reportOnceSent(context);
@@ -26,13 +31,11 @@ export function answerCheck(context: RequestContext): Promise<void> {
 
 /** Logs feedback on a call, known or not: the call's result may no longer be kept. */
 export function answerFeedback(context: RequestContext): Promise<void> {
-  return answerEnvelope(context, ({ callID, feedback }) => {
+  return answerEnvelope(context, ({ json, text }) => {
     const { backend, requestId } = context;
-    const text = feedback?.toString('utf8', 0, MAX_LOGGED_BYTES).replace(/\s+/g, ' ') ?? '';
-    backend.log.info(
-      { requestId, callID: callID?.slice(0, 100) ?? null, feedback: text },
-      'feedback on a call',
-    );
+    const callID = text('callID')?.slice(0, 100) ?? null;
+    const feedback = json('feedback')?.toString('utf8', 0, MAX_LOGGED_BYTES).replace(/\s+/g, ' ') ?? '';
+    backend.log.info({ requestId, callID, feedback }, 'feedback on a call');
     reportOnceSent(context);
     sendReply(context, plainReply(requestId, 'success'));
   });
@@ -53,7 +56,8 @@ async function answerEnvelope(
   try {
     const envelope = await openEnvelope(context, await readSmallBody(context));
     const sent = keyOf(context.request.headers, context.headerNames.keys);
-    if (!keys.allows(sent) && !keys.allows(envelope.apiKey)) throw new ServeError('SERVE_UNAUTHORIZED');
+    if (!keys.allows(sent) && !keys.allows(envelope.text('apiKey')))
+      throw new ServeError('SERVE_UNAUTHORIZED');
     await respond(envelope);
   } catch (thrown) {
     if (!(thrown instanceof ServeError)) throw thrown;

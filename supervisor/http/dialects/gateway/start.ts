@@ -6,7 +6,7 @@ import type { Model } from '../../../models/model.js';
 import type { Models } from '../../../models/models.js';
 import type { RequestContext } from '../../request/request-context.js';
 import { HOLD_MS, whenEnded } from '../../answer/job-answers.js';
-import { defaultModel, jsonField, targetNamedBy } from '../../call/find-model.js';
+import { defaultModel, jsonField, modelNames, targetNamedBy } from '../../call/find-model.js';
 import { copySlices, inSlices } from '../../json/slices.js';
 import type { Body } from '../../socket/body-memory.js';
 import type { CallPlan, OpenedBody, Target } from '../dialect.js';
@@ -56,19 +56,19 @@ function target(model: Model): Target {
 
 /** Returns the default version of the only model; null if there are several models, or none. */
 function onlyModel(models: Models): Model | null {
-  const names = new Set(Array.from(models.all(), ({ spec }) => spec.name));
-  const [name] = names;
-  return name === undefined || names.size > 1 ? null : models.find({ name });
+  const [name, ...others] = modelNames(models);
+  return name === undefined || others.length > 0 ? null : models.find({ name });
 }
 
 async function open(context: RequestContext, body: Body, mayWait: boolean): Promise<OpenedBody> {
   const whole = await inSlices(body.join());
-  const { modelInputs, apiKey, startOnly } = await openEnvelope(context, whole);
+  const { json, text, isTrue } = await openEnvelope(context, whole);
+  const modelInputs = json('modelInputs');
   return {
     input: modelInputs === null ? EMPTY_INPUT : await ownBytes(modelInputs, body),
     described: { contentType: JSON_TYPE, accept: JSON_TYPE, headers: inputHeaders(context) },
-    key: apiKey,
-    answerKept: (_context, { id }) => answerStart(context, id, mayWait && !startOnly),
+    key: text('apiKey'),
+    answerKept: (_context, { id }) => answerStart(context, id, mayWait && !isTrue('startOnly')),
   };
 }
 

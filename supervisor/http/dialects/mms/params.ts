@@ -2,9 +2,8 @@
  * The parameters of a request that manages models: its query, or a JSON body instead. As on Multi Model Server, an
  * invalid number counts as left out, and only the word `true` means true.
  */
-import { isUtf8 } from 'node:buffer';
 import { ServeError } from '../../../../protocol/errors.js';
-import { queryOf, readSmallBody, type RequestContext } from '../../request/request-context.js';
+import { parseJson, queryOf, readSmallBody, type RequestContext } from '../../request/request-context.js';
 
 export class Params {
   readonly #values: ReadonlyMap<string, string>;
@@ -51,25 +50,9 @@ export function queryParams(context: RequestContext): Params {
 export async function bodyOrQueryParams(context: RequestContext): Promise<Params> {
   const [type = ''] = (context.request.headers['content-type'] ?? '').split(';');
   if (type.trim().toLowerCase() !== 'application/json') return queryParams(context);
-  const body = await readSmallBody(context);
-  const members = isUtf8(body) ? membersOf(body.toString()) : null;
-  if (members === null) throw new ServeError('SERVE_BAD_BODY', 'The body must be a JSON object.');
-  return new Params(members);
-}
-
-/** The plain members as texts; null if the text is no JSON object. */
-function membersOf(text: string): Map<string, string> | null {
-  const given = parsed(text);
-  if (typeof given !== 'object' || given === null) return null;
+  const given = parseJson(await readSmallBody(context));
+  if (typeof given !== 'object' || given === null)
+    throw new ServeError('SERVE_BAD_BODY', 'The body must be a JSON object.');
   const plain = Object.entries(given).filter(([, value]) => value !== null && typeof value !== 'object');
-  return new Map(plain.map(([name, value]) => [name, String(value)]));
-}
-
-/** Undefined for what is no JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text.replace(/^\uFEFF/, '')) as unknown;
-  } catch {
-    return undefined;
-  }
+  return new Params(new Map(plain.map(([name, value]) => [name, String(value)])));
 }

@@ -5,6 +5,7 @@ import type { Model } from '../../../models/model.js';
 import { VERSION } from '../../../version.js';
 import type { AnswerContext, WriteAnswer } from '../../answer/koa-answers.js';
 import { awaitInfo } from '../../call/await-app.js';
+import { modelNames } from '../../call/find-model.js';
 import type { RequestContext, CallFigures } from '../../request/request-context.js';
 import { calledModel, calledVersions, notFound, refOf, type PathParams } from './called-model.js';
 
@@ -35,7 +36,7 @@ function writeReadiness(ctx: AnswerContext, isReady: boolean, body: object, prob
 }
 
 export function listModels(ctx: AnswerContext, { backend }: RequestContext): void {
-  ctx.body = { models: [...new Set(Array.from(backend.models.all(), ({ spec }) => spec.name))] };
+  ctx.body = { models: modelNames(backend.models) };
 }
 
 /** A model that is being unregistered is not ready. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */

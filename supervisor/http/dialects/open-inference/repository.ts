@@ -1,10 +1,14 @@
 /** The model repository: lists models, loads them from the model store, and unloads them. */
-import { isUtf8 } from 'node:buffer';
 import { ServeError, type ErrorCode } from '../../../../protocol/errors.js';
 import type { Outcome } from '../../../models/models.js';
 import type { ModelRecord } from '../../request/model-management.js';
 import { hiddenBecause } from '../../access/app-words.js';
-import { maxSmallBody, readSmallBody, type RequestContext } from '../../request/request-context.js';
+import {
+  maxSmallBody,
+  parseJson,
+  readSmallBody,
+  type RequestContext,
+} from '../../request/request-context.js';
 import { abortedOnDisconnect } from '../../socket/request-facts.js';
 import type { AnswerContext } from '../../answer/koa-answers.js';
 import { notFound, type PathParams } from './called-model.js';
@@ -15,18 +19,12 @@ export async function index(ctx: AnswerContext, context: RequestContext): Promis
   if (typeof ready !== 'boolean') throw new ServeError('SERVE_BAD_BODY', '"ready" must be true or false.');
   const { backend } = context;
   const registered = backend.describeModels(hiddenBecause(context) === null).map(entryOf);
-  const stored = ready ? [] : (await backend.storedModels.list()).map(storedEntry);
+  const names = ready ? [] : await backend.storedModels.list();
+  const stored = names.map((name) => ({ name, state: 'UNAVAILABLE', reason: 'not loaded' }));
   ctx.body = [...registered.filter(({ state }) => !ready || state === 'READY'), ...stored];
 }
 
-interface IndexEntry {
-  readonly name: string;
-  readonly version?: string;
-  readonly state: 'READY' | 'LOADING' | 'UNLOADING' | 'UNAVAILABLE';
-  readonly reason: string;
-}
-
-const STATES: Readonly<Record<ModelRecord['state'], IndexEntry['state']>> = {
+const STATES: Readonly<Record<ModelRecord['state'], string>> = {
   ready: 'READY',
   idle: 'READY',
   starting: 'LOADING',
@@ -37,14 +35,10 @@ const STATES: Readonly<Record<ModelRecord['state'], IndexEntry['state']>> = {
   unloaded: 'UNAVAILABLE',
 };
 
-function entryOf({ name, version, state, processes }: ModelRecord): IndexEntry {
+function entryOf({ name, version, state, processes }: ModelRecord) {
   const failure = processes.find(({ lastError }) => lastError !== '')?.lastError ?? '';
   const reason = state === 'ready' ? '' : state === 'idle' || failure === '' ? state : failure;
   return { name, version, state: STATES[state], reason };
-}
-
-function storedEntry(name: string): IndexEntry {
-  return { name, state: 'UNAVAILABLE', reason: 'not loaded' };
 }
 
 /** `POST /v2/repository/models/{model}/load` */
@@ -138,7 +132,7 @@ type Fields = Readonly<Record<string, unknown>>;
 async function readObject(context: RequestContext): Promise<Fields> {
   const body = await readBody(context);
   if (body.length === 0) return {};
-  const value = isUtf8(body) ? parsed(body.toString()) : null;
+  const value = parseJson(body);
   if (!isObject(value)) throw new ServeError('SERVE_BAD_BODY', 'The body must be a JSON object, or empty.');
   return value;
 }
@@ -154,14 +148,6 @@ async function readBody(context: RequestContext): Promise<Buffer> {
       'SERVE_BAD_REQUEST',
       `The body has more than ${limit} bytes. Models cannot be sent (the parameters config and file:…): they are loaded from the model store.`,
     );
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null; // refused like any other value that is no object
   }
 }
 

@@ -5,7 +5,7 @@ import { ServeError } from '../../../../protocol/errors.js';
 import {
   openApiDocument,
   type DescribedDialect,
-  type DocumentParts,
+  type DescribedKeys,
 } from '../../../../supervisor/http/openapi/document.js';
 import type { DescribedOperation } from '../../../../supervisor/http/openapi/operation.js';
 
@@ -41,8 +41,8 @@ const dialect = (
 
 const NO_KEYS = { headers: ['x-key'], toCall: false, toManage: false };
 
-function documentOf(dialects: readonly DescribedDialect[], keys: DocumentParts['keys'] = NO_KEYS): Sent {
-  return openApiDocument({ title: 'm', version: '1', dialects, keys }) as Sent;
+function documentOf(dialects: readonly DescribedDialect[], keys: DescribedKeys = NO_KEYS): Sent {
+  return openApiDocument('m', dialects, keys) as Sent;
 }
 
 test('the first dialect that describes a method of a path has it', () => {
@@ -96,7 +96,7 @@ test('keys are described where a request needs one, and nowhere else', () => {
   const operations = (['none', 'call', 'body', 'management'] as const).map((auth) =>
     operation(`/${auth}`, '', { auth }),
   );
-  const securityOf = (keys: DocumentParts['keys']): unknown[] => {
+  const securityOf = (keys: DescribedKeys): unknown[] => {
     const { paths } = documentOf([dialect(operations, { statusOf: () => 401 })], keys);
     return Object.values(paths).map(({ post }) => [post?.security, '401' in (post?.responses ?? {})]);
   };
