@@ -47,10 +47,8 @@ function splitStack(this: Logger, args: Parameters<LogFn>, method: LogFn): void 
   method.call(this, { ...fields, ...stack }, msg);
 }
 
-type Form = (line: string) => string;
-
 /** pino-pretty throws for some fields, such as a `name` with a `toString`. Clients can send these; they must not end the server. */
-function forText(pretty: (line: object) => string): Form {
+function forText(pretty: (line: object) => string): (line: string) => string {
   return (line) => {
     try {
       return pretty(readable(JSON.parse(line) as Line));
@@ -95,12 +93,12 @@ function inOneLine(value: unknown): string {
   return (typeof value === 'string' ? value : JSON.stringify(value)).replace(/\p{Cc}/gu, ' ');
 }
 
-function prettyForPeople(): Form {
+function prettyForPeople(): ReturnType<typeof forText> {
   const colorize = process.stderr.isTTY === true && process.env['NO_COLOR'] === undefined;
   return forText(prettyFactory({ ...ON_ONE_LINE, colorize, translateTime: 'SYS:HH:MM:ss.l' }));
 }
 
-function prettyForFiles(): Form {
+function prettyForFiles(): ReturnType<typeof forText> {
   const translateTime = "UTC:yyyy-mm-dd'T'HH:MM:ss.l'Z'";
   return forText(prettyFactory({ ...ON_ONE_LINE, colorize: false, translateTime }));
 }

@@ -131,10 +131,8 @@ function linesOf(text: string): string[] {
   return lines.filter((line) => line !== '');
 }
 
-/** Fields that have their own column, or say nothing to a reader. */
-type Fields = Readonly<Record<string, unknown>>;
-
 function lineOfJson(json: string, at: number): RecentLine {
+  // Fields that have their own column, or say nothing to a reader, and the others.
   const { level, time: _, pid, msg, stack, model, worker, requestId, ...rest } = parsed(json);
   const others = pid === undefined || pid === process.pid ? rest : { pid, ...rest };
   const said = stack ?? msg;
@@ -153,9 +151,9 @@ function lineOfJson(json: string, at: number): RecentLine {
   };
 }
 
-function parsed(json: string): Fields {
+function parsed(json: string): Readonly<Record<string, unknown>> {
   try {
-    return JSON.parse(json) as Fields;
+    return JSON.parse(json) as Record<string, unknown>;
   } catch {
     return { level: 'info', msg: json };
   }

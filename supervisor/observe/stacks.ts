@@ -3,13 +3,8 @@
 /** Exceptions of a chain that are shown at its beginning, and at its end. */
 const SHOWN = 10;
 
-export interface MessageFields {
-  readonly msg: string;
-  readonly stack?: string;
-}
-
 /** Returns `text` as it is if it has no stack. */
-export function messageOf(text: string): MessageFields {
+export function messageOf(text: string): { readonly msg: string; readonly stack?: string } {
   const python = text.search(/(?:\+ Exception Group )?Traceback \(most recent call last\):\n/);
   if (python >= 0)
     return { msg: joined(text.slice(0, python), lastOfTraceback(text)), stack: shortChain(text) };
