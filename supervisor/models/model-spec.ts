@@ -2,7 +2,6 @@
 import type { Placement } from '../machine/placement.js';
 import type { ResolvedModelOptions } from '../options/resolve.js';
 import type { ServiceSource, WorkerProgram } from '../runtimes/runtime.js';
-import type { Release } from '../store/stored-model.js';
 import type { WorkerBounds } from './bounds.js';
 
 /** An immutable value, replaced as a whole when anything in it changes. */
@@ -31,7 +30,7 @@ export interface ModelPlan {
   /** Bounds of its workers; null: as many as it has first. */
   readonly bounds: WorkerBounds | null;
   /** Releases its files; called when its last worker has ended, or when it is not served after all. */
-  readonly release: Release;
+  readonly release: () => void;
 }
 
 /** A model that a server starts with, and the devices of its first slots. */

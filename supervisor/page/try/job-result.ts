@@ -54,9 +54,10 @@ function factOf(page: JsonNode, name: string): string {
 async function readJob(id: string, signal: AbortSignal): Promise<ReadJson> {
   const request = { headers: keyHeaders(), signal };
   const response = await fetch(`_k/jobs/${encodeURIComponent(id)}`, request).catch(() => null);
-  if (response === null) return { node: null, problem: 'The server cannot be reached.' };
+  const text = (await response?.text().catch(() => null)) ?? null; // it may be cut off, or this view be left
+  if (response === null || text === null) return { node: null, problem: 'The server cannot be reached.' };
   if (response.status === 404) return { node: null, problem: 'The server does not keep this job any more.' };
-  const read = readJson(await response.text());
+  const read = readJson(text);
   if (read.node === null || read.node.kind === 'object') return read;
   return { node: null, problem: `The server has answered with status ${response.status}.` };
 }
