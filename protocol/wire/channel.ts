@@ -258,23 +258,12 @@ function joinSmallParts(parts: readonly Uint8Array[]): Uint8Array[] {
       smallBytes += part.length;
       continue;
     }
-    if (smallBytes > 0) buffers.push(joined(parts, from, i, smallBytes));
+    if (smallBytes > 0) buffers.push(Buffer.concat(parts.slice(from, i), smallBytes));
     if (part !== undefined) buffers.push(part);
     from = i + 1;
     smallBytes = 0;
   }
   return buffers;
-}
-
-function joined(parts: readonly Uint8Array[], from: number, to: number, bytes: number): Buffer {
-  const target = Buffer.allocUnsafe(bytes);
-  let offset = 0;
-  for (let i = from; i < to; i += 1) {
-    const part = parts[i] as Uint8Array;
-    target.set(part, offset);
-    offset += part.length;
-  }
-  return target;
 }
 
 /** Returns the next bytes of a body, at most one fragment, as views. */

@@ -190,11 +190,9 @@ export interface StartSpec {
  * the call lasts as long as the connection.
  */
 export const ROUTE_KINDS = ['handler', 'background', 'websocket'] as const;
-export type RouteKind = (typeof ROUTE_KINDS)[number];
 
 /** The bodies that a route accepts. `any`: every body, by its content type. `json`: only a non-empty body of JSON's type. */
 export const ROUTE_INPUTS = ['any', 'json'] as const;
-export type RouteInput = (typeof ROUTE_INPUTS)[number];
 
 export type Route = ReturnType<typeof ROUTE>;
 const ROUTE = record({
@@ -253,7 +251,6 @@ const LOADED = record({
  * `size`, `percent`, `histogram`: each is a sample. `error`: a failure that the value describes.
  */
 export const METRIC_KINDS = ['counter', 'gauge', 'time', 'size', 'percent', 'error', 'histogram'] as const;
-export type MetricKind = (typeof METRIC_KINDS)[number];
 
 /** A value that the app measured. */
 export type Metric = ReturnType<typeof METRIC>;

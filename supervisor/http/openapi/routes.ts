@@ -3,7 +3,7 @@
  * dialect has. Inputs and outputs follow the app's signature, else its example, else they are free. They are free too while
  * no worker has loaded the app.
  */
-import type { LoadedInfo, Route, RouteKind } from '../../../protocol/wire/messages.js';
+import type { LoadedInfo, Route } from '../../../protocol/wire/messages.js';
 import type { Model } from '../../models/model.js';
 import { JOB_ID_HEADER, JOB_PAGE_HEADER } from '../access/client-headers.js';
 import { mainRouteOf } from '../call/find-route.js';
@@ -51,7 +51,7 @@ function routeOperation(
 }
 
 /** The first words of names and of descriptions. */
-const WORDS: Readonly<Record<RouteKind, readonly [verb: string, words: string]>> = {
+const WORDS: Readonly<Record<Route['kind'], readonly [verb: string, words: string]>> = {
   handler: ['call', 'Calls the route'],
   background: ['start', 'Starts a job of the route'],
   websocket: ['open', 'Opens a WebSocket, to which a page may send its key as a subprotocol, at the route'],
@@ -62,7 +62,7 @@ const OPENED = { 101: { description: 'The WebSocket is open.' } };
 export interface DescribedRoute {
   /** As declared. */
   readonly path: string;
-  readonly kind: RouteKind;
+  readonly kind: Route['kind'];
   readonly takesOnlyJson: boolean;
   /** The server itself reads the inputs, which no empty body has, and makes lists of the outputs. */
   readonly isNoCode: boolean;

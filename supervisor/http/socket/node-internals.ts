@@ -15,7 +15,7 @@ interface SocketInternals {
     readStart?(): number;
     readStop?(): number;
   } | null;
-  /** The TCP socket below a TLS socket. */
+  /** The TCP socket below a TLS socket; null for others. */
   readonly _parent?: Socket | null;
   /** The response whose turn it is on this connection, if this is a connection of a server. */
   readonly _httpMessage?: ServerResponse | null;
@@ -51,8 +51,7 @@ function internalsOf(socket: Socket): SocketInternals {
  * socket at once and passes it on, so only the TCP socket shows how much the kernel has taken, and only that can be reset.
  */
 function tcpSocketOf(socket: Socket): Socket {
-  const isTls = (socket as { readonly encrypted?: boolean }).encrypted === true;
-  return isTls ? (internalsOf(socket)._parent ?? socket) : socket;
+  return internalsOf(socket)._parent ?? socket;
 }
 
 /** The handle of the TCP or unix socket; null once that is closed. */

@@ -1,12 +1,12 @@
 /** `context.metrics`: the values that a custom service measures while it loads, or for one batch. */
-import type { MetricKind } from '../../../protocol/wire/messages.js';
+import type { Metric } from '../../../protocol/wire/messages.js';
 import { hintOnce } from '../../process/hint-once.js';
 import type { AppMetrics } from '../types.js';
 import type { Dimension } from './dimension.js';
 
 /** A metric as it was added; `idx` is the index of its item, null for all items. */
 export interface StoredMetric {
-  readonly kind: MetricKind;
+  readonly kind: Metric['kind'];
   readonly name: string;
   value: number | string;
   readonly unit: string;
@@ -147,7 +147,7 @@ export class MetricsStore implements AppMetrics {
   }
 
   #add(
-    kind: MetricKind,
+    kind: Metric['kind'],
     name: string,
     value: number,
     unit: string,
@@ -171,7 +171,7 @@ export class MetricsStore implements AppMetrics {
   }
 
   #put(
-    kind: MetricKind,
+    kind: Metric['kind'],
     name: string,
     value: number | string,
     unit: string,

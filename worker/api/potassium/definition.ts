@@ -1,5 +1,5 @@
 /** The definition of an app: its routes and functions, with their types. `potassium.ts` collects it. */
-import type { RouteInput, RouteKind } from '../../../protocol/wire/messages.js';
+import type { Route } from '../../../protocol/wire/messages.js';
 import { parseWebhookUrl } from '../../../protocol/webhooks.js';
 import { inputWishes, type InputWishes } from '../input-wishes.js';
 import { repeatOptions, type RepeatOptions } from '../repeat-options.js';
@@ -62,8 +62,8 @@ export interface BackgroundOptions extends RouteOptions {
 }
 
 export interface Endpoint {
-  readonly kind: RouteKind;
-  readonly input: RouteInput;
+  readonly kind: Route['kind'];
+  readonly input: Route['input'];
   readonly wishes: InputWishes;
   readonly legacy: boolean;
   /** If true, `run` takes an array of requests and returns an array of entries. */
@@ -89,7 +89,7 @@ export type GivenOptions = BackgroundOptions & { readonly batch?: boolean };
 
 /** @throws TypeError if an option has a wrong value */
 export function endpointOf(
-  kind: RouteKind,
+  kind: Route['kind'],
   path: string,
   options: GivenOptions,
   run: Endpoint['run'],

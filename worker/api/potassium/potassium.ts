@@ -3,7 +3,7 @@
  * `starter.ts` starts the server.
  */
 import { isReservedPath } from '../../../protocol/reserved-paths.js';
-import type { RouteKind } from '../../../protocol/wire/messages.js';
+import type { Route } from '../../../protocol/wire/messages.js';
 import { RouteAlreadyInUseException, InvalidEndpointTypeException } from './errors.js';
 import {
   DEFINITION,
@@ -222,7 +222,7 @@ export class Potassium<Context extends object = any> {
   }
 
   /** The function may come before its options, after them, or in a later call. */
-  #register(kind: RouteKind, given: unknown, second: unknown, third?: unknown): unknown {
+  #register(kind: Route['kind'], given: unknown, second: unknown, third?: unknown): unknown {
     if (typeof given !== 'string') throw new InvalidEndpointTypeException();
     const path = this.#freePath(given);
     const fn = [second, third].find((arg) => typeof arg === 'function') as Endpoint['run'] | undefined;

@@ -5,9 +5,9 @@ import { checkBody, routeCall } from '../../../../supervisor/http/call/find-rout
 import { Body } from '../../../../supervisor/http/socket/body-memory.js';
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
 import type { Model } from '../../../../supervisor/models/model.js';
-import type { Route, RouteInput } from '../../../../protocol/wire/messages.js';
+import type { Route } from '../../../../protocol/wire/messages.js';
 
-const route = (input: RouteInput): Route => ({
+const route = (input: Route['input']): Route => ({
   path: '/',
   kind: 'handler',
   input,
@@ -72,12 +72,12 @@ const body = (...parts: string[]): Body => {
 
 type Routed = Parameters<typeof checkBody>[0];
 const JOB = { delayMs: 0, ttlMs: 1, priority: 0, idempotencyKey: null };
-const routed = (job: Routed['job'], input: RouteInput, format = 'auto'): Routed => ({
+const routed = (job: Routed['job'], input: Route['input'], format = 'auto'): Routed => ({
   job,
   plan: { format } as CallPlan,
   route: route(input),
 });
-const waited = (input: RouteInput, format?: string): Routed => routed(null, input, format);
+const waited = (input: Route['input'], format?: string): Routed => routed(null, input, format);
 
 test('an empty body is refused on a JSON route only', () => {
   assert.throws(() => checkBody(waited('json'), body()), { code: 'SERVE_BAD_BODY' });

@@ -1,14 +1,14 @@
 /** The route that a call with tensors means. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Route, RouteKind } from '../../../../../protocol/wire/messages.js';
+import type { Route } from '../../../../../protocol/wire/messages.js';
 import type { ChooseRoute, Target } from '../../../../../supervisor/http/dialects/dialect.js';
 import { inferPlan } from '../../../../../supervisor/http/dialects/open-inference/infer.js';
 import type { Model } from '../../../../../supervisor/models/model.js';
 
 const MODEL = { spec: { name: 'm', version: '3' } } as unknown as Model;
 
-function choose(routes: Readonly<Record<string, RouteKind>>): string {
+function choose(routes: Readonly<Record<string, Route['kind']>>): string {
   const { route } = inferPlan(MODEL, false).target as Target;
   const all = Object.entries(routes).map(([path, kind]) => [path, { path, kind } as Route] as const);
   return (route as ChooseRoute)(new Map(all));
