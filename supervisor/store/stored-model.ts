@@ -38,7 +38,7 @@ export interface StoredModel {
   /** Its lower versions, which lie beside it; empty for most models. */
   readonly others: readonly StoredModel[];
   /** Releases the model's files; call it when nothing uses them any more. Further calls do nothing. */
-  readonly release: Release;
+  readonly release: () => void;
 }
 
 /** The file or folder is not a model that can be served. `url`: that of the query. `what`: the problem and its remedy. */
@@ -62,14 +62,11 @@ export function notWritten(what: string, thrown: unknown): ServeError {
   return new ServeError('SERVE_INTERNAL', `${what}: ${reason}`, options);
 }
 
-/** Returns borrowed files. */
-export type Release = () => void;
-
 /** For files that are not borrowed. */
-export const NOTHING_LENT: Release = () => {};
+export const NOTHING_LENT = (): void => {};
 
 /** Runs `use`, which takes over the files; if it fails, they are released. */
-export async function releasedOnFailure<T>(release: Release, use: () => Promise<T>): Promise<T> {
+export async function releasedOnFailure<T>(release: () => void, use: () => Promise<T>): Promise<T> {
   try {
     return await use();
   } catch (thrown) {

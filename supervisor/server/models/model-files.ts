@@ -2,17 +2,16 @@
 import { deferred } from '../../machine/deferred.js';
 import { APP_SOURCES } from '../../runtimes/index.js';
 import type { WorkerProgram } from '../../runtimes/runtime.js';
-import type { Release } from '../../store/stored-model.js';
 import { AppFiles, type AppFilesListener } from '../../watch/app-files.js';
 
 export class ModelFiles {
   /** Resolves when the last worker of the model has ended. */
   readonly ended = deferred<void>();
   /** Release the files that workers may still use, in the order of the changes that brought them. */
-  readonly #lent: Release[];
+  readonly #lent: (() => void)[];
   #watched: readonly AppFiles[] = [];
 
-  constructor(release: Release) {
+  constructor(release: () => void) {
     this.#lent = [release];
   }
 
@@ -31,12 +30,12 @@ export class ModelFiles {
   }
 
   /** Takes over the files of a change. Those before are lent as well until it has succeeded: workers may still use them. */
-  lend(release: Release): void {
+  lend(release: () => void): void {
     this.#lent.push(release);
   }
 
   /** The change with these files has succeeded. */
-  giveBackBefore(release: Release): void {
+  giveBackBefore(release: () => void): void {
     for (const before of this.#lent.splice(0, this.#lent.indexOf(release))) before();
   }
 

@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
 import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Release } from '../stored-model.js';
 import { ArchiveProblem, UnpackingCancelled } from './archive-entry.js';
 import type { OwnFolder } from './own-folder.js';
 import { unpack } from './unpack.js';
@@ -14,7 +13,7 @@ import { unpack } from './unpack.js';
 export interface LentFolder {
   /** Real path of the unpacked folder. */
   readonly folder: string;
-  readonly release: Release;
+  readonly release: () => void;
 }
 
 interface Unpacked {
