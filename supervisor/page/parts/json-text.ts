@@ -7,7 +7,7 @@ export type JsonNode = { readonly kind: 'string' | 'number' | 'word'; readonly r
 
 interface JsonList {
   readonly kind: 'array' | 'object';
-  /** Those of an object, one for each child. */
+  /** Keys of an object, one for each child. */
   readonly keys: string[];
   readonly children: JsonNode[];
 }
