@@ -44,7 +44,7 @@ export class Learner {
     this.#readings = readings;
   }
 
-  /** What is known of starts. */
+  /** Costs of starts that were learnt so far. */
   get costs(): StartCost[] {
     return [...this.#costs.values()];
   }
