@@ -16,11 +16,7 @@ import { MAIN_FLAGS, type Address, type ListenFlags } from '../options/address.j
 import type { TlsCredentials } from '../options/tls.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import type { AnswerCounts } from '../status/answer-counts.js';
-import type { ServerHandle } from './server-handle.js';
-
-/** See `ServerHandle`. `socketPath`: path of the main listener's socket; null if it listens on a port. */
-export type Addresses = Pick<ServerHandle, 'url' | 'managementUrl' | 'metricsUrl'> &
-  Pick<Listening, 'socketPath'>;
+import type { Addresses } from '../status/banner.js';
 
 const FLAGS: Readonly<Record<Listener, ListenFlags>> = {
   main: MAIN_FLAGS,

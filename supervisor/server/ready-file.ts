@@ -3,7 +3,7 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import type { Log } from '../observe/log.js';
 import type { Closing } from './host/closing.js';
-import type { Addresses } from './listeners.js';
+import type { Addresses } from '../status/banner.js';
 
 /**
  * Removes the file of an earlier server, and proves that one can be written; removes it at the end. Returns what writes the

@@ -28,13 +28,13 @@ import { EVERY_ADDRESS, isUnixSocket } from '../options/address.js';
 import type { ManagementPlan } from '../plan/plan-listeners.js';
 import type { ServerPlan } from '../plan/plan-server.js';
 import { AnswerCounts } from '../status/answer-counts.js';
-import { endText } from '../status/banner.js';
+import { logFirstReady, logOpen } from '../status/banner.js';
 import { LiveFeed } from '../status/live/live-feed.js';
 import type { LiveSources } from '../status/live/live-view.js';
 import { modelRecord } from '../status/model-record.js';
 import { readPageFiles } from '../status/page-files.js';
 import { modelReadiness, serverReadiness } from '../status/readiness.js';
-import type { ServerEnd } from '../status/server-status.js';
+import { endText, type ServerEnd } from '../status/server-status.js';
 import { DELAY_RESOLUTION_MS, serverStatus, type StatusSources } from '../status/snapshot.js';
 import { VERSION } from '../version.js';
 import { Closing, type CloseOptions } from './host/closing.js';
@@ -45,7 +45,6 @@ import { StoreLoads } from './models/store-loads.js';
 import { modelsHandle } from './program-management.js';
 import { prepareReadyFile } from './ready-file.js';
 import type { ServerHandle } from './server-handle.js';
-import { logFirstReady, logOpen } from './start-log.js';
 
 /** Multi Model Server prints this line, and scripts that start it wait for it. */
 const MMS_READY = 'Model server started.\n';

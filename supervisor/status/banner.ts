@@ -1,12 +1,82 @@
-/** Texts of the log lines about a server's start, drain and end. */
+/** The log lines about a server's start. */
 import { relative } from 'node:path';
 import type { Model } from '../models/model.js';
 import type { FirstModel } from '../models/model-spec.js';
 import { labelOf } from '../options/model-name.js';
 import { isUnpacked } from '../store/archives/own-folder.js';
-import type { ServerEnd } from './server-status.js';
-import { formatMs } from '../options/units.js';
+import { plural } from './server-status.js';
 import { VERSION } from '../version.js';
+import { METRICS_PATH } from '../http/dialects/metrics.js';
+import { calledModel } from '../http/dialects/mms/path.js';
+import type { KeptJobs } from '../jobs/kept-jobs.js';
+import type { Models } from '../models/models.js';
+import type { Log } from '../observe/log.js';
+import { withheldNames } from '../options/environment.js';
+import type { ServerPlan } from '../plan/plan-server.js';
+
+/** Addresses of the listeners, each null if there is none of its own. */
+export interface Addresses {
+  readonly url: string;
+  readonly managementUrl: string | null;
+  readonly metricsUrl: string | null;
+  /** Path of the main listener's socket; null if it listens on a port. */
+  readonly socketPath: string | null;
+}
+
+/** Logs the addresses of a server that is open, and what it serves. */
+export function logOpen(
+  log: Log,
+  { models, devices, management, metrics, resolved }: ServerPlan,
+  { url, managementUrl, metricsUrl }: Addresses,
+  jobs: Pick<KeptJobs, 'isDurable' | 'storeName'>,
+): void {
+  for (const text of startTexts(models, devices.threads, url)) log.info(text);
+  if (jobs.isDurable) log.info(`store of jobs: ${jobs.storeName}`);
+  const withheld = resolved.explicit.has('withholdEnv') ? [] : withheldNames(resolved.options.withholdEnv);
+  if (withheld.length > 0) log.info(withheldText(withheld));
+  if (managementUrl !== null) {
+    log.info(`the management API is on ${managementUrl}`);
+    if (management?.isOpenToAll === true)
+      log.warn('the management API needs no key, and anyone who can reach it can run code here');
+  }
+  if (metricsUrl !== null) log.info(`metrics are on ${metricsUrl}${METRICS_PATH}`);
+  if (metrics?.isOnMain === true) log.info(`metrics are on ${url}${METRICS_PATH}`);
+}
+
+/** Logs what the first worker of a model has shown: routes that hide other paths, and how to call it if it answers on `/`. */
+export function logFirstReady(
+  log: Log,
+  { keys }: Pick<ServerPlan, 'keys'>,
+  { url, socketPath }: Addresses,
+  model: Model,
+  models: Models,
+): void {
+  const clashes = routeClashes(model, models);
+  if (clashes.length > 0) log.warn(clashText(clashes));
+  const command = models.default === model ? tryText(model, url, socketPath, keys.required) : null;
+  if (command !== null) log.info(command);
+}
+
+/** The paths that the app answers instead of Multi Model Server's API; empty while the app is not loaded. */
+function routeClashes(model: Model, models: Models): string[] {
+  const names = new Set(Array.from(models.all(), ({ spec }) => spec.name));
+  const prefix = `/models/${model.spec.name}`;
+  const paths = [...(model.routes?.keys() ?? [])].flatMap((route) =>
+    models.default === model ? [route, prefix + route] : [prefix + route],
+  );
+  return paths.filter((path) => {
+    const called = calledModel(path);
+    return called === '' || (called !== null && names.has(called));
+  });
+}
+
+function clashText(paths: readonly string[]): string {
+  const [are, them, unserved] =
+    paths.length === 1
+      ? ['is a route', 'it', 'path of the same name is']
+      : ['are routes', 'them', 'paths of the same names are'];
+  return `${paths.join(', ')} ${are} of the app; the app answers ${them}, and Multi Model Server's ${unserved} not served.`;
+}
 
 /**
  * `banana-serve 0.1.0 serves app.ts with 2 workers on 2 GPUs (0, 1) on http://localhost:8000`; with several models, a line
@@ -52,7 +122,7 @@ function shownPath(path: string): string {
 }
 
 /** `names`: variables that workers do not get by default because of their names. */
-export function withheldText(names: readonly string[]): string {
+function withheldText(names: readonly string[]): string {
   return `workers do not get these variables, whose names look like secrets: ${names.join(', ')}; set --withhold-env to a pattern to withhold others, or to '' (blacklist_env_vars=) to withhold none`;
 }
 
@@ -90,48 +160,9 @@ function quotedIfNeeded(text: string): string {
   return /^[\w.:/-]+$/.test(text) ? text : quoted(text);
 }
 
-/** The work that a drain waits for. */
-interface DrainWaits {
-  readonly running: number;
-  /** Accepted calls that have not begun, including those whose bodies still arrive. */
-  readonly waiting: number;
-  readonly workers: number;
-  readonly webhooks: number;
-}
-
-/** `hint`: advice for the reader, such as how to stop at once; may be empty. */
-export function drainText(limitMs: number, waits: DrainWaits, hint: string): string {
-  const counts = [
-    [waits.running, 'call', 'running'],
-    [waits.waiting, 'call', 'waiting'],
-    [waits.workers, 'worker', 'to stop'],
-    [waits.webhooks, 'webhook', 'to send'],
-  ] as const;
-  const parts = counts
-    .filter(([count]) => count > 0)
-    .map(([count, noun, what]) => `${plural(count, noun)} ${what}`);
-  const what = parts.length === 0 ? '' : `; waits for ${parts.join(', ')}`;
-  return `draining (at most ${formatMs(limitMs)})${what}${hint === '' ? '' : `; ${hint}`}`;
-}
-
-const END_TEXTS: Readonly<Record<ServerEnd['reason'], string>> = {
-  drained: 'stopped; every call was answered',
-  cut: 'stopped; some calls were cut off',
-  failed: 'stopped; no worker could start',
-  killed: 'stopped at once',
-};
-
-export function endText({ reason }: ServerEnd): string {
-  return END_TEXTS[reason];
-}
-
 function slotsText(placements: FirstModel['placements'], threads: number): string {
   const gpus = [...new Set(placements.flatMap(({ gpu }) => (gpu === null ? [] : [gpu])))];
   const workers = plural(placements.length, 'worker');
   if (gpus.length === 0) return `${workers} on the CPU (${plural(threads, 'thread')} each)`;
   return `${workers} on ${plural(gpus.length, 'GPU')} (${gpus.join(', ')})`;
-}
-
-function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

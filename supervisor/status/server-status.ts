@@ -1,4 +1,5 @@
-/** Types of the answer to `GET /status`, also returned by `server.status()`. Times in ms, sizes in bytes. */
+/** Types of the answer to `GET /status`, also returned by `server.status()`: times in ms, sizes in bytes. The log lines about a drain and an end. */
+import { formatMs } from '../options/units.js';
 import type { ServeError } from '../../protocol/errors.js';
 import type { BudgetStatus } from '../budget/memory-budget.js';
 import type { ModelStatus } from '../models/model-status.js';
@@ -41,4 +42,43 @@ export interface ServerStatus {
     readonly rssBytes: number;
     readonly eventLoopDelayMs: { readonly p50: number; readonly p99: number; readonly max: number };
   };
+}
+
+/** The work that a drain waits for. */
+interface DrainWaits {
+  readonly running: number;
+  /** Accepted calls that have not begun, including those whose bodies still arrive. */
+  readonly waiting: number;
+  readonly workers: number;
+  readonly webhooks: number;
+}
+
+/** `hint`: advice for the reader, such as how to stop at once; may be empty. */
+export function drainText(limitMs: number, waits: DrainWaits, hint: string): string {
+  const counts = [
+    [waits.running, 'call', 'running'],
+    [waits.waiting, 'call', 'waiting'],
+    [waits.workers, 'worker', 'to stop'],
+    [waits.webhooks, 'webhook', 'to send'],
+  ] as const;
+  const parts = counts
+    .filter(([count]) => count > 0)
+    .map(([count, noun, what]) => `${plural(count, noun)} ${what}`);
+  const what = parts.length === 0 ? '' : `; waits for ${parts.join(', ')}`;
+  return `draining (at most ${formatMs(limitMs)})${what}${hint === '' ? '' : `; ${hint}`}`;
+}
+
+const END_TEXTS: Readonly<Record<ServerEnd['reason'], string>> = {
+  drained: 'stopped; every call was answered',
+  cut: 'stopped; some calls were cut off',
+  failed: 'stopped; no worker could start',
+  killed: 'stopped at once',
+};
+
+export function endText({ reason }: ServerEnd): string {
+  return END_TEXTS[reason];
+}
+
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -30,7 +30,7 @@ import { OrphanGuard } from '../../processes/orphan-guard.js';
 import { SpareProcesses } from '../../processes/spare-processes.js';
 import { TERM_GRACE_MS, retireLimits, stopReserveMs } from '../../processes/worker-stop.js';
 import { SpawnGate } from '../../slots/spawn-gate.js';
-import { drainText } from '../../status/banner.js';
+import { drainText } from '../../status/server-status.js';
 import type { Webhook, WebhookKeeper } from '../../webhooks/webhook.js';
 import { Webhooks } from '../../webhooks/webhooks.js';
 import { ModelAdmin } from '../models/admin.js';

@@ -296,15 +296,23 @@ export class ModelAdmin implements ModelManagement {
   }
 
   #told(model: ManagedModel, event: ModelEvent): void {
-    const { startUp } = this;
-    if (event.type === 'firstReady') this.#onFirstReady(model);
-    if (event.type === 'standstill') startUp.onStandstill(model, event.standstill, this.labelOf(model.spec));
-    if (event.type === 'misfit') startUp.onMisfit(model, event.error, event.wasWell);
-    if (event.type === 'closed') {
-      this.#files.get(model)?.ended.resolve();
-      if (this.registry.described(model) === undefined) this.#forget(model);
-    }
     for (const observer of this.observers) observer.told(model, event);
+    switch (event.type) {
+      case 'firstReady':
+        return this.#onFirstReady(model);
+      case 'standstill':
+        return this.startUp.onStandstill(model, event.standstill, this.labelOf(model.spec));
+      case 'misfit':
+        return this.startUp.onMisfit(model, event.error, event.wasWell);
+      case 'closed':
+        this.#files.get(model)?.ended.resolve();
+        if (this.registry.described(model) === undefined) this.#forget(model);
+        return;
+      case 'ready':
+      case 'died':
+      case 'metrics':
+        return; // for observers
+    }
   }
 
   #onFirstReady(model: Model): void {
