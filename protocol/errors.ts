@@ -131,9 +131,9 @@ export function httpStatus(code: ErrorCode): number {
   return ERRORS[code].status ?? 500;
 }
 
-/** The status that the client of an answer saw; null if it left, or was cut off. */
-export function seenStatus(status: number, error: { readonly code: ErrorCode } | null): number | null {
-  return error !== null && ERRORS[error.code].status === null ? null : status;
+/** The status that the client of an answer with this error saw; null if it left, or was cut off. */
+export function seenStatus(status: number, { code }: { readonly code: ErrorCode }): number | null {
+  return ERRORS[code].status === null ? null : status;
 }
 
 /**

@@ -4,12 +4,7 @@
  */
 import { decodeText } from './charsets.js';
 
-/** Joins `[name, value, name, value]`, the form of Node's `rawHeaders`. */
-export function joinHeaderLines(rawHeaders: readonly string[]): string {
-  return rawHeaders.join('\n');
-}
-
-/** Returns the pairs in the order in which they were sent. */
+/** Returns the pairs in the order in which they were sent, from Node's `rawHeaders` joined by line feeds. */
 export function splitHeaderLines(lines: string): [name: string, value: string][] {
   if (lines === '') return [];
   const parts = lines.split('\n');

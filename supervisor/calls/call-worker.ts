@@ -37,12 +37,16 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
   isFrozen = false;
   /** Number of batches that run at the same time. Set before the first `assign`. */
   places = 1;
+  /**
+   * Number of calls that it holds, running or sent ahead, including abandoned ones: they keep the worker busy until they end.
+   * Only its own methods change it, and the number of those that have ended.
+   */
+  load = 0;
+  finishedCalls = 0;
   /** Most calls of each route that may begin together; empty before the app is loaded. */
   maxBatches: ReadonlyMap<string, number> = new Map();
   readonly #readBegun: () => BegunNote;
   #batches: HeldBatch[] = [];
-  #load = 0;
-  #finishedCalls = 0;
   #nextId = 1;
   #inBurst = false;
   #callersWait = false;
@@ -89,18 +93,9 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
     this.#noteOthers();
   }
 
-  /** Number of calls that it holds, running or sent ahead, including abandoned ones: they keep the worker busy until they end. */
-  get load(): number {
-    return this.#load;
-  }
-
   /** Number of batches that these calls are in. */
   get heldBatches(): number {
     return this.#batches.length;
-  }
-
-  get finishedCalls(): number {
-    return this.#finishedCalls;
   }
 
   /** Time since the first of its calls began, or since it should have begun; 0 if there is none. */
@@ -178,7 +173,7 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
       call.message.id = id;
       batch.calls.push(new HeldCall(id, call, batch));
     }
-    this.#load += calls.length;
+    this.load += calls.length;
     if (this.#batches.push(batch) <= this.places) this.#awaitBegin(batch);
     this.#noteOthers();
     sendBatch(this.channel, (calls[0] as Call).message.id, calls);
@@ -225,11 +220,11 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
   release(held: HeldCall, runMs: number | null): void {
     const { batch } = held;
     batch.remove(held);
-    this.#load -= 1;
+    this.load -= 1;
     if (batch.calls.length === 0) this.#removeBatch(batch);
     if (this.places > 1) this.timeout.onEnded();
     this.#noteOthers();
-    if (held.knownBegun) this.#finishedCalls += 1;
+    if (held.knownBegun) this.finishedCalls += 1;
     this.#noteEnded(held.call);
     this.onFinished(held.call, runMs);
   }
@@ -241,7 +236,7 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
     for (const { id, batch } of unbegun) {
       this.channel.dropBody(id);
       this.#batches.splice(this.#batches.indexOf(batch), 1);
-      this.#load -= 1;
+      this.load -= 1;
     }
     return unbegun.map(({ call }) => call);
   }
@@ -251,7 +246,7 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
     const calls = this.heldCalls();
     if (calls[0]?.hasBegun === true) this.#noteEnded(calls[0]);
     this.#batches = [];
-    this.#load = 0;
+    this.load = 0;
     this.timeout.close();
     return calls;
   }
@@ -263,7 +258,7 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
 
   /** Marks the calls that have begun by the worker's note: the call that it names, which may have ended, and those sent before it. */
   learnBegun(): void {
-    if (this.#load === 0) return;
+    if (this.load === 0) return;
     const { id, atMs, times } = this.#readBegun();
     if (id === 0 || !isBefore(id, this.#nextId)) return;
     for (const batch of this.#batches) {

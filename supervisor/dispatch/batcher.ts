@@ -126,34 +126,42 @@ export class Batcher<T extends Waiting, W extends BatchWorker> {
   }
 
   #choose(workers: readonly W[]): W | null {
-    const ahead = this.#sendAhead(this.#service, workers.length);
-    const batchesAhead = this.rules.batchSize > 1 && batchMayGoAhead(this.#service, workers.length) ? 1 : 0;
-    const longMs = longCallMs(this.#service, workers.length);
     const { length } = workers;
-    let least: W | null = null;
     let free: W | null = null;
     let frozen: W | null = null;
     let frozenCount = 0;
     this.#rotation += 1;
     for (let i = 0; i < length; i += 1) {
       const worker = workers[(i + this.#rotation) % length] as W;
-      const { load, heldBatches } = worker;
+      const { load } = worker;
       if (worker.isFrozen) {
         frozenCount += 1;
         if (load === 0) frozen = worker;
         continue;
       }
       if (load === 0) return worker;
-      if (worker.places > 1) {
-        if (load < worker.places && (free === null || load < free.load)) free = worker;
-        continue;
-      }
+      if (load < worker.places && (free === null || load < free.load)) free = worker;
+    }
+    return frozenCount === length ? frozen : (free ?? this.#chooseBusy(workers));
+  }
+
+  /** Chooses the worker that gets the next batch ahead; null if none may. */
+  #chooseBusy(workers: readonly W[]): W | null {
+    const { length } = workers;
+    const ahead = this.#sendAhead(this.#service, length);
+    const batchesAhead = this.rules.batchSize > 1 && batchMayGoAhead(this.#service, length) ? 1 : 0;
+    const longMs = longCallMs(this.#service, length);
+    let least: W | null = null;
+    for (let i = 0; i < length; i += 1) {
+      const worker = workers[(i + this.#rotation) % length] as W;
+      if (worker.isFrozen || worker.places > 1) continue;
+      const { load, heldBatches } = worker;
       // Behind a batch of several calls goes one more.
       if (heldBatches > Math.max(batchesAhead, load > heldBatches ? 0 : ahead)) continue;
       if (least !== null && !this.#endsBefore(worker, least)) continue;
       if (!worker.isEngaged && worker.runningMs <= longMs) least = worker;
     }
-    return frozenCount === length ? frozen : (free ?? least);
+    return least;
   }
 
   #endsBefore(worker: W, least: W): boolean {

@@ -130,12 +130,12 @@ export class Dispatcher {
   admit(announcedBytes: number): Admission {
     const refusal = this.#supply.refusal();
     if (refusal !== null) throw refusal;
-    const over = this.arriving + this.lines.length - this.#limits.queueSize;
+    const over = this.#arrivals.count + this.lines.length - this.#limits.queueSize;
     if (over >= 0 && over >= this.#freePlaces()) {
       this.watch?.refused();
       this.#arrivals.makePlace();
     }
-    this.#checkRoom(announcedBytes);
+    this.#arrivals.checkRoom(announcedBytes);
     return this.#arrivals.add();
   }
 
@@ -157,7 +157,7 @@ export class Dispatcher {
 
   /** Counts bytes that the client of a WebSocket has sent, until a worker takes them (a negative number). @throws SERVE_QUEUE_FULL */
   countClientBytes(bytes: number): void {
-    if (bytes > 0) this.#checkRoom(bytes);
+    if (bytes > 0) this.#arrivals.checkRoom(bytes);
     this.#clientBytes += bytes;
     this.budget.count(bytes);
   }
@@ -342,10 +342,6 @@ export class Dispatcher {
     for (const worker of this.#supply.readyWorkers())
       if (!worker.isFrozen) free += Math.max(0, worker.places - worker.load - this.#pulls.countFor(worker));
     return free;
-  }
-
-  #checkRoom(moreBytes: number): void {
-    if (!this.budget.makeRoom(moreBytes)) throw this.#refusal('SERVE_QUEUE_FULL');
   }
 
   #refusal(code: ErrorCode): ServeError {

@@ -60,7 +60,7 @@ export class MmsEvents implements Partial<RequestObserver> {
 
   settled({ model, hasKey }: CountedRequest, call: Call, status: number, error: ServeError | null): void {
     const nowMs = performance.now();
-    const answer = seenStatus(status, error) === null ? null : classOf(status);
+    const answer = error !== null && seenStatus(status, error) === null ? null : classOf(status);
     this.#count(answer, hasKey || call.hasBegun ? 'own' : 'limited');
     if (model === null) return;
     const times = { queueMs: call.queueMs(nowMs), runMs: call.runMs, totalMs: nowMs - call.acceptedAtMs };

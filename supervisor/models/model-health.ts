@@ -8,7 +8,6 @@ import type { Routes } from './generations.js';
 import type { ServedState } from './model-status.js';
 import { outcomeOf, type Outcome } from './outcome.js';
 import {
-  areClosing,
   describeStandstill,
   failuresOf,
   findStandstill,
@@ -99,10 +98,11 @@ export class ModelHealth {
   /** The error of a call that was taken if no worker will come for it, or none soon; null if one may. */
   get noWorkerError(): ServeError | null {
     if (this.#rejection !== null) return this.#rejection;
-    const isGivenUp = !this.takesCalls && this.#crew.kept.length === 0;
-    if (isGivenUp && this.#drain !== 'refusing') return noneWantedError();
+    if (this.#crew.ready.length > 0) return null;
+    const hasNoSlot = this.#crew.kept.length === 0;
+    if (hasNoSlot && !this.takesCalls && this.#drain !== 'refusing') return noneWantedError();
     if (this.takesCalls && this.#crew.wanted === 0) return this.#crew.isClosed ? shuttingDown() : null;
-    if (areClosing(this.#crew.all)) return shuttingDown();
+    if (hasNoSlot) return shuttingDown(); // the server ends, or the model
     const { standstill } = this;
     return standstill === null ? null : refusalOf(standstill, this.predictReadyMs(), this.#watch);
   }

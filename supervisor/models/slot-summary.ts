@@ -11,11 +11,6 @@ import { startError } from '../slots/restart-policy.js';
 /** Assumed time of import and init before one was measured. */
 const FIRST_INIT_MS = 1000;
 
-/** Whether the server ends, or the model: no slot will have a worker again. */
-export function areClosing(slots: readonly Pick<Slot, 'state'>[]): boolean {
-  return slots.every(({ state }) => state.name === 'closing' || state.name === 'closed');
-}
-
 /** The error of calls while no workers are wanted. */
 export function noneWantedError(): ServeError {
   const message = 'This model has no workers: it was scaled to 0, or registered without any.';

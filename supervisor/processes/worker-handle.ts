@@ -125,7 +125,7 @@ export class WorkerHandle extends CallWorker {
 
   protected onFinished(call: Call, runMs: number | null): void {
     this.#listener.finished(call, runMs);
-    if (this.load === 0 && this.state === 'finishing') this.#stop.onFinished();
+    if (this.load === 0 && this.#core.state.name === 'finishing') this.#stop.onFinished();
   }
 
   protected onMessage(message: Message, pieces: Buffer[]): void {

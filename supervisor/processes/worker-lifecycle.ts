@@ -86,17 +86,14 @@ export function startPhase(state: WorkerState): string | null {
 /** The state of one worker, and since when. */
 export class CurrentState {
   readonly #onTransition: (from: WorkerState, to: WorkerState, event: LifeEvent) => void;
+  /** Only `enter` changes it. */
+  name: WorkerState = 'spawning';
   readonly #spawnedAtMs = performance.now();
-  #name: WorkerState = 'spawning';
   #sinceMs = this.#spawnedAtMs;
   #wasReady = false;
 
   constructor(onTransition: (from: WorkerState, to: WorkerState, event: LifeEvent) => void) {
     this.#onTransition = onTransition;
-  }
-
-  get name(): WorkerState {
-    return this.#name;
   }
 
   /** Time in the present state. */
@@ -114,9 +111,9 @@ export class CurrentState {
 
   /** Changes the state; nothing else does. @throws SERVE_PROTOCOL if the event makes no sense in this state */
   enter(event: LifeEvent): void {
-    const from = this.#name;
+    const from = this.name;
     const to = nextState(from, event);
-    this.#name = to;
+    this.name = to;
     if (from === to) return;
     this.#sinceMs = performance.now();
     if (to === 'ready') this.#wasReady = true;
@@ -128,7 +125,7 @@ export class CurrentState {
 export interface WorkerCore {
   readonly process: WorkerProcess;
   readonly channel: Channel;
-  readonly state: CurrentState;
+  readonly state: Readonly<CurrentState>;
   readonly timers: Timers;
   readonly notes: DeathNotes;
 }

@@ -3,7 +3,7 @@
  * reply sink. A call that outlives its client is stored instead: a worker pulls it, and its client is answered once it is
  * stored.
  */
-import { joinHeaderLines, splitHeaderLines } from '../../../protocol/text/headers.js';
+import { splitHeaderLines } from '../../../protocol/text/headers.js';
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import type { Admission } from '../../dispatch/arrivals.js';
 import { Call, type CallMessage } from '../../dispatch/call.js';
@@ -113,7 +113,7 @@ const SECRETS: ReadonlySet<string> = new Set(['authorization', 'proxy-authorizat
 function withoutSecrets(lines: string, keys: readonly string[]): string {
   const isSecret = (name: string): boolean => SECRETS.has(name) || keys.includes(name);
   const kept = splitHeaderLines(lines).filter(([name]) => !isSecret(name.toLowerCase()));
-  return joinHeaderLines(kept.flat());
+  return kept.flat().join('\n');
 }
 
 /** Builds the call frame's fields for a request: everything that the worker gets except the body. */
@@ -142,7 +142,7 @@ export function describeCall(
     contentType: headers['content-type'] ?? '',
     accept: headers.accept ?? '',
     deadlineMs: deadlineMs === null ? null : Date.now() + deadlineMs,
-    headers: joinHeaderLines(codingsOf(request).length === 0 ? rawHeaders : withoutCoding(rawHeaders)),
+    headers: (codingsOf(request).length === 0 ? rawHeaders : withoutCoding(rawHeaders)).join('\n'),
     method: request.method ?? '',
     params: typeof params === 'object' ? encoded(params) : (params ?? ''),
     asciiJson,

@@ -49,7 +49,7 @@ export class JoinedRequest extends IncomingMessage {
       this.#waiting.add(piece);
       return this.readableLength + this.#waiting.bytes < this.readableHighWaterMark;
     }
-    this.#pushWaiting();
+    if (this.#waiting !== null) this.#pushWaiting(this.#waiting);
     const takesMore = super.push(piece);
     if (piece === null || piece.length < LARGE_PIECE_BYTES || this.#isChunked) return takesMore;
     return this.#hasTurn(piece.length) && takesMore; // false: Node pauses the connection
@@ -71,7 +71,7 @@ export class JoinedRequest extends IncomingMessage {
   }
 
   override read(bytes?: number): unknown {
-    this.#pushWaiting();
+    if (this.#waiting !== null) this.#pushWaiting(this.#waiting);
     return super.read(bytes);
   }
 
@@ -93,11 +93,9 @@ export class JoinedRequest extends IncomingMessage {
     return false;
   }
 
-  #pushWaiting(): void {
-    if (this.#waiting === null) return;
-    const waiting = this.#waiting.take();
+  #pushWaiting(waiting: JoinedPieces): void {
     this.#waiting = null;
-    super.push(waiting);
+    super.push(waiting.take());
   }
 }
 

@@ -92,7 +92,7 @@ export class LastCalls implements Partial<RequestObserver> {
       at: Date.now(),
       model: model?.spec.name ?? '',
       version: model?.spec.version ?? '',
-      status: seenStatus(status, error),
+      status: error === null ? status : seenStatus(status, error),
       code: error === null || isAppsRefusal(error) ? 'ok' : error.code,
       ...facts,
       error: error && { message: shown(error.message), detail: withoutMiddle(error.detail) },
