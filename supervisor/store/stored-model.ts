@@ -1,5 +1,6 @@
-/** Queries to a model store, their results, and the error of what cannot be served. */
+/** Queries to a model store, their results, the names of its entries, and the error of what cannot be served. */
 import { ServeError } from '../../protocol/errors.js';
+import { isModelName } from '../options/model-name.js';
 import { RUNTIME_NAMES } from '../runtimes/index.js';
 import type { ServiceSource } from '../runtimes/runtime.js';
 
@@ -73,4 +74,23 @@ export async function releasedOnFailure<T>(release: () => void, use: () => Promi
     release();
     throw thrown;
   }
+}
+
+/** The name by which a model of this entry is loaded. */
+export function nameOfEntry(entry: string): string {
+  return namesOf(entry)[2];
+}
+
+/** The entry whose model is loaded by this name: the one of exactly this name before others; null if there is none. */
+export function namedEntry(entries: readonly string[], name: string): string | null {
+  const ranked = entries.map((entry) => ({ entry, rank: namesOf(entry).indexOf(name) }));
+  const [best] = ranked.filter(({ rank }) => rank >= 0).sort((a, b) => a.rank - b.rank);
+  return best?.entry ?? null;
+}
+
+/** A folder may have a dot in its name: its whole name comes first. Last: how a store has it at the start without a manifest. */
+function namesOf(entry: string): [whole: string, stem: string, usual: string, underscored: string] {
+  const stem = entry.replace(/\.(?:tar\.gz|[^.]+)$/, '');
+  const underscored = stem.replace(/\W/g, '_').slice(0, 128);
+  return [entry, stem, isModelName(stem) ? stem : underscored, underscored];
 }

@@ -12,7 +12,7 @@ import { NO_OPTIONS, type OptionSource } from '../../options/resolve.js';
 import { boundsFactsOf } from '../../plan/plan-devices.js';
 import { planVersions } from '../../plan/plan-models.js';
 import type { ServerPlan } from '../../plan/plan-server.js';
-import { releasedOnFailure, type StoreQuery } from '../../store/stored-model.js';
+import { namedEntry, nameOfEntry, releasedOnFailure, type StoreQuery } from '../../store/stored-model.js';
 import type { ModelAdmin } from './admin.js';
 
 export class StoreLoads implements StoredModels {
@@ -165,25 +165,6 @@ function check({ result, error }: Outcome): void {
   throw result === 'unfinished'
     ? new ServeError('SERVE_INIT_TIMEOUT')
     : new ServeError('SERVE_INIT_FAILED', 'its workers could not start.');
-}
-
-/** The name by which a model of this entry is loaded. */
-export function nameOfEntry(entry: string): string {
-  return namesOf(entry)[2];
-}
-
-/** The entry whose model is loaded by this name: the one of exactly this name before others; null if there is none. */
-export function namedEntry(entries: readonly string[], name: string): string | null {
-  const ranked = entries.map((entry) => ({ entry, rank: namesOf(entry).indexOf(name) }));
-  const [best] = ranked.filter(({ rank }) => rank >= 0).sort((a, b) => a.rank - b.rank);
-  return best?.entry ?? null;
-}
-
-/** A folder may have a dot in its name: its whole name comes first. Last: how a store has it at the start without a manifest. */
-function namesOf(entry: string): [whole: string, stem: string, usual: string, underscored: string] {
-  const stem = entry.replace(/\.(?:tar\.gz|[^.]+)$/, '');
-  const underscored = stem.replace(/\W/g, '_').slice(0, 128);
-  return [entry, stem, isModelName(stem) ? stem : underscored, underscored];
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

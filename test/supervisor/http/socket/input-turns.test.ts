@@ -426,7 +426,8 @@ test('a connection that goes on sending upgrades is cut before its input fills t
   const pump = (): void => {
     blocks += 1;
     if (mostBytes > 500_000) socket.destroy();
-    else if (blocks > 5) socket.end(); // it was read as fast as it came
+    else if (blocks > 5)
+      socket.end(); // it was read as fast as it came
     else if (!socket.destroyed) socket.write(block, pump);
   };
   pump();

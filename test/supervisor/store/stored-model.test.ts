@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { namedEntry, nameOfEntry } from '../../../../supervisor/server/models/store-loads.js';
+import { namedEntry, nameOfEntry } from '../../../supervisor/store/stored-model.js';
 
 for (const [entry, name] of [
   ['digits', 'digits'],
