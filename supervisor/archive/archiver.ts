@@ -8,13 +8,12 @@ import { realpath, rename, rm } from 'node:fs/promises';
 import { dirname, extname, join, relative, resolve } from 'node:path';
 import { CommandProblem, runCommand } from '../command/own-command.js';
 import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
-import { runtimeNameOf, USUAL_RUNTIME_NAME } from '../runtimes/index.js';
+import { RUNTIME_NAMES, runtimeNameOf, USUAL_RUNTIME_NAME } from '../runtimes/index.js';
 import { ArchiveProblem, EntryNames } from '../store/archives/archive-entry.js';
 import { MANIFEST_FILE } from '../store/manifest.js';
 import { findFiles, isFolder, type ArchiveWish, ARCHIVE_FORMATS } from './model-files.js';
 import { writeFolder, writeTar, writeZip, type Content } from './write-archive.js';
 import { Command, Option } from 'commander';
-import { RUNTIMES } from '../store/stored-model.js';
 
 /** `args`: arguments without the program's name. Resolves with the exit code. */
 export function runArchiver(program: string, args: readonly string[]): Promise<number> {
@@ -29,7 +28,6 @@ export function runArchiver(program: string, args: readonly string[]): Promise<n
 }
 
 function describeArchiver(program: string): Command {
-  const runtimes = RUNTIMES.filter((one) => one !== '');
   return new Command(program)
     .description('Writes an archive of a model, for a model store.')
     .requiredOption('--model-name <name>', 'Name of the model, and of the archive.')
@@ -51,7 +49,7 @@ function describeArchiver(program: string): Command {
       new Option(
         '--runtime <runtime>',
         "The model's runtime; by default found by the handler's file.",
-      ).choices(runtimes),
+      ).choices(RUNTIME_NAMES),
     )
     .option('--export-path <folder>', 'Folder that the archive is written into.', '.')
     .addOption(

@@ -47,19 +47,12 @@ export async function runServerProcess(
   }
 }
 
-interface SignalWatch {
-  /** Aborts at the first signal that arrives before the server has started. */
-  readonly beforeStart: AbortSignal;
-  /** Applies past and future signals to the server; resolves when the server has ended. */
-  applyTo(server: ServerHandle): Promise<ExitReason>;
-}
-
 /**
  * SIGINT or SIGTERM: the first one drains, the second stops at once. A hang-up of the server's terminal, or the end of
  * npm's shell, drains like SIGTERM but does not count as a second signal, because the kernel, the shell and npm may each
  * send one. Without a terminal, SIGHUP starts workers again that could not start. All are watched from the start of the process, so that a signal during the start is applied afterwards.
  */
-function watchSignals(endsWithNpm: boolean): SignalWatch {
+function watchSignals(endsWithNpm: boolean) {
   const beforeStart = new AbortController();
   let server: ServerHandle | null = null;
   let first: 'SIGINT' | 'SIGTERM' | null = null;
@@ -105,8 +98,10 @@ function watchSignals(endsWithNpm: boolean): SignalWatch {
     server?.startAgain();
   });
   return {
+    /** Aborts at the first signal that arrives before the server has started. */
     beforeStart: beforeStart.signal,
-    applyTo: async (started) => {
+    /** Applies past and future signals to the server; resolves when the server has ended. */
+    applyTo: async (started: ServerHandle): Promise<ExitReason> => {
       server = started;
       drain();
       const { reason } = await started.ended;

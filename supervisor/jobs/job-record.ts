@@ -2,7 +2,7 @@
 import type { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import type { CallMessage } from '../dispatch/call.js';
-import type { Webhook } from '../webhooks/webhook.js';
+import type { Webhook } from '../webhooks/webhooks.js';
 
 /** Every job ends in exactly one of these. */
 export const END_STATES = ['succeeded', 'failed', 'lost', 'expired', 'cancelled'] as const;

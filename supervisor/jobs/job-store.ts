@@ -18,7 +18,7 @@ import type {
   StoredCall,
   WaitingPlace,
 } from './job-record.js';
-import type { Webhook } from '../webhooks/webhook.js';
+import type { Webhook } from '../webhooks/webhooks.js';
 
 export interface JobStoreListener {
   /** A job of this model may be due: it was accepted, given back, or its time has come. */

@@ -12,28 +12,23 @@ export interface HostFigures {
   readonly diskPercent: number;
 }
 
-interface CpuTimes {
-  readonly busyMs: number;
-  readonly allMs: number;
-}
-
-export class HostReader {
-  readonly #folder: string;
-  #before: CpuTimes = { busyMs: 0, allMs: 0 };
-
-  constructor(folder: string) {
-    this.#folder = folder;
-  }
-
-  /** CPU use is measured since the last reading; at first, since the machine was started. */
-  async read(): Promise<HostFigures> {
-    const disk = await statfs(this.#folder);
+/**
+ * Returns a function that reads the figures, of the disk of `folder`. CPU use is measured since the last reading; at first,
+ * since the machine was started.
+ */
+export function hostReader(folder: string): () => Promise<HostFigures> {
+  let before = { busyMs: 0, allMs: 0 };
+  return async () => {
+    const disk = await statfs(folder);
     const diskUsedBytes = (disk.blocks - disk.bfree) * disk.bsize;
     const diskAvailableBytes = disk.bavail * disk.bsize;
     const memoryAvailableBytes = freemem();
     const memoryUsedBytes = totalmem() - memoryAvailableBytes;
+    const now = cpuTimes();
+    const cpuPercent = percent(now.busyMs - before.busyMs, now.allMs - before.allMs);
+    before = now;
     return {
-      cpuPercent: this.#cpuPercent(),
+      cpuPercent,
       memoryUsedBytes,
       memoryAvailableBytes,
       memoryPercent: percent(memoryUsedBytes, totalmem()),
@@ -41,17 +36,10 @@ export class HostReader {
       diskAvailableBytes,
       diskPercent: percent(diskUsedBytes, diskUsedBytes + diskAvailableBytes),
     };
-  }
-
-  #cpuPercent(): number {
-    const before = this.#before;
-    const now = cpuTimes();
-    this.#before = now;
-    return percent(now.busyMs - before.busyMs, now.allMs - before.allMs);
-  }
+  };
 }
 
-function cpuTimes(): CpuTimes {
+function cpuTimes(): { busyMs: number; allMs: number } {
   let [busyMs, allMs] = [0, 0];
   for (const { times } of cpus()) {
     const all = Object.values(times).reduce((sum, ms) => sum + ms, 0);

@@ -17,7 +17,7 @@ const PROGRAM = fileURLToPath(new URL('./look-up-process.js', import.meta.url));
 export interface Question {
   readonly id: number;
   readonly name: string;
-  readonly options: { readonly family: number; readonly hints: number };
+  readonly options: LookupOptions;
 }
 
 export type Answer =
@@ -30,15 +30,10 @@ type LookupCallback = (
   family?: number,
 ) => void;
 
-interface Pending {
-  readonly name: string;
-  readonly all: boolean;
-  readonly callback: LookupCallback;
-}
-
 export class LookUp {
   readonly #startProcess: () => ChildProcess;
-  readonly #pending = new Map<number, Pending>();
+  /** Take the answers of the questions that wait, by their ids. */
+  readonly #pending = new Map<number, (answer: Answer) => void>();
   #process: ChildProcess | null = null;
   #idle: NodeJS.Timeout | undefined;
   #lastId = 0;
@@ -55,15 +50,19 @@ export class LookUp {
     clearTimeout(this.#idle);
     this.#lastId += 1;
     const id = this.#lastId;
-    this.#pending.set(id, { name, all: options.all === true, callback });
-    const { family, hints = 0 } = options;
-    const question: Question = { id, name, options: { family: familyNumber(family), hints } };
+    this.#pending.set(id, (answer) => {
+      if ('code' in answer) callback(errorOf(name, answer.code), []);
+      else if (options.all === true) callback(null, [...answer.addresses]);
+      else callback(null, answer.addresses[0]?.address ?? '', answer.addresses[0]?.family);
+    });
+    const { family, hints } = options;
+    const question: Question = { id, name, options: { family, hints } };
     try {
       this.#process ??= this.#start();
       this.#keepAwake(true);
       this.#process.send(question, () => {}); // the end of the process is reported by its own events
     } catch (error) {
-      this.#fail(id, (error as NodeJS.ErrnoException).code ?? 'EAI_AGAIN');
+      this.#answer({ id, code: (error as NodeJS.ErrnoException).code ?? 'EAI_AGAIN' });
     }
   };
 
@@ -80,7 +79,7 @@ export class LookUp {
     const fail = (code: string): void => {
       if (this.#process !== child) return;
       this.#process = null;
-      for (const id of [...this.#pending.keys()]) this.#fail(id, code);
+      for (const id of [...this.#pending.keys()]) this.#answer({ id, code });
     };
     child.on('message', (answer: Answer) => this.#answer(answer));
     child.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? 'EAI_AGAIN'));
@@ -95,39 +94,23 @@ export class LookUp {
   }
 
   #answer(answer: Answer): void {
-    const pending = this.#pending.get(answer.id);
-    if (pending === undefined) return;
-    if ('code' in answer) {
-      this.#fail(answer.id, answer.code);
-      return;
+    const settle = this.#pending.get(answer.id);
+    this.#pending.delete(answer.id);
+    if (this.#pending.size === 0) {
+      this.#keepAwake(false);
+      clearTimeout(this.#idle);
+      this.#idle = setTimeout(() => this.close(), IDLE_MS).unref();
     }
-    const { addresses } = answer;
-    this.#forget(answer.id);
-    if (pending.all) pending.callback(null, [...addresses]);
-    else pending.callback(null, addresses[0]?.address ?? '', addresses[0]?.family);
-  }
-
-  #fail(id: number, code: string): void {
-    const pending = this.#pending.get(id);
-    this.#forget(id);
-    if (pending === undefined) return;
-    const error = new Error(`getaddrinfo ${code} ${pending.name}`);
-    pending.callback(Object.assign(error, { code, syscall: 'getaddrinfo', hostname: pending.name }), []);
-  }
-
-  #forget(id: number): void {
-    this.#pending.delete(id);
-    if (this.#pending.size > 0) return;
-    this.#keepAwake(false);
-    clearTimeout(this.#idle);
-    this.#idle = setTimeout(() => this.close(), IDLE_MS);
-    this.#idle.unref();
+    settle?.(answer);
   }
 }
 
-function familyNumber(family: LookupOptions['family']): number {
-  if (family === 'IPv4') return 4;
-  return family === 'IPv6' ? 6 : (family ?? 0);
+function errorOf(name: string, code: string): Error {
+  return Object.assign(new Error(`getaddrinfo ${code} ${name}`), {
+    code,
+    syscall: 'getaddrinfo',
+    hostname: name,
+  });
 }
 
 function startLookUpProcess(): ChildProcess {

@@ -33,11 +33,90 @@ export interface Machine {
   readonly cores: number;
 }
 
+export class Devices {
+  readonly #machine: Machine;
+  /** Placements of all current slots. */
+  readonly #taken = new Set<Placement>();
+  /** Number of slots beyond the wanted ones, by the slots of a model. */
+  readonly #standbys = new Map<object, number>();
+
+  constructor(machine: Machine) {
+    this.#machine = machine;
+  }
+
+  /** Takes placements for the slots that a model starts with. @throws SERVE_CONFIG if its options do not fit the machine */
+  takeFirst(wish: DeviceWish): Placement[] {
+    const placements = placeWorkers({ ...this.#machine, ...wish });
+    for (const placement of placements) this.#taken.add(placement);
+    return placements;
+  }
+
+  /** Number of slots that a model would start with. @throws SERVE_CONFIG if its options do not fit the machine */
+  firstCount(wish: DeviceWish): number {
+    return placeWorkers({ ...this.#machine, ...wish }).length;
+  }
+
+  /**
+   * Takes placements for `count` more slots: each on the model's GPU with the fewest slots of all models (the first of
+   * several), or on the CPU.
+   * @throws SERVE_CONFIG as `takeFirst`, except about `workers`: here the caller decides the number; then none is taken
+   */
+  take(wish: DeviceWish, count: number): Placement[] {
+    return Array.from({ length: count }, () => {
+      const placement = this.#placeOne(wish);
+      this.#taken.add(placement);
+      return placement;
+    });
+  }
+
+  /** As `take` of one, but null if each of the model's GPUs has `workersPerGpu` slots; on the CPU there is always a place. */
+  takeIfFree(wish: DeviceWish): Placement | null {
+    const placement = this.#placeOne(wish);
+    const { device, gpu } = placement;
+    if (gpu !== null && this.#slotsOn(device) >= (wish.workersPerGpu ?? 1)) return null;
+    this.#taken.add(placement);
+    return placement;
+  }
+
+  /** Notes how many slots of a model, of which `owner` is the set, have workers that stand by: they share no cores. */
+  noteStandbys(owner: object, count: number): void {
+    if (count === 0) this.#standbys.delete(owner);
+    else this.#standbys.set(owner, count);
+  }
+
+  giveBack(placement: Placement): void {
+    this.#taken.delete(placement);
+  }
+
+  /** Number of slots of all models. */
+  get slots(): number {
+    return this.#taken.size;
+  }
+
+  /** Threads for a worker that starts now: its share of the cores among all slots but those whose workers stand by. */
+  get threads(): number {
+    const standbys = [...this.#standbys.values()].reduce((sum, count) => sum + count, 0);
+    return Math.max(1, Math.floor(this.#machine.cores / Math.max(1, this.#taken.size - standbys)));
+  }
+
+  #placeOne(wish: DeviceWish): Placement {
+    const slots = chooseGpus({ ...this.#machine, ...wish }).map(gpuSlot);
+    if (slots.length === 0) return cpuSlot(wish.gpus);
+    return slots.reduce((least, slot) =>
+      this.#slotsOn(slot.device) < this.#slotsOn(least.device) ? slot : least,
+    );
+  }
+
+  #slotsOn(device: string): number {
+    return [...this.#taken].filter((placement) => placement.device === device).length;
+  }
+}
+
 /**
  * Placements for the slots that a model starts with.
  * @throws SERVE_CONFIG if the options ask for missing devices, or contradict the machine
  */
-export function placeWorkers(input: DeviceWish & Machine): Placement[] {
+function placeWorkers(input: DeviceWish & Machine): Placement[] {
   const chosen = chooseGpus(input);
   if (input.workers !== null && chosen.length > 0) {
     throw configError(
@@ -49,43 +128,16 @@ export function placeWorkers(input: DeviceWish & Machine): Placement[] {
       throw configError(`--workers-per-gpu: no GPU was found (${input.result}). Give --workers instead.`);
     }
     const count = input.workers ?? 1;
-    return Array.from({ length: count }, () => cpuSlot(input));
+    return Array.from({ length: count }, () => cpuSlot(input.gpus));
   }
   const perGpu = input.workersPerGpu ?? 1;
   return chosen.flatMap((id) => Array.from({ length: perGpu }, () => gpuSlot(id)));
 }
 
-/**
- * Placement for one more slot: on the model's GPU with the fewest slots (the first of several), else on the CPU.
- * `taken` returns the number of slots of all models on a device.
- * @throws SERVE_CONFIG as `placeWorkers`, except about `workers`: here the caller decides the number of slots
- */
-export function placeOne(input: DeviceWish & Machine, taken: (device: string) => number): Placement {
-  const slots = chooseGpus(input).map(gpuSlot);
-  if (slots.length === 0) return cpuSlot(input);
-  return slots.reduce((least, slot) => (taken(slot.device) < taken(least.device) ? slot : least));
-}
-
-/** As `placeOne`; null if no GPU has fewer slots than `workersPerGpu`, which share its memory. */
-export function findFreePlace(
-  input: DeviceWish & Machine,
-  taken: (device: string) => number,
-): Placement | null {
-  const placement = placeOne(input, taken);
-  const isFull = placement.gpu !== null && taken(placement.device) >= (input.workersPerGpu ?? 1);
-  return isFull ? null : placement;
-}
-
-/** Number of threads for a worker that shares the cores with others, `workers` in all. */
-export function threadShare(cores: number, workers: number): number {
-  return Math.max(1, Math.floor(cores / workers));
-}
-
 /** `--gpus none` hides all GPUs. Without --gpus, those that nvidia-smi does not list (other vendors) stay visible. */
-function cpuSlot(input: DeviceWish & Machine): Placement {
+function cpuSlot(gpus: string | null): Placement {
   const hidden = { CUDA_VISIBLE_DEVICES: '', HIP_VISIBLE_DEVICES: '' };
-  const env = input.gpus === 'none' ? hidden : {};
-  return { device: 'cpu', gpu: null, env };
+  return { device: 'cpu', gpu: null, env: gpus === 'none' ? hidden : {} };
 }
 
 function gpuSlot(id: string): Placement {
@@ -185,72 +237,4 @@ function idOf(gpu: Gpu): string {
 
 function maskHint({ inheritedMask, maskVariable = 'CUDA_VISIBLE_DEVICES' }: DeviceWish & Machine): string {
   return inheritedMask === undefined ? '' : ` (${maskVariable}=${inheritedMask} was inherited)`;
-}
-
-export class Devices {
-  readonly #machine: Machine;
-  /** Placements of all current slots. */
-  readonly #taken = new Set<Placement>();
-  /** Number of slots beyond the wanted ones, by the slots of a model. */
-  readonly #standbys = new Map<object, number>();
-
-  constructor(machine: Machine) {
-    this.#machine = machine;
-  }
-
-  /** Takes placements for the slots that a model starts with. @throws SERVE_CONFIG if its options do not fit the machine */
-  takeFirst(wish: DeviceWish): Placement[] {
-    const placements = placeWorkers({ ...this.#machine, ...wish });
-    for (const placement of placements) this.#taken.add(placement);
-    return placements;
-  }
-
-  /** Number of slots that a model would start with. @throws SERVE_CONFIG if its options do not fit the machine */
-  firstCount(wish: DeviceWish): number {
-    return placeWorkers({ ...this.#machine, ...wish }).length;
-  }
-
-  /**
-   * Takes placements for `count` more slots: each on the model's GPU with the fewest slots of all models, or on the CPU.
-   * @throws SERVE_CONFIG if its options do not fit the machine; then none is taken
-   */
-  take(wish: DeviceWish, count: number): Placement[] {
-    return Array.from({ length: count }, () => {
-      const placement = placeOne({ ...this.#machine, ...wish }, (device) => this.#slotsOn(device));
-      this.#taken.add(placement);
-      return placement;
-    });
-  }
-
-  /** As `take`, but null if each of the model's GPUs has as many slots as it should; on the CPU there is always a place. */
-  takeIfFree(wish: DeviceWish): Placement | null {
-    const placement = findFreePlace({ ...this.#machine, ...wish }, (device) => this.#slotsOn(device));
-    if (placement !== null) this.#taken.add(placement);
-    return placement;
-  }
-
-  /** Notes how many slots of a model, of which `owner` is the set, have workers that stand by: they share no cores. */
-  noteStandbys(owner: object, count: number): void {
-    if (count === 0) this.#standbys.delete(owner);
-    else this.#standbys.set(owner, count);
-  }
-
-  giveBack(placement: Placement): void {
-    this.#taken.delete(placement);
-  }
-
-  /** Number of slots of all models. */
-  get slots(): number {
-    return this.#taken.size;
-  }
-
-  /** Threads for a worker that starts now: its share of the cores among all slots but those whose workers stand by. */
-  get threads(): number {
-    const standbys = [...this.#standbys.values()].reduce((sum, count) => sum + count, 0);
-    return threadShare(this.#machine.cores, Math.max(1, this.#taken.size - standbys));
-  }
-
-  #slotsOn(device: string): number {
-    return [...this.#taken].filter((placement) => placement.device === device).length;
-  }
 }

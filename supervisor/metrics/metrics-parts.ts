@@ -1,6 +1,6 @@
 /** Builds the parts that count and report metrics, as the options say: for scrapes, for the page, for the log, or none. */
 import type { RequestObserver } from '../http/request/request-context.js';
-import { HostReader } from '../machine/host-figures.js';
+import { hostReader } from '../machine/host-figures.js';
 import type { Model } from '../models/model.js';
 import type { ModelObserver } from '../models/model-resources.js';
 import type { ServerLogs } from '../observe/server-logs.js';
@@ -39,7 +39,7 @@ export class MetricsParts {
     this.#events =
       lines === null && torchServe === null
         ? null
-        : new MmsEvents(lines, torchServe, new HostReader(folder), options.metricInterval, onProblem);
+        : new MmsEvents(lines, torchServe, hostReader(folder), options.metricInterval, onProblem);
     this.#hasCalls = hasPage || options.page;
     const hasServices = hasLines || logs.log.isLevelEnabled('debug');
     this.#services = hasServices ? serviceWriter(hasLines, options.logFormat, logs, labelOf) : null;

@@ -7,10 +7,10 @@ import { seenStatus, type ServeError } from '../../protocol/errors.js';
 import type { BatchRun } from '../dispatch/service-time.js';
 import type { Call } from '../dispatch/call.js';
 import type { RequestContext, CountedRequest, RequestObserver } from '../http/request/request-context.js';
-import type { HostReader } from '../machine/host-figures.js';
+import type { hostReader } from '../machine/host-figures.js';
 import type { Model } from '../models/model.js';
 import type { ModelEvent } from '../models/model-resources.js';
-import { ProbeAnswers } from '../observe/line-limit.js';
+import { probeAnswers } from '../observe/line-limit.js';
 import type { AnswerClass, AnswerLine, MmsLines } from './mms-lines.js';
 import type { TorchServeText } from './torchserve-text.js';
 
@@ -24,11 +24,11 @@ interface EndedCalls {
 export class MmsEvents implements Partial<RequestObserver> {
   readonly #lines: MmsLines | null;
   readonly #torchServe: TorchServeText | null;
-  readonly #host: HostReader;
+  readonly #readFigures: ReturnType<typeof hostReader>;
   readonly #intervalMs: number;
   readonly #onProblem: (problem: string) => void;
   readonly #batches = new WeakMap<BatchRun, EndedCalls>();
-  readonly #probes = new ProbeAnswers();
+  readonly #probes = probeAnswers();
   #timer: NodeJS.Timeout | null = null;
   #hasProblem = false;
 
@@ -36,13 +36,13 @@ export class MmsEvents implements Partial<RequestObserver> {
   constructor(
     lines: MmsLines | null,
     torchServe: TorchServeText | null,
-    host: HostReader,
+    readFigures: ReturnType<typeof hostReader>,
     intervalMs: number,
     onProblem: (problem: string) => void,
   ) {
     this.#lines = lines;
     this.#torchServe = torchServe;
-    this.#host = host;
+    this.#readFigures = readFigures;
     this.#intervalMs = intervalMs;
     this.#onProblem = onProblem;
   }
@@ -73,7 +73,7 @@ export class MmsEvents implements Partial<RequestObserver> {
   }
 
   answered({ hasKey, isProbe, path }: RequestContext, status: number): void {
-    const isRepeated = isProbe && this.#probes.take(path, status) === 'same';
+    const isRepeated = isProbe && this.#probes(path, status) === 'same';
     const line = hasKey ? 'own' : 'limited';
     this.#count(classOf(status), isRepeated ? 'none' : line);
   }
@@ -109,7 +109,7 @@ export class MmsEvents implements Partial<RequestObserver> {
 
   async #readHost(): Promise<void> {
     try {
-      const host = await this.#host.read();
+      const host = await this.#readFigures();
       this.#lines?.hostRead(host);
       if (this.#torchServe !== null) this.#torchServe.host = host;
     } catch (error) {

@@ -27,7 +27,7 @@ export function modelStatus(
     scaling: scalingStatus(model),
     app: model.spec.app,
     runtime: model.spec.program.label,
-    interpreter: model.spec.program.interpreter,
+    interpreter: model.spec.program.interpreter ?? null,
     routes: model.routes === null ? null : [...model.routes.keys()],
     queue: {
       waiting: dispatcher.queued,

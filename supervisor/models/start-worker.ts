@@ -88,7 +88,7 @@ export function bareProgram(program: WorkerProgram, withheld: RegExp | null): Sp
 }
 
 /** Limits the threads of libraries to the worker's share, where neither operator nor runtime has set them. */
-function threadShares({ threadVariables, env }: WorkerProgram, threads: number): Record<string, string> {
+function threadShares({ threadVariables = [], env }: WorkerProgram, threads: number): Record<string, string> {
   const names = threadVariables.filter((name) => env[name] === undefined);
   return unlessSet(Object.fromEntries(names.map((name) => [name, String(threads)])));
 }

@@ -13,7 +13,7 @@ import type { WorkerDeath } from '../processes/worker-death.js';
 import type { WorkerHandle } from '../processes/worker-handle.js';
 import type { LoadedLimits, WorkerEvent } from '../processes/worker-listener.js';
 import { Slot } from '../slots/slot.js';
-import { newWebhookId } from '../webhooks/webhook.js';
+import { newWebhookId } from '../webhooks/webhooks.js';
 import { applyApp } from './apply-options.js';
 import type { Generation } from './generations.js';
 import type { ModelCore } from './model-resources.js';

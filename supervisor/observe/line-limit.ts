@@ -46,15 +46,14 @@ export class LineLimit {
 /** Most paths whose last answer is known: those that ask for a model are as many as there are models. */
 const MAX_PATHS = 1000;
 
-export class ProbeAnswers {
-  readonly #last = new Map<string, number>();
-
-  /** Compares an answer of this path with the one before. */
-  take(path: string, status: number): 'first' | 'same' | 'changed' {
-    const before = this.#last.get(path);
+/** Returns a function that compares an answer of a path with the one before. */
+export function probeAnswers(): (path: string, status: number) => 'first' | 'same' | 'changed' {
+  const last = new Map<string, number>();
+  return (path, status) => {
+    const before = last.get(path);
     if (before === status) return 'same';
-    if (before === undefined && this.#last.size === MAX_PATHS) this.#last.clear();
-    this.#last.set(path, status);
+    if (before === undefined && last.size === MAX_PATHS) last.clear();
+    last.set(path, status);
     return before === undefined ? 'first' : 'changed';
-  }
+  };
 }

@@ -22,8 +22,8 @@ const MAX_MARK_BYTES = 512;
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** `ended`: `text` is whole lines, else a part of one. */
-export type OnText = (text: Buffer, origin: PrintOrigin, ended: boolean) => void;
+/** Gets a text of whole lines if it is `ended`, else a part of a line. */
+type OnText = (text: Buffer, origin: PrintOrigin, ended: boolean) => void;
 
 const UNKNOWN: PrintOrigin = { requestId: '', level: '', logger: '' };
 

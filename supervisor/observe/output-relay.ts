@@ -6,7 +6,8 @@
 import type { Readable } from 'node:stream';
 import { LineSplitter } from './line-splitter.js';
 import type { OutputWriter } from './output-writer.js';
-import { CR, LF, lineEnd, wrapped, type PrintReceiver, type PrintSource, type StreamName } from './prints.js';
+import type { RecentLines } from './recent-lines.js';
+import { CR, LF, lineEnd, wrapped, type PrintSource, type StreamName } from './prints.js';
 
 /** `text`: unchanged. `json`: wrapped. `potassium`: each line with Potassium's prefix. */
 export type PrintFormat = 'text' | 'json' | 'potassium';
@@ -23,16 +24,16 @@ export class OutputRelay {
   readonly #format: PrintFormat;
   readonly #workers: () => number;
   readonly #outs: Readonly<Record<StreamName, Out>>;
-  readonly #receivers: readonly PrintReceiver[];
+  readonly #receivers: readonly Pick<RecentLines, 'of'>[];
   /** Streams whose unfinished line was ended for another worker's line, and that have sent nothing since. */
   readonly #cut = new WeakSet<object>();
 
-  /** `workers` returns the current number of workers. `receivers` get copies. */
+  /** `workers` returns the current number of workers. `receivers` get copies of everything that workers print. */
   constructor(
     format: PrintFormat,
     workers: () => number,
     writers: Readonly<Record<StreamName, OutputWriter>>,
-    receivers: readonly PrintReceiver[] = [],
+    receivers: readonly Pick<RecentLines, 'of'>[] = [],
   ) {
     this.#format = format;
     this.#workers = workers;

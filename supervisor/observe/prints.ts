@@ -18,12 +18,6 @@ export interface PrintSource {
   lastRequestId(): string;
 }
 
-/** Gets a copy of everything that workers print, apart from what is shown. */
-export interface PrintReceiver {
-  /** Returns a receiver for the bytes of one worker's stream. */
-  of(name: StreamName, source: PrintSource): { push(chunk: Buffer): void; end(): void };
-}
-
 export const LF = 0x0a;
 export const CR = 0x0d;
 
@@ -63,24 +57,15 @@ export function lineEnd(text: Buffer, from: number): number {
  * Copies the prints of workers to files, in whole lines. In text each line has its time and worker, because a file contains
  * the lines of all workers.
  */
-export class PrintCopies implements PrintReceiver {
-  readonly #format: 'text' | 'json';
-  readonly #files: readonly LogFile[];
-
-  constructor(format: 'text' | 'json', files: readonly LogFile[]) {
-    this.#format = format;
-    this.#files = files;
-  }
-
-  /** Returns a receiver for the bytes of one worker's stream. */
-  of(name: StreamName, source: PrintSource): Pick<LineSplitter, 'push' | 'end'> {
-    return new LineSplitter(source.mark, this.#format !== 'json', (text, origin) => {
-      const lines =
-        this.#format === 'json' ? wrapped(name, text, source, origin) : named(text, source, origin.requestId);
-      if (lines === '') return;
-      for (const file of this.#files) file.writeLines(lines);
-    });
-  }
+export function printCopies(format: 'text' | 'json', files: readonly LogFile[]) {
+  return {
+    of: (name: StreamName, source: PrintSource) =>
+      new LineSplitter(source.mark, format !== 'json', (text, origin) => {
+        const isJson = format === 'json';
+        const lines = isJson ? wrapped(name, text, source, origin) : named(text, source, origin.requestId);
+        if (lines !== '') for (const file of files) file.writeLines(lines);
+      }),
+  };
 }
 
 function named(text: Buffer, source: PrintSource, requestId: string): string {

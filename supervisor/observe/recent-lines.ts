@@ -4,13 +4,13 @@
  */
 import { stripVTControlCharacters } from 'node:util';
 import { LineSplitter } from './line-splitter.js';
-import type { PrintReceiver, PrintSource, StreamName } from './prints.js';
+import type { PrintSource, StreamName } from './prints.js';
 
 /** Number of lines that a reader who begins gets at most; as many entries are kept, each of a line or more. */
 export const LINES_KEPT = 2000;
 const MAX_CHARS = 4 * 1024 * 1024;
 /** A longer line of the server's own, such as one with a stack, loses its end. */
-export const MAX_LINE_CHARS = 64 * 1024;
+const MAX_LINE_CHARS = 64 * 1024;
 /** A page that is read has about so many characters of text. */
 const PAGE_CHARS = 256 * 1024;
 /** The room of an entry besides its text. */
@@ -30,21 +30,9 @@ export interface RecentLine {
   readonly text: string;
 }
 
-/** Lines from `from` to before `next`; `missed`: earlier ones are not kept any more. */
-export interface LinePage {
-  readonly lines: readonly RecentLine[];
-  readonly next: number;
-  readonly missed: boolean;
-}
-
-interface Entry {
-  readonly chars: number;
-  read(): RecentLine[];
-}
-
-export class RecentLines implements PrintReceiver {
+export class RecentLines {
   /** The oldest first. */
-  readonly #entries: Entry[] = [];
+  readonly #entries: { readonly chars: number; readonly read: () => RecentLine[] }[] = [];
   /** Number of the oldest entry. */
   #start = 0;
   #chars = 0;
@@ -94,8 +82,8 @@ export class RecentLines implements PrintReceiver {
     return from;
   }
 
-  /** Reads some lines from entry `from` on. */
-  read(from: number): LinePage {
+  /** Reads some lines from entry `from` on, to before `next`; `missed`: earlier ones are not kept any more. */
+  read(from: number): { lines: readonly RecentLine[]; next: number; missed: boolean } {
     const lines: RecentLine[] = [];
     const first = Math.max(from, this.#start);
     let [next, chars] = [first, 0];

@@ -5,7 +5,7 @@
 import { resolve } from 'node:path';
 import { isatty } from 'node:tty';
 import type { ServerOptions } from '../options/resolve.js';
-import { LineLog } from './line-log.js';
+import { lineLog } from './line-log.js';
 import { LogFile } from './log-file.js';
 import { createLog, type Log } from './log.js';
 import { OutputWriter, StatusLine } from './output-writer.js';
@@ -22,7 +22,7 @@ export class ServerLogs {
   /** Files that get a copy of the workers' output. */
   readonly printFiles: readonly LogFile[];
   /** Logs of metrics lines: the server's, and the custom services'. */
-  readonly metrics: { readonly host: LineLog; readonly model: LineLog };
+  readonly metrics: Readonly<Record<'host' | 'model', ReturnType<typeof lineLog>>>;
   readonly #files: LogFile[] = [];
 
   /** `folder`: base of relative paths. Files have the names of Multi Model Server. */
@@ -44,8 +44,7 @@ export class ServerLogs {
     const callsTo = accessLog ? infoTo : null;
     this.calls =
       callsTo === null && access.length === 0 ? null : createLog(format, 'info', callsTo, access, recent);
-    const metricsLog = (name: string): LineLog =>
-      new LineLog(format, infoTo, open(metricsLocation, name), recent);
+    const metricsLog = (name: string) => lineLog(format, infoTo, open(metricsLocation, name), recent);
     this.metrics = { host: metricsLog('mms_metrics.log'), model: metricsLog('model_metrics.log') };
   }
 

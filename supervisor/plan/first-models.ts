@@ -15,15 +15,11 @@ import { nearbyHint } from './app-path.js';
 import type { Gathered } from './gather-options.js';
 import { planModels, planVersions } from './plan-models.js';
 
-export interface FirstModelPlans {
-  readonly plans: readonly ModelPlan[];
-  readonly store: ModelStore;
-  /** Describe models that were left out and settings without effect. */
-  readonly warnings: readonly string[];
-}
-
-/** Looks for interpreters, downloads and unpacks archives. @throws SERVE_CONFIG, and the reason of `stop` */
-export async function planFirstModels(given: Gathered): Promise<FirstModelPlans> {
+/**
+ * Looks for interpreters, downloads and unpacks archives. The warnings are about models that were left out, and settings
+ * without effect. @throws SERVE_CONFIG, and the reason of `stop`
+ */
+export async function planFirstModels(given: Gathered) {
   const { cwd, resolved, stop } = given;
   const store = openStore(resolved, cwd);
   const named = await planModels(given);
@@ -92,7 +88,7 @@ export async function planStoreModels(
   store: ModelStore,
   server: ServerFacts,
   others: readonly FullModelRef[],
-): Promise<Pick<FirstModelPlans, 'plans' | 'warnings'>> {
+): Promise<{ plans: ModelPlan[]; warnings: string[] }> {
   const { resolved, isMmsMode, stop } = server;
   const wanted = resolved.options.models;
   if (wanted === null) return { plans: [], warnings: [] };

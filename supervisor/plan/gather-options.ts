@@ -111,8 +111,17 @@ async function withMmsSources(
 const CONFIG_VARIABLE = 'MMS_CONFIG_FILE';
 const CONFIG_NAME = 'config.properties';
 
-/** Facts that decide which `config.properties` is read. */
-export interface ConfigQuery {
+/**
+ * Finds the `config.properties` that a server reads, if any. One that merely lies beside an app is not read. The warnings
+ * are about files that are not read. @throws SERVE_CONFIG if the named file does not exist
+ */
+export function findConfig({
+  given,
+  env,
+  folder,
+  isAppNamed,
+  hasApp,
+}: {
   /** The value of `--mms-config` and its source; null if it was not given. */
   readonly given: { readonly path: string; readonly place: string } | null;
   readonly env: NodeJS.ProcessEnv;
@@ -121,13 +130,7 @@ export interface ConfigQuery {
   readonly isAppNamed: boolean;
   /** The folder has an app to serve. */
   readonly hasApp: boolean;
-}
-
-/**
- * Finds the `config.properties` that a server reads, if any. One that merely lies beside an app is not read. The warnings
- * are about files that are not read. @throws SERVE_CONFIG if the named file does not exist
- */
-export function findConfig({ given, env, folder, isAppNamed, hasApp }: ConfigQuery): {
+}): {
   readonly config: { readonly name: string; readonly path: string } | null;
   readonly warnings: readonly string[];
 } {

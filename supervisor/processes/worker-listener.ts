@@ -5,7 +5,7 @@ import type { Call } from '../dispatch/call.js';
 import type { NamedLimit } from '../machine/limit-timer.js';
 import type { CallLimits } from '../calls/call-worker.js';
 import type { WorkerDeath } from './worker-death.js';
-import type { WebhookEvents } from '../webhooks/webhook.js';
+import type { WebhookEvents } from '../webhooks/webhooks.js';
 import type { LifeEvent, WorkerState } from './worker-lifecycle.js';
 
 export interface WorkerLimits extends CallLimits {

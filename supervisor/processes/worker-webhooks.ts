@@ -8,7 +8,7 @@ import {
   type WebhookOrder,
   type WebhookOutcome,
 } from '../../protocol/wire/messages.js';
-import type { WebhookEvents } from '../webhooks/webhook.js';
+import type { WebhookEvents } from '../webhooks/webhooks.js';
 import type { WorkerEvent } from './worker-listener.js';
 
 export class WorkerWebhooks {

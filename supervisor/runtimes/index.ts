@@ -1,26 +1,41 @@
 /** The list of runtimes, in order of precedence, and lookups in it. */
-import { extname } from 'node:path';
+import { basename, extname } from 'node:path';
 import { configError } from '../../protocol/errors.js';
 import { joinSources, type Sources } from '../watch/file-tree.js';
-import { command } from './command.js';
 import { node, unservable } from './node.js';
 import { onnx } from './onnx/onnx.js';
 import { python } from './python/python.js';
 import type { AppSetting, AppSpec, Runtime, WorkerProgram } from './runtime.js';
 
+/** Runtime of `workerCommand`: the user's own program, in any language, that speaks the wire protocol. */
+const command: Runtime = {
+  claims: ({ workerCommand }) => workerCommand !== null,
+  prepare: ({ workerCommand }) => {
+    const [program = '', ...args] = workerCommand ?? [];
+    return Promise.resolve({
+      command: [program, ...args],
+      env: {},
+      label: basename(program),
+      watches: [],
+      batchCure: 'name a `maxBatch` above 1 with a route in the message `loaded`',
+      warnings: [],
+    });
+  },
+};
+
 const RUNTIMES: readonly Runtime[] = [command, node, python, onnx, unservable];
 
 /** The extensions of all runtimes by their use, in order of preference. */
 export const EXTENSIONS = {
-  entries: RUNTIMES.flatMap(({ entries }) => entries),
-  alone: RUNTIMES.flatMap(({ alone }) => alone),
+  entries: RUNTIMES.flatMap(({ entries = [] }) => entries),
+  alone: RUNTIMES.flatMap(({ alone = [] }) => alone),
 };
 
 /** A file with one of these is served if its path is given, or if it is a single file of a model store. */
 export const SERVED_EXTENSIONS = servedBy(RUNTIMES);
 
 function servedBy(runtimes: readonly Runtime[]): readonly string[] {
-  return runtimes.flatMap(({ entries, alone }) => [...entries, ...alone]);
+  return runtimes.flatMap(({ entries = [], alone = [] }) => [...entries, ...alone]);
 }
 
 /** The file that a folder with these files is served by although it has no entry: the only one of its kind, without code. */
@@ -31,7 +46,7 @@ export function onlyModelOf(files: readonly string[]): string | null {
 }
 
 /** Names of runtimes that a query or a manifest may give. */
-export const RUNTIME_NAMES: readonly string[] = RUNTIMES.flatMap(({ names }) => names);
+export const RUNTIME_NAMES: readonly string[] = RUNTIMES.flatMap(({ names = [] }) => names);
 
 /** Sources of all runtimes, for watching: an app may have parts in another runtime's language. */
 export const APP_SOURCES: Sources = joinSources(RUNTIMES.flatMap(({ sources }) => sources ?? []));
@@ -41,18 +56,18 @@ export const USUAL_RUNTIME_NAME = 'python';
 
 /** Whether a file or folder of this name is only a product of running an app, which no archive needs. */
 export function isLeftover(name: string): boolean {
-  return RUNTIMES.some(({ leftovers }) => leftovers.some((leftover) => leftover.test(name)));
+  return RUNTIMES.some(({ leftovers = [] }) => leftovers.some((leftover) => leftover.test(name)));
 }
 
 /** All extensions of entries, those of the named runtime first. */
 export function entryExtensionsFor(runtimeName: string): readonly string[] {
-  const first = RUNTIMES.find(({ names }) => names.includes(runtimeName))?.entries ?? [];
+  const first = RUNTIMES.find(({ names }) => names?.includes(runtimeName))?.entries ?? [];
   return [...new Set([...first, ...EXTENSIONS.entries])];
 }
 
 /** Name of the runtime of entries with this extension; null if there is none. */
 export function runtimeNameOf(extension: string): string | null {
-  return RUNTIMES.find(({ entries }) => entries.includes(extension))?.names[0] ?? null;
+  return RUNTIMES.find(({ entries }) => entries?.includes(extension))?.names?.[0] ?? null;
 }
 
 /** Returns the program that starts workers of this app. @throws SERVE_CONFIG with cause and remedy if there is none */

@@ -51,9 +51,7 @@ function candidatesOf(path: string): string[] {
 export const node: Runtime = {
   names: ['node'],
   entries: EXTENSIONS,
-  alone: [],
   sources: nodeSources,
-  leftovers: [],
   claims: ({ app }) => EXTENSIONS.includes(extname(app)),
   prepare: ({ app }) =>
     Promise.resolve({
@@ -61,8 +59,6 @@ export const node: Runtime = {
       env: {},
       label: 'node',
       mayWait: true,
-      interpreter: null, // the server's Node
-      threadVariables: [],
       watches: [app],
       batchCure: 'export `inferenceBatch`, or give a route `batch: true`',
       warnings: [],
@@ -78,9 +74,6 @@ function isTypeScript(app: string): boolean {
  * worker reports what is wrong or missing.
  */
 export const unservable: Runtime = {
-  ...node,
-  names: [],
-  entries: [],
-  sources: null,
   claims: ({ service }) => service !== null,
+  prepare: node.prepare,
 };

@@ -48,10 +48,10 @@ export interface WorkerProgram {
   readonly label: string;
   /** Its process may be started before its slot is known: it takes the slot's variables from the message `start`. */
   readonly mayWait?: boolean;
-  /** The interpreter that was found; null if there was nothing to choose. */
-  readonly interpreter: { readonly path: string; readonly version: string } | null;
+  /** The interpreter that was found; left out if there was nothing to choose. */
+  readonly interpreter?: { readonly path: string; readonly version: string };
   /** Variables for the thread counts of libraries, set to the worker's share of the cores unless the operator sets them. */
-  readonly threadVariables: readonly string[];
+  readonly threadVariables?: readonly string[];
   /** For `--watch`: folders, and files whose folders contain the app; empty if unknown. */
   readonly watches: readonly string[];
   /** The app consists only of the files of `watches` and what they load; other files beside them do not belong to it. */
@@ -72,16 +72,16 @@ export interface WorkerProgram {
 }
 
 export interface Runtime {
-  /** Names in queries and manifests, the canonical one first; empty if it is not chosen by name. */
-  readonly names: readonly string[];
+  /** Names in queries and manifests, the canonical one first; left out if it is not chosen by name. */
+  readonly names?: readonly string[];
   /** Extensions of code, in order of preference: such a file may be an app, or the entry of a model's folder. */
-  readonly entries: readonly string[];
+  readonly entries?: readonly string[];
   /** A folder without any entry is served by its only file with one of these extensions. */
-  readonly alone: readonly string[];
-  /** Its files to watch, with extensions of their own; null if unknown. */
-  readonly sources: Sources | null;
+  readonly alone?: readonly string[];
+  /** Its files to watch, with extensions of their own; left out if unknown. */
+  readonly sources?: Sources;
   /** Names of files and folders that running such an app creates, which no archive needs. */
-  readonly leftovers: readonly RegExp[];
+  readonly leftovers?: readonly RegExp[];
   /** Whether it runs this app. The first of the list that does is used. */
   claims(spec: AppSpec): boolean;
   /**

@@ -11,7 +11,7 @@ import type { AnsweredJob, EndedJob } from '../jobs/kept-jobs.js';
 import type { Model } from '../models/model.js';
 import type { Log } from '../observe/log.js';
 import { formatMs } from '../options/units.js';
-import type { Webhook } from '../webhooks/webhook.js';
+import type { Webhook } from '../webhooks/webhooks.js';
 import type { JobAnswers } from './host/model-host.js';
 
 export function jobOutcomes(

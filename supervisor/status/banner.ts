@@ -113,7 +113,9 @@ function standbyText(standby: number): string {
 
 /** ` (python 3.11.7, .venv/bin/python)`; empty if the app's language has no choice of interpreter. */
 function interpreterText({ label, interpreter }: FirstModel['spec']['program']): string {
-  return interpreter === null ? '' : ` (${label} ${interpreter.version}, ${shownPath(interpreter.path)})`;
+  return interpreter === undefined
+    ? ''
+    : ` (${label} ${interpreter.version}, ${shownPath(interpreter.path)})`;
 }
 
 function shownPath(path: string): string {

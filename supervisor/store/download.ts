@@ -21,16 +21,6 @@ import { VERSION } from '../version.js';
 import { checkedLookup } from './known-hosts.js';
 import { isDiskFull, notWritten } from './stored-model.js';
 
-/** A downloaded file. The receiver owns it and must remove it. */
-export interface DownloadedFile {
-  /** Absolute path in the folder of the rules; its name ends like the path of the address, as in `cats.mar`. */
-  readonly path: string;
-  /** Lower-case hexadecimal. */
-  readonly sha256: string;
-  /** Removes the file, if it still exists. */
-  readonly remove: () => Promise<void>;
-}
-
 /** Larger models must be put into the store by other means. */
 export const DOWNLOAD_LIMITS = {
   maxBytes: 16 * 1024 ** 3,
@@ -54,7 +44,7 @@ export interface DownloadRules {
   readonly publicHosts: Set<string>;
   /** The gate for all downloads of this server. */
   readonly gate: DownloadGate;
-  /** Each cancels the download. They may outlive it: no listener is left on them. */
+  /** Each cancels the download. */
   readonly signals?: readonly AbortSignal[];
   readonly limits?: Partial<Limits>;
   /** For tests: the look-up of names, and a certificate authority. */
@@ -68,32 +58,34 @@ export function isWebAddress(url: string): boolean {
 }
 
 /**
- * Downloads the file at a web address. A failure leaves nothing behind.
+ * Downloads the file at a web address. The receiver must remove it; its name ends like the path of the address, as in
+ * `cats.mar`. A failure leaves nothing behind. `sha256` is lower-case hexadecimal.
  * Rejects with SERVE_MODEL_NOT_FOUND if the address is not valid, SERVE_DOWNLOAD_FAILED if it is not allowed or the
  * download fails, SERVE_OVERLOADED if too many others wait, and SERVE_INTERNAL if the folder has no space.
  */
-export async function download(url: string, rules: DownloadRules): Promise<DownloadedFile> {
+export async function download(
+  url: string,
+  rules: DownloadRules,
+): Promise<{ readonly path: string; readonly sha256: string }> {
   const address = checkedUrl(url, rules.allowed);
   const limits = { ...DOWNLOAD_LIMITS, ...rules.limits };
   const { signals = [], gate } = rules;
   const lookUp = new LookUp();
   const stop = new AbortController();
-  const onLeft = (): void => stop.abort(new Failed('its request has ended'));
-  for (const signal of signals) signal.addEventListener('abort', onLeft, { once: true });
-  if (signals.some(({ aborted }) => aborted)) onLeft();
+  const signal = AbortSignal.any([stop.signal, ...signals]);
   const timer = startLimit(limits.totalMs, () =>
     stop.abort(new Failed(`it took longer than ${formatMs(limits.totalMs)}`)),
   );
   let leave = (): void => {};
   try {
-    leave = await gate.enter(stop.signal);
-    return await fetchFile(address, rules, limits, rules.lookup ?? lookUp.lookup, stop.signal);
+    leave = await gate.enter(signal);
+    return await fetchFile(address, rules, limits, rules.lookup ?? lookUp.lookup, signal);
   } catch (thrown) {
-    throw failed(url, stop.signal.aborted ? stop.signal.reason : thrown);
+    if (stop.signal.aborted) throw failed(url, stop.signal.reason);
+    throw failed(url, signal.aborted ? new Failed('its request has ended') : thrown);
   } finally {
     leave();
     timer.stop();
-    for (const signal of signals) signal.removeEventListener('abort', onLeft);
     lookUp.close();
   }
 }
@@ -127,7 +119,7 @@ async function fetchFile(
   limits: Limits,
   lookup: LookupFunction,
   signal: AbortSignal,
-): Promise<DownloadedFile> {
+): Promise<{ path: string; sha256: string }> {
   // Loaded here because loading takes 0.1 s, and most servers download nothing.
   const { Agent } = await import('undici');
   const { idleMs, maxBytes } = limits;
@@ -145,9 +137,10 @@ async function fetchFile(
     if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
     const path = join(rules.folder, `${randomUUID()}-${fileName(address)}`);
     const sha256 = await receiveFile(body, path, maxBytes);
-    const file = { path, sha256, remove: () => rm(path, { force: true }) };
-    await checkSum(address, file);
-    return file;
+    const wanted = CHECKSUM.exec(address.hash)?.[1]?.toLowerCase();
+    if (wanted === undefined || wanted === sha256) return { path, sha256 };
+    await rm(path, { force: true });
+    throw new Failed(`the file has the SHA-256 checksum ${sha256}, not the one that was asked for`);
   } finally {
     await agent.destroy();
   }
@@ -209,14 +202,6 @@ function fileName({ pathname }: URL): string {
     .slice(pathname.lastIndexOf('/') + 1)
     .replace(/[^\w.-]/g, '_')
     .slice(-100);
-}
-
-/** Removes the file and throws if its checksum is not the one in the address. */
-async function checkSum({ hash }: URL, { sha256, remove }: DownloadedFile): Promise<void> {
-  const wanted = CHECKSUM.exec(hash)?.[1]?.toLowerCase();
-  if (wanted === undefined || wanted === sha256) return;
-  await remove();
-  throw new Failed(`the file has the SHA-256 checksum ${sha256}, not the one that was asked for`);
 }
 
 function malformed(url: string, why: string): ServeError {

@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { ServeError } from '../../protocol/errors.js';
 import { MODEL_NAME_RULE, isModelName } from '../options/model-name.js';
 import { isObject } from '../options/read-objects.js';
+import { RUNTIME_NAMES } from '../runtimes/index.js';
 import { pathWithin } from './place.js';
-import { RUNTIMES, archiveInvalid, type StoreQuery } from './stored-model.js';
+import { archiveInvalid, type StoreQuery } from './stored-model.js';
 
 export interface Manifest {
   /** Empty if it has none. */
@@ -128,9 +129,8 @@ function refuseInvalid({ name, version, runtime }: Manifest, url: string): void 
     throw invalidField(url, 'name', name, `must consist of ${MODEL_NAME_RULE}`);
   if (!isModelName(version))
     throw invalidField(url, 'version', version, `must consist of ${MODEL_NAME_RULE}`);
-  const others = RUNTIMES.filter((one) => one !== '');
-  if (!RUNTIMES.includes(runtime))
-    throw invalidField(url, 'runtime', runtime, `is one of ${others.join(', ')}`);
+  if (runtime !== '' && !RUNTIME_NAMES.includes(runtime))
+    throw invalidField(url, 'runtime', runtime, `is one of ${RUNTIME_NAMES.join(', ')}`);
 }
 
 /** Accepts a number as text: a version without quotes is a common mistake. */

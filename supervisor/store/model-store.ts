@@ -2,12 +2,13 @@
  * Finds models: in the folder of the model store, where each is a folder, an archive, or a single file, and at allowed web
  * addresses. Used by registrations, and by the server for the models that it starts with.
  */
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { ServeError, shuttingDown } from '../../protocol/errors.js';
 import { FIRST_VERSION } from '../options/model-name.js';
 import { withoutSecrets } from '../options/allowed-urls.js';
 import type { ServerOptions } from '../options/resolve.js';
+import { RUNTIME_NAMES } from '../runtimes/index.js';
 import { ArchiveCache } from './archives/archive-cache.js';
 import { ArchiveProblem, UnpackingCancelled } from './archives/archive-entry.js';
 import { OwnFolder } from './archives/own-folder.js';
@@ -25,7 +26,6 @@ import { MANIFEST_FILE, readManifest } from './manifest.js';
 import { locate } from './place.js';
 import {
   NOTHING_LENT,
-  RUNTIMES,
   archiveInvalid,
   notWritten,
   releasedOnFailure,
@@ -66,7 +66,7 @@ export class ModelStore {
    */
   async find(query: StoreQuery): Promise<StoredModel> {
     const { url, runtime = '' } = query;
-    if (!RUNTIMES.includes(runtime))
+    if (runtime !== '' && !RUNTIME_NAMES.includes(runtime))
       throw new ServeError('SERVE_BAD_REQUEST', `Invalid RuntimeType value: ${runtime}`);
     if (isWebAddress(url)) return this.#download(query);
     const { root, path } = await locate(url, this.#folder);
@@ -110,7 +110,7 @@ export class ModelStore {
       const known = { ...query, url: withoutSecrets(url) };
       return await this.#unpack(file.path, basename(new URL(url).pathname), known, file.sha256);
     } finally {
-      await file.remove();
+      await rm(file.path, { force: true });
     }
   }
 

@@ -1,7 +1,6 @@
 /** Queries to a model store, their results, the names of its entries, and the error of what cannot be served. */
 import { ServeError } from '../../protocol/errors.js';
 import { isModelName } from '../options/model-name.js';
-import { RUNTIME_NAMES } from '../runtimes/index.js';
 import type { ServiceSource } from '../runtimes/runtime.js';
 
 /** Query for a model of the store. */
@@ -19,9 +18,6 @@ export interface StoreQuery {
   /** The request has ended: cancels the download, and the unpacking. */
   readonly signal?: AbortSignal;
 }
-
-/** Names of runtimes that a query or a manifest may give; empty for none. */
-export const RUNTIMES: readonly string[] = ['', ...RUNTIME_NAMES];
 
 /** A found model, ready to be planned and registered. */
 export interface StoredModel {

@@ -14,11 +14,6 @@ export type Attempt =
   | { readonly status: number; readonly retryAfter: string | null }
   | { readonly status: null; readonly why: string };
 
-export type NextStep =
-  | { readonly action: 'delivered' }
-  | { readonly action: 'retry'; readonly delayMs: number; readonly why: string }
-  | { readonly action: 'give up'; readonly why: string };
-
 export class HttpDelivery {
   readonly #lookUp = new LookUp();
   #client: ReturnType<typeof connect> | null = null;
@@ -117,23 +112,18 @@ const JITTER = 0.25;
  * With three retries the last attempt begins 21 to 27 s after the first if the receiver fails at once without a
  * Retry-After; in the worst case, with the full timeout and a Retry-After each time, it ends within 5 min.
  */
-export function nextStep(
-  attempt: Attempt,
-  attempts: number,
-  retries: number,
-  nowMs: number,
-  random: number,
-): NextStep {
+export function nextStep(attempt: Attempt, attempts: number, retries: number, nowMs: number, random: number) {
   const { status } = attempt;
-  if (status !== null && status >= 200 && status < 300) return { action: 'delivered' };
+  if (status !== null && status >= 200 && status < 300) return { action: 'delivered' } as const;
   const why = status === null ? attempt.why : statusText(status);
   const mayRetry = status === null || status === 408 || status === 429 || status >= 500;
-  if (!mayRetry || attempts > retries) return { action: 'give up', why };
+  if (!mayRetry || attempts > retries) return { action: 'give up', why } as const;
   const askedMs = status === null ? null : parseRetryAfterMs(attempt.retryAfter, nowMs);
   if (askedMs !== null && askedMs > MAX_DELAY_MS)
-    return { action: 'give up', why: `${why} and asked to wait ${formatMs(askedMs)}` };
+    return { action: 'give up', why: `${why} and asked to wait ${formatMs(askedMs)}` } as const;
   const ownMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * DELAY_FACTOR ** (attempts - 1));
-  return { action: 'retry', delayMs: Math.max(ownMs, askedMs ?? 0) * (1 + JITTER * random), why };
+  const delayMs = Math.max(ownMs, askedMs ?? 0) * (1 + JITTER * random);
+  return { action: 'retry', delayMs, why } as const;
 }
 
 function statusText(status: number): string {

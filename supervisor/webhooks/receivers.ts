@@ -8,23 +8,16 @@
  */
 import { formatBytes } from '../options/units.js';
 
-/** A webhook that is owed to a receiver. */
-export interface Addressed {
-  readonly url: URL;
-  readonly body: Uint8Array;
-}
-
-export interface ReceiverLimits {
+export const RECEIVER_LIMITS = {
   /** Limit of webhooks owed at a time, half of it for one receiver; more are dropped. */
-  readonly maxOwed: number;
-  /**
-   * Limit of their bytes, likewise; a single one may use all of it, so that an answer of the default --max-output fits.
-   */
-  readonly maxOwedBytes: number;
-  readonly perReceiver: number;
+  maxOwed: 1024,
+  /** Limit of their bytes, likewise; a single one may use all of it, so that an answer of the default --max-output fits. */
+  maxOwedBytes: 128 * 1024 ** 2,
+  /** Limit of attempts at a time to one receiver. */
+  perReceiver: 8,
   /** Limit of attempts at a time over all receivers: each is an open file. */
-  readonly atOnce: number;
-}
+  atOnce: 128,
+};
 
 interface Amount {
   owed: number;
@@ -37,8 +30,8 @@ interface Receiver<Item> extends Amount {
   running: number;
 }
 
-export class Receivers<Item extends Addressed> {
-  readonly #limits: ReceiverLimits;
+export class Receivers<Item extends { readonly url: URL; readonly body: Uint8Array }> {
+  readonly #limits: typeof RECEIVER_LIMITS;
   readonly #start: (item: Item) => void;
   /** Receivers by origin, in the order in which free places are given. */
   readonly #receivers = new Map<string, Receiver<Item>>();
@@ -46,8 +39,8 @@ export class Receivers<Item extends Addressed> {
   #running = 0;
 
   /** `start` may be called within `add`, `queue` and `leave`; call `leave` once for each `start`. */
-  constructor(limits: ReceiverLimits, start: (item: Item) => void) {
-    this.#limits = limits;
+  constructor(limits: Partial<typeof RECEIVER_LIMITS>, start: (item: Item) => void) {
+    this.#limits = { ...RECEIVER_LIMITS, ...limits };
     this.#start = start;
   }
 

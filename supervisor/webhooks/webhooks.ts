@@ -4,10 +4,11 @@
  *
  * 1. `send` accepts a webhook, or drops it if too many are owed already. With a keeper it is also stored until its end.
  * 2. It waits in the queue of its receiver (`receivers.ts`), which gets a few attempts at a time.
- * 3. After a failure that may be retried it waits for a delay (`retry-delay.ts`) and then queues again.
+ * 3. After a failure that may be retried it waits for a delay (`deliver.ts`) and then queues again.
  * 4. `drain` waits a limited time for owed webhooks. Each undelivered one has a line in the log, at level warn; all else is
  *    at level debug.
  */
+import { randomUUID } from 'node:crypto';
 import { describeThrown } from '../../protocol/errors.js';
 import { asClause } from '../../protocol/text/sentences.js';
 import { MAX_WEBHOOK_RETRIES, MAX_WEBHOOK_TIMEOUT_MS } from '../../protocol/wire/messages.js';
@@ -16,8 +17,50 @@ import type { Log } from '../observe/log.js';
 import type { WebhookSigner } from '../options/webhook-signer.js';
 import { VERSION } from '../version.js';
 import { HttpDelivery, nextStep } from './deliver.js';
-import { Receivers, type ReceiverLimits } from './receivers.js';
-import type { Webhook, WebhookEnd, WebhookEvents, WebhookKeeper } from './webhook.js';
+import { Receivers, type RECEIVER_LIMITS } from './receivers.js';
+
+/** A webhook to send. */
+export interface Webhook {
+  /** Unique id, equal in all retries, so that receivers can ignore repetitions. Printable ASCII without a dot. */
+  readonly id: string;
+  /** http: or https:. Its user and password become an Authorization header. */
+  readonly url: string;
+  /** `send` copies the body, so the caller may reuse the memory. */
+  readonly body: Uint8Array;
+  /** Content type of the body; empty means `application/json`. */
+  readonly contentType: string;
+  /** Id of the call of the webhook; empty if there is none. */
+  readonly requestId: string;
+  /** Time limit of one attempt, at most 60 s; default 10 s. */
+  readonly timeoutMs?: number;
+  /** Number of attempts after the first, at most 10; default 3. */
+  readonly retries?: number;
+  /** Whether a store keeps it already, from which its sender removes it; default false. */
+  readonly isKept?: boolean;
+}
+
+/** Keeps owed webhooks outside this process: another one sends them if this one dies. */
+export interface WebhookKeeper {
+  /** Resolves once it is stored. May reject. */
+  owe(webhook: Webhook): Promise<void>;
+  /** Removes a webhook that was delivered or given up. Never rejects. */
+  forgetWebhook(id: string): Promise<void>;
+}
+
+export interface WebhookEvents {
+  /** Called once, when it is stored as safely as this server can; before `send` returns if nothing is stored. */
+  onKept(): void;
+  /** Called once, later. */
+  onEnd(end: WebhookEnd): void;
+}
+
+/** The outcome of a webhook. `unsent` means that the server stopped first. */
+export type WebhookEnd = 'delivered' | 'failed' | 'unsent';
+
+/** Creates an id for a webhook without one. */
+export function newWebhookId(): string {
+  return `msg_${randomUUID()}`;
+}
 
 /** The clock for attempts, replaced in tests. */
 export interface Clock {
@@ -33,18 +76,11 @@ export interface WebhooksOptions {
   readonly signer: WebhookSigner | null;
   /** Absent or null: webhooks are held in memory only. */
   readonly keeper?: WebhookKeeper | null;
-  readonly limits?: Partial<ReceiverLimits>;
+  readonly limits?: Partial<typeof RECEIVER_LIMITS>;
   /** For tests: clock and random numbers. */
   readonly clock?: Clock;
   readonly random?: () => number;
 }
-
-const LIMITS: ReceiverLimits = {
-  maxOwed: 1024,
-  maxOwedBytes: 128 * 1024 ** 2,
-  perReceiver: 8,
-  atOnce: 128,
-};
 
 /** An accepted webhook, or one that is not: then it has no attempts. */
 interface LoggedWebhook extends Pick<Webhook, 'id' | 'requestId'> {
@@ -81,7 +117,7 @@ export class Webhooks {
     this.#log = options.log;
     this.#signer = options.signer;
     this.#keeper = options.keeper ?? null;
-    this.#receivers = new Receivers({ ...LIMITS, ...options.limits }, (owed) => void this.#attempt(owed));
+    this.#receivers = new Receivers(options.limits ?? {}, (owed) => void this.#attempt(owed));
     this.#clock = options.clock ?? SYSTEM_CLOCK;
     this.#random = options.random ?? Math.random;
   }

@@ -84,7 +84,7 @@ const masked = (mask: string, machine = cards): Machine => ({
   env: { CUDA_VISIBLE_DEVICES: mask },
 });
 
-/** Test runs of `placeWorkers` hold the choice; here it comes from a machine and arrives in workers. */
+/** Test runs of `Devices` hold the choice; here it comes from a machine and arrives in workers. */
 const PLACED: readonly (readonly [
   what: string,
   machine: Machine,
@@ -214,7 +214,7 @@ withEachRuntime(({ language, app }) => {
   });
 });
 
-/** The tests of `placeWorkers` and of the options have the others. */
+/** The tests of `Devices` and of the options have the others. */
 const REFUSED: readonly (readonly [
   what: string,
   machine: Machine,

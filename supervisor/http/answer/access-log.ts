@@ -10,7 +10,7 @@ import type { Call } from '../../dispatch/call.js';
 import type { Model } from '../../models/model.js';
 import { clientOf, firstId, writtenPath } from '../socket/request-facts.js';
 import type { RequestContext, CountedRequest, RequestObserver } from '../request/request-context.js';
-import { LineLimit, ProbeAnswers } from '../../observe/line-limit.js';
+import { LineLimit, probeAnswers } from '../../observe/line-limit.js';
 import type { Log } from '../../observe/log.js';
 import { loggedPath } from '../../observe/control-characters.js';
 
@@ -18,7 +18,7 @@ export class AccessLog implements Partial<RequestObserver> {
   readonly #log: Log;
   readonly #labelOf: (model: Model) => string;
   readonly #countAttempt = attemptCounter();
-  readonly #probes = new ProbeAnswers();
+  readonly #probes = probeAnswers();
   readonly #limit = new LineLimit((answers) =>
     this.#log.info({ answers }, `${answers} more answers to clients without a key`),
   );
@@ -53,7 +53,7 @@ export class AccessLog implements Partial<RequestObserver> {
 
   answered(logged: RequestContext, status: number, error: ServeError | null): void {
     const { requestId, path, acceptedAtMs, isLogged, isProbe } = logged;
-    if (!isLogged && !(isProbe && this.#probes.take(path, status) === 'changed')) return;
+    if (!isLogged && !(isProbe && this.#probes(path, status) === 'changed')) return;
     if (!this.#mayLog(logged)) return;
     const ms = Math.round(performance.now() - acceptedAtMs);
     this.#write(logged, path, { requestId, ...this.#modelOf(logged), ...outcomeOf(status, error), ms });

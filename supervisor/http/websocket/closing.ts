@@ -37,35 +37,25 @@ const CLOSE_TIMEOUT_MS = 2000;
 /** A client may have sent this much before it received the close frame. */
 const LATE_BYTES = 64 * 1024;
 
-export class ClosingHandshake {
-  readonly #ws: WebSocket;
-  readonly #socket: Socket;
-  readonly #timer: NodeJS.Timeout;
-  #lateBytes = 0;
-  #unsentBytes = Infinity;
-
-  /** Create it once the close frame has been written. */
-  constructor(ws: WebSocket, socket: Socket) {
-    this.#ws = ws;
-    this.#socket = socket;
-    this.#timer = setInterval(() => this.#check(), CLOSE_TIMEOUT_MS);
-    ws.resume(); // or its close frame would not be read
-  }
-
-  onBytes(bytes: number): void {
-    this.#lateBytes += bytes;
-    // The client is still sending a message, which would be held in memory until it is complete.
-    if (this.#lateBytes > LATE_BYTES) this.#socket.removeAllListeners('data').on('data', () => {});
-  }
-
-  /** Ends the wait: the connection is gone. */
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
-  #check(): void {
-    const { bufferedAmount } = this.#ws;
-    if (bufferedAmount === 0 || bufferedAmount >= this.#unsentBytes) this.#ws.terminate();
-    this.#unsentBytes = bufferedAmount;
-  }
+/**
+ * Waits for the client's close frame; call it once ours has been written. `onBytes`: the client has sent more. `stop`: the
+ * connection is gone.
+ */
+export function startClosing(ws: WebSocket, socket: Socket) {
+  let lateBytes = 0;
+  let unsentBytes = Infinity;
+  const timer = setInterval(() => {
+    const { bufferedAmount } = ws;
+    if (bufferedAmount === 0 || bufferedAmount >= unsentBytes) ws.terminate();
+    unsentBytes = bufferedAmount;
+  }, CLOSE_TIMEOUT_MS);
+  ws.resume(); // or its close frame would not be read
+  return {
+    onBytes: (bytes: number) => {
+      lateBytes += bytes;
+      // The client is still sending a message, which would be held in memory until it is complete.
+      if (lateBytes > LATE_BYTES) socket.removeAllListeners('data').on('data', () => {});
+    },
+    stop: () => clearInterval(timer),
+  };
 }

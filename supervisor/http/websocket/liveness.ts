@@ -7,34 +7,21 @@ import type { WebSocket } from 'ws';
 /** Below 60 s, after which common proxies cut an idle connection. */
 const PING_MS = 30_000;
 
-export class Heartbeat {
-  readonly #ws: Pick<WebSocket, 'isPaused' | 'ping' | 'terminate'>;
-  readonly #timer: NodeJS.Timeout;
-  #isAlive = true;
-
-  constructor(ws: Pick<WebSocket, 'isPaused' | 'ping' | 'terminate'>) {
-    this.#ws = ws;
-    this.#timer = setInterval(() => this.#beat(), PING_MS);
-  }
-
-  /** Notes that bytes arrived, which counts like a pong: a pong cannot arrive before a long message has ended. */
-  onBytes(): void {
-    this.#isAlive = true;
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
-  #beat(): void {
-    if (this.#ws.isPaused) return; // its pong would not be read
-    if (!this.#isAlive) {
-      this.#ws.terminate();
-      return;
-    }
-    this.#isAlive = false;
-    this.#ws.ping();
-  }
+/** Pings the client until `stop`. `onBytes`: bytes arrived, which counts like a pong, as a pong cannot arrive before a long message has ended. */
+export function startHeartbeat(ws: Pick<WebSocket, 'isPaused' | 'ping' | 'terminate'>) {
+  let isAlive = true;
+  const timer = setInterval(() => {
+    if (ws.isPaused) return; // its pong would not be read
+    if (!isAlive) return ws.terminate();
+    isAlive = false;
+    ws.ping();
+  }, PING_MS);
+  return {
+    onBytes: () => {
+      isAlive = true;
+    },
+    stop: () => clearInterval(timer),
+  };
 }
 
 /** The longest time for one message, as for one request (`http/socket/http-server.ts`). */

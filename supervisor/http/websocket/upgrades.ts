@@ -44,7 +44,7 @@ export function webSocketOpener(maxMessageBytes: number) {
       let isOpen = false;
       const flaw = acceptHandshake(handshakes, context, socket, head, (ws) => {
         isOpen = true;
-        new WebSocketCall(context, plan, plan.target, ws).submit(place);
+        new WebSocketCall(context, plan, plan.target, ws, place);
       });
       if (!isOpen) place.release(); // it was refused, or the client has disconnected
       if (flaw !== null) throw flaw;

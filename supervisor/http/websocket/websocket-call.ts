@@ -17,9 +17,9 @@ import type { CallPlan, NamedTarget } from '../call/call-plan.js';
 import type { Answer } from '../socket/unsent-connection.js';
 import { describeCall } from '../call/submit-call.js';
 import { statusOf } from '../answer/house-error.js';
-import { ClosingHandshake, closeCodeOf, closeReason } from './closing.js';
+import { closeCodeOf, closeReason, startClosing } from './closing.js';
 import { FrameReads } from './frame-reads.js';
-import { Heartbeat, SilenceLimit } from './liveness.js';
+import { SilenceLimit, startHeartbeat } from './liveness.js';
 import { Outbox } from './outbox.js';
 
 /**
@@ -37,18 +37,19 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   readonly #call: Call;
   readonly #outbox: Outbox;
   readonly #reads = new FrameReads();
-  readonly #heartbeat: Heartbeat;
+  readonly #heartbeat: ReturnType<typeof startHeartbeat>;
   readonly #silence = new SilenceLimit(() => this.#onSilence());
   #state: State = 'open';
   /** The reason why the client disconnected. */
   #leaveReason = '';
   #goingAway: ServeError | null = null;
-  #closing: ClosingHandshake | null = null;
+  #closing: ReturnType<typeof startClosing> | null = null;
   /** Always 0: everything is in the socket's own queue. */
   readonly queuedBytes = 0;
   readonly isOut = false;
 
-  constructor(context: RequestContext, plan: CallPlan, target: NamedTarget, ws: WebSocket) {
+  /** Submits the call, in the `place` that the dispatcher has admitted it to. */
+  constructor(context: RequestContext, plan: CallPlan, target: NamedTarget, ws: WebSocket, place: Admission) {
     this.#context = context;
     this.#model = target.model;
     this.#ws = ws;
@@ -56,12 +57,9 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     this.#call = new Call(call, [], { acceptedAtMs: performance.now(), deadlineAtMs: null }, this);
     this.#call.conversation = this;
     this.#outbox = new Outbox((bytes) => target.model.dispatcher.countClientBytes(bytes));
-    this.#heartbeat = new Heartbeat(ws);
+    this.#heartbeat = startHeartbeat(ws);
     this.#listen();
-  }
-
-  submit(place: Admission): void {
-    this.#model.dispatcher.submit(this.#call, place);
+    target.model.dispatcher.submit(this.#call, place);
   }
 
   goAway(why: ServeError): void {
@@ -192,7 +190,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
     if (this.#state !== 'open') return;
     this.#state = 'client left';
     this.#leaveReason = why;
-    this.#closing ??= new ClosingHandshake(this.#ws, this.#context.request.socket);
+    this.#closing ??= startClosing(this.#ws, this.#context.request.socket);
     // The app still gets the messages that the client sent before it disconnected, if the call has begun.
     if (this.#outbox.isEmpty || this.#call.isQueued) this.#giveUpLeft();
   }
@@ -202,16 +200,10 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   }
 
   #onSilence(): void {
-    const error = this.#goingAway ?? this.#tooSilent();
-    this.#giveUp(error, error.message);
-  }
-
-  #tooSilent(): ServeError {
     const limit = formatMs(this.#model.options.websocketIdleTimeout);
-    return new ServeError(
-      'SERVE_REQUEST_TIMEOUT',
-      `No message was sent for ${limit} (--websocket-idle-timeout).`,
-    );
+    const silence = `No message was sent for ${limit} (--websocket-idle-timeout).`;
+    const error = this.#goingAway ?? new ServeError('SERVE_REQUEST_TIMEOUT', silence);
+    this.#giveUp(error, error.message);
   }
 
   #giveUp(error: ServeError, reason: string): void {
@@ -220,7 +212,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
 
   #close(code: number, reason?: string): void {
     this.#ws.close(code, reason);
-    this.#closing ??= new ClosingHandshake(this.#ws, this.#context.request.socket);
+    this.#closing ??= startClosing(this.#ws, this.#context.request.socket);
   }
 
   #onSettled(error: ServeError | null): void {

@@ -1,7 +1,7 @@
 /** The SQL of the table of jobs: reads and writes rows, and knows no rule of jobs. */
 import type { StatementSyncInstance } from '@photostructure/sqlite';
 import type { IdempotencyKey, JobRecord, JobState, StoredCall } from '../job-record.js';
-import type { Webhook } from '../../webhooks/webhook.js';
+import type { Webhook } from '../../webhooks/webhooks.js';
 import { VERSION, type Database } from './job-database.js';
 import type { KeptBytes } from './table-calls.js';
 

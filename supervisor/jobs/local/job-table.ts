@@ -27,7 +27,7 @@ import {
   settled,
   webhookEnded,
 } from '../job-rules.js';
-import type { Webhook } from '../../webhooks/webhook.js';
+import type { Webhook } from '../../webhooks/webhooks.js';
 import type { KeepLimits } from '../job-store.js';
 import { DiskRoom, type LookAtDisk } from './disk-room.js';
 import type { Database } from './job-database.js';

@@ -20,7 +20,7 @@ import {
   type Outcome,
   type WaitingPlace,
 } from '../job-record.js';
-import type { Webhook } from '../../webhooks/webhook.js';
+import type { Webhook } from '../../webhooks/webhooks.js';
 import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } from '../job-store.js';
 import { BodyFiles, LostBody } from './body-files.js';
 import { threadIn } from './open-thread.js';

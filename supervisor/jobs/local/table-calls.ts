@@ -15,7 +15,7 @@ import type {
   StoredCall,
   WaitingPlace,
 } from '../job-record.js';
-import type { Webhook } from '../../webhooks/webhook.js';
+import type { Webhook } from '../../webhooks/webhooks.js';
 
 /** Longest time for an answer of the table or of its disk; clients wait for 10 s at most. */
 export const ANSWER_LIMIT_MS = 8000;

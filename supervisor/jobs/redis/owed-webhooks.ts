@@ -3,7 +3,7 @@
  * least once.
  */
 import { hasEnded, type JobRecord, type KeptWebhook } from '../job-record.js';
-import type { Webhook } from '../../webhooks/webhook.js';
+import type { Webhook } from '../../webhooks/webhooks.js';
 import type { JobRecords } from './job-records.js';
 import type { RedisLink } from './redis-link.js';
 import { KEYS } from './scripts.js';

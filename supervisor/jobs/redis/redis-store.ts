@@ -34,7 +34,7 @@ import { JobRecords, recordOf } from './job-records.js';
 import { JobSweep } from './job-sweep.js';
 import { KnownPlaces } from './known-places.js';
 import { OwedWebhooks } from './owed-webhooks.js';
-import type { Webhook } from '../../webhooks/webhook.js';
+import type { Webhook } from '../../webhooks/webhooks.js';
 import type { Packages } from './load-packages.js';
 import { RedisClock, type JobClock } from './redis-clock.js';
 import type { RedisLink } from './redis-link.js';

@@ -23,7 +23,7 @@ export function usableOnnxruntime(
 const NAME = 'onnxruntime-node';
 
 /** The first version that describes the inputs and outputs of a model. */
-const LEAST = [1, 22] as const;
+const LEAST = '1.22';
 
 const OWN_FOLDER = fileURLToPath(new URL('.', import.meta.url));
 
@@ -42,10 +42,9 @@ export function findOnnxruntime(
   if (found === undefined)
     throw configError(`${needs} the package ${NAME}, which is not installed. Run: npm install ${NAME}`);
   const { folder, version } = found;
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  if (major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1])) return found;
+  if (version.localeCompare(LEAST, 'en', { numeric: true }) >= 0) return found;
   throw configError(
-    `${needs} ${NAME} ${LEAST.join('.')} or newer, and ${folder} is ${version}. Run: npm install ${NAME}@latest`,
+    `${needs} ${NAME} ${LEAST} or newer, and ${folder} is ${version}. Run: npm install ${NAME}@latest`,
   );
 }
 

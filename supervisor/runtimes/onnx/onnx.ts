@@ -11,11 +11,7 @@ import { OPTIMIZED_FOLDER } from './optimized/optimized-files.js';
 const EXTENSIONS = ['.onnx'];
 
 export const onnx: Runtime = {
-  names: [],
-  // Beside code such a file is data: it is no entry, and not watched.
-  entries: [],
-  alone: EXTENSIONS,
-  sources: null,
+  alone: EXTENSIONS, // beside code such a file is data: it is no entry, and not watched
   leftovers: [OPTIMIZED_FOLDER],
   claims: ({ app }) => EXTENSIONS.includes(extname(app)),
   prepare: programOf,
@@ -38,8 +34,6 @@ async function programOf(
     },
     label: 'onnx',
     mayWait: true,
-    interpreter: null,
-    threadVariables: [], // onnxruntime reads none; the worker sets its threads
     watches: [app],
     isSingleFile: true,
     hasCode: false,

@@ -9,8 +9,7 @@ import type { AppSetting } from '../runtime.js';
 import { interpreterPlaces, type InterpreterPlace, type InterpreterWish } from './places.js';
 
 /** The oldest version that the worker supports. */
-const LEAST = [3, 8] as const;
-const LEAST_TEXT = LEAST.join('.');
+const LEAST = '3.8';
 
 /**
  * `app`: for errors. `warnings`: environments that exist but were not used, with reasons. @throws SERVE_CONFIG with one line
@@ -32,16 +31,15 @@ export async function findInterpreter(
     if (!('version' in found) && !(found instanceof NoInterpreter)) throw found;
     const what = 'version' in found ? `is Python ${found.version}` : found.message;
     throw configError(
-      `${app}: it needs Python ${LEAST_TEXT} or newer, and ${textOf(place)} ${what}. ${cureOf(tried, wish)}`,
+      `${app}: it needs Python ${LEAST} or newer, and ${textOf(place)} ${what}. ${cureOf(tried, wish)}`,
     );
   }
   const where = wish.given === null ? 'none was found' : `there is no ${tried.map(textOf).join('')}`;
-  throw configError(`${app}: it needs Python ${LEAST_TEXT} or newer, and ${where}. ${cureOf(tried, wish)}`);
+  throw configError(`${app}: it needs Python ${LEAST} or newer, and ${where}. ${cureOf(tried, wish)}`);
 }
 
 function isNewEnough(version: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  return major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1]);
+  return version.localeCompare(LEAST, 'en', { numeric: true }) >= 0;
 }
 
 /** The place, with the path that was found there. */

@@ -59,7 +59,6 @@ function candidatesOf(base: string, module: string, names: readonly string[]): s
 export const python: Runtime = {
   names: ['python', 'python2', 'python3'],
   entries: EXTENSIONS,
-  alone: [],
   sources: pythonSources,
   leftovers: [/^__pycache__$/, /\.pyc$/],
   claims: ({ app }) => EXTENSIONS.includes(extname(app)),

@@ -5,8 +5,7 @@
  */
 import type { AnsweredJob, KeptWebhook } from '../../jobs/kept-jobs.js';
 import type { StoreGuard } from '../../jobs/store-guard.js';
-import type { Webhook } from '../../webhooks/webhook.js';
-import type { Webhooks } from '../../webhooks/webhooks.js';
+import type { Webhooks, Webhook } from '../../webhooks/webhooks.js';
 
 /** Time between two looks. */
 const LOOK_MS = 5000;

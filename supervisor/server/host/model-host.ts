@@ -22,7 +22,7 @@ import type { ServerResources } from '../../models/model-resources.js';
 import { untilQuiet } from '../../models/waiters.js';
 import type { Log } from '../../observe/log.js';
 import { OutputRelay } from '../../observe/output-relay.js';
-import { PrintCopies } from '../../observe/prints.js';
+import { printCopies } from '../../observe/prints.js';
 import { startReporter, type ServerLogs } from '../../observe/server-logs.js';
 import { formatMs } from '../../options/units.js';
 import type { ServerPlan } from '../../plan/plan-server.js';
@@ -31,8 +31,7 @@ import { SpareProcesses } from '../../processes/spare-processes.js';
 import { TERM_GRACE_MS, retireLimits, stopReserveMs } from '../../processes/worker-stop.js';
 import { SpawnGate } from '../../slots/spawn-gate.js';
 import { drainText } from '../../status/server-status.js';
-import type { Webhook, WebhookKeeper } from '../../webhooks/webhook.js';
-import { Webhooks } from '../../webhooks/webhooks.js';
+import { Webhooks, type Webhook, type WebhookKeeper } from '../../webhooks/webhooks.js';
 import { ModelAdmin } from '../models/admin.js';
 import type { CloseOptions, Closing } from './closing.js';
 import { JobWebhooks } from './job-webhooks.js';
@@ -165,7 +164,7 @@ export class ModelHost {
     const { logFormat } = options;
     const { log, writers, printFiles, recent } = logs;
     const printFormat = logFormat === 'text' && options.logPrefix === 'potassium' ? 'potassium' : logFormat;
-    const copies = printFiles.length === 0 ? null : new PrintCopies(logFormat, printFiles);
+    const copies = printFiles.length === 0 ? null : printCopies(logFormat, printFiles);
     const receivers = [copies, recent].filter((one) => one !== null);
     return {
       guard,

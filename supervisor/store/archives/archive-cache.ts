@@ -10,12 +10,6 @@ import { ArchiveProblem, UnpackingCancelled } from './archive-entry.js';
 import type { OwnFolder } from './own-folder.js';
 import { unpack } from './unpack.js';
 
-export interface LentFolder {
-  /** Real path of the unpacked folder. */
-  readonly folder: string;
-  readonly release: () => void;
-}
-
 interface Unpacked {
   readonly folder: string;
   users: number;
@@ -40,11 +34,15 @@ export class ArchiveCache {
   }
 
   /**
-   * `path`: a file that may be an archive. `signal`: the borrower has left; unpacking ends, unless others wait for it too.
+   * `folder`: real path of the unpacked folder. `path`: a file that may be an archive. `signal`: the borrower has left; unpacking ends, unless others wait for it too.
    * `sha256`: checksum of the file in hexadecimal, if it is known and only this server writes the file.
    * Rejects with ArchiveProblem, UnpackingCancelled, or errors of the system; an error leaves nothing behind.
    */
-  async lend(path: string, signal?: AbortSignal, sha256?: string): Promise<LentFolder> {
+  async lend(
+    path: string,
+    signal?: AbortSignal,
+    sha256?: string,
+  ): Promise<{ readonly folder: string; readonly release: () => void }> {
     const { unpacked, giveBack } = await this.#borrow(path, sha256, signal);
     const onLeft = (): void => void giveBack();
     signal?.addEventListener('abort', onLeft, { once: true });

@@ -65,15 +65,10 @@ async function readerOf(file: FileHandle): Promise<typeof readZip> {
 
 /** Turns errors of the libraries into ArchiveProblem. */
 async function* asProblems<T>(source: AsyncIterable<T>): AsyncGenerator<T> {
-  const iterator = source[Symbol.asyncIterator]();
   try {
-    while (true) {
-      const step = await iterator.next().catch(rethrowAsProblem);
-      if (step.done === true) return;
-      yield step.value;
-    }
-  } finally {
-    await iterator.return?.();
+    yield* source;
+  } catch (thrown) {
+    rethrowAsProblem(thrown);
   }
 }
 

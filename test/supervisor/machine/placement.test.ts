@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Gpu } from '../../../supervisor/machine/nvidia-smi.js';
 import {
-  placeWorkers,
-  threadShare,
+  Devices,
   type DeviceWish,
   type Machine,
+  type Placement,
 } from '../../../supervisor/machine/placement.js';
 
 function card(index: number): Gpu {
@@ -85,19 +85,24 @@ const ROWS: readonly [
   ],
 ];
 
+function placementsOf(given: DeviceWish & Machine): Placement[] {
+  return new Devices(given).takeFirst(given);
+}
+
 for (const [what, input, devices, threads] of ROWS) {
-  test(`placeWorkers: ${what}`, () => {
-    const placements = placeWorkers({ ...MACHINE, ...input });
+  test(`first placements: ${what}`, () => {
+    const machine = new Devices({ ...MACHINE, ...input });
+    const placements = machine.takeFirst({ ...MACHINE, ...input });
     assert.deepEqual(
       placements.map(({ device }) => device),
       devices,
     );
-    assert.equal(threadShare(MACHINE.cores, placements.length), threads);
+    assert.equal(machine.threads, threads);
   });
 }
 
 test('a worker sees only its GPU, by the index of nvidia-smi', () => {
-  const [, second] = placeWorkers({ ...MACHINE, found: FOUR.slice(0, 2) });
+  const [, second] = placementsOf({ ...MACHINE, found: FOUR.slice(0, 2) });
   assert.equal(second?.gpu, '1');
   assert.deepEqual(second.env, {
     CUDA_VISIBLE_DEVICES: '1',
@@ -107,9 +112,9 @@ test('a worker sees only its GPU, by the index of nvidia-smi', () => {
 });
 
 test('--gpus none hides every GPU; without it, GPUs that nvidia-smi does not list stay visible', () => {
-  const [hidden] = placeWorkers({ ...MACHINE, found: FOUR, gpus: 'none' });
+  const [hidden] = placementsOf({ ...MACHINE, found: FOUR, gpus: 'none' });
   assert.deepEqual(hidden?.env, { CUDA_VISIBLE_DEVICES: '', HIP_VISIBLE_DEVICES: '' });
-  const [plain] = placeWorkers(MACHINE);
+  const [plain] = placementsOf(MACHINE);
   assert.deepEqual(plain?.env, {});
 });
 
@@ -133,9 +138,9 @@ for (const [what, input, message] of [
   ['an unknown id', { found: FOUR, gpus: 'GPU-f' }, /no such GPU/],
   ['the start of several ids', { found: FOUR, gpus: 'GPU-' }, /4 ids begin like this/],
 ] as const) {
-  test(`placeWorkers refuses ${what}, with a remedy`, () => {
+  test(`refuses ${what}, with a remedy`, () => {
     assert.throws(
-      () => placeWorkers({ ...MACHINE, ...input }),
+      () => placementsOf({ ...MACHINE, ...input }),
       (error) => error instanceof ServeError && error.code === 'SERVE_CONFIG' && message.test(error.message),
     );
   });

@@ -5,7 +5,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import { BatchRun } from '../../../supervisor/dispatch/service-time.js';
 import type { Call } from '../../../supervisor/dispatch/call.js';
 import type { RequestContext, CountedRequest } from '../../../supervisor/http/request/request-context.js';
-import { HostReader, type HostFigures } from '../../../supervisor/machine/host-figures.js';
+import { hostReader, type HostFigures } from '../../../supervisor/machine/host-figures.js';
 import { MmsEvents } from '../../../supervisor/metrics/mms-events.js';
 import { MmsLines, serviceLines } from '../../../supervisor/metrics/mms-lines.js';
 import { TORCHSERVE_NAMES, TorchServeText, asDouble } from '../../../supervisor/metrics/torchserve-text.js';
@@ -27,8 +27,13 @@ const HOST: HostFigures = {
 };
 
 function newsTo(lines: MmsLines | null, text: TorchServeText | null): MmsEvents {
-  const host = { read: () => Promise.resolve(HOST) } as unknown as HostReader;
-  return new MmsEvents(lines, text, host, 60_000, () => {});
+  return new MmsEvents(
+    lines,
+    text,
+    () => Promise.resolve(HOST),
+    60_000,
+    () => {},
+  );
 }
 
 function call(requestId: string, batch: BatchRun | null = null, runMs = 7.5): Call {
@@ -170,8 +175,8 @@ test('numbers are formatted as Java formats doubles', () => {
   assert.deepEqual(written, ['0.0', '8.0', '-1.5', '1.0E7', '1.2345678E7', '5.0E-4', '9999999.0']);
 });
 
-test('HostReader reads plausible figures of this machine', async () => {
-  const figures = await new HostReader('/').read();
+test('hostReader reads plausible figures of this machine', async () => {
+  const figures = await hostReader('/')();
   for (const [name, value] of Object.entries(figures)) assert.ok(value >= 0 && Number.isFinite(value), name);
   for (const name of ['cpuPercent', 'memoryPercent', 'diskPercent'] as const)
     assert.ok(figures[name] <= 100, name);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LINES_PER_S, LineLimit, ProbeAnswers } from '../../../supervisor/observe/line-limit.js';
+import { LINES_PER_S, LineLimit, probeAnswers } from '../../../supervisor/observe/line-limit.js';
 
 test('a second has so many lines, then one that counts the rest; a second without a rest has none', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
@@ -22,16 +22,16 @@ test('a second has so many lines, then one that counts the rest; a second withou
 });
 
 test('an answer of a probe is compared with the one before on its path', () => {
-  const answers = new ProbeAnswers();
-  const seen = [200, 200, 503, 503, 200].map((status) => answers.take('/readyz', status));
+  const compare = probeAnswers();
+  const seen = [200, 200, 503, 503, 200].map((status) => compare('/readyz', status));
   assert.deepEqual(seen, ['first', 'same', 'changed', 'same', 'changed']);
-  assert.equal(answers.take('/livez', 200), 'first');
+  assert.equal(compare('/livez', 200), 'first');
 });
 
 test('paths that nothing serves take no memory without bound', () => {
-  const answers = new ProbeAnswers();
-  for (let i = 0; i < 1000; i += 1) answers.take(`/readyz/${i}`, 404);
-  assert.equal(answers.take('/readyz/999', 404), 'same');
-  answers.take('/readyz/one-more', 404);
-  assert.equal(answers.take('/readyz/0', 404), 'first', 'the others are forgotten');
+  const compare = probeAnswers();
+  for (let i = 0; i < 1000; i += 1) compare(`/readyz/${i}`, 404);
+  assert.equal(compare('/readyz/999', 404), 'same');
+  compare('/readyz/one-more', 404);
+  assert.equal(compare('/readyz/0', 404), 'first', 'the others are forgotten');
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { LineLog } from '../../../supervisor/observe/line-log.js';
+import { lineLog } from '../../../supervisor/observe/line-log.js';
 import type { LogFile } from '../../../supervisor/observe/log-file.js';
 import type { OutputWriter } from '../../../supervisor/observe/output-writer.js';
 
@@ -25,7 +25,7 @@ function written(writableLength = 0): Written {
 
 test('lines of one turn of the event loop are written together, with the date in files only and no fields', async () => {
   const { shown, kept, writer, file } = written();
-  const log = new LineLog('text', writer, [file]);
+  const log = lineLog('text', writer, [file]);
   log.info('one');
   log.info('two', { worker: 1 });
   assert.equal(shown.join(''), '', 'not yet');
@@ -37,7 +37,7 @@ test('lines of one turn of the event loop are written together, with the date in
 
 test('in JSON the fields are properties beside the text', async () => {
   const { shown, writer } = written();
-  new LineLog('json', writer, []).info('a "b"', { worker: 1 });
+  lineLog('json', writer, []).info('a "b"', { worker: 1 });
   await nextTurn();
   const { time, ...line } = JSON.parse(shown[0] as string) as { time: string };
   assert.deepEqual(line, { level: 'info', pid: process.pid, worker: 1, msg: 'a "b"' });
@@ -46,20 +46,20 @@ test('in JSON the fields are properties beside the text', async () => {
 
 test('a text of several lines is indented after the first', async () => {
   const { shown, writer } = written();
-  new LineLog('text', writer, []).info('one\nERROR: two');
+  lineLog('text', writer, []).info('one\nERROR: two');
   await nextTurn();
   assert.match(shown[0] as string, /^\[[\d:.]+\] INFO: one\n {4}ERROR: two\n$/);
 });
 
 test('a reader that has stopped reading gets no more lines; a file does', async () => {
   const { shown, kept, writer, file } = written(5 * 1024 ** 2);
-  new LineLog('text', writer, [file]).info('one');
+  lineLog('text', writer, [file]).info('one');
   await nextTurn();
   assert.deepEqual([shown.length, kept.length], [0, 1]);
 });
 
 test('without a writer and files no lines are kept', async () => {
-  const log = new LineLog('text', null, []);
+  const log = lineLog('text', null, []);
   log.info('one');
   await nextTurn();
 });

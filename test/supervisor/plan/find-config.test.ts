@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { findConfig, type ConfigQuery } from '../../../supervisor/plan/gather-options.js';
+import { findConfig } from '../../../supervisor/plan/gather-options.js';
 import { appFolder } from '../../worker/app-folder.js';
 
 const GIVEN = { path: 'given.properties', place: '--mms-config' };
@@ -12,7 +12,7 @@ const ASIDE =
 
 const ROWS: readonly (readonly [
   what: string,
-  query: Partial<ConfigQuery>,
+  query: Partial<Parameters<typeof findConfig>[0]>,
   name: string | null,
   warnings: readonly string[],
 ])[] = [

@@ -58,8 +58,6 @@ test('the first runtime of the list that claims an app prepares it, and its erro
     command: ['sh'],
     env: {},
     label: 'shell',
-    interpreter: null,
-    threadVariables: [],
     watches: [],
     batchCure: '',
     warnings: [],
@@ -67,9 +65,6 @@ test('the first runtime of the list that claims an app prepares it, and its erro
   const shell: Runtime = {
     names: ['shell'],
     entries: ['.sh'],
-    alone: [],
-    sources: null,
-    leftovers: [],
     claims: ({ app }) => app.endsWith('.sh'),
     prepare: ({ app }) =>
       app === '/no.sh' ? Promise.reject(new Error('no shell')) : Promise.resolve(program),

@@ -6,7 +6,7 @@ import { startTexts } from '../../../supervisor/status/banner.js';
 import { VERSION } from '../../../supervisor/version.js';
 
 function model(name: string, url: string, app: string, standby = 0): FirstModel {
-  const program = { label: 'node', interpreter: null };
+  const program = { label: 'node' };
   const spec = { name, version: '1', url, app, program, resolved: { options: { standby } } };
   return { spec, placements: [{ device: 'cpu', gpu: null }], own: null } as unknown as FirstModel;
 }

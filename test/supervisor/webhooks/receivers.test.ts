@@ -1,19 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Receivers, type Addressed, type ReceiverLimits } from '../../../supervisor/webhooks/receivers.js';
+import { Receivers } from '../../../supervisor/webhooks/receivers.js';
 
-interface Parcel extends Addressed {
+interface Parcel {
   readonly name: string;
+  readonly url: URL;
+  readonly body: Uint8Array;
 }
 
-const LIMITS: ReceiverLimits = { maxOwed: 100, maxOwedBytes: 1000, perReceiver: 2, atOnce: 3 };
+const LIMITS = { maxOwed: 100, maxOwedBytes: 1000, perReceiver: 2, atOnce: 3 };
 
 /** A webhook to `http://<first letter>/`. */
 function parcel(name: string, bytes = 0): Parcel {
   return { name, url: new URL(`http://${name.slice(0, 1)}/${name}`), body: Buffer.alloc(bytes) };
 }
 
-function setUp(limits: Partial<ReceiverLimits> = {}): {
+function setUp(limits: Partial<typeof LIMITS> = {}): {
   receivers: Receivers<Parcel>;
   started: () => string[];
 } {

@@ -4,12 +4,14 @@ import { test, type TestContext } from 'node:test';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { parseWebhookSecrets } from '../../../supervisor/options/webhook-signer.js';
 import {
+  Webhooks,
+  type Clock,
+  type WebhooksOptions,
   newWebhookId,
   type Webhook,
   type WebhookEnd,
   type WebhookKeeper,
-} from '../../../supervisor/webhooks/webhook.js';
-import { Webhooks, type Clock, type WebhooksOptions } from '../../../supervisor/webhooks/webhooks.js';
+} from '../../../supervisor/webhooks/webhooks.js';
 import { deadUrl } from '../../helpers/held-port.js';
 import { startReceiver } from '../../helpers/receiver.js';
 import { eventually } from '../../helpers/server.js';

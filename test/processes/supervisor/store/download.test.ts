@@ -106,17 +106,16 @@ function namesThat(...answers: readonly (readonly string[])[]): { lookup: Lookup
   return { lookup, asked };
 }
 
-test('a file is complete, readable by its user only, and removed by remove', async (t) => {
+test('a file is complete, and readable by its user only', async (t) => {
   const site = await startSite(t, whole);
   const { rules, assertEmpty } = rulesFor(t, site.url);
-  const { path, sha256, remove } = await download(`${site.url}/zoo/my%20cats.tar.gz?token=1`, rules);
+  const { path, sha256 } = await download(`${site.url}/zoo/my%20cats.tar.gz?token=1`, rules);
   assert.deepEqual(readFileSync(path), MODEL);
   assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.equal(sha256, SUM);
   assert.match(path, /my_20cats\.tar\.gz$/);
   assert.deepEqual(site.asked, ['/zoo/my%20cats.tar.gz?token=1']);
-  await remove();
-  await remove();
+  rmSync(path);
   assertEmpty();
 });
 
@@ -379,7 +378,7 @@ test('1,000 downloads leave no listeners on signals that outlive them', LONG, as
   const site = await startSite(t, whole);
   const signals = [new AbortController().signal, new AbortController().signal];
   const { rules, assertEmpty } = rulesFor(t, site.url, { signals });
-  const fetchAgain = async (): Promise<void> => (await download(`${site.url}/m.mar`, rules)).remove();
+  const fetchAgain = async (): Promise<void> => rmSync((await download(`${site.url}/m.mar`, rules)).path);
   for (let i = 0; i < 1000; i += 4) await Promise.all(Array.from({ length: 4 }, fetchAgain));
   assert.equal(site.asked.length, 1000);
   assert.deepEqual(
@@ -407,8 +406,8 @@ test('a waiting download can be cancelled, and the next one starts', async (t) =
   await assert.rejects(given, { code: 'SERVE_DOWNLOAD_FAILED', message: /: its request has ended$/ });
   assert.equal(site.asked.length, 0);
   leave();
-  await (await kept).remove();
-  await (await download(url, rules)).remove();
+  rmSync((await kept).path);
+  rmSync((await download(url, rules)).path);
   assert.equal(site.asked.length, 2);
 });
 

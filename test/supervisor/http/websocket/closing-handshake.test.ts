@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import type { WebSocket } from 'ws';
-import { ClosingHandshake } from '../../../../supervisor/http/websocket/closing.js';
+import { startClosing } from '../../../../supervisor/http/websocket/closing.js';
 
 function setUp(t: TestContext) {
   t.mock.timers.enable({ apis: ['setInterval'] });
@@ -11,7 +11,7 @@ function setUp(t: TestContext) {
   const ws = { bufferedAmount: 0, resume: () => story.push('read'), terminate: () => story.push('cut') };
   const socket = new EventEmitter();
   socket.on('data', () => story.push('frames'));
-  const ending = new ClosingHandshake(ws as unknown as WebSocket, socket as unknown as Socket);
+  const ending = startClosing(ws as unknown as WebSocket, socket as unknown as Socket);
   return { ending, ws, socket, story, pass: () => t.mock.timers.tick(2000) };
 }
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { Heartbeat } from '../../../../supervisor/http/websocket/liveness.js';
+import { startHeartbeat } from '../../../../supervisor/http/websocket/liveness.js';
 
 function setUp(t: TestContext) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const story: string[] = [];
   const ws = { isPaused: false, ping: () => story.push('ping'), terminate: () => story.push('terminate') };
-  return { heartbeat: new Heartbeat(ws), ws, story, pass: () => t.mock.timers.tick(30_000) };
+  return { heartbeat: startHeartbeat(ws), ws, story, pass: () => t.mock.timers.tick(30_000) };
 }
 
 test('a client is pinged every 30 s, and cut if nothing arrives before the next ping', (t) => {

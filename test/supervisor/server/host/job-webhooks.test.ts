@@ -14,8 +14,7 @@ import type { AnsweredJob } from '../../../../supervisor/jobs/kept-jobs.js';
 import { StoreGuard } from '../../../../supervisor/jobs/store-guard.js';
 import { JobWebhooks } from '../../../../supervisor/server/host/job-webhooks.js';
 import { webhookOf } from '../../../../supervisor/server/job-outcomes.js';
-import type { Webhook, WebhookEvents } from '../../../../supervisor/webhooks/webhook.js';
-import type { Webhooks } from '../../../../supervisor/webhooks/webhooks.js';
+import type { Webhooks, Webhook, WebhookEvents } from '../../../../supervisor/webhooks/webhooks.js';
 import { HEAD, newStoredJob } from '../../jobs/stored-jobs.js';
 
 const URL = 'https://example.com/hook';

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { ArchiveCache, type LentFolder } from '../../../../../supervisor/store/archives/archive-cache.js';
+import { ArchiveCache } from '../../../../../supervisor/store/archives/archive-cache.js';
 import { UnpackingCancelled } from '../../../../../supervisor/store/archives/archive-entry.js';
 import { OwnFolder } from '../../../../../supervisor/store/archives/own-folder.js';
 import { zipOf } from '../../../../helpers/archives.js';
@@ -96,7 +96,7 @@ test('an archive that cannot be unpacked leaves nothing behind, and can be repla
 async function lendSlowly(
   { cache, own, folder }: Place,
   signals: readonly AbortSignal[],
-): Promise<Promise<PromiseSettledResult<LentFolder>>[]> {
+): Promise<Promise<PromiseSettledResult<Awaited<ReturnType<ArchiveCache['lend']>>>>[]> {
   const entries = Array.from({ length: 200 }, (_, i) => ({ name: `file ${i}`, content: `${i}` }));
   const path = join(folder, 'a.mar');
   writeFileSync(path, await zipOf(entries));
