@@ -229,15 +229,13 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
     this.onFinished(held.call, runMs);
   }
 
-  /** The worker begins no more calls: removes and returns the calls that have not begun, in order. */
+  /** The worker begins no more calls: removes and returns the calls of batches that have not begun, in order. */
   takeUnbegun(): Call[] {
     this.learnBegun();
-    const unbegun = this.#batches.flatMap(({ calls: held }) => held.filter(({ knownBegun }) => !knownBegun));
-    for (const { id, batch } of unbegun) {
-      this.channel.dropBody(id);
-      this.#batches.splice(this.#batches.indexOf(batch), 1);
-      this.load -= 1;
-    }
+    const unbegun = this.#batches.filter(({ hasBegun }) => !hasBegun).flatMap(({ calls }) => calls);
+    this.#batches = this.#batches.filter(({ hasBegun }) => hasBegun);
+    this.load -= unbegun.length;
+    for (const { id } of unbegun) this.channel.dropBody(id);
     return unbegun.map(({ call }) => call);
   }
 

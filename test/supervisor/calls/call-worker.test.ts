@@ -309,6 +309,24 @@ test('the calls that a worker will not begin are taken from it, in order, with w
   close();
 });
 
+test('a batch that a worker will not begin is taken from it as a whole, and the one that runs stays', () => {
+  const { assign, noteBegun, answer, calls: held, story, close } = setUp();
+  assign('ab');
+  assign('cd');
+  assign('ef');
+  noteBegun(2);
+  assert.deepEqual(
+    held.takeUnbegun().map(({ message }) => message.requestId),
+    ['c', 'd', 'e', 'f'],
+  );
+  assert.deepEqual([held.load, held.heldBatches], [2, 1]);
+  answer(1);
+  answer(2);
+  assert.deepEqual([held.load, held.heldBatches], [0, 0]);
+  assert.deepEqual(story, ['a has ended well', 'a ok', 'b has ended well', 'b ok']);
+  close();
+});
+
 test('while calls wait for a worker whose places are all taken, each call that waits for its client holds them up', () => {
   const { assign, noteBegun, calls: held, close } = setUp();
   held.places = 2;
