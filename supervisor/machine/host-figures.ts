@@ -2,21 +2,13 @@
 import { statfs } from 'node:fs/promises';
 import { cpus, freemem, totalmem } from 'node:os';
 
-export interface HostFigures {
-  readonly cpuPercent: number;
-  readonly memoryUsedBytes: number;
-  readonly memoryAvailableBytes: number;
-  readonly memoryPercent: number;
-  readonly diskUsedBytes: number;
-  readonly diskAvailableBytes: number;
-  readonly diskPercent: number;
-}
+export type HostFigures = Awaited<ReturnType<ReturnType<typeof hostReader>>>;
 
 /**
  * Returns a function that reads the figures, of the disk of `folder`. CPU use is measured since the last reading; at first,
  * since the machine was started.
  */
-export function hostReader(folder: string): () => Promise<HostFigures> {
+export function hostReader(folder: string) {
   let before = { busyMs: 0, allMs: 0 };
   return async () => {
     const disk = await statfs(folder);

@@ -113,6 +113,12 @@ function errorOf(name: string, code: string): Error {
   });
 }
 
+/** Says why a connection failed. If a name has several addresses, the error has no message but a list of errors. */
+export function connectionFailure(thrown: unknown): string {
+  const { message, code, errors } = thrown as { message?: string; code?: string; errors?: Error[] };
+  return message || errors?.[0]?.message || code || 'unknown';
+}
+
 function startLookUpProcess(): ChildProcess {
   const { NODE_OPTIONS: _, ...env } = process.env;
   return fork(PROGRAM, {

@@ -92,8 +92,7 @@ export function processNamespace(): string {
 export function residentBytes(pid: number): number | null {
   if (process.platform !== 'linux') return 0;
   try {
-    const kib = /^VmRSS:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-    return kib === undefined ? null : Number(kib) * 1024; // a zombie has no VmRSS
+    return kibOf(readFileSync(`/proc/${pid}/status`, 'utf8'), 'VmRSS') || null; // a zombie has no VmRSS
   } catch {
     return null;
   }

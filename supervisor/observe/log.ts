@@ -21,8 +21,11 @@ export function createLog(
   files: readonly LogFile[] = [],
   recent: Pick<RecentLines, 'addJson'> | null = null,
 ): Log {
+  const colorize = process.stderr.isTTY === true && process.env['NO_COLOR'] === undefined;
   const [shown, kept] =
-    format === 'json' ? [escapeControls, escapeControls] : [prettyForPeople(), prettyForFiles()];
+    format === 'json'
+      ? [escapeControls, escapeControls]
+      : [forText(colorize, 'SYS:HH:MM:ss.l'), forText(false, "UTC:yyyy-mm-dd'T'HH:MM:ss.l'Z'")];
   const write = (line: string): void => {
     if (writer !== null) {
       recent?.addJson(line);
@@ -48,7 +51,8 @@ function splitStack(this: Logger, args: Parameters<LogFn>, method: LogFn): void 
 }
 
 /** pino-pretty throws for some fields, such as a `name` with a `toString`. Clients can send these; they must not end the server. */
-function forText(pretty: (line: object) => string): (line: string) => string {
+function forText(colorize: boolean, translateTime: string): (line: string) => string {
+  const pretty = prettyFactory({ ...ON_ONE_LINE, colorize, translateTime });
   return (line) => {
     try {
       return pretty(readable(JSON.parse(line) as Line));
@@ -91,14 +95,4 @@ const ON_ONE_LINE = {
 
 function inOneLine(value: unknown): string {
   return (typeof value === 'string' ? value : JSON.stringify(value)).replace(/\p{Cc}/gu, ' ');
-}
-
-function prettyForPeople(): ReturnType<typeof forText> {
-  const colorize = process.stderr.isTTY === true && process.env['NO_COLOR'] === undefined;
-  return forText(prettyFactory({ ...ON_ONE_LINE, colorize, translateTime: 'SYS:HH:MM:ss.l' }));
-}
-
-function prettyForFiles(): ReturnType<typeof forText> {
-  const translateTime = "UTC:yyyy-mm-dd'T'HH:MM:ss.l'Z'";
-  return forText(prettyFactory({ ...ON_ONE_LINE, colorize: false, translateTime }));
 }

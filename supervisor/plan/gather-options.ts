@@ -135,17 +135,12 @@ export function findConfig({
   readonly warnings: readonly string[];
 } {
   const variable = env[CONFIG_VARIABLE] ?? '';
-  if (variable !== '') {
-    const isOther = given !== null && resolve(folder, given.path) !== resolve(folder, variable);
+  const named = variable === '' ? given : { path: variable, place: CONFIG_VARIABLE };
+  if (named !== null) {
+    const isOther = given !== null && resolve(folder, given.path) !== resolve(folder, named.path);
     const over = `${CONFIG_VARIABLE}=${variable} takes precedence over ${given?.place} ${given?.path}, which is not read`;
-    return {
-      config: { name: variable, path: existingFile(variable, CONFIG_VARIABLE, folder) },
-      warnings: isOther ? [over] : [],
-    };
-  }
-  if (given !== null) {
-    const path = existingFile(given.path, given.place, folder);
-    return { config: { name: given.path, path }, warnings: [] };
+    const config = { name: named.path, path: existingFile(named.path, named.place, folder) };
+    return { config, warnings: isOther ? [over] : [] };
   }
   const path = join(folder, CONFIG_NAME);
   if (isAppNamed || !existsSync(path)) return { config: null, warnings: [] };

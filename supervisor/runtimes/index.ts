@@ -12,14 +12,14 @@ const command: Runtime = {
   claims: ({ workerCommand }) => workerCommand !== null,
   prepare: ({ workerCommand }) => {
     const [program = '', ...args] = workerCommand ?? [];
-    return Promise.resolve({
+    return {
       command: [program, ...args],
       env: {},
       label: basename(program),
       watches: [],
       batchCure: 'name a `maxBatch` above 1 with a route in the message `loaded`',
       warnings: [],
-    });
+    };
   },
 };
 

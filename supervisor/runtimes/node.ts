@@ -53,16 +53,15 @@ export const node: Runtime = {
   entries: EXTENSIONS,
   sources: nodeSources,
   claims: ({ app }) => EXTENSIONS.includes(extname(app)),
-  prepare: ({ app }) =>
-    Promise.resolve({
-      command: [process.execPath, WORKER_ENTRY, ...(isTypeScript(app) ? [LOADS_TYPESCRIPT] : [])], // the frame `start` names the app
-      env: {},
-      label: 'node',
-      mayWait: true,
-      watches: [app],
-      batchCure: 'export `inferenceBatch`, or give a route `batch: true`',
-      warnings: [],
-    }),
+  prepare: ({ app }) => ({
+    command: [process.execPath, WORKER_ENTRY, ...(isTypeScript(app) ? [LOADS_TYPESCRIPT] : [])], // the frame `start` names the app
+    env: {},
+    label: 'node',
+    mayWait: true,
+    watches: [app],
+    batchCure: 'export `inferenceBatch`, or give a route `batch: true`',
+    warnings: [],
+  }),
 };
 
 function isTypeScript(app: string): boolean {

@@ -88,5 +88,5 @@ export interface Runtime {
    * Called once for each new spec of a model, before its workers.
    * @throws SERVE_CONFIG with file, cause and remedy, or the reason of `stop`
    */
-  prepare(spec: AppSpec, setting: AppSetting): Promise<WorkerProgram>;
+  prepare(spec: AppSpec, setting: AppSetting): WorkerProgram | Promise<WorkerProgram>;
 }

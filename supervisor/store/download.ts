@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import type { Agent, Dispatcher } from 'undici';
 import { ServeError } from '../../protocol/errors.js';
 import { startLimit } from '../machine/limit-timer.js';
-import { LookUp } from '../machine/look-up.js';
+import { LookUp, connectionFailure } from '../machine/look-up.js';
 import { isAllowedUrl, withoutSecrets, type AllowedUrls } from '../options/allowed-urls.js';
 import { formatBytes, formatMs } from '../options/units.js';
 import { VERSION } from '../version.js';
@@ -212,7 +212,7 @@ function malformed(url: string, why: string): ServeError {
 function failed(url: string, thrown: unknown): ServeError {
   if (isDiskFull(thrown)) return notWritten(withoutSecrets(url), thrown);
   const separator = thrown instanceof Failed ? thrown.separator : ': ';
-  const message = `Failed to download model from: ${withoutSecrets(url)}${separator}${reasonOf(thrown)}`;
+  const message = `Failed to download model from: ${withoutSecrets(url)}${separator}${connectionFailure(thrown)}`;
   if (thrown instanceof GateFull)
     return new ServeError('SERVE_OVERLOADED', message, { retryAfterS: BUSY_RETRY_S });
   return new ServeError('SERVE_DOWNLOAD_FAILED', message, { cause: thrown });
@@ -220,12 +220,6 @@ function failed(url: string, thrown: unknown): ServeError {
 
 /** Large models take minutes, so an immediate retry would be refused again. */
 const BUSY_RETRY_S = 30;
-
-function reasonOf(thrown: unknown): string {
-  const { message, code, errors } = thrown as { message?: string; code?: string; errors?: Error[] };
-  // If a name has several addresses, the error has no message but a list of errors.
-  return (message || errors?.[0]?.message || code) ?? 'unknown';
-}
 
 /**
  * Writes arriving bytes to a new file. Resolves with the SHA-256 in hexadecimal once everything is written; only the user of the server can read the file.

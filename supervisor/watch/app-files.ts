@@ -61,11 +61,6 @@ export class AppFiles {
     this.#listener = listener;
   }
 
-  /** Resolves once the files are known; later changes are reported. */
-  async open(): Promise<void> {
-    await this.#read();
-  }
-
   /** Stops all reports. */
   close(): void {
     if (this.#state.name === 'burst') clearTimeout(this.#state.timer);
@@ -98,14 +93,17 @@ export class AppFiles {
 
   async #compare(): Promise<void> {
     const before = this.#tree;
-    await this.#read();
+    await this.open();
     const files = changedFiles(before, this.#tree);
     if (this.#isClosed() || files.length === 0) return;
     this.#listener.onChange(files);
   }
 
-  /** Reads the tree and watches every folder anew, because a folder may have been replaced by another at the same path. */
-  async #read(): Promise<void> {
+  /**
+   * Reads the tree and watches every folder anew, because a folder may have been replaced by another at the same path.
+   * Resolves once the files are known; later changes are reported.
+   */
+  async open(): Promise<void> {
     this.#state = { name: 'reading', isStale: false };
     const watchersBefore = this.#watchers;
     if (!ONE_WATCH_FOR_ALL) this.#watchers = [];

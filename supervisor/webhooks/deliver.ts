@@ -3,7 +3,7 @@
  * the first attempt: loading takes 0.1 s, and most servers send no webhooks.
  */
 import { startLimit, type LimitTimer } from '../machine/limit-timer.js';
-import { LookUp } from '../machine/look-up.js';
+import { LookUp, connectionFailure } from '../machine/look-up.js';
 import { formatMs } from '../options/units.js';
 
 /** Limit of an answer's body, which is read so that the connection can be reused; a longer body cuts the connection. */
@@ -47,7 +47,7 @@ export class HttpDelivery {
     } catch (thrown) {
       const why = timeout.signal.aborted
         ? `timeout: no answer within ${formatMs(timeoutMs)}`
-        : `connection error: ${describeFailure(thrown)}`;
+        : `connection error: ${connectionFailure(thrown)}`;
       return { status: null, why };
     } finally {
       timer?.stop();
@@ -87,12 +87,6 @@ function decoded(text: string): string {
   } catch {
     return text; // a literal percent sign
   }
-}
-
-/** If a name has several addresses, the error has no message but a list of errors. */
-function describeFailure(thrown: unknown): string {
-  const { message, code, errors } = thrown as { message?: string; code?: string; errors?: Error[] };
-  return message || errors?.[0]?.message || code || 'unknown';
 }
 
 /** The delays are 1 s, 4 s, 16 s, and then 60 s. */

@@ -21,7 +21,7 @@ export interface DescribedKeys {
 }
 
 /**
- * Returns the whole document, to be sent as JSON. `dialects`: in order of precedence: the first that describes a method of a
+ * Returns the whole document, to be sent as JSON, which leaves out what is undefined. `dialects`: in order of precedence: the first that describes a method of a
  * path is the one that answers it.
  */
 export function openApiDocument(
@@ -33,22 +33,27 @@ export function openApiDocument(
   const uniqueId = uniqueIds();
   const paths: Record<string, Record<string, object>> = {};
   for (const { operation, dialect } of routesFirst([...answeredOperations(dialects)])) {
-    (paths[operation.path] ??= {})[operation.method] = {
+    const { path, method, auth, isWebSocket, responses, failures = NONE } = operation;
+    (paths[path] ??= {})[method] = {
       operationId: uniqueId(operation.operationId),
-      ...describe(operation),
+      description: operation.description,
+      deprecated: operation.deprecated,
+      'x-websocket': isWebSocket,
+      parameters: operation.parameters,
+      requestBody: operation.requestBody,
       responses: {
-        ...operation.responses,
-        ...errors.repliesOf(operation.failures ?? NONE, dialect),
-        ...errors.repliesOf(keyFailures(operation.auth, keys), dialect),
+        ...responses,
+        ...errors.repliesOf(failures, dialect),
+        ...errors.repliesOf(keyFailures(auth, keys), dialect),
       },
-      ...requirementsOf(operation.auth, keys),
+      security: requirementsOf(auth, keys),
     };
   }
   return {
     openapi: '3.1.0',
     info: { title, version: VERSION, description: DESCRIPTION },
     paths,
-    components: { ...errors.components(), ...securitySchemes(keys) },
+    components: { ...errors.components(), securitySchemes: securitySchemes(keys) },
   };
 }
 
@@ -83,17 +88,6 @@ function routesFirst(operations: readonly AnsweredOperation[]): AnsweredOperatio
   return [...operations.filter(isRoute), ...operations.filter((each) => !isRoute(each))];
 }
 
-function describe(operation: DescribedOperation): object {
-  const { description, deprecated, isWebSocket, parameters, requestBody } = operation;
-  return {
-    description,
-    ...(deprecated === true && { deprecated }),
-    ...(isWebSocket === true && { 'x-websocket': true }),
-    ...(parameters !== undefined && { parameters }),
-    ...(requestBody !== undefined && { requestBody }),
-  };
-}
-
 function needsKey(auth: DescribedOperation['auth'], { toCall, toManage }: DescribedKeys): boolean {
   if (auth === 'none') return false;
   return auth === 'management' ? toManage : toCall;
@@ -107,20 +101,17 @@ function keyFailures(auth: DescribedOperation['auth'], keys: DescribedKeys): rea
 }
 
 /** Returns the `security` of an operation: any one of these keys is enough. */
-function requirementsOf(
-  auth: DescribedOperation['auth'],
-  keys: DescribedKeys,
-): { security?: readonly object[] } {
-  if (!needsKey(auth, keys)) return {};
+function requirementsOf(auth: DescribedOperation['auth'], keys: DescribedKeys): object[] | undefined {
+  if (!needsKey(auth, keys)) return undefined;
   const inHeaders = schemesOf(auth, keys).map(([name]) => ({ [name]: [] }));
-  return { security: auth === 'body' ? [{}, ...inHeaders] : inHeaders };
+  return auth === 'body' ? [{}, ...inHeaders] : inHeaders;
 }
 
-/** Returns the component to which the requirements lead; none if no key is needed. */
-function securitySchemes(keys: DescribedKeys): { securitySchemes?: object } {
+/** Returns the component to which the requirements lead; undefined if no key is needed. */
+function securitySchemes(keys: DescribedKeys): object | undefined {
   const kinds = (['call', 'management'] as const).filter((auth) => needsKey(auth, keys));
   const schemes = kinds.flatMap((auth) => schemesOf(auth, keys));
-  return schemes.length === 0 ? {} : { securitySchemes: Object.fromEntries(schemes) };
+  return schemes.length === 0 ? undefined : Object.fromEntries(schemes);
 }
 
 function schemesOf(

@@ -111,8 +111,8 @@ function describeRoute({ path, kind, input }: Route, info: LoadedInfo | null): D
   const route = { ...ASSUMED, path, kind, takesOnlyJson };
   if (info === null) return route;
   const example = parsed(info.example);
-  const { signature, api } = info;
-  const isNoCode = api === 'none';
+  const { signature } = info;
+  const isNoCode = info.api === 'none';
   const schemas =
     signature === undefined
       ? { input: example === undefined ? FREE : inferSchema(example) }
@@ -120,8 +120,12 @@ function describeRoute({ path, kind, input }: Route, info: LoadedInfo | null): D
           input: listedTensors(signature.inputs),
           output: isNoCode ? listedTensors(signature.outputs) : outputTensors(signature.outputs),
         };
-  const isShown = example !== undefined && info.example.length <= MAX_SHOWN_CHARS;
-  return { ...route, isNoCode, ...schemas, ...(isShown ? { example } : {}) };
+  return {
+    ...route,
+    isNoCode,
+    ...schemas,
+    example: info.example.length <= MAX_SHOWN_CHARS ? example : undefined,
+  };
 }
 
 /** Longer examples are not repeated at every path of their model. */
@@ -147,7 +151,7 @@ export function callParts(route: DescribedRoute) {
     requestBody: {
       required: takesOnlyJson || isNoCode,
       content: {
-        'application/json': { schema: input, ...(example === undefined ? {} : { example }) },
+        'application/json': { schema: input, example },
         ...(takesOnlyJson ? {} : { '*/*': { schema: BYTES } }),
       },
     },
