@@ -6,7 +6,7 @@
  * Whether a call has begun is looked up in the worker's note when it matters: at a death, when a limit seems to be over, or
  * on request. A call whose client has left keeps its place until the worker has ended it.
  *
- * Beside: `call-answers.ts` handles the worker's messages, `run-timeout.ts` watches the active batches.
+ * Beside: `call-messages.ts` sends the calls and handles the worker's messages, `run-timeout.ts` watches the active batches.
  */
 import type { Readable, Writable } from 'node:stream';
 import { MONOTONIC_OFFSET_MS, type BegunNote } from '../../protocol/wire/begun-note.js';
@@ -15,10 +15,9 @@ import { ServeError, protocolError } from '../../protocol/errors.js';
 import type { DataPart, Message } from '../../protocol/wire/messages.js';
 import type { Call, ReadyWorker } from '../dispatch/call.js';
 import type { NamedLimit } from '../machine/limit-timer.js';
-import { CallAnswers } from './call-answers.js';
+import { CallAnswers, sendBatch } from './call-messages.js';
 import { HeldBatch, HeldCall, type CallHolder, type StuckCause } from './held-batch.js';
 import { RunTimeout } from './run-timeout.js';
-import { sendBatch } from './send-batch.js';
 
 export interface CallLimits {
   readonly runTimeout: NamedLimit;

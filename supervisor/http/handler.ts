@@ -12,17 +12,18 @@ import type { Socket } from 'node:net';
 import { ServeError, describeThrown } from '../../protocol/errors.js';
 import { answerCall } from './call/answer-call.js';
 import { NO_TIME, answerError, answerPreflight, refuseRequest } from './answer/own-answers.js';
-import { nameRequest, type RequestContext, type Listener, type Backend } from './request/request-context.js';
+import type { RequestContext, Listener, Backend } from './request/request-context.js';
 import { clientHeaderNames, type ClientHeaderNames } from './access/client-headers.js';
 import { keyOf, moveKeyProtocol } from './access/api-keys.js';
 import { Cors, isPreflight, pageMistake } from './access/cors.js';
 import { managementMistake, metricsMistake } from './access/management-access.js';
-import { prefersAsync } from './call/client-wishes.js';
+import { prefersAsync } from './call/find-route.js';
 import { koaAnswers } from './answer/koa-answers.js';
 import type { Failure, Operation } from './dialects/dialect.js';
 import { MAIN_DIALECTS, claim, type Dialects } from './dialects/index.js';
 import type { HttpHandler } from './socket/http-server.js';
-import { clientOf, namedPath, pathMistake, writtenPath } from './socket/request-facts.js';
+import { clientOf, namedPath, pathMistake, requestIdOf, writtenPath } from './socket/request-facts.js';
+import { nameAnswer } from './socket/unsent-answers.js';
 import { asksForWebSocket, isWebSocketPlan, refuseUpgrade, webSocketOpener } from './websocket/upgrades.js';
 
 /** Handles the requests of one listener. */
@@ -105,7 +106,9 @@ export class FrontHandler implements HttpHandler {
     path: string,
     isWebSocket: boolean,
   ): RequestContext {
-    const context: RequestContext = {
+    const requestId = requestIdOf(request.headers, this.#headerNames.callIds);
+    nameAnswer(response, requestId);
+    return {
       backend: this.#backend,
       listener: this.#listener,
       headerNames: this.#headerNames,
@@ -114,7 +117,7 @@ export class FrontHandler implements HttpHandler {
       path,
       isWebSocket,
       acceptedAtMs: performance.now(),
-      requestId: '',
+      requestId,
       client: clientOf(request),
       dialect: this.#dialects.default,
       counts: false,
@@ -123,8 +126,6 @@ export class FrontHandler implements HttpHandler {
       isLogged: false,
       model: null,
     };
-    nameRequest(context);
-    return context;
   }
 }
 

@@ -7,7 +7,7 @@ import { splitHeaderLines } from '../../protocol/text/headers.js';
 import type { Model } from '../models/model.js';
 import type { AppMetric } from '../processes/worker-listener.js';
 import type { Slot } from '../slots/slot.js';
-import { Buckets, SECONDS } from './buckets.js';
+import { Buckets, SECONDS } from './call-counts.js';
 import { MOST_SERIES, keyOf, otherOf, type Family, type Labels, type Measured } from './prometheus.js';
 
 const MOST_NAMES = 100;

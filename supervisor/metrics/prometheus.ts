@@ -4,7 +4,7 @@
  * longer measured frees its place.
  */
 import { turns } from '../http/socket/shared-turns.js';
-import { Buckets } from './buckets.js';
+import { Buckets } from './call-counts.js';
 
 export type Labels = Readonly<Record<string, string>>;
 

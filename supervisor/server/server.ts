@@ -13,7 +13,6 @@ import { describeThrown, type ServeError } from '../../protocol/errors.js';
 import { UnroutedBodies } from '../dispatch/arrivals.js';
 import { AccessLog } from '../http/answer/access-log.js';
 import type { Backend, ReadinessAnswer } from '../http/request/request-context.js';
-import { isLastRequest } from '../http/socket/request-facts.js';
 import { UnsentAnswers } from '../http/socket/unsent-answers.js';
 import type { JobStore } from '../jobs/job-store.js';
 import { deferred } from '../machine/deferred.js';
@@ -72,8 +71,8 @@ export class Server {
   readonly #listeners: Listeners;
   /** Null until the parts are closed, and if they are closed because the server could not be opened. */
   #end: ServerEnd | null = null;
-  /** Whether replies close their connections, so that no request arrives on one after the server has ended. */
-  #lastReplies = false;
+  /** See `Backend.end`. */
+  readonly #endComes = { isNear: false };
 
   /** `jobStore`: open, and closed with the server. */
   constructor(plan: ServerPlan, jobStore: JobStore) {
@@ -184,9 +183,9 @@ export class Server {
    */
   async #drain(options: CloseOptions, failure: ServeError | null): Promise<void> {
     const endAtMs = performance.now() + this.#plan.resolved.options.drainTimeout;
-    const onRefusing = (): void => void (this.#lastReplies = true);
+    const onRefusing = (): void => void (this.#endComes.isNear = true);
     const reason = failure === null ? await this.#host.drain(options, onRefusing) : 'failed';
-    this.#lastReplies = true;
+    this.#endComes.isNear = true;
     this.#live?.end(reason); // its viewers would never leave by themselves
     await this.#host.settleJobs(); // answers those who wait for a job
     await Promise.all([this.#listeners.close(), this.#host.sendWebhooks(endAtMs - performance.now())]);
@@ -263,8 +262,7 @@ export class Server {
       page: this.#live && { files: readPageFiles(plan.pageFolder), live: this.#live },
       log: this.#logs.log,
       hasGpu: plan.models.some(({ placements }) => placements.some(({ gpu }) => gpu !== null)),
-      stopping: () => this.#lastReplies,
-      closing: (request) => this.#lastReplies && isLastRequest(request),
+      end: this.#endComes,
       status: (showsWords) => serverStatus(this.#sources, showsWords),
       readiness: (ref) => this.#readiness(ref),
     };

@@ -2,6 +2,7 @@
 import type { ServeError } from '../../../protocol/errors.js';
 import type { RequestContext } from '../request/request-context.js';
 import { refuse } from '../socket/refuse.js';
+import { isLastRequest } from '../socket/request-facts.js';
 
 interface ErrorFacts {
   /** Value of the Server-Timing header; absent if the request is not a call. */
@@ -57,7 +58,7 @@ export function commonHeaders(context: RequestContext): Record<string, string> {
   return {
     'X-Request-Id': requestId,
     ...dialect.headers?.(context),
-    ...(backend.closing(request) && { Connection: 'close' }),
+    ...(backend.end.isNear && isLastRequest(request) && { Connection: 'close' }),
   };
 }
 
@@ -76,7 +77,7 @@ export function answerPreflight(
     response.setHeader('Access-Control-Max-Age', MAX_AGE_S);
   }
   response.setHeader('X-Request-Id', requestId);
-  if (backend.closing(request)) response.setHeader('Connection', 'close');
+  if (backend.end.isNear && isLastRequest(request)) response.setHeader('Connection', 'close');
   response.writeHead(204).end();
 }
 
@@ -90,16 +91,3 @@ function allowedMethods(methods: string): string {
 
 /** Browsers may cache a preflight this long: Chromium's own limit. */
 const MAX_AGE_S = 7200;
-
-/** Formats the Server-Timing header: `queue;dur=1.20, run;dur=3.40`, in ms. */
-export function serverTiming(queueMs: number, runMs: number): string {
-  return `queue;dur=${twoDecimals(queueMs)}, run;dur=${twoDecimals(runMs)}`;
-}
-
-/** Writes ms with two decimals, 0 without. Built from integers, whose strings V8 caches: `toFixed` takes several times as long. */
-function twoDecimals(ms: number): string {
-  if (ms === 0) return '0';
-  const hundredths = Math.round(ms * 100);
-  const rest = hundredths % 100;
-  return `${(hundredths - rest) / 100}.${rest < 10 ? '0' : ''}${rest}`;
-}

@@ -5,7 +5,7 @@ import type { Routes } from '../../models/generations.js';
 import type { Model } from '../../models/model.js';
 import { onceClosed } from '../socket/request-facts.js';
 import type { RequestContext } from '../request/request-context.js';
-import { timeLimitOf } from './client-wishes.js';
+import { timeLimitOf } from './find-route.js';
 
 /**
  * Resolves with the routes once a worker has loaded the app. Waits at most as long as a call may wait in the queue, or

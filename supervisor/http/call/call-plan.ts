@@ -10,7 +10,7 @@ import type { Routes } from '../../models/generations.js';
 import type { Model } from '../../models/model.js';
 import type { Body } from '../socket/body-memory.js';
 import type { AnswerStyle, RequestContext } from '../request/request-context.js';
-import type { WishedJob } from './client-wishes.js';
+import type { WishedJob } from './wished-job.js';
 
 /** The model and route that a call is for. */
 export interface Target {
@@ -77,7 +77,7 @@ export interface OwnRoute {
   readonly plan: NamedPlan;
 }
 
-/** A call whose route is known and takes the request; `submit-call.ts` makes a `Call` of it when its body has arrived. */
+/** A call whose route is known and takes the request; `answer-call.ts` makes a `Call` of it when its body has arrived. */
 export interface RoutedCall {
   /** The plan that it follows: that of the dialect that has claimed it, or of the app's own route. */
   readonly plan: CallPlan;

@@ -1,4 +1,8 @@
-/** Finds the route of a call and checks that the request's headers and then its body are what the route takes. */
+/**
+ * Finds the route of a call and checks that the request's headers and then its body are what the route takes; reads from the
+ * headers how long the client waits for its answer.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
 import { joinPieces } from '../../../protocol/wire/body-assembler.js';
 import { ServeError } from '../../../protocol/errors.js';
 import type { Route } from '../../../protocol/wire/messages.js';
@@ -6,8 +10,22 @@ import type { Routes } from '../../models/generations.js';
 import type { Body } from '../socket/body-memory.js';
 import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan, ChooseRoute, RoutedCall, Target } from './call-plan.js';
-import { prefersAsync, wishedJob } from './client-wishes.js';
+import { wishedJob } from './wished-job.js';
 import { scanTopLevelFields } from '../json/top-level-fields.js';
+
+/** The client's own time limit in ms from now; null without one. @throws SERVE_BAD_REQUEST if it is not a duration */
+export function timeLimitOf(headers: IncomingHttpHeaders): number | null {
+  const header = headers['x-request-timeout-seconds'];
+  if (header === undefined) return null;
+  const seconds = Number(header);
+  if (header !== '' && seconds > 0 && seconds <= MAX_LIMIT_S) return seconds * 1000;
+  throw new ServeError(
+    'SERVE_BAD_REQUEST',
+    `X-Request-Timeout-Seconds must be a number of seconds above 0 and up to ${MAX_LIMIT_S}.`,
+  );
+}
+
+const MAX_LIMIT_S = 86_400;
 
 /**
  * Finds the route of a call among those of its model's app, and refuses a call that cannot be answered in time. A route of
@@ -42,6 +60,12 @@ export function routeCall(
     return { plan, model, route, deadlineMs: null, job: wishedJob(headers) }; // its client is answered at once
   if (limitMs !== null) model.dispatcher.checkDeadline(acceptedAtMs + limitMs);
   return { plan, model, route, deadlineMs: limitMs, job: null };
+}
+
+/** Whether the client asks for an answer before the call has run (RFC 7240 section 4.1). */
+export function prefersAsync({ prefer }: IncomingHttpHeaders): boolean {
+  const preferences = typeof prefer === 'string' ? prefer.split(',') : [];
+  return preferences.some((one) => one.split(';', 1)[0]?.trim().toLowerCase() === 'respond-async');
 }
 
 /** Scanning a body of this size takes 3 ms (bench/top-level-fields.ts). */

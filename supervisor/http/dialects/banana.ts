@@ -7,12 +7,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import { STATUS_PATH } from '../../../protocol/reserved-paths.js';
 import type { Model } from '../../models/model.js';
 import type { Models } from '../../models/models.js';
-import {
-  isRead,
-  type RequestContext,
-  type Backend,
-  type ReadinessAnswer,
-} from '../request/request-context.js';
+import type { RequestContext, Backend, ReadinessAnswer } from '../request/request-context.js';
 import { hiddenBecause } from '../access/app-words.js';
 import { BANANA_CLIENTS, isBananaClient } from '../access/client-headers.js';
 import { houseFailure } from '../answer/house-error.js';
@@ -22,7 +17,7 @@ import { pathTable } from '../call/path-table.js';
 import { HOUSE_ERROR } from '../openapi/errors.js';
 import { operationsOf } from '../openapi/operation.js';
 import { routeOperations } from '../openapi/routes.js';
-import { writtenPath } from '../socket/request-facts.js';
+import { isRead, writtenPath } from '../socket/request-facts.js';
 import paths from './banana.json' with { type: 'json' };
 import {
   methodMistake,

@@ -22,6 +22,8 @@ export interface Dialect extends AnswerStyle {
    * The front's own paths in this dialect, patterns included, each with its methods as an `Allow` header lists them.
    */
   readonly paths: ReadonlyMap<string, string>;
+  /** It is asked only for requests that read a page: `GET` and `HEAD`, no WebSockets. */
+  readonly hasOnlyPages?: true;
   /**
    * Returns the operation of a request, by its path and method, without reading the body. Null if the request does not
    * belong to this dialect: then the next one is asked. A ServeError that it throws refuses the request, which counts

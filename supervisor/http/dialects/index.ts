@@ -6,6 +6,7 @@ import { ServeError } from '../../../protocol/errors.js';
 import type { FindCallPaths } from '../request/call-paths.js';
 import type { Listener, RequestContext, MetricsPage } from '../request/request-context.js';
 import type { ServedPage } from '../request/served-page.js';
+import { isRead } from '../socket/request-facts.js';
 import { banana } from './banana.js';
 import type { CallPlan, DefaultDialect, Dialect, NamedTarget, Operation } from './dialect.js';
 import { gateway } from './gateway/gateway.js';
@@ -131,10 +132,12 @@ export function callPathsIn(dialects: readonly Dialect[]): FindCallPaths {
  */
 export function claim(context: RequestContext, dialects: Dialects, isReadable: boolean): Operation {
   const { models } = context.backend;
+  const readsPage = !context.isWebSocket && isRead(context.request);
   let claimed: Operation | null = null;
   let guess: Operation | null = null;
   let guesser: Dialect | null = null;
   for (const dialect of isReadable ? dialects.inOrder : []) {
+    if (dialect.hasOnlyPages === true && !readsPage) continue;
     let operation: Operation | null;
     try {
       operation = dialect.claim(context, models);

@@ -3,7 +3,8 @@ import { ServeError } from '../../../protocol/errors.js';
 import { houseFailure } from '../answer/house-error.js';
 import { HOUSE_ERROR } from '../openapi/errors.js';
 import { operationsOf } from '../openapi/operation.js';
-import { isRead, queryOf, type RequestContext, type MetricsPage } from '../request/request-context.js';
+import type { RequestContext, MetricsPage } from '../request/request-context.js';
+import { isRead, queryOf } from '../socket/request-facts.js';
 import { methodMistake, writeMethods, type DefaultDialect, type Operation } from './dialect.js';
 import paths from './metrics.json' with { type: 'json' };
 

@@ -4,7 +4,7 @@ import type { WriteAnswer } from '../answer/koa-answers.js';
 import { openApiDocument } from '../openapi/document.js';
 import { HOUSE_ERROR } from '../openapi/errors.js';
 import { operationsOf } from '../openapi/operation.js';
-import { isRead, type RequestContext, type Backend } from '../request/request-context.js';
+import type { RequestContext, Backend } from '../request/request-context.js';
 import type { ServeError } from '../../../protocol/errors.js';
 import type { Dialect } from './dialect.js';
 import paths from './openapi.json' with { type: 'json' };
@@ -59,10 +59,9 @@ export function openApiDialect(others: readonly Dialect[]): Dialect {
   const dialect: Dialect = {
     name: 'openapi',
     paths: new Map([[PATH, METHODS]]),
-    claim: ({ request, path, isWebSocket }) => {
-      if (path !== PATH || isWebSocket || !isRead(request)) return null;
-      return { auth: 'call', counts: false, methods: METHODS, act: { write } };
-    },
+    hasOnlyPages: true,
+    claim: ({ path }) =>
+      path === PATH ? { auth: 'call', counts: false, methods: METHODS, act: { write } } : null,
     describe: () => OPERATIONS,
     errorBody: HOUSE_ERROR,
     fail: houseFailure,

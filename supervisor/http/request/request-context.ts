@@ -51,21 +51,10 @@ export interface RequestContext extends CountedRequest {
   model: Model | null;
 }
 
-/** Sets the request id: from the headers, else `inBody`, else a new one. */
-export function nameRequest(context: RequestContext, inBody: string | null = null): void {
+/** Changes the request id: from the headers, else `inBody`, else a new one. */
+export function nameRequest(context: RequestContext, inBody: string | null): void {
   context.requestId = requestIdOf(context.request.headers, context.headerNames.callIds, inBody);
   nameAnswer(context.response, context.requestId);
-}
-
-/** Returns the query of a request, without its question mark. */
-export function queryOf({ request: { url = '' } }: Pick<RequestContext, 'request'>): string {
-  const question = url.indexOf('?');
-  return question < 0 ? '' : url.slice(question + 1);
-}
-
-/** Whether the request asks for a page. */
-export function isRead({ method }: IncomingMessage): boolean {
-  return method === 'GET' || method === 'HEAD';
 }
 
 const MAX_SMALL_BYTES = 64 * 1024;
@@ -199,10 +188,11 @@ export interface Backend {
   callsOf(model: Model): CallFigures;
   /** Bodies that arrive before their model is known. */
   readonly unroutedBodies: UnroutedBodies;
-  /** Whether the server refuses new calls because it is stopping. */
-  stopping(): boolean;
-  /** Whether the reply to this request closes its connection: the server is stopping and no request is pipelined after it. */
-  closing(request: IncomingMessage): boolean;
+  /**
+   * `isNear`: the server is stopping. It refuses new calls, and each reply closes its connection, unless another request is
+   * pipelined after it (`isLastRequest`): so no request arrives on one after the server has ended.
+   */
+  readonly end: { readonly isNear: boolean };
   /** The answer to `GET /status`; without `showsWords`, the apps' words in it are empty. */
   status(showsWords: boolean): object;
   /**

@@ -37,6 +37,17 @@ export function namedPath(written: string): string | null {
   }
 }
 
+/** Returns the query of a request, without its question mark. */
+export function queryOf({ request: { url = '' } }: { readonly request: IncomingMessage }): string {
+  const question = url.indexOf('?');
+  return question < 0 ? '' : url.slice(question + 1);
+}
+
+/** Whether the request asks for a page. */
+export function isRead({ method }: IncomingMessage): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
 /** The error for a request whose path is null. */
 export function pathMistake(): ServeError {
   return new ServeError(

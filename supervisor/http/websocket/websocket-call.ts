@@ -15,7 +15,7 @@ import type { Model } from '../../models/model.js';
 import type { RequestContext } from '../request/request-context.js';
 import type { CallPlan, NamedTarget } from '../call/call-plan.js';
 import type { Answer } from '../socket/unsent-connection.js';
-import { describeCall } from '../call/submit-call.js';
+import { describeCall } from '../call/answer-call.js';
 import { statusOf } from '../answer/house-error.js';
 import { closeCodeOf, closeReason, startClosing } from './closing.js';
 import { FrameReads } from './frame-reads.js';
@@ -84,7 +84,7 @@ export class WebSocketCall implements Sink, Conversation, Answer {
   }
 
   waiting(): void {
-    if (this.#context.backend.stopping()) this.#goingAway ??= shuttingDown();
+    if (this.#context.backend.end.isNear) this.#goingAway ??= shuttingDown();
     const { websocketIdleTimeout } = this.#model.options;
     this.#silence.begin(this.#goingAway === null ? websocketIdleTimeout : GOING_AWAY_SILENCE_MS);
   }

@@ -1,6 +1,5 @@
 /** Measures one model once a second: the change of its counters since the second before, and its gauges. */
-import type { Buckets } from '../../metrics/buckets.js';
-import type { ModelCalls } from '../../metrics/call-counts.js';
+import type { ModelCalls, Buckets } from '../../metrics/call-counts.js';
 import type { Model } from '../../models/model.js';
 import type { LiveModel, LiveSample } from '../live-types.js';
 import { ModelHistory, SECONDS_KEPT } from './model-history.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { DATA_OVERHEAD_BYTES, type Message } from '../../../protocol/wire/messages.js';
 import { test, type TestContext } from 'node:test';
 import type { Conversation } from '../../../supervisor/dispatch/call.js';
-import { CallAnswers } from '../../../supervisor/calls/call-answers.js';
+import { CallAnswers } from '../../../supervisor/calls/call-messages.js';
 import type { CallHolder } from '../../../supervisor/calls/held-batch.js';
 import { FakeChannel, heldCall } from './held-call.js';
 

@@ -39,7 +39,7 @@ export async function serveHandler(
     keys: new ApiKeys(keys.map((key) => digestOf(key))),
     jobs: countedJobs(),
     webhooks: { send: () => true },
-    closing: () => false,
+    end: { isNear: false },
     observer: { settled() {}, refused() {}, answered() {}, broken() {}, cut() {}, ...observer },
     ...parts,
   } as unknown as Backend;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppSeries } from '../../../supervisor/metrics/app-series.js';
-import { Buckets } from '../../../supervisor/metrics/buckets.js';
+import { Buckets } from '../../../supervisor/metrics/call-counts.js';
 import type { Model } from '../../../supervisor/models/model.js';
 import type { AppMetric } from '../../../supervisor/processes/worker-listener.js';
 import type { Slot } from '../../../supervisor/slots/slot.js';

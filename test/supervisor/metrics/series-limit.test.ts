@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Buckets } from '../../../supervisor/metrics/buckets.js';
+import { Buckets } from '../../../supervisor/metrics/call-counts.js';
 import { seriesLimit, type Measured } from '../../../supervisor/metrics/prometheus.js';
 
 function models(...names: readonly string[]): Measured[] {

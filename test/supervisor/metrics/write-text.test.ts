@@ -1,7 +1,7 @@
 /** The metrics page of many models is written in slices. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Buckets } from '../../../supervisor/metrics/buckets.js';
+import { Buckets } from '../../../supervisor/metrics/call-counts.js';
 import { writeText, type Family } from '../../../supervisor/metrics/prometheus.js';
 
 const MODELS = 600;

@@ -8,7 +8,8 @@
 import { ServeError } from '../../../../protocol/errors.js';
 import type { ModelRef, Models } from '../../../models/models.js';
 import type { CallPath, CalledRoute } from '../../request/call-paths.js';
-import { queryOf, type RequestContext } from '../../request/request-context.js';
+import type { RequestContext } from '../../request/request-context.js';
+import { queryOf } from '../../socket/request-facts.js';
 import type { WriteAnswer } from '../../answer/koa-answers.js';
 import type { ApiPaths } from '../../openapi/operation.js';
 import type { CallPlan, DefaultDialect, Operation, Target } from '../dialect.js';

@@ -3,7 +3,8 @@
  * invalid number counts as left out, and only the word `true` means true.
  */
 import { ServeError } from '../../../../protocol/errors.js';
-import { parseJson, queryOf, readSmallBody, type RequestContext } from '../../request/request-context.js';
+import { parseJson, readSmallBody, type RequestContext } from '../../request/request-context.js';
+import { queryOf } from '../../socket/request-facts.js';
 
 export class Params {
   readonly #values: ReadonlyMap<string, string>;

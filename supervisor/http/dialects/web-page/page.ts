@@ -11,7 +11,8 @@ import { EventStream } from '../../answer/event-stream.js';
 import { houseFailure } from '../../answer/house-error.js';
 import { prefersHtml } from '../../answer/koa-answers.js';
 import type { PageFile, PageManagement, ServedPage } from '../../request/served-page.js';
-import { isRead, queryOf, type RequestContext } from '../../request/request-context.js';
+import type { RequestContext } from '../../request/request-context.js';
+import { queryOf } from '../../socket/request-facts.js';
 import { HOUSE_ERROR } from '../../openapi/errors.js';
 import { operationsOf } from '../../openapi/operation.js';
 import { chooseCoding } from '../../socket/compressed-response.js';
@@ -51,8 +52,8 @@ export function pageDialect({ files, live }: ServedPage, hasManagement: boolean)
     name: 'page',
     paths: new Map([ROOT, LIVE_PATH, `${FILES_PREFIX}{name}`].map((path) => [path, METHODS])),
 
-    claim({ request, response, path, isWebSocket }) {
-      if (isWebSocket || !isRead(request)) return null;
+    hasOnlyPages: true,
+    claim({ request, response, path }) {
       if (path === ROOT) addVary(response, 'Accept'); // a cache must not give the page to a client that gets another answer
       if (path === LIVE_PATH)
         return operation('call', (context) => {

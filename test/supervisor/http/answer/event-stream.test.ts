@@ -33,7 +33,7 @@ class FakeResponse extends EventEmitter {
 function streamTo(client: string, hasKey = false): { stream: EventStream; response: FakeResponse } {
   const response = new FakeResponse();
   const request = { headers: { host: 'localhost' } };
-  const backend = { closing: () => false };
+  const backend = { end: { isNear: false } };
   const context = { response, request, client, hasKey, backend, dialect: {}, requestId: 'r' };
   return { stream: new EventStream(context as unknown as RequestContext), response };
 }

@@ -18,7 +18,7 @@ for (const [phrase, line] of [
 ] as const) {
   test(`the phrase ${JSON.stringify(phrase)} makes the status line ${line}`, async (t) => {
     const server = createServer((request, response) => {
-      const backend = { closing: () => false, observer: { settled: () => {} } };
+      const backend = { end: { isNear: false }, observer: { settled: () => {} } };
       const context = {
         backend,
         request,

@@ -7,8 +7,7 @@ import { describe, test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
 import type { LoadedInfo } from '../../../../protocol/wire/messages.js';
-import { dialectsOf, type Dialects } from '../../../../supervisor/http/dialects/index.js';
-import type { Operation } from '../../../../supervisor/http/dialects/dialect.js';
+import { claim, dialectsOf, type Dialects } from '../../../../supervisor/http/dialects/index.js';
 import type { Models } from '../../../../supervisor/models/models.js';
 import { describedModels } from '../openapi/described-models.js';
 import {
@@ -71,23 +70,12 @@ function contextOf(
   } as unknown as RequestContext;
 }
 
-/** The first claim that is sure, else the first guess. */
-function claimOf({ inOrder }: Dialects, context: RequestContext): Operation | null {
-  let guess: Operation | null = null;
-  for (const dialect of inOrder) {
-    const claim = dialect.claim(context, context.backend.models);
-    if (claim !== null && claim.isGuess !== true) return claim;
-    guess ??= claim;
-  }
-  return guess;
-}
-
 function documentOf(served: Served): { document: Document; dialects: Dialects; registry: Models } {
   const dialects = dialectsOf(served.settings).main as Dialects;
   const registry = describedModels(served.models);
   const context = contextOf(served, registry, { method: 'GET', url: '/openapi.json' });
-  const { act } = claimOf(dialects, context) ?? {};
-  assert.ok(act !== undefined && 'write' in act);
+  const { act } = claim(context, dialects, true);
+  assert.ok('write' in act);
   const ctx = { body: Buffer.alloc(0) } as unknown as Parameters<typeof act.write>[0];
   void act.write(ctx, context);
   const made = ctx.body;
@@ -145,12 +133,10 @@ for (const [what, served] of Object.entries(SERVERS))
         const url = path === '/invocations' ? `${path}?model_name=${served.models[0]?.name}` : named;
         const headers =
           operation['x-websocket'] === true ? { upgrade: 'websocket' } : { accept: 'text/html' };
-        const claim = claimOf(
-          dialects,
-          contextOf(served, registry, { method: method.toUpperCase(), url, headers }),
-        );
-        assert.ok(claim !== null && !('refuse' in claim.act), `${method} ${path}`);
-        const needsKey = served.keys === true && claim.auth !== 'none';
+        const context = contextOf(served, registry, { method: method.toUpperCase(), url, headers });
+        const { act, auth } = claim(context, dialects, true);
+        assert.ok(!('refuse' in act), `${method} ${path}`);
+        const needsKey = served.keys === true && auth !== 'none';
         assert.equal(operation.security !== undefined, needsKey, `${method} ${path}`);
       }
     });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Buckets, SECONDS } from '../../../../supervisor/metrics/buckets.js';
+import { Buckets, SECONDS } from '../../../../supervisor/metrics/call-counts.js';
 import { percentile } from '../../../../supervisor/status/live/model-meter.js';
 
 const BOUNDS = [1, 2, 4];

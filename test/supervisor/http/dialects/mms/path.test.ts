@@ -1,9 +1,9 @@
 /** Paths as Multi Model Server reads them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { queryOf, type RequestContext } from '../../../../../supervisor/http/request/request-context.js';
+import type { RequestContext } from '../../../../../supervisor/http/request/request-context.js';
 import { segmentsOf } from '../../../../../supervisor/http/dialects/mms/path.js';
-import { namedPath, writtenPath } from '../../../../../supervisor/http/socket/request-facts.js';
+import { namedPath, queryOf, writtenPath } from '../../../../../supervisor/http/socket/request-facts.js';
 
 function askFor(url: string): RequestContext {
   const written = writtenPath(url);

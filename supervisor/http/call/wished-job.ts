@@ -1,7 +1,4 @@
-/**
- * The client's wishes for its call: its time limit; or that the call becomes a job, when that may begin, and that it is stored
- * once.
- */
+/** The client's wishes for its job: when it may begin, and that it is stored once. */
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { ServeError } from '../../../protocol/errors.js';
@@ -10,20 +7,6 @@ import type { IdempotencyKey } from '../../jobs/kept-jobs.js';
 import { keyOf } from '../access/api-keys.js';
 import { inSlices } from '../json/slices.js';
 import type { RequestContext } from '../request/request-context.js';
-
-/** The client's own time limit in ms from now; null without one. @throws SERVE_BAD_REQUEST if it is not a duration */
-export function timeLimitOf(headers: IncomingHttpHeaders): number | null {
-  const header = headers['x-request-timeout-seconds'];
-  if (header === undefined) return null;
-  const seconds = Number(header);
-  if (header !== '' && seconds > 0 && seconds <= MAX_LIMIT_S) return seconds * 1000;
-  throw new ServeError(
-    'SERVE_BAD_REQUEST',
-    `X-Request-Timeout-Seconds must be a number of seconds above 0 and up to ${MAX_LIMIT_S}.`,
-  );
-}
-
-const MAX_LIMIT_S = 86_400;
 
 export interface WishedJob {
   readonly delayMs: number;
@@ -43,12 +26,6 @@ const MAX_SECONDS = 30 * 24 * 3600;
 const USUAL_TTL_SECONDS = 24 * 3600;
 const MOST_URGENT = 9;
 const MAX_KEY_CHARS = 255;
-
-/** Whether the client asks for an answer before the call has run (RFC 7240 section 4.1). */
-export function prefersAsync({ prefer }: IncomingHttpHeaders): boolean {
-  const preferences = typeof prefer === 'string' ? prefer.split(',') : [];
-  return preferences.some((one) => one.split(';', 1)[0]?.trim().toLowerCase() === 'respond-async');
-}
 
 /** @throws SERVE_BAD_REQUEST if a wish is out of range */
 export function wishedJob(headers: IncomingHttpHeaders): WishedJob {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiKeys } from '../../../../supervisor/http/access/api-keys.js';
-import { idempotencyKey, prefersAsync, wishedJob } from '../../../../supervisor/http/call/client-wishes.js';
+import { prefersAsync } from '../../../../supervisor/http/call/find-route.js';
+import { idempotencyKey, wishedJob } from '../../../../supervisor/http/call/wished-job.js';
 import type { RequestContext } from '../../../../supervisor/http/request/request-context.js';
 import { digestOf } from '../../../../supervisor/options/api-key.js';
 
