@@ -40,11 +40,13 @@ async function* eventsOf(context: RequestContext, id: string, showsWords: boolea
       news = deferred(); // before the look, or a change in between would be missed
       const record = await backend.jobs.get(id);
       if (record === null) return;
-      const pieces = [DATA, ...(await describeJob(context, record, showsWords)).map(onOneLine), END];
-      const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
-      // A large one is sent in pieces as its client takes them: thousands may watch one job.
-      if (bytes > SENT_SLICE_BYTES) yield* inTurns(pieces);
-      else yield Buffer.concat(pieces);
+      const { pieces, bytes } = await describeJob(context, record, showsWords);
+      // A large one is made and sent in pieces as its client takes them: thousands may watch one job.
+      if (bytes > SENT_SLICE_BYTES) {
+        yield DATA;
+        for await (const piece of inTurns(pieces)) yield onOneLine(piece);
+        yield END;
+      } else yield Buffer.concat([DATA, ...Array.from(pieces, onOneLine), END]);
       if (isOver || hasEnded(record)) return;
       while ((await within(KEEP_ALIVE_MS, news.promise)) === null) yield KEEP_ALIVE;
     }

@@ -33,26 +33,41 @@ export function factsOf(record: JobRecord, showsWords: boolean): object {
   };
 }
 
+/** A page, in pieces that are made as they are sent. */
+export interface JobPage {
+  readonly pieces: Iterable<Buffer>;
+  /** The size of all pieces together. */
+  readonly bytes: number;
+}
+
 /**
- * Describes a job, in pieces as they are sent. A JSON result is included as it is, another one in base64; one that is too
- * large for the page, or is not kept, is not.
+ * Describes a job. A JSON result is included as it is, another one in base64; one that is too large for the page, or is not
+ * kept, is not.
  */
 export async function describeJob(
   context: RequestContext,
   record: JobRecord,
   showsWords: boolean,
-): Promise<readonly Buffer[]> {
+): Promise<JobPage> {
   const facts = factsOf(record, showsWords);
   const result = record.end?.result ?? null;
-  if (result === null) return [jsonOf({ ...facts, result: null })];
+  if (result === null) return whole({ ...facts, result: null });
   const { status, contentType } = result.head;
   const isIncluded = !result.isDropped && result.bytes <= MAX_INCLUDED_BYTES;
   const body = isIncluded ? await readResult(context, record) : null;
   if (body === null)
-    return [jsonOf({ ...facts, status, contentType, result: null, ...placeOf(record, result) })];
-  const { encoding, json } = await included(result, body);
-  const before = jsonOf({ ...facts, status, contentType, encoding }).subarray(0, -1);
-  return [Buffer.concat([before, RESULT]), ...slicesOf(json, SENT_SLICE_BYTES), CLOSE];
+    return whole({ ...facts, status, contentType, result: null, ...placeOf(record, result) });
+  const isJson = await isIncludedAsJson(result, body);
+  const encoding = isJson ? 'json' : 'base64';
+  const before = Buffer.from(
+    `${JSON.stringify({ ...facts, status, contentType, encoding }).slice(0, -1)},"result":`,
+  );
+  const included = isJson ? slicesOf(body, SENT_SLICE_BYTES) : base64Of(body);
+  const includedBytes = isJson ? body.length : 4 * Math.ceil(body.length / 3) + 2 * QUOTE.length;
+  return {
+    pieces: joined([before], included, [CLOSE]),
+    bytes: before.length + includedBytes + CLOSE.length,
+  };
 }
 
 /** Tells how to get a result that is not part of the page, or why it cannot be had. */
@@ -61,11 +76,12 @@ function placeOf({ id }: JobRecord, { isDropped, bytes }: KeptResult): object {
   return { resultDropped: `There was no room for its ${bytes} bytes (--job-bytes, --max-output).` };
 }
 
-const RESULT = Buffer.from(',"result":');
 const CLOSE = Buffer.from('}');
+const QUOTE = Buffer.from('"');
 
-function jsonOf(description: object): Buffer {
-  return Buffer.from(JSON.stringify(description));
+function whole(description: object): JobPage {
+  const json = Buffer.from(JSON.stringify(description));
+  return { pieces: [json], bytes: json.length };
 }
 
 function dateOf(ms: number): string {
@@ -81,25 +97,28 @@ function describeError(error: KeptError, showsWords: boolean): object {
 }
 
 /**
- * The result as it is included. Made once, as long as the result is held: thousands of clients may read it. It is checked,
- * because an app may label anything as JSON: one invalid result would make the whole reply invalid.
+ * Whether the result is included as JSON. Checked once per result, because an app may label anything as JSON: one
+ * invalid result would make the whole reply invalid.
  */
-function included({ head }: KeptResult, body: Buffer): Promise<Included> {
-  const known = includedOf.get(body);
+function isIncludedAsJson({ head }: KeptResult, body: Buffer): Promise<boolean> {
+  const known = verdicts.get(body);
   if (known !== undefined) return known;
-  const isJson = isJsonType(head.contentType) ? inSlices(checkJson(body)) : Promise.resolve(false);
-  const made = isJson.then((is) =>
-    is
-      ? { encoding: 'json', json: body }
-      : { encoding: 'base64', json: Buffer.from(`"${body.toString('base64')}"`) },
-  );
-  includedOf.set(body, made);
-  return made;
+  const verdict = isJsonType(head.contentType) ? inSlices(checkJson(body)) : Promise.resolve(false);
+  verdicts.set(body, verdict);
+  return verdict;
 }
 
-interface Included {
-  readonly encoding: string;
-  readonly json: Buffer;
+/** Verdicts only: a store in memory holds these bodies, so all that is kept for them would be kept as long as the jobs. */
+const verdicts = new WeakMap<Buffer, Promise<boolean>>();
+
+function* base64Of(body: Buffer): Generator<Buffer> {
+  const step = SENT_SLICE_BYTES - (SENT_SLICE_BYTES % 3); // three bytes are four characters
+  yield QUOTE;
+  for (let start = 0; start < body.length; start += step)
+    yield Buffer.from(body.toString('base64', start, Math.min(body.length, start + step)), 'latin1');
+  yield QUOTE;
 }
 
-const includedOf = new WeakMap<Buffer, Promise<Included>>();
+function* joined(...parts: readonly Iterable<Buffer>[]): Generator<Buffer> {
+  for (const part of parts) yield* part;
+}

@@ -17,7 +17,7 @@ import type { RequestContext } from '../../request/request-context.js';
 import { queryOf } from '../../socket/request-facts.js';
 import { turns } from '../../socket/shared-turns.js';
 import { jobEvents } from './job-events.js';
-import { describeJob, factsOf } from './job-page.js';
+import { describeJob, factsOf, type JobPage } from './job-page.js';
 
 /** `GET` describes the job, at once or as it changes; `DELETE` ends it. */
 export async function writeJob(ctx: AnswerContext, context: RequestContext, id: string): Promise<void> {
@@ -60,13 +60,13 @@ export async function writeResult(ctx: AnswerContext, context: RequestContext, i
   ctx.status = status;
   if (phrase !== '') ctx.message = phrase;
   if (contentType !== '') ctx.set('Content-Type', contentType);
-  send(ctx, [...slicesOf(body, SENT_SLICE_BYTES)]);
+  send(ctx, { pieces: slicesOf(body, SENT_SLICE_BYTES), bytes: body.length });
 }
 
 /** Sends the pieces as the client takes them: thousands may request one result. */
-function send(ctx: AnswerContext, pieces: readonly Buffer[]): void {
+function send(ctx: AnswerContext, { pieces, bytes }: JobPage): void {
   ctx.body = Readable.from(inTurns(pieces), { objectMode: false });
-  ctx.length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  ctx.length = bytes;
 }
 
 export async function writeJobs(ctx: AnswerContext, context: RequestContext): Promise<void> {
