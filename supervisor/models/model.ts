@@ -293,6 +293,12 @@ export class ManagedModel {
     this.dispatcher.failNotBegun(error);
   }
 
+  /** Begins jobs that may be due for it now, or asks for a worker. */
+  takeJobs(): void {
+    this.dispatcher.pump();
+    if (this.dispatcher.feed.needsApp) this.#sizing.ask();
+  }
+
   /** Stops every worker: a message, SIGTERM after `graceMs`, then SIGKILL. */
   close(graceMs: number): void {
     this.#end();
@@ -322,10 +328,7 @@ export class ManagedModel {
       isDefault: () => resources.isDefault(this.spec),
       routes: () => (this.#parts.health.takesJobs ? this.#parts.generations.inForce.batchSizes : NO_ROUTES),
       isLoaded: () => this.routes !== null,
-      pump: () => {
-        this.dispatcher.pump();
-        if (this.dispatcher.feed.needsApp) this.#sizing.ask();
-      },
+      pump: () => this.takeJobs(),
     };
   }
 

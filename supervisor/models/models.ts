@@ -137,10 +137,11 @@ export class Registry {
     return model;
   }
 
-  /** Calls that name no version get this one from now on. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
+  /** Calls that name no version get this one from now on, and jobs that wait. @throws SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */
   setDefault(ref: FullModelRef): void {
     const chosen = this.#entry(ref);
     for (const entry of this.#names.get(ref.name) ?? []) entry.isDefault = entry === chosen;
+    chosen.model.takeJobs();
   }
 
   /** @throws SERVE_CONFIG, SERVE_MODEL_NOT_FOUND, SERVE_VERSION_NOT_FOUND */

@@ -254,6 +254,43 @@ test('calls that name no version get the default one, which is switched at once'
 });
 
 test(
+  'jobs that name no version wait for the default one, and begin at once when it is switched',
+  LIMIT,
+  async (t) => {
+    const cues = makeCues(t);
+    setEnv(t, cues.env);
+    const server = await start(t);
+    const refs = ['1', '2'].map((version) => ({ name: 'm', version }));
+    for (const ref of refs) {
+      await server.models.register({ ...ref, app: fixture('works.mjs') });
+      await server.models.scale(ref, { min: 1 }).settled;
+    }
+    const submit = async (input: unknown): Promise<string> => {
+      const headers = { 'content-type': 'application/json', prefer: 'respond-async' };
+      const { headers: told } = await call(`${server.url}/models/m/`, JSON.stringify(input), headers);
+      return told.get('x-banana-job-id') ?? '';
+    };
+    const stateOf = async (id: string, waitS: number): Promise<string> => {
+      const told = await fetch(`${server.url}/_k/jobs/${id}?wait=${waitS}s`);
+      return ((await told.json()) as { state: string }).state;
+    };
+    const busy = await submit({ until: 'the first may end' });
+    await eventually(
+      async () => (await stateOf(busy, 0)) === 'running',
+      10_000,
+      () => 'the first job waits',
+    );
+    const waiting = await submit({});
+    assert.equal(await stateOf(waiting, 0), 'queued');
+    server.models.setDefault({ name: 'm', version: '2' });
+    assert.equal(await stateOf(waiting, 2), 'succeeded');
+    cues.give('the first may end');
+    assert.equal(await stateOf(busy, 10), 'succeeded');
+    await server.close();
+  },
+);
+
+test(
   'a model that cannot start settles as failed, and ends nothing, not even with --on-crash-loop exit',
   LIMIT,
   async (t) => {

@@ -51,6 +51,10 @@ class Fake {
     this.story.push('closed');
   }
 
+  takeJobs(): void {
+    this.story.push('take jobs');
+  }
+
   /** The last change ends. */
   async settles(ready = this.crew.wanted, error: ServeError | null = null): Promise<void> {
     this.#settle(outcomeOf(this.crew.wanted, ready, error));
