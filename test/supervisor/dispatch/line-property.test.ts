@@ -33,11 +33,7 @@ function idOf(call: Call): string {
   return call.message.requestId;
 }
 
-function command(
-  name: string,
-  run: (model: Model, lines: Lines<Call>) => void,
-  needsCalls = false,
-): Command {
+function command(name: string, run: (model: Model, lines: Lines<Call>) => void, needsCalls = false): Command {
   return {
     check: (model) => !needsCalls || model.calls.length > 0,
     run: (model, lines) => {
