@@ -13,9 +13,9 @@ import { asClause } from '../../../protocol/text/sentences.js';
 import { MemoryBudget } from '../../budget/memory-budget.js';
 import { ByteBudget } from '../../dispatch/arrivals.js';
 import { newRequestId } from '../../dispatch/call.js';
+import { JobWebhooks, keeperOf } from '../../jobs/job-webhooks.js';
 import type { JobStore } from '../../jobs/job-store.js';
 import { KeptJobs, type AnsweredJob, type EndedJob, type KeptJobsListener } from '../../jobs/kept-jobs.js';
-import type { StoreGuard } from '../../jobs/store-guard.js';
 import { startLimit } from '../../machine/limit-timer.js';
 import type { ManagedModel, Model } from '../../models/model.js';
 import type { ServerResources } from '../../models/model-resources.js';
@@ -31,10 +31,9 @@ import { SpareProcesses } from '../../processes/spare-processes.js';
 import { TERM_GRACE_MS, retireLimits, stopReserveMs } from '../../processes/worker-stop.js';
 import { SpawnGate } from '../../slots/spawn-gate.js';
 import { drainText } from '../../status/server-status.js';
-import { Webhooks, type Webhook, type WebhookKeeper } from '../../webhooks/webhooks.js';
+import { Webhooks, type Webhook } from '../../webhooks/webhooks.js';
 import { ModelAdmin } from '../models/admin.js';
 import type { CloseOptions, Closing } from './closing.js';
-import { JobWebhooks } from './job-webhooks.js';
 
 /** The part of jobs that knows how calls arrive, and how they are answered. */
 export interface JobAnswers extends Omit<KeptJobsListener, 'onEnded'> {
@@ -202,13 +201,6 @@ export class ModelHost {
     this.memory?.close(); // before workers are killed, or their memory would be given to others that wait for it
     this.#killWorkers();
   }
-}
-
-function keeperOf(guard: StoreGuard): WebhookKeeper {
-  return {
-    owe: (webhook) => guard.ask((store) => store.owe(webhook)),
-    forgetWebhook: (id) => guard.untilStored((store) => store.forgetWebhook(id)),
-  };
 }
 
 const UNGUARDED = 'if this server is killed, a worker inside native code ends only when it returns';

@@ -1,21 +1,21 @@
 /** The ends of jobs that are posted, and when the store may forget that it owes them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ServeError } from '../../../../protocol/errors.js';
+import { ServeError } from '../../../protocol/errors.js';
 import {
   keptError,
   type EndedRecord,
   type KeptWebhook,
   type Outcome,
-} from '../../../../supervisor/jobs/job-record.js';
-import { begun, settled } from '../../../../supervisor/jobs/job-rules.js';
-import type { JobStore } from '../../../../supervisor/jobs/job-store.js';
-import type { AnsweredJob } from '../../../../supervisor/jobs/kept-jobs.js';
-import { StoreGuard } from '../../../../supervisor/jobs/store-guard.js';
-import { JobWebhooks } from '../../../../supervisor/server/host/job-webhooks.js';
-import { webhookOf } from '../../../../supervisor/server/job-outcomes.js';
-import type { Webhooks, Webhook, WebhookEvents } from '../../../../supervisor/webhooks/webhooks.js';
-import { HEAD, newStoredJob } from '../../jobs/stored-jobs.js';
+} from '../../../supervisor/jobs/job-record.js';
+import { begun, settled } from '../../../supervisor/jobs/job-rules.js';
+import type { JobStore } from '../../../supervisor/jobs/job-store.js';
+import type { AnsweredJob } from '../../../supervisor/jobs/kept-jobs.js';
+import { StoreGuard } from '../../../supervisor/jobs/store-guard.js';
+import { JobWebhooks } from '../../../supervisor/jobs/job-webhooks.js';
+import { webhookOf } from '../../../supervisor/server/job-outcomes.js';
+import type { Webhooks, Webhook, WebhookEvents } from '../../../supervisor/webhooks/webhooks.js';
+import { HEAD, newStoredJob } from './stored-jobs.js';
 
 const URL = 'https://example.com/hook';
 const TIMES = { runMs: 1, queueMs: 1 };

@@ -3,9 +3,9 @@
  * for those from time to time. One that the store keeps and that finds no room among those that are owed waits without its
  * body until there is some.
  */
-import type { AnsweredJob, KeptWebhook } from '../../jobs/kept-jobs.js';
-import type { StoreGuard } from '../../jobs/store-guard.js';
-import type { Webhooks, Webhook } from '../../webhooks/webhooks.js';
+import type { AnsweredJob, KeptWebhook } from './kept-jobs.js';
+import type { StoreGuard } from './store-guard.js';
+import type { Webhook, WebhookKeeper, Webhooks } from '../webhooks/webhooks.js';
 
 /** Time between two looks. */
 const LOOK_MS = 5000;
@@ -149,4 +149,12 @@ export class JobWebhooks {
     }
     return null;
   }
+}
+
+/** Keeps the webhooks of apps in the store. */
+export function keeperOf(guard: StoreGuard): WebhookKeeper {
+  return {
+    owe: (webhook) => guard.ask((store) => store.owe(webhook)),
+    forgetWebhook: (id) => guard.untilStored((store) => store.forgetWebhook(id)),
+  };
 }
