@@ -186,14 +186,14 @@ export class ModelAdmin implements ModelManagement {
     try {
       const present = this.registry.registered(spec);
       const files = this.#files.get(present) as ModelFiles;
-      files.lend(release);
+      const giveBackBefore = files.lend(release);
       this.startUp.onTrial.delete(present);
       return this.registry.replace(spec, async (model) => {
         const keepsFiles = !renews && spec.app === model.spec.app; // only the options may have changed
         for (const warning of spec.program.warnings) this.#log.warn(warning);
         await this.#watch(model, spec);
         const outcome = await (renews ? model.renew(spec, limits) : model.replace(spec, limits));
-        if (outcome.error === null && !keepsFiles) files.giveBackBefore(release);
+        if (outcome.error === null && !keepsFiles) giveBackBefore();
         return outcome;
       });
     } catch (thrown) {

@@ -29,14 +29,16 @@ export class ModelFiles {
     for (const files of this.#watched) files.close();
   }
 
-  /** Takes over the files of a change. Those before are lent as well until it has succeeded: workers may still use them. */
-  lend(release: () => void): void {
-    this.#lent.push(release);
-  }
-
-  /** The change with these files has succeeded. */
-  giveBackBefore(release: () => void): void {
-    for (const before of this.#lent.splice(0, this.#lent.indexOf(release))) before();
+  /**
+   * Takes over the files of a change. Those before are lent as well until it has succeeded: workers may still use them. Then
+   * call what this returns, which gives them back.
+   */
+  lend(release: () => void): () => void {
+    const own = (): void => release(); // a release of no files is that of several changes
+    this.#lent.push(own);
+    return () => {
+      for (const before of this.#lent.splice(0, this.#lent.indexOf(own))) before();
+    };
   }
 
   /** The last worker has ended. */

@@ -3,31 +3,40 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ModelFiles } from '../../../../supervisor/server/models/model-files.js';
 
-function lend(...names: readonly string[]): { files: ModelFiles; given: string[]; releases: (() => void)[] } {
+/** `succeeds`: tells of each change that it has succeeded. */
+function lend(...names: readonly string[]): { files: ModelFiles; given: string[]; succeeds: (() => void)[] } {
   const given: string[] = [];
-  const [first = () => {}, ...changes] = names.map((name) => (): void => void given.push(name));
+  const nothing = (): void => {};
+  const [first = nothing, ...changes] = names.map((name) =>
+    name === '' ? nothing : (): void => void given.push(name),
+  );
   const files = new ModelFiles(first);
-  for (const release of changes) files.lend(release);
-  return { files, given, releases: changes };
+  return { files, given, succeeds: changes.map((release) => files.lend(release)) };
 }
 
 test('a change that succeeds gives back the files before it, and the end of the model those after it', () => {
-  const { files, given, releases } = lend('first', 'second');
-  files.giveBackBefore(releases[0] as () => void);
+  const { files, given, succeeds } = lend('first', 'second');
+  succeeds[0]!();
   assert.deepEqual(given, ['first']);
   files.close();
   assert.deepEqual(given, ['first', 'second']);
 });
 
 test('a change that fails gives back nothing, because workers may use both, until one succeeds', () => {
-  const { files, given, releases } = lend('first', 'second', 'third');
+  const { given, succeeds } = lend('first', 'second', 'third');
   assert.deepEqual(given, []);
-  files.giveBackBefore(releases[1] as () => void);
+  succeeds[1]!();
   assert.deepEqual(given, ['first', 'second']);
 });
 
 test('a change keeps the files of one that waits behind it', () => {
-  const { files, given, releases } = lend('first', 'second', 'third');
-  files.giveBackBefore(releases[0] as () => void);
+  const { given, succeeds } = lend('first', 'second', 'third');
+  succeeds[0]!();
   assert.deepEqual(given, ['first']);
+});
+
+test('changes without files of their own are not mistaken for each other', () => {
+  const { given, succeeds } = lend('', 'failed', '');
+  succeeds[1]!();
+  assert.deepEqual(given, ['failed']);
 });
