@@ -30,6 +30,12 @@ export interface LineFilter {
 
 export const NO_FILTER: LineFilter = { text: '', level: '', model: '', worker: '', request: '' };
 
+/** The filter that an address asks for: any address may be given to a person, so nothing else of it counts. */
+export function filterOf(wishes: URLSearchParams): LineFilter {
+  const { model = '', worker = '', request = '' } = Object.fromEntries(wishes);
+  return { ...NO_FILTER, model, worker, request };
+}
+
 /** The choices of a person: their texts, and the levels that each stands for; none: all. */
 export const LEVELS: Readonly<Record<string, readonly [text: string, ...levels: string[]]>> = {
   '': ['all'],

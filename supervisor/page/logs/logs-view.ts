@@ -3,6 +3,7 @@ import type { Store } from '../app/store.js';
 import { keepConnected, type AnyLiveEvent, type Connection } from '../live/connection.js';
 import {
   filterLines,
+  filterOf,
   LEVELS,
   NO_FILTER,
   valuesOf,
@@ -73,10 +74,6 @@ function useLines(key: string): [lines: readonly NumberedLine[], connection: Con
     return keepConnected('_k/live?log', changed, received).stop;
   }, [key]);
   return [lines, connection];
-}
-
-function filterOf(wishes: URLSearchParams): LineFilter {
-  return { ...NO_FILTER, ...Object.fromEntries(wishes) };
 }
 
 const LEVEL_TEXTS = Object.entries(LEVELS).map(([level, [text]]) => [level, text] as const);

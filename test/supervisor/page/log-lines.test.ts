@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { addressOf, logsAddress } from '../../../supervisor/page/app/address.js';
 import {
   filterLines,
+  filterOf,
   MAX_LINES,
   NO_FILTER,
   valuesOf,
@@ -82,3 +83,12 @@ for (const [language, detail, title] of [
   test(`an error of ${language} is named by its type and message`, () => {
     assert.equal(failureTitle({ message: 'The model failed on this call.', detail }), title);
   });
+
+test('of an address only the names of a model, a worker and a request count', () => {
+  const wishes = new URLSearchParams('model=digits&worker=0&level=constructor&text=x&other=y');
+  assert.deepEqual(filterOf(wishes), { ...NO_FILTER, model: 'digits', worker: '0' });
+  assert.deepEqual(
+    filterLines(LINES, filterOf(wishes)).map(({ number }) => number),
+    [2],
+  );
+});
