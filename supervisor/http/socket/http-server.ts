@@ -28,7 +28,7 @@ const KEEP_ALIVE_MS = 75_000;
 /** Node looks for slow clients this often; its default of 30 s would make a 20 s limit mean up to 50 s. */
 const CHECK_INTERVAL_MS = 1000;
 
-/** The longest time for a whole request, headers and body. Pauses inside a body have a shorter limit (body-clock.ts). */
+/** The longest time for a whole request, headers and body. Pauses inside a body have a shorter limit (receive-body.ts). */
 const REQUEST_MS = 30 * 60_000;
 
 /** A client that sent a broken request has this long to read the answer; then its connection is cut. */

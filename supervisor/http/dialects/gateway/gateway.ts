@@ -6,7 +6,7 @@
  *    stays connected or not. The model's input stays bytes.
  * 2. A check and feedback start nothing and take no place in a queue (`question.ts`).
  * 3. A client that waits for the result, in the start itself or in a check, gets an answer when the job ends, or after
- *    a time the answer that it is still running (`hold.ts`).
+ *    a time the answer that it is still running (`whenEnded` of `answer/job-answers.ts`).
  *
  * The key is in the body. Every reply is HTTP 200, failures included (`reply.ts`).
  */
