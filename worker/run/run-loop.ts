@@ -129,8 +129,9 @@ export class RunLoop {
       this.#options.onIdleAfterRetire();
       return;
     }
-    // The front must know that what it has sent meanwhile does not begin here: the running calls may take long.
-    if (doubt !== null) this.#channel.send({ type: 'retiring', reason: doubt });
+    // The front must know that what it has sent meanwhile does not begin here: several running calls may take long. One call
+    // is the last of its worker, whose death then gives back what was sent ahead.
+    if (doubt !== null && this.#options.concurrency > 1) this.#channel.send({ type: 'retiring', reason: doubt });
     this.#channel.flush();
   }
 

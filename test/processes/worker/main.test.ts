@@ -462,7 +462,7 @@ test('an unhandled rejection lets the running call finish, begins no other, and 
     await worker.stderr,
     /^Unhandled rejection: Error: lost\n +at [^\n]*\binference [^\n]*app\.mjs:2:\d+\)\n$/,
   );
-  assert.deepEqual(types(worker), ['retiring'], 'nothing about call 2');
+  assert.deepEqual(types(worker), [], 'nothing about call 2');
   assert.equal(worker.begun.id, 1, 'call 2 is left to the front');
 });
 
