@@ -42,6 +42,8 @@ export abstract class CallWorker implements CallHolder, ReadyWorker {
    */
   load = 0;
   finishedCalls = 0;
+  /** When its last call ended, on the monotonic clock; 0 before. Its model sets it. */
+  lastCallMs = 0;
   /** Most calls of each route that may begin together; empty before the app is loaded. */
   maxBatches: ReadonlyMap<string, number> = new Map();
   readonly #readBegun: () => BegunNote;

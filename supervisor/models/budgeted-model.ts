@@ -71,7 +71,7 @@ export class ModelInBudget implements BudgetedModel {
   #worker(slot: Slot, worker: WorkerHandle, hasCallers: boolean, nowMs: number): BudgetedWorker {
     const { pid: id, stateMs } = worker;
     const sinceMs = nowMs - stateMs;
-    const idleSinceMs = Math.max(sinceMs, this.#model.crew.lastCallMs.get(worker) ?? 0);
+    const idleSinceMs = Math.max(sinceMs, worker.lastCallMs);
     const state = this.#stateOf(slot, worker, hasCallers);
     return { id, model: this.name, device: slot.device, state, sinceMs, idleSinceMs };
   }

@@ -25,8 +25,6 @@ export class Crew {
   readonly #devices: Pick<Devices, 'giveBack' | 'noteStandbys'>;
   readonly #mayServe: (worker: WorkerHandle) => boolean;
   readonly #make: (index: number, placement: Placement) => Slot;
-  /** When the last call of a worker ended. */
-  readonly lastCallMs = new WeakMap<WorkerHandle, number>();
   #standing: readonly WorkerHandle[] = [];
   /** Number of workers that may take calls; with none wanted, those there end the accepted calls. */
   #most = Infinity;

@@ -134,7 +134,7 @@ export class WorkerEvents {
 
   #finished(worker: WorkerHandle, call: Call, runMs: number | null): void {
     this.noteIdle();
-    this.#model.crew.lastCallMs.set(worker, this.#model.crew.idleSinceMs);
+    worker.lastCallMs = this.#model.crew.idleSinceMs;
     this.#model.dispatcher.finished(call, runMs);
   }
 
