@@ -11,6 +11,8 @@ import { retireLimits } from '../processes/worker-stop.js';
 import type { ModelsHandle, NamedSource, UnregisterOptions } from './server-handle.js';
 import type { ModelAdmin } from './models/admin.js';
 
+const A_SOURCE = "an object, such as { name: 'digits', app: './digits.ts' }";
+
 /** `cwd`: folder of relative paths. */
 export function modelsHandle(admin: ModelAdmin, cwd: string): ModelsHandle {
   /** Settles once every replacement so far is planned or refused, so that replacements stay in order. */
@@ -27,16 +29,24 @@ export function modelsHandle(admin: ModelAdmin, cwd: string): ModelsHandle {
     return matching;
   };
 
+  const planOf = async (given: NamedSource, operation: string): Promise<ModelPlan> => {
+    if (typeof given !== 'object' || given === null) throw notAllowed(`${operation}(model)`, given, A_SOURCE);
+    const { name, ...source } = given;
+    const keys = { where: (key: string) => `${operation}({ ${key} })`, isProgram: true };
+    const entry = readModelEntry(name, source, keys.where(`name: ${JSON.stringify(name)}`), keys);
+    return planModel(entry, admin.optionsFor(entry.name), cwd);
+  };
+
   return {
     async register(given) {
-      const { spec } = await admin.register(await planOf(given, 'register', admin, cwd));
+      const { spec } = await admin.register(await planOf(given, 'register'));
       return describe(spec)[0] as ModelStatus;
     },
 
     async replace(given, options = {}) {
       const limits = limitsOf(options, 'replace', admin.limits);
       const before = planned;
-      const planning = planOf(given, 'replace', admin, cwd);
+      const planning = planOf(given, 'replace');
       planned = Promise.allSettled([before, planning]);
       await before;
       return admin.replace(await planning, limits);
@@ -60,24 +70,6 @@ export function modelsHandle(admin: ModelAdmin, cwd: string): ModelsHandle {
 
     describe,
   };
-}
-
-async function planOf(
-  given: NamedSource,
-  operation: string,
-  admin: ModelAdmin,
-  cwd: string,
-): Promise<ModelPlan> {
-  if (typeof given !== 'object' || given === null)
-    throw notAllowed(
-      `${operation}(model)`,
-      given,
-      "an object, such as { name: 'digits', app: './digits.ts' }",
-    );
-  const { name, ...source } = given;
-  const keys = { where: (key: string) => `${operation}({ ${key} })`, isProgram: true };
-  const entry = readModelEntry(name, source, keys.where(`name: ${JSON.stringify(name)}`), keys);
-  return planModel(entry, admin.optionsFor(entry.name), cwd);
 }
 
 function limitsOf(options: UnregisterOptions, operation: string, usual: RetireLimits): RetireLimits {
