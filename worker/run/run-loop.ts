@@ -131,7 +131,8 @@ export class RunLoop {
     }
     // The front must know that what it has sent meanwhile does not begin here: several running calls may take long. One call
     // is the last of its worker, whose death then gives back what was sent ahead.
-    if (doubt !== null && this.#options.concurrency > 1) this.#channel.send({ type: 'retiring', reason: doubt });
+    if (doubt !== null && this.#options.concurrency > 1)
+      this.#channel.send({ type: 'retiring', reason: doubt });
     this.#channel.flush();
   }
 
