@@ -167,10 +167,9 @@ export class RunLoop {
     const begun = calls.map((waiting) => new RunningCall(this.#host, waiting, run));
     for (const running of begun) this.#running.set(running.call.id, running);
     this.#freePlaces -= 1;
-    const begin = (): void => runCalls(begun, run, this.#options);
-    asyncContext.runInAsyncScope(() =>
-      this.#current === null ? begin() : this.#current.run(requestId, begin),
-    );
+    if (this.#current === null) asyncContext.runInAsyncScope(runCalls, null, begun, run, this.#options);
+    else
+      asyncContext.runInAsyncScope(() => this.#current?.run(requestId, runCalls, begun, run, this.#options));
   }
 
   /** @throws SERVE_PROTOCOL */

@@ -27,11 +27,11 @@ export class RecentList<Entry> {
 
   add(entry: Entry): void {
     this.#now.push(entry);
-    if (this.#now.length > this.#kept) this.#now.shift();
+    if (this.#now.length === 2 * this.#kept) this.#now = this.#now.slice(-this.#kept);
   }
 
   endSecond(): void {
-    this.last = this.#now;
+    this.last = this.#now.slice(-this.#kept);
     this.#now = [];
     if (this.last.length > 0) this.past = [...this.past, ...this.last].slice(-this.#kept);
   }
