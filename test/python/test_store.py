@@ -21,7 +21,7 @@ from unittest import mock
 
 from potassium.store import LocalConfig, RedisConfig, S3Config, Store
 from potassium.store.local import LocalBackend
-from potassium.store.local_file import FolderLock
+from potassium.store.local_file import folder_lock
 
 SECRET = "a-secret-value"
 
@@ -203,11 +203,11 @@ class LocalTest(StoreTest):
         registered.assert_not_called()
 
     def new_backend(self) -> LocalBackend:
-        return LocalBackend(str(self.path))
+        return LocalBackend(LocalConfig(str(self.path)))
 
     def test_a_child_that_is_forked_while_the_store_opens_does_not_keep_its_lock(self) -> None:
         self.path.parent.mkdir()
-        lock = FolderLock(str(self.path))
+        lock = folder_lock(str(self.path))
         with lock:
             out, inlet = os.pipe()
             child = os.fork()

@@ -16,11 +16,6 @@ ITEM_TYPE = "application/msgpack"
 
 def read(body: bytes, call: Call) -> object:
     """Reads one MessagePack value; timestamps become aware datetimes. @raises SERVE_BAD_BODY"""
-    return read_msgpack(body)
-
-
-def read_msgpack(body: bytes) -> object:
-    """As `read`."""
     try:
         return read_value(body)
     except ValueError as cause:

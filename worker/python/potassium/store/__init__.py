@@ -68,11 +68,16 @@ class Store:
 
 def _backend_of(backend: str, config: Any) -> Backend:
     """Each backend is imported on demand, so that `import potassium` does not load them all."""
-    module = import_standard(f"{__name__}.{_MODULES[backend]}")
-    return module.open_backend(config)
+    module, kind = _CLASSES[backend]
+    return getattr(import_standard(f"{__name__}.{module}"), kind)(config)
 
 
-_MODULES = {"memory": "memory", "local": "local", "redis": "redis_backend", "s3": "s3"}
+_CLASSES = {
+    "memory": ("memory", "MemoryBackend"),
+    "local": ("local", "LocalBackend"),
+    "redis": ("redis_backend", "RedisBackend"),
+    "s3": ("s3", "S3Backend"),
+}
 
 
 def checked_key(key: object) -> None:

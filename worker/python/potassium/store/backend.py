@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 import time
-from typing import Optional
+from typing import Any, Optional
+
+# A write also removes expired values this often.
+SWEEP_EVERY_S = 10
+NEVER = float("inf")
 
 
 class Backend:
-    """Every method may be called from any thread."""
+    """Every method may be called from any thread. The constructor takes a config that passed the check."""
+
+    _swept_at = 0.0
 
     def get(self, key: str) -> Optional[bytes]:
         """Returns the bytes, None if the key is missing or expired."""
@@ -22,15 +30,33 @@ class Backend:
         raise NotImplementedError
 
     def has(self, key: str) -> bool:
-        raise NotImplementedError
+        return self.get(key) is not None
 
     def close(self) -> None:
         """Frees the backend's resources; no call follows."""
 
+    def sweep(self) -> None:
+        """Removes expired values, in a place that does not do so by itself."""
 
-NEVER = float("inf")
+    def sweep_in_time(self) -> None:
+        """Called at each write."""
+        now = time.monotonic()
+        if now - self._swept_at >= SWEEP_EVERY_S:
+            self._swept_at = now
+            self.sweep()
 
 
 def expiry_of(ttl: Optional[float]) -> float:
     """The time at which a value of this lifetime expires, as `time.time()` counts."""
     return NEVER if ttl is None else time.time() + ttl
+
+
+def load_package(name: str) -> Any:
+    """Loads a package that only one backend needs. Raises ImportError that explains how to install it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as cause:
+        raise ImportError(
+            f"This store needs the package {name}, which {sys.executable} cannot load ({cause}). Run: pip install {name}",
+            name=name,
+        ) from cause

@@ -3,15 +3,18 @@ contains a value of a config."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, NoReturn, Optional, Type, Union
+from typing import Any, Dict, NoReturn, Optional, Tuple, Type, Union
 
 from .encoding import ENCODINGS
 
-BACKENDS = ("memory", "local", "redis", "s3")
 DEFAULT_REDIS_PORT = 6379
 
 
 class _Config:
+    # Fields that hold text, and whether they must.
+    _texts: Tuple[str, ...] = ()
+    _need_texts = False
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(vars(self))})"  # without the values: there are passwords among them
 
@@ -24,6 +27,8 @@ class MemoryConfig(_Config):
 class LocalConfig(_Config):
     """`path`: the file, relative to the working directory; `.banana-store/store.sqlite3` if left out."""
 
+    _texts = ("path",)
+
     def __init__(self, path: Optional[str] = None, encoding: str = "json") -> None:
         self.path = path
         self.encoding = encoding
@@ -31,6 +36,8 @@ class LocalConfig(_Config):
 
 class RedisConfig(_Config):
     """`url` replaces all that comes before it: `redis[s]://[[user][:password]@]host[:port][/db]`."""
+
+    _texts = ("host", "username", "password", "url")
 
     def __init__(
         self,
@@ -53,6 +60,9 @@ class RedisConfig(_Config):
 
 
 class S3Config(_Config):
+    _texts = ("aws_access_key_id", "aws_secret_access_key", "bucket")
+    _need_texts = True
+
     def __init__(
         self,
         aws_access_key_id: Optional[str] = None,
@@ -78,7 +88,7 @@ def checked_config(backend: object, config: object) -> Any:
     """Returns the config in its class; a dict with the same fields is accepted too. Raises ValueError."""
     kind = _KINDS.get(backend) if isinstance(backend, str) else None
     if kind is None:
-        _refuse(f"The store backend must be {_listed(BACKENDS)}, not {_shown(backend)}.")
+        _refuse(f"The store backend must be {_listed(_KINDS)}, not {_shown(backend)}.")
     fields = kind().__dict__
     takes = f"The config of a {backend} store must be a {kind.__name__} with {', '.join(fields)}"
     if isinstance(config, dict):
@@ -97,18 +107,16 @@ def checked_config(backend: object, config: object) -> Any:
 def _check_fields(config: Any) -> None:
     if config.encoding not in ENCODINGS:
         _refuse(f"The encoding of a store must be {_listed(ENCODINGS)}, not {_shown(config.encoding)}.")
+    for name in config._texts:
+        value = getattr(config, name)
+        is_absent = value is None and not config._need_texts
+        if not is_absent and (not isinstance(value, str) or value == ""):
+            _refuse(f"The {name} of a store must be a non-empty string.")
     if isinstance(config, RedisConfig):
         _check_redis(config)
-    elif isinstance(config, S3Config):
-        for name in ("aws_access_key_id", "aws_secret_access_key", "bucket"):
-            _check_text(config, name, is_needed=True)
-    elif isinstance(config, LocalConfig):
-        _check_text(config, "path")
 
 
 def _check_redis(config: RedisConfig) -> None:
-    for name in ("host", "username", "password", "url"):
-        _check_text(config, name)
     if config.url is not None:
         for rival in ("host", "port", "username", "password", "db"):
             if getattr(config, rival) is not None:
@@ -126,11 +134,6 @@ def _check_redis(config: RedisConfig) -> None:
         _refuse("The db of a redis store must be a whole number from 0.")
 
 
-def port_of(config: RedisConfig) -> int:
-    """The port of a config that passed the check."""
-    return _number(config.port, DEFAULT_REDIS_PORT)
-
-
 def _number(value: object, default: int) -> int:
     """A whole number, given as such or as text; -1 for anything else."""
     if value is None:
@@ -138,14 +141,6 @@ def _number(value: object, default: int) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else -1
-
-
-def _check_text(config: Any, name: str, is_needed: bool = False) -> None:
-    value = getattr(config, name)
-    if value is None and not is_needed:
-        return
-    if not isinstance(value, str) or value == "":
-        _refuse(f"The {name} of a store must be a non-empty string.")
 
 
 def _listed(names: Any) -> str:

@@ -15,30 +15,23 @@ from typing import Any, Callable, List, Optional, TypeVar
 
 from .backend import Backend, expiry_of
 from .config import LocalConfig
-from .local_file import DEFAULT_PATH, FILE_MODE, FolderLock, check_file, inode_of, is_store, set_aside
+from .local_file import DEFAULT_PATH, FILE_MODE, check_file, folder_lock, inode_of, is_store, set_aside
 
 # Longest wait of a call while another process writes.
 BUSY_LIMIT_S = 30
-# A write also removes expired values this often, and at most so many.
-SWEEP_EVERY_S = 10
+# Most values that are removed at once.
 SWEPT_AT_ONCE = 1000
 
 T = TypeVar("T")
 
 
-def open_backend(config: LocalConfig) -> Backend:
-    """The backend of a config that passed the check."""
-    return LocalBackend(config.path)
-
-
 class LocalBackend(Backend):
-    def __init__(self, path: Optional[str]) -> None:
+    def __init__(self, config: LocalConfig) -> None:
         # The working directory may change later.
-        self._path = os.path.abspath(path or DEFAULT_PATH)
+        self._path = os.path.abspath(config.path or DEFAULT_PATH)
         self._lock = threading.Lock()
         self._connection: Optional[sqlite3.Connection] = None
         self._inode = 0
-        self._swept_at = 0.0
         _BACKENDS.add(self)
 
     def get(self, key: str) -> Optional[bytes]:
@@ -52,15 +45,11 @@ class LocalBackend(Backend):
     def set(self, key: str, data: bytes, ttl: Optional[float]) -> None:
         entry = (key, data, expiry_of(ttl))
         self._run(lambda db: db.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", entry))
-        if time.monotonic() - self._swept_at >= SWEEP_EVERY_S:
-            self.sweep()
+        self.sweep_in_time()
 
     def delete(self, key: str) -> bool:
         found = (key, time.time())
         return self._run(lambda db: _deleted(db, found))
-
-    def has(self, key: str) -> bool:
-        return self.get(key) is not None
 
     def close(self) -> None:
         with self._lock:
@@ -68,7 +57,6 @@ class LocalBackend(Backend):
 
     def sweep(self) -> None:
         """Removes some of the expired values."""
-        self._swept_at = time.monotonic()
         self._run(
             lambda db: db.execute(
                 "DELETE FROM entries WHERE key IN (SELECT key FROM entries WHERE expires_at <= ? LIMIT ?)",
@@ -105,7 +93,7 @@ class LocalBackend(Backend):
             return self._connection
         self._let_go()
         check_file(self._path)
-        with FolderLock(self._path):
+        with folder_lock(self._path):
             self._inode = inode_of(self._path)
             self._connection = _connect(self._path)
             self._inode = inode_of(self._path)
@@ -115,7 +103,7 @@ class LocalBackend(Backend):
         if not _is_damage(error):
             raise error
         self._let_go()
-        with FolderLock(self._path):
+        with folder_lock(self._path):
             if inode_of(self._path) == self._inode and not is_store(self._path):
                 raise ValueError("it is a file of another kind")
             set_aside(self._path, self._inode, str(error))

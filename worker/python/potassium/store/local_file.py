@@ -6,10 +6,13 @@ would release the locks of this process on it.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import sys
 import time
+from contextlib import contextmanager
+from typing import Generator
 
 DEFAULT_PATH = os.path.join(".banana-store", "store.sqlite3")
 # Only the owner may use the folder that is made for a store, and the file in it.
@@ -79,22 +82,15 @@ def inode_of(path: str) -> int:
         return 0
 
 
-class FolderLock:
+@contextmanager
+def folder_lock(path: str) -> Generator[None, None, None]:
     """Held by one thread of one process of this host at a time."""
-
-    def __init__(self, path: str) -> None:
-        self._folder = os.path.dirname(path)
-
-    def __enter__(self) -> None:
-        import fcntl
-
-        self._descriptor = os.open(self._folder, os.O_RDONLY)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-
-    def __exit__(self, *_: object) -> None:
-        import fcntl
-
+    descriptor = os.open(os.path.dirname(path), os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
         # A process that was forked meanwhile has the descriptor too, and closing ends the lock only when all have
         # closed it.
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-        os.close(self._descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)

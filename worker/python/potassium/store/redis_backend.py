@@ -7,9 +7,8 @@ import math
 import re
 from typing import Any, Callable, Optional, TypeVar
 
-from .backend import Backend
-from .config import RedisConfig, port_of
-from .load_package import load_package
+from .backend import Backend, load_package
+from .config import DEFAULT_REDIS_PORT, RedisConfig
 
 # The time limit of connecting, and of each answer, in seconds.
 CALL_LIMIT_S = 5
@@ -17,19 +16,15 @@ CALL_LIMIT_S = 5
 T = TypeVar("T")
 
 
-def open_backend(config: RedisConfig) -> Backend:
-    """The backend of a config that passed the check."""
-    return RedisBackend(config)
-
-
 class RedisBackend(Backend):
     """The package manages the connections: it opens one for each thread and process that needs it, and replaces one
     that has died."""
 
-    def __init__(self, config: RedisConfig, limit_s: float = CALL_LIMIT_S) -> None:
+    def __init__(self, config: RedisConfig) -> None:
         self._redis = load_package("redis")
-        self._client = self._client_of(config, {"socket_timeout": limit_s, "socket_connect_timeout": limit_s})
-        self._limit_s = limit_s
+        self._client = self._client_of(config)
+        place = self._client.connection_pool.connection_kwargs
+        self._where = f"Redis at {place.get('host', 'localhost')}:{place.get('port', DEFAULT_REDIS_PORT)}"
 
     def get(self, key: str) -> Optional[bytes]:
         return self._call(lambda: self._client.get(key))
@@ -47,27 +42,22 @@ class RedisBackend(Backend):
     def close(self) -> None:
         self._client.connection_pool.disconnect()
 
-    def _client_of(self, config: RedisConfig, limits: Any) -> Any:
-        if config.url is not None:
-            try:
-                client = self._redis.Redis.from_url(config.url, **limits)
-            except ValueError:
-                # The package's own message may quote the URL, password included.
-                raise ValueError(
-                    "The url of a redis store must be redis://[[user][:password]@]host[:port][/db]."
-                ) from None
-        else:
-            client = self._redis.Redis(
+    def _client_of(self, config: RedisConfig) -> Any:
+        limits = {"socket_timeout": CALL_LIMIT_S, "socket_connect_timeout": CALL_LIMIT_S}
+        if config.url is None:
+            return self._redis.Redis(
                 host=config.host,
-                port=port_of(config),
+                port=int(config.port or DEFAULT_REDIS_PORT),
                 username=config.username,
                 password=config.password,
                 db=int(config.db or 0),
                 **limits,
             )
-        place = client.connection_pool.connection_kwargs
-        self._where = f"Redis at {place.get('host', 'localhost')}:{place.get('port', 6379)}"
-        return client
+        try:
+            return self._redis.Redis.from_url(config.url, **limits)
+        except ValueError:
+            # The package's own message may quote the URL, password included.
+            raise ValueError("The url of a redis store must be redis://[[user][:password]@]host[:port][/db].") from None
 
     def _call(self, command: Callable[[], T]) -> T:
         """Errors name host and port. A reply of Redis may quote the command, so it is left out."""
@@ -75,7 +65,7 @@ class RedisBackend(Backend):
         try:
             return command()
         except errors.TimeoutError:
-            raise TimeoutError(f"{self._where} did not answer within {self._limit_s:g} s.") from None
+            raise TimeoutError(f"{self._where} did not answer within {CALL_LIMIT_S} s.") from None
         except errors.ResponseError as error:
             text = re.sub(r"[,;]? with args beginning with.*", "", str(error), flags=re.DOTALL)
             raise RuntimeError(f"{self._where} refused: {text}") from None

@@ -6,17 +6,11 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, Mapping, Optional
 
-from .backend import Backend, expiry_of
+from .backend import Backend, expiry_of, load_package
 from .config import S3Config
-from .load_package import load_package
 
 EXPIRY = "expires-at-ms"
 _MISSING = ("404", "NoSuchKey", "NotFound")
-
-
-def open_backend(config: S3Config) -> Backend:
-    """The backend of a config that passed the check."""
-    return S3Backend(config)
 
 
 class S3Backend(Backend):
