@@ -1,24 +1,43 @@
 """`app.test_client()`: calls an app in the test's own process, as Potassium's tests do.
 
-1. `front.py` does the server's part of a request: routes, refusals, status, warm-up.
-2. `handler_thread.py` runs init, and then one call after the other, on one thread, with the worker's own adapter and
-formats.
-3. `response.py` is the test's view of the answer.
+1. `request.py` turns a request of the test into a call.
+2. `TestClient` does the server's part of it: routes, refusals, status, warm-up.
+3. `app_thread.py` runs init, and then one call after the other, on one thread, with the worker's own adapter and formats.
+4. `response.py` is the test's view of the answer.
 """
 
 from __future__ import annotations
 
 import json as json_codec
-from types import TracebackType
-from typing import Any, List, Mapping, Optional, Tuple, Type, Union
+import math
+import re
+import threading
+from types import ModuleType
+from typing import Any, Dict, List, Optional
 
-from .front import Front, TestedApp
-from .request import AskedRequest
+from banana_worker.adapters.potassium_calls import PotassiumApp
+from banana_worker.formats.json import read_json
+from banana_worker.protocol.errors import ServeError
+from banana_worker.protocol.messages import Call, Route
+
+from ..reserved_paths import HEALTH_PATHS, POTASSIUM_STATUS_PATHS, WARM_UP_PATH
+from ..status import PotassiumStatus, StatusEvent
+from .app_thread import Answer, AppThread
+from .request import NO_JSON, Data, Headers, Query, request_of
 from .response import TestResponse
 
-Data = Union[str, bytes, Mapping[str, Any], None]
-
-_NO_JSON: Any = object()
+JSON_LINES = [("Content-Type", "application/json")]
+# Statuses in the house dialect; every other code is a 500.
+_STATUS = {
+    "SERVE_BAD_REQUEST": 400,
+    "SERVE_BAD_BODY": 400,
+    "SERVE_NOT_FOUND": 404,
+    "SERVE_METHOD_NOT_ALLOWED": 405,
+    "SERVE_UPGRADE_REQUIRED": 426,
+    "SERVE_SHUTTING_DOWN": 503,
+}
+_OF_THE_APP = ("SERVE_INFERENCE_FAILED", "SERVE_HTTP_ERROR", "SERVE_OUTPUT_INVALID", "SERVE_OUTPUT_TOO_LARGE")
+_JSON_TYPE = re.compile(r"application/(?:[\w.!#$&^-]+\+)?json\s*(?:;|\Z)", re.IGNORECASE)
 
 
 class TestClient:
@@ -27,9 +46,14 @@ class TestClient:
     # pytest would take the class for tests.
     __test__ = False
 
-    def __init__(self, app: TestedApp) -> None:
+    def __init__(self, app: Any) -> None:
         """Runs `init` on the app's thread. Raises its exception."""
-        self._front = Front(app)
+        self._lock = threading.Lock()
+        self._status = PotassiumStatus.initial(1)
+        # Only the server reads `config` and other exports beside an app.
+        self._app = PotassiumApp(app, ModuleType(app.name))
+        self._thread = AppThread(self._app, self._note, app._write_event_chan)
+        self._thread.start_app()
 
     def post(self, path: str, **request: Any) -> TestResponse:
         """`json=` any JSON value; or `data=` bytes, text or a dict that is sent as a form. `headers=`, `content_type=`,
@@ -44,72 +68,116 @@ class TestClient:
         path: str,
         *,
         method: str = "GET",
-        json: Any = _NO_JSON,
+        json: Any = NO_JSON,
         data: Data = None,
-        headers: Union[Mapping[str, str], List[Tuple[str, str]], None] = None,
+        headers: Headers = None,
         content_type: Optional[str] = None,
-        query_string: Union[str, Mapping[str, Any], None] = None,
+        query_string: Query = None,
     ) -> TestResponse:
         """A request of any method."""
-        body, type_of_body = _body_of(json, data)
-        lines = _header_lines(headers)
-        type_of_headers = next((value for name, value in lines if name.lower() == "content-type"), None)
-        sent_type = content_type or type_of_headers or type_of_body
-        others = [line for line in lines if line[0].lower() != "content-type"]
-        if sent_type:
-            others.append(("Content-Type", sent_type))
-        target, _, query = path.partition("?")
-        return self._front.answer(
-            AskedRequest(method.upper(), _absolute(target), _query_of(query, query_string), others, sent_type, body)
-        )
+        call, body = request_of(method, path, json, data, headers, content_type, query_string)
+        try:
+            status, lines, data = self._own_page(call) or self._call(call, body)
+        except ServeError as error:
+            status, lines, data = _failure(error, call.request_id)
+        return TestResponse(status, [*lines, ("X-Request-Id", call.request_id)], b"" if call.method == "HEAD" else data)
 
     def close(self) -> None:
         """Takes no more calls, without waiting for one that runs."""
-        self._front.close()
+        self._thread.close()
 
     def __enter__(self) -> TestClient:
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        raised: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _note(self, *event: Any) -> bool:
+        """Counts an event. Returns whether no call was in progress before."""
+        with self._lock:
+            was_idle = self._status.requests_in_progress == 0
+            self._status = self._status.update(event)
+        return was_idle
 
-def _absolute(path: str) -> str:
-    return path if path.startswith("/") else f"/{path}"
+    def _own_page(self, call: Call) -> Optional[Answer]:
+        """The answer of a path that the server answers by itself."""
+        is_read = call.method in ("GET", "HEAD")
+        if call.path == WARM_UP_PATH and (is_read or call.method == "POST"):
+            if not is_read:
+                self._note(StatusEvent.INFERENCE_REQUEST_RECEIVED)
+                self._note(StatusEvent.INFERENCE_END, None)
+            return _page({"warm": True})
+        if is_read and call.path in POTASSIUM_STATUS_PATHS:
+            return _page(_described(self._status))
+        if is_read and call.path in HEALTH_PATHS:
+            return _page({"state": "healthy", "gpu": False})
+        return None
+
+    def _call(self, call: Call, body: bytes) -> Answer:
+        try:
+            route = self._fitting_route(call, body)
+        except ServeError:
+            if call.method == "POST":
+                self._note(StatusEvent.BAD_REQUEST_RECEIVED)
+            raise
+        was_idle = self._note(StatusEvent.INFERENCE_REQUEST_RECEIVED)
+        submitted = self._thread.submit(call, body, route)
+        if route.kind != "background":
+            return submitted.answer.result()
+        if was_idle:
+            # Right after, a test may wake the function.
+            submitted.begun.wait()
+        return _page({"started": True})
+
+    def _fitting_route(self, call: Call, body: bytes) -> Route:
+        route = next((each for each in self._app.description.routes if each.path == call.path), None)
+        if route is None and call.method in ("GET", "HEAD", "POST"):
+            raise ServeError("SERVE_NOT_FOUND", "No such route.")
+        if route is None or call.method != "POST":
+            raise ServeError("SERVE_METHOD_NOT_ALLOWED", f"{call.path} takes POST, not {call.method}.")
+        if route.kind == "websocket":
+            raise ServeError(
+                "SERVE_UPGRADE_REQUIRED", "This route is a WebSocket, which a test client does not support."
+            )
+        if route.input == "json":
+            _check_json(call, body, route)
+        return route
 
 
-def _body_of(json: Any, data: Data) -> Tuple[bytes, str]:
-    """The bytes, and their content type unless the test gives another."""
-    if json is not _NO_JSON:
-        if data is not None:
-            raise ValueError("a test request has json or data, not both")
-        return json_codec.dumps(json).encode(), "application/json"
-    if isinstance(data, str):
-        return data.encode(), ""
-    if isinstance(data, Mapping):
-        from urllib.parse import urlencode
-
-        return urlencode(dict(data), doseq=True).encode(), "application/x-www-form-urlencoded"
-    if data is not None and not isinstance(data, (bytes, bytearray, memoryview)):
-        raise TypeError(f"data of a test request is bytes, text or a dict, not {type(data).__name__}")
-    return bytes(data or b""), ""
+def _check_json(call: Call, body: bytes, route: Route) -> None:
+    if _JSON_TYPE.match(call.content_type.strip()) is None:
+        raise ServeError("SERVE_BAD_REQUEST", "This route takes JSON: send Content-Type: application/json.")
+    if not body:
+        raise ServeError("SERVE_BAD_BODY", "This route takes JSON, and the body is empty.")
+    if route.kind == "background":
+        read_json(body)
 
 
-def _header_lines(headers: Union[Mapping[str, str], List[Tuple[str, str]], None]) -> List[Tuple[str, str]]:
-    pairs = headers.items() if isinstance(headers, Mapping) else headers or []
-    return [(str(name), str(value)) for name, value in pairs]
+def _described(status: PotassiumStatus) -> Dict[str, Any]:
+    return {
+        "gpu_available": status.gpu_available,
+        # At least 1 ms once a time has begun: tests check that it is above 0.
+        "idle_time": math.ceil(status.idle_time * 1000),
+        "inference_time": math.ceil(status.longest_inference_time * 1000),
+        "sequence_number": status.sequence_number,
+        "workers": status.num_workers,
+        "workers_ready": status.num_workers_started,
+        "in_flight": len(status.in_flight_request_start_times),
+        "completed": status.num_completed_inference_requests,
+    }
 
 
-def _query_of(query: str, given: Union[str, Mapping[str, Any], None]) -> str:
-    from urllib.parse import urlencode
+def _page(value: Any) -> Answer:
+    return 200, JSON_LINES, json_codec.dumps(value, separators=(",", ":")).encode() + b"\n"
 
-    added = urlencode(dict(given), doseq=True) if isinstance(given, Mapping) else given or ""
-    return "&".join(part for part in (query, added) if part)
+
+def _failure(error: ServeError, request_id: str) -> Answer:
+    source = "app" if error.code in _OF_THE_APP else "server"
+    fields: Dict[str, Any] = {"code": error.code, "message": error.message, "requestId": request_id, "source": source}
+    if error.issues:
+        fields["issues"] = [{"path": path, "message": text} for path, text in error.issues]
+    own_status = error.status if error.code == "SERVE_HTTP_ERROR" else 0
+    return own_status or _STATUS.get(error.code, 500), JSON_LINES, json_codec.dumps({"error": fields}).encode()
 
 
 __all__: List[str] = ["TestClient", "TestResponse"]

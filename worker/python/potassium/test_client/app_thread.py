@@ -6,14 +6,14 @@ import queue
 import sys
 import threading
 from concurrent.futures import Future
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 from banana_worker.failures.failure import failure_of
 from banana_worker.formats.read_input import read_input
+from banana_worker.formats.reply import ReplyHead
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call, Route
 from banana_worker.reply.answer import StreamedAnswer, WholeAnswer, answer_of
-from banana_worker.formats.reply import ReplyHead
 from banana_worker.reply.response import Response
 from banana_worker.run.call_context import CallContext, CallSurroundings, InitContext, WorkerInfo
 from banana_worker.run.loaded_app import LoadedApp
@@ -25,25 +25,26 @@ from .surroundings import StderrLog, UncountedMetrics
 Answer = Tuple[int, List[Tuple[str, str]], bytes]
 
 
-class _Submitted(NamedTuple):
+class Submitted(NamedTuple):
     call: Call
     body: bytes
     route: Route
-    pending: Future[Answer]
+    answer: Future[Answer]
+    # Set once the function runs, or the call has ended before.
     begun: threading.Event
 
 
-class HandlerThread:
+class AppThread:
     """`note` is called for every event that the status counts, `background_ended` at each end of a background
     function."""
 
-    def __init__(self, app: LoadedApp, note: Callable[..., None], background_ended: Callable[[bool], None]) -> None:
+    def __init__(self, app: LoadedApp, note: Callable[..., Any], background_ended: Callable[[bool], None]) -> None:
         self._app = app
         # The input of the call that runs; None while it is not read.
         self._input: Any = None
         self._note = note
         self._background_ended = background_ended
-        self._queue: queue.Queue[Optional[_Submitted]] = queue.Queue()
+        self._queue: queue.Queue[Optional[Submitted]] = queue.Queue()
         self._started: Future[None] = Future()
         self._loop: Any = None
         self._is_closed = False
@@ -57,20 +58,13 @@ class HandlerThread:
         self._thread.start()
         self._started.result()
 
-    def submit(self, call: Call, body: bytes, route: Route) -> Future[Answer]:
+    def submit(self, call: Call, body: bytes, route: Route) -> Submitted:
         """Raises ServeError if the thread is closed, RuntimeError if it is that of another process."""
-        return self._put(call, body, route).pending
-
-    def submit_until_begun(self, call: Call, body: bytes, route: Route) -> None:
-        """Returns once the function runs: right after, a test may wake the function. Raises as `submit` does."""
-        self._put(call, body, route).begun.wait()
-
-    def _put(self, call: Call, body: bytes, route: Route) -> _Submitted:
         if self._is_closed:
             raise ServeError("SERVE_SHUTTING_DOWN", "This test client is closed.")
         if not self._thread.is_alive():
             raise RuntimeError("a forked process cannot use the test client of its parent: make one in the child")
-        submitted = _Submitted(call, body, route, Future(), threading.Event())
+        submitted = Submitted(call, body, route, Future(), threading.Event())
         self._queue.put(submitted)
         return submitted
 
@@ -87,17 +81,14 @@ class HandlerThread:
             self._started.set_exception(error)
             return
         self._started.set_result(None)
-        while True:
-            submitted = self._queue.get()
-            if submitted is None:
-                break
+        for submitted in iter(self._queue.get, None):
             self._answer(submitted)
         self._settled(self._app.shutdown())
         if self._loop is not None:
             self._loop.close()
 
-    def _answer(self, submitted: _Submitted) -> None:
-        call, _, route, pending, begun = submitted
+    def _answer(self, submitted: Submitted) -> None:
+        call, route = submitted.call, submitted.route
         self._note(StatusEvent.INFERENCE_START, call.id)
         answer: Optional[Answer] = None
         failure: Optional[BaseException] = None
@@ -106,25 +97,24 @@ class HandlerThread:
             answer = self._answer_of(submitted)
         except BaseException as error:
             failure = self._shown(error, call)
-        begun.set()
+        submitted.begun.set()
         # The caller may read the status right after its answer.
         self._note(StatusEvent.INFERENCE_END, call.id)
         if answer is not None:
-            pending.set_result(answer)
+            submitted.answer.set_result(answer)
         else:
-            pending.set_exception(failure)
+            submitted.answer.set_exception(failure)
         if route.kind == "background":
             self._background_ended(True)
         post_result(route, answer)
 
-    def _answer_of(self, submitted: _Submitted) -> Answer:
+    def _answer_of(self, submitted: Submitted) -> Answer:
         call, body, route = submitted[:3]
         ctx = CallContext(call, body, self._surroundings)
-        input = read_input(call, body, self._app.wishes(route.path))
-        self._input = input
+        self._input = read_input(call, body, self._app.wishes(route.path))
         submitted.begun.set()
         try:
-            output = self._settled(self._app.handle(route.path, input, ctx))
+            output = self._settled(self._app.handle(route.path, self._input, ctx))
         except Response as raised:
             output = raised
         answer = answer_of(output, call)
@@ -135,24 +125,16 @@ class HandlerThread:
     def _collected(self, answer: StreamedAnswer) -> Answer:
         chunks: List[bytes] = []
         try:
-            for chunk in self._chunks_of(answer):
-                chunks.append(bytes(chunk))
+            if hasattr(answer.chunks, "__anext__"):
+                self._settled(_collect(answer.chunks, chunks))
+            else:
+                chunks.extend(map(bytes, answer.chunks))  # type: ignore[arg-type]
         except Exception as error:
             if not chunks:
                 raise
             # A client of a server would see the connection break.
             raise ConnectionResetError(f"the stream broke after {len(chunks)} chunks: {error}") from error
         return _answer_with(answer.head(), b"".join(chunks))
-
-    def _chunks_of(self, answer: StreamedAnswer) -> Iterator[Any]:
-        if not hasattr(answer.chunks, "__anext__"):
-            yield from answer.chunks  # type: ignore[misc]
-            return
-        while True:
-            try:
-                yield self._settled(answer.chunks.__anext__())  # type: ignore[union-attr]
-            except StopAsyncIteration:
-                return
 
     def _settled(self, output: Any) -> Any:
         """The output; an awaitable is awaited, in the one event loop of the thread."""
@@ -176,6 +158,11 @@ class HandlerThread:
 
 async def _awaited(output: Any) -> Any:
     return await output
+
+
+async def _collect(chunks: Any, into: List[bytes]) -> None:
+    async for chunk in chunks:
+        into.append(bytes(chunk))
 
 
 def _answer_with(head: ReplyHead, body: bytes) -> Answer:
