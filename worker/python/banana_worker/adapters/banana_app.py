@@ -5,11 +5,10 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
-from banana_worker.adapters.exports import APP_OPTIONS, assert_no_generator, concurrency_of, config_of, repeat_of
+from banana_worker.adapters.exports import APP_OPTIONS, ModuleApp, assert_no_generator, concurrency_of, function_or_none
 from banana_worker.adapters.parameters import with_context
 from banana_worker.adapters.signature import signature_of
 from banana_worker.failures.app_function import WrongFunction
-from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.input_wishes import InputWishes, input_wishes
 from banana_worker.protocol.messages import Route
 from banana_worker.run.batch_entries import only_entry
@@ -24,26 +23,25 @@ _ROUTE = "/"
 Function = Callable[..., Any]
 
 
-class BananaApp(LoadedApp):
+class BananaApp(ModuleApp):
+    own_options = APP_OPTIONS
+
     def __init__(self, module: ModuleType) -> None:
         self._batch = _function(module, "inference_batch", 1)
         self._inference = _function(module, "inference", 1) or self._infer_alone
         self._init = _function(module, "init", 0)
-        assert_no_generator(getattr(module, "init", None))
-        self._shutdown = getattr(module, "shutdown", None)
-        config = config_of(module)
-        self._wishes = input_wishes(config, "`config`")
-        repeat, _ = repeat_of(config)
-        self.repeatable = repeat.repeatable is True
+        self.init_function = getattr(module, "init", None)
+        assert_no_generator(self.init_function)
+        super().__init__(module)
+        self._wishes = input_wishes(self.config, "`config`")
         max_batch = 1 if self._batch is None else ANY_BATCH
         self.description = Description(
-            routes=[Route(_ROUTE, max_batch=max_batch, attempts=attempts_of(repeat))],
-            model_options={name: value for name, value in config.items() if name not in APP_OPTIONS},
+            routes=[Route(_ROUTE, max_batch=max_batch, attempts=attempts_of(self.repeat))],
+            model_options=self.model_options,
             example=Example(_ROUTE, module.example) if "example" in vars(module) else None,
             signature=signature_of(module),
-            concurrency=concurrency_of(config),
+            concurrency=concurrency_of(self.config),
         )
-        self.init_function = getattr(module, "init", None)
         self._function = getattr(module, "inference", None) or module.inference_batch
 
     def function(self, route: str) -> Function:
@@ -67,13 +65,6 @@ class BananaApp(LoadedApp):
         assert self._batch is not None, "calls come one by one to an app without inference_batch"
         return self._batch(inputs, ctxs)
 
-    @property
-    def has_shutdown(self) -> bool:
-        return callable(self._shutdown)  # an event of the app's own may have this name
-
-    def shutdown(self) -> Any:
-        return self._shutdown() if callable(self._shutdown) else None
-
 
 async def _only_later(returned: Any) -> Any:
     return only_entry(await returned)
@@ -87,11 +78,9 @@ def from_banana_app(module: ModuleType) -> Optional[LoadedApp]:
 
 def _function(module: ModuleType, name: str, before: int) -> Optional[Function]:
     """The function of this name, to be called with `before` arguments and a context; None if the module has none."""
-    value = getattr(module, name, None)
+    value = function_or_none(module, name)
     if value is None:
         return None
-    if not callable(value):
-        raise TypeError(f"`{name}` is {kind_of(value)}; make it a function or remove it")
     try:
         return with_context(value, before)
     except TypeError as wrong:

@@ -15,7 +15,7 @@ from mms.item import ReadItem
 from mms.metrics.metric import Metric as MmsMetric
 from mms.metrics.metrics_store import StoredMetric, finite_number, texts_of
 
-from banana_worker.adapters.exports import assert_function_or_none, concurrency_of, config_of, repeat_of
+from banana_worker.adapters.exports import ModuleApp, concurrency_of, function_or_none
 from banana_worker.adapters.service_answers import answers_of
 from banana_worker.adapters.service_handler import Handler, assert_callable, find_handler
 from banana_worker.adapters.service_manifest import FoundManifest, read_manifest
@@ -49,27 +49,24 @@ def from_service(module: ModuleType, source: Optional[ServiceSource], model_dir:
     return None if handler is None else _Service(module, handler, model_dir, found)
 
 
-class _Service(LoadedApp):
+class _Service(ModuleApp):
     _context: Context
     _handle: Handle
     _surroundings: Surroundings
 
     def __init__(self, module: ModuleType, handler: Handler, model_dir: str, found: FoundManifest) -> None:
         assert_callable(handler)
-        assert_function_or_none(module, "shutdown")
-        config = config_of(module)
-        if concurrency_of(config) > 1:
+        function_or_none(module, "shutdown")
+        super().__init__(module)
+        if concurrency_of(self.config) > 1:
             raise TypeError(
                 "`config`: a custom service runs its calls in batches, never at the same time; remove concurrency and "
                 "set batchSize"
             )
-        repeat, self._options = repeat_of(config)
-        self.repeatable = repeat.repeatable is True
-        route = Route("/", max_batch=ANY_BATCH, attempts=attempts_of(repeat))
-        self.description = Description([route], self._options, api="mms")
+        route = Route("/", max_batch=ANY_BATCH, attempts=attempts_of(self.repeat))
+        self.description = Description([route], self.model_options, api="mms")
         self.init_step = _INIT_STEPS[handler.style]
         self.init_function = handler.entry
-        self._module = module
         self._handler = handler
         self._model_dir = model_dir
         self._manifest = found.manifest
@@ -87,8 +84,8 @@ class _Service(LoadedApp):
     def _wishes(self) -> InputWishes:
         """Computed at the first call, because code that loads the model may set the environment."""
         raw_items = self._surroundings.spec.raw_items
-        if raw_items is None and "rawItems" in self._options:
-            raw_items = self._options["rawItems"] is True
+        if raw_items is None and "rawItems" in self.config:
+            raw_items = self.config["rawItems"] is True
         if raw_items is None:
             raw_items = any(os.environ.get(name, "true") != "true" for name in _READS_ITEMS)
         return RAW_ITEMS if raw_items else ITEMS
@@ -118,7 +115,7 @@ class _Service(LoadedApp):
             self._send_metrics(())
 
     def _batch_size(self, spec: StartSpec) -> int:
-        own = self._options.get("batchSize")
+        own = self.config.get("batchSize")
         return spec.batch_size or (own if isinstance(own, int) else 1)
 
     def _begin(self) -> Any:
@@ -142,14 +139,6 @@ class _Service(LoadedApp):
 
     def handle_batch(self, route: str, inputs: List[Any], ctxs: List[CallContext]) -> Any:
         return self._run(inputs, ctxs)
-
-    @property
-    def has_shutdown(self) -> bool:
-        return getattr(self._module, "shutdown", None) is not None
-
-    def shutdown(self) -> Any:
-        shutdown = getattr(self._module, "shutdown", None)
-        return None if shutdown is None else shutdown()
 
     def _run(self, items: List[ReadItem], ctxs: List[CallContext]) -> Any:
         """Returns an answer for each item, or an awaitable of them; raises the handler's exception."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import types
-from typing import Any, Callable, List, NamedTuple, Optional
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
+from banana_worker.failures.app_function import WrongFunction
 from banana_worker.standard_modules import import_standard
 
 
@@ -48,10 +49,12 @@ def _and_names(own: Parameters, wrapped: Optional[Parameters]) -> Parameters:
     return own._replace(keyword_only=[*own.keyword_only, *(name for name in names if name not in places)])
 
 
-def problem_with(function: Callable[..., Any], count: int) -> Optional[str]:
-    """The reason for which the function cannot be called with `count` arguments; None if it can, or if Python does
-    not know."""
-    return _too_few(function, count) or _too_many(function, count, str(count))
+def assert_takes(function: Callable[..., Any], name: str, arguments: Sequence[str]) -> None:
+    """@raises WrongFunction if the function cannot be called with these arguments; not if Python does not know"""
+    count = len(arguments)
+    problem = _too_few(function, count) or _too_many(function, count, str(count))
+    if problem is not None:
+        raise WrongFunction(function, f"`{name}` {problem}: write `def {name}({', '.join(arguments)})`")
 
 
 def _too_few(function: Callable[..., Any], given: int) -> Optional[str]:

@@ -6,22 +6,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, List
 
 from banana_worker.adapters.coroutine_functions import is_coroutine_function
-from banana_worker.adapters.exports import (
-    assert_function_or_none,
-    assert_no_generator,
-    concurrency_of,
-    config_of,
-    repeat_of,
-)
-from banana_worker.adapters.parameters import parameters_of, problem_with
+from banana_worker.adapters.exports import ModuleApp, assert_no_generator, concurrency_of, function_or_none
+from banana_worker.adapters.parameters import assert_takes, parameters_of
 from banana_worker.adapters.potassium_replies import json_of, replies_of, reply_of, reply_of_entry, result_of, then
 from banana_worker.adapters.signature import signature_of
-from banana_worker.failures.app_function import WrongFunction
 from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.input_wishes import InputWishes
 from banana_worker.protocol.messages import Route
 from banana_worker.run.batch_entries import only_entry
-from banana_worker.run.loaded_app import ANY_BATCH, Description, LoadedApp
+from banana_worker.run.loaded_app import ANY_BATCH, Description
 from banana_worker.run.repeat_options import RepeatOptions, attempts_of
 from potassium.types import Request
 from potassium.websocket import AsyncWebSocket, WebSocket
@@ -31,22 +24,20 @@ if TYPE_CHECKING:
     from potassium.definition import Definition, Endpoint
 
 
-class PotassiumApp(LoadedApp):
+class PotassiumApp(ModuleApp):
     def __init__(self, app: Any, module: ModuleType) -> None:
         self.definition: Definition = app.definition
         self.init_function = self.definition.init
         for endpoint in self.definition.endpoints.values():
             _check_function(endpoint)
-        config = config_of(module)
-        repeat, options = repeat_of(config)
-        self.repeatable = repeat.repeatable is True
-        routes = [_route_of(self.definition, path, end, repeat) for path, end in self.definition.endpoints.items()]
+        super().__init__(module)
+        routes = [_route_of(self.definition, path, end, self.repeat) for path, end in self.definition.endpoints.items()]
+        concurrency = concurrency_of(self.config)
         self.description = Description(
-            routes, options, signature=signature_of(module), concurrency=concurrency_of(config), api="potassium"
+            routes, self.model_options, signature=signature_of(module), concurrency=concurrency, api="potassium"
         )
-        assert_function_or_none(module, "shutdown")
+        function_or_none(module, "shutdown")
         assert_no_generator(self.definition.init)
-        self._shutdown = getattr(module, "shutdown", None)
 
     def function(self, route: str) -> Any:
         return self._endpoint(route).run
@@ -78,13 +69,6 @@ class PotassiumApp(LoadedApp):
         requests = [_request(input, ctx) for input, ctx in zip(inputs, ctxs)]
         return then(self._endpoint(route).run(self.definition.context, requests), replies_of)
 
-    @property
-    def has_shutdown(self) -> bool:
-        return self._shutdown is not None
-
-    def shutdown(self) -> Any:
-        return None if self._shutdown is None else self._shutdown()
-
     def _endpoint(self, route: str) -> Endpoint:
         """The front calls only routes that it knows from `loaded`."""
         return self.definition.endpoints[route]
@@ -101,11 +85,8 @@ class PotassiumApp(LoadedApp):
 
 def _check_function(endpoint: Endpoint) -> None:
     """@raises WrongFunction if it cannot be called with a context and a request"""
-    problem = problem_with(endpoint.run, 2)
-    if problem is not None:
-        name = getattr(endpoint.run, "__name__", "handler")
-        second = "json_in" if endpoint.legacy else "requests" if endpoint.batch else "request"
-        raise WrongFunction(endpoint.run, f"`{name}` {problem}: write `def {name}(context, {second})`")
+    second = "json_in" if endpoint.legacy else "requests" if endpoint.batch else "request"
+    assert_takes(endpoint.run, getattr(endpoint.run, "__name__", "handler"), ("context", second))
 
 
 def _call_init(init: Any, ctx: InitContext) -> Any:

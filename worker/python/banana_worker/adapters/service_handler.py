@@ -7,7 +7,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 from banana_worker.adapters.exports import assert_no_generator
-from banana_worker.adapters.parameters import problem_with
+from banana_worker.adapters.parameters import assert_takes
 from banana_worker.failures.app_function import WrongFunction
 from banana_worker.failures.thrown import is_a
 
@@ -70,9 +70,7 @@ def _assert_method_takes(service: Any, name: str, parameters: Sequence[str]) -> 
 def _assert_takes(function: Any, name: str, parameters: Sequence[str]) -> Any:
     if not isinstance(function, FunctionType):
         return None
-    problem = problem_with(function, len(parameters))
-    if problem is not None:
-        raise WrongFunction(function, f"`{name}` {problem}: write `def {name}({', '.join(parameters)})`")
+    assert_takes(function, name, parameters)
     return function
 
 
