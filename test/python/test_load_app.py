@@ -14,7 +14,7 @@ import unittest
 
 from banana_worker.load.explain_missing_app import hint_misnamed
 from banana_worker.load.load_app import AppLoadError, load_app
-from banana_worker.load.loader import Imported
+from banana_worker.load.load_module import Imported
 from banana_worker.process.hint_once import write_hints_to
 from banana_worker.protocol.messages import Device, Limits, StartSpec
 from banana_worker.formats.reply import Reply

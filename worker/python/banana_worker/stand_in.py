@@ -10,7 +10,7 @@ import sys
 from importlib.machinery import ModuleSpec
 from opcode import opmap
 from types import FrameType, ModuleType
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, Set
 
 
 def names_of_module(module: str, names: Sequence[str]) -> Callable[[str], Any]:
@@ -35,11 +35,13 @@ def _imports(frame: FrameType) -> bool:
 
 def names_of_package(package: str, names: Sequence[str], modules: Sequence[str] = ()) -> None:
     """Makes `from package import x` and `import package.x` an ImportError that lists the names that exist, if x is
-    none of them."""
+    none of them; and so for the packages between it and its modules, such as `a` of the module `a.b`."""
     if not _FINDER.packages:
         # As the last finder, it is asked only for modules that no other has found.
         sys.meta_path.append(_FINDER)
     _FINDER.packages[package] = [*names, *(f"{package}.{name}" for name in modules)]
+    for inner in _packages_of(modules):
+        _FINDER.packages[f"{package}.{inner}"] = [f"{package}.{one}" for one in modules if one.startswith(f"{inner}.")]
 
 
 def same_modules(package: str, originals: Mapping[str, str]) -> None:
@@ -47,10 +49,12 @@ def same_modules(package: str, originals: Mapping[str, str]) -> None:
     and the packages that lie between."""
     for name, original in originals.items():
         _FINDER.originals[f"{package}.{name}"] = original
-    for inner in {name.rpartition(".")[0] for name in originals} - {""}:
+    for inner in _packages_of(originals):
         _FINDER.originals[f"{package}.{inner}"] = ""
-        modules = [name[len(inner) + 1 :] for name in originals if name.startswith(f"{inner}.")]
-        names_of_package(f"{package}.{inner}", (), modules)
+
+
+def _packages_of(modules: Iterable[str]) -> Set[str]:
+    return {name.rpartition(".")[0] for name in modules} - {""}
 
 
 class _Finder:

@@ -8,10 +8,6 @@ from banana_worker.run.repeat_options import RepeatOptions, repeat_options
 
 from .webhook_url import checked_url
 
-HANDLER = "handler"
-BACKGROUND = "background"
-WEBSOCKET = "websocket"
-
 
 class Endpoint(NamedTuple):
     """One route and its function."""
@@ -30,18 +26,6 @@ class Endpoint(NamedTuple):
     repeat: RepeatOptions = RepeatOptions()
 
 
-class RouteOptions(NamedTuple):
-    """The options of a route beside its path."""
-
-    raw: bool = False
-    forms: bool = False
-    text: bool = False
-    batch: bool = False
-    result_webhook: Optional[str] = None
-    repeatable: Optional[bool] = None
-    attempts: Optional[int] = None
-
-
 class Definition:
     """The routes and functions that an app has defined so far."""
 
@@ -54,29 +38,34 @@ class Definition:
         self.result_webhook: Optional[str] = None
 
 
-def endpoint_of(kind: str, path: str, options: RouteOptions, run: Callable[..., Any]) -> Endpoint:
-    """Raises TypeError or ValueError if an option is not valid."""
+def declared_endpoint(
+    kind: str,
+    path: str,
+    raw: bool = False,
+    forms: bool = False,
+    text: bool = False,
+    batch: bool = False,
+    result_webhook: Optional[str] = None,
+    repeatable: Optional[bool] = None,
+    attempts: Optional[int] = None,
+) -> Endpoint:
+    """A route whose function is not given yet. Raises TypeError or ValueError if an option is not valid."""
+
+    def missing(*_: object) -> None:
+        raise RuntimeError(f"the route {path} was declared without a function")
+
     where = f"{kind}({path!r})"
-    for name in ("raw", "forms", "text", "batch"):
-        if not isinstance(getattr(options, name), bool):
+    for name, value in {"raw": raw, "forms": forms, "text": text, "batch": batch}.items():
+        if not isinstance(value, bool):
             raise TypeError(f"{where}: {name} must be True or False")
-    if options.batch and kind != HANDLER:
+    if batch and kind != "handler":
         raise TypeError(f"{where}: only a handler can take calls in a batch")
-    input = "any" if options.raw or options.forms or options.text else "json"
-    webhook = None if options.result_webhook is None else checked_url(options.result_webhook)
-    repeat = repeat_options(options.repeatable, options.attempts, where)
-    return Endpoint(kind, input, options.forms, options.text, False, options.batch, webhook, run, repeat)
+    input = "any" if raw or forms or text else "json"
+    webhook = None if result_webhook is None else checked_url(result_webhook)
+    repeat = repeat_options(repeatable, attempts, where)
+    return Endpoint(kind, input, forms, text, False, batch, webhook, missing, repeat)
 
 
 def legacy_endpoint(run: Callable[..., Any]) -> Endpoint:
     """The one handler of an app of Potassium up to 0.0.4, which takes any content type."""
-    return Endpoint(HANDLER, "any", False, False, True, False, None, run)
-
-
-def missing(path: str) -> Callable[..., Any]:
-    """Stands in for a route's function until it is given."""
-
-    def run(*_: object) -> None:
-        raise RuntimeError(f"the route {path} was declared without a function")
-
-    return run
+    return Endpoint("handler", "any", False, False, True, False, None, run)

@@ -6,7 +6,7 @@ import sys
 from typing import Any, Optional
 
 from banana_worker.stand_in import names_of_module
-from banana_worker.values.json_argument import json_argument
+from banana_worker.values.json_encoding import json_argument
 
 from .webhook_url import checked_url
 

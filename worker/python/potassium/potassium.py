@@ -5,21 +5,12 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, TypeVar, Union
 
 from banana_worker.in_worker import is_started_by_app, serve_in_worker
 from banana_worker.stand_in import names_of_module
 
-from .definition import (
-    BACKGROUND,
-    HANDLER,
-    WEBSOCKET,
-    Definition,
-    RouteOptions,
-    endpoint_of,
-    legacy_endpoint,
-    missing,
-)
+from .definition import Definition, declared_endpoint, legacy_endpoint
 from .exceptions import InvalidEndpointTypeException, RouteAlreadyInUseException
 from .reserved_paths import is_reserved_path
 from .webhook_url import checked_url
@@ -94,8 +85,8 @@ class Potassium:
         if callable(route):
             return self._legacy_handler(route)
         _warn_of(f"handler({route!r})", [] if gpu is _NOT_GIVEN else ["gpu"])
-        options = RouteOptions(raw, forms, text, batch, repeatable=repeatable, attempts=attempts)
-        return self._register(HANDLER, path or route, options)
+        options = dict(raw=raw, forms=forms, text=text, batch=batch, repeatable=repeatable, attempts=attempts)
+        return self._register("handler", path or route, options)
 
     def background(
         self,
@@ -113,14 +104,12 @@ class Potassium:
         """A route that answers at once, and runs after that. `repeatable` and `attempts` are as for `handler`. Raises
         RouteAlreadyInUseException."""
         _warn_of(f"background({route!r})", [] if gpu is _NOT_GIVEN else ["gpu"])
-        options = RouteOptions(
-            raw, forms, text, result_webhook=result_webhook, repeatable=repeatable, attempts=attempts
-        )
-        return self._register(BACKGROUND, path or route, options)
+        options = dict(raw=raw, forms=forms, text=text, repeatable=repeatable, attempts=attempts)
+        return self._register("background", path or route, dict(options, result_webhook=result_webhook))
 
     def async_handler(self, route: str = "/", result_webhook: Optional[str] = None) -> Callable[[F], F]:
         """`background`, as Potassium 0.0.5 to 0.0.8 called it."""
-        return self._register(BACKGROUND, route, RouteOptions(result_webhook=result_webhook))
+        return self._register("background", route, {"result_webhook": result_webhook})
 
     def websocket(self, route: str = "/", *, path: Optional[str] = None) -> Callable[[F], F]:
         """A WebSocket: the function exchanges messages with one client, `request.ws`, and has the worker to itself
@@ -128,7 +117,7 @@ class Potassium:
 
         Then the connection is closed. Raises RouteAlreadyInUseException.
         """
-        return self._register(WEBSOCKET, path or route, RouteOptions(raw=True))
+        return self._register("websocket", path or route, {"raw": True})
 
     def result_webhook(self, url: str) -> Callable[[F], F]:
         """Posts the JSON answer of every handler that succeeds to this address. The last call wins."""
@@ -203,14 +192,15 @@ class Potassium:
         self.definition.endpoints["/"] = legacy_endpoint(func)
         return func
 
-    def _register(self, kind: str, route: object, options: RouteOptions) -> Callable[[F], F]:
+    def _register(self, kind: str, route: object, options: Dict[str, Any]) -> Callable[[F], F]:
         path = self._free_path(route)
-        endpoints = self.definition.endpoints
+        endpoint = declared_endpoint(kind, path, **options)
         # As with Potassium's decorator, the route is taken from now on, even if no function follows.
-        endpoints[path] = endpoint_of(kind, path, options, missing(path))
+        self.definition.endpoints[path] = endpoint
 
         def take(func: F) -> F:
-            endpoints[path] = endpoint_of(kind, path, options, _checked_function(func, f"{kind}({path!r})"))
+            run = _checked_function(func, f"{kind}({path!r})")
+            self.definition.endpoints[path] = endpoint._replace(run=run)
             return func
 
         return take

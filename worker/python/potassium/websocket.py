@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 Message = Union[str, bytes]
 
 
-class WebSocket:
-    """Messages are text or bytes. `for message in request.ws` ends when the client leaves."""
-
+class _Client:
     def __init__(self, socket: CallSocket) -> None:
         self._socket = socket
 
@@ -21,6 +19,10 @@ class WebSocket:
     def cancelled(self) -> bool:
         """True once the client has left."""
         return self._socket.cancelled
+
+
+class WebSocket(_Client):
+    """Messages are text or bytes. `for message in request.ws` ends when the client leaves."""
 
     def receive(self) -> Optional[Message]:
         """Waits for the next message; None once the client has left."""
@@ -61,16 +63,8 @@ class WebSocket:
         self._socket.close(code, reason)
 
 
-class AsyncWebSocket:
+class AsyncWebSocket(_Client):
     """`WebSocket` with methods to await: `async for message in request.ws`."""
-
-    def __init__(self, socket: CallSocket) -> None:
-        self._socket = socket
-
-    @property
-    def cancelled(self) -> bool:
-        """True once the client has left."""
-        return self._socket.cancelled
 
     async def receive(self) -> Optional[Message]:
         """Waits for the next message; None once the client has left."""
@@ -142,6 +136,6 @@ def _checked(message: Any, kinds: Any) -> Any:
 
 
 def _json(value: Any) -> str:
-    from banana_worker.values.json_argument import json_argument
+    from banana_worker.values.json_encoding import json_argument
 
     return json_argument(value, "send_json").decode()

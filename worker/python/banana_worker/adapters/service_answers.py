@@ -64,14 +64,21 @@ class _OpenStreams:
         self.close()
 
 
-class _Watched:
-    """An iterator that reports its end once. A generator would not do: closing one that never started runs nothing."""
+class _Ending:
+    """Reports the end of an iterator once. A generator would not do: closing one that never started runs nothing."""
 
-    def __init__(self, items: Iterator[Any], on_end: Callable[[], None]) -> None:
+    def __init__(self, items: Any, on_end: Callable[[], None]) -> None:
         self._items = items
         self._on_end = on_end
         self._has_ended = False
 
+    def _end(self) -> None:
+        if not self._has_ended:
+            self._has_ended = True
+            self._on_end()
+
+
+class _Watched(_Ending):
     def __iter__(self) -> Iterator[Any]:
         return self
 
@@ -90,20 +97,8 @@ class _Watched:
         finally:
             self._end()
 
-    def _end(self) -> None:
-        if not self._has_ended:
-            self._has_ended = True
-            self._on_end()
 
-
-class _WatchedAsync:
-    """The same for an async iterator."""
-
-    def __init__(self, items: AsyncIterator[Any], on_end: Callable[[], None]) -> None:
-        self._items = items
-        self._on_end = on_end
-        self._has_ended = False
-
+class _WatchedAsync(_Ending):
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
 
@@ -121,11 +116,6 @@ class _WatchedAsync:
                 await aclose()
         finally:
             self._end()
-
-    def _end(self) -> None:
-        if not self._has_ended:
-            self._has_ended = True
-            self._on_end()
 
 
 def _results_of(returned: object, items: int) -> List[Any]:

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 from mms.item import ItemPart, ReadItem
 
 from banana_worker.formats import format_named
-from banana_worker.formats.form_pairs import form_pairs
+from banana_worker.formats.form import form_pairs
 from banana_worker.formats.json import read_json
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Tuple, Union
 
 from banana_worker.failures.sentences import as_sentence
-from banana_worker.formats.fields import collect_fields
+from banana_worker.formats.form import collect_fields
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Call
 from banana_worker.text.charsets import decode_text
@@ -33,13 +33,8 @@ Field = Union[str, UploadedFile]
 
 def read(body: bytes, call: Call) -> Dict[str, Union[Field, List[Field]]]:
     """Fields as text, files as `UploadedFile`; a repeated name gets a list. @raises SERVE_BAD_BODY"""
-    return read_multipart(body, call.content_type)
-
-
-def read_multipart(body: bytes, content_type: str) -> Dict[str, Union[Field, List[Field]]]:
-    """As `read`; `content_type` contains the boundary."""
     try:
-        return collect_fields(_fields_of(body, content_type))
+        return collect_fields(_fields_of(body, call.content_type))
     except ValueError as cause:
         message = f"The multipart body could not be read: {as_sentence(str(cause))}"
         raise ServeError("SERVE_BAD_BODY", message) from cause

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from typing import Callable, Dict, Mapping, Optional
 
 from banana_worker.adapters.banana_app import from_banana_app
@@ -12,9 +13,7 @@ from banana_worker.adapters.potassium_app import from_potassium_app
 from banana_worker.failures.app_function import WrongFunction, place_of
 from banana_worker.load.explain_load_error import AppLoadError, explain_own_mms, locate_text
 from banana_worker.load.explain_missing_app import hint_misnamed, missing_handler, not_loadable
-from banana_worker.load.load_module import load_module
-from banana_worker.load.loader import Imported, Loader
-from banana_worker.load.service_logging import log_from_info
+from banana_worker.load.load_module import Imported, Loader, load_module
 from banana_worker.protocol.messages import StartSpec
 from banana_worker.run.loaded_app import LoadedApp
 from banana_worker.standard_modules import import_standard
@@ -34,7 +33,7 @@ def load_app(spec: StartSpec, loaders: Mapping[str, Loader] = _LOADERS) -> Loade
     if mistake is not None:
         raise mistake
     if spec.service is not None:
-        log_from_info()
+        _log_from_info()
     imported = loaders.get(os.path.splitext(spec.app)[1], load_module)(spec)
     handler = "" if spec.service is None else spec.service.handler
     app = None if handler else _adapt(imported, _potassium_or_banana)
@@ -77,6 +76,15 @@ def _potassium_or_banana(imported: Imported) -> Optional[LoadedApp]:
     return banana
 
 
+def _log_from_info() -> None:
+    """From here on, messages of level INFO and above are lines on stdout, as with Multi Model Server and TorchServe. Does
+    nothing if the app has set up its own log."""
+    logging = import_standard("logging")
+    # False if `logging` is a file of the app.
+    if hasattr(logging, "basicConfig"):
+        logging.basicConfig(stream=sys.stdout, format="%(message)s", level=logging.INFO)
+
+
 def _service(imported: Imported, spec: StartSpec) -> Optional[LoadedApp]:
     """The custom service in the module; None if there is none and none was asked for. @raises AppLoadError"""
     module, source = imported.module, spec.service
@@ -93,7 +101,7 @@ def _service(imported: Imported, spec: StartSpec) -> Optional[LoadedApp]:
         classes = [one.__name__ for one in found]
         raise missing_handler(imported.path, module, source.handler, classes)
     if app is not None:
-        log_from_info()
+        _log_from_info()
     return app
 
 

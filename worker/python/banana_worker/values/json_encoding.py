@@ -9,6 +9,7 @@ import sys
 from typing import Callable, Dict
 
 from banana_worker.failures.outlook import is_of_process
+from banana_worker.protocol.errors import ServeError
 from banana_worker.values.conversions import Simpler, simpler, simpler_without_bytes
 from banana_worker.values.plain_value import plain_value
 
@@ -18,6 +19,15 @@ Encode = Callable[[object], str]
 def json_bytes(value: object, ascii_only: bool = False) -> bytes:
     """The UTF-8 bytes of `json_text`. @raises SERVE_OUTPUT_INVALID naming the property"""
     return _utf8(json_text(value, ascii_only))
+
+
+def json_argument(value: object, function: str) -> bytes:
+    """JSON of a value that the app passes to a function of ours. @raises TypeError that names the function and the
+    place of a value that is not data"""
+    try:
+        return json_bytes(value)
+    except ServeError as cause:
+        raise TypeError(cause.message.replace("The output", f"{function}: the value", 1)) from cause
 
 
 def json_text(value: object, ascii_only: bool = False, has_hints: bool = True) -> str:
