@@ -142,23 +142,17 @@ _NUMBERS = {
     for first, form in zip(range(0xCA, 0xD4), (">f", ">d", ">B", ">H", ">I", ">Q", ">b", ">h", ">i", ">q"))
 }
 
+# A byte for each size of the length behind it.
 _SIZED = {
-    first: (Struct(form), kind)
-    for first, form, kind in (
-        (0xC4, ">B", "bytes"),
-        (0xC5, ">H", "bytes"),
-        (0xC6, ">I", "bytes"),
-        (0xC7, ">B", "extension"),
-        (0xC8, ">H", "extension"),
-        (0xC9, ">I", "extension"),
-        (0xD9, ">B", "text"),
-        (0xDA, ">H", "text"),
-        (0xDB, ">I", "text"),
-        (0xDC, ">H", "array"),
-        (0xDD, ">I", "array"),
-        (0xDE, ">H", "map"),
-        (0xDF, ">I", "map"),
+    first + at: (Struct(form), kind)
+    for first, kind, forms in (
+        (0xC4, "bytes", (">B", ">H", ">I")),
+        (0xC7, "extension", (">B", ">H", ">I")),
+        (0xD9, "text", (">B", ">H", ">I")),
+        (0xDC, "array", (">H", ">I")),
+        (0xDE, "map", (">H", ">I")),
     )
+    for at, form in enumerate(forms)
 }
 
 _FIXED_EXTENSIONS = {0xD4: 1, 0xD5: 2, 0xD6: 4, 0xD7: 8, 0xD8: 16}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Optional
 
 from banana_worker.failures.sentences import as_sentence
-from banana_worker.formats import AnyExchange, format_named
+from banana_worker.formats import BY_ACCEPT, AnyExchange, format_named
 from banana_worker.formats.input_wishes import ITEMS, NO_WISHES, InputWishes
 from banana_worker.formats.json import read_json
 from banana_worker.protocol.errors import CALL_ERRORS, ServeError
@@ -48,7 +48,8 @@ def _read_in(name: str, call: Call, body: bytes, exchange: Optional[AnyExchange]
         ) from error
 
 
-_MSGPACK_TYPES = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
+# Formats of types that no app has to ask for.
+_BY_TYPE = {**dict(BY_ACCEPT), "multipart/form-data": "multipart"}
 
 # The type that curl's `-d` sends for any body: a mistyped JSON must not reach an app as a field.
 _FORM_TYPE = "application/x-www-form-urlencoded"
@@ -62,10 +63,8 @@ def format_of(content_type: str, wishes: InputWishes = NO_WISHES) -> str:
     kind = media_type(content_type)
     if kind in ("application/json", "") or kind.endswith("+json"):
         return "json"
-    if kind == "multipart/form-data":
-        return "multipart"
-    if kind in _MSGPACK_TYPES:
-        return "msgpack"
+    if kind in _BY_TYPE:
+        return _BY_TYPE[kind]
     if kind == _FORM_TYPE:
         return "form" if wishes.forms else "json"
     if kind.startswith("text/"):

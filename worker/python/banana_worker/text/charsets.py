@@ -7,7 +7,7 @@ import json
 import re
 from encodings import normalize_encoding
 from encodings.aliases import aliases
-from typing import Optional, Tuple
+from typing import Tuple
 
 # Python knows more codecs than these. Some of them take much more than linear time, and none is meant for bodies.
 _KNOWN = re.compile(
@@ -29,31 +29,27 @@ def decode_text(data: bytes, charset: str) -> str:
     @raises ValueError if the charset is not known
     """
     codec = _codec_of(charset or "utf-8")
-    if codec is None:
-        raise ValueError(f"the charset {json.dumps(charset[:40])} is not supported")
     return codecs.decode(data, codec, "latin-controls" if codec == "cp1252" else "replace")
 
 
 def decode_strictly(data: bytes, charset: str) -> str:
     """Decodes a whole text, without a byte order mark. @raises ValueError if the bytes are not text in this charset"""
     codec = _codec_of(charset)
-    if codec is None:
-        raise ValueError(f"the charset {json.dumps(charset[:40])} is not supported")
     text = codecs.decode(data, codec, "latin-controls" if codec == "cp1252" else "strict")
     return text[1:] if text.startswith("\ufeff") else text
 
 
-def _codec_of(charset: str) -> Optional[str]:
+def _codec_of(charset: str) -> str:
     asked = normalize_encoding(charset.strip()).replace(".", "_").lower()
-    if asked not in _NAMES or "\0" in charset:
-        return None
     try:
-        name = codecs.lookup(asked).name
+        name = codecs.lookup(asked).name if asked in _NAMES and "\0" not in charset else ""
     except LookupError:  # a codec of another system: `mbcs`
-        return None
+        name = ""
     if name in _LATIN:
         return "cp1252"
-    return name if _KNOWN.fullmatch(name) else None
+    if _KNOWN.fullmatch(name):
+        return name
+    raise ValueError(f"the charset {json.dumps(charset[:40])} is not supported")
 
 
 def _latin_controls(error: UnicodeError) -> Tuple[str, int]:

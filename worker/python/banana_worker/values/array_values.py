@@ -46,7 +46,15 @@ def _iso_times(numpy: Any, array: Any) -> object:
 
 
 def torch_list(tensor: Any) -> object:
-    """Items of a tensor on any device, with a gradient or without."""
+    """Items of a tensor."""
+    whole = on_cpu(tensor)
+    if "complex" in str(whole.dtype):
+        raise NotData("is a tensor of complex numbers; return its real and its imag")
+    return whole.tolist()
+
+
+def on_cpu(tensor: Any) -> Any:
+    """A tensor of torch on any device, with a gradient or without, as one that numpy can read."""
     whole = tensor.detach()
     if str(getattr(whole, "layout", "torch.strided")) != "torch.strided":
         whole = whole.to_dense()
@@ -54,11 +62,7 @@ def torch_list(tensor: Any) -> object:
         whole = whole.dequantize()
     whole = whole.cpu()
     name = str(whole.dtype)
-    if "complex" in name:
-        raise NotData("is a tensor of complex numbers; return its real and its imag")
-    if "bfloat16" in name or "float8" in name:
-        whole = whole.float()
-    return whole.tolist()
+    return whole.float() if "bfloat16" in name or "float8" in name else whole
 
 
 def array_list(value: Any) -> object:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import collections.abc
 import sys
-from typing import Callable, Dict, Optional, Tuple
+from operator import attrgetter, methodcaller
+from typing import Any, Callable, Dict, Iterable, Optional, Tuple
 
-from banana_worker.values import array_values, images, table_values
+from banana_worker.values import array_values, images
 from banana_worker.values.not_data import NotData, not_data
 
 Converter = Callable[..., object]
@@ -54,49 +55,40 @@ def _converter_for(kind: type) -> Optional[Converter]:
     return None
 
 
-def _iso(value: object) -> object:
-    return value.isoformat()  # type: ignore[attr-defined]
-
-
-def _seconds(value: object) -> object:
-    return value.total_seconds()  # type: ignore[attr-defined]
-
-
-def _enum_value(value: object) -> object:
-    return value.value  # type: ignore[attr-defined]
+def _numbers(value: Any) -> object:
+    return list(bytes(value))
 
 
 def _none(value: object) -> object:
     return None
 
 
-def _decimal(value: object) -> object:
+def _decimal(value: Any) -> object:
     """A whole number stays exact; another one becomes the nearest float."""
-    number = float(value)  # type: ignore[arg-type]
-    is_whole = abs(number) < float("inf") and value == value.to_integral_value()  # type: ignore[attr-defined]
-    return int(value) if is_whole else number  # type: ignore[call-overload]
+    number = float(value)
+    is_whole = abs(number) < float("inf") and value == value.to_integral_value()
+    return int(value) if is_whole else number
 
 
-def _sorted_list(value: object) -> object:
+def _sorted_list(value: Any) -> object:
     """Sorted, if the items have an order: the same set gives the same answer in every worker."""
-    items = list(value)  # type: ignore[call-overload]
+    items = list(value)
     try:
         return sorted(items)
     except TypeError:
         return items
 
 
-def _listed(value: object) -> object:
-    return list(value)  # type: ignore[call-overload]
+def _row_or_column(series: Any) -> object:
+    """A dict if every value has its own name, as in a row of a table; else a list."""
+    names = list(series.index)
+    if names and all(isinstance(name, str) for name in names) and len(set(names)) == len(names):
+        return dict(zip(names, series.tolist()))
+    return series.tolist()
 
 
-def _to_list(value: object) -> object:
-    return value.tolist()  # type: ignore[attr-defined]
-
-
-def _numbers(value: object) -> object:
-    return list(bytes(value))  # type: ignore[call-overload]
-
+_iso = methodcaller("isoformat")
+_to_list = methodcaller("tolist")
 
 # Keys: the first part of the module's name, and the name of the class or of a base of it.
 _BY_NAME: Dict[Tuple[str, str], Converter] = {
@@ -105,11 +97,11 @@ _BY_NAME: Dict[Tuple[str, str], Converter] = {
     ("builtins", "memoryview"): _numbers,
     ("builtins", "set"): _sorted_list,
     ("builtins", "frozenset"): _sorted_list,
-    ("enum", "Enum"): _enum_value,
+    ("enum", "Enum"): attrgetter("value"),
     ("datetime", "datetime"): _iso,
     ("datetime", "date"): _iso,
     ("datetime", "time"): _iso,
-    ("datetime", "timedelta"): _seconds,
+    ("datetime", "timedelta"): methodcaller("total_seconds"),
     ("uuid", "UUID"): str,
     ("pathlib", "PurePath"): str,
     ("decimal", "Decimal"): _decimal,
@@ -118,8 +110,8 @@ _BY_NAME: Dict[Tuple[str, str], Converter] = {
     ("numpy", "ndarray"): array_values.numpy_list,
     ("numpy", "generic"): array_values.numpy_list,
     ("torch", "Tensor"): array_values.torch_list,
-    ("pandas", "DataFrame"): table_values.records,
-    ("pandas", "Series"): table_values.row_or_column,
+    ("pandas", "DataFrame"): methodcaller("to_dict", orient="records"),
+    ("pandas", "Series"): _row_or_column,
     ("pandas", "Index"): _to_list,
     ("pandas", "Categorical"): _to_list,
     ("pandas", "NaTType"): _none,
@@ -136,39 +128,25 @@ def _is_abstractly(*kinds: type) -> Callable[[type], bool]:
     return lambda kind: issubclass(kind, kinds)
 
 
-def _model_dump(value: object) -> object:
-    return value.model_dump()  # type: ignore[attr-defined]
-
-
-def _model_dict(value: object) -> object:
-    fields = value.dict()  # type: ignore[attr-defined]
+def _model_dict(value: Any) -> object:
+    fields = value.dict()
     return fields["__root__"] if list(fields) == ["__root__"] else fields
 
 
-def _dataclass_fields(value: object) -> object:
-    fields = sys.modules["dataclasses"].fields(value)
-    return {field.name: getattr(value, field.name) for field in fields}
-
-
-def _attrs_fields(value: object) -> object:
-    fields = type(value).__attrs_attrs__  # type: ignore[attr-defined]
-    return {field.name: getattr(value, field.name) for field in fields}
-
-
-def _to_dicts(value: object) -> object:
-    return value.to_dicts()  # type: ignore[attr-defined]
+def _by_name(fields_of: Callable[[Any], Iterable[Any]]) -> Converter:
+    return lambda value: {field.name: getattr(value, field.name) for field in fields_of(value)}
 
 
 # Recognised by the methods of the class; the first that fits.
 _BY_OFFER: Tuple[Tuple[Callable[[type], bool], Converter], ...] = (
-    (_has("model_dump", "model_fields"), _model_dump),
+    (_has("model_dump", "model_fields"), methodcaller("model_dump")),
     (_has("__fields__", "dict", "parse_obj"), _model_dict),
-    (_has("__dataclass_fields__"), _dataclass_fields),
-    (_has("__attrs_attrs__"), _attrs_fields),
-    (_has("to_dicts"), _to_dicts),
+    (_has("__dataclass_fields__"), _by_name(lambda value: sys.modules["dataclasses"].fields(value))),
+    (_has("__attrs_attrs__"), _by_name(attrgetter("__attrs_attrs__"))),
+    (_has("to_dicts"), methodcaller("to_dicts")),
     (_has("__array__"), array_values.array_list),
     (_is_abstractly(collections.abc.Mapping), dict),
-    (_is_abstractly(collections.abc.MappingView, collections.abc.Sequence), _listed),
+    (_is_abstractly(collections.abc.MappingView, collections.abc.Sequence), list),
     (_is_abstractly(collections.abc.Set), _sorted_list),
     (_has("tolist"), _to_list),
 )

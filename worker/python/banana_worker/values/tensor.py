@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -49,14 +50,13 @@ class Tensor:
         if datatype not in DATATYPES:
             problem = f"{shown(datatype)} is not a datatype; there are {', '.join(DATATYPES)}"
         if problem:
-            raise TypeError(f"Tensor(datatype, shape, data): {problem}")
+            raise _wrong(problem)
         self.datatype = datatype
         self.shape: Tuple[int, ...] = tuple(shape)
         self.data: Any = _strings(data) if datatype == "BYTES" else _elements(datatype, data)
         count = element_count(shape)
         if len(self.data) != count:
-            text = f"the shape {shown(shape)} has {count} {plural(count)}, but data has {len(self.data)}"
-            raise TypeError(f"Tensor(datatype, shape, data): {text}")
+            raise _wrong(f"the shape {shown(shape)} has {count} {plural(count)}, but data has {len(self.data)}")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tensor):
@@ -84,14 +84,17 @@ class Signature(NamedTuple):
     outputs: Tuple[TensorSpec, ...]
 
 
+def _wrong(problem: str) -> TypeError:
+    return TypeError(f"Tensor(datatype, shape, data): {problem}")
+
+
 def _strings(data: Any) -> List[Union[bytes, str]]:
     if not isinstance(data, list):
-        raise TypeError(f"Tensor(datatype, shape, data): data of BYTES must be a list, not {kind_of(data)}")
+        raise _wrong(f"data of BYTES must be a list, not {kind_of(data)}")
     items: List[Any] = data
     for at, item in enumerate(items):
         if not isinstance(item, (bytes, bytearray, memoryview, str)):
-            text = f"element {at} of BYTES must be bytes or text, not {kind_of(item)}"
-            raise TypeError(f"Tensor(datatype, shape, data): {text}")
+            raise _wrong(f"element {at} of BYTES must be bytes or text, not {kind_of(item)}")
     return items
 
 
@@ -100,16 +103,13 @@ def _elements(datatype: str, data: Any) -> memoryview:
     try:
         view = memoryview(data)
     except TypeError:
-        text = f"data of {datatype} must be an array or bytes, not {kind_of(data)}"
-        raise TypeError(f"Tensor(datatype, shape, data): {text}") from None
+        raise _wrong(f"data of {datatype} must be an array or bytes, not {kind_of(data)}") from None
     is_plain = isinstance(data, (bytes, bytearray)) and datatype != "UINT8"
     size = size_of(datatype)
     if not is_plain and (_KINDS.get(view.format.lstrip("@<="), ""), view.itemsize) != (_KINDS[wanted], size):
-        text = f"data of {datatype} must have elements of the format {wanted!r}, not {view.format!r}"
-        raise TypeError(f"Tensor(datatype, shape, data): {text}")
+        raise _wrong(f"data of {datatype} must have elements of the format {wanted!r}, not {view.format!r}")
     if view.nbytes % size:
-        text = f"{view.nbytes} bytes are no whole elements of {datatype}"
-        raise TypeError(f"Tensor(datatype, shape, data): {text}")
+        raise _wrong(f"{view.nbytes} bytes are no whole elements of {datatype}")
     return elements_of(datatype, view)
 
 
@@ -139,10 +139,7 @@ def problem_of_shape(shape: object) -> Optional[str]:
 
 
 def element_count(shape: Sequence[int]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
+    return math.prod(shape)
 
 
 def plural(count: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Dict, Optional, Union
 
+from banana_worker.values.array_values import on_cpu
 from banana_worker.values.tensor import FORMATS, Tensor, element_count, elements_of
 
 # By kind and size of numpy's types.
@@ -64,14 +65,7 @@ def array_of(value: object) -> Optional[Any]:
         return numpy.asarray(value)
     if not hasattr(type(value), "__array__"):
         return None
-    if hasattr(value, "detach"):  # a tensor of torch, which may be on a device or have a gradient
-        value = _on_cpu(value)
-    return numpy.asarray(value)
-
-
-def _on_cpu(tensor: Any) -> Any:
-    whole = tensor.detach().cpu()
-    return whole.float() if "bfloat16" in str(whole.dtype) else whole
+    return numpy.asarray(on_cpu(value) if hasattr(value, "detach") else value)
 
 
 def tensor_of_array(array: Any) -> Union[Tensor, str]:

@@ -15,8 +15,6 @@ from banana_worker.values.tensor import FORMATS, Tensor, element_count, elements
 # Makes the error of an input or an output; the text goes on after its name, such as `Input "x"`.
 Refuse = Callable[[str], Exception]
 
-_BITS = {"B": 8, "H": 16, "I": 32, "Q": 64}
-
 _INFINITY = float("inf")
 
 # Raised by array and struct for a value that a format does not have.
@@ -126,7 +124,7 @@ def _values(datatype: str) -> str:
         return f"numbers up to {_LARGEST[datatype]}"
     if datatype in ("BOOL", "BYTES"):
         return "true or false" if datatype == "BOOL" else "texts"
-    bits = _BITS[FORMATS[datatype].upper()]
+    bits = 8 * size_of(datatype)
     if datatype.startswith("U"):
         return f"whole numbers from 0 to {2**bits - 1}"
     return f"whole numbers from {-(2 ** (bits - 1))} to {2 ** (bits - 1) - 1}"
@@ -154,12 +152,11 @@ def elements_text(tensor: Tensor, refuse: Refuse) -> str:
     if tensor.datatype == "BYTES":
         data = [_text(item, at, refuse) for at, item in enumerate(data)]
     elif tensor.datatype == "FP16":
-        data = memoryview(data.tobytes())
-        data = struct.unpack(f"<{len(tensor.data)}e", data)
+        data = struct.unpack(f"<{len(data)}e", data.tobytes())
     elif tensor.datatype == "BF16":
         bits = struct.pack(f"<{2 * len(data)}H", *chain.from_iterable((0, item) for item in data))
-        data = struct.unpack(f"<{len(tensor.data)}f", bits)
-    elif isinstance(data, memoryview):
+        data = struct.unpack(f"<{len(data)}f", bits)
+    else:
         data = data.tolist()
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
