@@ -13,7 +13,8 @@ import types
 import unittest
 
 from banana_worker.load.explain_missing_app import hint_misnamed
-from banana_worker.load.load_app import AppLoadError, load_app
+from banana_worker.load.explain_load_error import StartFailure
+from banana_worker.load.load_app import load_app
 from banana_worker.load.load_module import Imported
 from banana_worker.process.hint_once import write_hints_to
 from banana_worker.protocol.messages import Device, Limits, StartSpec
@@ -29,7 +30,7 @@ def loaded(path):
     os.chdir("/")
     try:
         app = load_app(spec_of(path))
-    except AppLoadError as error:
+    except StartFailure as error:
         return {"error": error.detail or str(error), "first": str(error), "outlook": error.outlook}
     output = app.handle("/", 1, "the ctx")
     value = output.body.value if isinstance(output, Reply) else output
@@ -232,14 +233,14 @@ class Loaders(Apps):
             module = types.ModuleType("weights")
             if "empty" not in spec.app:
                 module.inference = lambda model_inputs: model_inputs + 1
-            return Imported(spec.app, module, None, lambda: AppLoadError("no graph"))
+            return Imported(spec.app, module, None, lambda: StartFailure("no graph"))
 
         def load(name):
             return load_app(spec_of(self.write(name, "")), {".weights": load_weights})
 
         self.assertEqual(load("m.weights").handle("/", 1, None), 2)
         self.assertEqual(given, [Device(None, 1)])
-        with self.assertRaisesRegex(AppLoadError, "^no graph$"):
+        with self.assertRaisesRegex(StartFailure, "^no graph$"):
             load("empty.weights")
 
 

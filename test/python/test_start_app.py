@@ -7,7 +7,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from banana_worker.adapters.banana_app import from_banana_app
-from banana_worker.load.start_app import StartFailure, init_app, loaded_info
+from banana_worker.load.explain_load_error import StartFailure
+from banana_worker.load.start_app import init_app, loaded_info
 from banana_worker.run.call_context import CallSurroundings, WorkerInfo
 from banana_worker.run.loaded_app import LoadedApp
 

@@ -4,7 +4,6 @@ is meant."""
 from __future__ import annotations
 
 import sys
-from types import TracebackType
 from typing import Optional, Type
 
 
@@ -26,23 +25,13 @@ class AppImport:
         _current = self
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        raised: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> bool:
+    def __exit__(self, kind: Optional[Type[BaseException]], *_: object) -> bool:
         global _current
         _current = None
         return kind is not None and issubclass(kind, ServedHere)
 
 
 _current: Optional[AppImport] = None
-
-
-def is_importing() -> bool:
-    """Whether a worker is importing the app now."""
-    return _current is not None
 
 
 def is_started_by_app() -> bool:

@@ -19,7 +19,8 @@ from banana_worker.failures.outlook import PERMANENT, TRANSIENT, UNKNOWN
 from banana_worker.failures.stack_frame import callers_place, first_frame_outside, traceback_without_own_frames
 from banana_worker.failures.thrown import attribute, shown
 from banana_worker.load.load_app import concurrency_of
-from banana_worker.load.start_app import StartFailure, import_app, init_app, loaded_info
+from banana_worker.load.explain_load_error import StartFailure
+from banana_worker.load.start_app import import_app, init_app, loaded_info
 from banana_worker.load.start_watch import StartWatch
 from banana_worker.process import descriptors, ending
 from banana_worker.process.begun_note import BegunNote, BegunTimes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
+from banana_worker.adapters.coroutine_functions import then
 from banana_worker.adapters.exports import APP_OPTIONS, ModuleApp, assert_no_generator, concurrency_of, function_or_none
 from banana_worker.adapters.parameters import with_context
 from banana_worker.adapters.signature import signature_of
@@ -58,16 +59,11 @@ class BananaApp(ModuleApp):
 
     def _infer_alone(self, input: Any, ctx: CallContext) -> Any:
         """A batch of one, for an app without `inference`."""
-        returned = self.handle_batch(_ROUTE, [input], [ctx])
-        return _only_later(returned) if hasattr(type(returned), "__await__") else only_entry(returned)
+        return then(self.handle_batch(_ROUTE, [input], [ctx]), only_entry)
 
     def handle_batch(self, route: str, inputs: List[Any], ctxs: List[CallContext]) -> Any:
         assert self._batch is not None, "calls come one by one to an app without inference_batch"
         return self._batch(inputs, ctxs)
-
-
-async def _only_later(returned: Any) -> Any:
-    return only_entry(await returned)
 
 
 def from_banana_app(module: ModuleType) -> Optional[LoadedApp]:

@@ -1,11 +1,11 @@
-"""Recognises coroutine and generator functions without the module `inspect`, which takes longer to load than most of
-this worker."""
+"""Recognises coroutine and generator functions, and what they return, without the module `inspect`, which takes longer
+to load than most of this worker."""
 
 from __future__ import annotations
 
 import functools
 import types
-from typing import Any
+from typing import Any, Callable
 
 # `CO_COROUTINE`, `CO_ASYNC_GENERATOR`, and `CO_GENERATOR` with it, of the module `inspect`.
 _IS_COROUTINE = 0x80
@@ -26,6 +26,17 @@ def runs_in_event_loop(function: Any) -> bool:
 def is_generator_function(function: Any) -> bool:
     """As `is_coroutine_function`, for a body with a `yield`, async or not."""
     return bool(_flags_of(function) & _IS_GENERATOR)
+
+
+def then(output: Any, step: Callable[[Any], Any]) -> Any:
+    """The output of a function after one more step; for an awaitable, an awaitable of that."""
+    if getattr(type(output), "__await__", None) is None:
+        return step(output)
+    return _awaited(output, step)
+
+
+async def _awaited(output: Any, step: Callable[[Any], Any]) -> Any:
+    return step(await output)
 
 
 def _flags_of(function: Any) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import os
 from functools import cached_property
+from operator import itemgetter
 from types import ModuleType
 from typing import Any, Callable, List, Optional, Sequence
 
@@ -15,6 +16,7 @@ from mms.item import ReadItem
 from mms.metrics.metric import Metric as MmsMetric
 from mms.metrics.metrics_store import StoredMetric, finite_number, texts_of
 
+from banana_worker.adapters.coroutine_functions import then
 from banana_worker.adapters.exports import ModuleApp, concurrency_of, function_or_none
 from banana_worker.adapters.service_answers import answers_of
 from banana_worker.adapters.service_handler import Handler, assert_callable, find_handler
@@ -134,8 +136,7 @@ class _Service(ModuleApp):
         return None if initialize is None else initialize(self._context)
 
     def handle(self, route: str, input: Any, ctx: CallContext) -> Any:
-        answers = self._run([input], [ctx])
-        return _first_of(answers) if inspect.isawaitable(answers) else answers[0]
+        return then(self._run([input], [ctx]), itemgetter(0))
 
     def handle_batch(self, route: str, inputs: List[Any], ctxs: List[CallContext]) -> Any:
         return self._run(inputs, ctxs)
@@ -212,10 +213,6 @@ class _Service(ModuleApp):
     def _send(self, metrics: Sequence[MmsMetric], ctxs: Sequence[CallContext]) -> None:
         if metrics:
             self._surroundings.send_metrics([_message(metric, ctxs) for metric in metrics])
-
-
-async def _first_of(answers: Any) -> Any:
-    return (await answers)[0]
 
 
 def _has_awaitable(returned: Any) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, List
 
-from banana_worker.adapters.coroutine_functions import is_coroutine_function
+from banana_worker.adapters.coroutine_functions import is_coroutine_function, then
 from banana_worker.adapters.exports import ModuleApp, assert_no_generator, concurrency_of, function_or_none
 from banana_worker.adapters.parameters import assert_takes, parameters_of
-from banana_worker.adapters.potassium_replies import json_of, replies_of, reply_of, reply_of_entry, result_of, then
+from banana_worker.adapters.potassium_replies import json_of, replies_of, reply_of, reply_of_entry, result_of
 from banana_worker.adapters.signature import signature_of
 from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.input_wishes import InputWishes

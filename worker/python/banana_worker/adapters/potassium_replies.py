@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any
 
+from banana_worker.adapters.coroutine_functions import then
 from banana_worker.failures.sentences import kind_of
 from banana_worker.formats.reply import JsonBody, Reply, ReplyHead
 from banana_worker.reply.response import JSON_TYPE, Response, reply_of_response
 
 JSON_HEAD = ReplyHead(200, JSON_TYPE)
-
-
-def then(output: Any, to_reply: Callable[[Any], Any]) -> Any:
-    """The output of a function as a reply; for an awaitable, an awaitable of the reply."""
-    if getattr(type(output), "__await__", None) is None:
-        return to_reply(output)
-    return _awaited(output, to_reply)
-
-
-async def _awaited(output: Any, to_reply: Callable[[Any], Any]) -> Any:
-    return to_reply(await output)
 
 
 def replies_of(returned: Any) -> Any:

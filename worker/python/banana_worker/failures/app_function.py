@@ -7,7 +7,7 @@ import os
 from typing import Any, Optional
 
 from banana_worker.failures.stack_frame import OWN_FOLDER, is_own, places_in, traceback_without_own_frames
-from banana_worker.failures.thrown import class_name, text_of
+from banana_worker.failures.thrown import described
 
 # The code between the worker and the app's functions.
 _BETWEEN = os.path.join(OWN_FOLDER, "banana_worker", "adapters") + os.sep
@@ -62,4 +62,4 @@ def traceback_or_place(thrown: BaseException, function: Any) -> str:
     place = place_of(function) if failed_outside(thrown) else None
     if place is None:
         return traceback_without_own_frames(thrown)
-    return "%s: %s: %s" % (place, class_name(thrown), text_of(thrown))
+    return "%s: %s" % (place, described(thrown))

@@ -33,7 +33,8 @@ def _failure_for_client(thrown: BaseException, detail: str) -> Optional[ServeErr
     try:
         if is_a(thrown, HttpError):
             return _http_failure(cast(HttpError, thrown), detail)
-        return _prediction_failure(thrown, detail) if _is_prediction(thrown) else None
+        # Compares names, because an app may bring the class of another package, and most apps do not need `mms` at all.
+        return _prediction_failure(thrown, detail) if "PredictionException" in class_names(thrown) else None
     except BaseException:
         return None  # a class of another package whose message cannot be read: it counts as any other exception
 
@@ -43,11 +44,6 @@ def _http_failure(thrown: HttpError, detail: str) -> Optional[ServeError]:
     if not is_error_status(thrown.status):
         return None
     return ServeError("SERVE_HTTP_ERROR", str.__str__(thrown.message), detail, int(thrown.status))
-
-
-def _is_prediction(thrown: BaseException) -> bool:
-    """Compares names, because an app may bring the class of another package, and most apps do not need `mms` at all."""
-    return "PredictionException" in class_names(thrown)
 
 
 def _prediction_failure(thrown: BaseException, detail: str) -> ServeError:

@@ -10,11 +10,6 @@ def as_sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…")) else text + "."
 
 
-def as_clause(text: str) -> str:
-    """`text` without the full stop at its end: for a sentence that goes on after it."""
-    return text[:-1] if text.endswith(".") and not text.endswith("...") else text
-
-
 def kind_of(value: object) -> str:
     """The kind of a value, such as `an int`, for a sentence about a wrong value."""
     if value is None:

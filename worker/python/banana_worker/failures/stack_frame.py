@@ -8,7 +8,7 @@ import sys
 from types import FrameType
 from typing import Any, List, NamedTuple, Optional
 
-from banana_worker.failures.thrown import class_name, text_of, traceback_of
+from banana_worker.failures.thrown import class_name, described, traceback_of
 from banana_worker.standard_modules import import_standard
 
 OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
@@ -101,8 +101,7 @@ def plain_traceback(thrown: BaseException) -> str:
     for place in places_in(thrown):
         if not is_own(place.file):
             lines.append('  File "%s", line %d, in %s' % place)
-    text = text_of(thrown)
-    lines.append("%s: %s" % (class_name(thrown), "an exception that cannot be shown" if text is None else text))
+    lines.append(described(thrown))
     return "\n".join(lines)
 
 

@@ -19,10 +19,11 @@ def text_of(thrown: object) -> Optional[str]:
         return None
 
 
-def message_of(thrown: BaseException) -> str:
-    """The text of an exception; its class if the text is empty."""
+def described(thrown: BaseException) -> str:
+    """The class and the text of an exception, as at the end of a traceback; only the class if the text is empty."""
     text = text_of(thrown)
-    return "an exception that cannot be shown" if text is None else text or class_name(thrown)
+    text = "an exception that cannot be shown" if text is None else text
+    return "%s: %s" % (class_name(thrown), text) if text else class_name(thrown)
 
 
 def shown(value: object) -> str:

@@ -9,56 +9,60 @@ from typing import Optional
 from banana_worker.failures.outlook import PERMANENT, TRANSIENT, outlook_of
 from banana_worker.failures.sentences import as_sentence
 from banana_worker.failures.stack_frame import first_frame_outside, traceback_without_own_frames
-from banana_worker.failures.thrown import class_name, is_a, shown, text_of
+from banana_worker.failures.thrown import class_name, described, is_a, shown
 from banana_worker.load.missing_module import explain_missing_module
 from banana_worker.load.newer_python import newer_python_hint
 
 
-class AppLoadError(Exception):
-    """The app cannot be loaded. The message names file, line, cause and cure; `detail` has the traceback if that is
-    of use; `outlook` is one of outlook.py's."""
+class StartFailure(Exception):
+    """The reason for which a worker cannot start: by default, the app cannot be loaded. The message names file, line,
+    cause and cure; `detail`, for the log, has the traceback if that is of use; `outlook` is one of outlook.py's, the
+    chance that the next start succeeds."""
 
-    def __init__(self, message: str, outlook: str = PERMANENT, detail: str = "") -> None:
+    def __init__(
+        self, message: str, outlook: str = PERMANENT, detail: str = "", code: str = "SERVE_APP_INVALID"
+    ) -> None:
         super().__init__(message)
-        self.outlook = outlook
+        self.code = code
+        self.message = message
         self.detail = detail
+        self.outlook = outlook
 
 
-def explain_import_error(path: str, thrown: BaseException) -> AppLoadError:
+def explain_import_error(path: str, thrown: BaseException) -> StartFailure:
     """`path`: the app's file, absolute."""
     place = first_frame_outside(thrown) or path
     if not is_a(thrown, SyntaxError, ImportError, SystemExit):
         return _raised(place, thrown, PERMANENT if _is_apps_mistake(thrown) else outlook_of(thrown))
     if isinstance(thrown, SyntaxError) and thrown.filename and os.path.isabs(thrown.filename):
-        return AppLoadError(_explain_syntax_error(thrown, path))
+        return StartFailure(_explain_syntax_error(thrown, path))
     if isinstance(thrown, ModuleNotFoundError) and thrown.name:
-        return AppLoadError(explain_missing_module(path, place, thrown))
+        return StartFailure(explain_missing_module(path, place, thrown))
     if isinstance(thrown, SystemExit):
         # An app that waits for its database may end like this too, so the same end twice does not prove that it always
         # will.
-        return AppLoadError(_explain_exit(place, thrown), TRANSIENT)
+        return StartFailure(_explain_exit(place, thrown), TRANSIENT)
     return _raised(place, thrown, PERMANENT if is_a(thrown, ImportError) else outlook_of(thrown))
 
 
-def explain_own_mms(path: str, error: ImportError) -> AppLoadError:
+def explain_own_mms(path: str, error: ImportError) -> StartFailure:
     """`error`: raised when our part for custom services imported an `mms` that is not ours."""
     found = sys.modules.get("mms")
     where = getattr(found, "__file__", None) or "a folder without __init__.py"
-    return AppLoadError(
+    return StartFailure(
         f'{locate_text(path, "mms")}: the app has imported an "mms" of its own ({where}), and a custom service needs'
         f" the server's: {as_sentence(str(error))} Give yours another name, or delete it if it is a copy of Multi Model Server's."
     )
 
 
-def _raised(place: str, thrown: BaseException, outlook: str) -> AppLoadError:
+def _raised(place: str, thrown: BaseException, outlook: str) -> StartFailure:
     raised = f"{place}: importing the app raised:"
-    text = text_of(thrown)
-    what = class_name(thrown) if text is None else f"{class_name(thrown)}: {text}"
+    what = described(thrown)
     traceback = traceback_without_own_frames(thrown)
     hint = newer_python_hint(thrown)
     if hint:
-        return AppLoadError(f"{raised} {as_sentence(what)} {hint}", PERMANENT, f"{raised}\n{traceback}\n{hint}")
-    return AppLoadError(f"{raised} {what}", outlook, f"{raised}\n{traceback}")
+        return StartFailure(f"{raised} {as_sentence(what)} {hint}", PERMANENT, f"{raised}\n{traceback}\n{hint}")
+    return StartFailure(f"{raised} {what}", outlook, f"{raised}\n{traceback}")
 
 
 def _is_apps_mistake(thrown: BaseException) -> bool:

@@ -11,56 +11,52 @@ from typing import Any, List, Optional, Sequence, Set
 from banana_worker.adapters.potassium_app import potassium_class
 from banana_worker.failures.sentences import kind_of
 from banana_worker.failures.thrown import is_a
-from banana_worker.load.explain_load_error import AppLoadError, locate_text
+from banana_worker.load.explain_load_error import StartFailure, locate_text
 from banana_worker.process.hint_once import hint_once
 from banana_worker.standard_modules import import_standard
 
 _CLOSE = re.compile(r"infer|predict|handler|run|generate|forward|main", re.IGNORECASE)
 
 
-def not_loadable(path: str) -> Optional[AppLoadError]:
+def not_loadable(path: str) -> Optional[StartFailure]:
     """Checks the path before it is loaded, because nothing else has. None if it may be loaded."""
     folder, name = os.path.split(path)
     if os.path.isfile(folder):
-        return AppLoadError(f"{folder}: the model is this file, but its handler names another one, {name}.")
+        return StartFailure(f"{folder}: the model is this file, but its handler names another one, {name}.")
     if os.path.isdir(path):
-        return AppLoadError(
+        return StartFailure(
             f"{path}: it is not clear which file is the handler. Name it at the registration"
             " (handler=file:function), or name the file app.py."
         )
     if not os.path.exists(path):
-        return AppLoadError(f"{path}: no such file. Check the path and its extension.")
+        return StartFailure(f"{path}: no such file. Check the path and its extension.")
     if not os.access(path, os.R_OK):
-        return AppLoadError(f"{path}: the file cannot be read: the server's user has no permission for it.")
+        return StartFailure(f"{path}: the file cannot be read: the server's user has no permission for it.")
     return None
 
 
-def missing_inference(path: str, module: types.ModuleType) -> AppLoadError:
+def missing_inference(path: str, module: types.ModuleType) -> StartFailure:
     """The error of a file that is not an app of any kind."""
     file = os.path.basename(path)
     if "inference" in vars(module):
         where = locate_text(path, "inference")
-        return AppLoadError(f"{where}: `inference` is {kind_of(vars(module)['inference'])}; make it a function")
+        return StartFailure(f"{where}: `inference` is {kind_of(vars(module)['inference'])}; make it a function")
     body = _statements_of(path)
     hidden = _hidden_inference(path, body) or _hidden_potassium(path, body)
     if hidden is not None:
-        return AppLoadError(hidden)
+        return StartFailure(hidden)
     names = _own_names(module, body)
-    if _knows_potassium(module):
-        cure = f"{_MAKE_APP}, if it is a Potassium app, or add `def inference(model_inputs): ...`."
-        return AppLoadError(f"{path}:1: {file} has no function `inference`. {_names(names)} {cure}")
+    where, cure = f"{path}:1", "Add `def inference(model_inputs): ...`."
     callables = [name for name in names if callable(getattr(module, name))]
     close = next((name for name in callables if _CLOSE.search(name) or _mistyped_as(name, _CALLED)), None)
-    if close is None:
-        cure = "Add `def inference(model_inputs): ...`."
-        return AppLoadError(f"{path}:1: {file} has no function `inference`. {_names(names)} {cure}")
-    meant = _mistyped_as(close, _CALLED)
-    right = meant or ("inference_batch" if "batch" in close.lower() else "inference")
-    cure = f"Rename `{close}` to `{right}`."
-    if meant is not None:
-        cure = f"Did you mean `{meant}`? {cure}"
-    where = locate_text(path, f" {close}")
-    return AppLoadError(f"{where}: {file} has no function `inference`. {_names(names)} {cure}")
+    if _knows_potassium(module):
+        cure = f"{_MAKE_APP}, if it is a Potassium app, or add `def inference(model_inputs): ...`."
+    elif close is not None:
+        meant = _mistyped_as(close, _CALLED)
+        right = meant or ("inference_batch" if "batch" in close.lower() else "inference")
+        where = locate_text(path, f" {close}")
+        cure = f"{'' if meant is None else f'Did you mean `{meant}`? '}Rename `{close}` to `{right}`."
+    return StartFailure(f"{where}: {file} has no function `inference`. {_names(names)} {cure}")
 
 
 # Functions of which an app needs one.
@@ -93,7 +89,7 @@ def _letters_apart(one: str, other: str) -> int:
     return sum((letters - others).values()) + sum((others - letters).values())
 
 
-def missing_handler(path: str, module: types.ModuleType, name: str, classes: List[str]) -> AppLoadError:
+def missing_handler(path: str, module: types.ModuleType, name: str, classes: List[str]) -> StartFailure:
     """The error of a file that was named as a service, and has no handler of that name. `classes`: those with a
     `handle` method."""
     file = os.path.basename(path)
@@ -104,7 +100,7 @@ def missing_handler(path: str, module: types.ModuleType, name: str, classes: Lis
         choice = f"It has the classes {listed} with a `handle` method: name one, as in {file}:{classes[0]}."
     has = _names(_own_names(module, _statements_of(path)))
     problem = f"no handler: {file} has neither {wanted} nor exactly one class with a `handle` method."
-    return AppLoadError(f"{path}:1: {problem} {has} {choice}")
+    return StartFailure(f"{path}:1: {problem} {has} {choice}")
 
 
 def _own_names(module: types.ModuleType, body: List[Any]) -> List[str]:

@@ -11,14 +11,12 @@ from banana_worker.adapters.banana_app import from_banana_app
 from banana_worker.adapters.coroutine_functions import runs_in_event_loop
 from banana_worker.adapters.potassium_app import from_potassium_app
 from banana_worker.failures.app_function import WrongFunction, place_of
-from banana_worker.load.explain_load_error import AppLoadError, explain_own_mms, locate_text
+from banana_worker.load.explain_load_error import StartFailure, explain_own_mms, locate_text
 from banana_worker.load.explain_missing_app import hint_misnamed, missing_handler, not_loadable
 from banana_worker.load.load_module import Imported, Loader, load_module
 from banana_worker.protocol.messages import StartSpec
 from banana_worker.run.loaded_app import LoadedApp
 from banana_worker.standard_modules import import_standard
-
-__all__ = ["AppLoadError", "load_app"]
 
 # Loaders by the extension of their files; a file that does not exist may have any.
 _LOADERS: Dict[str, Loader] = {".py": load_module}
@@ -27,7 +25,7 @@ _LOADERS: Dict[str, Loader] = {".py": load_module}
 def load_app(spec: StartSpec, loaders: Mapping[str, Loader] = _LOADERS) -> LoadedApp:
     """Loads the app's file and finds the app in it: the first of Potassium, Banana and a custom service.
 
-    @raises AppLoadError with file, line, cause and cure
+    @raises StartFailure with file, line, cause and cure
     """
     mistake = not_loadable(spec.app)
     if mistake is not None:
@@ -51,13 +49,13 @@ def concurrency_of(app: LoadedApp, spec: StartSpec) -> int:
 
 
 def _check_runs_in_loop(app: LoadedApp, spec: StartSpec) -> None:
-    """@raises AppLoadError for a function that would keep the other calls of its worker waiting"""
+    """@raises StartFailure for a function that would keep the other calls of its worker waiting"""
     for route in app.description.routes:
         function = app.function(route.path)
         if not runs_in_event_loop(function):
             name = getattr(function, "__name__", "the function of %s" % route.path)
             place = place_of(function) or locate_text(spec.app, name)
-            raise AppLoadError(_PLAIN.format(place=place, name=name))
+            raise StartFailure(_PLAIN.format(place=place, name=name))
 
 
 _PLAIN = (
@@ -86,7 +84,7 @@ def _log_from_info() -> None:
 
 
 def _service(imported: Imported, spec: StartSpec) -> Optional[LoadedApp]:
-    """The custom service in the module; None if there is none and none was asked for. @raises AppLoadError"""
+    """The custom service in the module; None if there is none and none was asked for. @raises StartFailure"""
     module, source = imported.module, spec.service
     if source is None and hasattr(module, "inference"):
         return None
@@ -106,12 +104,12 @@ def _service(imported: Imported, spec: StartSpec) -> Optional[LoadedApp]:
 
 
 def _adapt(imported: Imported, adapt: Callable[[Imported], Optional[LoadedApp]]) -> Optional[LoadedApp]:
-    """@raises AppLoadError in place of the TypeError about a name of the module with a wrong type"""
+    """@raises StartFailure in place of the TypeError about a name of the module with a wrong type"""
     try:
         return adapt(imported)
     except TypeError as wrong:
         if isinstance(wrong, WrongFunction) and wrong.place is not None:
-            raise AppLoadError(f"{wrong.place}: {wrong}") from wrong
+            raise StartFailure(f"{wrong.place}: {wrong}") from wrong
         name = re.search(r"`(\w+)`", str(wrong))
         where = locate_text(imported.path, name.group(1)) if name else imported.path
-        raise AppLoadError(f"{where}: {wrong}") from wrong
+        raise StartFailure(f"{where}: {wrong}") from wrong

@@ -8,7 +8,7 @@ from typing import Callable, NamedTuple, Optional
 
 from banana_worker.in_worker import AppImport
 from banana_worker.load.app_module import execute, make_module
-from banana_worker.load.explain_load_error import AppLoadError, explain_import_error
+from banana_worker.load.explain_load_error import StartFailure, explain_import_error
 from banana_worker.load.explain_missing_app import missing_inference
 from banana_worker.process import descriptors
 from banana_worker.protocol.messages import StartSpec
@@ -22,15 +22,15 @@ class Imported(NamedTuple):
     # The object whose `serve()` was called while the file was imported; None if there was no such call.
     served: Optional[object]
     # Returns the error of a file whose contents no adapter takes.
-    explain_missing: Callable[[], AppLoadError]
+    explain_missing: Callable[[], StartFailure]
 
 
-# Gets all that the worker was started with: the file, the device and its threads. @raises AppLoadError
+# Gets all that the worker was started with: the file, the device and its threads. @raises StartFailure
 Loader = Callable[[StartSpec], Imported]
 
 
 def load_module(spec: StartSpec) -> Imported:
-    """@raises AppLoadError, SystemExit"""
+    """@raises StartFailure, SystemExit"""
     module = make_module(spec.app, None if spec.service is None else spec.service.model_dir)
     try:
         with AppImport() as importing:

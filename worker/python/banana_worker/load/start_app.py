@@ -14,8 +14,9 @@ from typing import Any, Dict, Iterable, List
 from banana_worker.failures.app_function import failed_outside, place_of
 from banana_worker.failures.outlook import outlook_of
 from banana_worker.failures.stack_frame import first_frame_outside, traceback_without_own_frames
-from banana_worker.failures.thrown import class_name, message_of
-from banana_worker.load.load_app import AppLoadError, load_app
+from banana_worker.failures.thrown import described
+from banana_worker.load.explain_load_error import StartFailure
+from banana_worker.load.load_app import load_app
 from banana_worker.process.channel import Channel
 from banana_worker.protocol.messages import MAX_TEXT_CHARS, Call, Route, StartSpec
 from banana_worker.reply.answer import WholeAnswer, answer_of
@@ -26,41 +27,27 @@ from banana_worker.run.runner import RunnerOptions, check_is_worker
 from banana_worker.values.tensor import TensorSpec
 
 
-class StartFailure(Exception):
-    """The reason for which a worker cannot start. `detail` is for the log; `outlook` is the chance that the next
-    start succeeds."""
-
-    def __init__(self, code: str, message: str, detail: str, outlook: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.detail = detail
-        self.outlook = outlook
-
-
 def import_app(spec: StartSpec) -> LoadedApp:
     """@raises StartFailure, SystemExit"""
     try:
         if spec.service is not None:
             _enter(spec.service.model_dir)
         return load_app(spec)
-    except AppLoadError as error:
-        raise StartFailure("SERVE_APP_INVALID", str(error), error.detail, error.outlook) from error
+    except StartFailure:
+        raise
     except Exception as thrown:
-        message = "%s: import raised: %s" % (_place(thrown, spec), _shown(thrown))
-        raise StartFailure(
-            "SERVE_APP_INVALID", message, traceback_without_own_frames(thrown), outlook_of(thrown)
-        ) from thrown
+        message = "%s: import raised: %s" % (_place(thrown, spec), described(thrown))
+        raise StartFailure(message, outlook_of(thrown), traceback_without_own_frames(thrown)) from thrown
 
 
 def _enter(model_dir: str) -> None:
     """Makes the model's folder the current one, because a service finds its files by their paths there. @raises
-    AppLoadError"""
+    StartFailure"""
     try:
         os.chdir(model_dir)
     except OSError as error:
         text = "%s: the model's folder cannot be entered: %s"
-        raise AppLoadError(text % (model_dir, error.strerror), outlook_of(error)) from error
+        raise StartFailure(text % (model_dir, error.strerror), outlook_of(error)) from error
 
 
 def loaded_info(app: LoadedApp, concurrency: int) -> Dict[str, Any]:
@@ -103,19 +90,14 @@ def init_app(app: LoadedApp, options: RunnerOptions, spec: StartSpec, channel: C
         function = app.init_function if step == app.init_step else app.function(app.description.routes[0].path)
         place = place_of(function) if failed_outside(thrown) else None
         raised = "%s: %s raised:" % (place or _place(thrown, spec), step)
-        message = "%s %s" % (raised, _shown(thrown))
+        message = "%s %s" % (raised, described(thrown))
         detail = "" if place else "%s %s" % (raised, traceback_without_own_frames(thrown))
-        raise StartFailure("SERVE_INIT_FAILED", message, detail, outlook_of(thrown)) from thrown
+        raise StartFailure(message, outlook_of(thrown), detail, "SERVE_INIT_FAILED") from thrown
     return (time.perf_counter() - began_at) * 1000
 
 
 def _place(thrown: BaseException, spec: StartSpec) -> str:
     return first_frame_outside(thrown) or spec.app
-
-
-def _shown(thrown: BaseException) -> str:
-    name, text = class_name(thrown), message_of(thrown)
-    return name if text == name else "%s: %s" % (name, text)
 
 
 def _run_example(app: LoadedApp, example: Example, options: RunnerOptions) -> None:
