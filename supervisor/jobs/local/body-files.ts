@@ -9,9 +9,7 @@ import { join } from 'node:path';
 import { startLimit } from '../../machine/limit-timer.js';
 import { formatMs } from '../../options/units.js';
 import { reasonOf } from './sqlite-errors.js';
-import { ANSWER_LIMIT_MS, NOT_KEPT, type KeptBytes } from './table-calls.js';
-
-const MAX_ROW_BYTES = 1024 ** 2;
+import { ANSWER_LIMIT_MS, type KeptBytes } from './table-calls.js';
 
 /** While so much is free, nobody looks closer. */
 const PLENTY_BYTES = 64 * 1024 ** 2;
@@ -43,33 +41,29 @@ export class BodyFiles {
   }
 
   /**
-   * Returns a copy of the bytes for a row, or the name of a file that has them. Where room may be short `makeRoom` is asked
-   * before a file is written, and no other is written meanwhile: none counts room that another one takes. If it resolves with
-   * false, they are not kept.
+   * Keeps bytes in a file. Where room may be short `makeRoom` is asked before it is written, and no other is written
+   * meanwhile: none counts room that another one takes. If it resolves with false, they are not kept.
    */
-  async keep(pieces: readonly Buffer[], bytes: number, makeRoom: () => Promise<boolean>): Promise<KeptBytes> {
-    if (bytes > MAX_ROW_BYTES) {
-      this.#wantedBytes += bytes;
-      try {
-        const hasPlenty = (await this.#freeBytes()) - this.#wantedBytes >= PLENTY_BYTES;
-        while (!hasPlenty && this.#writes.size > 0) await Promise.allSettled(this.#writes);
-        const write = this.#keepFile(pieces, hasPlenty ? null : makeRoom);
-        this.#writes.add(write);
-        return await write.finally(() => this.#writes.delete(write));
-      } finally {
-        this.#wantedBytes -= bytes;
-      }
+  async keep(
+    pieces: readonly Buffer[],
+    bytes: number,
+    makeRoom: () => Promise<boolean>,
+  ): Promise<KeptBytes | null> {
+    this.#wantedBytes += bytes;
+    try {
+      const hasPlenty = (await this.#freeBytes()) - this.#wantedBytes >= PLENTY_BYTES;
+      while (!hasPlenty && this.#writes.size > 0) await Promise.allSettled(this.#writes);
+      const write = this.#keepFile(pieces, hasPlenty ? null : makeRoom);
+      this.#writes.add(write);
+      return await write.finally(() => this.#writes.delete(write));
+    } finally {
+      this.#wantedBytes -= bytes;
     }
-    const copy = Buffer.allocUnsafeSlow(bytes);
-    let filled = 0;
-    for (const piece of pieces) filled += piece.copy(copy, filled);
-    return { bytes: copy, file: null };
   }
 
   /** @throws LostBody if it alone cannot be read */
   async read({ bytes, file }: KeptBytes): Promise<Buffer> {
     if (bytes !== null) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    if (file === null) throw new LostBody('it was not kept');
     try {
       return await readAll(join(this.#folder, file));
     } catch (error) {
@@ -80,7 +74,7 @@ export class BodyFiles {
   }
 
   /** Never rejects: a file that stays is removed at the next start. */
-  async remove({ file }: Pick<KeptBytes, 'file'>): Promise<void> {
+  async remove(file: string | null): Promise<void> {
     if (file !== null) await rm(join(this.#folder, file), { force: true }).catch(() => {});
   }
 
@@ -89,11 +83,14 @@ export class BodyFiles {
     return bavail * bsize;
   }
 
-  async #keepFile(pieces: readonly Buffer[], makeRoom: (() => Promise<boolean>) | null): Promise<KeptBytes> {
-    if (makeRoom !== null && !(await makeRoom())) return NOT_KEPT;
+  async #keepFile(
+    pieces: readonly Buffer[],
+    makeRoom: (() => Promise<boolean>) | null,
+  ): Promise<KeptBytes | null> {
+    if (makeRoom !== null && !(await makeRoom())) return null;
     const writing = this.#write(pieces);
     const file = await inTime(writing).catch((error: unknown) => {
-      writing.then((late) => this.remove({ file: late })).catch(() => {}); // it has removed its file itself
+      writing.then((late) => this.remove(late)).catch(() => {}); // it has removed its file itself
       throw error;
     });
     return { bytes: null, file };

@@ -1,184 +1,174 @@
-/** The SQL of the table of jobs: reads and writes rows, and knows no rule of jobs. */
+/** The rows of a book of jobs in a database, and the webhooks of apps. */
 import type { StatementSyncInstance } from '@photostructure/sqlite';
-import type { IdempotencyKey, JobRecord, JobState, StoredCall } from '../job-record.js';
+import type { Entry, JobRow, Kept, Rows, Standing } from '../job-book.js';
+import {
+  placeOf,
+  type EndedRecord,
+  type JobRecord,
+  type JobState,
+  type JobTarget,
+  type ListQuery,
+  type StoredCall,
+  type WaitingPlace,
+} from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
 import { VERSION, type Database } from './job-database.js';
-import type { KeptBytes } from './table-calls.js';
+import { noEffects, type CountChange, type Effects, type KeptBytes } from './table-calls.js';
 
-/** A job in the table. */
-export interface JobRow {
-  /** In order of acceptance. */
-  readonly seq: number;
-  readonly record: JobRecord;
-  /** Bytes that it counts for. */
-  readonly bytes: number;
-  /** The mark of its last attempt. */
-  readonly token: string | null;
+export interface InTable extends Kept {
+  readonly row: TableRow;
+  readonly body: KeptBytes;
+  readonly result: KeptBytes;
+}
+
+export interface TableRow extends JobRow {
   /** The place at which it waits since it is due; else null. */
   readonly place: string | null;
-  readonly keyContent: string | null;
 }
 
-/** The columns that follow from the state of a job. */
-export interface Standing {
-  readonly token: string | null;
-  readonly place: string | null;
-  /** When it is due or expires; null if neither. */
-  readonly at: number | null;
-  readonly endOrder: number | null;
-  /** Whether its webhook is owed; this process sends it. */
-  readonly owesWebhook: boolean;
-  readonly bytes: number;
-}
-
-export interface DueRow {
+interface DueRow {
   readonly seq: number;
   readonly priority: number;
 }
 
-const ROW = 'SELECT seq, record, bytes, token, place, key_content FROM jobs';
+const ROW = 'SELECT seq, record, bytes, token, place, key_content AS keyContent FROM jobs';
 
-export class JobRows {
+export class JobRows implements Rows<InTable> {
+  /** Changes that others are told of once they are committed. */
+  effects: Effects = noEffects();
   readonly #database: Database;
   readonly #prepared = new Map<string, StatementSyncInstance>();
+  /** Not taken back with a transaction: ends need an order, and may leave numbers out. */
+  #lastEndOrder: number;
 
   constructor(database: Database) {
     this.#database = database;
+    const { last } = this.#get('SELECT max(end_order) AS last FROM jobs') as { last: number | null };
+    this.#lastEndOrder = last ?? 0;
   }
 
-  byId(id: string): JobRow | null {
+  byId(id: string): TableRow | null {
     return this.#row(`${ROW} WHERE id = ?`, id);
   }
 
-  bySeq(seq: number): JobRow {
-    return this.#row(`${ROW} WHERE seq = ?`, seq) as JobRow;
-  }
-
-  byKey({ scope }: IdempotencyKey): JobRow | null {
+  byKey(scope: string): TableRow | null {
     return this.#row(`${ROW} WHERE key_scope = ?`, scope);
   }
 
-  running(): JobRow[] {
-    return this.#rows(`${ROW} WHERE state = 'running' ORDER BY seq`);
+  inState(state: JobState): TableRow[] {
+    return this.#rows(`${ROW} WHERE state = ? ORDER BY seq`, state);
   }
 
-  /** The ended job that ended first, of those that may be dropped. */
-  oldestEnded(): (JobRow & { readonly endedAt: number }) | null {
-    const row = this.#row(`${ROW} WHERE end_order IS NOT NULL AND owes IS NULL ORDER BY end_order LIMIT 1`);
-    return row === null ? null : { ...row, endedAt: row.record.end?.endedAt ?? 0 };
-  }
-
-  /** Due jobs at a place that have not expired, in the order in which they begin. */
-  waiting(place: string, nowMs: number, limit: number): DueRow[] {
+  next({ model, version, isDefault, routes }: JobTarget, nowMs: number): TableRow[] {
     const sql = `SELECT seq, priority FROM jobs WHERE place = ? AND (at IS NULL OR at > ?)
       ORDER BY priority DESC, seq LIMIT ?`;
-    return this.#all(sql, place, nowMs, limit) as unknown as DueRow[];
+    const versions = isDefault ? [version, null] : [version];
+    const byRoute = Array.from(routes, ([route, limit]) =>
+      versions
+        .flatMap((one) => this.#all(sql, keyOf({ model, version: one, route }), nowMs, limit) as DueRow[])
+        .sort(byUrgency)
+        .slice(0, limit),
+    );
+    const [first = []] = byRoute.filter(({ length }) => length > 0).sort(([a], [b]) => byUrgency(a, b));
+    return first.map(({ seq }) => this.#row(`${ROW} WHERE seq = ?`, seq) as TableRow);
   }
 
-  /** Queued jobs whose time has come, to be due or to expire. */
-  timely(nowMs: number, limit: number): JobRow[] {
+  timely(nowMs: number, limit: number): TableRow[] {
     return this.#rows(`${ROW} WHERE at <= ? ORDER BY at, seq LIMIT ?`, nowMs, limit);
   }
 
-  /** The earliest time for `timely`; Infinity if there is none. */
   earliestMs(): number {
     const { at } = this.#get('SELECT min(at) AS at FROM jobs WHERE at IS NOT NULL') as { at: number | null };
     return at ?? Infinity;
   }
 
-  /** Number of due jobs, by place and priority. */
-  countWaiting(): { place: string; priority: number; count: number }[] {
-    const sql = `SELECT place, priority, count(*) AS count FROM jobs WHERE place IS NOT NULL
-      GROUP BY place, priority`;
-    return this.#all(sql) as never;
+  oldestEnded(): TableRow | null {
+    return this.#row(`${ROW} WHERE end_order IS NOT NULL AND owes IS NULL ORDER BY end_order LIMIT 1`);
   }
 
-  /** From `from` on, the newest first. */
-  list(state: JobState | null, from: number | null, limit: number): JobRow[] {
+  list({ state, from, limit }: ListQuery): TableRow[] {
     const which = state === null ? '' : 'state = ? AND';
     const given = state === null ? [] : [state];
     const sql = `${ROW} WHERE ${which} seq <= ? ORDER BY seq DESC LIMIT ?`;
-    return this.#rows(sql, ...given, from ?? Number.MAX_SAFE_INTEGER, limit);
+    return this.#rows(sql, ...given, from ?? Number.MAX_SAFE_INTEGER, limit + 1);
   }
 
-  /** Bytes of all jobs, and of those that may be dropped. */
-  countBytes(): { all: number; ended: number } {
-    const sql = `SELECT coalesce(sum(bytes), 0) AS "all",
-      coalesce(sum(bytes) FILTER (WHERE end_order IS NOT NULL AND owes IS NULL), 0) AS ended FROM jobs`;
-    return this.#get(sql) as never;
-  }
-
-  /** The highest number of an end. */
-  lastEndOrder(): number {
-    const row = this.#get('SELECT max(end_order) AS last FROM jobs') as { last: number | null };
-    return row.last ?? 0;
-  }
-
-  insert(record: JobRecord, standing: Standing, key: IdempotencyKey | null): void {
+  insert({ record, call, key, body }: Entry<InTable>, bytes: number, { isWaiting, at }: Standing): void {
     const { id, state, priority } = record;
-    const { bytes, place, at } = standing;
+    const place = isWaiting ? keyOf(placeOf(record)) : null;
     const sql = `INSERT INTO jobs (id, state, record, priority, bytes, place, at, key_scope, key_content)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
     const { scope = null, content = null } = key ?? {};
-    this.#run(sql, id, state, JSON.stringify(record), priority, bytes, place, at, scope, content);
+    const row = [id, state, JSON.stringify(record), priority, bytes, place, at, scope, content];
+    const { lastInsertRowid: seq } = this.#run(sql, ...row);
+    const { bytes: blob, file } = body;
+    this.#run(
+      'INSERT INTO calls (seq, call, body, file) VALUES (?, ?, ?, ?)',
+      seq,
+      JSON.stringify(call),
+      blob,
+      file,
+    );
+    this.#moved(record, null, place);
   }
 
-  update(seq: number, record: JobRecord, standing: Standing): void {
-    const { token, place, at, endOrder, owesWebhook, bytes } = standing;
-    const sql = `UPDATE jobs SET state = ?, record = ?, bytes = ?, token = ?, place = ?, at = ?, end_order = ?, owes = ?
-      WHERE seq = ?`;
-    const owes = owesWebhook ? 1 : null;
-    this.#run(sql, record.state, JSON.stringify(record), bytes, token, place, at, endOrder, owes, seq);
+  update(row: TableRow, record: JobRecord, { token, isWaiting, at }: Standing): void {
+    const place = isWaiting ? keyOf(placeOf(record)) : null;
+    const sql = 'UPDATE jobs SET state = ?, record = ?, token = ?, place = ?, at = ? WHERE seq = ?';
+    this.#run(sql, record.state, JSON.stringify(record), token, place, at, row.seq);
+    this.#moved(record, row.place, place);
   }
 
-  updateRecord(seq: number, record: JobRecord): void {
+  updateRecord({ seq }: TableRow, record: JobRecord): void {
     this.#run('UPDATE jobs SET record = ? WHERE seq = ?', JSON.stringify(record), seq);
   }
 
-  remove(seq: number): void {
+  end(row: TableRow, record: EndedRecord, token: string | null, bytes: number, isOwed: boolean): void {
+    const { seq } = row;
+    this.#lastEndOrder += 1;
+    const sql = `UPDATE jobs SET state = ?, record = ?, bytes = ?, token = ?, place = NULL, at = NULL, end_order = ?,
+      owes = ? WHERE seq = ?`;
+    const order = [this.#lastEndOrder, isOwed ? 1 : null];
+    this.#run(sql, record.state, JSON.stringify(record), bytes, token, ...order, seq);
+    if (isOwed) {
+      this.gone(this.body(row).file);
+      this.#run('UPDATE calls SET body = NULL, file = NULL WHERE seq = ?', seq);
+    } else this.#removeFrom('calls', seq);
+    this.#moved(record, row.place, null);
+  }
+
+  remove({ seq, record, place }: TableRow): void {
+    for (const table of ['calls', 'results'] as const) this.#removeFrom(table, seq);
     this.#run('DELETE FROM jobs WHERE seq = ?', seq);
+    this.#moved(record, place, null);
   }
 
-  insertCall(id: string, call: StoredCall, { bytes, file }: KeptBytes): void {
-    const sql = 'INSERT INTO calls (seq, call, body, file) SELECT seq, ?, ?, ? FROM jobs WHERE id = ?';
-    this.#run(sql, JSON.stringify(call), bytes, file, id);
-  }
-
-  call(seq: number): StoredCall {
+  call({ seq }: TableRow): StoredCall {
     const { call } = this.#get('SELECT call FROM calls WHERE seq = ?', seq) as { call: string };
     return JSON.parse(call) as StoredCall;
   }
 
-  body(seq: number): KeptBytes {
-    return bytesIn(this.#get('SELECT body, file FROM calls WHERE seq = ?', seq)) as KeptBytes;
+  body({ seq }: TableRow): KeptBytes {
+    return this.#get('SELECT body AS bytes, file FROM calls WHERE seq = ?', seq) as KeptBytes;
   }
 
-  insertResult(seq: number, { bytes, file }: KeptBytes): void {
+  keepResult({ seq }: TableRow, { bytes, file }: KeptBytes): void {
     this.#run('INSERT INTO results (seq, body, file) VALUES (?, ?, ?)', seq, bytes, file);
   }
 
-  result(seq: number): KeptBytes | null {
-    return bytesIn(this.#get('SELECT body, file FROM results WHERE seq = ?', seq));
+  result({ seq }: TableRow): KeptBytes | null {
+    const row = this.#get('SELECT body AS bytes, file FROM results WHERE seq = ?', seq);
+    return (row as KeptBytes | undefined) ?? null;
   }
 
-  /** Returns the name of its file, if it had one. */
-  removeCall(seq: number): string | null {
-    return this.#removeFrom('calls', seq);
-  }
-
-  removeResult(seq: number): string | null {
-    return this.#removeFrom('results', seq);
-  }
-
-  /** Keeps the call itself. Returns the name of the body's file, if it had one. */
-  removeBody(seq: number): string | null {
-    const { file } = this.body(seq);
-    this.#run('UPDATE calls SET body = NULL, file = NULL WHERE seq = ?', seq);
-    return file;
+  /** No job needs this file any more. */
+  gone(file: string | null): void {
+    if (file !== null) this.effects.gone.push(file);
   }
 
   /** The webhook of this job is not owed any more. */
-  endWebhook(seq: number, record: JobRecord): void {
+  endWebhook({ seq }: TableRow, record: JobRecord): void {
+    this.#removeFrom('calls', seq);
     this.#run('UPDATE jobs SET record = ?, owes = NULL WHERE seq = ?', JSON.stringify(record), seq);
   }
 
@@ -189,7 +179,7 @@ export class JobRows {
   }
 
   /** Jobs whose webhooks no process sends: this one does now. */
-  takeOwing(limit: number): JobRow[] {
+  takeOwing(limit: number): TableRow[] {
     const rows = this.#rows(`${ROW} WHERE owes = 0 ORDER BY seq LIMIT ?`, limit);
     for (const { seq } of rows) this.#run('UPDATE jobs SET owes = 1 WHERE seq = ?', seq);
     return rows;
@@ -217,6 +207,21 @@ export class JobRows {
     this.#database.exec(`PRAGMA user_version = ${VERSION}`);
   }
 
+  /** Bytes of all jobs, and of those that may be dropped. */
+  countBytes(): { bytes: number; endedBytes: number } {
+    const sql = `SELECT coalesce(sum(bytes), 0) AS bytes,
+      coalesce(sum(bytes) FILTER (WHERE end_order IS NOT NULL AND owes IS NULL), 0) AS endedBytes FROM jobs`;
+    return this.#get(sql) as never;
+  }
+
+  /** Due jobs that wait, by place. */
+  countWaiting(): CountChange[] {
+    const sql = `SELECT place, priority, count(*) AS count FROM jobs WHERE place IS NOT NULL
+      GROUP BY place, priority`;
+    const rows = this.#all(sql) as { place: string; priority: number; count: number }[];
+    return rows.map(({ place, priority, count }) => ({ place: placeIn(place, priority), by: count }));
+  }
+
   /** Files of all bodies and results. */
   files(): Set<string> {
     const sql = `SELECT file FROM calls WHERE file IS NOT NULL
@@ -224,22 +229,29 @@ export class JobRows {
     return new Set((this.#all(sql) as { file: string }[]).map(({ file }) => file));
   }
 
-  #removeFrom(table: 'calls' | 'results', seq: number): string | null {
+  /** A job waits at another place now; null: at none. */
+  #moved({ priority }: JobRecord, from: string | null, to: string | null): void {
+    const { counts } = this.effects;
+    if (from !== null) counts.push({ place: placeIn(from, priority), by: -1 });
+    if (to !== null) counts.push({ place: placeIn(to, priority), by: 1 });
+  }
+
+  #removeFrom(table: 'calls' | 'results', seq: number): void {
     const row = this.#get(`DELETE FROM ${table} WHERE seq = ? RETURNING file`, seq);
-    return (row as { file: string | null } | undefined)?.file ?? null;
+    this.gone((row as { file: string | null } | undefined)?.file ?? null);
   }
 
-  #row(sql: string, ...given: readonly (string | number)[]): JobRow | null {
+  #row(sql: string, ...given: readonly Value[]): TableRow | null {
     const row = this.#get(sql, ...given);
-    return row === undefined ? null : jobRow(row as RawRow);
+    return row === undefined ? null : tableRow(row as RawRow);
   }
 
-  #rows(sql: string, ...given: readonly (string | number)[]): JobRow[] {
-    return (this.#all(sql, ...given) as RawRow[]).map(jobRow);
+  #rows(sql: string, ...given: readonly Value[]): TableRow[] {
+    return (this.#all(sql, ...given) as RawRow[]).map(tableRow);
   }
 
-  #run(sql: string, ...given: readonly Value[]): void {
-    this.#prepare(sql).run(...given);
+  #run(sql: string, ...given: readonly Value[]): { lastInsertRowid: number | bigint } {
+    return this.#prepare(sql).run(...given);
   }
 
   #get(sql: string, ...given: readonly Value[]): unknown {
@@ -259,19 +271,24 @@ export class JobRows {
   }
 }
 
-type Value = string | number | Uint8Array | null;
+type Value = string | number | bigint | Uint8Array | null;
 
-interface RawRow extends Omit<JobRow, 'record' | 'keyContent'> {
-  readonly record: string;
-  readonly key_content: string | null;
+type RawRow = Omit<TableRow, 'record'> & { record: string };
+
+function tableRow(row: RawRow): TableRow {
+  return { ...row, record: JSON.parse(row.record) as JobRecord };
 }
 
-function jobRow({ seq, record, bytes, token, place, key_content: keyContent }: RawRow): JobRow {
-  return { seq, record: JSON.parse(record) as JobRecord, bytes, token, place, keyContent };
+/** A place without its priority, as one text. */
+function keyOf({ model, version, route }: Omit<WaitingPlace, 'priority'>): string {
+  return JSON.stringify([model, version, route]);
 }
 
-function bytesIn(row: unknown): KeptBytes | null {
-  if (row === undefined) return null;
-  const { body, file } = row as { body: Uint8Array | null; file: string | null };
-  return { bytes: body, file };
+function placeIn(key: string, priority: number): WaitingPlace {
+  const [model, version, route] = JSON.parse(key) as [string, string | null, string];
+  return { model, version, route, priority };
+}
+
+function byUrgency(a: DueRow | undefined, b: DueRow | undefined): number {
+  return (b?.priority ?? 0) - (a?.priority ?? 0) || (a?.seq ?? 0) - (b?.seq ?? 0);
 }

@@ -25,18 +25,12 @@ import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } fr
 import { BodyFiles, LostBody } from './body-files.js';
 import { threadIn } from './open-thread.js';
 import { reasonOf } from './sqlite-errors.js';
-import { TableLink, Uncertain, type OpenedTable, type OpenPort } from './table-link.js';
-import {
-  ANSWER_LIMIT_MS,
-  NOT_KEPT,
-  type Need,
-  type BegunRow,
-  type Effects,
-  type KeptBytes,
-  type TableEvent,
-  type TableOutcome,
-} from './table-calls.js';
+import { ANSWER_LIMIT_MS, type Effects, type KeptBytes, type Need, type TableEvent } from './table-calls.js';
+import { TableLink, Uncertain, type OpenPort } from './table-link.js';
 import { WaitingCounts } from './waiting-counts.js';
+
+/** Larger bodies and results are files: as rows they would hold up all others. */
+const MAX_ROW_BYTES = 1024 ** 2;
 
 export class LocalStore implements JobStore {
   readonly isDurable = true;
@@ -52,8 +46,8 @@ export class LocalStore implements JobStore {
   /** Set by `open`. */
   #link!: TableLink;
   #listener = NO_LISTENER;
-  /** Events before there is a listener. */
-  #early: TableEvent[] = [];
+  /** Events before there is a listener; null once there is one. */
+  #early: TableEvent[] | null = [];
 
   private constructor(folder: string) {
     this.name = `local (${folder})`;
@@ -67,16 +61,10 @@ export class LocalStore implements JobStore {
     openPort: OpenPort = threadIn(folder, limits),
   ): Promise<LocalStore> {
     const store = new LocalStore(folder);
-    const { link, opened } = await TableLink.open(openPort, {
+    store.#link = await TableLink.open(openPort, {
       onEffects: (effects) => store.#onEffects(effects),
-      onReopened: (table) => store.#onReopened(table),
+      onOpened: (effects) => store.#onOpened(effects),
     });
-    store.#link = link;
-    if (opened === null) return store;
-    for (const change of opened.counts) store.#counts.change(change);
-    const due = store.#counts.models().map((model) => ({ is: 'due', model }) as const);
-    store.#early = [...opened.effects.events, ...due];
-    store.#removeFiles(opened.effects.gone);
     return store;
   }
 
@@ -88,8 +76,8 @@ export class LocalStore implements JobStore {
     this.#listener = listener;
     setImmediate(() => {
       if (this.#link.problem !== null) listener.onFailed(this.#link.problem);
-      const early = this.#early;
-      this.#early = [];
+      const early = this.#early ?? [];
+      this.#early = null;
       for (const event of early) this.#tell(event);
     });
   }
@@ -108,23 +96,26 @@ export class LocalStore implements JobStore {
 
   accept({ record, call, body, key }: NewJob): Promise<Acceptance> {
     return this.#keeping('job', body, async (kept) => {
-      const job = { record, call, key, body: kept };
-      const acceptance = await this.#link.send('accept', [job], buffersOf(kept));
+      if (kept === null) return { is: 'full' };
+      const acceptance = await this.#link.send('accept', { record, call, key, body: kept });
       if (acceptance.is === 'accepted') body.release();
       return acceptance;
     });
   }
 
   withdraw(id: string): Promise<void> {
-    return this.#link.send('withdraw', [id]);
+    return this.#link.send('withdraw', id);
   }
 
   begin(target: JobTarget, token: string): Promise<readonly BegunJob[]> {
     return this.#work(async () => {
-      const rows = await this.#link.send('begin', [target, token]);
+      const begun = await this.#link.send('begin', target, token);
       try {
-        const jobs = await Promise.all(rows.map((row) => this.#withBody(row, token)));
-        return jobs.filter((job) => job !== null);
+        const jobs = begun.map(async ({ body, ...job }): Promise<BegunJob | null> => {
+          const piece = await this.#readBody(job.record.id, token, body);
+          return piece && { ...job, pieces: [piece] };
+        });
+        return (await Promise.all(jobs)).filter((job) => job !== null);
       } catch (error) {
         this.#link.takeBack(token);
         throw error;
@@ -133,63 +124,60 @@ export class LocalStore implements JobStore {
   }
 
   giveBack(id: string, token: string, isLoss: boolean): Promise<void> {
-    return this.#link.send('giveBack', [id, token, isLoss]);
+    return this.#link.send('giveBack', id, token, isLoss);
   }
 
   settle(id: string, token: string, outcome: Outcome): Promise<JobRecord | null> {
-    if ('error' in outcome) return this.#settle(id, token, outcome);
+    if ('error' in outcome || outcome.body === null) return this.#settle(id, token, outcome, null);
     const { body, ...answer } = outcome;
-    if (body === null) return this.#settle(id, token, { ...answer, body: NOT_KEPT });
     return this.#keeping('result', { pieces: [body], bytes: body.length }, (kept) => {
-      if (isNotKept(kept)) this.#listener.onWarning(neverFits(id, body.length));
-      return this.#settle(id, token, { ...answer, body: kept });
+      if (kept === null) this.#listener.onWarning(neverFits(id, body.length));
+      return this.#settle(id, token, { ...answer, body: null }, kept);
     });
   }
 
   progress(id: string, token: string, progress: JobProgress): void {
-    this.#link.send('progress', [id, token, progress]).catch(() => {}); // the newest report counts, or none
+    this.#link.send('progress', id, token, progress).catch(() => {}); // the newest report counts, or none
   }
 
   cancel(id: string): Promise<JobRecord | null> {
-    return this.#link.send('cancel', [id]);
+    return this.#link.send('cancel', id);
   }
 
   get(id: string): Promise<JobRecord | null> {
-    return this.#link.send('get', [id]);
+    return this.#link.send('get', id);
   }
 
   async readResult(id: string): Promise<Buffer | null> {
-    return this.#readResult(id, await this.#link.send('readResult', [id]));
+    return this.#readResult(id, await this.#link.send('readResult', id));
   }
 
   list(query: ListQuery): Promise<JobPage> {
-    return this.#link.send('list', [query]);
+    return this.#link.send('list', query);
   }
 
   owe(webhook: Webhook): Promise<void> {
-    return this.#link.send('owe', [{ ...webhook, body: Uint8Array.from(webhook.body) }]);
+    return this.#link.send('owe', { ...webhook, body: Uint8Array.from(webhook.body) });
   }
 
   forgetWebhook(id: string): Promise<void> {
-    return this.#link.send('forgetWebhook', [id]);
+    return this.#link.send('forgetWebhook', id);
   }
 
   endWebhook(jobId: string): Promise<void> {
-    return this.#link.send('endWebhook', [jobId]);
+    return this.#link.send('endWebhook', jobId);
   }
 
   async takeWebhooks(limit: number): Promise<readonly KeptWebhook[]> {
-    const taken = await this.#link.send('takeWebhooks', [limit]);
-    return Promise.all(
-      taken.map(async (one) => {
-        if (one.of === 'app') return one;
-        return { ...one, body: await this.#readResult(one.record.id, one.body) };
-      }),
-    );
+    const taken = (await this.#link.send('takeWebhooks', limit)).map(async (one) => {
+      if (one.of === 'app') return one;
+      return { ...one, body: await this.#readResult(one.record.id, one.body) };
+    });
+    return Promise.all(taken);
   }
 
   probe(): Promise<void> {
-    return this.#link.send('probe', []);
+    return this.#link.send('probe');
   }
 
   /** Changes nothing: queued jobs stay for the next server. */
@@ -212,12 +200,16 @@ export class LocalStore implements JobStore {
     await within(ANSWER_LIMIT_MS, Promise.allSettled(this.#working));
   }
 
-  async #settle(id: string, token: string, outcome: TableOutcome): Promise<JobRecord | null> {
+  async #settle(
+    id: string,
+    token: string,
+    outcome: Outcome,
+    kept: KeptBytes | null,
+  ): Promise<JobRecord | null> {
     const attempt = `${id} ${token}`;
-    const transfer = 'error' in outcome ? [] : buffersOf(outcome.body);
     try {
-      const args = [id, token, outcome, this.#uncertain.has(attempt)] as const;
-      const record = await this.#link.send('settle', [...args], transfer);
+      const isAgain = this.#uncertain.has(attempt);
+      const record = await this.#link.send('settle', id, token, outcome, kept, isAgain);
       this.#uncertain.delete(attempt);
       return record;
     } catch (error) {
@@ -226,27 +218,27 @@ export class LocalStore implements JobStore {
     }
   }
 
-  /** Keeps bytes for a call, whose failure drops them unless its row may be there. */
+  /** Keeps bytes for a call, whose failure drops them unless its row may be there. Null: the disk can never hold them. */
   #keeping<T>(
     of: Need['of'],
     { pieces, bytes }: Pick<NewJob['body'], 'pieces' | 'bytes'>,
-    call: (kept: KeptBytes) => Promise<T>,
+    call: (kept: KeptBytes | null) => Promise<T>,
   ): Promise<T> {
+    if (bytes <= MAX_ROW_BYTES) return call({ bytes: copyOf(pieces, bytes), file: null });
     return this.#work(async () => {
-      let isRefused = false;
+      let refusal: unknown = null;
       const makeRoom = (): Promise<boolean> =>
         this.#makeRoom({ of, rowBytes: 0, fileBytes: bytes }).catch((error: unknown) => {
-          isRefused = true;
+          refusal = error;
           throw error;
         });
       const kept = await this.#files.keep(pieces, bytes, makeRoom).catch((error: unknown) => {
-        if (isRefused) throw error;
-        throw this.#failure(error);
+        throw error === refusal ? error : this.#failure(error);
       });
       try {
         return await call(kept);
       } catch (error) {
-        if (!(error instanceof Uncertain)) await this.#files.remove(kept);
+        if (!(error instanceof Uncertain)) await this.#files.remove(kept?.file ?? null);
         throw error;
       }
     });
@@ -254,18 +246,18 @@ export class LocalStore implements JobStore {
 
   /** The files that go for it are gone when this resolves. */
   async #makeRoom(need: Need): Promise<boolean> {
-    const isMade = await this.#link.send('makeRoom', [need]);
+    const isMade = await this.#link.send('makeRoom', need);
     await this.#removals;
     return isMade;
   }
 
   /** Null: the job's body cannot be read, and the job has failed. */
-  async #withBody({ record, call, body }: BegunRow, token: string): Promise<BegunJob | null> {
+  async #readBody(id: string, token: string, body: KeptBytes): Promise<Buffer | null> {
     try {
-      return { record, call, pieces: [await this.#files.read(body)] };
+      return await this.#files.read(body);
     } catch (error) {
       if (!(error instanceof LostBody)) throw this.#failure(error);
-      await this.#link.send('failMarked', [record.id, token, bodyLost(error)]);
+      await this.#link.send('failMarked', id, token, bodyLost(error));
       return null;
     }
   }
@@ -299,40 +291,22 @@ export class LocalStore implements JobStore {
   #onEffects({ counts, events, gone }: Effects): void {
     for (const change of counts) this.#counts.change(change);
     for (const event of events) this.#tell(event);
-    this.#removeFiles(gone);
-  }
-
-  #onReopened({ counts, effects }: OpenedTable): void {
-    this.#counts.clear();
-    for (const change of counts) this.#counts.change(change);
-    for (const event of effects.events) this.#tell(event);
-    this.#removeFiles(effects.gone);
-    for (const model of this.#counts.models()) this.#listener.onDue(model);
-  }
-
-  #removeFiles(files: readonly string[]): void {
-    if (files.length === 0) return;
-    const removals = files.map((file) => this.#files.remove({ file }));
-    const all = [this.#removals, ...removals];
+    if (gone.length === 0) return;
+    const all = [this.#removals, ...gone.map((file) => this.#files.remove(file))];
     this.#removals = this.#work(() => Promise.all(all).then(() => {}));
   }
 
-  #tell(event: TableEvent): void {
-    switch (event.is) {
-      case 'due':
-        return this.#listener.onDue(event.model);
-      case 'changed':
-        return this.#listener.onChanged(event.record);
-      case 'cancelled':
-        return this.#listener.onCancelled(event.id);
-      case 'ended unrun':
-        return this.#listener.onEndedUnrun(event.record, event.call);
-    }
+  #onOpened(effects: Effects): void {
+    this.#counts.clear();
+    this.#onEffects(effects);
+    for (const model of this.#counts.models()) this.#tell(['onDue', model]);
   }
-}
 
-function isNotKept({ bytes, file }: KeptBytes): boolean {
-  return bytes === null && file === null;
+  #tell(event: TableEvent): void {
+    const [name, ...args] = event;
+    if (this.#early !== null) this.#early.push(event);
+    else (this.#listener[name] as (...given: readonly unknown[]) => void)(...args);
+  }
 }
 
 function neverFits(id: string, bytes: number): string {
@@ -344,7 +318,10 @@ function bodyLost({ message }: LostBody): KeptError {
   return keptError(new ServeError('SERVE_INTERNAL', text));
 }
 
-/** The memory of a copy, which the table may have. */
-function buffersOf({ bytes }: KeptBytes): ArrayBuffer[] {
-  return bytes === null ? [] : [bytes.buffer as ArrayBuffer];
+/** Exactly these bytes: what is posted to the table is copied with all the memory that it is a part of. */
+function copyOf(pieces: readonly Buffer[], bytes: number): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes);
+  let filled = 0;
+  for (const piece of pieces) filled += piece.copy(copy, filled);
+  return copy;
 }

@@ -4,7 +4,7 @@ import { removeOrphans } from './body-files.js';
 import { boundLog, lookAtDisk } from './disk-room.js';
 import { explained, openDatabase, type Database, type DatabaseClass } from './job-database.js';
 import { JobTable } from './job-table.js';
-import type { OpenedTable } from './table-link.js';
+import type { Effects } from './table-calls.js';
 
 export interface TableOptions {
   readonly folder: string;
@@ -16,7 +16,8 @@ export interface TableOptions {
 export interface OpenTable {
   readonly database: Database;
   readonly table: JobTable;
-  readonly opened: OpenedTable;
+  /** Counts from zero, and the ends of attempts that a server which died had begun. */
+  readonly opened: Effects;
 }
 
 /** @throws CannotOpen */
@@ -30,7 +31,7 @@ export function openTable(Database: DatabaseClass, { folder, limits, isFirst }: 
       table.transaction(() => table.recover());
       removeOrphans(folder, table.files());
     }
-    return { database, table, opened: { counts: table.countWaiting(), effects: table.takeEffects() } };
+    return { database, table, opened: table.opened() };
   } catch (error) {
     database.close();
     throw explained(error, folder);

@@ -5,13 +5,14 @@ import { within } from '../../machine/limit-timer.js';
 import type { KeepLimits } from '../job-store.js';
 import { CannotOpen, FullDisk } from './job-database.js';
 import type { TableOptions } from './open-table.js';
-import type { OpenedTable, OpenPort, PortListener, TablePort } from './table-link.js';
-import type { NumberedCall, TableNews } from './table-calls.js';
+import type { Effects, NumberedCall, TableNews } from './table-calls.js';
+import type { OpenPort, PortListener, TablePort } from './table-link.js';
 
-export type ToThread = { readonly is: 'call'; readonly call: NumberedCall } | { readonly is: 'close' };
+/** Calls, or the order to close the table. */
+export type ToThread = readonly NumberedCall[] | null;
 
 export type FromThread =
-  | { readonly is: 'open'; readonly opened: OpenedTable }
+  | { readonly is: 'open'; readonly opened: Effects }
   | { readonly is: 'cannot open'; readonly why: string; readonly isFull: boolean }
   | { readonly is: 'news'; readonly news: TableNews };
 
@@ -56,14 +57,13 @@ function untilOpen(thread: Worker, listener: PortListener): Promise<TablePort> {
   });
 }
 
-function portOf(thread: Worker, opened: OpenedTable, ended: Promise<void>): TablePort {
-  const post = (message: ToThread, transfer: readonly ArrayBuffer[] = []): void =>
-    thread.postMessage(message, transfer);
+function portOf(thread: Worker, opened: Effects, ended: Promise<void>): TablePort {
+  const post = (message: ToThread): void => thread.postMessage(message);
   return {
     opened,
-    post: (call, transfer) => post({ is: 'call', call }, transfer),
+    post,
     close: async () => {
-      post({ is: 'close' });
+      post(null);
       await within(CLOSE_LIMIT_MS, ended);
       void thread.terminate();
     },

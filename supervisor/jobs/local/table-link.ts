@@ -8,26 +8,18 @@ import { formatMs } from '../../options/units.js';
 import { FullDisk } from './job-database.js';
 import {
   ANSWER_LIMIT_MS,
-  type CountChange,
   type Effects,
   type NumberedCall,
-  type TableCall,
   type TableCalls,
   type TableNews,
 } from './table-calls.js';
 
 /** An open table. */
 export interface TablePort {
-  readonly opened: OpenedTable;
-  post(call: NumberedCall, transfer: readonly ArrayBuffer[]): void;
+  readonly opened: Effects;
+  post(calls: readonly NumberedCall[]): void;
   /** Resolves once all calls are done and the table is closed. */
   close(): Promise<void>;
-}
-
-export interface OpenedTable {
-  readonly counts: readonly CountChange[];
-  /** The ends of attempts that a server which died had begun. */
-  readonly effects: Effects;
 }
 
 export interface PortListener {
@@ -40,8 +32,8 @@ export type OpenPort = (isFirst: boolean, listener: PortListener) => Promise<Tab
 
 export interface LinkOwner {
   onEffects(effects: Effects): void;
-  /** The table was opened later, or again. */
-  onReopened(table: OpenedTable): void;
+  /** The table is open, for the first time or again. */
+  onOpened(effects: Effects): void;
 }
 
 /** The call may have been done, or may be done later. */
@@ -52,7 +44,7 @@ export class Uncertain extends Error {
 const REOPEN_MS = 1000;
 
 interface Pending {
-  readonly call: TableCall;
+  readonly call: NumberedCall;
   readonly sentAtMs: number;
   readonly resolve: (value: never) => void;
   readonly reject: (error: Error) => void;
@@ -69,6 +61,8 @@ export class TableLink {
   #problem: string | null = null;
   #wasOpen = false;
   #number = 0;
+  /** Calls of this turn of the event loop. */
+  #outbox: NumberedCall[] = [];
   #limit: LimitTimer | null = null;
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
@@ -78,21 +72,17 @@ export class TableLink {
     this.#owner = owner;
   }
 
-  /** `opened` is null if the disk is full: then it is opened later. @throws CannotOpen */
-  static async open(
-    open: OpenPort,
-    owner: LinkOwner,
-  ): Promise<{ link: TableLink; opened: OpenedTable | null }> {
+  /** If the disk is full, the table is opened later. @throws CannotOpen */
+  static async open(open: OpenPort, owner: LinkOwner): Promise<TableLink> {
     const link = new TableLink(open, owner);
     try {
-      const { opened } = await link.#connect();
-      return { link, opened };
+      await link.#connect();
     } catch (error) {
       if (!(error instanceof FullDisk)) throw error;
       link.#problem = error.message;
       link.#later(() => link.#reopen());
-      return { link, opened: null };
     }
+    return link;
   }
 
   /** Why no call is done; null while they are. */
@@ -100,11 +90,13 @@ export class TableLink {
     return this.#problem;
   }
 
-  /** Rejects with `Uncertain` if no answer came; with another error the call was not done. */
+  /**
+   * The calls of one turn of the event loop share a commit: the outcome of a job and the begin of the next one, for example.
+   * Rejects with `Uncertain` if no answer came; with another error the call was not done.
+   */
   send<Name extends keyof TableCalls>(
     name: Name,
-    args: Parameters<TableCalls[Name]>,
-    transfer: readonly ArrayBuffer[] = [],
+    ...args: Parameters<TableCalls[Name]>
   ): Promise<ReturnType<TableCalls[Name]>> {
     return new Promise((resolve, reject) => {
       if (this.#port === null || this.#problem !== null) {
@@ -112,10 +104,9 @@ export class TableLink {
         return;
       }
       this.#number += 1;
-      const call = { name, args } as TableCall;
-      const sentAtMs = performance.now();
-      this.#pending.set(this.#number, { call, sentAtMs, resolve: resolve, reject });
-      this.#port.post({ number: this.#number, call }, transfer);
+      const call = { number: this.#number, name, args } as NumberedCall;
+      this.#pending.set(call.number, { call, sentAtMs: performance.now(), resolve, reject });
+      if (this.#outbox.push(call) === 1) setImmediate(() => this.#post());
       this.#watch();
     });
   }
@@ -129,21 +120,31 @@ export class TableLink {
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#post();
     await this.#port?.close();
     this.#port = null;
     this.#limit?.stop();
     this.#failAll('the store of jobs is closed');
   }
 
-  async #connect(): Promise<TablePort> {
+  /** Rejects if the table cannot be opened now. */
+  async #connect(): Promise<void> {
     const port = await this.#open(!this.#wasOpen, {
       onNews: (news) => this.#onNews(news),
       onDied: (why) => this.#onDied(why),
     });
+    if (this.#isClosed) return void port.close();
     this.#port = port;
     this.#wasOpen = true;
     this.#problem = null;
-    return port;
+    this.#owner.onOpened(port.opened);
+    this.#takeBack();
+  }
+
+  #post(): void {
+    const calls = this.#outbox;
+    this.#outbox = [];
+    if (calls.length > 0) this.#port?.post(calls);
   }
 
   #onNews({ answers, effects }: TableNews): void {
@@ -160,23 +161,17 @@ export class TableLink {
 
   #onDied(why: string): void {
     this.#port = null;
+    this.#outbox = [];
     this.#problem = `the thread of the store of jobs has ended: ${why}`;
     this.#failAll(this.#problem);
     if (!this.#isClosed) this.#reopen();
   }
 
   #reopen(): void {
-    this.#connect().then(
-      (port) => {
-        if (this.#isClosed) return void port.close();
-        this.#owner.onReopened(port.opened);
-        this.#takeBack();
-      },
-      (error: unknown) => {
-        this.#problem = describeThrown(error).message;
-        this.#later(() => this.#reopen());
-      },
-    );
+    this.#connect().catch((error: unknown) => {
+      this.#problem = describeThrown(error).message;
+      this.#later(() => this.#reopen());
+    });
   }
 
   /** Limits the time of the oldest call; the others were sent later. */
@@ -210,7 +205,7 @@ export class TableLink {
 
   #takeBack(): void {
     for (const mark of this.#marks) {
-      this.send('takeBack', [mark]).then(
+      this.send('takeBack', mark).then(
         () => this.#marks.delete(mark),
         () => this.#later(() => this.#takeBack()),
       );

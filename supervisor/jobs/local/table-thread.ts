@@ -5,8 +5,8 @@ import { openTable, type TableOptions } from './open-table.js';
 import type { FromThread, ToThread } from './open-thread.js';
 import { TableLoop } from './table-loop.js';
 
-/** Most calls of one commit: their answers wait for all of them. */
-const MAX_CALLS = 500;
+/** Most messages of one commit: their answers wait for all of them. */
+const MAX_MESSAGES = 100;
 
 const port = parentPort as MessagePort;
 const tell = (message: FromThread): void => port.postMessage(message);
@@ -24,9 +24,9 @@ async function start(options: TableOptions): Promise<void> {
   const loop = new TableLoop(table, databaseFile(options.folder), (news) => tell({ is: 'news', news }));
   port.on('message', (first: ToThread) => {
     const messages = [first, ...arrived()];
-    loop.run(messages.flatMap((message) => (message.is === 'call' ? [message.call] : [])));
-    if (!messages.some(({ is }) => is === 'close')) return;
-    loop.stop();
+    loop.run(messages.flatMap((calls) => calls ?? []));
+    if (!messages.includes(null)) return;
+    loop.timer.stop();
     database.close();
     port.close();
   });
@@ -35,7 +35,7 @@ async function start(options: TableOptions): Promise<void> {
 /** Messages that have arrived already. */
 function arrived(): ToThread[] {
   const messages: ToThread[] = [];
-  while (messages.length < MAX_CALLS) {
+  while (messages.length < MAX_MESSAGES) {
     const next = receiveMessageOnPort(port) as { message: ToThread } | undefined;
     if (next === undefined) break;
     messages.push(next.message);

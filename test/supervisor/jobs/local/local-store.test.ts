@@ -206,13 +206,12 @@ test('local: no call looks through the table, however many jobs it has', () => {
   used.transaction(() => {
     for (let i = 0; i < 3; i += 1) used.accept({ record: { ...record, id: `job ${i}` }, call, key, body });
     for (const { record: begun } of used.begin(target, 'mark'))
-      used.settle(begun.id, 'mark', { head: HEAD, bytes: 2, body, runMs: 0, queueMs: 0 }, false);
+      used.settle(begun.id, 'mark', { head: HEAD, bytes: 2, body: null, runMs: 0, queueMs: 0 }, body);
     used.takeBack('mark');
     used.list({ state: 'queued', limit: 10, from: null });
     used.list({ state: null, limit: 10, from: null });
     used.readResult('job 0');
     used.cancel('job 1');
-    used.nextMs();
     used.tick();
   });
   assert.ok(queries.size > 10, `${queries.size} queries`);

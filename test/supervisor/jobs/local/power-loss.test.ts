@@ -76,8 +76,8 @@ function randomChange(table: JobTable, kind: number, ids: string[]): void {
   else {
     const running = table.list({ state: 'running', limit: 1, from: null }).records[0];
     const marks = ids.map((_, i) => `mark ${i + 1}`);
-    const answer = { head: HEAD, bytes: body.bytes.length, body, runMs: 1, queueMs: 1 };
-    if (running !== undefined) for (const mark of marks) table.settle(running.id, mark, answer, false);
+    const answer = { head: HEAD, bytes: body.bytes.length, body: null, runMs: 1, queueMs: 1 };
+    if (running !== undefined) for (const mark of marks) table.settle(running.id, mark, answer, body);
   }
 }
 

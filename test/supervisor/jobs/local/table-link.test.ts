@@ -40,9 +40,9 @@ class Hanging {
     const port = await inThisThread(this.folder, LIMITS)(isFirst, listener);
     return {
       ...port,
-      post: (call, transfer) => {
-        if (this.#isHung) this.#held.push(() => port.post(call, transfer));
-        else port.post(call, transfer);
+      post: (calls) => {
+        if (this.#isHung) this.#held.push(() => port.post(calls));
+        else port.post(calls);
       },
     };
   };

@@ -34,12 +34,12 @@ export function inThisThread(folder: string, limits: KeepLimits): OpenPort {
     const loop = new TableLoop(table, folder, (news) => listener.onNews(structuredClone(news)));
     return Promise.resolve({
       opened: structuredClone(opened),
-      post: (call) => {
-        const copy = structuredClone(call);
-        queueMicrotask(() => loop.run([copy]));
+      post: (calls) => {
+        const copy = structuredClone(calls);
+        queueMicrotask(() => loop.run(copy));
       },
       close: () => {
-        loop.stop();
+        loop.timer.stop();
         database.close();
         return Promise.resolve();
       },

@@ -1,0 +1,316 @@
+/**
+ * The book of jobs: follows `job-rules.ts`, and decides which job is next, what expires and what is dropped. Its rows lie in
+ * memory or in a database. Each step is synchronous and whole.
+ */
+import { bytesOfEnded, bytesOfNew } from './job-bytes.js';
+import {
+  hasEnded,
+  type Acceptance,
+  type EndedRecord,
+  type IdempotencyKey,
+  type JobPage,
+  type JobProgress,
+  type JobRecord,
+  type JobState,
+  type JobTarget,
+  type ListQuery,
+  type Outcome,
+  type StoredCall,
+} from './job-record.js';
+import { begun, cancelled, expired, expiresAt, givenBack, settled } from './job-rules.js';
+import { NO_LISTENER, type JobStoreListener, type KeepLimits } from './job-store.js';
+
+/** A job in the book. */
+export interface JobRow {
+  /** In order of acceptance. */
+  readonly seq: number;
+  readonly record: JobRecord;
+  /** Bytes that it counts for. */
+  readonly bytes: number;
+  /** Names its last attempt; null before the first one. */
+  readonly token: string | null;
+  readonly keyContent: string | null;
+}
+
+/** The shapes of rows, bodies and results. */
+export interface Kept {
+  readonly row: JobRow;
+  readonly body: unknown;
+  readonly result: unknown;
+}
+
+/** A job to be entered. */
+export interface Entry<K extends Kept> {
+  readonly record: JobRecord;
+  readonly call: StoredCall;
+  readonly key: IdempotencyKey | null;
+  readonly body: K['body'];
+}
+
+/** The columns that follow from the state of a job which has not ended. */
+export interface Standing {
+  readonly token: string | null;
+  /** Whether it is due and waits for a worker. */
+  readonly isWaiting: boolean;
+  /** When it is due or expires; null if neither. */
+  readonly at: number | null;
+}
+
+export interface Rows<K extends Kept> {
+  byId(id: string): K['row'] | null;
+  byKey(scope: string): K['row'] | null;
+  /** In order of acceptance. */
+  inState(state: JobState): readonly K['row'][];
+  /** The most urgent job that waits for this target, then in order of acceptance; and those of its route that may begin with it. */
+  next(target: JobTarget, nowMs: number): readonly K['row'][];
+  /** Queued jobs whose time has come, to be due or to expire. */
+  timely(nowMs: number, limit: number): readonly K['row'][];
+  /** The earliest time for `timely`; Infinity if there is none. */
+  earliestMs(): number;
+  /** The job that ended first, of those that may be dropped. */
+  oldestEnded(): K['row'] | null;
+  /** One more than `limit`, if there are so many. */
+  list(query: ListQuery): readonly K['row'][];
+  insert(entry: Entry<K>, bytes: number, standing: Standing): void;
+  update(row: K['row'], record: JobRecord, standing: Standing): void;
+  updateRecord(row: K['row'], record: JobRecord): void;
+  /** The job has ended: its body goes, and its call too unless its webhook is owed; until then it may not be dropped. */
+  end(row: K['row'], record: EndedRecord, token: string | null, bytes: number, isOwed: boolean): void;
+  remove(row: K['row']): void;
+  call(row: K['row']): StoredCall;
+  body(row: K['row']): K['body'];
+  keepResult(row: K['row'], result: K['result']): void;
+  result(row: K['row']): K['result'] | null;
+}
+
+/** A job that has begun. */
+export interface Begun<K extends Kept> {
+  readonly record: JobRecord;
+  readonly call: StoredCall;
+  readonly body: K['body'];
+}
+
+/** Sums over all rows, which would take long to compute, and the next time at which the clock matters. */
+export interface BookState {
+  bytes: number;
+  /** Bytes of jobs that may be dropped. */
+  endedBytes: number;
+  /** Nothing is due, expires or is dropped before. */
+  nextMs: number;
+}
+
+/** Most jobs that become due, expire or are dropped in one step: others wait for it. */
+export const MAX_TIMELY = 500;
+
+export class JobBook<K extends Kept, R extends Rows<K> = Rows<K>> {
+  listener: JobStoreListener = NO_LISTENER;
+  protected readonly rows: R;
+  protected state: BookState = { bytes: 0, endedBytes: 0, nextMs: Infinity };
+  readonly #limits: KeepLimits;
+  /** Whether it keeps what webhooks need until they are sent. */
+  readonly #keepsWebhooks: boolean;
+
+  constructor(rows: R, limits: KeepLimits, keepsWebhooks: boolean) {
+    this.rows = rows;
+    this.#limits = limits;
+    this.#keepsWebhooks = keepsWebhooks;
+  }
+
+  /** Time of the next `tick`; Infinity if none is needed. */
+  get nextMs(): number {
+    return this.state.nextMs;
+  }
+
+  accept(entry: Entry<K>): Acceptance {
+    const { record, call, key } = entry;
+    const known = key === null ? null : this.rows.byKey(key.scope);
+    if (known !== null)
+      return known.keyContent === key?.content ? { is: 'known', record: known.record } : { is: 'conflict' };
+    const bytes = bytesOfNew(call);
+    if (!this.#makeRoom(bytes)) return { is: 'full' };
+    this.admit(entry.body);
+    this.state.bytes += bytes;
+    const standing = this.#standing(record, null);
+    this.rows.insert(entry, bytes, standing);
+    if (standing.isWaiting) this.listener.onDue(record.model);
+    return { is: 'accepted', record };
+  }
+
+  withdraw(id: string): void {
+    const row = this.rows.byId(id);
+    if (row?.record.state === 'queued' && row.record.attempts === 0) this.forget(row);
+  }
+
+  begin(target: JobTarget, token: string): Begun<K>[] {
+    const nowMs = Date.now();
+    this.tick(); // the clock may have been set: what has expired must not begin
+    return this.rows.next(target, nowMs).map((row) => {
+      const record = begun(row.record, target.version, nowMs);
+      this.change(row, record, token);
+      return { record, call: this.rows.call(row), body: this.rows.body(row) };
+    });
+  }
+
+  giveBack(id: string, token: string, isLoss: boolean): void {
+    const row = this.begunRow(id, token);
+    if (row !== null) this.giveBackRow(row, isLoss);
+  }
+
+  /** `result`: the bytes of an answer; null if there is none to be kept. */
+  settle(id: string, token: string, outcome: Outcome, result: K['result'] | null): JobRecord | null {
+    const row = this.begunRow(id, token);
+    if (row === null) return null;
+    const bytes = 'error' in outcome ? 0 : outcome.bytes;
+    const isKept = result !== null && this.#hasRoomFor(row, bytes, result);
+    const record = settled(row.record, outcome, Date.now(), !isKept);
+    if (isKept) this.rows.keepResult(row, result);
+    this.change(row, record, token, isKept ? bytes : 0);
+    return record;
+  }
+
+  progress(id: string, token: string, progress: JobProgress): void {
+    const row = this.begunRow(id, token);
+    if (row === null) return;
+    const record = { ...row.record, progress };
+    this.rows.updateRecord(row, record);
+    this.listener.onChanged(record);
+  }
+
+  cancel(id: string): JobRecord | null {
+    const row = this.rows.byId(id);
+    if (row === null) return null;
+    const { record } = row;
+    const next = cancelled(record, Date.now());
+    if (record.state === 'queued') this.endUnrun(row, next as EndedRecord);
+    else if (record.state === 'running') {
+      this.rows.updateRecord(row, next);
+      this.listener.onCancelled(id);
+    }
+    return record;
+  }
+
+  get(id: string): JobRecord | null {
+    return this.rows.byId(id)?.record ?? null;
+  }
+
+  readResult(id: string): K['result'] | null {
+    const row = this.rows.byId(id);
+    return row === null ? null : this.rows.result(row);
+  }
+
+  list(query: ListQuery): JobPage {
+    const rows = this.rows.list(query);
+    const next = rows[query.limit]?.seq ?? null;
+    return { records: rows.slice(0, query.limit).map(({ record }) => record), next };
+  }
+
+  /** Lets jobs become due or expire, and drops those that ended long ago: some hundred at a time. */
+  tick(): void {
+    const nowMs = Date.now();
+    if (nowMs < this.state.nextMs) return;
+    let oldest = this.rows.oldestEnded();
+    for (let i = 0; oldest !== null && this.#dropAtMs(oldest.record) <= nowMs && i < MAX_TIMELY; i += 1) {
+      this.forget(oldest);
+      oldest = this.rows.oldestEnded();
+    }
+    for (const row of this.rows.timely(nowMs, MAX_TIMELY)) {
+      if (expiresAt(row.record) <= nowMs) this.endUnrun(row, expired(row.record, nowMs));
+      else this.#write(row, row.record, null);
+    }
+    oldest = this.rows.oldestEnded();
+    const dropMs = oldest === null ? Infinity : this.#dropAtMs(oldest.record);
+    this.state.nextMs = Math.min(dropMs, this.rows.earliestMs());
+  }
+
+  /** Called before a job with this body is entered. @throws if there is no room for it now */
+  protected admit(_body: K['body']): void {}
+
+  /** Whether there is room for this result, besides that among the bytes of all jobs. */
+  protected fits(_result: K['result']): boolean {
+    return true;
+  }
+
+  /** The row of this attempt, which has begun and has not ended. */
+  protected begunRow(id: string, token: string): K['row'] | null {
+    const row = this.rows.byId(id);
+    return row?.record.state === 'running' && row.token === token ? row : null;
+  }
+
+  protected giveBackRow(row: K['row'], isLoss: boolean): void {
+    const record = givenBack(row.record, isLoss, Date.now());
+    if (hasEnded(record)) this.endUnrun(row, record);
+    else this.change(row, record, null);
+  }
+
+  protected change(row: K['row'], record: JobRecord, token: string | null, resultBytes = 0): void {
+    this.#write(row, record, token, resultBytes);
+    this.listener.onChanged(record);
+  }
+
+  /** A job ends that no worker runs. */
+  endUnrun(row: K['row'], record: EndedRecord): void {
+    this.listener.onEndedUnrun(record, this.rows.call(row));
+    this.change(row, record, null);
+  }
+
+  protected forget(row: K['row']): void {
+    this.rows.remove(row);
+    this.state.bytes -= row.bytes;
+    if (hasEnded(row.record)) this.state.endedBytes -= row.bytes; // one that owes its webhook is not dropped
+  }
+
+  /** A job that has ended, and counts for so many bytes, may be dropped: later, or for others. */
+  protected mayDrop(record: JobRecord, bytes: number): void {
+    this.state.endedBytes += bytes;
+    this.#lookAt(this.#dropAtMs(record));
+  }
+
+  #write(row: K['row'], record: JobRecord, token: string | null, resultBytes = 0): void {
+    if (hasEnded(record)) {
+      const bytes = bytesOfEnded(resultBytes);
+      const isOwed = this.#keepsWebhooks && record.end.owesWebhook;
+      this.state.bytes += bytes - row.bytes;
+      if (!isOwed) this.mayDrop(record, bytes);
+      this.rows.end(row, record, token, bytes, isOwed);
+      return;
+    }
+    const standing = this.#standing(record, token);
+    this.rows.update(row, record, standing);
+    if (standing.isWaiting) this.listener.onDue(record.model);
+  }
+
+  /** A job that is not due waits for that; one that is due waits for a worker, and may expire. */
+  #standing(record: JobRecord, token: string | null): Standing {
+    if (record.state === 'running') return { token, isWaiting: false, at: null };
+    const isWaiting = record.dueAt <= Date.now();
+    const atMs = isWaiting ? expiresAt(record) : record.dueAt;
+    this.#lookAt(atMs);
+    return { token, isWaiting, at: atMs === Infinity ? null : atMs };
+  }
+
+  #lookAt(atMs: number): void {
+    if (atMs < this.state.nextMs) this.state.nextMs = atMs;
+  }
+
+  #dropAtMs({ end }: JobRecord): number {
+    return (end?.endedAt ?? Infinity) + this.#limits.retentionMs;
+  }
+
+  /** Whether the result fits in place of what its job counts for now; ended jobs are dropped for it. */
+  #hasRoomFor(row: JobRow, bytes: number, result: K['result']): boolean {
+    const moreBytes = bytesOfEnded(bytes) - row.bytes;
+    return (moreBytes <= 0 || this.#makeRoom(moreBytes)) && this.fits(result);
+  }
+
+  /** Drops ended jobs, the oldest first, until so many more bytes fit. Returns false, and drops none, if they cannot. */
+  #makeRoom(moreBytes: number): boolean {
+    const { maxBytes } = this.#limits;
+    if (this.state.bytes - this.state.endedBytes + moreBytes > maxBytes) return false;
+    while (this.state.bytes + moreBytes > maxBytes) {
+      const oldest = this.rows.oldestEnded();
+      if (oldest === null) return false;
+      this.forget(oldest);
+    }
+    return true;
+  }
+}

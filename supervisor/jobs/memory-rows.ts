@@ -1,0 +1,148 @@
+/** The rows of a book of jobs in memory. */
+import type { Entry, JobRow, Kept, Rows, Standing } from './job-book.js';
+import {
+  hasEnded,
+  placeOf,
+  type EndedRecord,
+  type IdempotencyKey,
+  type JobRecord,
+  type JobState,
+  type JobTarget,
+  type ListQuery,
+  type StoredBody,
+  type StoredCall,
+} from './job-record.js';
+import { TimeHeap, type Timed } from './time-heap.js';
+import { WaitingJobs, type WaitingJob } from './waiting-jobs.js';
+
+export interface InMemory extends Kept {
+  readonly row: MemoryRow;
+  readonly body: StoredBody;
+  readonly result: Buffer;
+}
+
+export interface MemoryRow extends JobRow, WaitingJob, Timed {
+  record: JobRecord;
+  bytes: number;
+  token: string | null;
+  readonly key: IdempotencyKey | null;
+  /** Null once it has ended. */
+  input: { readonly call: StoredCall; readonly body: StoredBody } | null;
+  result: Buffer | null;
+}
+
+export class MemoryRows implements Rows<InMemory> {
+  readonly waiting = new WaitingJobs<MemoryRow>();
+  /** In order of acceptance. */
+  readonly #rows = new Map<string, MemoryRow>();
+  readonly #byKey = new Map<string, MemoryRow>();
+  /** Queued jobs, by the time at which they are due; those that are due by that at which they expire. */
+  readonly #times = new TimeHeap<MemoryRow>();
+  /** In the order of their ends. */
+  readonly #ended = new Set<MemoryRow>();
+  #seq = 0;
+
+  byId(id: string): MemoryRow | null {
+    return this.#rows.get(id) ?? null;
+  }
+
+  byKey(scope: string): MemoryRow | null {
+    return this.#byKey.get(scope) ?? null;
+  }
+
+  inState(state: JobState): MemoryRow[] {
+    return [...this.#rows.values()].filter(({ record }) => record.state === state);
+  }
+
+  next(target: JobTarget): MemoryRow[] {
+    return this.waiting.take(target);
+  }
+
+  /** All of them, so that none which has expired is next. */
+  timely(nowMs: number): MemoryRow[] {
+    const rows: MemoryRow[] = [];
+    for (let row = this.#times.takeDue(nowMs); row !== null; row = this.#times.takeDue(nowMs)) rows.push(row);
+    return rows;
+  }
+
+  earliestMs(): number {
+    return this.#times.earliestMs;
+  }
+
+  oldestEnded(): MemoryRow | null {
+    const [oldest = null] = this.#ended;
+    return oldest;
+  }
+
+  list({ state, limit, from }: ListQuery): MemoryRow[] {
+    const rows: MemoryRow[] = [];
+    for (const row of [...this.#rows.values()].reverse()) {
+      if (rows.length > limit) break;
+      if ((from === null || row.seq <= from) && (state === null || row.record.state === state))
+        rows.push(row);
+    }
+    return rows;
+  }
+
+  insert({ record, call, key, body }: Entry<InMemory>, bytes: number, standing: Standing): void {
+    this.#seq += 1;
+    const place = { seq: this.#seq, order: this.#seq, place: placeOf(record), atMs: 0, heapIndex: -1 };
+    const kept = { record, bytes, token: null, key, keyContent: key?.content ?? null };
+    const row: MemoryRow = { ...kept, ...place, input: { call, body }, result: null };
+    this.#rows.set(record.id, row);
+    if (key !== null) this.#byKey.set(key.scope, row);
+    this.#stand(row, standing);
+  }
+
+  update(row: MemoryRow, record: JobRecord, standing: Standing): void {
+    if (row.record.state === 'queued') this.#leave(row);
+    row.record = record;
+    row.token = standing.token;
+    this.#stand(row, standing);
+  }
+
+  updateRecord(row: MemoryRow, record: JobRecord): void {
+    row.record = record;
+  }
+
+  end(row: MemoryRow, record: EndedRecord, token: string | null, bytes: number): void {
+    if (row.record.state === 'queued') this.#leave(row);
+    Object.assign(row, { record, token, bytes, input: null });
+    this.#ended.add(row);
+  }
+
+  remove(row: MemoryRow): void {
+    if (!hasEnded(row.record)) this.#leave(row);
+    this.#ended.delete(row);
+    this.#rows.delete(row.record.id);
+    if (row.key !== null) this.#byKey.delete(row.key.scope);
+  }
+
+  call({ input }: MemoryRow): StoredCall {
+    return input?.call as StoredCall; // it has not ended
+  }
+
+  body({ input }: MemoryRow): StoredBody {
+    return input?.body as StoredBody;
+  }
+
+  keepResult(row: MemoryRow, result: Buffer): void {
+    row.result = result;
+  }
+
+  result({ result }: MemoryRow): Buffer | null {
+    return result;
+  }
+
+  #stand(row: MemoryRow, { isWaiting, at }: Standing): void {
+    if (isWaiting) this.waiting.add(row);
+    if (at === null) return;
+    row.atMs = at;
+    this.#times.add(row);
+  }
+
+  #leave(row: MemoryRow): void {
+    this.waiting.remove(row);
+    this.#times.remove(row);
+  }
+}
