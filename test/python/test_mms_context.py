@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Dict, List
+from typing import Any, Dict
 from unittest import mock
 
 from mms.context import Context
@@ -21,25 +21,14 @@ class FakeCall:
         self.cancelled = False
 
 
-class FakeItem(ReadItem):
-    def __init__(self, types: Dict[str, str]) -> None:
-        self.item = dict.fromkeys(types, bytearray(b"x"))
-        self._types = types
-
-    def parts(self) -> List[ItemPart]:
-        return [ItemPart(name, None, kind, b"x") for name, kind in self._types.items()]
-
-    def field_types(self) -> Dict[str, str]:
-        return self._types
-
-
 def new_context() -> Context:
     return Context("m", "/models/m", None, 4, None, "1.2.3")
 
 
 def with_items(count: int, headers: Any = None) -> Context:
     context = new_context()
-    items = [FakeItem({"X-Real": "", "photo": "image/png"}) for _ in range(count)]
+    parts = [ItemPart("X-Real", None, "", b"x"), ItemPart("photo", None, "image/png", b"x")]
+    items = [ReadItem({part.name: bytearray(b"x") for part in parts}, parts) for _ in range(count)]
     context._begin_batch(items, [FakeCall(f"r{i}", headers or {}) for i in range(count)])
     return context
 

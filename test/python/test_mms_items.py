@@ -68,7 +68,7 @@ class ReadTest(unittest.TestCase):
         found = read_item(body, call_of(MULTIPART))
         self.assertEqual(found.item, {"a": bytearray(b"2"), "j": [1]})
         self.assertEqual(
-            [tuple(one) for one in found.parts()],
+            [tuple(one) for one in found.parts],
             [
                 ("a", None, "", b"1"),
                 ("a", "x.png", "image/png", b"2"),

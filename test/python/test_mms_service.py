@@ -16,18 +16,7 @@ from banana_worker.adapters.mms_service import from_service
 from banana_worker.protocol.errors import ServeError
 from banana_worker.protocol.messages import Device
 from banana_worker.formats.reply import ResultBody, StreamBody
-from mms.item import ItemPart, ReadItem
-
-
-class FakeItem(ReadItem):
-    def __init__(self, body: Any) -> None:
-        self.item = {"body": body}
-
-    def parts(self) -> List[ItemPart]:
-        return []
-
-    def field_types(self) -> Any:
-        return {}
+from mms.item import ReadItem
 
 
 class ServiceCase(unittest.TestCase):
@@ -44,7 +33,7 @@ class ServiceCase(unittest.TestCase):
 
     def run_batch(self, loaded: Loaded, *bodies: Any) -> Any:
         self.ctxs = [FakeCtx(i) for i in range(len(bodies))]
-        return loaded.app.handle_batch("/", [FakeItem(body) for body in bodies], self.ctxs)  # type: ignore[arg-type]
+        return loaded.app.handle_batch("/", [ReadItem({"body": body}, []) for body in bodies], self.ctxs)  # type: ignore[arg-type]
 
 
 class HandlersTest(ServiceCase):
@@ -193,7 +182,7 @@ class AnswersTest(ServiceCase):
     def test_each_item_has_its_result_in_order(self) -> None:
         loaded = self.started("def handle(data, context): return data and [item['body'] * 2 for item in data]")
         self.assertEqual([one.body for one in self.run_batch(loaded, 1, "a")], [ResultBody(2), ResultBody("aa")])
-        answer = loaded.app.handle("/", FakeItem(4), FakeCtx(1))  # type: ignore[arg-type]
+        answer = loaded.app.handle("/", ReadItem({"body": 4}, []), FakeCtx(1))  # type: ignore[arg-type]
         self.assertEqual((answer.head.status, answer.body), (200, ResultBody(8)))
 
     def test_status_and_headers_set_for_an_item_are_in_its_answer(self) -> None:
@@ -424,8 +413,8 @@ class OldServicesTest(ServiceCase):
         inputs = [{"data_name": "a"}, {"data_name": "b"}]
         self.write("signature.json", {"input_type": "application/json", "inputs": inputs})
         loaded = self.started(self.SOURCE, device=Device("1", 1))
-        items = [FakeItem(None), FakeItem([1])]
-        items[0].item = {"a": bytearray(b"[1, 2]"), "b": bytearray(b"(3, 4)")}
+        fields = {"a": bytearray(b"[1, 2]"), "b": bytearray(b"(3, 4)")}
+        items = [ReadItem(fields, []), ReadItem({"body": [1]}, [])]
         answers = loaded.app.handle_batch("/", items, [FakeCtx(0), FakeCtx(1)])  # type: ignore[arg-type]
         facts = ["m", self.folder, "sum", 0]
         self.assertEqual(

@@ -135,7 +135,7 @@ class Context:
     def get_parts(self, idx: int) -> List[ItemPart]:
         """Every field of the request as it was sent, repeated ones included; none once the batch is answered."""
         self._processor(idx)
-        return self._items[idx].parts() if idx < len(self._items) else []
+        return list(self._items[idx].parts) if idx < len(self._items) else []
 
     @property
     def jobs(self) -> Optional[List[Any]]:

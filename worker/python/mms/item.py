@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, NamedTuple, Optional, Sequence
 
 # One request of a batch: a value for each field of a form and each parameter of the query, or `body` for the whole of
 # any other body. A value of type `application/json` is decoded, one of `text/...` is a str, any other a bytearray.
@@ -20,15 +20,13 @@ class ItemPart(NamedTuple):
     data: bytes
 
 
-class ReadItem:
+class ReadItem(NamedTuple):
     """An item as it was read from a request."""
 
     item: Item
+    # Every field in the order in which it was sent, those of the query first.
+    parts: Sequence[ItemPart]
 
-    def parts(self) -> List[ItemPart]:
-        """Every field in the order in which it was sent, those of the query first."""
-        raise NotImplementedError
-
-    def field_types(self) -> Mapping[str, str]:
+    def field_types(self) -> Dict[str, str]:
         """The content type of each field, by its name."""
-        raise NotImplementedError
+        return {part.name: part.content_type for part in self.parts}

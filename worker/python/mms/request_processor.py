@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Callable, Dict, Mapping, Optional, Tuple
 
 from .request_properties import RequestProperties
@@ -91,8 +92,4 @@ def _status(code: object) -> int:
 
 def _phrase(text: str) -> str:
     """Replaces characters, because a phrase must not fail its item."""
-    return "".join(char if _may_stand_in_phrase(char) else "?" for char in text[:MAX_PHRASE_CHARS])
-
-
-def _may_stand_in_phrase(char: str) -> bool:
-    return char == "\t" or " " <= char <= "~" or "\x80" <= char <= "\xff"
+    return re.sub(r"[^\t -~\x80-\xff]", "?", text[:MAX_PHRASE_CHARS])

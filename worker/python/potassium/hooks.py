@@ -24,13 +24,9 @@ def send_webhook(
     client's process, and in a process that the app has started, it is posted from there, once, at once and unsigned.
     Raises TypeError or ValueError if the URL is not valid, the JSON cannot be encoded or an option is wrong.
     """
-    post_json(checked_url(url), json_argument(json, "send_webhook"), timeout_ms, retries, wait)
-
-
-def post_json(url: str, body: bytes, timeout_ms: Optional[int], retries: Optional[int], wait: bool) -> None:
-    """Hands JSON over to the server, or posts it from this process if there is none."""
     from banana_worker.run.webhook_handover import DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, is_offered, post
 
+    url, body = checked_url(url), json_argument(json, "send_webhook")
     limit_ms = DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms
     if is_offered():
         tries = DEFAULT_RETRIES if retries is None else retries

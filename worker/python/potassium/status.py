@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from enum import Enum
-from typing import Any, Callable, Dict, NamedTuple, Tuple
+from typing import Any, NamedTuple, Tuple
 
 from banana_worker.stand_in import names_of_module
 
@@ -70,44 +70,27 @@ class PotassiumStatus(NamedTuple):
         """Returns the status after `(StatusEvent, request id if it has one)`. Raises InvalidStatusEvent on any
         other."""
         kind, *data = event
-        change = _CHANGES.get(kind)
-        if change is None:
-            raise InvalidStatusEvent(f"Invalid status event: {kind}")
-        return change(self, *data)
+        if kind is StatusEvent.INFERENCE_REQUEST_RECEIVED:
+            return self._replace(num_started_inference_requests=self.num_started_inference_requests + 1)
+        if kind is StatusEvent.WORKER_STARTED:
+            return self._replace(num_workers_started=self.num_workers_started + 1)
+        if kind is StatusEvent.BAD_REQUEST_RECEIVED:
+            return self._replace(num_bad_requests=self.num_bad_requests + 1)
+        if kind is StatusEvent.INFERENCE_START:
+            in_flight = (*self.in_flight_request_start_times, (data[0], time.time()))
+            return self._replace(in_flight_request_start_times=in_flight)
+        if kind is StatusEvent.INFERENCE_END:
+            return self._without(data[0])
+        raise InvalidStatusEvent(f"Invalid status event: {kind}")
 
+    def _without(self, request_id: object) -> PotassiumStatus:
+        ended = self._replace(
+            num_completed_inference_requests=self.num_completed_inference_requests + 1,
+            in_flight_request_start_times=tuple(
+                pair for pair in self.in_flight_request_start_times if pair[0] != request_id
+            ),
+        )
+        return ended._replace(idle_start_timestamp=time.time()) if ended.gpu_available else ended
 
-def _received(status: PotassiumStatus) -> PotassiumStatus:
-    return status._replace(num_started_inference_requests=status.num_started_inference_requests + 1)
-
-
-def _begun(status: PotassiumStatus, request_id: object) -> PotassiumStatus:
-    in_flight = (*status.in_flight_request_start_times, (request_id, time.time()))
-    return status._replace(in_flight_request_start_times=in_flight)
-
-
-def _ended(status: PotassiumStatus, request_id: object) -> PotassiumStatus:
-    left = tuple(pair for pair in status.in_flight_request_start_times if pair[0] != request_id)
-    ended = status._replace(
-        num_completed_inference_requests=status.num_completed_inference_requests + 1,
-        in_flight_request_start_times=left,
-    )
-    return ended._replace(idle_start_timestamp=time.time()) if ended.gpu_available else ended
-
-
-def _worker_started(status: PotassiumStatus) -> PotassiumStatus:
-    return status._replace(num_workers_started=status.num_workers_started + 1)
-
-
-def _refused(status: PotassiumStatus) -> PotassiumStatus:
-    return status._replace(num_bad_requests=status.num_bad_requests + 1)
-
-
-_CHANGES: Dict[object, Callable[..., PotassiumStatus]] = {
-    StatusEvent.INFERENCE_REQUEST_RECEIVED: _received,
-    StatusEvent.INFERENCE_START: _begun,
-    StatusEvent.INFERENCE_END: _ended,
-    StatusEvent.WORKER_STARTED: _worker_started,
-    StatusEvent.BAD_REQUEST_RECEIVED: _refused,
-}
 
 __getattr__ = names_of_module(__name__, __all__)

@@ -4,7 +4,7 @@ whole body; and back, the result of an item to the bytes of its answer."""
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, List, Tuple, Union
 
 from mms.item import ItemPart, ReadItem
 
@@ -21,33 +21,25 @@ from banana_worker.values.json_encoding import indented_json_bytes
 BytesLike = Union[bytes, bytearray, memoryview]
 
 
-class _Field(NamedTuple):
-    """A field as it lies in the request."""
-
-    name: str
-    # Without its parameters, in lower case; empty if there is none.
-    content_type: str
-    content: bytes
-    filename: Optional[str] = None
-
-
 # A dialect whose bodies are JSON sends an empty body for no value.
-_NO_VALUE = _Field("body", "application/json", b"null")
+_NO_VALUE = ItemPart("body", None, "application/json", b"null")
 
 
 def read_item(body: bytes, call: Call, is_raw: bool = False) -> ReadItem:
-    """`is_raw`: all values are bytes. Raises SERVE_BAD_BODY."""
+    """`is_raw`: all values are bytes. Of several fields with one name, the last is read. Raises SERVE_BAD_BODY."""
     kind = media_type(call.content_type) if call.format == "auto" else _item_type_of(call.format)
-    fields = _fields_of_pairs(call.params.encode()) if call.params else []
+    parts = _parts_of_pairs(call.params.encode()) if call.params else []
     if kind == "multipart/form-data":
-        fields += _fields_of_parts(body, call.content_type)
+        parts += _parts_of_multipart(body, call.content_type)
     elif kind == "application/x-www-form-urlencoded":
-        fields += _fields_of_pairs(body)
+        parts += _parts_of_pairs(body)
     elif call.format == "json" and not body and not is_raw:
-        fields.append(_NO_VALUE)
+        parts.append(_NO_VALUE)
     else:
-        fields.append(_Field("body", kind, body))
-    return _FieldsItem(fields, is_raw)
+        parts.append(ItemPart("body", None, kind, body))
+    integers = LongIntegers()
+    last = parts if len(parts) == 1 else {part.name: part for part in parts}.values()
+    return ReadItem({part.name: _value_of(part, is_raw, integers) for part in last}, parts)
 
 
 def _item_type_of(name: str) -> str:
@@ -60,60 +52,33 @@ def _item_type_of(name: str) -> str:
     return str(kind)
 
 
-def _fields_of_pairs(text: bytes) -> List[_Field]:
-    return [_Field(name, "", content) for name, content in form_pairs(text)]
+def _parts_of_pairs(text: bytes) -> List[ItemPart]:
+    return [ItemPart(name, None, "", content) for name, content in form_pairs(text)]
 
 
-def _fields_of_parts(body: bytes, content_type: str) -> List[_Field]:
+def _parts_of_multipart(body: bytes, content_type: str) -> List[ItemPart]:
     from banana_worker.text.multipart_parts import parts_of
 
-    fields: List[_Field] = []
     try:
-        for disposition, kind, content in parts_of(body, content_type):
-            filename = disposition.params.get("filename")
-            fields.append(_Field(disposition.params["name"], kind.value, content, filename))
+        return [
+            ItemPart(disposition.params["name"], disposition.params.get("filename"), kind.value, content)
+            for disposition, kind, content in parts_of(body, content_type)
+        ]
     except ValueError as cause:
         raise _bad_item(f"The multipart body could not be read: {cause}.") from cause
-    return fields
 
 
-class _FieldsItem(ReadItem):
-    def __init__(self, fields: Sequence[_Field], is_raw: bool) -> None:
-        """Only the last field of a name is read. Raises SERVE_BAD_BODY."""
-        self._fields = fields
-        last = fields if len(fields) == 1 else {field.name: field for field in fields}.values()
-        integers = LongIntegers()
-        self.item: Dict[str, Any] = {field.name: _value_of(field, is_raw, integers) for field in last}
-
-    def parts(self) -> List[ItemPart]:
-        return [ItemPart(name, filename, kind, bytes(content)) for name, kind, content, filename in self._fields]
-
-    def field_types(self) -> Dict[str, str]:
-        return {field.name: field.content_type for field in self._fields}
-
-
-def _value_of(field: _Field, is_raw: bool, integers: LongIntegers) -> Any:
-    is_json = field.content_type == "application/json"
-    if is_raw or not (is_json or field.content_type.startswith("text")):
-        return bytearray(field.content)
-    what = "The body" if field.name == "body" else f"The field {_quoted(field.name)}"
-    if not is_json:
-        return _text_of(field.content, what)
+def _value_of(part: ItemPart, is_raw: bool, integers: LongIntegers) -> Any:
+    is_json = part.content_type == "application/json"
+    if is_raw or not (is_json or part.content_type.startswith("text")):
+        return bytearray(part.data)
+    what = "The body" if part.name == "body" else f"The field {json.dumps(part.name[:100], ensure_ascii=False)}"
     try:
-        return read_json(field.content, what, integers)
+        return read_json(part.data, what, integers) if is_json else part.data.decode()
     except ServeError as cause:
         raise _bad_item(cause.message) from cause
-
-
-def _text_of(content: bytes, what: str) -> str:
-    try:
-        return content.decode()
     except UnicodeDecodeError:
         raise _bad_item(f"{what} is not text in UTF-8.") from None
-
-
-def _quoted(name: str) -> str:
-    return json.dumps(name[:100], ensure_ascii=False)
 
 
 def _bad_item(message: str) -> ServeError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 from struct import Struct
-from typing import Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 # Deeper values would come near the recursion limit of Python: each level takes four frames of 1000.
 MAX_DEPTH = 128
@@ -18,94 +18,87 @@ _LARGE_MAP = 1000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
-Read = Tuple[object, int]
-
 
 def read_value(data: bytes) -> object:
     """The one value that `data` contains. @raises ValueError if it is empty, contains more, or is not MessagePack"""
-    value, end = _Reader(data).value(0, 0)
-    if end != len(data):
-        raise ValueError(f"{len(data) - end} bytes follow the value")
+    reader = _Reader(data)
+    value = reader.value(0)
+    if reader.at != len(data):
+        raise ValueError(f"{len(data) - reader.at} bytes follow the value")
     return value
 
 
 class _Reader:
-    """Each method takes the place where it begins to read, and returns the value and the place behind it."""
-
     def __init__(self, data: bytes) -> None:
         self.data = data
+        # The place of the next byte to read.
+        self.at = 0
         # Number keys that the large maps may still have, all together.
         self.number_keys_left = MAX_NUMBER_KEYS
 
-    def value(self, at: int, depth: int) -> Read:
-        self.need(at, 1)
+    def value(self, depth: int) -> object:
+        at = self.at
+        if at == len(self.data):
+            raise _cut_short()
         first = self.data[at]
-        at += 1
+        self.at = at + 1
         if first < 0x80:
-            return first, at
+            return first
         if first >= 0xE0:
-            return first - 0x100, at
-        if first < 0x90:
-            return self.map(first & 0x0F, at, depth)
-        if first < 0xA0:
-            return self.array(first & 0x0F, at, depth)
-        if first < 0xC0:
-            return self.text(first & 0x1F, at)
-        return self.marked(first, at, depth)
-
-    def marked(self, first: int, at: int, depth: int) -> Read:
-        if first in _CONSTANTS:
-            return _CONSTANTS[first], at
+            return first - 0x100
         if first in _NUMBERS:
-            return self.number(_NUMBERS[first], at)
-        if first in _SIZED:
-            struct, kind = _SIZED[first]
-            size, at = self.number(struct, at)
-            return self.sized(kind, size, at, depth)
+            return self.number(_NUMBERS[first])
+        if first < 0x90:
+            return self.map(first & 0x0F, depth)
+        if first < 0xA0:
+            return self.array(first & 0x0F, depth)
+        if first < 0xC0:
+            return self.text(first & 0x1F)
+        return self.marked(first, depth)
+
+    def marked(self, first: int, depth: int) -> object:
+        if first in _CONSTANTS:
+            return _CONSTANTS[first]
         if first in _FIXED_EXTENSIONS:
-            return self.extension(_FIXED_EXTENSIONS[first], at)
-        raise ValueError(f"byte 0x{first:02x} is never used")
-
-    def sized(self, kind: str, size: int, at: int, depth: int) -> Read:
+            return self.extension(_FIXED_EXTENSIONS[first])
+        if first not in _SIZED:
+            raise ValueError(f"byte 0x{first:02x} is never used")
+        struct, kind = _SIZED[first]
+        size = self.number(struct)
         if kind == "text":
-            return self.text(size, at)
+            return self.text(size)
         if kind == "bytes":
-            self.need(at, size)
-            return self.data[at : at + size], at + size
+            return self.take(size)
         if kind == "array":
-            return self.array(size, at, depth)
-        return self.map(size, at, depth) if kind == "map" else self.extension(size, at)
+            return self.array(size, depth)
+        return self.map(size, depth) if kind == "map" else self.extension(size)
 
-    def need(self, at: int, size: int) -> None:
-        if size > len(self.data) - at:
-            raise ValueError("it ends inside a value")
+    def take(self, size: int) -> bytes:
+        start = self.at
+        self.at = start + size
+        if self.at > len(self.data):
+            raise _cut_short()
+        return self.data[start : self.at]
 
-    def number(self, struct: Struct, at: int) -> Tuple[int, int]:
-        self.need(at, struct.size)
-        return struct.unpack_from(self.data, at)[0], at + struct.size
+    def number(self, struct: Struct) -> Any:
+        return struct.unpack(self.take(struct.size))[0]
 
-    def text(self, size: int, at: int) -> Read:
-        self.need(at, size)
+    def text(self, size: int) -> str:
+        data = self.take(size)
         try:
-            return self.data[at : at + size].decode("utf-8"), at + size
+            return data.decode("utf-8")
         except UnicodeDecodeError:
-            return self.data[at : at + size].decode("utf-8", "replace"), at + size
+            return data.decode("utf-8", "replace")
 
-    def array(self, size: int, at: int, depth: int) -> Read:
-        self.need(at, size)
-        self.check_depth(depth)
-        items: List[object] = []
-        for _ in range(size):
-            item, at = self.value(at, depth + 1)
-            items.append(item)
-        return items, at
+    def array(self, size: int, depth: int) -> List[object]:
+        self.check(size, depth)
+        return [self.value(depth + 1) for _ in range(size)]
 
-    def map(self, size: int, at: int, depth: int) -> Read:
-        self.need(at, 2 * size)
-        self.check_depth(depth)
+    def map(self, size: int, depth: int) -> Dict[object, object]:
+        self.check(2 * size, depth)
         entries: Dict[object, object] = {}
         for _ in range(size):
-            key, at = self.value(at, depth + 1)
+            key = self.value(depth + 1)
             if isinstance(key, (list, dict, bytes, datetime)):
                 raise ValueError("a key of a map is a list, a map, bytes or a timestamp")
             # Before Python 3.10 all NaN keys of a dict collide, and none is found again.
@@ -113,24 +106,31 @@ class _Reader:
                 raise ValueError("a key of a map is not a number (NaN)")
             if size > _LARGE_MAP and not isinstance(key, str):
                 self.count_number_key()
-            entries[key], at = self.value(at, depth + 1)
-        return entries, at
+            entries[key] = self.value(depth + 1)
+        return entries
 
     def count_number_key(self) -> None:
         self.number_keys_left -= 1
         if self.number_keys_left < 0:
             raise ValueError(f"maps of more than {_LARGE_MAP} keys have more than {MAX_NUMBER_KEYS} numbers as keys")
 
-    def check_depth(self, depth: int) -> None:
+    def check(self, values: int, depth: int) -> None:
+        """Each of the values has a byte or more."""
+        if values > len(self.data) - self.at:
+            raise _cut_short()
         if depth >= MAX_DEPTH:
             raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
 
-    def extension(self, size: int, at: int) -> Read:
-        self.need(at, size + 1)
-        kind = self.data[at]
+    def extension(self, size: int) -> datetime:
+        kind = self.take(1)[0]
+        data = self.take(size)
         if kind != _TIMESTAMP:
             raise ValueError(f"extension type {kind - 0x100 if kind > 0x7F else kind} is not supported")
-        return _timestamp(self.data[at + 1 : at + 1 + size]), at + 1 + size
+        return _timestamp(data)
+
+
+def _cut_short() -> ValueError:
+    return ValueError("it ends inside a value")
 
 
 _TIMESTAMP = 0xFF

@@ -37,11 +37,9 @@ class StoredMetric(Metric):
         value: Value,
         unit: str,
         dimensions: List[Dimension],
-        request_id: Optional[str],
-        idx: Optional[int],
+        idx: Optional[int] = None,
     ) -> None:
-        method = "counter" if kind == "counter" else None
-        super().__init__(name, value, unit, dimensions, request_id, method)
+        super().__init__(name, value, unit, dimensions, None, "counter" if kind == "counter" else None)
         self.kind = kind
         self.idx = idx
 
@@ -126,9 +124,9 @@ class MetricsStore:
     def add_error(self, name: str, value: Value, dimensions: Optional[List[Dimension]] = None) -> None:
         """Counts an error; the value may be text. It belongs to no item."""
         shown = value if isinstance(value, str) else finite_number(name, value)
-        if shown is None:
-            return
-        self._put("error", name, shown, "", None, _list_of(dimensions) + [Dimension("Level", "Error")])
+        if shown is not None:
+            level = Dimension("Level", "Error")
+            self._put(StoredMetric("error", name, shown, "", _list_of(dimensions) + [level]))
 
     def add_metric(
         self,
@@ -188,10 +186,9 @@ class MetricsStore:
         """Measures in the running batch, even if the metric was made in another one."""
         store = self._current()
         number = finite_number(metric.metric_name, value)
-        if number is None:
-            return
-        kind = _kind("gauge", metric.metric_type)
-        store._put(kind, metric.metric_name, number, metric.unit, store._idx_of(request_id), dimensions)
+        if number is not None:
+            kind, idx = _kind("gauge", metric.metric_type), store._idx_of(request_id)
+            store._put(StoredMetric(kind, metric.metric_name, number, metric.unit, dimensions, idx))
 
     def _add(
         self,
@@ -203,25 +200,17 @@ class MetricsStore:
         dimensions: Optional[List[Dimension]],
     ) -> None:
         number = finite_number(name, value)
-        if number is None:
-            return
-        whose = [Dimension("ModelName", self.model_name), Dimension("Level", "Model")]
-        self._put(kind, name, number, unit, self._item(idx), _list_of(dimensions) + whose)
+        if number is not None:
+            whose = [Dimension("ModelName", self.model_name), Dimension("Level", "Model")]
+            self._put(StoredMetric(kind, name, number, unit, _list_of(dimensions) + whose, self._item(idx)))
 
-    def _put(
-        self,
-        kind: str,
-        name: str,
-        value: Value,
-        unit: str,
-        idx: Optional[int],
-        dimensions: List[Dimension],
-    ) -> None:
-        key = (kind, idx) + tuple(texts_of(name, unit, dimensions))
+    def _put(self, metric: StoredMetric) -> None:
+        name, value = metric.name, metric.value
+        key = (metric.kind, metric.idx, *texts_of(name, metric._short_unit, metric.dimensions))
         before = self.cache.get(key)
         if before is None:
-            request_id = None if kind == "error" else self._request_id(idx)
-            self.cache[key] = StoredMetric(kind, name, value, unit, dimensions, request_id, idx)
+            metric.request_id = None if metric.kind == "error" else self._request_id(metric.idx)
+            self.cache[key] = metric
         elif before.metric_method != "counter" or _is_finite(before.value + value):  # type: ignore[operator]
             before.update(value)
         else:
