@@ -189,6 +189,11 @@ export function protocolError(detail: string, cause?: unknown): ServeError {
 }
 
 /** An option of the operator or the app's author is wrong; `message` names it, its place and the cure. */
+/** A body that cannot be the input of the call: the client gets the message. */
+export function badBody(message: string, cause?: unknown): ServeError {
+  return new ServeError('SERVE_BAD_BODY', message, { cause });
+}
+
 export function configError(message: string): ServeError {
   return new ServeError('SERVE_CONFIG', message);
 }

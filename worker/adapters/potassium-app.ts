@@ -12,7 +12,7 @@ import type { InitContext, WebSocketConnection } from '../api/types.js';
 import type { CallInfo } from '../api/call-info.js';
 import { ANY_BATCH, type LoadedApp } from './loaded-app.js';
 import { isPotassiumResponse, replyOfResponse } from '../reply/potassium-response.js';
-import { Reply } from '../formats/reply.js';
+import { PLAIN_HEAD, Reply } from '../formats/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { isResponse as isWebResponse } from '../reply/web-response.js';
 import { onlyEntry } from './batch-entries.js';
@@ -157,10 +157,7 @@ function jsonOf(output: unknown): unknown {
   if (isCommonOutput(output)) return output;
   if (iteratorOf(output) !== null)
     throw new TypeError('a generator was returned as JSON; return it in a Response to stream it');
-  return new Reply(
-    { status: 200, contentType: 'application/json', headers: '', phrase: '' },
-    { kind: 'json', value: output },
-  );
+  return new Reply({ ...PLAIN_HEAD, contentType: 'application/json' }, { kind: 'json', value: output });
 }
 
 function replyOf(output: unknown): unknown {

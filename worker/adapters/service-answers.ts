@@ -4,7 +4,7 @@ import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { processorOf, type Context } from '../api/mms/context.js';
 import { entriesOf } from './batch-entries.js';
 import { isPotassiumResponse } from '../reply/potassium-response.js';
-import { Reply, checkedHeaders } from '../formats/reply.js';
+import { PLAIN_HEAD, Reply, checkedHeaders } from '../formats/reply.js';
 import { iteratorOf } from '../reply/stream.js';
 import { HOP_HEADERS, isResponse } from '../reply/web-response.js';
 import { isThenable } from '../values/thenable.js';
@@ -103,8 +103,6 @@ function orThrow(answer: unknown): unknown {
   if (answer instanceof Error) throw answer;
   return answer;
 }
-
-const PLAIN_HEAD: ReplyHead = { status: 200, contentType: '', headers: '', phrase: '' };
 
 /**
  * Builds the head of an answer; the content type has a field of its own. @throws SERVE_OUTPUT_INVALID if the headers

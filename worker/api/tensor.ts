@@ -27,28 +27,33 @@ export interface TensorData {
 
 export type Datatype = keyof TensorData;
 
-/** The typed array that holds the elements of a datatype, by name; BYTES has a list instead. */
-const ARRAY_NAMES: Readonly<Record<Datatype, string>> = {
-  BOOL: 'Uint8Array',
-  UINT8: 'Uint8Array',
-  UINT16: 'Uint16Array',
-  UINT32: 'Uint32Array',
-  UINT64: 'BigUint64Array',
-  INT8: 'Int8Array',
-  INT16: 'Int16Array',
-  INT32: 'Int32Array',
-  INT64: 'BigInt64Array',
-  FP16: 'Uint16Array',
-  BF16: 'Uint16Array',
-  FP32: 'Float32Array',
-  FP64: 'Float64Array',
-  BYTES: 'Array',
+/** The class that holds the elements of each datatype. */
+const ARRAYS: Readonly<Record<Datatype, new (count: number) => ArrayLike<unknown>>> = {
+  BOOL: Uint8Array,
+  UINT8: Uint8Array,
+  UINT16: Uint16Array,
+  UINT32: Uint32Array,
+  UINT64: BigUint64Array,
+  INT8: Int8Array,
+  INT16: Int16Array,
+  INT32: Int32Array,
+  INT64: BigInt64Array,
+  FP16: Uint16Array,
+  BF16: Uint16Array,
+  FP32: Float32Array,
+  FP64: Float64Array,
+  BYTES: Array,
 };
 
-export const DATATYPES = Object.keys(ARRAY_NAMES) as readonly Datatype[];
+export const DATATYPES = Object.keys(ARRAYS) as readonly Datatype[];
 
 export function isDatatype(value: unknown): value is Datatype {
-  return typeof value === 'string' && Object.hasOwn(ARRAY_NAMES, value);
+  return typeof value === 'string' && Object.hasOwn(ARRAYS, value);
+}
+
+/** The data of a tensor with `count` elements, of which none is set. */
+export function newData(datatype: Datatype, count: number): ArrayLike<unknown> {
+  return new ARRAYS[datatype](count);
 }
 
 /** The limit of numpy before version 2. */
@@ -99,7 +104,7 @@ export function problemOfTensor(datatype: unknown, shape: unknown, data: unknown
   if (!isDatatype(datatype)) return `${shown(datatype)} is not a datatype; there are ${DATATYPES.join(', ')}`;
   const problem = problemOfShape(shape);
   if (problem !== null) return problem;
-  const wanted = ARRAY_NAMES[datatype];
+  const wanted = ARRAYS[datatype].name;
   const given = typedArrayName(data) ?? (Array.isArray(data) ? 'Array' : '');
   if (given !== wanted && !(datatype === 'FP16' && given === 'Float16Array')) {
     const meaning = datatype === 'FP16' || datatype === 'BF16' ? ' of their bits' : '';

@@ -1,5 +1,5 @@
 /** Finds wire formats by name: the file of that name in this folder. A new format is a file, and no line here. */
-import { ServeError } from '../../protocol/errors.js';
+import { badBody, type ServeError } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import type { Signature } from '../api/signature.js';
 import type { BodyFormat, EncodedOutput, Exchange } from './body-format.js';
@@ -43,8 +43,7 @@ async function importFormat(name: string): Promise<BodyFormat | undefined> {
 }
 
 function unknownFormat(name: string, cause?: unknown): ServeError {
-  const message = `The worker of this model does not have the format ${JSON.stringify(name)}.`;
-  return new ServeError('SERVE_BAD_BODY', message, { cause });
+  return badBody(`The worker of this model does not have the format ${JSON.stringify(name)}.`, cause);
 }
 
 /**
@@ -54,7 +53,7 @@ function unknownFormat(name: string, cause?: unknown): ServeError {
 export async function exchangeOf(call: Call, signature: Signature | null): Promise<Exchange> {
   const format = await formatNamed(call.answer);
   if ('exchange' in format) return format.exchange(call, signature);
-  throw new ServeError('SERVE_BAD_BODY', `The format ${JSON.stringify(call.answer)} does not write answers.`);
+  throw badBody(`The format ${JSON.stringify(call.answer)} does not write answers.`);
 }
 
 /** @throws SERVE_OUTPUT_INVALID (or rejects with it) */

@@ -1,7 +1,7 @@
 /** JSON bodies. */
 import { isAscii, isUtf8 } from 'node:buffer';
 import { escapeNonAscii } from '../../protocol/text/charsets.js';
-import { ServeError } from '../../protocol/errors.js';
+import { badBody } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { jsonText } from '../values/json-encoding.js';
@@ -13,13 +13,7 @@ export function readJson(body: Buffer, what = 'The body'): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new ServeError(
-      'SERVE_BAD_BODY',
-      `${what} is not valid JSON: ${asSentence((cause as Error).message)}`,
-      {
-        cause,
-      },
-    );
+    throw badBody(`${what} is not valid JSON: ${asSentence((cause as Error).message)}`, cause);
   }
 }
 
@@ -33,7 +27,7 @@ export function jsonTextOf(body: Buffer, what: string): string {
 function textOf(body: Buffer, what: string): string {
   if (isAscii(body)) return body.toString('latin1');
   if (isUtf8(body)) return body.toString('utf8');
-  throw new ServeError('SERVE_BAD_BODY', `${what} is not valid JSON: it is not UTF-8.`);
+  throw badBody(`${what} is not valid JSON: it is not UTF-8.`);
 }
 
 /** Encodes a value as JSON; `indent` is the number of spaces per level, 0 for one line. @throws SERVE_OUTPUT_INVALID */

@@ -8,7 +8,7 @@ import type { Call } from '../../protocol/wire/messages.js';
 import type { Item, ItemPart, ReadItem } from '../api/mms/item.js';
 import type { BodyFormat, EncodedOutput } from './body-format.js';
 import { writeBytes } from './bytes.js';
-import { formPairs } from './form-pairs.js';
+import { formPairs } from './form.js';
 import { mediaType } from '../../protocol/text/headers.js';
 import { formatNamed } from './index.js';
 import { isThenable } from '../values/thenable.js';

@@ -1,6 +1,6 @@
 /** MessagePack bodies. */
 import { Packr, Unpackr } from 'msgpackr';
-import { ServeError } from '../../protocol/errors.js';
+import { badBody } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { plainValue } from '../values/plain-value.js';
 import type { InputFormat } from './body-format.js';
@@ -23,7 +23,7 @@ export function readMsgpack(body: Buffer): unknown {
     return unpackr.unpack(body) as unknown;
   } catch (cause) {
     const problem = asSentence(clientMessage((cause as Error).message));
-    throw new ServeError('SERVE_BAD_BODY', `The body is not valid MessagePack: ${problem}`, { cause });
+    throw badBody(`The body is not valid MessagePack: ${problem}`, cause);
   }
 }
 

@@ -1,9 +1,9 @@
 /** `multipart/form-data` bodies, read into one object of fields and files. */
-import { ServeError } from '../../protocol/errors.js';
+import { badBody } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import type { UploadedFile } from '../api/types.js';
 import type { InputFormat } from './body-format.js';
-import { collectFields } from './fields.js';
+import { collectFields } from './form.js';
 import { decodeText } from '../../protocol/text/charsets.js';
 import { partsOf, type Part } from '../../protocol/text/multipart-parts.js';
 
@@ -17,9 +17,7 @@ export function readMultipart(body: Buffer, contentType: string): Record<string,
     return collectFields(fieldsOf(body, contentType));
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new ServeError('SERVE_BAD_BODY', `The multipart body could not be read: ${asSentence(reason)}`, {
-      cause,
-    });
+    throw badBody(`The multipart body could not be read: ${asSentence(reason)}`, cause);
   }
 }
 

@@ -3,10 +3,11 @@
  * What the client asked for, with its id, is kept from the request for the answer.
  */
 import { isUtf8 } from 'node:buffer';
-import { ServeError } from '../../protocol/errors.js';
+import { badBody, ServeError } from '../../protocol/errors.js';
 import { mediaType, splitHeaderLines } from '../../protocol/text/headers.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import type { Signature } from '../api/signature.js';
+import { shown } from '../api/tensor.js';
 import type { CallParams } from '../api/types.js';
 import type { DialectFormat, Exchange } from './body-format.js';
 import { writeJson } from './json.js';
@@ -85,8 +86,7 @@ function jsonBytesOf(headers: string): number | null {
   if (values.length === 0) return null;
   const text = values.map(([, value]) => value).join(', ');
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  const message = `${JSON_BYTES_HEADER} must be a whole number of bytes, not ${JSON.stringify(text.slice(0, 60))}.`;
-  throw new ServeError('SERVE_BAD_BODY', message);
+  throw badBody(`${JSON_BYTES_HEADER} must be a whole number of bytes, not ${shown(text)}.`);
 }
 
 function errorText({ head, body }: Reply): string {

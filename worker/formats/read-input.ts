@@ -1,5 +1,5 @@
 /** Reads a call's body in the format that the dialect fixes, otherwise by its content type. */
-import { ServeError, asCallErrorCode } from '../../protocol/errors.js';
+import { ServeError, asCallErrorCode, badBody } from '../../protocol/errors.js';
 import type { Call } from '../../protocol/wire/messages.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import { ITEMS, NO_WISHES, type InputWishes } from '../api/input-wishes.js';
@@ -86,7 +86,7 @@ function readUnaskedJson(body: Buffer, call: Call): unknown {
   } catch (error) {
     const format = formatOf(call.contentType, ITEMS);
     if (!(error instanceof ServeError) || (format !== 'form' && format !== 'text')) throw error;
-    throw new ServeError('SERVE_BAD_BODY', `${asSentence(error.message)} ${HINTS[format]}`, { cause: error });
+    throw badBody(`${asSentence(error.message)} ${HINTS[format]}`, error);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Text bodies, for apps that ask for them; for others such bodies are read as JSON. */
 import { textIn } from '../../protocol/text/charsets.js';
-import { ServeError } from '../../protocol/errors.js';
+import { badBody } from '../../protocol/errors.js';
 import { asSentence } from '../../protocol/text/sentences.js';
 import type { InputFormat } from './body-format.js';
 import { paramsOf } from '../../protocol/text/headers.js';
@@ -11,13 +11,7 @@ export function readText(body: Buffer, contentType: string): string {
   try {
     return textIn(charset, body, { fatal: true });
   } catch (cause) {
-    throw new ServeError(
-      'SERVE_BAD_BODY',
-      `The body is not text in ${JSON.stringify(charset.slice(0, 40))}.`,
-      {
-        cause,
-      },
-    );
+    throw badBody(`The body is not text in ${JSON.stringify(charset.slice(0, 40))}.`, cause);
   }
 }
 
@@ -26,7 +20,7 @@ function charsetOf(contentType: string): string {
     return paramsOf(contentType).params.get('charset') ?? 'utf-8';
   } catch (cause) {
     const reason = asSentence((cause as Error).message);
-    throw new ServeError('SERVE_BAD_BODY', `The content type cannot be read: ${reason}`, { cause });
+    throw badBody(`The content type cannot be read: ${reason}`, cause);
   }
 }
 

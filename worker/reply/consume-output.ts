@@ -24,4 +24,4 @@ export async function consumeOutput(output: unknown, call: Call): Promise<void> 
 }
 
 /** The receiver of the example's stream, which takes everything. */
-const NOWHERE: StreamOut = { head: () => {}, chunk: () => {}, credit: () => null, cancelled: false };
+const NOWHERE: StreamOut = { head: () => {}, chunk: () => {}, wait: () => null, cancelled: false };

@@ -8,15 +8,8 @@ import { isResponse, responseBody, responseHead } from './web-response.js';
 export async function replyOf(output: unknown): Promise<Reply> {
   if (output instanceof Reply) return output;
   if (isPotassiumResponse(output)) return replyOfResponse(output);
-  if (isResponse(output)) return replyOfWebResponse(output);
+  if (isResponse(output)) return new Reply(responseHead(output), await responseBody(output));
   const iterator = iteratorOf(output);
   if (iterator === null) return new Reply(PLAIN_HEAD, { kind: 'value', value: output });
   return new Reply(PLAIN_HEAD, { kind: 'stream', iterator, byAccept: true });
-}
-
-async function replyOfWebResponse(output: Response): Promise<Reply> {
-  const head = responseHead(output);
-  const body = await responseBody(output);
-  if (body.kind === 'whole') return new Reply(head, { kind: 'bytes', bytes: body.body });
-  return new Reply(head, { kind: 'stream', iterator: body.chunks });
 }

@@ -5,6 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MAX_FRAGMENT_BYTES, type ReplyHead } from '../../protocol/wire/messages.js';
 import { asksFor } from './accept.js';
+import { PLAIN_HEAD } from '../formats/reply.js';
 import { encodeJson, jsonText } from '../values/json-encoding.js';
 import { isThenable } from '../values/thenable.js';
 
@@ -15,7 +16,7 @@ export interface StreamOut {
   head(head: ReplyHead): void;
   chunk(bytes: Uint8Array): void;
   /** Null if at least one more byte may be sent; otherwise a promise that resolves once it may, or when cancelled. */
-  credit(): Promise<void> | null;
+  wait(): Promise<void> | null;
   readonly cancelled: boolean;
 }
 
@@ -85,7 +86,7 @@ export async function sendStream(
 
 async function sendBytes(bytes: Uint8Array, out: StreamOut): Promise<void> {
   for (let offset = 0; offset < bytes.length; offset += MAX_FRAGMENT_BYTES) {
-    const credit = out.credit();
+    const credit = out.wait();
     if (credit !== null) await credit;
     if (out.cancelled) return;
     out.chunk(bytes.subarray(offset, offset + MAX_FRAGMENT_BYTES));
@@ -109,12 +110,7 @@ function encoderFor(accept: string): ItemEncoder {
 
 function serverSentEvents(): ItemEncoder {
   return {
-    head: () => ({
-      status: 200,
-      contentType: 'text/event-stream',
-      headers: 'Cache-Control\nno-cache',
-      phrase: '',
-    }),
+    head: () => ({ ...PLAIN_HEAD, contentType: 'text/event-stream', headers: 'Cache-Control\nno-cache' }),
     item: (item) => event(typeof item === 'string' ? item : jsonText(item)),
   };
 }
@@ -126,7 +122,7 @@ function event(text: string): Buffer {
 
 function jsonLines(): ItemEncoder {
   return {
-    head: () => ({ status: 200, contentType: 'application/x-ndjson', headers: '', phrase: '' }),
+    head: () => ({ ...PLAIN_HEAD, contentType: 'application/x-ndjson' }),
     item: (item) => Buffer.concat([encodeJson(item), NEWLINE]),
   };
 }
@@ -134,7 +130,7 @@ function jsonLines(): ItemEncoder {
 /** Sends bytes and text unchanged, other values as lines of JSON. */
 function chunks(): ItemEncoder {
   return {
-    head: (first) => ({ status: 200, contentType: chunkType(first), headers: '', phrase: '' }),
+    head: (first) => ({ ...PLAIN_HEAD, contentType: chunkType(first) }),
     item: (item) => rawBytes(item) ?? Buffer.concat([encodeJson(item), NEWLINE]),
   };
 }

@@ -2,11 +2,7 @@
 import { ServeError } from '../../protocol/errors.js';
 import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { isPhrase } from '../../protocol/wire/fields.js';
-import { checkedHeaders } from '../formats/reply.js';
-
-export type ResponseBody =
-  | { readonly kind: 'whole'; readonly body: Uint8Array }
-  | { readonly kind: 'stream'; readonly chunks: AsyncIterator<unknown> };
+import { checkedHeaders, type ReplyBody } from '../formats/reply.js';
 
 /** Headers that are not sent with a message: those of the connection (RFC 9110 section 7.6.1), and the content type. */
 export const HOP_HEADERS = new Set([
@@ -62,17 +58,17 @@ function phraseOf({ statusText }: Response): string {
  * Returns the body, complete if all of it is available at once (`Response.json`, a string, bytes), otherwise as a
  * stream. A complete body gets Content-Length and Server-Timing, and fails as a whole.
  */
-export async function responseBody(response: Response): Promise<ResponseBody> {
-  if (response.body === null) return { kind: 'whole', body: new Uint8Array(0) };
+export async function responseBody(response: Response): Promise<ReplyBody> {
+  if (response.body === null) return { kind: 'bytes', bytes: new Uint8Array(0) };
   const reader = response.body.getReader();
   const first = await reader.read();
-  if (first.done) return { kind: 'whole', body: new Uint8Array(0) };
+  if (first.done) return { kind: 'bytes', bytes: new Uint8Array(0) };
   const second = reader.read();
   const soon = await Promise.race([second, nextTurn()]);
   // A stream of the app may contain text, which the streaming side encodes.
   const { value } = first as { value: unknown };
-  if (soon?.done === true && value instanceof Uint8Array) return { kind: 'whole', body: value };
-  return { kind: 'stream', chunks: rest(first.value, second, reader) };
+  if (soon?.done === true && value instanceof Uint8Array) return { kind: 'bytes', bytes: value };
+  return { kind: 'stream', iterator: rest(first.value, second, reader) };
 }
 
 /** Not a generator: `return()` of one that never started would not cancel the reader. */

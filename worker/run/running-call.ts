@@ -26,7 +26,7 @@ import { isPotassiumResponse, replyOfResponse } from '../reply/potassium-respons
 import { PLAIN_HEAD, Reply, type ReplyBody } from '../formats/reply.js';
 import { replyOf } from '../reply/reply-of.js';
 import { chunkType, iteratorOf, sendStream, type StreamHead } from '../reply/stream.js';
-import { isResponse, responseBody, responseHead } from '../reply/web-response.js';
+import { isResponse } from '../reply/web-response.js';
 import { StreamSender } from './stream-sender.js';
 import { utf8InScratch } from './scratch.js';
 import { isThenable } from '../values/thenable.js';
@@ -229,10 +229,7 @@ export class RunningCall {
   }
 
   async #deliverResponse(response: Response): Promise<void> {
-    const head = responseHead(response);
-    const body = await responseBody(response);
-    if (body.kind === 'whole') this.#succeed({ contentType: head.contentType, body: body.body }, head);
-    else await this.#deliverStream(body.chunks, head);
+    this.#deliverReply(await replyOf(response));
   }
 
   async #deliverStream(

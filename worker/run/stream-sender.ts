@@ -4,48 +4,27 @@ import type { ReplyHead } from '../../protocol/wire/messages.js';
 import { Credit } from './credit.js';
 import type { StreamOut } from '../reply/stream.js';
 
-export class StreamSender implements StreamOut {
+export class StreamSender extends Credit implements StreamOut {
   readonly #channel: Channel;
   readonly #id: number;
-  readonly #credit: Credit;
-  #begun = false;
+  /** True once the client has received the status, so that no other answer can replace it. */
+  begun = false;
 
   constructor(channel: Channel, id: number, windowBytes: number) {
+    super(windowBytes);
     this.#channel = channel;
     this.#id = id;
-    this.#credit = new Credit(windowBytes);
-  }
-
-  get cancelled(): boolean {
-    return this.#credit.cancelled;
-  }
-
-  /** True once the client has received the status, so that no other answer can replace it. */
-  get begun(): boolean {
-    return this.#begun;
   }
 
   head(head: ReplyHead): void {
-    this.#begun = true;
+    this.begun = true;
     this.#channel.send({ type: 'head', id: this.#id, ...head });
   }
 
   chunk(bytes: Uint8Array): void {
-    this.#credit.spend(bytes.length);
+    this.spend(bytes.length);
     // The app may reuse its buffer after yielding it, while the channel may not have written it to the kernel yet.
     this.#channel.send({ type: 'chunk', id: this.#id }, Buffer.from(bytes));
     this.#channel.flush();
-  }
-
-  credit(): Promise<void> | null {
-    return this.#credit.wait();
-  }
-
-  grant(bytes: number): void {
-    this.#credit.grant(bytes);
-  }
-
-  cancel(): void {
-    this.#credit.cancel();
   }
 }

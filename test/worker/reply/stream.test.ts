@@ -33,7 +33,7 @@ class Client implements StreamOut {
     this.chunks.push(Buffer.from(bytes));
   }
 
-  credit(): Promise<void> | null {
+  wait(): Promise<void> | null {
     if (this.#creditBytes > 0) return null;
     return new Promise((resolve) => (this.#wake = resolve));
   }

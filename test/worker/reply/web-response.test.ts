@@ -83,8 +83,8 @@ for (const [what, response, body] of [
 ] as const) {
   test(`a Response of ${what} is answered whole`, async () => {
     const read = await responseBody(response);
-    assert.equal(read.kind, 'whole');
-    assert.ok(read.kind === 'whole' && Buffer.from(read.body).equals(body));
+    assert.equal(read.kind, 'bytes');
+    assert.ok(read.kind === 'bytes' && Buffer.from(read.bytes).equals(body));
   });
 }
 
@@ -93,7 +93,7 @@ async function chunksOf(response: Response): Promise<unknown[]> {
   assert.equal(read.kind, 'stream');
   const chunks: unknown[] = [];
   if (read.kind === 'stream') {
-    for (let step = await read.chunks.next(); step.done !== true; step = await read.chunks.next()) {
+    for (let step = await read.iterator.next(); step.done !== true; step = await read.iterator.next()) {
       chunks.push(step.value);
     }
   }
@@ -160,8 +160,8 @@ for (const steps of [0, 1, 2]) {
     const read = await responseBody(new Response(readable));
     assert.equal(read.kind, 'stream');
     if (read.kind !== 'stream') return;
-    for (let step = 0; step < steps; step += 1) await read.chunks.next();
-    await read.chunks.return?.();
+    for (let step = 0; step < steps; step += 1) await read.iterator.next();
+    await read.iterator.return?.();
     await cancelled.promise;
   });
 }

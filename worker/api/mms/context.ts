@@ -1,6 +1,7 @@
 /** `context` of a custom service: its model, its worker, and the requests of the current batch. */
 import type { AppLog, AppMetrics, JobInfo, WorkerInfo } from '../types.js';
 import type { ItemPart, Manifest, ReadItem } from './item.js';
+import { addPythonNames } from './python-names.js';
 import { MetricsStore, takeMetrics, type StoredMetric } from './metrics-store.js';
 import type { RequestProperties } from './request-properties.js';
 import { RequestProcessor, type ItemRequest } from './request-processor.js';
@@ -61,6 +62,22 @@ export class Context {
   readonly worker: WorkerInfo;
   readonly log: AppLog;
   readonly #own: AppMetrics;
+  /** The same under the names of Python. */
+  declare readonly model_name: string;
+  declare readonly system_properties: SystemProperties;
+  declare readonly request_ids: Context['requestIds'];
+  declare readonly request_processor: Context['requestProcessor'];
+  declare readonly get_request_id: Context['getRequestId'];
+  declare readonly get_request_header: Context['getRequestHeader'];
+  declare readonly get_all_request_header: Context['getAllRequestHeaders'];
+  declare readonly get_parts: Context['getParts'];
+  declare readonly set_response_content_type: Context['setResponseContentType'];
+  declare readonly get_response_content_type: Context['getResponseContentType'];
+  declare readonly set_response_header: Context['setResponseHeader'];
+  declare readonly get_response_headers: Context['getResponseHeaders'];
+  declare readonly set_response_status: Context['setResponseStatus'];
+  declare readonly set_all_response_status: Context['setAllResponseStatus'];
+  declare readonly get_response_status: Context['getResponseStatus'];
   #metrics: MetricsStore | null = null;
   #items: readonly ReadItem[] = [];
   /** Null while the model is being loaded. */
@@ -80,6 +97,11 @@ export class Context {
     };
     takeContextMetrics = (context) => (context.#metrics === null ? [] : takeMetrics(context.#metrics));
     processorOf = (context, idx) => context.#processors[idx];
+    addPythonNames(Context.prototype, {
+      modelName: 'model_name',
+      systemProperties: 'system_properties',
+      getAllRequestHeaders: 'get_all_request_header',
+    });
   }
 
   constructor({ modelName, manifest, systemProperties, worker, log, metrics }: ModelFacts) {
@@ -183,81 +205,6 @@ export class Context {
   getResponseStatus(idx: number): [code: number, phrase: string] {
     const processor = this.#processor(idx);
     return [processor.getResponseStatusCode(), processor.getResponseStatusPhrase()];
-  }
-
-  /** The same as `modelName`. */
-  get model_name(): string {
-    return this.modelName;
-  }
-
-  /** The same as `systemProperties`. */
-  get system_properties(): SystemProperties {
-    return this.systemProperties;
-  }
-
-  /** The same as `requestIds`. */
-  get request_ids(): ReadonlyMap<number, string> | null {
-    return this.requestIds;
-  }
-
-  /** The same as `requestProcessor`. */
-  get request_processor(): readonly RequestProcessor[] | null {
-    return this.requestProcessor;
-  }
-
-  /** The same as `getRequestId`. */
-  get_request_id(idx = 0): string | undefined {
-    return this.getRequestId(idx);
-  }
-
-  /** The same as `getRequestHeader`. */
-  get_request_header(idx: number, key: string): string | undefined {
-    return this.getRequestHeader(idx, key);
-  }
-
-  /** The same as `getAllRequestHeaders`. */
-  get_all_request_header(idx: number): RequestProperties {
-    return this.getAllRequestHeaders(idx);
-  }
-
-  /** The same as `getParts`. */
-  get_parts(idx: number): ItemPart[] {
-    return this.getParts(idx);
-  }
-
-  /** The same as `setResponseContentType`. */
-  set_response_content_type(idx: number, value: string): void {
-    this.setResponseContentType(idx, value);
-  }
-
-  /** The same as `getResponseContentType`. */
-  get_response_content_type(idx: number): string | undefined {
-    return this.getResponseContentType(idx);
-  }
-
-  /** The same as `setResponseHeader`. */
-  set_response_header(idx: number, key: string, value: unknown): void {
-    this.setResponseHeader(idx, key, value);
-  }
-
-  /** The same as `getResponseHeaders`. */
-  get_response_headers(idx: number): Record<string, string> {
-    return this.getResponseHeaders(idx);
-  }
-
-  /** The same as `setResponseStatus`. */
-  set_response_status(code = 200, phrase = '', idx = 0): void {
-    this.setResponseStatus(code, phrase, idx);
-  }
-
-  /** The same as `setAllResponseStatus`. */
-  set_all_response_status(code = 200, phrase = ''): void {
-    this.setAllResponseStatus(code, phrase);
-  }
-
-  /** The same as `getResponseStatus`. */
-  get_response_status(idx: number): [code: number, phrase: string] {
-    return this.getResponseStatus(idx);
   }
 
   #processor(idx: number): RequestProcessor {

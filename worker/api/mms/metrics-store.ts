@@ -3,6 +3,7 @@ import type { Metric } from '../../../protocol/wire/messages.js';
 import { hintOnce } from '../../process/hint-once.js';
 import type { AppMetrics } from '../types.js';
 import type { Dimension } from './dimension.js';
+import { addPythonNames } from './python-names.js';
 
 /** A metric as it was added; `idx` is the index of its item, null for all items. */
 export interface StoredMetric {
@@ -32,6 +33,13 @@ export class MetricsStore implements AppMetrics {
   readonly #modelName: string;
   readonly #items: number;
   readonly #own: AppMetrics;
+  /** The same under the names of Python. */
+  declare readonly add_counter: MetricsStore['addCounter'];
+  declare readonly add_time: MetricsStore['addTime'];
+  declare readonly add_size: MetricsStore['addSize'];
+  declare readonly add_percent: MetricsStore['addPercent'];
+  declare readonly add_error: MetricsStore['addError'];
+  declare readonly add_metric: MetricsStore['addMetric'];
   #metrics = new Map<string, StoredMetric>();
 
   static {
@@ -40,6 +48,7 @@ export class MetricsStore implements AppMetrics {
       if (metrics.length > 0) store.#metrics = new Map();
       return metrics;
     };
+    addPythonNames(MetricsStore.prototype);
   }
 
   /** `items` is the number of items in the batch; `own` are the metrics that every kind of app has. */
@@ -114,36 +123,6 @@ export class MetricsStore implements AppMetrics {
   /** Adds a value to a histogram of `GET /metrics`. */
   histogram(...given: Parameters<AppMetrics['histogram']>): void {
     this.#own.histogram(...given);
-  }
-
-  /** The same as `addCounter`. */
-  add_counter(...given: Parameters<MetricsStore['addCounter']>): void {
-    this.addCounter(...given);
-  }
-
-  /** The same as `addTime`. */
-  add_time(...given: Parameters<MetricsStore['addTime']>): void {
-    this.addTime(...given);
-  }
-
-  /** The same as `addSize`. */
-  add_size(...given: Parameters<MetricsStore['addSize']>): void {
-    this.addSize(...given);
-  }
-
-  /** The same as `addPercent`. */
-  add_percent(...given: Parameters<MetricsStore['addPercent']>): void {
-    this.addPercent(...given);
-  }
-
-  /** The same as `addError`. */
-  add_error(...given: Parameters<MetricsStore['addError']>): void {
-    this.addError(...given);
-  }
-
-  /** The same as `addMetric`. */
-  add_metric(...given: Parameters<MetricsStore['addMetric']>): void {
-    this.addMetric(...given);
   }
 
   #add(

@@ -1,6 +1,7 @@
 /** One item's request and its response: `context.requestProcessor[idx]`. */
 import { MAX_PHRASE_CHARS, isPhrase } from '../../../protocol/wire/fields.js';
 import type { JobInfo } from '../types.js';
+import { addPythonNames } from './python-names.js';
 import { requestProperties, type RequestProperties } from './request-properties.js';
 
 /** A request as the worker has it. */
@@ -18,9 +19,22 @@ export class RequestProcessor {
   /** Returns the content types of the item's fields. */
   readonly #fieldTypes: () => Readonly<Record<string, string>>;
   readonly #responseHeaders = new Map<string, readonly [name: string, value: string]>();
+  /** The same under the names of Python. */
+  declare readonly get_request_property: RequestProcessor['getRequestProperty'];
+  declare readonly get_request_properties: RequestProcessor['getRequestProperties'];
+  declare readonly report_status: RequestProcessor['reportStatus'];
+  declare readonly add_response_property: RequestProcessor['addResponseProperty'];
+  declare readonly get_response_header: RequestProcessor['getResponseHeader'];
+  declare readonly get_response_headers: RequestProcessor['getResponseHeaders'];
+  declare readonly get_response_status_code: RequestProcessor['getResponseStatusCode'];
+  declare readonly get_response_status_phrase: RequestProcessor['getResponseStatusPhrase'];
   #properties: RequestProperties | undefined;
   #status = 200;
   #phrase = '';
+
+  static {
+    addPythonNames(RequestProcessor.prototype);
+  }
 
   constructor(request: ItemRequest, fieldTypes: () => Readonly<Record<string, string>>) {
     this.#request = request;
@@ -79,46 +93,6 @@ export class RequestProcessor {
   /** Returns the reason phrase; empty for the standard one. */
   getResponseStatusPhrase(): string {
     return this.#phrase;
-  }
-
-  /** The same as `getRequestProperty`. */
-  get_request_property(key: string): string | undefined {
-    return this.getRequestProperty(key);
-  }
-
-  /** The same as `getRequestProperties`. */
-  get_request_properties(): RequestProperties {
-    return this.getRequestProperties();
-  }
-
-  /** The same as `reportStatus`. */
-  report_status(code: number, reason_phrase: string | null = ''): void {
-    this.reportStatus(code, reason_phrase);
-  }
-
-  /** The same as `addResponseProperty`. */
-  add_response_property(key: string, value: unknown): void {
-    this.addResponseProperty(key, value);
-  }
-
-  /** The same as `getResponseHeader`. */
-  get_response_header(key: string): string | undefined {
-    return this.getResponseHeader(key);
-  }
-
-  /** The same as `getResponseHeaders`. */
-  get_response_headers(): Record<string, string> {
-    return this.getResponseHeaders();
-  }
-
-  /** The same as `getResponseStatusCode`. */
-  get_response_status_code(): number {
-    return this.getResponseStatusCode();
-  }
-
-  /** The same as `getResponseStatusPhrase`. */
-  get_response_status_phrase(): string {
-    return this.getResponseStatusPhrase();
   }
 }
 

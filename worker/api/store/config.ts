@@ -14,49 +14,32 @@ export interface LocalConfig {
   readonly encoding?: EncodingName | undefined;
 }
 
-interface RedisFields {
-  readonly host?: string | undefined;
-  /** The port of Redis; 6379 by default. */
-  readonly port?: number | string | undefined;
-  readonly username?: string | undefined;
-  readonly password?: string | undefined;
-  /** The number of the database; 0 by default. */
-  readonly db?: number | undefined;
-  /** Replaces all of the above: `redis[s]://[[user][:password]@]host[:port][/db]`; `rediss` is TLS. */
-  readonly url?: string | undefined;
-  readonly encoding?: EncodingName | undefined;
-}
-
-interface S3Fields {
-  readonly awsAccessKeyId: string;
-  readonly awsSecretAccessKey: string;
-  readonly bucket: string;
-  readonly encoding?: EncodingName | undefined;
-}
-
 /** A plain object with the same fields is accepted too. */
-export class RedisConfig implements RedisFields {
+export class RedisConfig {
   declare readonly host?: string | undefined;
+  /** The port of Redis; 6379 by default. */
   declare readonly port?: number | string | undefined;
   declare readonly username?: string | undefined;
   declare readonly password?: string | undefined;
+  /** The number of the database; 0 by default. */
   declare readonly db?: number | undefined;
+  /** Replaces all of the above: `redis[s]://[[user][:password]@]host[:port][/db]`; `rediss` is TLS. */
   declare readonly url?: string | undefined;
   declare readonly encoding?: EncodingName | undefined;
 
-  constructor(fields: RedisFields) {
+  constructor(fields: RedisConfig) {
     Object.assign(this, fields);
   }
 }
 
 /** The backend `s3` is not supported yet; the name exists for programs that import it. */
-export class S3Config implements S3Fields {
+export class S3Config {
   declare readonly awsAccessKeyId: string;
   declare readonly awsSecretAccessKey: string;
   declare readonly bucket: string;
   declare readonly encoding?: EncodingName | undefined;
 
-  constructor(fields: S3Fields) {
+  constructor(fields: S3Config) {
     Object.assign(this, fields);
   }
 }

@@ -12,19 +12,16 @@ type Element = number | bigint | Uint8Array;
 export type Filling = { [index: number]: Element };
 
 interface ElementType {
-  /** The data of a tensor with this many elements. */
-  make(count: number): Filling;
   /** Undefined for a value that the datatype does not have. */
   read(value: unknown): Element | undefined;
   /** The values that it has, for an error text. */
   readonly values: string;
 }
 
-function integers(bits: number, isSigned: boolean, make: (count: number) => unknown): ElementType {
+function integers(bits: number, isSigned: boolean): ElementType {
   const min = isSigned ? -(2 ** (bits - 1)) : 0;
   const max = 2 ** (isSigned ? bits - 1 : bits) - 1;
   return {
-    make: make as ElementType['make'],
     read: (value) => (isWhole(value) && value >= min && value <= max ? value : undefined),
     values: `whole numbers from ${min} to ${max}`,
   };
@@ -35,9 +32,8 @@ function isWhole(value: unknown): value is number {
 }
 
 /** 64-bit integers, exact: numbers within 2^53, BigInts beyond. */
-function bigIntegers(min: bigint, max: bigint, make: (count: number) => unknown): ElementType {
+function bigIntegers(min: bigint, max: bigint): ElementType {
   return {
-    make: make as ElementType['make'],
     read(value) {
       const integer = Number.isSafeInteger(value) ? BigInt(value as number) : value;
       return typeof integer === 'bigint' && integer >= min && integer <= max ? integer : undefined;
@@ -50,14 +46,8 @@ function bigIntegers(min: bigint, max: bigint, make: (count: number) => unknown)
  * `limit`: from there on a number would be rounded to an infinity. An infinity itself is one that somebody wrote. `max`: the
  * largest number, for an error text.
  */
-function floats(
-  make: (count: number) => unknown,
-  limit: number,
-  max: string,
-  convert = (value: number): number => value,
-): ElementType {
+function floats(limit: number, max: string, convert = (value: number): number => value): ElementType {
   return {
-    make: make as ElementType['make'],
     read(value) {
       const number = typeof value === 'bigint' ? Number(value) : value;
       if (typeof number !== 'number') return undefined;
@@ -68,28 +58,24 @@ function floats(
   };
 }
 
-const NEW_UINT16 = (count: number): Uint16Array => new Uint16Array(count);
-
 const TYPES: Readonly<Record<Datatype, ElementType>> = {
   BOOL: {
-    make: (count) => new Uint8Array(count),
     read: (value) => (typeof value === 'boolean' ? Number(value) : undefined),
     values: 'true or false',
   },
-  UINT8: integers(8, false, (count) => new Uint8Array(count)),
-  UINT16: integers(16, false, NEW_UINT16),
-  UINT32: integers(32, false, (count) => new Uint32Array(count)),
-  UINT64: bigIntegers(0n, 2n ** 64n - 1n, (count) => new BigUint64Array(count)),
-  INT8: integers(8, true, (count) => new Int8Array(count)),
-  INT16: integers(16, true, (count) => new Int16Array(count)),
-  INT32: integers(32, true, (count) => new Int32Array(count)),
-  INT64: bigIntegers(-(2n ** 63n), 2n ** 63n - 1n, (count) => new BigInt64Array(count)),
-  FP16: floats(NEW_UINT16, 65_520, '65504', (value) => halfBitsOf(value, 'FP16')),
-  BF16: floats(NEW_UINT16, 2 ** 128 - 2 ** 119, '3.3895314e+38', (value) => halfBitsOf(value, 'BF16')),
-  FP32: floats((count) => new Float32Array(count), 2 ** 128 - 2 ** 103, '3.4028235e+38'),
-  FP64: floats((count) => new Float64Array(count), Infinity, '1.7976931348623157e+308'),
+  UINT8: integers(8, false),
+  UINT16: integers(16, false),
+  UINT32: integers(32, false),
+  UINT64: bigIntegers(0n, 2n ** 64n - 1n),
+  INT8: integers(8, true),
+  INT16: integers(16, true),
+  INT32: integers(32, true),
+  INT64: bigIntegers(-(2n ** 63n), 2n ** 63n - 1n),
+  FP16: floats(65_520, '65504', (value) => halfBitsOf(value, 'FP16')),
+  BF16: floats(2 ** 128 - 2 ** 119, '3.3895314e+38', (value) => halfBitsOf(value, 'BF16')),
+  FP32: floats(2 ** 128 - 2 ** 103, '3.4028235e+38'),
+  FP64: floats(Infinity, '1.7976931348623157e+308'),
   BYTES: {
-    make: (count) => new Array<Uint8Array>(count),
     read(value) {
       if (value instanceof Uint8Array) return value;
       return typeof value === 'string' && isWellFormed(value) ? Buffer.from(value) : undefined;
@@ -101,11 +87,6 @@ const TYPES: Readonly<Record<Datatype, ElementType>> = {
 /** Whether UTF-8 can carry the text: half a surrogate pair would become another character. */
 export function isWellFormed(text: string): boolean {
   return (text as unknown as { isWellFormed(): boolean }).isWellFormed();
-}
-
-/** The data of a tensor with `count` elements, of which none is set. */
-export function newData(datatype: Datatype, count: number): Filling {
-  return TYPES[datatype].make(count);
 }
 
 /** Fills elements from `at` on with the values of a list. @throws the error of `refuse` for a value of another kind */

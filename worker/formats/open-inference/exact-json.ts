@@ -5,7 +5,7 @@
  * `JSON.parse` is three times as fast as our reader in JavaScript, so it comes first. Only if it refuses the text, or
  * may have changed a number that matters, does a reader of our own read the digits.
  */
-import { ServeError } from '../../../protocol/errors.js';
+import { badBody, type ServeError } from '../../../protocol/errors.js';
 import { MAX_DIMENSIONS } from '../../api/tensor.js';
 
 /** Far more than the lists of a tensor, and far less than the stack holds. */
@@ -141,7 +141,7 @@ class ExactReader {
   }
 
   #invalid(why: string): ServeError {
-    return new ServeError('SERVE_BAD_BODY', `${this.#what} is not valid JSON: ${why}.`);
+    return badBody(`${this.#what} is not valid JSON: ${why}.`);
   }
 }
 

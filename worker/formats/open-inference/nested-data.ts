@@ -3,13 +3,15 @@ import {
   countText,
   elementCount,
   kindOf,
+  MAX_DIMENSIONS,
+  newData,
   shown,
   Tensor,
   typedArrayName,
   type Datatype,
   type TensorData,
 } from '../../api/tensor.js';
-import { fill, newData, type Filling, type Refuse } from './elements.js';
+import { fill, type Filling, type Refuse } from './elements.js';
 
 /**
  * Makes a tensor of a checked shape; every element must be one of the datatype. @throws the error of `refuse`. Nothing
@@ -26,10 +28,21 @@ export function tensorOfList(
   const isNested = shape.length > 1 && isRow(list[0]);
   if (isNested) checkRows(list, shape, 0, refuse);
   else if (list.length !== count) throw refuse(`${countText(shape)}, but data has ${list.length}`);
-  const data = newData(datatype, count);
+  const data = newData(datatype, count) as Filling;
   if (isNested) fillRows(datatype, data, { at: 0 }, list, shape.length - 1, refuse);
   else fill(datatype, data, 0, list, refuse);
   return new Tensor(datatype, shape, data as unknown as TensorData[Datatype]);
+}
+
+/** The sizes of nested lists, by the first item of each; the others are checked when the tensor is made. Also that item. */
+export function shapeOfLists(value: unknown, refuse: Refuse): [shape: number[], innermost: unknown] {
+  const shape: number[] = [];
+  let item = value;
+  for (; Array.isArray(item); item = (item as Row)[0]) {
+    if (shape.length === MAX_DIMENSIONS) throw refuse(`it is nested deeper than ${MAX_DIMENSIONS} lists`);
+    shape.push(item.length);
+  }
+  return [shape, item];
 }
 
 type Row = readonly unknown[];

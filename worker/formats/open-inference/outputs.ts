@@ -5,7 +5,6 @@ import {
   elementCount,
   isDatatype,
   kindOf,
-  MAX_DIMENSIONS,
   problemOfShape,
   problemOfTensor,
   shown,
@@ -15,7 +14,7 @@ import {
 } from '../../api/tensor.js';
 import { notDataOf } from '../../values/not-data.js';
 import type { Refuse } from './elements.js';
-import { tensorOfList } from './nested-data.js';
+import { shapeOfLists, tensorOfList } from './nested-data.js';
 import { FREE } from './signed-inputs.js';
 
 /**
@@ -149,13 +148,7 @@ function shapeBySpec(spec: TensorSpec | undefined, count: number): readonly numb
 }
 
 function tensorOfLists(value: readonly unknown[], spec: TensorSpec | undefined, refuse: Refuse): Tensor {
-  const shape: number[] = [];
-  let item: unknown = value;
-  while (Array.isArray(item)) {
-    if (shape.length === MAX_DIMENSIONS) throw refuse(`it is nested deeper than ${MAX_DIMENSIONS} lists`);
-    shape.push(item.length);
-    item = (item as readonly unknown[])[0];
-  }
+  const [shape, item] = shapeOfLists(value, refuse);
   const row = typedArrayName(item);
   // A list of Uint8Arrays is a list of BYTES, unless the signature says otherwise.
   const isRow = row !== undefined && !(row === 'Uint8Array' && (spec?.datatype ?? 'BYTES') === 'BYTES');

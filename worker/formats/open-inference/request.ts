@@ -1,5 +1,5 @@
 /** Reads requests of the Open Inference Protocol: JSON, with the tensors in it or, as raw bytes, behind it. */
-import { ServeError } from '../../../protocol/errors.js';
+import { badBody } from '../../../protocol/errors.js';
 import type { Signature } from '../../api/signature.js';
 import {
   DATATYPES,
@@ -238,8 +238,4 @@ function isObject(value: unknown): value is Fields {
 
 function refuseFor(kind: 'Input' | 'Output', name: string): Refuse {
   return (text) => badBody(`${kind} ${shown(name)}: ${text}.`);
-}
-
-function badBody(message: string): ServeError {
-  return new ServeError('SERVE_BAD_BODY', message);
 }

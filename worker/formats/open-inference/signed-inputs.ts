@@ -1,8 +1,8 @@
 /** Inputs of an app that has a signature: checked against it, or read without a head, because it says all. */
-import { ServeError } from '../../../protocol/errors.js';
+import { badBody } from '../../../protocol/errors.js';
 import type { Signature, TensorSpec } from '../../api/signature.js';
-import { elementCount, shown, type Datatype, type Tensor } from '../../api/tensor.js';
-import { newData, type Refuse } from './elements.js';
+import { elementCount, newData, shown, type Datatype, type Tensor } from '../../api/tensor.js';
+import type { Refuse } from './elements.js';
 import { tensorOfBytes } from './raw-data.js';
 
 type Inputs = Readonly<Record<string, Tensor>>;
@@ -65,7 +65,7 @@ export function rawInput(body: Buffer, signature: Signature | null, mayView: boo
       `Inference-Header-Content-Length is 0, so the body must be the bytes of the one input of a model, but ${problem}.`,
     );
   }
-  const refuse = (text: string): ServeError => badBody(`Input ${shown(spec.name)}: ${text}.`);
+  const refuse = (text: string): Error => badBody(`Input ${shown(spec.name)}: ${text}.`);
   return { [spec.name]: rawTensor(spec, body, mayView, refuse) };
 }
 
@@ -104,8 +104,4 @@ function rawShape(datatype: Datatype, shape: readonly number[], bytes: number): 
   const rest = count / elementCount(known);
   if (free >= 0) known[free] = rest;
   return Number.isInteger(rest) && (free >= 0 || rest === 1) ? known : null;
-}
-
-function badBody(message: string): ServeError {
-  return new ServeError('SERVE_BAD_BODY', message);
 }

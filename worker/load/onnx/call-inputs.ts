@@ -1,9 +1,9 @@
 /** The inputs of one call as tensors by name, checked before native code gets them, from what a format has read. */
-import { ServeError } from '../../../protocol/errors.js';
+import { badBody } from '../../../protocol/errors.js';
 import type { Signature, TensorSpec } from '../../api/signature.js';
-import { kindOf, MAX_DIMENSIONS, shown, Tensor } from '../../api/tensor.js';
+import { kindOf, shown, Tensor } from '../../api/tensor.js';
 import type { Refuse } from '../../formats/open-inference/elements.js';
-import { tensorOfList } from '../../formats/open-inference/nested-data.js';
+import { shapeOfLists, tensorOfList } from '../../formats/open-inference/nested-data.js';
 import {
   checkInputs,
   checkNames,
@@ -13,7 +13,7 @@ import {
   SEND_THE_SHAPE,
   textOf,
 } from '../../formats/open-inference/signed-inputs.js';
-import { withWholeTexts } from './whole-texts.js';
+import { withWholeTexts } from './native-tensors.js';
 
 export interface CallInputs {
   readonly tensors: Readonly<Record<string, Tensor>>;
@@ -75,7 +75,7 @@ function readTensor(value: unknown, spec: TensorSpec, isJson: boolean): ReadTens
   const refuse = refuseFor(spec.name);
   if (value instanceof Uint8Array && spec.datatype !== 'BYTES')
     return { tensor: rawTensor(spec, Buffer.from(value), false, refuse), isTensor: false, isRow: false };
-  const given = shapeOfLists(value, refuse);
+  const [given] = shapeOfLists(value, refuse);
   const whole = wholeShape(given, spec);
   const row = whole === null && isBatch(spec.shape?.[0]) ? wholeShape([1, ...given], spec) : null;
   const shape = whole ?? row;
@@ -124,20 +124,6 @@ function wholeShape(given: readonly number[], spec: TensorSpec): readonly number
   return fits && (rest.length === 0 || given.at(-1) === 0) ? [...given, ...rest] : null;
 }
 
-/** By the first item of each list; the others are checked when the tensor is made. */
-function shapeOfLists(value: unknown, refuse: Refuse): number[] {
-  const shape: number[] = [];
-  for (let item = value; Array.isArray(item); item = (item as readonly unknown[])[0]) {
-    if (shape.length === MAX_DIMENSIONS) throw refuse(`it is nested deeper than ${MAX_DIMENSIONS} lists`);
-    shape.push(item.length);
-  }
-  return shape;
-}
-
 function refuseFor(name: string): Refuse {
   return (text) => badBody(`Input ${shown(name)}: ${text}.`);
-}
-
-function badBody(message: string): ServeError {
-  return new ServeError('SERVE_BAD_BODY', message);
 }

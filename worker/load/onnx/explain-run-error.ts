@@ -2,7 +2,7 @@
  * Explains the error of a run. A model without code has no author's secrets, so the client gets the words of onnxruntime,
  * without the places in its source.
  */
-import { describeThrown, ServeError } from '../../../protocol/errors.js';
+import { badBody, describeThrown, ServeError } from '../../../protocol/errors.js';
 import { asSentence } from '../../../protocol/text/sentences.js';
 import { shown } from '../../api/tensor.js';
 import { isOutOfMemory } from '../../failures/outlook.js';
@@ -19,7 +19,7 @@ export function explainRunError(thrown: unknown, tensors: Tensors, metadata: Met
   const text = asSentence((node === '' ? status : `${node}: ${status}`).slice(0, MAX_CHARS));
   if (ABOUT_INPUTS.test(message) && !ABOUT_MACHINE.test(status)) {
     const why = contradiction(tensors, metadata) ?? `The model cannot run this input: ${text}`;
-    return new ServeError('SERVE_BAD_BODY', why, { cause: thrown });
+    return badBody(why, thrown);
   }
   const kind = isOutOfMemory(thrown) ? 'out-of-memory' : 'prediction';
   const options = { cause: thrown, kind, detail: stackOfApp(stack) } as const;

@@ -4,19 +4,17 @@
  * Before: the runtime of the front has found onnxruntime-node, and gives its path and the operator's providers in the
  * environment. After: `onnx-model.ts` answers the calls.
  */
-import type { Device } from '../../../protocol/wire/messages.js';
 import { WARM_UP } from '../../adapters/loaded-app.js';
 import type { InferenceContext, InitContext } from '../../api/types.js';
 import { formatOf } from '../../formats/read-input.js';
 import type { AppFile, Exports } from '../loader.js';
-import { explainSessionError, type SessionAttempt } from './explain-session-error.js';
 import { mayJoin, rowsClaim, unnamedText } from './joining.js';
 import { readModelWords } from './model-words.js';
 import { OnnxModel } from './onnx-model.js';
-import { librariesOf, requireOnnxruntime, type Onnxruntime } from './onnxruntime.js';
+import { librariesOf, requireOnnxruntime } from './onnxruntime.js';
 import { optimizedGraph, sessionOfGraph } from './optimized-graph.js';
 import { checkedProviders, CPU, providersOf } from './providers.js';
-import { sessionOptions } from './session-options.js';
+import { createSession, sessionOptions } from './session.js';
 import { leftOutText, signatureOfSession, signatureText } from './session-signature.js';
 import { warmUpOf } from './warm-up.js';
 
@@ -43,7 +41,7 @@ export async function exportsOfModel(
   const graph = providers.join() === CPU ? optimizedGraph(BANANA_OPTIMIZED) : null;
   const session =
     (graph === null ? null : await sessionOfGraph(onnxruntime, path, graph, device)) ??
-    (await createSession(onnxruntime, { path, providers, given }, device));
+    (await createSession(onnxruntime, { path, providers, given }, sessionOptions(providers, device)));
   const words = readModelWords(path);
   const { signature, leftOut } = signatureOfSession(path, session, words);
   const claim = rowsClaim(signature, words);
@@ -73,16 +71,4 @@ export async function exportsOfModel(
 
 function isJson({ contentType }: InferenceContext): boolean {
   return formatOf(contentType) === 'json';
-}
-
-async function createSession(
-  { InferenceSession }: typeof Onnxruntime,
-  attempt: SessionAttempt,
-  device: Device,
-): Promise<Onnxruntime.InferenceSession> {
-  try {
-    return await InferenceSession.create(attempt.path, sessionOptions(attempt.providers, device));
-  } catch (thrown) {
-    throw explainSessionError(attempt, thrown);
-  }
 }

@@ -3,8 +3,7 @@ import { statSync } from 'node:fs';
 import type { Device } from '../../../protocol/wire/messages.js';
 import { describeThrown } from '../../../protocol/errors.js';
 import type { Onnxruntime } from './onnxruntime.js';
-import { CPU } from './providers.js';
-import { sessionOptions } from './session-options.js';
+import { optimizedOptions } from './session.js';
 
 /** The front passes it as JSON in the variable BANANA_OPTIMIZED. */
 export interface CheckedGraph {
@@ -22,11 +21,6 @@ export function optimizedGraph(text: string): string | null {
     return now?.size === bytes && now.mtimeMs === modifiedMs;
   });
   return isSame ? graph : null;
-}
-
-/** Nothing is left to optimize, and a second time would make copies of the weights. */
-export function optimizedOptions(device: Device): Onnxruntime.InferenceSession.SessionOptions {
-  return { ...sessionOptions([CPU], device), graphOptimizationLevel: 'disabled' };
 }
 
 /** Null if the graph cannot be loaded: the model itself can. */

@@ -17,13 +17,12 @@ import {
 import { asSentence } from '../../../protocol/text/sentences.js';
 import { readJson } from '../../formats/json.js';
 import { readCallInputs } from './call-inputs.js';
-import { explainSessionError } from './explain-session-error.js';
+import type { SessionAttempt } from './explain-session-error.js';
 import { nativeTensor } from './native-tensors.js';
 import { requireOnnxruntime, type Onnxruntime } from './onnxruntime.js';
-import { optimizedOptions } from './optimized-graph.js';
 import { CPU } from './providers.js';
 import { sampleInputs } from './sample-inputs.js';
-import { sessionOptions } from './session-options.js';
+import { createSession, optimizedOptions, sessionOptions } from './session.js';
 import { readModelWords } from './model-words.js';
 import { signatureOfSession } from './session-signature.js';
 import type { Signature } from '../../api/signature.js';
@@ -48,7 +47,7 @@ async function save(onnxruntime: typeof Onnxruntime, { model, graph, weights }: 
     optimized_model_external_initializers_file_name: weights,
     save_external_prepacked_constant_initializers: '1',
   };
-  await create(onnxruntime, model, model, {
+  await createSession(onnxruntime, attemptAt(model), {
     ...options,
     optimizedModelFilePath: graph,
     extra: { ...options.extra, session },
@@ -58,7 +57,7 @@ async function save(onnxruntime: typeof Onnxruntime, { model, graph, weights }: 
 async function run(onnxruntime: typeof Onnxruntime, { model, graph, inputs }: RunStep): Promise<RunFacts> {
   const before = process.cpuUsage();
   const options = graph === null ? sessionOptions([CPU], DEVICE) : optimizedOptions(DEVICE);
-  const session = await create(onnxruntime, model, graph ?? model, options);
+  const session = await createSession(onnxruntime, attemptAt(model), options, graph ?? model);
   const { user, system } = process.cpuUsage(before);
   const { signature } = signatureOfSession(model, session, readModelWords(model));
   let reason: unknown = new Error('there is no example beside it');
@@ -77,17 +76,8 @@ async function run(onnxruntime: typeof Onnxruntime, { model, graph, inputs }: Ru
   );
 }
 
-async function create(
-  { InferenceSession }: typeof Onnxruntime,
-  model: string,
-  path: string,
-  options: Onnxruntime.InferenceSession.SessionOptions,
-): Promise<Onnxruntime.InferenceSession> {
-  try {
-    return await InferenceSession.create(path, options);
-  } catch (thrown) {
-    throw explainSessionError({ path: model, providers: [CPU], given: [CPU] }, thrown);
-  }
+function attemptAt(path: string): SessionAttempt {
+  return { path, providers: [CPU], given: [CPU] };
 }
 
 function exampleOf(model: string): string {

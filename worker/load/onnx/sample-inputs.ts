@@ -1,7 +1,7 @@
-/** Inputs by which a model and its optimized graph are compared. */
-import { elementCount, Tensor, type TensorData } from '../../api/tensor.js';
+/** Inputs for a model without an example: to warm it up, and to compare it with its optimized graph. */
+import { elementCount, newData, Tensor, type TensorData } from '../../api/tensor.js';
 import type { Signature, TensorSpec } from '../../api/signature.js';
-import { fill, newData } from '../../formats/open-inference/elements.js';
+import { fill, type Filling } from '../../formats/open-inference/elements.js';
 import { FREE } from '../../formats/open-inference/signed-inputs.js';
 import type { Tensors } from './rows.js';
 
@@ -19,8 +19,8 @@ function sampleOf({ datatype, shape = [] }: TensorSpec, rows: number, isZero: bo
   const count = elementCount(sizes);
   if (datatype === 'BYTES') return new Tensor(datatype, sizes, Array<string>(count).fill(''));
   const data = newData(datatype, count);
-  const values = Array.from({ length: count }, (_, i) => valueOf(datatype, isZero ? 0 : i));
-  fill(datatype, data, 0, values, (text) => new Error(text));
+  const values = Array.from({ length: isZero ? 0 : count }, (_, i) => valueOf(datatype, i));
+  fill(datatype, data as Filling, 0, values, (text) => new Error(text));
   return new Tensor(datatype, sizes, data as TensorData[typeof datatype]);
 }
 

@@ -1,33 +1,13 @@
 /** The signature of a model, from what its session says of the inputs and outputs. */
 import type { Signature, TensorSpec } from '../../api/signature.js';
-import { shown, type Datatype } from '../../api/tensor.js';
+import { shown } from '../../api/tensor.js';
 import { FREE } from '../../formats/open-inference/signed-inputs.js';
 import { AppLoadError } from '../explain-load-error.js';
 import type { ModelWords } from './model-words.js';
+import { DATATYPES } from './native-tensors.js';
 import type { Onnxruntime } from './onnxruntime.js';
 
 type Metadata = Onnxruntime.InferenceSession.ValueMetadata;
-
-/** The types of onnxruntime-node's tensors. */
-export const DATATYPES: Readonly<Record<string, Datatype>> = {
-  bool: 'BOOL',
-  uint8: 'UINT8',
-  uint16: 'UINT16',
-  uint32: 'UINT32',
-  uint64: 'UINT64',
-  int8: 'INT8',
-  int16: 'INT16',
-  int32: 'INT32',
-  int64: 'INT64',
-  float16: 'FP16',
-  float32: 'FP32',
-  float64: 'FP64',
-  string: 'BYTES',
-};
-
-export const TYPES = Object.fromEntries(
-  Object.entries(DATATYPES).map(([type, datatype]) => [datatype, type]),
-) as Readonly<Record<Datatype, Onnxruntime.Tensor.Type>>;
 
 export interface SessionSignature {
   readonly signature: Signature;

@@ -3,13 +3,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describeThrown } from '../../../protocol/errors.js';
 import { asSentence } from '../../../protocol/text/sentences.js';
-import type { Signature, TensorSpec } from '../../api/signature.js';
-import { elementCount, Tensor, type TensorData } from '../../api/tensor.js';
+import type { Signature } from '../../api/signature.js';
 import type { WarmUp } from '../../adapters/loaded-app.js';
 import { readJson } from '../../formats/json.js';
-import { newData } from '../../formats/open-inference/elements.js';
-import { FREE } from '../../formats/open-inference/signed-inputs.js';
 import type { OnnxModel } from './onnx-model.js';
+import { sampleInputs } from './sample-inputs.js';
 
 /** Runs what stands beside the model when it is called; a failure of that is a warning, of zeros just a remark. */
 export function warmUpOf(path: string, model: OnnxModel, signature: Signature): WarmUp {
@@ -22,7 +20,7 @@ export function warmUpOf(path: string, model: OnnxModel, signature: Signature): 
       : `It runs the model with zeros: put an input that works, as callers send it, into ${name} beside the model.`,
     async run({ log, worker }) {
       try {
-        await model.warmUp(isThere ? readJson(readFileSync(file), name) : zeros(signature));
+        await model.warmUp(isThere ? readJson(readFileSync(file), name) : sampleInputs(signature, 1, true));
       } catch (thrown) {
         if (isThere) log.warn(failureOf(name, thrown));
         else if (worker.index === 0)
@@ -37,16 +35,4 @@ export function warmUpOf(path: string, model: OnnxModel, signature: Signature): 
 function failureOf(name: string, thrown: unknown): string {
   const problem = asSentence(describeThrown(thrown).message.replace(/\s+/g, ' ').trim());
   return `The warm-up with ${name} failed, so the first calls are slower: ${problem}`;
-}
-
-/** One row; other free dimensions are 1. */
-export function zeros({ inputs }: Signature): Readonly<Record<string, Tensor>> {
-  return Object.fromEntries(inputs.map((spec) => [spec.name, zeroOf(spec)]));
-}
-
-function zeroOf({ datatype, shape = [] }: TensorSpec): Tensor {
-  const sizes = shape.map((size) => (size === FREE ? 1 : size));
-  const count = elementCount(sizes);
-  const data = datatype === 'BYTES' ? Array<string>(count).fill('') : newData(datatype, count);
-  return new Tensor(datatype, sizes, data as TensorData[typeof datatype]);
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { explainSessionError } from '../../../../worker/load/onnx/explain-session-error.js';
 import { checkedProviders, providersOf } from '../../../../worker/load/onnx/providers.js';
-import { sessionOptions } from '../../../../worker/load/onnx/session-options.js';
+import { sessionOptions } from '../../../../worker/load/onnx/session.js';
 import { appFolder } from '../../app-folder.js';
 
 const ON_GPU = { gpu: '0', threads: 3 };
