@@ -18,12 +18,9 @@ def failure_of(thrown: BaseException, function: Any = None, input: Any = None) -
     if is_a(thrown, ServeError):
         return cast(ServeError, thrown)
     detail = traceback_or_place(thrown, function)
-    for_client = _failure_for_client(thrown, detail)
+    for_client = _failure_for_client(thrown, detail) or invalid_input_of(thrown, inputs_of(input), detail)
     if for_client is not None:
         return for_client
-    invalid = invalid_input_of(thrown, inputs_of(input))
-    if invalid is not None:
-        return ServeError("SERVE_HTTP_ERROR", invalid.message, detail, 422, issues=invalid.issues)
     kind = "out-of-memory" if is_out_of_memory(thrown) else "exception"
     return ServeError("SERVE_INFERENCE_FAILED", detail=detail, kind=kind)
 

@@ -3,9 +3,10 @@ An app may also check the output of its model with pydantic; then the wrong valu
 
 from __future__ import annotations
 
-from typing import Any, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Iterable, List, Optional, Tuple
 
 from banana_worker.failures.thrown import class_name, class_package
+from banana_worker.protocol.errors import ServeError
 
 # Bounds of an answer: a list of a million wrong items has as many issues.
 _MOST_ISSUES = 20
@@ -13,22 +14,13 @@ _MOST_PARTS = 10
 _MOST_CHARS = 100
 
 
-class Issue(NamedTuple):
-    # Keys and indexes, from the input down to the wrong value.
-    path: List[object]
-    message: str
+# Keys and indexes, from the input down to the wrong value; and the message.
+Issue = Tuple[List[object], str]
 
 
-class InvalidInput(NamedTuple):
-    # The first of them.
-    issues: List[Issue]
-    # One sentence for clients that get no list.
-    message: str
-
-
-def invalid_input_of(thrown: BaseException, inputs: Iterable[Any]) -> Optional[InvalidInput]:
-    """The issues, if one of the inputs holds every wrong value at its place; else None. `inputs`: the call's input, and
-    values of it that an app may check alone. Never raises."""
+def invalid_input_of(thrown: BaseException, inputs: Iterable[Any], detail: str) -> Optional[ServeError]:
+    """The failure with the first issues, if one of the inputs holds every wrong value at its place; else None. `inputs`:
+    the call's input, and values of it that an app may check alone. Never raises."""
     if class_name(thrown) != "ValidationError" or class_package(thrown) != "pydantic_core":
         return None
     try:
@@ -36,13 +28,15 @@ def invalid_input_of(thrown: BaseException, inputs: Iterable[Any]) -> Optional[I
         if not errors or not any(all(_holds(value, one) for one in errors) for value in inputs):
             return None
         issues = [_issue_of(one) for one in errors[:_MOST_ISSUES]]
-        return InvalidInput(issues, _message_of(issues[:3], len(errors)))
+        message = _message_of(issues[:3], len(errors))
+        return ServeError("SERVE_HTTP_ERROR", message, detail, 422, issues=issues)
     except BaseException:
         return None  # an input whose comparison raises: the error counts as any other exception
 
 
 def _message_of(first: List[Issue], count: int) -> str:
-    named = ["%s: %s" % (".".join(map(str, issue.path)) or "the input", issue.message) for issue in first]
+    """One sentence for clients that get no list."""
+    named = ["%s: %s" % (".".join(map(str, path)) or "the input", text) for path, text in first]
     more = "" if count == len(first) else " (and %d more)" % (count - len(first))
     return "The input is invalid: %s%s." % ("; ".join(named), more)
 
@@ -73,7 +67,7 @@ def _walk(value: Any, loc: Tuple[object, ...]) -> Tuple[Any, int]:
 
 def _issue_of(error: Any) -> Issue:
     path: List[object] = [part if type(part) is int else str(part)[:_MOST_CHARS] for part in error["loc"][:_MOST_PARTS]]
-    return Issue(path, str(error["msg"])[:_MOST_CHARS])
+    return path, str(error["msg"])[:_MOST_CHARS]
 
 
 def inputs_of(value: Any) -> List[Any]:

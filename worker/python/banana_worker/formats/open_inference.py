@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 from banana_worker.formats import AnyExchange
 from banana_worker.formats.reply import BytesBody, Reply, ReplyHead, StreamBody
-from banana_worker.formats.tensors.answer import AnswerHead, write_answer
+from banana_worker.formats.tensors.answer import write_answer
 from banana_worker.formats.tensors.arrays import for_app
 from banana_worker.formats.tensors.outputs import outputs_of
 from banana_worker.formats.tensors.request import InferRequest, read_request
@@ -63,9 +63,11 @@ class Exchange(AnyExchange):
     def _written(self, status: int, lines: str, value: Any) -> Reply:
         params = parse_qs(self.call.dialect_params)
         model, version = (params.get(name, [""])[0] for name in ("model", "version"))
-        request = self._request
-        head = AnswerHead(model, version, request.id, self.call.ascii_json)
-        written = write_answer(head, outputs_of(value, self.signature), request.wanted)
+        fields = {"model_name": model, "model_version": version}
+        if self._request.id:
+            fields["id"] = self._request.id
+        outputs = outputs_of(value, self.signature)
+        written = write_answer(fields, outputs, self._request.wanted, self.call.ascii_json)
         own = [] if written.json_bytes is None else [_JSON_BYTES_HEADER, str(written.json_bytes)]
         headers = "\n".join(line for line in (lines, *own) if line)
         return Reply(ReplyHead(status, written.content_type, headers), BytesBody(written.body))

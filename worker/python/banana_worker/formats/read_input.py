@@ -41,11 +41,9 @@ def _read_in(name: str, call: Call, body: bytes, exchange: Optional[AnyExchange]
             return own.read(body)
         return format.read(body, call) if body else None
     except ServeError as error:
-        if error.code in CALL_ERRORS:
-            raise
-        raise ServeError(
-            "SERVE_BAD_BODY", error.message, error.detail, error.status, error.kind, error.issues
-        ) from error
+        if error.code not in CALL_ERRORS:
+            error.code = "SERVE_BAD_BODY"
+        raise
 
 
 # Formats of types that no app has to ask for.

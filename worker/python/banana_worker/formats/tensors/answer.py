@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from banana_worker.formats.tensors.elements import elements_text
 from banana_worker.formats.tensors.raw_data import bytes_of_tensor
@@ -14,17 +14,6 @@ from banana_worker.values.json_encoding import json_text
 from banana_worker.values.tensor import Tensor, shown
 
 
-class AnswerHead(NamedTuple):
-    """The fields of an answer beside its outputs."""
-
-    model: str
-    version: str
-    # The request's; left out if it is empty.
-    id: str
-    # Text beyond ASCII is escaped, because the client breaks it.
-    ascii_json: bool
-
-
 class Answer(NamedTuple):
     content_type: str
     # The length of the JSON if raw bytes follow it; None if nothing does.
@@ -32,8 +21,10 @@ class Answer(NamedTuple):
     body: bytes
 
 
-def write_answer(head: AnswerHead, outputs: Mapping[str, Tensor], wanted: WantedOutputs) -> Answer:
-    """@raises ServeError SERVE_HTTP_ERROR with the status 400 if the client asked for what the app did not return, or
+def write_answer(
+    fields: Mapping[str, str], outputs: Mapping[str, Tensor], wanted: WantedOutputs, ascii_json: bool
+) -> Answer:
+    """`fields`: those beside the outputs. `ascii_json`: text beyond ASCII is escaped, because the client breaks it. @raises ServeError SERVE_HTTP_ERROR with the status 400 if the client asked for what the app did not return, or
     JSON cannot carry"""
     raw: List[Union[bytes, memoryview]] = []
     texts: List[str] = []
@@ -45,8 +36,8 @@ def write_answer(head: AnswerHead, outputs: Mapping[str, Tensor], wanted: Wanted
         else:
             elements = elements_text(tensor, lambda text, name=name: _refusal(f"Output {shown(name)}: {text}."))
             texts.append(_output_text(name, tensor, '"data":' + elements))
-    text = _answer_text(head, texts)
-    body = _escaped(text).encode() if head.ascii_json else text.encode("utf-8", "backslashreplace")
+    text = f'{json_text(fields)[:-1]},"outputs":[{",".join(texts)}]}}'
+    body = _escaped(text).encode() if ascii_json else text.encode("utf-8", "backslashreplace")
     if not raw:
         return Answer("application/json", None, body)
     return Answer("application/octet-stream", len(body), b"".join([body, *raw]))
@@ -69,13 +60,6 @@ def _wanted_outputs(outputs: Mapping[str, Tensor], wanted: WantedOutputs) -> Lis
 def _output_text(name: str, tensor: Tensor, data: str) -> str:
     shape = ",".join(str(size) for size in tensor.shape)
     return f'{{"name":{json_text(name)},"datatype":"{tensor.datatype}","shape":[{shape}],{data}}}'
-
-
-def _answer_text(head: AnswerHead, outputs: List[str]) -> str:
-    fields: Dict[str, str] = {"model_name": head.model, "model_version": head.version}
-    if head.id:
-        fields["id"] = head.id
-    return f'{json_text(fields)[:-1]},"outputs":[{",".join(outputs)}]}}'
 
 
 def _escaped(text: str) -> str:
