@@ -8,7 +8,7 @@
  * 3. The store takes the outcome if its mark is still this attempt's. Then the job has ended here, or is tried again.
  */
 import { ServeError } from '../../protocol/errors.js';
-import { Call, NOWHERE, type CallMessage } from '../dispatch/call.js';
+import { Call, NOWHERE } from '../dispatch/call.js';
 import { deferred } from '../machine/deferred.js';
 import {
   hasEnded,
@@ -115,7 +115,8 @@ export class Begins {
 
   /** A job that no worker was running has ended. */
   endUnrun(record: EndedRecord, call: StoredCall): void {
-    const job = new Call(this.#callOf(call), [], timesOf(record), NOWHERE);
+    const message = { id: 0, statusOf: this.#options.statusOf, ...call };
+    const job = new Call(message, [], timesOf(record), NOWHERE);
     this.#options.listener.onEnded({ record, call, job, body: null });
   }
 
@@ -159,7 +160,8 @@ export class Begins {
       onOutcome: (outcome, job) => void this.#settle({ id, token, call, job }, outcome).then(over.resolve),
       onProgress: (progress) => this.#progress.note(id, token, progress),
     });
-    const job = new Call({ ...this.#callOf(call), job: { id, attempt } }, pieces, timesOf(record), sink);
+    const message = { id: 0, statusOf: this.#options.statusOf, job: { id, attempt }, ...call };
+    const job = new Call(message, pieces, timesOf(record), sink);
     job.onGivenBack = (isLoss) => {
       this.#running.delete(id);
       // When the server has stopped, it is what kills the workers: that says nothing of the job.
@@ -208,10 +210,6 @@ export class Begins {
     const record = await this.#options.guard.untilStored(settle, onFailed);
     if (isHeld) this.#heldBytes -= bytes;
     return record;
-  }
-
-  #callOf(call: StoredCall): CallMessage {
-    return { ...call, id: 0, statusOf: this.#options.statusOf };
   }
 }
 

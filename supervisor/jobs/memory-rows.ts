@@ -1,4 +1,5 @@
 /** The rows of a book of jobs in memory. */
+import { Heap } from './heap.js';
 import type { Entry, JobRow, Kept, Rows, Standing } from './job-book.js';
 import {
   hasEnded,
@@ -12,7 +13,6 @@ import {
   type StoredBody,
   type StoredCall,
 } from './job-record.js';
-import { TimeHeap, type Timed } from './time-heap.js';
 import { WaitingJobs, type WaitingJob } from './waiting-jobs.js';
 
 export interface InMemory extends Kept {
@@ -21,10 +21,14 @@ export interface InMemory extends Kept {
   readonly result: Buffer;
 }
 
-export interface MemoryRow extends JobRow, WaitingJob, Timed {
+export interface MemoryRow extends JobRow, WaitingJob {
+  readonly seq: number;
   record: JobRecord;
   bytes: number;
   token: string | null;
+  /** When it is due or expires, while it is queued. */
+  atMs: number;
+  timeIndex: number;
   readonly key: IdempotencyKey | null;
   /** Null once it has ended. */
   input: { readonly call: StoredCall; readonly body: StoredBody } | null;
@@ -37,7 +41,9 @@ export class MemoryRows implements Rows<InMemory> {
   readonly #rows = new Map<string, MemoryRow>();
   readonly #byKey = new Map<string, MemoryRow>();
   /** Queued jobs, by the time at which they are due; those that are due by that at which they expire. */
-  readonly #times = new TimeHeap<MemoryRow>();
+  readonly #times = new Heap<'timeIndex', MemoryRow>('timeIndex', ({ atMs }) => atMs);
+  /** Rows that have not ended, in order of acceptance. */
+  readonly #live = new Set<MemoryRow>();
   /** In the order of their ends. */
   readonly #ended = new Set<MemoryRow>();
   #seq = 0;
@@ -51,7 +57,7 @@ export class MemoryRows implements Rows<InMemory> {
   }
 
   inState(state: JobState): MemoryRow[] {
-    return [...this.#rows.values()].filter(({ record }) => record.state === state);
+    return [...this.#of(state)].filter(({ record }) => record.state === state);
   }
 
   next(target: JobTarget): MemoryRow[] {
@@ -61,12 +67,15 @@ export class MemoryRows implements Rows<InMemory> {
   /** All of them, so that none which has expired is next. */
   timely(nowMs: number): MemoryRow[] {
     const rows: MemoryRow[] = [];
-    for (let row = this.#times.takeDue(nowMs); row !== null; row = this.#times.takeDue(nowMs)) rows.push(row);
+    for (let row = this.#times.first; row !== undefined && row.atMs <= nowMs; row = this.#times.first) {
+      this.#times.remove(row);
+      rows.push(row);
+    }
     return rows;
   }
 
   earliestMs(): number {
-    return this.#times.earliestMs;
+    return this.#times.least;
   }
 
   oldestEnded(): MemoryRow | null {
@@ -76,7 +85,7 @@ export class MemoryRows implements Rows<InMemory> {
 
   list({ state, limit, from }: ListQuery): MemoryRow[] {
     const rows: MemoryRow[] = [];
-    for (const row of [...this.#rows.values()].reverse()) {
+    for (const row of [...this.#of(state)].reverse()) {
       if (rows.length > limit) break;
       if ((from === null || row.seq <= from) && (state === null || row.record.state === state))
         rows.push(row);
@@ -86,10 +95,22 @@ export class MemoryRows implements Rows<InMemory> {
 
   insert({ record, call, key, body }: Entry<InMemory>, bytes: number, standing: Standing): void {
     this.#seq += 1;
-    const place = { seq: this.#seq, order: this.#seq, place: placeOf(record), atMs: 0, heapIndex: -1 };
-    const kept = { record, bytes, token: null, key, keyContent: key?.content ?? null };
-    const row: MemoryRow = { ...kept, ...place, input: { call, body }, result: null };
+    const row: MemoryRow = {
+      seq: this.#seq,
+      record,
+      bytes,
+      token: null,
+      key,
+      keyContent: key?.content ?? null,
+      input: { call, body },
+      result: null,
+      place: placeOf(record),
+      atMs: 0,
+      timeIndex: -1,
+      lineIndex: -1,
+    };
     this.#rows.set(record.id, row);
+    this.#live.add(row);
     if (key !== null) this.#byKey.set(key.scope, row);
     this.#stand(row, standing);
   }
@@ -108,11 +129,13 @@ export class MemoryRows implements Rows<InMemory> {
   end(row: MemoryRow, record: EndedRecord, token: string | null, bytes: number): void {
     if (row.record.state === 'queued') this.#leave(row);
     Object.assign(row, { record, token, bytes, input: null });
+    this.#live.delete(row);
     this.#ended.add(row);
   }
 
   remove(row: MemoryRow): void {
     if (!hasEnded(row.record)) this.#leave(row);
+    this.#live.delete(row);
     this.#ended.delete(row);
     this.#rows.delete(row.record.id);
     if (row.key !== null) this.#byKey.delete(row.key.scope);
@@ -132,6 +155,11 @@ export class MemoryRows implements Rows<InMemory> {
 
   result({ result }: MemoryRow): Buffer | null {
     return result;
+  }
+
+  /** The rows of a state are among these, in order of acceptance. */
+  #of(state: JobState | null): Iterable<MemoryRow> {
+    return state === 'queued' || state === 'running' ? this.#live : this.#rows.values();
   }
 
   #stand(row: MemoryRow, { isWaiting, at }: Standing): void {

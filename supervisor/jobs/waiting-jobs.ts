@@ -1,60 +1,50 @@
-/** Due jobs that wait in memory: a line for each place, each in order of acceptance. */
-import { JobLine, type Ordered } from './job-line.js';
+/** Due jobs that wait for a worker: a line for each place. */
+import { Heap } from './heap.js';
 import type { JobTarget, WaitingPlace } from './job-record.js';
 
-export interface WaitingJob extends Ordered {
+export interface WaitingJob {
+  /** In order of acceptance. */
+  readonly seq: number;
   readonly place: WaitingPlace;
+  lineIndex: number;
 }
 
-interface Line<J extends Ordered> {
+interface Line {
   readonly place: WaitingPlace;
-  readonly jobs: JobLine<J>;
+  /** Number of jobs; a line without jobs is removed. */
+  readonly length: number;
 }
 
-export class WaitingJobs<J extends WaitingJob> {
-  /** Lines by the names of their models; a line without jobs is removed. */
-  readonly #byModel = new Map<string, Line<J>[]>();
+/** The lines of all places. */
+export class WaitingLines<L extends Line> {
+  readonly #byModel = new Map<string, L[]>();
+  readonly #newLine: (place: WaitingPlace) => L;
 
-  add(job: J): void {
-    this.#lineOf(job.place).jobs.add(job);
+  constructor(newLine: (place: WaitingPlace) => L) {
+    this.#newLine = newLine;
   }
 
-  /** Returns whether it was here. */
-  remove(job: J): boolean {
-    const line = this.#find(job.place);
-    if (line === undefined || !line.jobs.remove(job)) return false;
-    this.#dropIfEmpty(line);
-    return true;
+  clear(): void {
+    this.#byModel.clear();
   }
 
   hasAny(model: string): boolean {
     return this.#byModel.has(model);
   }
 
+  models(): string[] {
+    return [...this.#byModel.keys()];
+  }
+
   count(target: JobTarget): number {
-    return this.#linesFor(target).reduce((sum, { jobs }) => sum + jobs.length, 0);
+    return this.linesFor(target).reduce((sum, { length }) => sum + length, 0);
   }
 
   places(): WaitingPlace[] {
     return [...this.#byModel.values()].flat().map(({ place }) => place);
   }
 
-  /** Removes the first job for this target, and those of its route that may begin with it. */
-  take(target: JobTarget): J[] {
-    const taken: J[] = [];
-    const lines = this.#linesFor(target);
-    const route = first(lines)?.place.route ?? '';
-    const sameRoute = lines.filter(({ place }) => place.route === route);
-    for (const size = target.routes.get(route) ?? 0; taken.length < size;) {
-      const line = first(sameRoute);
-      if (line === undefined) break;
-      taken.push(line.jobs.shift() as J);
-      this.#dropIfEmpty(line);
-    }
-    return taken;
-  }
-
-  #linesFor({ model, version, isDefault, routes }: JobTarget): Line<J>[] {
+  linesFor({ model, version, isDefault, routes }: JobTarget): L[] {
     const lines = this.#byModel.get(model) ?? [];
     return lines.filter(({ place }) => {
       const isMeant = place.version === null ? isDefault : place.version === version;
@@ -62,42 +52,69 @@ export class WaitingJobs<J extends WaitingJob> {
     });
   }
 
-  #lineOf(place: WaitingPlace): Line<J> {
-    const known = this.#find(place);
-    if (known !== undefined) return known;
-    const line: Line<J> = { place, jobs: new JobLine() };
-    const lines = this.#byModel.get(place.model);
-    if (lines === undefined) this.#byModel.set(place.model, [line]);
-    else lines.push(line);
-    return line;
-  }
-
-  #find({ model, version, route, priority }: WaitingPlace): Line<J> | undefined {
-    const lines = this.#byModel.get(model);
-    return lines?.find(
+  /** Changes the line of a place. */
+  change<T>({ model, version, route, priority }: WaitingPlace, step: (line: L) => T): T {
+    const lines = this.#byModel.get(model) ?? [];
+    let line = lines.find(
       ({ place }) => place.version === version && place.route === route && place.priority === priority,
     );
-  }
-
-  #dropIfEmpty(line: Line<J>): void {
-    if (line.jobs.length > 0) return;
-    const { model } = line.place;
-    const others = (this.#byModel.get(model) ?? []).filter((other) => other !== line);
-    if (others.length === 0) this.#byModel.delete(model);
-    else this.#byModel.set(model, others);
+    if (line === undefined) lines.push((line = this.#newLine({ model, version, route, priority })));
+    const done = step(line);
+    if (line.length === 0) lines.splice(lines.indexOf(line), 1);
+    if (lines.length === 0) this.#byModel.delete(model);
+    else this.#byModel.set(model, lines);
+    return done;
   }
 }
 
-/** The line with the most urgent job; of these, the one that was accepted first. */
-function first<J extends WaitingJob>(lines: readonly Line<J>[]): Line<J> | undefined {
-  let best: Line<J> | undefined;
-  for (const line of lines) {
-    if (line.jobs.length > 0 && (best === undefined || isBefore(line, best))) best = line;
+/** Waiting jobs of one place, in order of acceptance. */
+class JobLine<J extends WaitingJob> extends Heap<'lineIndex', J> {
+  readonly place: WaitingPlace;
+
+  constructor(place: WaitingPlace) {
+    super('lineIndex', ({ seq }) => seq);
+    this.place = place;
+  }
+}
+
+export class WaitingJobs<J extends WaitingJob> extends WaitingLines<JobLine<J>> {
+  constructor() {
+    super((place) => new JobLine(place));
+  }
+
+  add(job: J): void {
+    this.change(job.place, (line) => line.add(job));
+  }
+
+  remove(job: J): void {
+    if (job.lineIndex >= 0) this.change(job.place, (line) => line.remove(job));
+  }
+
+  /** Removes the first job for this target, and those of its route that may begin with it. */
+  take(target: JobTarget): J[] {
+    const taken: J[] = [];
+    const lines = this.linesFor(target);
+    let job = first(lines);
+    const route = job?.place.route ?? '';
+    const sameRoute = lines.filter(({ place }) => place.route === route);
+    for (const size = target.routes.get(route) ?? 0; job !== undefined && taken.length < size;) {
+      this.remove(job);
+      taken.push(job);
+      job = first(sameRoute);
+    }
+    return taken;
+  }
+}
+
+/** The most urgent job of these lines; of these, the one that was accepted first. */
+function first<J extends WaitingJob>(lines: readonly JobLine<J>[]): J | undefined {
+  let best: J | undefined;
+  for (const { first: job } of lines) {
+    if (job !== undefined && (best === undefined || isBefore(job, best))) best = job;
   }
   return best;
 }
 
-function isBefore<J extends WaitingJob>(a: Line<J>, b: Line<J>): boolean {
-  if (a.place.priority !== b.place.priority) return a.place.priority > b.place.priority;
-  return (a.jobs.peek() as J).order < (b.jobs.peek() as J).order;
+function isBefore({ seq, place }: WaitingJob, other: WaitingJob): boolean {
+  return place.priority === other.place.priority ? seq < other.seq : place.priority > other.place.priority;
 }

@@ -181,7 +181,6 @@ async function submitJob(
   const scoped =
     key === null ? null : await idempotencyKey(context, key, message, input.pieces, opened?.key ?? null);
   const accepted = await context.backend.jobs.accept({
-    ...wished,
     call: { ...message, headers: withoutSecrets(message.headers, context.headerNames.keys) },
     body: input,
     key: scoped,
@@ -191,6 +190,7 @@ async function submitJob(
     webhook: route.webhook,
     isPinned: typeof plan.target === 'object' && plan.target.namesVersion === true,
     maxAttempts: route.attempts,
+    ...wished,
   });
   place.release();
   if (opened !== null) await opened.answerKept(context, accepted);

@@ -22,12 +22,12 @@ import {
 } from '../job-record.js';
 import type { Webhook } from '../../webhooks/webhooks.js';
 import { NO_LISTENER, type JobStore, type JobStoreListener, type KeepLimits } from '../job-store.js';
+import { WaitingLines } from '../waiting-jobs.js';
 import { BodyFiles, LostBody } from './body-files.js';
 import { threadIn } from './open-thread.js';
 import { reasonOf } from './sqlite-errors.js';
 import { ANSWER_LIMIT_MS, type Effects, type KeptBytes, type Need, type TableEvent } from './table-calls.js';
 import { TableLink, Uncertain, type OpenPort } from './table-link.js';
-import { WaitingCounts } from './waiting-counts.js';
 
 /** Larger bodies and results are files: as rows they would hold up all others. */
 const MAX_ROW_BYTES = 1024 ** 2;
@@ -36,7 +36,7 @@ export class LocalStore implements JobStore {
   readonly isDurable = true;
   readonly name: string;
   readonly #files: BodyFiles;
-  readonly #counts = new WaitingCounts();
+  readonly #counts = new WaitingLines((place) => ({ place, length: 0 }));
   /** Calls that use files, to be waited for at the end. */
   readonly #working = new Set<Promise<unknown>>();
   /** Outcomes that may be stored already, by id and mark. */
@@ -289,7 +289,7 @@ export class LocalStore implements JobStore {
   }
 
   #onEffects({ counts, events, gone }: Effects): void {
-    for (const change of counts) this.#counts.change(change);
+    for (const { place, by } of counts) this.#counts.change(place, (line) => (line.length += by));
     for (const event of events) this.#tell(event);
     if (gone.length === 0) return;
     const all = [this.#removals, ...gone.map((file) => this.#files.remove(file))];
